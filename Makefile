@@ -1,0 +1,42 @@
+# Every target says what it does in the `##` comment beside it; `make` alone prints them.
+GO       ?= go
+GOBIN    := $(shell $(GO) env GOPATH)/bin
+LINTER   := $(GOBIN)/golangci-lint
+LINT_VERSION := v2.15.0
+FUZZTIME ?= 20s
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race fuzz lint fmt demo
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## compile everything, and the command line to bin/snowgrid
+	$(GO) build ./...
+	$(GO) build -o bin/snowgrid ./cmd/snowgrid
+
+test: ## run every test once
+	$(GO) test ./...
+
+race: ## run every test under the race detector
+	$(GO) test -race -timeout 14m ./...
+
+fuzz: ## run each fuzz target for FUZZTIME (20s)
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "== $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+lint: $(LINTER) ## run golangci-lint, after installing it when it is missing
+	$(LINTER) run ./...
+
+$(LINTER):
+	$(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+fmt: ## rewrite the Go files as gofmt wants them
+	gofmt -w $$($(GO) list -f '{{.Dir}}' ./...)
+
+demo: ## run a grid of three members on loopback and lose one of them
+	$(GO) run ./cmd/snowgrid demo

@@ -1,0 +1,92 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Pauses between two tries of a call grow from the first to the last.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 400 * time.Millisecond
+)
+
+// callOwner calls a name's owner until it answers or ctx ends. Wrong owners and
+// unreachable ones lead to a new look at the directory.
+func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) error {
+	ctx, cancel := c.bind(ctx)
+	defer cancel()
+	pause := firstPause
+	for {
+		began := c.clock.Mono()
+		err := c.tryOwner(ctx, name, path, in, out)
+		if !again(err) {
+			return err
+		}
+		if ctx.Err() == nil {
+			err = errors.Join(err, c.lookUp(ctx, began))
+		}
+		if ctx.Err() == nil {
+			_ = sleep(ctx, pause/2+rand.N(pause/2+1))
+			pause = min(2*pause, lastPause)
+		}
+		if ctx.Err() != nil {
+			return c.gaveUp(ctx, name, err)
+		}
+	}
+}
+
+// tryOwner calls the owner that the directory names, once.
+func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) error {
+	addr := c.directory.Load().owner(name)
+	if addr == "" {
+		return fmt.Errorf("%w: the partition of %q has no owner at the moment", sequencer.ErrUnavailable, name)
+	}
+	return c.tryCall(ctx, addr, path, in, out)
+}
+
+// tryCall calls one member, once.
+func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c.transport.Call(ctx, addr, path, in, out)
+}
+
+// again reports whether a call that ended with err is worth another try.
+func again(err error) bool {
+	return errors.Is(err, wire.ErrWrongOwner) || errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, sequencer.ErrClosed)
+}
+
+// gaveUp is the error of a call whose context ended, with the last thing that
+// went wrong.
+func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
+	if c.ctx.Err() != nil {
+		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
+	}
+	return fmt.Errorf("sequencer %q: %w: %w; last: %v", name, sequencer.ErrUnavailable, context.Cause(ctx), last)
+}
+
+// bind returns a context that ends with ctx or with the client.
+func (c *Client) bind(ctx context.Context) (context.Context, context.CancelFunc) {
+	bound, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.ctx, func() { cancel(sequencer.ErrClosed) })
+	return bound, func() { stop(); cancel(nil) }
+}
+
+// sleep waits for d, or returns ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,214 @@
+// Package client is a process's side of a grid: it finds the owners of
+// sequencers, attaches logical nodes, renews their grants, and tells handles when
+// their sequencer was destroyed. A thin client is a process that only does that:
+//
+//	c, err := client.Dial(ctx, client.Config{Addrs: []string{"10.0.0.1:7948"}})
+//	orders, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
+//	id, err := orders.Next(ctx)
+//
+// A grid member uses the same code for its own handles.
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Config says how to reach a grid. Only Addrs is needed.
+type Config struct {
+	// Addrs are API addresses, host:port, of one or more members. The others
+	// are found through them.
+	Addrs []string
+	// TLS, if not nil, is used on every connection. Give certificates in it
+	// where the grid asks for them.
+	TLS *tls.Config
+	// Logger gets what an operator may want to know; nil = nothing.
+	Logger *slog.Logger
+	// Dial opens connections; nil = TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Transport carries the calls; nil = HTTP over Dial. Most users do not
+	// need it.
+	Transport Transport
+	// Clock is the process's cluster time; nil = one of the client's own. Most
+	// users do not need it.
+	Clock *Clock
+}
+
+// Client is a process's connection to a grid. All methods may be called from any
+// number of goroutines.
+type Client struct {
+	holder    sequencer.HolderID
+	addrs     []string
+	log       *slog.Logger
+	transport Transport
+	closeHTTP func()
+	clock     *Clock
+
+	directory atomic.Pointer[directory]
+	lookingUp chan struct{} // holds one token while a directory is fetched
+	lookUps   atomic.Uint64
+
+	handles *registry
+	nudge   chan struct{} // makes the session look at once
+
+	ctx  context.Context // ends with the client
+	stop context.CancelFunc
+	done sync.WaitGroup // every goroutine of the client
+}
+
+// Dial returns a client of the grid that answers at one of the addresses. It
+// tries until ctx ends.
+//
+// Errors: sequencer.ErrInvalidConfig, and, when ctx ended, an error that matches
+// ctx.Err() and sequencer.ErrUnavailable.
+func Dial(ctx context.Context, cfg Config) (*Client, error) {
+	c, err := newClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	pause := firstPause
+	for {
+		err := c.lookUp(ctx, -1)
+		if err == nil {
+			return c, nil
+		}
+		if errors.Is(err, sequencer.ErrInvalidConfig) {
+			_ = c.Close()
+			return nil, err
+		}
+		_ = sleep(ctx, pause)
+		pause = min(2*pause, lastPause)
+		if ctx.Err() != nil {
+			_ = c.Close()
+			return nil, fmt.Errorf("client: no member answered at %s: %w: %w; last: %v",
+				strings.Join(cfg.Addrs, ", "), sequencer.ErrUnavailable, ctx.Err(), err)
+		}
+	}
+}
+
+// newClient returns a running client that has not looked for its grid yet.
+func newClient(cfg Config) (*Client, error) {
+	if len(cfg.Addrs) == 0 && cfg.Transport == nil {
+		return nil, fmt.Errorf("client: %w: Addrs is empty; give the API address of at least one member", sequencer.ErrInvalidConfig)
+	}
+	for _, addr := range cfg.Addrs {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return nil, fmt.Errorf("client: %w: address %q is not host:port: %w", sequencer.ErrInvalidConfig, addr, err)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	c := &Client{
+		holder:    NewHolder(),
+		addrs:     append([]string(nil), cfg.Addrs...),
+		log:       cfg.Logger,
+		transport: cfg.Transport,
+		clock:     cfg.Clock,
+		lookingUp: make(chan struct{}, 1),
+		handles:   newRegistry(),
+		nudge:     make(chan struct{}, 1),
+		ctx:       ctx,
+		stop:      stop,
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.clock == nil {
+		c.clock = NewClock()
+	}
+	if c.transport == nil {
+		dial := cfg.Dial
+		if dial == nil {
+			dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				return (&net.Dialer{Timeout: callTimeout}).DialContext(ctx, "tcp", addr)
+			}
+		}
+		h := NewHTTP(dial, cfg.TLS)
+		c.transport, c.closeHTTP = h, h.Close
+	}
+	c.done.Go(func() { newSession(c).run(ctx) })
+	return c, nil
+}
+
+// NewHolder returns a random holder ID.
+func NewHolder() sequencer.HolderID {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	return sequencer.HolderID(hex.EncodeToString(b[:]))
+}
+
+// Members returns the members that the client knows, by incarnation.
+func (c *Client) Members() []wire.Address {
+	d := c.directory.Load()
+	if d == nil {
+		return nil
+	}
+	return append([]wire.Address(nil), d.Members...)
+}
+
+// Leave gives every logical node back and closes the client. It returns an error
+// that matches ctx.Err() if ctx ended first; the client is closed then too.
+func (c *Client) Leave(ctx context.Context) error {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failed []error
+	for _, e := range c.handles.all() {
+		wg.Go(func() {
+			err := e.control.Handle().DetachLogicalNode(ctx)
+			if err != nil && !settled(err) {
+				mu.Lock()
+				failed = append(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	_ = c.Close()
+	return errors.Join(failed...)
+}
+
+// settled reports whether a detach's error means that nothing is held.
+func settled(err error) bool {
+	return errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)
+}
+
+// Close ends the client and every handle at once, without a word to the grid,
+// which takes the logical nodes back when the session has ended. Handles return
+// sequencer.ErrClosed from then on. Closing twice does nothing the second time.
+func (c *Client) Close() error {
+	c.stop()
+	for _, e := range c.handles.close() {
+		e.control.Close()
+	}
+	c.done.Wait()
+	if c.closeHTTP != nil {
+		c.closeHTTP()
+	}
+	return nil
+}
+
+// errClosed is what every method of a closed client returns.
+func (c *Client) errClosed() error {
+	return fmt.Errorf("client: %w", sequencer.ErrClosed)
+}
+
+// window is how long the grid's grants reach ahead, as the directory says.
+func (c *Client) window() time.Duration {
+	if d := c.directory.Load(); d != nil && d.Window > 0 {
+		return time.Duration(d.Window) * time.Millisecond
+	}
+	return time.Duration(partition.DefaultWindow) * time.Millisecond
+}

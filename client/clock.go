@@ -1,0 +1,82 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Clock is one process's cluster time: the time that the grid agreed on, kept
+// between two answers by the process's monotonic clock. It reads no wall clock.
+type Clock struct {
+	base time.Time
+	pace atomic.Pointer[partition.Pace]
+
+	mu   sync.Mutex // orders Sample
+	time partition.ClusterTime
+}
+
+// NewClock returns a clock that knows no time yet.
+func NewClock() *Clock { return &Clock{base: time.Now()} }
+
+// Mono returns the monotonic time since the clock was made.
+func (c *Clock) Mono() time.Duration { return time.Since(c.base) }
+
+// Sample notes that the grid's time is t now.
+func (c *Clock) Sample(t sequencer.Tick) {
+	if t <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.time = c.time.Sample(c.Mono(), t)
+	pace := c.time.Pace()
+	c.pace.Store(&pace)
+}
+
+// Now returns the cluster time, 0 while unknown.
+func (c *Clock) Now() sequencer.Tick {
+	if pace := c.pace.Load(); pace != nil {
+		return pace.At(c.Mono())
+	}
+	return 0
+}
+
+// waitStep bounds one sleep of Wait, so that a sample that moved the time
+// forward is noticed; unknownStep does so while no time is known.
+const (
+	waitStep    = time.Second
+	unknownStep = 20 * time.Millisecond
+)
+
+// Wait returns nil when cluster time has reached until or wake is closed, and
+// ctx's error when ctx ended first.
+func (c *Clock) Wait(ctx context.Context, until sequencer.Tick, wake <-chan struct{}) error {
+	for {
+		step := waitStep
+		now := c.Now()
+		if now >= until {
+			return ctx.Err()
+		}
+		if ahead := until - now; ahead < waitStep.Milliseconds() {
+			step = time.Duration(ahead) * time.Millisecond
+		}
+		if now == 0 {
+			step = unknownStep
+		}
+		timer := time.NewTimer(step)
+		select {
+		case <-wake:
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// CreateSequencer returns this client's handle on a named sequencer, creating
+// the sequencer if the grid has none of that name, and attaches a logical node.
+// There is one handle per name and client: a handle that is there already is
+// returned as it is, Detached too. If only the attach failed, the handle is
+// returned, Detached, beside the error; calling again tries to attach it again.
+//
+// Errors: sequencer.ErrInvalidConfig; ErrConflict if the grid has the name with
+// another definition (the message shows both); ErrNoFreeNode; ErrClosed; and,
+// when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
+func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer.Config) (*sequencer.Sequencer, error) {
+	def, err := sequencer.Define(name, cfg)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := c.turn(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	e := c.handles.live(name)
+	if e == nil {
+		req := wire.CreateRequest{Name: name, Epoch: def.Epoch().UnixMilli(), Nodes: def.Nodes()}
+		if e, err = c.find(ctx, name, wire.PathCreate, req); err != nil {
+			return nil, err
+		}
+		e.owed = true
+	}
+	h := e.control.Handle()
+	if have := h.Definition(); have != def {
+		return nil, fmt.Errorf("%w: this process has %v, asked for was %v; use the same definition, another name, or destroy it first",
+			sequencer.ErrConflict, have, def)
+	}
+	if !e.owed {
+		return h, nil
+	}
+	if err := h.AttachLogicalNode(ctx); err != nil && !errors.Is(err, sequencer.ErrAttached) {
+		return h, err
+	}
+	e.owed = false
+	return h, nil
+}
+
+// OpenSequencer returns this client's handle on a sequencer that exists,
+// Detached unless this client has attached it before.
+//
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx
+// ended, an error that matches ctx.Err() and ErrUnavailable.
+func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Sequencer, error) {
+	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
+		return nil, err
+	}
+	unlock, err := c.turn(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	e := c.handles.live(name)
+	if e == nil {
+		if e, err = c.find(ctx, name, wire.PathOpen, wire.OpenRequest{Name: name}); err != nil {
+			return nil, err
+		}
+		c.look() // so that the owner knows whom to tell of a destroy
+	}
+	e.owed = false
+	return e.control.Handle(), nil
+}
+
+// DestroySequencer ends the life that the name has at the moment, in the whole
+// grid. See [sequencer.Sequencer.Destroy], which ends no life but its own.
+//
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrClosed; and, when ctx
+// ended, an error that matches ctx.Err() and ErrUnavailable.
+func (c *Client) DestroySequencer(ctx context.Context, name string) error {
+	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
+		return err
+	}
+	if c.ctx.Err() != nil {
+		return c.errClosed()
+	}
+	var found wire.SequencerResponse
+	if err := c.callOwner(ctx, name, wire.PathOpen, wire.OpenRequest{Name: name}, &found); err != nil {
+		return err
+	}
+	ref, err := found.Sequencer.Ref()
+	if err != nil {
+		return err
+	}
+	return c.destroy(ctx, ref)
+}
+
+// destroy ends one life; that it has ended already is not an error.
+func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
+	name := ref.Definition.Name()
+	err := c.callOwner(ctx, name, wire.PathDestroy, wire.DestroyRequest{Name: name, Life: ref.Life}, &wire.Done{})
+	if err != nil && !errors.Is(err, sequencer.ErrDestroyed) && !errors.Is(err, sequencer.ErrNotFound) {
+		return err
+	}
+	if e := c.handles.live(name); e != nil && e.control.Ref().Life == ref.Life {
+		c.ended(e)
+	}
+	return nil
+}
+
+// turn takes a name's turn, or says why it cannot.
+func (c *Client) turn(ctx context.Context, name string) (unlock func(), err error) {
+	if c.ctx.Err() != nil {
+		return nil, c.errClosed()
+	}
+	return c.handles.lock(ctx, name)
+}
+
+// find asks for a name's life and makes the handle for it.
+func (c *Client) find(ctx context.Context, name, path string, in any) (*entry, error) {
+	began := c.clock.Mono()
+	var res wire.SequencerResponse
+	if err := c.callOwner(ctx, name, path, in, &res); err != nil {
+		return nil, err
+	}
+	c.stamped(res.Stamp, began)
+	ref, err := res.Sequencer.Ref()
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{seen: res.Stamp}
+	_, e.control = sequencer.New(ref, &home{client: c, entry: e}, c.clock)
+	if !c.handles.put(e) {
+		return nil, c.errClosed()
+	}
+	return e, nil
+}

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// directory is who owns what, as some member told it. It is a hint: a member
+// that does not own a partition says so.
+type directory struct {
+	wire.DirectoryResponse
+	asked time.Duration // when it was asked for, by the client's clock
+}
+
+// owner returns the address of a name's owner, "" while it has none.
+func (d *directory) owner(name string) string {
+	if d == nil || len(d.Owners) == 0 {
+		return ""
+	}
+	i := d.Owners[partition.Of(name, len(d.Owners))]
+	if i < 0 || i >= len(d.Members) {
+		return ""
+	}
+	return d.Members[i].API
+}
+
+// callTimeout bounds one try of a call: a member that does not answer within it
+// is asked again, or another one is.
+const callTimeout = 2 * time.Second
+
+// lookUp fetches the directory from the first member that has one. Concurrent
+// calls share one round. A directory fetched since the clock showed after is
+// good enough and not fetched again.
+func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
+	select {
+	case c.lookingUp <- struct{}{}:
+		defer func() { <-c.lookingUp }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if d := c.directory.Load(); d != nil && d.asked > after {
+		return nil
+	}
+	failed := []error{}
+	for _, addr := range c.candidates() {
+		began := c.clock.Mono()
+		var res wire.DirectoryResponse
+		err := c.tryCall(ctx, addr, wire.PathDirectory, wire.DirectoryRequest{}, &res)
+		if err == nil && len(res.Owners) == 0 {
+			err = fmt.Errorf("%w: member at %s is not part of a grid yet", sequencer.ErrUnavailable, addr)
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		c.stamped(res.Stamp, began)
+		c.adopt(&directory{DirectoryResponse: res, asked: began})
+		return nil
+	}
+	return errors.Join(failed...)
+}
+
+// adopt keeps the newer of two directories of one grid.
+func (c *Client) adopt(d *directory) {
+	if have := c.directory.Load(); have != nil && have.Grid == d.Grid && have.Version > d.Version {
+		have = &directory{DirectoryResponse: have.DirectoryResponse, asked: d.asked}
+		d = have
+	}
+	c.directory.Store(d)
+}
+
+// candidates returns every address that may know the directory: the members
+// known last, then the configured ones. The order begins elsewhere each time.
+func (c *Client) candidates() []string {
+	var known []string
+	if d := c.directory.Load(); d != nil {
+		for _, m := range d.Members {
+			known = append(known, m.API)
+		}
+	}
+	if n := len(known); n > 0 {
+		turn := int(c.lookUps.Add(1)) % n
+		known = append(known[turn:n:n], known[:turn]...)
+	}
+	for _, addr := range c.addrs {
+		if !slices.Contains(known, addr) {
+			known = append(known, addr)
+		}
+	}
+	return known
+}
+
+// stamped takes the time and the window out of an answer to a request sent at
+// began.
+func (c *Client) stamped(s wire.Stamp, began time.Duration) {
+	if c.clock.Mono()-began <= wire.StaleAnswer {
+		c.clock.Sample(s.Time)
+	}
+}

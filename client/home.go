@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// home is the grid as one handle sees it.
+type home struct {
+	client *Client
+	entry  *entry
+}
+
+// Attach implements sequencer.Home. Every call makes a fresh attachment ID; its
+// tries all carry that one, so that a lost answer costs no second logical node.
+func (h *home) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
+	c := h.client
+	var id sequencer.AttachmentID
+	_, _ = crand.Read(id[:])
+	claim := h.entry.claim(ref, sequencer.Attachment{ID: id})
+	claim.Node = nil
+	if !p.Any {
+		claim.Node = &p.Node
+	}
+	began := c.clock.Mono()
+	var res wire.AttachResponse
+	err := c.callOwner(ctx, ref.Definition.Name(), wire.PathAttach, wire.AttachRequest{Holder: c.holder, Claim: claim}, &res)
+	if err != nil {
+		return sequencer.Attachment{}, err
+	}
+	c.stamped(res.Stamp, began)
+	h.entry.saw(res.Stamp)
+	h.entry.renewAt(c.clock.Mono() + c.pause())
+	c.look()
+	return sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}, nil
+}
+
+// Detach implements sequencer.Home. If ctx ends first it is tried on in the
+// background, until the session would have ended anyway.
+func (h *home) Detach(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
+	err := h.client.release(ctx, ref, rel)
+	if errors.Is(err, sequencer.ErrUnavailable) && ctx.Err() != nil {
+		h.client.releaseLater(ref, rel)
+	}
+	return err
+}
+
+// Destroy implements sequencer.Home.
+func (h *home) Destroy(ctx context.Context, ref sequencer.Ref) error {
+	return h.client.destroy(ctx, ref)
+}
+
+// release gives an attachment back.
+func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
+	req := wire.DetachRequest{
+		Holder: c.holder, Sequencer: wire.SequencerOf(ref),
+		ID: rel.ID, Node: rel.Node, LastUsed: rel.LastUsed,
+	}
+	return c.callOwner(ctx, ref.Definition.Name(), wire.PathDetach, req, &wire.Done{})
+}
+
+// releaseLater gives an attachment back without anybody waiting for it.
+func (c *Client) releaseLater(ref sequencer.Ref, rel sequencer.Release) {
+	c.background(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, c.window())
+		defer cancel()
+		if err := c.release(ctx, ref, rel); err != nil && !settled(err) {
+			c.log.Warn("logical node not given back; the grid takes it when the session has ended",
+				"sequencer", ref.Definition.Name(), "node", rel.Node, "error", err)
+		}
+	})
+}
+
+// background runs f until it returns or the client ends.
+func (c *Client) background(f func(ctx context.Context)) {
+	if c.handles.begin(&c.done) {
+		go func() {
+			defer c.done.Done()
+			f(c.ctx)
+		}()
+	}
+}
+
+// ended takes a handle to its end because its life has ended, and gives its
+// logical node back, so that the next life need not count it as used up.
+func (c *Client) ended(e *entry) {
+	c.handles.forget(e)
+	if rel, held := e.control.Destroy(); held {
+		c.releaseLater(e.control.Ref(), rel)
+	}
+}
+
+// claim is what the entry's handle shows of an attachment.
+func (e *entry) claim(ref sequencer.Ref, a sequencer.Attachment) wire.Claim {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return wire.Claim{
+		Sequencer: wire.SequencerOf(ref), ID: a.ID, Node: &a.Node,
+		Grid: e.seen.Grid, Version: e.seen.Version, Until: a.Grant.Until,
+	}
+}
+
+// saw notes the last answer about the entry's life.
+func (e *entry) saw(s wire.Stamp) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen = s
+}
+
+// renewAt sets when the entry is renewed next.
+func (e *entry) renewAt(at time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.next = at
+}
+
+// dueBy reports whether the entry is to be renewed by the given time.
+func (e *entry) dueBy(at time.Duration) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.next <= at
+}
+
+// begin reports whether nothing was under way for the entry, and notes that
+// something is; finish takes that back.
+func (e *entry) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was := e.busy
+	e.busy = true
+	return !was
+}
+
+func (e *entry) finish() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.busy = false
+}
+
+// look makes the session look at its handles soon.
+func (c *Client) look() {
+	select {
+	case c.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// pause returns how long a holder waits between two renewals: a quarter of the
+// window less up to a fifth of that, so that holders spread.
+func (c *Client) pause() time.Duration {
+	quarter := c.window() / 4
+	return quarter - rand.N(quarter/5+1)
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// checker looks at every ID and finds every duplicate, in little memory.
+//
+// It does not keep the IDs. Each stream (the IDs that one handle returned, in
+// that order) must ascend, so within a stream no two are equal. Two streams of
+// one sequencer could only return an equal ID if they used the same millisecond
+// of the same logical node. So the first ID with which a stream enters a
+// millisecond of a node claims that millisecond, and a second claim of it, which
+// is possible only from another stream, is an error. That finds every duplicate,
+// and already the mistake that makes one possible: a logical node whose
+// millisecond was given to two holders.
+//
+// A claim is one bit, kept for ever: 8 KiB for each node and 65 seconds, about
+// half a megabyte an hour.
+type checker struct {
+	mu         sync.Mutex
+	claims     map[claimsKey]*claims
+	ids        uint64
+	duplicates uint64 // IDs that another stream may have returned too, or this one before
+	disorder   uint64 // IDs that are not larger than the one before them
+	findings   []string
+}
+
+// claimsKey is a stretch of time of one logical node of one sequencer.
+type claimsKey struct {
+	sequencer string
+	node      sequencer.NodeID
+	stretch   int64 // Unix milliseconds / claimsBits
+}
+
+// claimsBits is how many milliseconds a stretch has.
+const claimsBits = 1 << 16
+
+// claims has a bit for each millisecond of a stretch.
+type claims [claimsBits / 64]uint64
+
+// claim sets a bit and tells whether it was clear before.
+func (c *claims) claim(ms int64) bool {
+	word, bit := ms%claimsBits/64, uint64(1)<<(ms%64)
+	fresh := c[word]&bit == 0
+	c[word] |= bit
+	return fresh
+}
+
+// findingsMax is how many findings are kept in words; all are counted.
+const findingsMax = 10
+
+func newChecker() *checker { return &checker{claims: map[claimsKey]*claims{}} }
+
+// checkedStream is what the checker remembers of one handle's IDs.
+type checkedStream struct {
+	holder     string // for the findings
+	definition sequencer.Definition
+	last       sequencer.ID
+	started    bool
+	node       sequencer.NodeID // of last
+	ms         int64            // of last
+	owned      bool             // the stream claimed the millisecond of last first
+}
+
+// observe takes the next IDs of a stream, in the order in which they were
+// returned.
+func (c *checker) observe(s *checkedStream, ids []sequencer.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.observeOne(s, id)
+	}
+	c.ids += uint64(len(ids))
+}
+
+func (c *checker) observeOne(s *checkedStream, id sequencer.ID) {
+	parts := s.definition.Decompose(id)
+	ms := parts.Time.UnixMilli()
+	switch {
+	case s.started && id <= s.last:
+		c.disorder++
+		c.find("%s: %s got %d after %d", s.definition.Name(), s.holder, id, s.last)
+		s.owned = false // counts as a duplicate, since it may be one of this stream's own
+	case !s.started || ms != s.ms || parts.Node != s.node:
+		s.owned = c.claimsOf(s.definition.Name(), parts.Node, ms).claim(ms)
+		if !s.owned {
+			c.find("%s: %s used node %d at %d ms, which another holder had used", s.definition.Name(), s.holder, parts.Node, ms)
+		}
+	}
+	if !s.owned {
+		c.duplicates++
+	}
+	s.started, s.last, s.ms, s.node = true, id, ms, parts.Node
+}
+
+func (c *checker) claimsOf(name string, node sequencer.NodeID, ms int64) *claims {
+	key := claimsKey{sequencer: name, node: node, stretch: ms / claimsBits}
+	found := c.claims[key]
+	if found == nil {
+		found = new(claims)
+		c.claims[key] = found
+	}
+	return found
+}
+
+func (c *checker) find(format string, args ...any) {
+	if len(c.findings) < findingsMax {
+		c.findings = append(c.findings, fmt.Sprintf(format, args...))
+	}
+}
+
+// verdict is what a checker found so far.
+type verdict struct {
+	ids, duplicates, disorder uint64
+	findings                  []string
+}
+
+// clean tells whether every ID was unique and every stream ascended.
+func (v verdict) clean() bool { return v.duplicates == 0 && v.disorder == 0 }
+
+func (c *checker) verdict() verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return verdict{ids: c.ids, duplicates: c.duplicates, disorder: c.disorder, findings: c.findings[:len(c.findings):len(c.findings)]}
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// runCommand runs the program without a process around it.
+func runCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	status = run(t.Context(), args, streams{out: &out, err: &errs})
+	return status, out.String(), errs.String()
+}
+
+// parse reads a command line without running it.
+func parse(t *testing.T, args ...string) (*commands, error) {
+	t.Helper()
+	var parsed commands
+	parser, err := kong.New(&parsed, kong.Name("snowgrid"), kong.Writers(io.Discard, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parser.Parse(args)
+	return &parsed, err
+}
+
+func TestExitStatus(t *testing.T) {
+	tests := []struct {
+		args           string
+		status         int
+		stdout, stderr string // parts
+	}{
+		{"--help", 0, "snowgrid demo", ""},
+		{"next --help", 0, "--nodes", ""},
+		{"agent --help", 0, "SNOWGRID_GOSSIP_ADDR", ""},
+		{"decode 1", 0, "counter", ""},
+		{"", 2, "", "expected one of"},
+		{"dance", 2, "", "unexpected argument dance"},
+		{"decode", 2, "", "<id>"},
+		{"decode 1 --colour", 2, "", "--colour"},
+		{"decode 1 --epoch soon", 2, "", "write it as 2026-01-01T00:00:00Z"},
+		{"next orders -n 0", 2, "", "at least one ID"},
+		{"demo --for 1s", 2, "", "at least 3s"},
+		{"status -o xml", 2, "", "must be one of"},
+		{"agent --log-level loud", 2, "", "loud"},
+		{"decode one", 1, "", "is not an ID"},
+		{"decode 1 --nodes 100", 1, "", "128"},
+		{"agent --floor 1234567890123", 1, "", "add --epoch"},
+		{"agent --floor 2026-13-01", 1, "", "not a time"},
+		{"status --addr 127.0.0.1:1", 1, "", "127.0.0.1:1"},
+		{"next orders --addr nowhere", 1, "", "host:port"},
+	}
+	for _, test := range tests {
+		t.Run(test.args, func(t *testing.T) {
+			status, stdout, stderr := runCommand(t, strings.Fields(test.args)...)
+			if status != test.status || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
+				t.Errorf("status %d, want %d; stdout wants %q, stderr wants %q; stdout:\n%s\nstderr:\n%s",
+					status, test.status, test.stdout, test.stderr, stdout, stderr)
+			}
+			if status != 0 && (stdout != "" || !strings.HasPrefix(stderr, "snowgrid: ")) {
+				t.Errorf("an error belongs on stderr; stdout:\n%s\nstderr:\n%s", stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestHelpTeachesByExample(t *testing.T) {
+	for _, command := range []string{"demo", "agent", "next", "decode", "status", "destroy"} {
+		if _, stdout, _ := runCommand(t, command, "--help"); !strings.Contains(stdout, "    snowgrid "+command) {
+			t.Errorf("snowgrid %s --help has no example:\n%s", command, stdout)
+		}
+	}
+}
+
+func TestAgentConfig(t *testing.T) {
+	floor := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
+	orders, err := sequencer.Define("orders", sequencer.Config{Epoch: epoch.Discord, Nodes: 128})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := grid.Config{Name: "snowgrid", GossipAddr: "127.0.0.1:7946", RaftAddr: "127.0.0.1:7947", APIAddr: "127.0.0.1:7948"}
+	with := func(change func(*grid.Config)) grid.Config {
+		cfg := base
+		change(&cfg)
+		return cfg
+	}
+	tests := []struct {
+		args string
+		env  [2]string
+		want grid.Config
+	}{
+		{args: "", want: base},
+		{args: "--name shop --gossip-addr a:1 --raft-addr b:2 --api-addr c:3 --advertise-host d", want: with(func(c *grid.Config) {
+			c.Name, c.GossipAddr, c.RaftAddr, c.APIAddr, c.AdvertiseHost = "shop", "a:1", "b:2", "c:3", "d"
+		})},
+		{args: "--join a:1,b:2 --expect 3", want: with(func(c *grid.Config) { c.Join, c.Expect = []string{"a:1", "b:2"}, 3 })},
+		{args: "--backups 2", want: with(func(c *grid.Config) { c.Backups = 2 })},
+		{args: "--backups 0", want: with(func(c *grid.Config) { c.Backups = grid.NoBackups })},
+		{args: "--window 30s --partitions 31 --data-dir /d --first-life", want: with(func(c *grid.Config) {
+			c.Window, c.Partitions, c.DataDir, c.FirstLife = 30*time.Second, 31, "/d", true
+		})},
+		{args: "--floor 2026-07-01T12:00:00Z", want: with(func(c *grid.Config) { c.Floor = floor })},
+		{args: "--epoch discord --floor " + orders.MaxID(floor).String(), want: with(func(c *grid.Config) { c.Floor = floor })},
+		{env: [2]string{"SNOWGRID_JOIN", "a:1,b:2"}, want: with(func(c *grid.Config) { c.Join = []string{"a:1", "b:2"} })},
+		{env: [2]string{"SNOWGRID_BACKUPS", "0"}, want: with(func(c *grid.Config) { c.Backups = grid.NoBackups })},
+		{env: [2]string{"SNOWGRID_API_ADDR", "a:1"}, args: "--api-addr b:2", want: with(func(c *grid.Config) { c.APIAddr = "b:2" })},
+	}
+	for _, test := range tests {
+		t.Run(test.env[0]+" "+test.args, func(t *testing.T) {
+			if test.env[0] != "" {
+				t.Setenv(test.env[0], test.env[1])
+			}
+			parsed, err := parse(t, append([]string{"agent"}, strings.Fields(test.args)...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := parsed.Agent.config(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("config\n%+v, want\n%+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestEpochFlag(t *testing.T) {
+	tests := map[string]epoch.Epoch{
+		"2026-01-01T00:00:00Z":      epoch.Default,
+		"2026-01-01":                epoch.Default,
+		"2026-01-01T02:00:00+02:00": epoch.Default,
+		"1767225600000":             epoch.Default,
+		"twitter":                   epoch.Twitter,
+		"discord":                   epoch.Discord,
+		"2010-11-04T01:42:54.657Z":  epoch.Twitter,
+	}
+	for text, want := range tests {
+		parsed, err := parse(t, "decode", "1", "--epoch", text)
+		if err != nil || parsed.Decode.Epoch.Epoch != want {
+			t.Errorf("%s is %v, want %v; error %v", text, parsed.Decode.Epoch, want, err)
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	orders, err := sequencer.Define("orders", sequencer.Config{Epoch: epoch.Twitter, Nodes: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := orders.Compose(sequencer.Parts{Time: time.Date(2026, 7, 1, 12, 30, 0, 45e6, time.UTC), Node: 17, Counter: 4711})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, got, stderr := runCommand(t, "decode", id.String(), "--nodes", "1000", "--epoch", "twitter")
+	want := "id       " + id.String() + `
+time     2026-07-01T12:30:00.045Z
+node     17 of 1024
+counter  4711
+epoch    2010-11-04T01:42:54.657Z
+`
+	if status != 0 || got != want {
+		t.Errorf("status %d, stderr %q, stdout\n%s, want\n%s", status, stderr, got, want)
+	}
+}
+
+// counting fills with 0, 1, 2 ... and fails with err once it has issued limit.
+type counting struct {
+	issued, limit int64
+	err           error
+}
+
+func (c *counting) Fill(_ context.Context, dst []sequencer.ID) (int, error) {
+	for i := range dst {
+		if c.issued == c.limit {
+			return i, c.err
+		}
+		dst[i] = sequencer.ID(c.issued)
+		c.issued++
+	}
+	return len(dst), nil
+}
+
+func TestPrintIDs(t *testing.T) {
+	broken := errors.New("broken")
+	for _, count := range []int64{1, 3, fillSize, fillSize + 1, 3*fillSize + 7} {
+		var out strings.Builder
+		printed, err := printIDs(t.Context(), &out, &counting{limit: -1}, count)
+		lines := strings.Fields(out.String())
+		if err != nil || printed != count || int64(len(lines)) != count || lines[len(lines)-1] != sequencer.ID(count-1).String() {
+			t.Errorf("%d IDs: printed %d in %d lines, error %v", count, printed, len(lines), err)
+		}
+	}
+
+	var out strings.Builder
+	printed, err := printIDs(t.Context(), &out, &counting{limit: 2, err: broken}, 5)
+	if !errors.Is(err, broken) || printed != 2 || out.String() != "0\n1\n" {
+		t.Errorf("with an error: printed %d, %q, error %v; want the two IDs that came with it", printed, out.String(), err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if printed, err := printIDs(ctx, io.Discard, &counting{limit: -1}, 5); printed != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: printed %d, error %v", printed, err)
+	}
+	if _, err := printIDs(t.Context(), closedPipe{}, &counting{limit: -1}, 1e6); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("with no reader: error %v", err)
+	}
+}
+
+// closedPipe is a writer that nobody reads any more.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// decodeCommand takes an ID apart.
+type decodeCommand struct {
+	ID string `arg:"" help:"The ID, in decimal digits."`
+	layoutFlags
+}
+
+// Help is the part of --help between the usage and the flags.
+func (decodeCommand) Help() string {
+	return `It needs no grid, but it has to know the sequencer: with another epoch or node count than the ID
+was made with, the parts mean nothing.
+
+    snowgrid decode 7301444403200000
+    snowgrid decode 7301444403200000 --nodes 128 --epoch 2025-06-01`
+}
+
+// millisecondLayout is how times are shown: IDs know no less than a millisecond.
+const millisecondLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// Run prints the parts.
+func (d *decodeCommand) Run(to streams) error {
+	id, err := sequencer.Parse(d.ID)
+	if err != nil {
+		return err
+	}
+	definition, err := sequencer.Define("decoded", d.config())
+	if err != nil {
+		return err
+	}
+	parts := definition.Decompose(id)
+	table := tabwriter.NewWriter(to.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "id\t%v\n", id)
+	fmt.Fprintf(table, "time\t%s\n", parts.Time.Format(millisecondLayout))
+	fmt.Fprintf(table, "node\t%d of %d\n", parts.Node, definition.Nodes())
+	fmt.Fprintf(table, "counter\t%d\n", parts.Counter)
+	fmt.Fprintf(table, "epoch\t%v\n", definition.Epoch())
+	return table.Flush()
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	demoMembers = 3
+	demoClients = 2
+	formTimeout = 60 * time.Second
+)
+
+// demoNames are the sequencers of the demo; the owner of the first one is lost.
+var demoNames = []string{"orders", "invoices", "events"}
+
+// demoCommand runs a whole grid in this process.
+type demoCommand struct {
+	Plain bool          `help:"Neither colours nor lines that change: one line after the other."`
+	For   time.Duration `help:"How long the IDs flow." default:"20s"`
+}
+
+// Help is the part of --help between the usage and the flags.
+func (demoCommand) Help() string {
+	return `Three members and two clients, each with a handle on three sequencers, make IDs as fast as a check of
+every single one allows on a small machine. After a third of the time the owner of a sequencer dies
+without a word. The last line is the summary; the exit status is 1 if any ID came twice.
+
+Everything is real but the distance: the members talk over sockets on loopback and keep their data in
+temporary directories, which are removed at the end.
+
+    snowgrid demo
+    snowgrid demo --plain --for 1m`
+}
+
+// Validate refuses a demo in which nothing can happen.
+func (d *demoCommand) Validate() error {
+	if d.For < 3*time.Second {
+		return fmt.Errorf("--for %v: give it at least 3s", d.For)
+	}
+	return nil
+}
+
+// demo is the running grid and what watches it.
+type demo struct {
+	screen  *screen
+	members []*grid.Member
+	clients []*client.Client
+	flow    *flow
+}
+
+// holder is what members and clients have in common.
+type holder interface {
+	CreateSequencer(ctx context.Context, name string, cfg sequencer.Config) (*sequencer.Sequencer, error)
+}
+
+// Run shows the grid, takes it down, and says how it went.
+func (d *demoCommand) Run(ctx context.Context, to streams) error {
+	screen := newScreen(to.out, d.Plain)
+	flow := newFlow()
+	err := d.show(ctx, screen, flow)
+	if err != nil && ctx.Err() != nil {
+		screen.say("Stopped before the end.")
+		err = nil
+	}
+	verdict := flow.checker.verdict()
+	for _, finding := range verdict.findings {
+		screen.say("Found: " + finding)
+	}
+	if err == nil && !verdict.clean() {
+		err = fmt.Errorf("%d duplicates, %d IDs out of order", verdict.duplicates, verdict.disorder)
+	}
+	screen.say(flow.summary(verdict))
+	return err
+}
+
+// show runs the grid from its first directory to its last. When it returns,
+// nothing of it is left.
+func (d *demoCommand) show(ctx context.Context, screen *screen, flow *flow) (err error) {
+	root, err := os.MkdirTemp("", "snowgrid-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	running := &demo{screen: screen, flow: flow}
+	defer running.stop(ctx)
+
+	if err := running.start(ctx, root); err != nil {
+		return err
+	}
+	if err := running.createSequencers(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.For)
+	defer cancel()
+	flow.run(ctx)
+	screen.follow(ctx, flow, d.For/3)
+	if ctx.Err() == nil {
+		running.loseOwner(ctx)
+		screen.follow(ctx, flow, d.For)
+	}
+	cancel()
+	if err := flow.wait(); err != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) {
+		return nil
+	}
+	return ctx.Err()
+}
+
+// start forms the grid and connects the clients.
+func (d *demo) start(ctx context.Context, root string) error {
+	began := time.Now()
+	gossip, err := freeAddrs(demoMembers)
+	if err != nil {
+		return err
+	}
+	d.screen.say(fmt.Sprintf("Starting %d members, which find each other and form a grid...", demoMembers))
+	ctx, cancel := context.WithTimeout(ctx, formTimeout)
+	defer cancel()
+	d.members = make([]*grid.Member, demoMembers)
+	errs := make([]error, demoMembers)
+	var starting sync.WaitGroup
+	for i := range d.members {
+		starting.Go(func() {
+			d.members[i], errs[i] = grid.Start(ctx, grid.Config{
+				Name:       "demo",
+				GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
+				Join:    gossip,
+				Expect:  demoMembers,
+				DataDir: filepath.Join(root, "member-"+strconv.Itoa(i+1)),
+			})
+			if errs[i] != nil {
+				cancel() // the others would wait for this one in vain
+			}
+		})
+	}
+	starting.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	d.screen.say(fmt.Sprintf("The grid serves after %.1fs.", time.Since(began).Seconds()))
+
+	var apis []string
+	for _, m := range d.members {
+		apis = append(apis, m.Addrs().API)
+	}
+	for range demoClients {
+		c, err := client.Dial(ctx, client.Config{Addrs: apis})
+		if err != nil {
+			return err
+		}
+		d.clients = append(d.clients, c)
+	}
+	return nil
+}
+
+// createSequencers gives every member and client a handle on every sequencer.
+func (d *demo) createSequencers(ctx context.Context) error {
+	for _, name := range demoNames {
+		for i, m := range d.members {
+			if err := d.addStream(ctx, m, memberName(i), name); err != nil {
+				return err
+			}
+		}
+		for i, c := range d.clients {
+			if err := d.addStream(ctx, c, "client "+strconv.Itoa(i+1), name); err != nil {
+				return err
+			}
+		}
+	}
+	d.screen.say(fmt.Sprintf("%d members and %d clients share the sequencers %q: each has a logical node of its own in each.",
+		len(d.members), len(d.clients), demoNames))
+	return nil
+}
+
+func (d *demo) addStream(ctx context.Context, from holder, holder, name string) error {
+	handle, err := from.CreateSequencer(ctx, name, sequencer.Config{})
+	if err != nil {
+		return fmt.Errorf("%s creates %s: %w", holder, name, err)
+	}
+	d.flow.add(holder, handle)
+	return nil
+}
+
+// loseOwner closes the member that decides for the first sequencer, and says
+// what becomes of that.
+func (d *demo) loseOwner(ctx context.Context) {
+	name := demoNames[0]
+	before, lost := lookUp(name, d.members)
+	if lost < 0 {
+		d.screen.say("Nobody is known to own " + name + " just now; nobody is killed.")
+		return
+	}
+	d.screen.say(fmt.Sprintf("Now %s, which decides who uses which logical node of %s, dies: no goodbye, its sockets just close.", memberName(lost), name))
+	d.flow.expectEnd(memberName(lost))
+	began := time.Now()
+	_ = d.members[lost].Close()
+	d.screen.say("Its own IDs end here. Everybody else goes on from grants that reach seconds ahead.")
+	survivors := slices.Clone(d.members)
+	survivors[lost] = nil
+	after, heir := d.awaitOwner(ctx, name, survivors)
+	if heir < 0 {
+		return
+	}
+	knows := "It had a copy, so it knows who holds what."
+	if !slices.Contains(before.InSync, after.Owner) {
+		knows = "It had no copy, so it learns from the holders what they hold."
+	}
+	d.screen.say(fmt.Sprintf("%.1fs later %s decides for %s. %s No grant it gives overlaps one of before.",
+		time.Since(began).Seconds(), memberName(heir), name, knows))
+}
+
+// awaitOwner waits until one of the survivors owns the sequencer, and keeps the
+// screen up to date meanwhile. It returns -1 if ctx ends first.
+func (d *demo) awaitOwner(ctx context.Context, name string, survivors []*grid.Member) (grid.PartitionInfo, int) {
+	for ctx.Err() == nil {
+		if found, heir := lookUp(name, survivors); heir >= 0 {
+			return found, heir
+		}
+		d.screen.follow(ctx, d.flow, 100*time.Millisecond)
+	}
+	return grid.PartitionInfo{}, -1
+}
+
+// lookUp returns the partition of a sequencer as the first of the members that
+// are not nil knows it, and which of them owns it; -1 if none of them does.
+func lookUp(name string, members []*grid.Member) (found grid.PartitionInfo, owner int) {
+	owners := make([]partition.Incarnation, len(members))
+	for i, m := range members {
+		if m == nil {
+			continue
+		}
+		status := m.Status()
+		owners[i] = partition.Incarnation(status.Answering)
+		if found.Owner == "" && len(status.Partitions) > 0 {
+			found = status.Partitions[partition.Of(name, len(status.Partitions))]
+		}
+	}
+	if found.Owner == "" {
+		return found, -1
+	}
+	return found, slices.Index(owners, found.Owner)
+}
+
+// stop takes everything down. It is for any moment, and needs no live ctx.
+func (d *demo) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	for _, c := range d.clients {
+		if c.Leave(ctx) != nil {
+			_ = c.Close()
+		}
+	}
+	for _, m := range d.members {
+		if m != nil {
+			_ = m.Close()
+		}
+	}
+}
+
+func memberName(i int) string { return "member " + strconv.Itoa(i+1) }
+
+// freeAddrs returns loopback addresses whose ports were free for both TCP and
+// UDP a moment ago. Members have to know each other's before any has started.
+func freeAddrs(count int) (addrs []string, err error) {
+	var held []interface{ Close() error } // until all are found, so that they differ
+	defer func() {
+		for _, h := range held {
+			_ = h.Close()
+		}
+	}()
+	for range 100 {
+		if len(addrs) == count {
+			return addrs, nil
+		}
+		tcp, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, tcp)
+		udp, err := net.ListenPacket("udp", tcp.Addr().String())
+		if err != nil {
+			continue // taken by somebody else's UDP
+		}
+		held = append(held, udp)
+		addrs = append(addrs, tcp.Addr().String())
+	}
+	return nil, errors.New("no free ports on 127.0.0.1")
+}

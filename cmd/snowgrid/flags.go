@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// leaveTimeout bounds how long a command that ends tries to give back what it
+// holds. What it could not give back, the grid takes back by itself.
+const leaveTimeout = 5 * time.Second
+
+// layoutFlags are what an ID alone does not say.
+type layoutFlags struct {
+	Nodes int       `help:"Logical nodes of the sequencer: 128 to 8192, rounded up to a power of two." default:"8192" env:"SNOWGRID_NODES"`
+	Epoch epochFlag `help:"Time origin of the sequencer: a time, a date, twitter, discord, or Unix milliseconds." default:"2026-01-01T00:00:00Z" env:"SNOWGRID_EPOCH"`
+}
+
+func (f layoutFlags) config() sequencer.Config {
+	return sequencer.Config{Epoch: f.Epoch.Epoch, Nodes: f.Nodes}
+}
+
+// gridFlags say where the grid is.
+type gridFlags struct {
+	Addr    []string      `help:"API addresses of members; one that answers is enough." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`
+	Timeout time.Duration `help:"How long to wait for the grid's answers." default:"10s" env:"SNOWGRID_TIMEOUT"`
+}
+
+// ask bounds what the grid is asked for.
+func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error {
+	asking, cancel := context.WithTimeout(ctx, g.Timeout)
+	defer cancel()
+	return f(asking)
+}
+
+// use runs f with a client of the grid, which has left when use returns.
+func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err error) {
+	var c *client.Client
+	err = g.ask(ctx, func(ctx context.Context) (err error) {
+		c, err = client.Dial(ctx, client.Config{Addrs: g.Addr})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// ctx may be what ended f: leaving has its own bound.
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+		defer cancel()
+		if leaveErr := c.Leave(leaving); leaveErr != nil && err == nil {
+			err = fmt.Errorf("leaving the grid: %w", leaveErr)
+		}
+	}()
+	return f(c)
+}
+
+// epochFlag is an epoch as people write it.
+type epochFlag struct{ epoch.Epoch }
+
+// UnmarshalText reads a preset's name, Unix milliseconds, or what parseTime
+// reads.
+func (e *epochFlag) UnmarshalText(text []byte) error {
+	s := string(text)
+	switch s {
+	case "twitter":
+		e.Epoch = epoch.Twitter
+		return nil
+	case "discord":
+		e.Epoch = epoch.Discord
+		return nil
+	}
+	if ms, err := strconv.ParseInt(s, 10, 64); err == nil {
+		e.Epoch = epoch.UnixMilli(ms)
+		return nil
+	}
+	t, err := parseTime(s)
+	e.Epoch = epoch.At(t)
+	return err
+}
+
+// parseTime reads a time as 2026-01-01T00:00:00Z, or a date, which is its first
+// moment in UTC.
+func parseTime(s string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time; write it as 2026-01-01T00:00:00Z or 2026-01-01", s)
+}

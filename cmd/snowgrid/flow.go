@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// A stream takes batchSize IDs one by one and rests for batchRest: about a
+// hundred thousand a second. That is far from what a handle can do, and lets
+// two cores generate, time and check all of them.
+const (
+	batchSize = 200
+	batchRest = 2 * time.Millisecond
+)
+
+// flow is the streams of a demo: each takes IDs from one handle and shows every
+// one to the checker.
+type flow struct {
+	checker *checker
+	streams []*stream
+	began   time.Time
+	ended   time.Time
+	longest atomic.Int64 // longest call of Next, ns
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	ending map[string]bool // holders whose streams may end early
+	errs   []error
+}
+
+// stream is the IDs of one handle.
+type stream struct {
+	checkedStream
+	handle nexter
+}
+
+// nexter is the part of a sequencer that a stream needs.
+type nexter interface {
+	Next(ctx context.Context) (sequencer.ID, error)
+	Definition() sequencer.Definition
+}
+
+func newFlow() *flow {
+	return &flow{checker: newChecker(), ending: map[string]bool{}}
+}
+
+// add makes a stream of a handle. All are added before the flow runs.
+func (f *flow) add(holder string, handle nexter) {
+	f.streams = append(f.streams, &stream{
+		checkedStream: checkedStream{holder: holder, definition: handle.Definition()},
+		handle:        handle,
+	})
+}
+
+// run lets the IDs flow until ctx ends; wait waits for that.
+func (f *flow) run(ctx context.Context) {
+	f.began = time.Now()
+	for _, s := range f.streams {
+		f.running.Go(func() {
+			if err := f.pump(ctx, s); err != nil {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.errs = append(f.errs, fmt.Errorf("%s, %s: %w", s.definition.Name(), s.holder, err))
+			}
+		})
+	}
+}
+
+// wait returns when every stream has ended, with the errors that none should
+// have ended with.
+func (f *flow) wait() error {
+	f.running.Wait()
+	f.ended = time.Now()
+	return errors.Join(f.errs...)
+}
+
+// expectEnd says that a holder's streams are about to end.
+func (f *flow) expectEnd(holder string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ending[holder] = true
+}
+
+func (f *flow) mayEnd(holder string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ending[holder]
+}
+
+// pump is one stream's life.
+func (f *flow) pump(ctx context.Context, s *stream) error {
+	ids := make([]sequencer.ID, 0, batchSize)
+	rest := time.NewTicker(batchRest)
+	defer rest.Stop()
+	for {
+		ids = ids[:0]
+		var err error
+		for before := time.Now(); len(ids) < batchSize; {
+			var id sequencer.ID
+			id, err = s.handle.Next(ctx)
+			after := time.Now()
+			f.waited(after.Sub(before)) // one that the end cut short counts too
+			if err != nil {
+				break
+			}
+			before = after
+			ids = append(ids, id)
+		}
+		f.checker.observe(&s.checkedStream, ids)
+		switch {
+		case err == nil && ctx.Err() == nil:
+		case ctx.Err() != nil, f.mayEnd(s.holder) && errors.Is(err, sequencer.ErrClosed):
+			return nil
+		default:
+			return err
+		}
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// waited keeps the longest wait.
+func (f *flow) waited(d time.Duration) {
+	for longest := f.longest.Load(); int64(d) > longest; longest = f.longest.Load() {
+		if f.longest.CompareAndSwap(longest, int64(d)) {
+			return
+		}
+	}
+}
+
+// longestNext returns the longest call of Next so far.
+func (f *flow) longestNext() time.Duration {
+	return time.Duration(f.longest.Load()).Round(10 * time.Microsecond)
+}
+
+// summary is the demo's last line.
+func (f *flow) summary(v verdict) string {
+	elapsed := f.ended.Sub(f.began)
+	if f.began.IsZero() || f.ended.IsZero() {
+		return "No IDs were issued."
+	}
+	return fmt.Sprintf("%s IDs in %.1fs (%s a second), %d duplicates, %d out of order, longest wait of a Next %v.",
+		grouped(v.ids), elapsed.Seconds(), grouped(uint64(float64(v.ids)/elapsed.Seconds())), v.duplicates, v.disorder, f.longestNext())
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"syscall"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// fillSize is how many IDs are taken at once: enough that the calls cost
+// nothing, few enough that Ctrl-C is heard within milliseconds.
+const fillSize = 4096
+
+// nextCommand prints new IDs.
+type nextCommand struct {
+	Name  string `arg:"" help:"Name of the sequencer. It is created when it does not exist."`
+	Count int64  `short:"n" name:"count" help:"How many IDs." default:"1"`
+	gridFlags
+	layoutFlags
+}
+
+// Help is the part of --help between the usage and the flags.
+func (nextCommand) Help() string {
+	return `It attaches to the grid as a client, makes the IDs itself, and leaves. Stdout gets nothing but IDs.
+The grid is not asked for each ID: a million take about a second with 8192 nodes, where a node has
+1,024 IDs in a millisecond, and less with 128, where it has 65,536.
+
+    snowgrid next orders
+    snowgrid next orders -n 1000000 > ids.txt
+    snowgrid next events --addr 10.0.0.1:7948,10.0.0.2:7948 --nodes 128 -n 10
+
+Epoch and node count belong to the sequencer: naming others than it was created with is an error.`
+}
+
+// Validate refuses what cannot be asked for.
+func (n *nextCommand) Validate() error {
+	if n.Count < 1 {
+		return fmt.Errorf("-n %d: ask for at least one ID", n.Count)
+	}
+	return nil
+}
+
+// filler is the part of a sequencer that printIDs needs.
+type filler interface {
+	Fill(ctx context.Context, dst []sequencer.ID) (int, error)
+}
+
+// Run prints the IDs. The end of ctx is an orderly end too.
+func (n *nextCommand) Run(ctx context.Context, to streams) error {
+	return n.use(ctx, func(c *client.Client) error {
+		var seq *sequencer.Sequencer
+		err := n.ask(ctx, func(ctx context.Context) (err error) {
+			seq, err = c.CreateSequencer(ctx, n.Name, n.config())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		printed, err := printIDs(ctx, to.out, seq, n.Count)
+		switch {
+		case errors.Is(err, syscall.EPIPE):
+			return nil // the reader has seen enough
+		case err != nil && ctx.Err() != nil:
+			fmt.Fprintf(to.err, "snowgrid: stopped after %d of %d IDs\n", printed, n.Count)
+			return nil
+		}
+		return err
+	})
+}
+
+// printIDs writes count IDs, one a line, and returns how many it wrote. With an
+// error these are complete lines too, unless it was w's.
+func printIDs(ctx context.Context, w io.Writer, seq filler, count int64) (printed int64, err error) {
+	out := bufio.NewWriterSize(w, 1<<16)
+	ids := make([]sequencer.ID, min(count, fillSize))
+	line := make([]byte, 0, 20)
+	for printed < count && err == nil {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		var filled int
+		filled, err = seq.Fill(ctx, ids[:min(count-printed, fillSize)])
+		for _, id := range ids[:filled] {
+			line = append(strconv.AppendInt(line[:0], int64(id), 10), '\n')
+			if _, writeErr := out.Write(line); writeErr != nil {
+				return printed, writeErr
+			}
+			printed++
+		}
+	}
+	return printed, errors.Join(err, out.Flush())
+}

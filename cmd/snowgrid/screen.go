@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+)
+
+// screen tells the demo's story. On a terminal the line with the counts stays
+// the last one; otherwise, and if it is to be plain, a new one comes each second.
+type screen struct {
+	out  io.Writer
+	live bool
+	at   time.Time // of the last line with counts
+}
+
+const (
+	clearLine = "\r\x1b[K"
+	bold      = "\x1b[1m"
+	normal    = "\x1b[0m"
+)
+
+func newScreen(out io.Writer, plain bool) *screen {
+	return &screen{out: out, live: !plain && isTerminal(out)}
+}
+
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// say prints a sentence that stays.
+func (s *screen) say(sentence string) {
+	if s.live {
+		fmt.Fprintf(s.out, "%s%s%s%s\n", clearLine, bold, sentence, normal)
+		return
+	}
+	fmt.Fprintln(s.out, sentence)
+}
+
+// follow shows the counts until d has passed or ctx has ended.
+func (s *screen) follow(ctx context.Context, f *flow, d time.Duration) {
+	done := time.NewTimer(d)
+	defer done.Stop()
+	tick := time.NewTicker(min(d, 200*time.Millisecond))
+	defer tick.Stop()
+	for {
+		s.counts(f)
+		select {
+		case <-tick.C:
+		case <-done.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// counts prints how far the flow is, each second or, on a terminal, each time.
+func (s *screen) counts(f *flow) {
+	now := time.Now()
+	if now.Sub(s.at) < time.Second && !s.live {
+		return
+	}
+	s.at = now
+	v := f.checker.verdict()
+	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest wait of a Next %v", now.Sub(f.began).Seconds(), grouped(v.ids), v.duplicates, f.longestNext())
+	if s.live {
+		fmt.Fprint(s.out, clearLine, line)
+		return
+	}
+	fmt.Fprintln(s.out, line)
+}
+
+// grouped writes a number with commas between the thousands.
+func grouped(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	inc1 = "0000000000000001-00000000000000aa"
+	inc2 = "0000000000000002-00000000000000bb"
+)
+
+func exampleStatus() grid.Status {
+	now := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
+	return grid.Status{
+		Grid: partition.GridID{1}, Name: "shop", Version: 7, Answering: inc1, Ready: true, Leader: inc2,
+		Settings:    partition.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
+		ClusterTime: now, Ceiling: now.Add(13500 * time.Millisecond),
+		Members: []grid.MemberInfo{
+			{Incarnation: inc1, API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1},
+			{Incarnation: inc2, API: "10.0.0.2:7948", Voter: true, Leader: true, Partitions: 1},
+		},
+		Partitions: []grid.PartitionInfo{
+			{ID: 0, Owner: inc1, InSync: []partition.Incarnation{inc1, inc2}, Term: 3, Floor: now},
+			{ID: 1, Owner: inc2, InSync: []partition.Incarnation{inc2}, Term: 4},
+		},
+		Sequencers: []grid.SequencerInfo{{
+			Name: "orders", Epoch: epoch.Default.Time(), Exhausted: now.AddDate(34, 0, 0), Nodes: 8192, Partition: 1, Owner: inc2,
+			Attached: 10, AttachedNodes: []sequencer.NodeID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
+		}},
+	}
+}
+
+// member serves a status as a member does.
+func member(t *testing.T, status int, body any) (addr string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != "/v1/status" {
+			http.NotFound(w, r)
+			return
+		}
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func TestStatusTable(t *testing.T) {
+	// The first address does not answer: the second is asked.
+	addrs := "127.0.0.1:1," + member(t, http.StatusOK, exampleStatus())
+	status, got, stderr := runCommand(t, "status", "--partitions", "--addr", addrs)
+	want := `grid          shop (01000000000000000000000000000000)
+answered by   ` + inc1 + `
+leader        ` + inc2 + `
+cluster time  2026-07-01T12:00:00.000Z
+ceiling       2026-07-01T12:00:13.500Z (13.5s ahead)
+settings      2 partitions, 1 backups, window 15s
+partitions    2, 0 without an owner, 1 with fewer backups than set
+
+MEMBER                             API            ROLE    DURABLE  ALIVE  PARTITIONS
+` + inc1 + `  10.0.0.1:7948  voter   yes      yes    1
+` + inc2 + `  10.0.0.2:7948  leader  no       no     1
+
+PARTITION  OWNER                              BACKUPS                            TERM  FLOOR
+0          ` + inc1 + `  ` + inc2 + `  3     2026-07-01T12:00:00.000Z
+1          ` + inc2 + `  -                                  4     -
+
+SEQUENCER  EPOCH                     UNTIL       NODES  ATTACHED                  PARTITION  OWNER
+orders     2026-01-01T00:00:00.000Z  2060-07-01  8192   10 (0 1 2 3 4 5 6 7 ...)  1          ` + inc2 + `
+`
+	if status != 0 || got != want {
+		t.Errorf("status %d, stderr %q, stdout\n%s\nwant\n%s", status, stderr, got, want)
+	}
+}
+
+func TestStatusJSON(t *testing.T) {
+	status, stdout, stderr := runCommand(t, "status", "-o", "json", "--addr", member(t, http.StatusOK, exampleStatus()))
+	var got grid.Status
+	if err := json.Unmarshal([]byte(stdout), &got); status != 0 || err != nil || !reflect.DeepEqual(got, exampleStatus()) {
+		t.Errorf("status %d, stderr %q, error %v, stdout\n%s", status, stderr, err, stdout)
+	}
+}
+
+func TestStatusOfAGridThatIsNotWell(t *testing.T) {
+	s := grid.Status{Name: "shop", Answering: inc1, NotReady: "it waits for a majority", Unreachable: []string{inc2}}
+	var out strings.Builder
+	if err := printStatus(&out, s, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"which does not serve: it waits for a majority", "leader        -\n", "unreachable   " + inc2, "no sequencers"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%q is not in\n%s", part, out.String())
+		}
+	}
+}
+
+func TestStatusRefused(t *testing.T) {
+	tests := []struct {
+		code int
+		body any
+		want string
+	}{
+		{http.StatusServiceUnavailable, map[string]string{"code": "unavailable", "message": "the grid forms"}, "the grid forms"},
+		{http.StatusTeapot, "tea", "418"},
+		{http.StatusOK, []int{1}, "cannot unmarshal"},
+	}
+	for _, test := range tests {
+		addr := member(t, test.code, test.body)
+		status, stdout, stderr := runCommand(t, "status", "--addr", addr)
+		if status != exitFailed || stdout != "" || !strings.Contains(stderr, test.want) || !strings.Contains(stderr, addr) {
+			t.Errorf("%v: status %d, stdout %q, stderr %q, want %q and the address", test.body, status, stdout, stderr, test.want)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+// Package snowgrid is the root of a distributed in-memory data grid whose one job is unique,
+// time-ordered 64-bit IDs. It holds no code of its own; start at the package that fits the program:
+//
+//   - grid: a member, embedded in the service; the usual way to use snowgrid.
+//   - client: a thin client of a grid that runs elsewhere.
+//   - sequencer: the named ID stream both of them hand out, the IDs and their layout.
+//   - epoch: the time origin of a sequencer's IDs.
+//
+// Most programs need nothing else. Behind them stand partition (who decides for a name),
+// backup (how a decision survives the process that made it) and grid/wire (the messages).
+// The command line is in cmd/snowgrid, programs to copy from are in examples.
+package snowgrid

@@ -1,0 +1,181 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Bounds of the API server.
+const (
+	headerTimeout  = 5 * time.Second
+	bodyTimeout    = 10 * time.Second
+	serveTimeout   = 10 * time.Second
+	maxHeaderBytes = 16 << 10
+	maxStreams     = 1000 // calls at once on one connection
+)
+
+// newAPI returns the member's HTTP server.
+func (m *Member) newAPI() *http.Server {
+	mux := http.NewServeMux()
+	for path, c := range m.served {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { m.handle(w, r, c) })
+	}
+	mux.HandleFunc("GET "+wire.PathStatus, m.handleStatus)
+	mux.HandleFunc("POST "+wire.PathEvents, m.handleEvents)
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
+	mux.HandleFunc("GET /readyz", m.handleReady)
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           mux,
+		TLSConfig:         m.cfg.TLS.Clone(),
+		Protocols:         &protocols,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
+		ErrorLog:          slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return m.ctx },
+	}
+}
+
+// handle decodes a request, has it served, and encodes the answer.
+func (m *Member) handle(w http.ResponseWriter, r *http.Request, c *call) {
+	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
+	if err != nil {
+		m.refuse(w, wire.JSON, err)
+		return
+	}
+	if c.members || r.Header.Get(wire.HeaderTarget) != "" {
+		if err := m.addressed(r.Header, c.members); err != nil {
+			m.refuse(w, kind, err)
+			return
+		}
+	}
+	in, err := m.read(w, r, kind, c)
+	if err != nil {
+		m.refuse(w, kind, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
+	defer cancel()
+	out, err := c.serve(ctx, in)
+	if err != nil {
+		m.refuse(w, kind, err)
+		return
+	}
+	m.answer(w, kind, http.StatusOK, out)
+}
+
+// read reads and decodes a request's body.
+func (m *Member) read(w http.ResponseWriter, r *http.Request, kind string, c *call) (any, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can
+	body, err := wire.ReadBody(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	return c.decode(kind, body)
+}
+
+// addressed refuses a call between members that is for another grid or another
+// incarnation.
+func (m *Member) addressed(h http.Header, grid bool) error {
+	target := h.Get(wire.HeaderTarget)
+	if target != string(m.self) {
+		return fmt.Errorf("%w: it is for %.80q, this is %s", wire.ErrNotAddressed, target, m.self)
+	}
+	if id := m.grid(); grid && h.Get(wire.HeaderGrid) != id.String() {
+		return fmt.Errorf("%w: it is for grid %.80q, this is %s", wire.ErrNotAddressed, h.Get(wire.HeaderGrid), id)
+	}
+	return nil
+}
+
+// refuse answers with an error.
+func (m *Member) refuse(w http.ResponseWriter, kind string, err error) {
+	e := wire.ErrorOf(err, m.roster.Load().Version)
+	m.answer(w, kind, e.Status(), e)
+}
+
+func (m *Member) answer(w http.ResponseWriter, kind string, status int, out any) {
+	body, err := wire.Encode(kind, out)
+	if err != nil {
+		m.log.Error("answer not encoded", "error", err)
+		status, body = http.StatusInternalServerError, nil
+	}
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the caller may have gone
+}
+
+// handleEvents writes a holder's events until one side ends the stream.
+func (m *Member) handleEvents(w http.ResponseWriter, r *http.Request) {
+	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
+	if err != nil {
+		m.refuse(w, wire.JSON, err)
+		return
+	}
+	in, err := m.read(w, r, kind, typed(func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil }))
+	if err == nil {
+		err = wire.CheckHolder(in.(wire.EventsRequest).Holder)
+	}
+	if err != nil {
+		m.refuse(w, kind, err)
+		return
+	}
+	s := m.events.open(r.Context(), in.(wire.EventsRequest).Holder)
+	defer s.end()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	control := http.NewResponseController(w)
+	for {
+		event, err := s.Next()
+		if err == nil {
+			_ = control.SetWriteDeadline(time.Now().Add(bodyTimeout))
+			err = errors.Join(wire.WriteEvent(w, event), control.Flush())
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// handleStatus is the status for whoever only has a browser or curl.
+func (m *Member) handleStatus(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
+	defer cancel()
+	out, err := m.serveStatus(ctx, wire.StatusRequest{})
+	if err != nil {
+		m.refuse(w, wire.JSON, err)
+		return
+	}
+	m.answer(w, wire.JSON, http.StatusOK, out)
+}
+
+func (m *Member) handleReady(w http.ResponseWriter, _ *http.Request) {
+	if err := m.notReady(); err != nil {
+		plain(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	plain(w, http.StatusOK, "ready")
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n")
+}
+
+// errClosed is what every method of a closed member returns.
+var errClosed = fmt.Errorf("grid: the member was closed: %w", sequencer.ErrClosed)

@@ -1,0 +1,164 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// call is one call of the API: how its request is decoded, and who serves it.
+type call struct {
+	decode  func(kind string, body []byte) (any, error)
+	serve   func(ctx context.Context, in any) (any, error)
+	deliver func(out, result any) // stores a result where a local caller wants it
+	members bool                  // only for members that address this one
+	json    bool                  // may be made in JSON
+}
+
+// typed makes a call out of a function.
+func typed[In, Out any](serve func(ctx context.Context, in In) (Out, error)) *call {
+	return &call{
+		decode: func(kind string, body []byte) (any, error) {
+			var in In
+			err := wire.Decode(kind, body, &in)
+			return in, err
+		},
+		serve:   func(ctx context.Context, in any) (any, error) { return serve(ctx, in.(In)) },
+		deliver: func(out, result any) { *out.(*Out) = result.(Out) },
+	}
+}
+
+// forAll marks a call that clients of any language may make.
+func (c *call) forAll() *call { c.json = true; return c }
+
+// forMembers marks a call between members.
+func (c *call) forMembers() *call { c.members = true; return c }
+
+// calls returns every call of the API but the event stream, by path.
+func (m *Member) calls() map[string]*call {
+	return map[string]*call{
+		wire.PathCreate:    typed(m.serveCreate).forAll(),
+		wire.PathOpen:      typed(m.serveOpen).forAll(),
+		wire.PathAttach:    typed(m.serveAttach).forAll(),
+		wire.PathRenew:     typed(m.serveRenew).forAll(),
+		wire.PathDetach:    typed(m.serveDetach).forAll(),
+		wire.PathDestroy:   typed(m.serveDestroy).forAll(),
+		wire.PathDirectory: typed(m.serveDirectory).forAll(),
+		wire.PathStatus:    typed(m.serveStatus).forAll(),
+		wire.PathIDs:       typed(m.serveIDs).forAll(),
+		wire.PathHello:     typed(m.serveHello),
+		wire.PathAccept:    typed(m.serveAccept),
+		wire.PathJoin:      typed(m.serveJoin).forMembers(),
+		wire.PathLeave:     typed(m.serveLeave).forMembers(),
+	}
+}
+
+func (m *Member) serveCreate(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
+	if _, err := (wire.Sequencer{Name: in.Name, Epoch: in.Epoch, Nodes: in.Nodes}).Ref(); err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	return askOwner(ctx, m, in.Name, func(o *owner) (wire.SequencerResponse, error) { return o.create(in) })
+}
+
+func (m *Member) serveOpen(ctx context.Context, in wire.OpenRequest) (wire.SequencerResponse, error) {
+	if err := checkName(in.Name); err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	return askOwner(ctx, m, in.Name, func(o *owner) (wire.SequencerResponse, error) { return o.open(in) })
+}
+
+func (m *Member) serveAttach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
+	if _, err := in.Claim.Sequencer.Ref(); err != nil {
+		return wire.AttachResponse{}, err
+	}
+	return askOwner(ctx, m, in.Claim.Sequencer.Name, func(o *owner) (wire.AttachResponse, error) { return o.attach(in) })
+}
+
+func (m *Member) serveDetach(ctx context.Context, in wire.DetachRequest) (wire.Done, error) {
+	if _, err := in.Sequencer.Ref(); err != nil {
+		return wire.Done{}, err
+	}
+	return askOwner(ctx, m, in.Sequencer.Name, func(o *owner) (wire.Done, error) { return o.detach(in) })
+}
+
+// serveDestroy waits for the holders' answers outside the owner, which goes on
+// serving other requests meanwhile.
+func (m *Member) serveDestroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
+	if err := checkName(in.Name); err != nil {
+		return wire.Done{}, err
+	}
+	outcome := make(chan error, 1)
+	_, err := askOwner(ctx, m, in.Name, func(o *owner) (struct{}, error) {
+		o.destroy(in, outcome)
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return wire.Done{}, err
+	}
+	select {
+	case err := <-outcome:
+		return wire.Done{Stamp: m.stamp()}, err
+	case <-ctx.Done():
+		return wire.Done{}, fmt.Errorf("%w: the destroy is still under way: %w", sequencer.ErrUnavailable, ctx.Err())
+	case <-m.ctx.Done():
+		return wire.Done{}, errClosed
+	}
+}
+
+// serveRenew answers each claim by itself: one that fails says why, and the
+// others are renewed. The stamp is that of the last claim that was renewed.
+func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
+	if err := wire.CheckHolder(in.Holder); err != nil {
+		return wire.RenewResponse{}, err
+	}
+	if len(in.Claims) > wire.MaxClaims {
+		return wire.RenewResponse{}, fmt.Errorf("%w: %d claims in one renewal; send at most %d",
+			sequencer.ErrInvalidConfig, len(in.Claims), wire.MaxClaims)
+	}
+	out := wire.RenewResponse{Stamp: m.stamp(), Results: make([]wire.RenewResult, len(in.Claims))}
+	for i, claim := range in.Claims {
+		result := &out.Results[i]
+		_, err := askOwner(ctx, m, claim.Sequencer.Name, func(o *owner) (struct{}, error) {
+			_, grant, err := o.renew(in.Holder, claim)
+			result.Grant = grant
+			return struct{}{}, err
+		})
+		if err != nil {
+			result.Grant, result.Error = sequencer.Grant{}, wire.ErrorOf(err, m.roster.Load().Version)
+		}
+	}
+	return out, nil
+}
+
+func (m *Member) serveDirectory(context.Context, wire.DirectoryRequest) (wire.DirectoryResponse, error) {
+	r := m.roster.Load()
+	out := wire.DirectoryResponse{Stamp: m.stamp(), Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
+	index := map[partition.Incarnation]int{}
+	for i, member := range r.Members {
+		index[member.Incarnation] = i
+		out.Members = append(out.Members, wire.Address{Incarnation: member.Incarnation, API: member.API})
+	}
+	for p, state := range r.Partitions {
+		i, owned := index[state.Owner]
+		if !owned {
+			i = -1
+		}
+		out.Owners[p] = i
+	}
+	return out, nil
+}
+
+// stamp is what this member's answers carry that come from no owner.
+func (m *Member) stamp() wire.Stamp {
+	r := m.roster.Load()
+	return wire.Stamp{Grid: r.Grid, Version: r.Version, Time: m.clock.Now()}
+}
+
+// checkName refuses what no sequencer can be called.
+func checkName(name string) error {
+	_, err := sequencer.Define(name, sequencer.Config{})
+	return err
+}

@@ -1,0 +1,179 @@
+package grid
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// NoBackups as Config.Backups keeps each partition's table at its owner alone.
+const NoBackups = -1
+
+// MaxBackups is the largest value of Config.Backups.
+const MaxBackups = partition.MaxBackups
+
+// Config says how a member takes part in a grid. The zero value is a lone
+// member without listeners, for tests and for services that run as one process.
+// Name, Backups, Partitions and Window are agreed in the grid: where they are
+// left zero they are taken from it, and a different stated value is refused.
+type Config struct {
+	// Name is the grid's name; "" = "snowgrid". Members of other grids are
+	// refused.
+	Name string
+	// GossipAddr, RaftAddr and APIAddr are where the member listens, host:port;
+	// port 0 takes a free one. "" = 127.0.0.1 and port 7946, 7947, 7948.
+	GossipAddr, RaftAddr, APIAddr string
+	// AdvertiseHost is the host that others reach this member at; "" = the
+	// host it listens at.
+	AdvertiseHost string
+	// Join are gossip addresses or DNS names, host:port, of members to find the
+	// grid by. They are resolved again for ever.
+	Join []string
+	// Expect is how many members form a new grid together; 0 = 1 without Join,
+	// else this member forms none and only joins.
+	Expect int
+	// Backups is how many copies of each partition's table are kept beside the
+	// owner's; 0 = the grid's, or 1; NoBackups = none; at most MaxBackups.
+	Backups int
+	// Partitions is the number of slices of sequencer names; 0 = the grid's, or
+	// 271.
+	Partitions int
+	// Window is how far grants reach ahead of cluster time; 0 = the grid's, or
+	// 15 s, or 3 s for a lone member. 1 s to 1 h.
+	Window time.Duration
+	// DataDir keeps the member's identity and its part of the roster across
+	// restarts; "" = memory only.
+	DataDir string
+	// FirstLife states that no process holds a logical node of an earlier life
+	// of this grid, so a memory-only grid need not wait at its start.
+	FirstLife bool
+	// Floor states that no such process runs and that no ID has a timestamp
+	// above it; a memory-only grid then starts one millisecond later.
+	Floor time.Time
+	// TLS, if not nil, is used on the Raft and API connections, both as server
+	// and as client; set ClientCAs and ClientAuth in it for mutual TLS.
+	TLS *tls.Config
+	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip; nil = clear text.
+	GossipKey []byte
+	// Logger gets what an operator may want to know; nil = nothing.
+	Logger *slog.Logger
+	// Network and Clock are the member's way to others and its wall clock; nil
+	// = the real ones. Tests set them.
+	Network Network
+	Clock   Clock
+}
+
+// Ports that are taken when an address is left empty.
+const (
+	GossipPort = 7946
+	RaftPort   = 7947
+	APIPort    = 7948
+)
+
+// lone reports whether the configuration asks for a member that nobody joins:
+// no address, nobody to join, nobody expected, nothing kept.
+func (c Config) lone() bool {
+	return c.GossipAddr == "" && c.RaftAddr == "" && c.APIAddr == "" &&
+		len(c.Join) == 0 && c.Expect <= 1 && c.DataDir == ""
+}
+
+// withDefaults returns a copy with everything filled in that does not depend on
+// the grid.
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name = "snowgrid"
+	}
+	if c.Expect == 0 && len(c.Join) == 0 {
+		c.Expect = 1
+	}
+	for addr, port := range map[*string]int{&c.GossipAddr: GossipPort, &c.RaftAddr: RaftPort, &c.APIAddr: APIPort} {
+		if *addr == "" {
+			*addr = fmt.Sprintf("127.0.0.1:%d", port)
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Network == nil {
+		c.Network = realNetwork{}
+	}
+	if c.Clock == nil {
+		c.Clock = realClock{}
+	}
+	c.Join = append([]string(nil), c.Join...)
+	return c
+}
+
+// check refuses a configuration that cannot work. Errors match
+// sequencer.ErrInvalidConfig and name the setting.
+func (c Config) check() error {
+	if err := c.settings().Check(); err != nil {
+		return invalid("%v", err)
+	}
+	if c.Backups < NoBackups || c.Backups > MaxBackups {
+		return invalid("Backups is %d; give 0 for the grid's, NoBackups for none, or 1 to %d", c.Backups, MaxBackups)
+	}
+	if c.Expect < 0 || c.Expect > 1000 {
+		return invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
+	}
+	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
+		return invalid("GossipKey has %d bytes; give 16, 24 or 32", n)
+	}
+	addrs := map[string]string{"GossipAddr": c.GossipAddr, "RaftAddr": c.RaftAddr, "APIAddr": c.APIAddr}
+	for setting, addr := range addrs {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return invalid("%s %q is not host:port (%v)", setting, addr, err)
+		}
+	}
+	for _, addr := range c.Join {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return invalid("Join address %q is not host:port (%v); give a member's gossip address", addr, err)
+		}
+	}
+	return nil
+}
+
+// settings are the configuration's settings with every default filled in.
+func (c Config) settings() partition.Settings {
+	s := partition.Settings{
+		Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: c.Window.Milliseconds(),
+	}
+	if s.Partitions == 0 {
+		s.Partitions = partition.DefaultPartitions
+	}
+	if c.Backups == 0 {
+		s.Backups = partition.DefaultBackups
+	}
+	if c.Backups == NoBackups {
+		s.Backups = 0
+	}
+	if c.Window == 0 {
+		s.Window = partition.DefaultWindow
+		if c.lone() {
+			s.Window = partition.LoneWindow
+		}
+	}
+	return s
+}
+
+// stated are only those settings that the configuration states.
+func (c Config) stated() partition.Settings {
+	s := partition.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: c.Window.Milliseconds()}
+	switch c.Backups {
+	case 0:
+		s.Backups = -1
+	case NoBackups:
+		s.Backups = 0
+	}
+	return s
+}
+
+// invalid returns an error that matches sequencer.ErrInvalidConfig.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("grid: %w: "+format, append([]any{sequencer.ErrInvalidConfig}, args...)...)
+}

@@ -1,0 +1,310 @@
+package grid
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Every gossip stream opens with a greeting of each side, the dialer's first:
+//
+//	+---------+----------+--------+-----------------+
+//	| S N O W | protocol | length | name            |
+//	| 4 bytes | 1 byte   | 1 byte | 0 to 255 bytes  |
+//	+---------+----------+--------+-----------------+
+//
+// The name is the sender's grid name. A listener of another grid, or of another
+// protocol, answers too and then closes, so that a wrong Join is told apart
+// from a dead member. Later protocols keep this form.
+const (
+	greetingMagic  = "SNOW"
+	gossipProtocol = 0x11
+	gridNameMax    = 255
+)
+
+const (
+	// packetMax is the largest datagram there is.
+	packetMax = 64 << 10
+	// packetQueue is how many received datagrams may wait for memberlist.
+	packetQueue = 1024
+	// packetReadBuffer is asked of the system for the socket; less is fine.
+	packetReadBuffer = 1 << 20
+)
+
+var errNotGreeting = errors.New("grid: the stream does not open with a snowgrid greeting")
+
+// NameRefusedError says that an address given in Join belongs to a grid of
+// another name.
+type NameRefusedError struct {
+	Addr   string // the address that was dialed
+	Ours   string // this member's grid name
+	Theirs string // the grid name of the member at Addr
+}
+
+func (e *NameRefusedError) Error() string {
+	return fmt.Sprintf("grid: a member at %s belongs to grid %q, this member is configured for grid %q: set the same Name or fix Join",
+		e.Addr, e.Theirs, e.Ours)
+}
+
+type greeting struct {
+	protocol byte
+	name     string
+}
+
+func (g greeting) encode() []byte {
+	b := make([]byte, 0, len(greetingMagic)+2+len(g.name))
+	b = append(b, greetingMagic...)
+	b = append(b, g.protocol, byte(len(g.name)))
+	return append(b, g.name...)
+}
+
+// readGreeting takes exactly one greeting off r.
+func readGreeting(r io.Reader) (greeting, error) {
+	var head [len(greetingMagic) + 2]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return greeting{}, err
+	}
+	if !bytes.HasPrefix(head[:], []byte(greetingMagic)) {
+		return greeting{}, errNotGreeting
+	}
+	name := make([]byte, head[len(greetingMagic)+1])
+	if _, err := io.ReadFull(r, name); err != nil {
+		return greeting{}, err
+	}
+	return greeting{protocol: head[len(greetingMagic)], name: string(name)}, nil
+}
+
+// gossipTransportConfig is what a gossipTransport needs to know.
+type gossipTransportConfig struct {
+	Network Network
+	Grid    string // grid name, 1 to 255 bytes
+	Bind    string // host:port to listen on, port 0 for one that is free
+	// AdvertiseHost is the host name or IP others are told; "" is the one
+	// bound, or one of the machine's when Bind names none.
+	AdvertiseHost string
+}
+
+// gossipTransport carries memberlist over a Network: its datagrams as they
+// are, its streams behind a greeting.
+type gossipTransport struct {
+	network   Network
+	grid      string
+	advertise netip.AddrPort
+	socket    net.PacketConn
+	acceptor  *acceptor
+	packets   chan *memberlist.Packet
+	ctx       context.Context // ends with Shutdown
+	cancel    context.CancelFunc
+	group     sync.WaitGroup
+
+	mu      sync.Mutex
+	refused *NameRefusedError // guarded by mu
+}
+
+var _ memberlist.NodeAwareTransport = (*gossipTransport)(nil)
+
+// newGossipTransport listens for streams and datagrams on one port.
+func newGossipTransport(ctx context.Context, cfg gossipTransportConfig) (*gossipTransport, error) {
+	if n := len(cfg.Grid); n == 0 || n > gridNameMax {
+		return nil, fmt.Errorf("grid: the grid name has %d bytes: choose one of 1 to %d", n, gridNameMax)
+	}
+	ln, socket, err := listenBoth(cfg.Network, cfg.Bind)
+	if err != nil {
+		return nil, err
+	}
+	advertise, err := advertisedAddr(ctx, cfg.Network, ln.Addr().String(), cfg.AdvertiseHost)
+	if err != nil {
+		_ = ln.Close()
+		_ = socket.Close()
+		return nil, err
+	}
+	if s, ok := socket.(interface{ SetReadBuffer(bytes int) error }); ok {
+		_ = s.SetReadBuffer(packetReadBuffer)
+	}
+	t := &gossipTransport{
+		network:   cfg.Network,
+		grid:      cfg.Grid,
+		advertise: advertise,
+		socket:    socket,
+		packets:   make(chan *memberlist.Packet, packetQueue),
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.acceptor = newAcceptor(ln, t.welcome)
+	t.group.Go(t.receive)
+	return t, nil
+}
+
+// addr is the IP:port others are told.
+func (t *gossipTransport) addr() string { return t.advertise.String() }
+
+// refusal is the last time an address turned out to belong to another grid, nil
+// if none did. memberlist's Join flattens errors to text: ask here instead. A
+// later success at the same address clears it.
+func (t *gossipTransport) refusal() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refused == nil {
+		return nil
+	}
+	return t.refused
+}
+
+// FinalAdvertiseAddr implements memberlist.Transport. An IP set in memberlist's
+// own configuration wins.
+func (t *gossipTransport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error) {
+	if ip == "" {
+		return t.advertise.Addr().AsSlice(), int(t.advertise.Port()), nil
+	}
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return nil, 0, fmt.Errorf("grid: the advertised address %q is not an IP: %w", ip, err)
+	}
+	return addr.Unmap().AsSlice(), port, nil
+}
+
+// WriteTo implements memberlist.Transport.
+func (t *gossipTransport) WriteTo(b []byte, addr string) (time.Time, error) {
+	to, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("grid: gossip to %q: %w", addr, err)
+	}
+	_, err = t.socket.WriteTo(b, net.UDPAddrFromAddrPort(to))
+	return time.Now(), err
+}
+
+// WriteToAddress implements memberlist.NodeAwareTransport.
+func (t *gossipTransport) WriteToAddress(b []byte, addr memberlist.Address) (time.Time, error) {
+	return t.WriteTo(b, addr.Addr)
+}
+
+// PacketCh implements memberlist.Transport.
+func (t *gossipTransport) PacketCh() <-chan *memberlist.Packet { return t.packets }
+
+// StreamCh implements memberlist.Transport.
+func (t *gossipTransport) StreamCh() <-chan net.Conn { return t.acceptor.streams }
+
+// DialAddressTimeout implements memberlist.NodeAwareTransport.
+func (t *gossipTransport) DialAddressTimeout(addr memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	return t.DialTimeout(addr.Addr, timeout)
+}
+
+// DialTimeout implements memberlist.Transport. The error is a *NameRefusedError
+// if a member of another grid answers.
+func (t *gossipTransport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
+	defer cancel()
+	conn, err := t.network.Dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.introduce(ctx, conn, addr); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// introduce is the dialer's half of the greeting.
+func (t *gossipTransport) introduce(ctx context.Context, conn net.Conn, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	interrupt := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	theirs, err := t.exchange(conn)
+	if !interrupt() && err == nil {
+		err = ctx.Err() // the deadline in the past stays on the stream
+	}
+	if err != nil {
+		return fmt.Errorf("grid: greeting with %s: %w", addr, err)
+	}
+	return t.judge(addr, theirs)
+}
+
+func (t *gossipTransport) exchange(conn net.Conn) (greeting, error) {
+	if _, err := conn.Write(t.greeting().encode()); err != nil {
+		return greeting{}, err
+	}
+	return readGreeting(conn)
+}
+
+func (t *gossipTransport) judge(addr string, theirs greeting) error {
+	if theirs.protocol != gossipProtocol {
+		return fmt.Errorf("grid: %s speaks protocol %#x, this member's gossip %#x: join gossip addresses, and run versions of snowgrid that go together",
+			addr, theirs.protocol, gossipProtocol)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if theirs.name != t.grid {
+		t.refused = &NameRefusedError{Addr: addr, Ours: t.grid, Theirs: theirs.name}
+		return t.refused
+	}
+	if t.refused != nil && t.refused.Addr == addr {
+		t.refused = nil
+	}
+	return nil
+}
+
+// welcome is the listener's half of the greeting. It answers whoever greets,
+// and keeps only those of its own grid.
+func (t *gossipTransport) welcome(conn net.Conn) (net.Conn, error) {
+	theirs, err := readGreeting(conn)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(t.greeting().encode()); err != nil {
+		return nil, err
+	}
+	if theirs != t.greeting() {
+		return nil, errNotGreeting
+	}
+	return conn, nil
+}
+
+func (t *gossipTransport) greeting() greeting {
+	return greeting{protocol: gossipProtocol, name: t.grid}
+}
+
+// receive passes datagrams on until Shutdown. What memberlist is too slow for
+// is dropped, as any network may.
+func (t *gossipTransport) receive() {
+	buf := make([]byte, packetMax)
+	for {
+		n, from, err := t.socket.ReadFrom(buf)
+		now := time.Now()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			select {
+			case <-t.ctx.Done():
+				return
+			case <-time.After(5 * time.Millisecond):
+				continue
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		select {
+		case t.packets <- &memberlist.Packet{Buf: bytes.Clone(buf[:n]), From: from, Timestamp: now}:
+		default:
+		}
+	}
+}
+
+// Shutdown implements memberlist.Transport. It ends every goroutine and
+// unfinished dial of the transport; streams handed to memberlist are its own.
+func (t *gossipTransport) Shutdown() error {
+	t.cancel()
+	_ = t.socket.Close()
+	t.acceptor.close()
+	t.group.Wait()
+	return nil
+}

@@ -1,0 +1,264 @@
+// Package gridtest runs a whole grid in one process: real members and clients on
+// a network in memory, inside a testing/synctest bubble, where hours pass in
+// seconds and every fault is the test's own doing.
+//
+//	func TestOrdersSurviveACrash(t *testing.T) {
+//		synctest.Test(t, func(t *testing.T) {
+//			g := gridtest.Start(t, gridtest.Config{Members: 3})
+//			orders, err := g.Client("web").CreateSequencer(t.Context(), "orders", sequencer.Config{})
+//			...
+//			g.Crash(g.OwnerOf("orders"))
+//			id, err := orders.Next(t.Context())
+//			...
+//		})
+//	}
+//
+// Members are called m1, m2 and so on. Time is the bubble's; the members' wall
+// clocks show it shifted to 2026, and can be stepped. A paused host is cut from
+// the network without a sign while its code runs on: goroutines cannot be
+// stopped, so a test of a paused process also has to leave its handles alone.
+package gridtest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+)
+
+// Config says what grid to start. Only Members is needed.
+type Config struct {
+	Members int  // how many form the grid
+	Durable bool // each has a data directory, which survives Crash
+	// Change, if not nil, changes a member's configuration before each start.
+	Change func(name string, c *grid.Config)
+	// Logger gets what all members log; nil = nothing.
+	Logger *slog.Logger
+}
+
+// Grid is a running grid. Its methods fail the test if they cannot do what they
+// are asked.
+type Grid struct {
+	Network *Network
+	tb      testing.TB
+	cfg     Config
+
+	mu      sync.Mutex
+	members map[string]*grid.Member
+	clocks  map[string]*clock
+	dirs    map[string]string
+}
+
+// settle is the bubble's time for the last timers of gossip to end.
+const settle = 30 * time.Second
+
+// startLimit bounds a start in the bubble's time.
+const startLimit = 2 * time.Minute
+
+// Start starts a grid and waits until it serves. It ends with the test.
+func Start(tb testing.TB, cfg Config) *Grid {
+	tb.Helper()
+	g := &Grid{
+		Network: NewNetwork(), tb: tb, cfg: cfg,
+		members: map[string]*grid.Member{}, clocks: map[string]*clock{}, dirs: map[string]string{},
+	}
+	tb.Cleanup(func() {
+		for _, name := range g.Running() {
+			_ = g.Member(name).Close()
+		}
+		time.Sleep(settle)
+	})
+	var names []string
+	for i := range cfg.Members {
+		names = append(names, fmt.Sprintf("m%d", i+1))
+	}
+	g.StartMembers(names...)
+	return g
+}
+
+// StartMembers starts members, all at once, and waits until they serve. A member
+// that ran before starts again, durable ones with the data directory they had.
+func (g *Grid) StartMembers(names ...string) {
+	g.tb.Helper()
+	var wg sync.WaitGroup
+	errs := make([]error, len(names))
+	for i, name := range names {
+		wg.Go(func() { errs[i] = g.TryMember(g.tb.Context(), name) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			g.tb.Fatalf("gridtest: start %s: %v", names[i], err)
+		}
+	}
+}
+
+// TryMember starts one member and waits until it serves or ctx ends.
+func (g *Grid) TryMember(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	m, err := grid.Start(ctx, g.config(name))
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members[name] = m
+	return nil
+}
+
+// config is what a member is started with.
+func (g *Grid) config(name string) grid.Config {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.clocks[name] == nil {
+		g.clocks[name] = &clock{}
+	}
+	cfg := grid.Config{
+		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
+		Expect: g.cfg.Members, Network: g.Network.Host(name), Clock: g.clocks[name],
+	}
+	for i := range g.cfg.Members {
+		cfg.Join = append(cfg.Join, fmt.Sprintf("m%d:7946", i+1))
+	}
+	if g.cfg.Logger != nil {
+		cfg.Logger = g.cfg.Logger.With("host", name)
+	}
+	if g.cfg.Durable {
+		if g.dirs[name] == "" {
+			g.dirs[name] = g.tb.TempDir()
+		}
+		cfg.DataDir = g.dirs[name]
+	}
+	if g.cfg.Change != nil {
+		g.cfg.Change(name, &cfg)
+	}
+	return cfg
+}
+
+// Member returns a running member.
+func (g *Grid) Member(name string) *grid.Member {
+	g.tb.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := g.members[name]
+	if m == nil {
+		g.tb.Fatalf("gridtest: member %q does not run", name)
+	}
+	return m
+}
+
+// Running returns the names of the running members, ascending.
+func (g *Grid) Running() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return sortedKeys(g.members)
+}
+
+// Client returns a new thin client on a host of its own. It ends with the test.
+func (g *Grid) Client(host string) *client.Client {
+	g.tb.Helper()
+	cfg := client.Config{Dial: g.Network.Host(host).Dial}
+	for _, name := range g.Running() {
+		cfg.Addrs = append(cfg.Addrs, name+":7948")
+	}
+	ctx, cancel := context.WithTimeout(g.tb.Context(), startLimit)
+	defer cancel()
+	c, err := client.Dial(ctx, cfg)
+	if err != nil {
+		g.tb.Fatalf("gridtest: client on %s: %v", host, err)
+	}
+	g.tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Crash ends a member's host at once: its connections break and its process says
+// no word. What the process had in memory is gone; its handles are closed.
+func (g *Grid) Crash(name string) {
+	g.tb.Helper()
+	m := g.Member(name)
+	g.Network.Crash(name)
+	g.mu.Lock()
+	delete(g.members, name)
+	g.mu.Unlock()
+	_ = m.Close()
+}
+
+// Leave has a member leave the grid in order.
+func (g *Grid) Leave(name string) {
+	g.tb.Helper()
+	ctx, cancel := context.WithTimeout(g.tb.Context(), startLimit)
+	defer cancel()
+	if err := g.Member(name).Leave(ctx); err != nil {
+		g.tb.Fatalf("gridtest: %s leaves: %v", name, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.members, name)
+}
+
+// OwnerOf returns the name of the running member that owns a sequencer's
+// partition, as the first running member knows it.
+func (g *Grid) OwnerOf(sequencer string) string {
+	g.tb.Helper()
+	for _, name := range g.Running() {
+		return g.named(string(g.Member(name).Status().OwnerOf(sequencer)))
+	}
+	g.tb.Fatal("gridtest: no member runs")
+	return ""
+}
+
+// Leader returns the name of the running member that leads, as the first running
+// member knows it; "" while there is none.
+func (g *Grid) Leader() string {
+	g.tb.Helper()
+	for _, name := range g.Running() {
+		return g.named(g.Member(name).Status().Leader)
+	}
+	return ""
+}
+
+// named returns the name of the running member with an incarnation.
+func (g *Grid) named(incarnation string) string {
+	for _, name := range g.Running() {
+		if g.Member(name).Status().Answering == incarnation {
+			return name
+		}
+	}
+	return ""
+}
+
+// StepClock moves a member's wall clock, at once and for good. The bubble's time
+// goes on as it did.
+func (g *Grid) StepClock(name string, by time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.clocks[name] == nil {
+		g.clocks[name] = &clock{}
+	}
+	g.clocks[name].step.Add(int64(by))
+}
+
+// clockShift moves the bubble's year 2000 past every preset epoch.
+const clockShift = 9700 * 24 * time.Hour
+
+// clock is a member's wall clock.
+type clock struct{ step atomic.Int64 }
+
+// Now implements grid.Clock.
+func (c *clock) Now() time.Time {
+	return time.Now().Add(clockShift + time.Duration(c.step.Load()))
+}
+
+// Now returns what a wall clock that was not stepped shows.
+func Now() time.Time { return (&clock{}).Now() }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,131 @@
+package grid
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// identity is what a member knows of itself. With a data directory it is kept
+// in one file, which is replaced as a whole or not at all.
+type identity struct {
+	Member partition.MemberID `json:"member"`
+	// Grid is the grid this member belongs to, zero before it has joined or
+	// founded one. A member that belongs to a grid never forms another.
+	Grid partition.GridID `json:"grid"`
+	// Founded says that this member wrote Grid before it began to form it.
+	Founded bool `json:"founded,omitempty"`
+	// Accepted is the founding that this member agreed to be part of.
+	Accepted founding `json:"accepted"`
+
+	dir string // "" = memory only
+}
+
+// founding is one attempt of one member to form a grid.
+type founding struct {
+	Founder partition.MemberID `json:"founder,omitempty"`
+	Grid    partition.GridID   `json:"grid"`
+}
+
+// identityFile is the file's name in the data directory.
+const identityFile = ".member.meta"
+
+// sealed is the file's content: the identity and a checksum over it.
+type sealed struct {
+	Identity json.RawMessage `json:"identity"`
+	CRC32    uint32          `json:"crc32"`
+}
+
+// loadIdentity reads the identity kept in dir, or makes one. A file that cannot
+// be read is an error, never a reason for a new identity.
+func loadIdentity(dir string) (*identity, error) {
+	id := &identity{Member: partition.MemberID(randomHex(8)), dir: dir}
+	if dir == "" {
+		return id, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, invalid("DataDir: %v", err)
+	}
+	path := filepath.Join(dir, identityFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return id, id.save()
+	}
+	if err != nil {
+		return nil, invalid("DataDir: %v", err)
+	}
+	var s sealed
+	if err := json.Unmarshal(data, &s); err != nil || crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
+		return nil, invalid("DataDir: %s is damaged; restore it, or start with an empty directory as a new member", path)
+	}
+	if err := json.Unmarshal(s.Identity, id); err != nil {
+		return nil, invalid("DataDir: %s is damaged: %v", path, err)
+	}
+	return id, nil
+}
+
+// save keeps the identity, on disk when it returns.
+func (id *identity) save() error {
+	if id.dir == "" {
+		return nil
+	}
+	inner, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(sealed{Identity: inner, CRC32: crc32.ChecksumIEEE(inner)})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(id.dir, identityFile)
+	if err := writeSynced(path+".temp", data); err != nil {
+		return fmt.Errorf("grid: keep the member's identity: %w", err)
+	}
+	if err := os.Rename(path+".temp", path); err != nil {
+		return fmt.Errorf("grid: keep the member's identity: %w", err)
+	}
+	return syncDir(id.dir)
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// randomHex returns n random bytes as hexadecimal digits.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// newGridID returns a random grid ID.
+func newGridID() (g partition.GridID) {
+	_, _ = rand.Read(g[:])
+	return g
+}
+
+// newIncarnation names this start of the member's process.
+func newIncarnation(id partition.MemberID) partition.Incarnation {
+	return partition.Incarnation(string(id) + "-" + randomHex(8))
+}

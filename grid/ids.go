@@ -1,0 +1,93 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// idsIdle is how long the member keeps a logical node for POST /v1/ids after the
+// last request.
+const idsIdle = time.Minute
+
+// serveIDs makes IDs for callers of any language. The member holds a logical
+// node for them, apart from those of its own handles.
+func (m *Member) serveIDs(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, error) {
+	if err := checkName(in.Name); err != nil {
+		return wire.IDsResponse{}, err
+	}
+	n := in.N
+	if n == 0 {
+		n = 1
+	}
+	if n < 1 || n > wire.MaxIDs {
+		return wire.IDsResponse{}, fmt.Errorf("%w: n is %d; ask for 1 to %d IDs at once", sequencer.ErrInvalidConfig, in.N, wire.MaxIDs)
+	}
+	s, err := m.idsSequencer(ctx, in.Name)
+	if err != nil {
+		return wire.IDsResponse{}, err
+	}
+	ids := make([]sequencer.ID, n)
+	if n, err = s.Fill(ctx, ids); errors.Is(err, sequencer.ErrDestroyed) && n == 0 {
+		// Its name may live again.
+		if s, err = m.idsSequencer(ctx, in.Name); err == nil {
+			_, err = s.Fill(ctx, ids)
+		}
+	}
+	if err != nil {
+		return wire.IDsResponse{}, err
+	}
+	return wire.IDsResponse{IDs: ids}, nil
+}
+
+// idsSequencer returns the handle that serves a name.
+func (m *Member) idsSequencer(ctx context.Context, name string) (*sequencer.Sequencer, error) {
+	c, err := m.startIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.OpenSequencer(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s.DetachWhenIdle(idsIdle)
+	return s, nil
+}
+
+// startIDs returns the client whose handles serve POST /v1/ids, made at the
+// first request.
+func (m *Member) startIDs(ctx context.Context) (*client.Client, error) {
+	if c := m.idsClient(); c != nil {
+		return c, nil
+	}
+	c, err := m.newClient(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	spare := c
+	switch {
+	case m.closed:
+		err = errClosed
+	case m.ids != nil:
+		c = m.ids
+	default:
+		m.ids, spare = c, nil
+	}
+	m.mu.Unlock()
+	if spare != nil {
+		_ = spare.Close()
+	}
+	return c, err
+}
+
+func (m *Member) idsClient() *client.Client {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ids
+}

@@ -1,0 +1,113 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// outOfTouch is how long a member hears nothing from the leader before it asks to
+// be let in again: it may have been taken out while it was paused or cut off.
+const outOfTouch = 3 * time.Second
+
+// askToJoin asks the leader to be let in, unless this member is in the roster
+// and in touch with the leader.
+func (m *Member) askToJoin(ctx context.Context) {
+	node := m.node()
+	if node.leads() || m.leaving(m.self) {
+		return
+	}
+	_, in := m.roster.Load().Member(m.self)
+	if in && time.Since(node.raft.LastContact()) < outOfTouch {
+		return
+	}
+	if err := m.atLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: m.record(), Server: string(node.server)}); err != nil {
+		m.log.Debug("not let in yet", "error", err)
+	}
+}
+
+// atLeader makes one call at the leader, as other members name it.
+func (m *Member) atLeader(ctx context.Context, path string, in any) error {
+	peers := m.gossip.peers()
+	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
+	grid := m.grid()
+	for _, p := range peers {
+		if p.Incarnation == m.self || p.Grid != grid {
+			continue
+		}
+		hello, err := m.hello(ctx, p.API, p.Incarnation)
+		if err != nil || hello.Leader == "" {
+			continue
+		}
+		leader, found := m.gossip.find(func(p peer) bool {
+			return serverID(p.Incarnation, p.Durable) == raft.ServerID(hello.Leader) && p.Incarnation != m.self
+		})
+		if found {
+			return m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{})
+		}
+	}
+	return fmt.Errorf("%w: no member knows a leader; %s", sequencer.ErrUnavailable, m.gossip.seen())
+}
+
+// serveJoin notes that a member wants in. The leader's next step lets it in; the
+// member asks until it sees itself in the roster.
+func (m *Member) serveJoin(_ context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
+	if err := in.Member.Check(); err != nil {
+		return wire.MemberResponse{}, invalid("%v", err)
+	}
+	if want := serverID(in.Member.Incarnation, in.Member.Durable); raft.ServerID(in.Server) != want {
+		return wire.MemberResponse{}, invalid("server %.80q does not belong to member %s", in.Server, in.Member.Incarnation)
+	}
+	if !m.node().leads() {
+		return wire.MemberResponse{}, errNotLeader
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.joins) >= maxJoins {
+		return wire.MemberResponse{}, fmt.Errorf("%w: %d members are joining already", sequencer.ErrUnavailable, len(m.joins))
+	}
+	m.joins[in.Member.Incarnation] = joining{member: in.Member, server: raft.ServerID(in.Server), at: m.clock.Mono()}
+	return wire.MemberResponse{Version: m.roster.Load().Version}, nil
+}
+
+// maxJoins bounds the members that join at the same time.
+const maxJoins = 256
+
+// serveLeave takes a member out and answers when that is agreed.
+func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.MemberResponse, error) {
+	if err := in.Incarnation.Check(); err != nil {
+		return wire.MemberResponse{}, invalid("%v", err)
+	}
+	if !m.node().leads() {
+		return wire.MemberResponse{}, errNotLeader
+	}
+	m.mu.Lock()
+	m.leaves[in.Incarnation] = true
+	m.mu.Unlock()
+	for {
+		changed := m.changed.wait()
+		r := m.roster.Load()
+		if _, in := r.Member(in.Incarnation); !in {
+			return wire.MemberResponse{Version: r.Version}, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return wire.MemberResponse{}, fmt.Errorf("%w: the leave is not agreed yet: %w", sequencer.ErrUnavailable, ctx.Err())
+		}
+	}
+}
+
+// leaving reports whether a member has said that it leaves.
+func (m *Member) leaving(inc partition.Incarnation) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.leaves[inc]
+}

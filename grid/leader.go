@@ -1,0 +1,232 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// leader does what only the grid's leader may: it raises the ceiling, lets
+// members in, takes the dead and the leaving out, and keeps the number of voters.
+// It decides nothing that uniqueness rests on: every step is a command computed
+// from one version of the roster and refused if that is no longer the version.
+type leader struct {
+	m       *Member
+	node    *raftNode // nil while this member does not lead
+	keeper  partition.Timekeeper
+	next    time.Duration // when to raise next
+	witness *witness
+}
+
+const leadEvery = 100 * time.Millisecond
+
+// joining is a member that asks to be part of the grid.
+type joining struct {
+	member partition.Member
+	server raft.ServerID
+	at     time.Duration
+}
+
+// joinLives is how long a request to join is remembered without being repeated.
+const joinLives = 3 * time.Second
+
+// lead runs until ctx ends; it does nothing while another member leads.
+func (m *Member) lead(ctx context.Context) {
+	l := &leader{m: m}
+	ticker := time.NewTicker(leadEvery)
+	defer ticker.Stop()
+	for {
+		if m.node().leads() {
+			l.step(ctx)
+		} else {
+			l.resign()
+		}
+		select {
+		case <-ctx.Done():
+			l.resign()
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// resign forgets everything that held only under this member's lead.
+func (l *leader) resign() {
+	if l.witness != nil {
+		l.witness.end()
+	}
+	*l = leader{m: l.m}
+}
+
+// step does what is due.
+func (l *leader) step(ctx context.Context) {
+	if l.node == nil {
+		node := l.m.node()
+		if node.raft.Barrier(raftCallTimeout).Error() != nil {
+			return
+		}
+		l.node, l.witness = node, newWitness(l.m)
+		l.m.log.Info("this member leads the grid")
+	}
+	if !l.m.roster.Load().Formed() {
+		l.begin()
+		return
+	}
+	l.m.joinSelf()
+	l.raise(ctx)
+	l.servers()
+	l.plan()
+}
+
+// begin writes the roster's first entry.
+func (l *leader) begin() {
+	l.m.mu.Lock()
+	form := l.m.forming
+	l.m.mu.Unlock()
+	if form == nil { // bootstrapped before a restart, and nothing since
+		form = &partition.Form{Grid: l.m.grid(), Settings: l.m.cfg.settings(), Ceiling: l.m.firstCeiling(false)}
+	}
+	l.report("form the grid", l.m.propose(partition.Command{Form: form}))
+}
+
+// raise moves cluster time and the ceiling on, ten times a window and at once
+// after an election.
+func (l *leader) raise(ctx context.Context) {
+	r, now := l.m.roster.Load(), l.m.clock.Mono()
+	if !r.Assigned() || now < l.next {
+		return
+	}
+	clocks, voters := l.clocks(ctx)
+	var prev partition.Tick
+	var elapsed time.Duration
+	if last := l.m.raised.Load(); last != nil {
+		prev, elapsed = last.time, l.m.clock.Mono()-last.at
+	}
+	t, keeper, verdict := l.keeper.Next(prev, elapsed, clocks, voters)
+	l.keeper = keeper
+	if verdict.Held {
+		l.m.log.Warn("the voters' clocks jumped ahead; not followed until they agree for a minute",
+			"ahead", time.Duration(verdict.Jump)*time.Millisecond, "agreed", verdict.Agreed)
+	}
+	l.next = now + time.Duration(r.Settings.Window)*time.Millisecond/10
+	if t = max(t, r.Time); t == 0 {
+		l.next = now + leadEvery
+		return
+	}
+	if err := l.m.propose(partition.Command{From: r.Version, Raise: &partition.Raise{Time: t}}); err != nil {
+		l.next = now
+		l.report("raise the ceiling", err)
+	}
+}
+
+// clocks asks the voters for their wall clocks, for a second at most.
+func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters int) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, s := range l.configured() {
+		if s.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		if s.ID == l.node.server {
+			clocks = append(clocks, l.m.cfg.Clock.Now().UnixMilli())
+			continue
+		}
+		member, known := l.memberOf(s.ID)
+		if !known {
+			continue
+		}
+		wg.Go(func() {
+			if hello, err := l.m.hello(ctx, member.API, member.Incarnation); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				clocks = append(clocks, hello.Wall)
+			}
+		})
+	}
+	wg.Wait()
+	return clocks, voters
+}
+
+// plan proposes the next change of the roster, if one is due.
+func (l *leader) plan() {
+	r := l.m.roster.Load()
+	sight := partition.Sight{Join: l.admitted(), Gone: l.witness.gone(r), Assign: l.enough(r)}
+	c, due := partition.Plan(r, sight)
+	if !due {
+		return
+	}
+	err := l.m.propose(c)
+	l.report("change the roster", err)
+	if err == nil {
+		l.tell(c.Change)
+	}
+}
+
+// tell logs what a change means, in words.
+func (l *leader) tell(c *partition.Change) {
+	for _, member := range c.Join {
+		l.m.log.Info("member joined", "joined", string(member.Incarnation), "api", member.API)
+	}
+	for _, inc := range c.Remove {
+		l.m.log.Info("member taken out", "gone", string(inc))
+	}
+	if len(c.Lose) > 0 {
+		l.m.log.Info("partitions have new owners, which begin with empty tables; their holders wait once until cluster time reaches the floor, some seconds",
+			"partitions", len(c.Lose))
+	}
+}
+
+// enough reports whether partitions without owner may get one: when as many
+// members and voters have joined as the grid is to begin with.
+func (l *leader) enough(r *partition.Roster) bool {
+	want := max(l.m.cfg.Expect, 1)
+	voters := 0
+	for _, s := range l.configured() {
+		if s.Suffrage == raft.Voter {
+			voters++
+		}
+	}
+	return len(r.Members) >= want && voters >= votersFor(want)
+}
+
+// report logs what kept a step from being done; it is done again.
+func (l *leader) report(step string, err error) {
+	if err != nil && !errors.Is(err, partition.ErrStale) {
+		l.m.log.Warn("a step of the leader failed; trying again", "step", step, "error", err)
+	}
+}
+
+// memberOf returns the roster's member behind a Raft server.
+func (l *leader) memberOf(id raft.ServerID) (partition.Member, bool) {
+	for _, member := range l.m.roster.Load().Members {
+		if serverID(member.Incarnation, member.Durable) == id {
+			return member, true
+		}
+	}
+	return partition.Member{}, false
+}
+
+// joinSelf asks for this member itself, which leads, to be in the roster.
+func (m *Member) joinSelf() {
+	if _, in := m.roster.Load().Member(m.self); in {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joins[m.self] = joining{member: m.record(), server: serverID(m.self, m.cfg.DataDir != ""), at: m.clock.Mono()}
+}
+
+// record is what the roster keeps of this member.
+func (m *Member) record() partition.Member {
+	return partition.Member{
+		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "",
+	}
+}

@@ -1,0 +1,74 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+)
+
+// listeners are the member's open stream listeners; gossip opens its own.
+type listeners struct {
+	raft, api net.Listener
+}
+
+// listen opens the Raft and API addresses, or none of them.
+func listen(cfg Config) (*listeners, error) {
+	raft, err := cfg.Network.Listen(cfg.RaftAddr)
+	if err != nil {
+		return nil, invalid("RaftAddr: %v", err)
+	}
+	api, err := cfg.Network.Listen(cfg.APIAddr)
+	if err != nil {
+		return nil, errors.Join(invalid("APIAddr: %v", err), raft.Close())
+	}
+	return &listeners{raft: raft, api: api}, nil
+}
+
+// addrs returns where others reach the listeners.
+func (l *listeners) addrs(ctx context.Context, cfg Config) (Addrs, error) {
+	raft, err := advertisedAddr(ctx, cfg.Network, l.raft.Addr().String(), cfg.AdvertiseHost)
+	if err != nil {
+		return Addrs{}, invalid("RaftAddr: %v", err)
+	}
+	api, err := advertisedAddr(ctx, cfg.Network, l.api.Addr().String(), cfg.AdvertiseHost)
+	if err != nil {
+		return Addrs{}, invalid("APIAddr: %v", err)
+	}
+	return Addrs{Raft: raft.String(), API: api.String()}, nil
+}
+
+// close ends the listeners; those in use were closed by their users already.
+func (l *listeners) close() {
+	_ = l.raft.Close()
+	_ = l.api.Close()
+}
+
+// serveAPI serves the API until the server is closed.
+func (m *Member) serveAPI() {
+	var err error
+	if m.cfg.TLS != nil {
+		err = m.api.ServeTLS(m.listeners.api, "", "")
+	} else {
+		err = m.api.Serve(m.listeners.api)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		m.log.Error("the API has ended", "error", err)
+	}
+}
+
+// onlyLoopback reports whether every listener can be reached from this machine
+// alone.
+func onlyLoopback(cfg Config) bool {
+	for _, addr := range []string{cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr} {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return false
+		}
+		if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,47 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// transport is how the member's own handles reach owners: this member by a
+// function call, others over HTTP.
+type transport struct {
+	m    *Member
+	http *client.HTTP
+}
+
+// Call implements client.Transport.
+func (t transport) Call(ctx context.Context, addr, path string, in, out any) error {
+	if addr != t.m.addrs.API {
+		return t.http.Call(ctx, addr, path, in, out)
+	}
+	c := t.m.served[path]
+	result, err := c.serve(ctx, in)
+	if err != nil {
+		return local(err)
+	}
+	c.deliver(out, result)
+	return nil
+}
+
+// Events implements client.Transport.
+func (t transport) Events(ctx context.Context, addr string, in wire.EventsRequest) (client.Stream, error) {
+	if addr != t.m.addrs.API {
+		return t.http.Events(ctx, addr, in)
+	}
+	return t.m.events.open(ctx, in.Holder), nil
+}
+
+// local gives an error of a local call the code that it would travel with.
+func local(err error) error {
+	if e := wire.ErrorOf(err, 0); e.Code == "unavailable" {
+		return fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+	}
+	return err
+}

@@ -1,0 +1,295 @@
+// Package grid is a member of the grid: a process that keeps a part of the
+// sequencers' logical-node tables and generates IDs itself. Most services embed
+// one:
+//
+//	member, err := grid.Start(ctx, grid.Config{Join: []string{"ids:7946"}, Expect: 3, DataDir: "/var/lib/ids"})
+//	orders, err := member.CreateSequencer(ctx, "orders", sequencer.Config{})
+//	id, err := orders.Next(ctx)
+//
+// Members find each other by gossip. They agree by Raft on the roster: who is a
+// member, who owns which partition of the names, and the ceiling below which
+// grants may be made. Everything that decides lives in the packages partition,
+// backup and sequencer; this one holds the goroutines, sockets and clocks.
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Member is a running member. All methods may be called from any number of
+// goroutines.
+type Member struct {
+	cfg   Config
+	lone  bool
+	log   *slog.Logger
+	clock *client.Clock
+	self  partition.Incarnation
+	addrs Addrs
+
+	stores    stores
+	listeners *listeners
+	gossip    *gossip // nil in a lone member
+	http      *client.HTTP
+	served    map[string]*call
+	api       *http.Server
+	events    *events
+
+	roster  atomic.Pointer[partition.Roster]
+	changed broadcast // after each new roster
+	raised  atomic.Pointer[raise]
+
+	idMu sync.Mutex // guards id; held while it is written to disk
+	id   *identity
+
+	mu      sync.Mutex // guards what follows; never held while waiting
+	closed  bool
+	raft    *raftNode // nil until the member knows its grid
+	owners  map[partition.ID]*owner
+	joins   map[partition.Incarnation]joining
+	leaves  map[partition.Incarnation]bool
+	trial   partition.GridID // the grid this member tries to form
+	forming *partition.Form  // the roster's first entry, once this member may write it
+	ids     *client.Client   // serves POST /v1/ids
+	fatal   error            // why this member can never serve
+
+	handles *client.Client // the user's handles
+
+	ctx  context.Context // ends with the member
+	stop context.CancelFunc
+	done sync.WaitGroup // every goroutine of the member
+	once sync.Once      // Close
+}
+
+// Addrs are a member's addresses as others reach it, host:port.
+type Addrs struct {
+	Gossip string `json:"gossip"`
+	Raft   string `json:"raft"`
+	API    string `json:"api"`
+}
+
+// raise is the last raise of the ceiling that was applied, and when.
+type raise struct {
+	time partition.Tick
+	at   time.Duration
+}
+
+// Start starts a member and returns when every partition has an owner, so that
+// sequencers can be created. When ctx ends first it stops what it started; the
+// error then names the members that were seen.
+//
+// Errors: sequencer.ErrInvalidConfig for a setting that is wrong, that the grid
+// has otherwise, or a port in use (the message names it); and, when ctx ended,
+// an error that matches ctx.Err() and sequencer.ErrUnavailable.
+func Start(ctx context.Context, cfg Config) (*Member, error) {
+	m := newMember(cfg)
+	if err := m.cfg.check(); err != nil {
+		return nil, err
+	}
+	if err := partition.CheckClock(m.cfg.Clock.Now().UnixMilli()); err != nil {
+		return nil, invalid("%v", err)
+	}
+	m.warn()
+	if err := m.open(); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	m.run()
+	err := m.awaitServing(ctx)
+	if err == nil {
+		m.handles, err = m.newClient(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+func newMember(cfg Config) *Member {
+	m := &Member{
+		lone:   cfg.lone(),
+		clock:  client.NewClock(),
+		events: newEvents(),
+		owners: map[partition.ID]*owner{},
+		joins:  map[partition.Incarnation]joining{},
+		leaves: map[partition.Incarnation]bool{},
+	}
+	m.cfg = cfg.withDefaults()
+	m.cfg.Window = cfg.Window
+	m.log = m.cfg.Logger
+	m.roster.Store(&partition.Roster{})
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m
+}
+
+// warn tells once what a configuration does not promise.
+func (m *Member) warn() {
+	if m.lone {
+		m.log.Warn("this member runs alone and nobody can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
+	}
+	if !m.lone && m.cfg.TLS == nil && !onlyLoopback(m.cfg) {
+		m.log.Warn("the member listens beyond loopback without TLS: whoever reaches it can take logical nodes; set TLS")
+	}
+}
+
+// open makes everything that needs no other member; after an error, Close frees
+// what there is.
+func (m *Member) open() error {
+	var err error
+	if m.stores, err = openStores(m.cfg.DataDir, lineLog{m.log}); err != nil {
+		return err
+	}
+	if m.id, err = loadIdentity(m.cfg.DataDir); err != nil {
+		return err
+	}
+	m.self = newIncarnation(m.id.Member)
+	m.log = m.log.With("member", string(m.self))
+	m.http = client.NewHTTP(m.cfg.Network.Dial, m.cfg.TLS)
+	m.served = m.calls()
+	if m.lone {
+		m.addrs = Addrs{API: "lone:0"}
+		return m.form(newGridID(), true)
+	}
+	if m.listeners, err = listen(m.cfg); err != nil {
+		return err
+	}
+	if m.addrs, err = m.listeners.addrs(m.ctx, m.cfg); err != nil {
+		return err
+	}
+	if m.gossip, err = newGossip(m); err != nil {
+		return err
+	}
+	m.api = m.newAPI()
+	m.done.Go(m.serveAPI)
+	return m.reopen()
+}
+
+// run starts the goroutines that take part in the grid.
+func (m *Member) run() {
+	m.done.Go(func() { m.lead(m.ctx) })
+	if m.lone {
+		return
+	}
+	m.done.Go(func() { m.gossip.rejoin(m.ctx) })
+	m.done.Go(func() { m.enter(m.ctx) })
+}
+
+// awaitServing waits until this member is in the roster, every partition has an
+// owner, and the cluster time is known.
+func (m *Member) awaitServing(ctx context.Context) error {
+	for {
+		changed := m.changed.wait()
+		if err := m.fatality(); err != nil {
+			return err
+		}
+		if m.notReady() == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("grid: %w: not serving yet: %w; %w", sequencer.ErrUnavailable, m.notReady(), ctx.Err())
+		}
+	}
+}
+
+// notReady says what keeps the member from serving, nil if nothing does.
+func (m *Member) notReady() error {
+	r := m.roster.Load()
+	if m.ctx.Err() != nil {
+		return errClosed
+	}
+	if !r.Formed() {
+		return m.notFormed()
+	}
+	if _, in := r.Member(m.self); !in {
+		return fmt.Errorf("grid %s knows this member not yet", r.Grid)
+	}
+	if !r.Assigned() {
+		return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",
+			r.Grid, len(r.Members), m.cfg.Expect)
+	}
+	if m.clock.Now() == 0 {
+		return errors.New("the cluster time is not known yet")
+	}
+	return nil
+}
+
+// Ready reports whether the member takes part in the grid and serves.
+func (m *Member) Ready() bool { return m.notReady() == nil }
+
+// Addrs returns where others reach the member. A lone member has no address.
+func (m *Member) Addrs() Addrs {
+	if m.lone {
+		return Addrs{}
+	}
+	return m.addrs
+}
+
+// fail makes Start return an error that no waiting can mend.
+func (m *Member) fail(err error) {
+	m.mu.Lock()
+	if m.fatal == nil {
+		m.fatal = err
+	}
+	m.mu.Unlock()
+	m.changed.send()
+}
+
+func (m *Member) fatality() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fatal
+}
+
+// grid returns the ID of the grid that the member belongs to, zero for none.
+func (m *Member) grid() partition.GridID {
+	m.idMu.Lock()
+	defer m.idMu.Unlock()
+	return m.id.Grid
+}
+
+// newClient returns a client that speaks to this member by function calls.
+func (m *Member) newClient(ctx context.Context) (*client.Client, error) {
+	return client.Dial(ctx, client.Config{
+		Addrs:     []string{m.addrs.API},
+		Logger:    m.log,
+		Transport: transport{m: m, http: m.http},
+		Clock:     m.clock,
+	})
+}
+
+// broadcast wakes everybody who waits for something to have changed. Its zero
+// value is ready.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// wait returns a channel that is closed at the next send.
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

@@ -1,0 +1,136 @@
+package grid_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func testLogger() *slog.Logger {
+	if testing.Verbose() {
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	}
+	return nil
+}
+
+func TestLoneMember(t *testing.T) {
+	ctx := testContext(t)
+	m, err := grid.Start(ctx, grid.Config{Logger: testLogger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s, err := m.CreateSequencer(ctx, "orders", sequencer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := sequencer.ID(0)
+	for range 100_000 {
+		id, err := s.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id <= last {
+			t.Fatalf("ID %d after %d", id, last)
+		}
+		last = id
+	}
+}
+
+// startGrid starts n members on loopback that form one grid.
+func startGrid(t *testing.T, n int, change func(i int, c *grid.Config)) []*grid.Member {
+	ctx := testContext(t)
+	members := make([]*grid.Member, n)
+	errs := make([]error, n)
+	first := make(chan string, 1)
+	var wg sync.WaitGroup
+	addrs := freePorts(t, n)
+	for i := range n {
+		cfg := grid.Config{
+			GossipAddr: addrs[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
+			Join: addrs, Expect: n, DataDir: t.TempDir(), Logger: testLogger(),
+		}
+		if change != nil {
+			change(i, &cfg)
+		}
+		wg.Go(func() { members[i], errs[i] = grid.Start(ctx, cfg) })
+	}
+	wg.Wait()
+	_ = first
+	for i, err := range errs {
+		if err != nil {
+			t.Fatalf("member %d: %v", i, err)
+		}
+		t.Cleanup(func() { _ = members[i].Close() })
+	}
+	return members
+}
+
+func freePorts(t *testing.T, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		m, err := (grid.RealNetwork{}).Listen("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		out[i] = m.Addr().String()
+	}
+	return out
+}
+
+func TestThreeMembers(t *testing.T) {
+	ctx := testContext(t)
+	began := time.Now()
+	members := startGrid(t, 3, nil)
+	t.Logf("formed in %v", time.Since(began))
+	var all []sequencer.ID
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, m := range members {
+		s, err := m.CreateSequencer(ctx, "orders", sequencer.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			wg.Go(func() {
+				ids := make([]sequencer.ID, 0, 50_000)
+				for range cap(ids) {
+					id, err := s.Next(ctx)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					ids = append(ids, id)
+				}
+				if !slices.IsSorted(ids) {
+					t.Error("not ascending")
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, ids...)
+			})
+		}
+	}
+	wg.Wait()
+	slices.Sort(all)
+	n := len(all)
+	if all = slices.Compact(all); len(all) != n || n != 600_000 {
+		t.Fatalf("%d IDs, %d distinct", n, len(all))
+	}
+	fmt.Fprintln(os.Stderr, members[0].Status().ClusterTime)
+}

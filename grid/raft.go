@@ -1,0 +1,253 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// raftNode is the member's part in the agreement on the roster.
+type raftNode struct {
+	raft   *raft.Raft
+	server raft.ServerID
+}
+
+// Raft's pace.
+const (
+	heartbeatTimeout = 500 * time.Millisecond
+	leaderTimeout    = 250 * time.Millisecond
+	commitTimeout    = 20 * time.Millisecond
+	raftCallTimeout  = 2 * time.Second
+	snapshotEvery    = 2048
+	trailingLogs     = 512
+)
+
+// serverID is a member's name in Raft. A durable member keeps it with its log; a
+// volatile one is another server at each start, since a server that forgets its
+// log would take back votes and acknowledgements that it gave.
+func serverID(i partition.Incarnation, durable bool) raft.ServerID {
+	if durable {
+		return raft.ServerID(i.Member())
+	}
+	return raft.ServerID(i)
+}
+
+// stores are where Raft keeps its log and snapshots.
+type stores struct {
+	logs   raft.LogStore
+	stable raft.StableStore
+	snaps  raft.SnapshotStore
+	close  func() error
+}
+
+// openStores opens the data directory, or makes stores in memory.
+func openStores(dir string, log io.Writer) (stores, error) {
+	if dir == "" {
+		s := raft.NewInmemStore()
+		return stores{logs: s, stable: s, snaps: raft.NewInmemSnapshotStore(), close: func() error { return nil }}, nil
+	}
+	bolt, err := openRaftLog(dir)
+	if err != nil {
+		return stores{}, invalid("DataDir: %v", err)
+	}
+	snaps, err := raft.NewFileSnapshotStore(filepath.Join(dir, "snapshots"), 2, log)
+	if err != nil {
+		return stores{}, errors.Join(invalid("DataDir: %v", err), bolt.Close())
+	}
+	return stores{logs: bolt, stable: bolt, snaps: snaps, close: bolt.Close}, nil
+}
+
+// startRaft begins to take part in the agreement. With bootstrap the member is
+// the grid's first server.
+func (m *Member) startRaft(bootstrap bool) error {
+	s, conf := m.stores, m.raftConfig()
+	trans := m.raftTransport(conf.Logger)
+	replayed, err := s.logs.LastIndex()
+	if err != nil {
+		return fmt.Errorf("grid: read the log: %w", err)
+	}
+	if bootstrap {
+		first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: trans.LocalAddr()}}}
+		if err := raft.BootstrapCluster(conf, s.logs, s.stable, s.snaps, trans, first); err != nil {
+			return fmt.Errorf("grid: form the grid: %w", err)
+		}
+	}
+	node, err := raft.NewRaft(conf, fsm{m, replayed}, s.logs, s.stable, s.snaps, trans)
+	if err != nil {
+		return fmt.Errorf("grid: start agreement: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.raft = &raftNode{raft: node, server: conf.LocalID}
+	return nil
+}
+
+func (m *Member) raftConfig() *raft.Config {
+	conf := raft.DefaultConfig()
+	conf.LocalID = serverID(m.self, m.cfg.DataDir != "")
+	conf.HeartbeatTimeout, conf.ElectionTimeout = heartbeatTimeout, heartbeatTimeout
+	conf.LeaderLeaseTimeout, conf.CommitTimeout = leaderTimeout, commitTimeout
+	conf.SnapshotThreshold, conf.TrailingLogs = snapshotEvery, trailingLogs
+	conf.SnapshotInterval = time.Minute
+	conf.ShutdownOnRemove = false
+	conf.NoLegacyTelemetry = true
+	conf.Logger = hclog.New(&hclog.LoggerOptions{Name: "raft", Output: lineLog{m.log}, Level: hclog.Info, DisableTime: true})
+	return conf
+}
+
+// raftTransport returns how this member reaches other servers, and they it.
+func (m *Member) raftTransport(log hclog.Logger) raft.Transport {
+	if m.lone {
+		_, trans := raft.NewInmemTransport("lone")
+		return trans
+	}
+	server := serverID(m.self, m.cfg.DataDir != "")
+	stream := newRaftStream(m.listeners.raft, m.cfg.Network, m.grid(), string(server), m.addrs.Raft, m.cfg.TLS)
+	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		ServerAddressProvider: addressBook{m},
+		Logger:                log,
+		Stream:                stream,
+		MaxPool:               3,
+		Timeout:               raftCallTimeout,
+	})
+}
+
+// addressBook finds Raft servers by what gossip says of them, so that a member
+// that moved is found again.
+type addressBook struct{ m *Member }
+
+// ServerAddr implements raft.ServerAddressProvider.
+func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
+	for _, p := range b.m.gossip.peers() {
+		if serverID(p.Incarnation, p.Durable) == id {
+			return raft.ServerAddress(string(id) + "@" + p.Raft), nil
+		}
+	}
+	for _, member := range b.m.roster.Load().Members {
+		if serverID(member.Incarnation, member.Durable) == id {
+			return raft.ServerAddress(string(id) + "@" + member.Raft), nil
+		}
+	}
+	return "", fmt.Errorf("grid: no address is known of server %s", id)
+}
+
+// propose has a command agreed on. Only the leader can.
+func (m *Member) propose(c partition.Command) error {
+	node := m.node()
+	if node == nil {
+		return errNotLeader
+	}
+	data, err := wire.EncodeCommand(c)
+	if err != nil {
+		return err
+	}
+	future := node.raft.Apply(data, raftCallTimeout)
+	if err := future.Error(); err != nil {
+		return fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+	}
+	if err, refused := future.Response().(error); refused {
+		return err
+	}
+	return nil
+}
+
+var errNotLeader = fmt.Errorf("%w: this member does not lead the grid", sequencer.ErrUnavailable)
+
+// node returns the member's Raft node, nil before it knows its grid.
+func (m *Member) node() *raftNode {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.raft
+}
+
+// leads reports whether this member leads.
+func (n *raftNode) leads() bool { return n != nil && n.raft.State() == raft.Leader }
+
+// leader returns the Raft server ID of the leader, "" while unknown.
+func (n *raftNode) leader() string {
+	_, id := n.raft.LeaderWithID()
+	return string(id)
+}
+
+// fsm applies agreed commands to the roster.
+type fsm struct {
+	m        *Member
+	replayed uint64 // entries up to this one were in the log at the start: their times are old
+}
+
+// Apply implements raft.FSM; it returns nil or the error of a refused command.
+func (f fsm) Apply(entry *raft.Log) any {
+	c, err := wire.DecodeCommand(entry.Data)
+	if err != nil {
+		return err
+	}
+	next, err := f.m.roster.Load().Apply(c)
+	if err != nil {
+		return err
+	}
+	f.m.roster.Store(next)
+	if c.Raise != nil && entry.Index > f.replayed {
+		f.m.clock.Sample(next.Time)
+		f.m.raised.Store(&raise{time: next.Time, at: f.m.clock.Mono()})
+	}
+	f.m.changed.send()
+	return nil
+}
+
+// Snapshot implements raft.FSM. A roster is never changed, so it is its own copy.
+func (f fsm) Snapshot() (raft.FSMSnapshot, error) { return rosterSnapshot{f.m.roster.Load()}, nil }
+
+// Restore implements raft.FSM.
+func (f fsm) Restore(from io.ReadCloser) error {
+	defer func() { _ = from.Close() }()
+	data, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	r, err := wire.DecodeRoster(data)
+	if err != nil {
+		return err
+	}
+	f.m.roster.Store(r)
+	f.m.changed.send()
+	return nil
+}
+
+type rosterSnapshot struct{ roster *partition.Roster }
+
+// Persist implements raft.FSMSnapshot.
+func (s rosterSnapshot) Persist(sink raft.SnapshotSink) error {
+	data, err := wire.EncodeRoster(s.roster)
+	if err == nil {
+		_, err = sink.Write(data)
+	}
+	if err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}
+
+// Release implements raft.FSMSnapshot.
+func (s rosterSnapshot) Release() {}
+
+// lineLog passes what a library logs on as debug records.
+type lineLog struct{ log *slog.Logger }
+
+func (l lineLog) Write(p []byte) (int, error) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug("library", "line", strings.TrimSpace(string(p)))
+	}
+	return len(p), nil
+}

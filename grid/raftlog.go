@@ -1,0 +1,270 @@
+package grid
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/raft"
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+const (
+	raftLogFile = "raft.db"
+	// raftLogLockTimeout is how long a new process waits for the one before it
+	// to let go of the data directory.
+	raftLogLockTimeout = time.Second
+)
+
+var (
+	raftEntries = []byte("entries") // big-endian index to entry
+	raftStable  = []byte("stable")  // Raft's own keys: term, vote
+)
+
+// errKeyNotFound is a missing key. Raft knows it by exactly this text.
+var errKeyNotFound = errors.New("not found")
+
+var errBadEntry = errors.New("grid: a stored Raft entry is damaged or of a newer version")
+
+// raftLog keeps Raft's log, term and vote in one file of a data directory.
+// Whatever returned without error survives a crash of the machine.
+type raftLog struct {
+	db *bolt.DB
+}
+
+var (
+	_ raft.LogStore    = (*raftLog)(nil)
+	_ raft.StableStore = (*raftLog)(nil)
+)
+
+// openRaftLog opens or creates the log in dir, and dir itself. One process at a
+// time may have it open.
+func openRaftLog(dir string) (*raftLog, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("grid: cannot create data directory %s: %w", dir, err)
+	}
+	db, err := bolt.Open(filepath.Join(dir, raftLogFile), 0o600, &bolt.Options{
+		Timeout:      raftLogLockTimeout,
+		FreelistType: bolt.FreelistMapType,
+	})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fmt.Errorf("grid: data directory %s is used by another process: stop it or choose another DataDir: %w", dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w", raftLogFile, dir, err)
+	}
+	l := &raftLog{db: db}
+	if err := errors.Join(l.createBuckets(), syncDir(dir)); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("grid: cannot prepare data directory %s: %w", dir, err)
+	}
+	return l, nil
+}
+
+func (l *raftLog) createBuckets() error {
+	return l.db.Update(func(tx *bolt.Tx) error {
+		for _, name := range [][]byte{raftEntries, raftStable} {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Close lets go of the data directory. It may be called more than once.
+func (l *raftLog) Close() error {
+	if err := l.db.Close(); err != nil {
+		return fmt.Errorf("grid: closing the Raft log: %w", err)
+	}
+	return nil
+}
+
+// FirstIndex implements raft.LogStore.
+func (l *raftLog) FirstIndex() (uint64, error) {
+	return l.edge((*bolt.Cursor).First)
+}
+
+// LastIndex implements raft.LogStore.
+func (l *raftLog) LastIndex() (uint64, error) {
+	return l.edge((*bolt.Cursor).Last)
+}
+
+func (l *raftLog) edge(seek func(*bolt.Cursor) (key, value []byte)) (index uint64, err error) {
+	err = l.view("reading the range of the Raft log", func(tx *bolt.Tx) error {
+		if key, _ := seek(tx.Bucket(raftEntries).Cursor()); key != nil {
+			index = binary.BigEndian.Uint64(key)
+		}
+		return nil
+	})
+	return index, err
+}
+
+// GetLog implements raft.LogStore. The error is raft.ErrLogNotFound, as it is,
+// for an index that is not stored.
+func (l *raftLog) GetLog(index uint64, entry *raft.Log) error {
+	found := false
+	err := l.view("reading the Raft log", func(tx *bolt.Tx) error {
+		value := tx.Bucket(raftEntries).Get(indexKey(index))
+		if value == nil {
+			return nil
+		}
+		found = true
+		return decodeEntry(index, value, entry)
+	})
+	if err == nil && !found {
+		return raft.ErrLogNotFound
+	}
+	return err
+}
+
+// StoreLog implements raft.LogStore.
+func (l *raftLog) StoreLog(entry *raft.Log) error {
+	return l.StoreLogs([]*raft.Log{entry})
+}
+
+// StoreLogs implements raft.LogStore: all of the entries or none.
+func (l *raftLog) StoreLogs(entries []*raft.Log) error {
+	return l.update("writing the Raft log", func(tx *bolt.Tx) error {
+		bucket := tx.Bucket(raftEntries)
+		bucket.FillPercent = 0.95 // indexes come in order
+		for _, entry := range entries {
+			if err := bucket.Put(indexKey(entry.Index), encodeEntry(entry)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// DeleteRange implements raft.LogStore: both ends are deleted too.
+func (l *raftLog) DeleteRange(first, last uint64) error {
+	return l.update("truncating the Raft log", func(tx *bolt.Tx) error {
+		bucket := tx.Bucket(raftEntries)
+		// Deleting moves cursors, so look first.
+		var indexes []uint64
+		cursor := bucket.Cursor()
+		for key, _ := cursor.Seek(indexKey(first)); key != nil; key, _ = cursor.Next() {
+			index := binary.BigEndian.Uint64(key)
+			if index > last {
+				break
+			}
+			indexes = append(indexes, index)
+		}
+		for _, index := range indexes {
+			if err := bucket.Delete(indexKey(index)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Set implements raft.StableStore.
+func (l *raftLog) Set(key, value []byte) error {
+	return l.update("writing Raft's state", func(tx *bolt.Tx) error {
+		return tx.Bucket(raftStable).Put(key, value)
+	})
+}
+
+// Get implements raft.StableStore. The error is errKeyNotFound for a missing
+// key.
+func (l *raftLog) Get(key []byte) (value []byte, err error) {
+	err = l.view("reading Raft's state", func(tx *bolt.Tx) error {
+		if stored := tx.Bucket(raftStable).Get(key); stored != nil {
+			value = append([]byte{}, stored...) // stored is gone with tx
+		}
+		return nil
+	})
+	if err == nil && value == nil {
+		return nil, errKeyNotFound
+	}
+	return value, err
+}
+
+// SetUint64 implements raft.StableStore.
+func (l *raftLog) SetUint64(key []byte, value uint64) error {
+	return l.Set(key, binary.BigEndian.AppendUint64(nil, value))
+}
+
+// GetUint64 implements raft.StableStore. The error is errKeyNotFound for a
+// missing key.
+func (l *raftLog) GetUint64(key []byte) (uint64, error) {
+	value, err := l.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, fmt.Errorf("grid: Raft's state %q has %d bytes, not 8", key, len(value))
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+func (l *raftLog) view(doing string, read func(*bolt.Tx) error) error {
+	if err := l.db.View(read); err != nil {
+		return fmt.Errorf("grid: %s: %w", doing, err)
+	}
+	return nil
+}
+
+func (l *raftLog) update(doing string, write func(*bolt.Tx) error) error {
+	if err := l.db.Update(write); err != nil {
+		return fmt.Errorf("grid: %s: %w", doing, err)
+	}
+	return nil
+}
+
+func indexKey(index uint64) []byte {
+	return binary.BigEndian.AppendUint64(nil, index)
+}
+
+// A stored entry, all numbers big-endian; its index is the key:
+//
+//	+--------+---------+--------+------------+---------+---------+------+------------+
+//	| format | term    | type   | appended at          | length  | data | extensions |
+//	| 1 byte | 8 bytes | 1 byte | 8 bytes s, 4 bytes ns| 4 bytes |      | the rest   |
+//	+--------+---------+--------+------------+---------+---------+------+------------+
+const (
+	entryFormat = 1
+	entryHead   = 1 + 8 + 1 + 8 + 4 + 4
+)
+
+func encodeEntry(entry *raft.Log) []byte {
+	b := make([]byte, 0, entryHead+len(entry.Data)+len(entry.Extensions))
+	b = append(b, entryFormat)
+	b = binary.BigEndian.AppendUint64(b, entry.Term)
+	b = append(b, byte(entry.Type))
+	b = binary.BigEndian.AppendUint64(b, uint64(entry.AppendedAt.Unix()))
+	b = binary.BigEndian.AppendUint32(b, uint32(entry.AppendedAt.Nanosecond()))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(entry.Data)))
+	b = append(b, entry.Data...)
+	return append(b, entry.Extensions...)
+}
+
+// decodeEntry copies what it keeps. Empty data and extensions become nil.
+func decodeEntry(index uint64, b []byte, entry *raft.Log) error {
+	if len(b) < entryHead || b[0] != entryFormat {
+		return errBadEntry
+	}
+	seconds := int64(binary.BigEndian.Uint64(b[10:]))
+	nanos := binary.BigEndian.Uint32(b[18:])
+	length := binary.BigEndian.Uint32(b[22:])
+	rest := b[entryHead:]
+	if nanos >= 1e9 || length > math.MaxInt32 || int(length) > len(rest) {
+		return errBadEntry
+	}
+	*entry = raft.Log{
+		Index:      index,
+		Term:       binary.BigEndian.Uint64(b[1:]),
+		Type:       raft.LogType(b[9]),
+		Data:       append([]byte(nil), rest[:length]...),
+		Extensions: append([]byte(nil), rest[length:]...),
+		AppendedAt: time.Unix(seconds, int64(nanos)).UTC(),
+	}
+	return nil
+}

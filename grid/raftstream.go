@@ -1,0 +1,265 @@
+package grid
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Every Raft stream opens, inside TLS if there is any, with the dialer's
+// preamble. There is no answer: what is not for the listener is closed.
+//
+//	+---------+----------+----------+--------+------------------+
+//	| S N O W | protocol | grid ID  | length | target server ID |
+//	| 4 bytes | 1 byte   | 16 bytes | 1 byte | 1 to 255 bytes   |
+//	+---------+----------+----------+--------+------------------+
+//
+// So a message counts only if it is meant for this grid and this incarnation:
+// an address taken over by another process hears nothing.
+const (
+	raftProtocol = 0x21
+	serverIDMax  = 255
+)
+
+var (
+	errNotPreamble = errors.New("grid: the stream does not open with a Raft preamble")
+	errNotForUs    = errors.New("grid: the stream is meant for another member")
+)
+
+type preamble struct {
+	grid   [16]byte
+	target string
+}
+
+func (p preamble) encode() []byte {
+	b := make([]byte, 0, len(greetingMagic)+1+len(p.grid)+1+len(p.target))
+	b = append(b, greetingMagic...)
+	b = append(b, raftProtocol)
+	b = append(b, p.grid[:]...)
+	b = append(b, byte(len(p.target)))
+	return append(b, p.target...)
+}
+
+// readPreamble takes exactly one preamble off r.
+func readPreamble(r io.Reader) (preamble, error) {
+	var p preamble
+	var head [len(greetingMagic) + 1 + len(p.grid) + 1]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return preamble{}, err
+	}
+	rest, ok := bytes.CutPrefix(head[:], []byte(greetingMagic))
+	if !ok || rest[0] != raftProtocol {
+		return preamble{}, errNotPreamble
+	}
+	copy(p.grid[:], rest[1:])
+	target := make([]byte, rest[1+len(p.grid)])
+	if len(target) == 0 {
+		return preamble{}, errNotPreamble
+	}
+	if _, err := io.ReadFull(r, target); err != nil {
+		return preamble{}, err
+	}
+	p.target = string(target)
+	return p, nil
+}
+
+// raftAddress is how a server is named to a raftStream: ID@host:port. Two
+// incarnations at one host:port have different addresses, so Raft's pool never
+// uses a stream to the one for the other.
+func raftAddress(id raft.ServerID, hostPort string) raft.ServerAddress {
+	return raft.ServerAddress(string(id) + "@" + hostPort)
+}
+
+// cutRaftAddress splits what raftAddress joined. An ID may hold an @, a
+// host:port does not.
+func cutRaftAddress(address raft.ServerAddress) (id, hostPort string, err error) {
+	at := strings.LastIndexByte(string(address), '@')
+	if at < 1 || at > serverIDMax {
+		return "", "", fmt.Errorf("grid: the Raft address %q is not ID@host:port with an ID of 1 to %d bytes", address, serverIDMax)
+	}
+	return string(address[:at]), string(address[at+1:]), nil
+}
+
+// raftStream is the stream layer under Raft's network transport. Close also
+// ends all its streams: the transport itself leaves the goroutines that serve
+// silent peers running for ever.
+type raftStream struct {
+	network  Network
+	grid     [16]byte
+	self     string
+	address  raft.ServerAddress
+	server   *tls.Config // nil: clear text
+	client   *tls.Config
+	acceptor *acceptor
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu   sync.Mutex
+	open map[*raftConn]struct{} // nil once closed; guarded by mu
+}
+
+var _ raft.StreamLayer = (*raftStream)(nil)
+
+// newRaftStream takes over ln and accepts on it what is meant for the server
+// self of the given grid. advertise is the host:port others reach it at.
+func newRaftStream(ln net.Listener, nw Network, grid [16]byte, self, advertise string, tlsConf *tls.Config) *raftStream {
+	s := &raftStream{
+		network: nw,
+		grid:    grid,
+		self:    self,
+		address: raftAddress(raft.ServerID(self), advertise),
+		open:    make(map[*raftConn]struct{}),
+	}
+	if tlsConf != nil {
+		s.server, s.client = tlsConf.Clone(), tlsConf.Clone()
+		// The same configuration serves HTTP, whose protocols mean nothing here.
+		s.server.NextProtos, s.client.NextProtos = nil, nil
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.acceptor = newAcceptor(ln, s.welcome)
+	return s
+}
+
+// Accept implements net.Listener.
+func (s *raftStream) Accept() (net.Conn, error) {
+	select {
+	case conn := <-s.acceptor.streams:
+		return conn, nil
+	case <-s.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Addr implements net.Listener. Raft takes its String for the local server's
+// address, so it has the form that Dial takes.
+func (s *raftStream) Addr() net.Addr { return raftAddr(s.address) }
+
+// Close implements net.Listener: it ends the listener and every stream, dialed
+// or accepted. It may be called more than once.
+func (s *raftStream) Close() error {
+	s.cancel()
+	s.mu.Lock()
+	open := s.open
+	s.open = nil
+	s.mu.Unlock()
+	for conn := range open {
+		_ = conn.raw.Close()
+	}
+	s.acceptor.close()
+	return nil
+}
+
+// Dial implements raft.StreamLayer for addresses made by raftAddress.
+func (s *raftStream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	id, hostPort, err := cutRaftAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, timeout)
+	defer cancel()
+	raw, err := s.network.Dial(ctx, hostPort)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := s.introduce(ctx, raw, id, hostPort)
+	if err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("grid: opening a Raft stream to %s: %w", address, err)
+	}
+	return conn, nil
+}
+
+// introduce is the dialer's half of the handshake.
+func (s *raftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort string) (net.Conn, error) {
+	interrupt := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
+	stream := raw
+	if s.client != nil {
+		stream = tls.Client(raw, s.clientFor(hostPort))
+	}
+	// Over TLS this first write is also the handshake.
+	_, err := stream.Write(preamble{grid: s.grid, target: id}.encode())
+	if !interrupt() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.track(raw, stream)
+}
+
+// clientFor is the TLS configuration for dialing hostPort: a certificate is
+// checked against the host dialed unless the user named another.
+func (s *raftStream) clientFor(hostPort string) *tls.Config {
+	if s.client.ServerName != "" {
+		return s.client
+	}
+	conf := s.client.Clone()
+	conf.ServerName = hostPort
+	if host, _, err := net.SplitHostPort(hostPort); err == nil {
+		conf.ServerName = host
+	}
+	return conf
+}
+
+// welcome is the listener's half of the handshake.
+func (s *raftStream) welcome(raw net.Conn) (net.Conn, error) {
+	stream := raw
+	if s.server != nil {
+		stream = tls.Server(raw, s.server)
+	}
+	p, err := readPreamble(stream)
+	if err != nil {
+		return nil, err
+	}
+	if p.grid != s.grid || p.target != s.self {
+		return nil, errNotForUs
+	}
+	return s.track(raw, stream)
+}
+
+// track remembers a stream until it is closed.
+func (s *raftStream) track(raw, stream net.Conn) (net.Conn, error) {
+	conn := &raftConn{Conn: stream, raw: raw, layer: s}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		return nil, net.ErrClosed
+	}
+	s.open[conn] = struct{}{}
+	return conn, nil
+}
+
+func (s *raftStream) forget(conn *raftConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, conn)
+}
+
+// raftConn is a stream that its layer knows of. Under TLS, raw is the stream
+// beneath, which closes without waiting for the peer.
+type raftConn struct {
+	net.Conn
+	raw   net.Conn
+	layer *raftStream
+}
+
+func (c *raftConn) Close() error {
+	c.layer.forget(c)
+	return c.Conn.Close()
+}
+
+// raftAddr is a raft.ServerAddress as a net.Addr.
+type raftAddr raft.ServerAddress
+
+func (raftAddr) Network() string  { return "tcp" }
+func (a raftAddr) String() string { return string(a) }

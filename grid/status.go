@@ -1,0 +1,235 @@
+package grid
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Status is what a member knows of its grid. Times are cluster time unless a
+// field says otherwise.
+type Status struct {
+	Grid        partition.GridID   `json:"grid"`
+	Name        string             `json:"name"`
+	Version     partition.Version  `json:"version"` // of the roster
+	Settings    partition.Settings `json:"settings"`
+	Answering   string             `json:"answering"` // incarnation of the member that answers
+	Ready       bool               `json:"ready"`     // that member serves
+	NotReady    string             `json:"not_ready,omitempty"`
+	Leader      string             `json:"leader"`       // incarnation, "" while there is none
+	ClusterTime time.Time          `json:"cluster_time"` // zero while unknown
+	Ceiling     time.Time          `json:"ceiling"`      // grants end here at the latest
+	Members     []MemberInfo       `json:"members"`
+	Partitions  []PartitionInfo    `json:"partitions"`
+	Sequencers  []SequencerInfo    `json:"sequencers"`            // by name; the first MaxStatusSequencers of each member
+	Unreachable []string           `json:"unreachable,omitempty"` // incarnations whose sequencers are missing
+}
+
+// MemberInfo is one member of the roster.
+type MemberInfo struct {
+	Incarnation partition.Incarnation `json:"incarnation"`
+	API         string                `json:"api"`
+	Raft        string                `json:"raft"`
+	Gossip      string                `json:"gossip"`
+	Durable     bool                  `json:"durable"`
+	Voter       bool                  `json:"voter"`
+	Leader      bool                  `json:"leader"`
+	Alive       bool                  `json:"alive"` // as gossip sees it
+	Partitions  int                   `json:"partitions"`
+}
+
+// PartitionInfo is one partition of the roster.
+type PartitionInfo struct {
+	ID     partition.ID            `json:"id"`
+	Owner  partition.Incarnation   `json:"owner"`
+	InSync []partition.Incarnation `json:"in_sync"`
+	Term   partition.Term          `json:"term"`
+	Floor  time.Time               `json:"floor"`
+}
+
+// SequencerInfo is one sequencer as its owner's table has it.
+type SequencerInfo struct {
+	Name      string                `json:"name"`
+	Epoch     time.Time             `json:"epoch"`
+	Exhausted time.Time             `json:"exhausted"` // when its IDs end
+	Nodes     int                   `json:"nodes"`
+	Life      sequencer.Life        `json:"life"`
+	Partition partition.ID          `json:"partition"`
+	Owner     partition.Incarnation `json:"owner"`
+	Attached  int                   `json:"attached"`
+	// AttachedNodes are the attached logical nodes, the first MaxStatusNodes.
+	AttachedNodes []sequencer.NodeID `json:"attached_nodes"`
+}
+
+// OwnerOf returns the member that owns the partition of a sequencer's name, ""
+// while it has none.
+func (s Status) OwnerOf(name string) partition.Incarnation {
+	if len(s.Partitions) == 0 {
+		return ""
+	}
+	return s.Partitions[partition.Of(name, len(s.Partitions))].Owner
+}
+
+// Bounds of a status.
+const (
+	MaxStatusSequencers = 1000
+	MaxStatusNodes      = 1024
+	maxStatusNodesTotal = 50_000
+)
+
+// Members returns the members of the roster, by incarnation.
+func (m *Member) Members() []MemberInfo { return m.localStatus().Members }
+
+// Status returns what this member knows by itself; the sequencers are those whose
+// partitions it owns.
+func (m *Member) Status() Status {
+	s := m.localStatus()
+	s.Sequencers = m.ownSequencers(m.ctx)
+	return s
+}
+
+func (m *Member) localStatus() Status {
+	r := m.roster.Load()
+	s := Status{
+		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
+		Ready: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()),
+		Sequencers: []SequencerInfo{},
+	}
+	if err := m.notReady(); err != nil {
+		s.Ready, s.NotReady = false, err.Error()
+	}
+	owned := map[partition.Incarnation]int{}
+	for id, p := range r.Partitions {
+		owned[p.Owner]++
+		s.Partitions = append(s.Partitions, PartitionInfo{
+			ID: partition.ID(id), Owner: p.Owner, InSync: p.InSync, Term: p.Term, Floor: instant(p.Floor),
+		})
+	}
+	m.describeMembers(&s, r, owned)
+	return s
+}
+
+// describeMembers adds the members of the roster.
+func (m *Member) describeMembers(s *Status, r *partition.Roster, owned map[partition.Incarnation]int) {
+	voters := map[raft.ServerID]bool{}
+	var leader raft.ServerID
+	if node := m.node(); node != nil {
+		leader = raft.ServerID(node.leader())
+		if future := node.raft.GetConfiguration(); future.Error() == nil {
+			for _, server := range future.Configuration().Servers {
+				voters[server.ID] = server.Suffrage == raft.Voter
+			}
+		}
+	}
+	alive := map[partition.Incarnation]bool{m.self: true}
+	for _, p := range m.gossip.peers() {
+		alive[p.Incarnation] = true
+	}
+	for _, member := range r.Members {
+		server := serverID(member.Incarnation, member.Durable)
+		s.Members = append(s.Members, MemberInfo{
+			Incarnation: member.Incarnation, API: member.API, Raft: member.Raft, Gossip: member.Gossip,
+			Durable: member.Durable, Voter: voters[server], Leader: server == leader,
+			Alive: alive[member.Incarnation], Partitions: owned[member.Incarnation],
+		})
+		if server == leader {
+			s.Leader = string(member.Incarnation)
+		}
+	}
+}
+
+// ownSequencers returns the sequencers whose partitions this member owns.
+func (m *Member) ownSequencers(ctx context.Context) []SequencerInfo {
+	out := []SequencerInfo{}
+	nodes := 0
+	for _, o := range m.running() {
+		infos, err := ask(ctx, o, o.describe)
+		if err != nil {
+			continue
+		}
+		for _, info := range infos {
+			nodes += len(info.AttachedNodes)
+			if len(out) < MaxStatusSequencers && nodes <= maxStatusNodesTotal {
+				out = append(out, info)
+			}
+		}
+	}
+	sortByName(out)
+	return out
+}
+
+// describe returns the partition's sequencers, if this member owns it.
+func (o *owner) describe() ([]SequencerInfo, error) {
+	if _, _, err := o.act(); err != nil {
+		return nil, err
+	}
+	var out []SequencerInfo
+	for _, ref := range o.table.Lives(MaxStatusSequencers) {
+		d := ref.Definition
+		info := SequencerInfo{
+			Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Life: ref.Life,
+			Partition: o.id, Owner: o.m.self, AttachedNodes: []sequencer.NodeID{},
+		}
+		for _, t := range o.table.TenantsOf(d.Name()) {
+			if info.Attached++; info.Attached <= MaxStatusNodes {
+				info.AttachedNodes = append(info.AttachedNodes, t.Node)
+			}
+		}
+		out = append(out, info)
+	}
+	return out, nil
+}
+
+// serveStatus returns the whole grid's status; the other members are asked for
+// their sequencers.
+func (m *Member) serveStatus(ctx context.Context, in wire.StatusRequest) (Status, error) {
+	s := m.localStatus()
+	s.Sequencers = m.ownSequencers(ctx)
+	if in.Local {
+		return s, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberCalls)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, member := range s.Members {
+		if member.Incarnation == m.self {
+			continue
+		}
+		wg.Go(func() {
+			var other Status
+			err := m.callMember(ctx, member.API, member.Incarnation, wire.PathStatus, wire.StatusRequest{Local: true}, &other)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				s.Unreachable = append(s.Unreachable, string(member.Incarnation))
+				return
+			}
+			s.Sequencers = append(s.Sequencers, other.Sequencers...)
+		})
+	}
+	wg.Wait()
+	slices.Sort(s.Unreachable)
+	sortByName(s.Sequencers)
+	return s, nil
+}
+
+func sortByName(infos []SequencerInfo) {
+	slices.SortFunc(infos, func(a, b SequencerInfo) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// instant is a tick for people; zero stays zero.
+func instant(t partition.Tick) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(t).UTC()
+}

@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// ContentType returns MsgPack or JSON for a Content-Type header's value; without
+// one, JSON.
+func ContentType(header string) (string, error) {
+	if header == "" {
+		return JSON, nil
+	}
+	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {
+		return kind, nil
+	}
+	return "", fmt.Errorf("%w: Content-Type %.100q is not understood; send %s or %s",
+		sequencer.ErrInvalidConfig, header, JSON, MsgPack)
+}
+
+// Encode returns v in the encoding that kind names.
+func Encode(kind string, v any) ([]byte, error) {
+	if kind == JSON {
+		return json.Marshal(v)
+	}
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.SetCustomStructTag("json")
+	enc.UseCompactInts(true)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("wire: encode %T: %w", v, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// Decode reads exactly one value. Unknown JSON fields, and anything after the
+// value, are refused. Errors match sequencer.ErrInvalidConfig.
+func Decode(kind string, data []byte, v any) error {
+	err := decode(kind, data, v)
+	if err == nil || errors.Is(err, sequencer.ErrInvalidConfig) {
+		return err
+	}
+	return fmt.Errorf("%w: the body is not a valid %s request: %.200s", sequencer.ErrInvalidConfig, kind, err.Error())
+}
+
+func decode(kind string, data []byte, v any) error {
+	r := bytes.NewReader(data)
+	if kind == JSON {
+		dec := json.NewDecoder(r)
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(v); err != nil {
+			return err
+		}
+		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+			return errors.New("something follows the value")
+		}
+		return nil
+	}
+	dec := msgpack.NewDecoder(r)
+	dec.SetCustomStructTag("json")
+	dec.DisallowUnknownFields(true)
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return errors.New("something follows the value")
+	}
+	return nil
+}
+
+// ReadBody reads at most MaxBody bytes; more is an error that says so.
+func ReadBody(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the body ended early: %w", sequencer.ErrInvalidConfig, err)
+	}
+	if len(data) > MaxBody {
+		return nil, fmt.Errorf("%w: the body is larger than %d bytes; send less at once", sequencer.ErrInvalidConfig, MaxBody)
+	}
+	return data, nil
+}
+
+// WriteEvent writes one event, with its length before it.
+func WriteEvent(w io.Writer, e Event) error {
+	data, err := Encode(MsgPack, e)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...))
+	return err
+}
+
+// ReadEvent reads what WriteEvent wrote.
+func ReadEvent(r io.Reader) (Event, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return Event{}, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > MaxEvent {
+		return Event{}, fmt.Errorf("wire: an event of %d bytes is over the limit of %d", n, MaxEvent)
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return Event{}, err
+	}
+	var e Event
+	err := Decode(MsgPack, data, &e)
+	return e, err
+}
+
+// EncodeCommand returns a roster command as the Raft log keeps it.
+func EncodeCommand(c partition.Command) ([]byte, error) { return Encode(MsgPack, c) }
+
+// DecodeCommand reads what EncodeCommand wrote.
+func DecodeCommand(data []byte) (partition.Command, error) {
+	var c partition.Command
+	err := Decode(MsgPack, data, &c)
+	return c, err
+}
+
+// EncodeRoster returns a roster as Raft snapshots keep it.
+func EncodeRoster(r *partition.Roster) ([]byte, error) { return Encode(MsgPack, r) }
+
+// DecodeRoster reads what EncodeRoster wrote.
+func DecodeRoster(data []byte) (*partition.Roster, error) {
+	r := new(partition.Roster)
+	if err := Decode(MsgPack, data, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

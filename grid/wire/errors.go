@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// ErrWrongOwner says that the partition has another owner; Error.Version is the
+// roster version by which the answering member says so.
+var ErrWrongOwner = errors.New("wire: another member owns the partition; look up the directory again")
+
+// ErrNotAddressed says that a call between members was for another grid or
+// another incarnation.
+var ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
+
+// Error is the body of every answer that is not 200 OK.
+type Error struct {
+	Code    string            `json:"code"`
+	Message string            `json:"message"`
+	Version partition.Version `json:"version,omitempty"`
+}
+
+// code is how one sentinel travels.
+type code struct {
+	name   string
+	status int
+	err    error
+}
+
+// codes is in order of precedence: an error that matches two travels as the first.
+var codes = []code{
+	{"wrong_owner", http.StatusMisdirectedRequest, ErrWrongOwner},
+	{"not_addressed", http.StatusMisdirectedRequest, ErrNotAddressed},
+	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted},
+	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig},
+	{"not_found", http.StatusNotFound, sequencer.ErrNotFound},
+	{"conflict", http.StatusConflict, sequencer.ErrConflict},
+	{"destroyed", http.StatusGone, sequencer.ErrDestroyed},
+	{"no_free_node", http.StatusServiceUnavailable, sequencer.ErrNoFreeNode},
+	{"grant_expired", http.StatusServiceUnavailable, sequencer.ErrGrantExpired},
+	{"detached", http.StatusConflict, sequencer.ErrDetached},
+	{"attached", http.StatusConflict, sequencer.ErrAttached},
+	{"closed", http.StatusServiceUnavailable, sequencer.ErrClosed},
+	{"unavailable", http.StatusServiceUnavailable, sequencer.ErrUnavailable},
+}
+
+// ErrorOf returns what err looks like on the wire. What has no code of its own
+// travels as unavailable: the caller may try again.
+func ErrorOf(err error, v partition.Version) *Error {
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return &Error{Code: c.name, Message: err.Error(), Version: v}
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("the call took too long: %w", err)
+	}
+	return &Error{Code: "unavailable", Message: err.Error(), Version: v}
+}
+
+// Status returns the HTTP status of an error.
+func (e *Error) Status() int {
+	for _, c := range codes {
+		if c.name == e.Code {
+			return c.status
+		}
+	}
+	return http.StatusServiceUnavailable
+}
+
+// Unwire returns the error again, matching the sentinel it was made from.
+func (e *Error) Unwire() error {
+	if e == nil {
+		return nil
+	}
+	for _, c := range codes {
+		if c.name == e.Code {
+			return &remoteError{message: e.Message, cause: c.err}
+		}
+	}
+	return &remoteError{message: e.Message, cause: sequencer.ErrUnavailable}
+}
+
+// remoteError keeps the words of the other side and the sentinel of this one.
+type remoteError struct {
+	message string
+	cause   error
+}
+
+func (e *remoteError) Error() string { return e.message }
+func (e *remoteError) Unwrap() error { return e.cause }

@@ -1,0 +1,179 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Sequencer is one life of a sequencer: its definition, and, unless the life is
+// zero, which life of the name is meant.
+type Sequencer struct {
+	Name  string          `json:"name"`
+	Epoch int64           `json:"epoch"` // Unix ms
+	Nodes int             `json:"nodes"`
+	Life  sequencer.Life  `json:"life"`
+	Born  sequencer.Birth `json:"born"`
+}
+
+// SequencerOf returns what ref looks like on the wire.
+func SequencerOf(ref sequencer.Ref) Sequencer {
+	d := ref.Definition
+	return Sequencer{Name: d.Name(), Epoch: d.Epoch().UnixMilli(), Nodes: d.Nodes(), Life: ref.Life, Born: ref.Born}
+}
+
+// Ref checks what came over the wire. Errors match sequencer.ErrInvalidConfig.
+func (s Sequencer) Ref() (sequencer.Ref, error) {
+	def, err := sequencer.Define(s.Name, sequencer.Config{Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes})
+	if err != nil {
+		return sequencer.Ref{}, err
+	}
+	return sequencer.Ref{Definition: def, Life: s.Life, Born: s.Born}, nil
+}
+
+// Stamp is in every answer of an owner: whose answer it is, and the cluster time.
+type Stamp struct {
+	Grid    partition.GridID  `json:"grid"`
+	Version partition.Version `json:"version"`
+	Time    sequencer.Tick    `json:"time"`
+}
+
+// CreateRequest asks for a name's life, beginning one if there is none.
+type CreateRequest struct {
+	Name  string `json:"name"`
+	Epoch int64  `json:"epoch"` // Unix ms
+	Nodes int    `json:"nodes"` // 0 = 8192
+}
+
+// OpenRequest asks for a name's life.
+type OpenRequest struct {
+	Name string `json:"name"`
+}
+
+// SequencerResponse answers CreateRequest and OpenRequest.
+type SequencerResponse struct {
+	Stamp
+	Sequencer Sequencer `json:"sequencer"`
+}
+
+// Claim is an attachment as a holder shows it; a zero ID stands for a handle
+// without one. Grid, Version and Until are of its newest grant, or of the last
+// answer about the life if there is none.
+type Claim struct {
+	Sequencer Sequencer              `json:"sequencer"`
+	ID        sequencer.AttachmentID `json:"id"`
+	Node      *sequencer.NodeID      `json:"node"`
+	Grid      partition.GridID       `json:"grid"`
+	Version   partition.Version      `json:"version"`
+	Until     sequencer.Tick         `json:"until"`
+}
+
+// AttachRequest asks for a logical node for attachment Claim.ID, Claim.Node if
+// it is given and free.
+type AttachRequest struct {
+	Holder sequencer.HolderID `json:"holder"`
+	Claim  Claim              `json:"claim"`
+}
+
+// AttachResponse is a logical node and its grant.
+type AttachResponse struct {
+	Stamp
+	Node  sequencer.NodeID `json:"node"`
+	Grant sequencer.Grant  `json:"grant"`
+}
+
+// RenewRequest shows everything that a holder has at one owner.
+type RenewRequest struct {
+	Holder sequencer.HolderID `json:"holder"`
+	Claims []Claim            `json:"claims"`
+}
+
+// RenewResponse answers each claim, in the same order.
+type RenewResponse struct {
+	Stamp
+	Results []RenewResult `json:"results"`
+}
+
+// RenewResult is a grant or the error that ends it.
+type RenewResult struct {
+	Grant sequencer.Grant `json:"grant"`
+	Error *Error          `json:"error,omitempty"`
+}
+
+// DetachRequest gives an attachment back.
+type DetachRequest struct {
+	Holder    sequencer.HolderID     `json:"holder"`
+	Sequencer Sequencer              `json:"sequencer"`
+	ID        sequencer.AttachmentID `json:"id"`
+	Node      sequencer.NodeID       `json:"node"`
+	LastUsed  sequencer.Tick         `json:"last_used"` // Unix ms of the last ID, 0 = none was made
+}
+
+// DestroyRequest ends a name's life; with a zero life, whichever it has.
+type DestroyRequest struct {
+	Name string         `json:"name"`
+	Life sequencer.Life `json:"life"`
+}
+
+// Done answers what has nothing to say but that it was done.
+type Done struct {
+	Stamp
+}
+
+// EventsRequest opens the stream of a holder's events at one owner.
+type EventsRequest struct {
+	Holder sequencer.HolderID `json:"holder"`
+}
+
+// Event tells a holder that a life has ended: it gives up the attachment it has,
+// if any, by DetachRequest. An event with an empty name only says that the
+// stream stands.
+type Event struct {
+	Name string         `json:"name"`
+	Life sequencer.Life `json:"life"`
+}
+
+// DirectoryRequest asks who owns what.
+type DirectoryRequest struct{}
+
+// DirectoryResponse says who owns what. Owners[p] is an index into Members, -1
+// while partition p has no owner.
+type DirectoryResponse struct {
+	Stamp
+	Window  sequencer.Tick `json:"window"` // ms
+	Members []Address      `json:"members"`
+	Owners  []int          `json:"owners"`
+}
+
+// Address is where a member's API is.
+type Address struct {
+	Incarnation partition.Incarnation `json:"incarnation"`
+	API         string                `json:"api"`
+}
+
+// IDsRequest asks for up to MaxIDs IDs of an existing sequencer.
+type IDsRequest struct {
+	Name string `json:"name"`
+	N    int    `json:"n"` // 0 = 1
+}
+
+// IDsResponse holds IDs in ascending order, as strings.
+type IDsResponse struct {
+	IDs []sequencer.ID `json:"ids"`
+}
+
+// StatusRequest asks for the status; Local leaves out what only others know.
+type StatusRequest struct {
+	Local bool `json:"local"`
+}
+
+// CheckHolder refuses a holder ID that is empty or too long.
+func CheckHolder(h sequencer.HolderID) error {
+	if len(h) == 0 || len(h) > MaxHolder {
+		return fmt.Errorf("%w: holder is %d bytes long; give a random name of 1 to %d bytes, one per process",
+			sequencer.ErrInvalidConfig, len(h), MaxHolder)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// Package wire is what snowgrid's processes say to each other: the messages of
+// the HTTP API and of the members among themselves, their two encodings, their
+// limits, and the codes by which errors survive the journey.
+//
+// Every call is POST /v1/... with one value as its body and one as its answer,
+// in msgpack (between Go processes) or JSON (for everybody else), told apart by
+// Content-Type. Field names are the same in both. Times are Unix milliseconds.
+package wire
+
+import "time"
+
+// Paths of the API.
+const (
+	PathCreate    = "/v1/create"
+	PathOpen      = "/v1/open"
+	PathAttach    = "/v1/attach"
+	PathRenew     = "/v1/renew"
+	PathDetach    = "/v1/detach"
+	PathDestroy   = "/v1/destroy"
+	PathEvents    = "/v1/events"
+	PathDirectory = "/v1/directory"
+	PathStatus    = "/v1/status"
+	PathIDs       = "/v1/ids"
+)
+
+// Paths of the calls between members.
+const (
+	PathHello  = "/v1/member/hello"
+	PathAccept = "/v1/member/accept"
+	PathJoin   = "/v1/member/join"
+	PathLeave  = "/v1/member/leave"
+)
+
+// Headers by which a call between members names whom it is for; a member drops
+// what is for another grid or another incarnation.
+const (
+	HeaderGrid   = "Snowgrid-Grid"
+	HeaderTarget = "Snowgrid-Target"
+)
+
+// Content types.
+const (
+	MsgPack = "application/msgpack"
+	JSON    = "application/json"
+)
+
+// Limits on what is read from others.
+const (
+	MaxBody    = 1 << 20 // bytes of one request or answer
+	MaxEvent   = 4 << 10 // bytes of one event
+	MaxClaims  = 2048    // attachments in one renewal
+	MaxIDs     = 1000    // IDs in one POST /v1/ids
+	MaxHolder  = 64      // bytes of a holder ID
+	MaxMembers = 10000   // members in one directory: the msgpack decoder's own limit
+)
+
+// StaleAnswer is the age of a request over which its answer's time is not used.
+const StaleAnswer = 2 * time.Second

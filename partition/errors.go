@@ -1,0 +1,23 @@
+package partition
+
+import "errors"
+
+var (
+	// ErrStale means that a command was computed from a roster that has been
+	// replaced since. Compute it again from the newest one.
+	ErrStale = errors.New("partition: command is from another roster version")
+
+	// ErrRefused means that a command breaks a rule of the roster. The message
+	// says which; sending it again does not help.
+	ErrRefused = errors.New("partition: command refused")
+
+	// ErrInvalid means that a setting, a member's record or an identity is
+	// malformed or out of bounds.
+	ErrInvalid = errors.New("partition: invalid value")
+
+	// ErrDiffers means that a stated setting is not what the grid agreed on.
+	ErrDiffers = errors.New("partition: setting differs from the grid's")
+
+	// ErrClock means that a wall clock cannot be right.
+	ErrClock = errors.New("partition: wall clock is wrong")
+)

@@ -1,0 +1,107 @@
+package partition
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestIncarnation(t *testing.T) {
+	good := Incarnation("0123456789abcdef-fedcba9876543210")
+	if err := good.Check(); err != nil || good.Member() != "0123456789abcdef" {
+		t.Errorf("%s is of member %s: %v", good, good.Member(), err)
+	}
+	for _, bad := range []Incarnation{
+		"", "-", "0123456789abcdef", "0123456789abcdef-", "0123456789abcdef-fedcba987654321",
+		"0123456789ABCDEF-fedcba9876543210", "0123456789abcdef-fedcba9876543210-", "0123456789abcde/-fedcba9876543210",
+	} {
+		if err := bad.Check(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q: %v", string(bad), err)
+		}
+	}
+}
+
+func TestMemberCheck(t *testing.T) {
+	m := record(incarnation("a1"))
+	if err := m.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := (Member{Incarnation: m.Incarnation}).Check(); err != nil {
+		t.Errorf("a member without a listener: %v", err)
+	}
+	for _, bad := range []Member{
+		{},
+		{Incarnation: m.Incarnation, API: "a\tb"},
+		{Incarnation: m.Incarnation, Raft: strings.Repeat("x", 256)},
+		{Incarnation: m.Incarnation, Gossip: "\xff"},
+	} {
+		if err := bad.Check(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// FuzzGridID: what is accepted encodes to the same text, and what is not leaves
+// the ID alone.
+func FuzzGridID(f *testing.F) {
+	f.Add("000102030405060708090a0b0c0d0e0f")
+	f.Add("000102030405060708090A0B0C0D0E0F")
+	f.Add("000102030405060708090a0b0c0d0e")
+	f.Add("g00102030405060708090a0b0c0d0e0f")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		g := GridID{9}
+		if err := g.UnmarshalText([]byte(text)); err != nil {
+			if !errors.Is(err, ErrInvalid) || g != (GridID{9}) {
+				t.Fatalf("refused %q with %v and left %s", text, err, g)
+			}
+			return
+		}
+		if out, err := g.MarshalText(); err != nil || string(out) != text || g.String() != text {
+			t.Fatalf("%q became %q: %v", text, out, err)
+		}
+	})
+}
+
+// TestEncoding: a roster and its commands survive JSON, under names that are
+// fixed.
+func TestEncoding(t *testing.T) {
+	r := formed(t, 1, DefaultWindow)
+	a := incarnation("a1")
+	c := Command{From: 1, Change: &Change{Join: []Member{record(a)}, Lose: []Loss{{0, a}}, Window: 20_000}}
+	next, err := r.Apply(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var readCommand Command
+	roundTrip(t, c, &readCommand)
+	if !reflect.DeepEqual(c, readCommand) {
+		t.Errorf("%+v became %+v", c, readCommand)
+	}
+	var readRoster Roster
+	text := roundTrip(t, next, &readRoster)
+	if !reflect.DeepEqual(*next, readRoster) {
+		t.Errorf("%+v became %+v", next, readRoster)
+	}
+	const want = `{"grid":"01000000000000000000000000000000","version":2,"ceiling_ms":0,"time_ms":0,` +
+		`"settings":{"name":"g","partitions":1,"backups":0,"window_ms":20000},` +
+		`"members":[{"incarnation":"a1","api":"127.0.0.1:7948","raft":"127.0.0.1:7947","gossip":"127.0.0.1:7946","durable":false}],` +
+		`"partitions":[{"owner":"a1","in_sync":["a1"],"term":2,"floor_ms":0,"lost_term":2}]}`
+	if got := letters(text); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func roundTrip(t *testing.T, value, read any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, read); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

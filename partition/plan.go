@@ -1,0 +1,151 @@
+package partition
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sight is what a leader believes at some moment, from gossip and from its own
+// calls. It may be wrong or late: uniqueness does not depend on it (R7).
+type Sight struct {
+	Join   []Member      // members that ask to join
+	Gone   []Incarnation // incarnations that are confirmed dead or leave
+	Assign bool          // partitions that nobody owned yet may get an owner now
+}
+
+// Plan gives the next command that brings the roster in line with what was seen,
+// or false if there is nothing to do. The command is always applicable to r.
+//
+//   - Who asks to join and is no member joins; who is gone does not, nor does
+//     who has a malformed record. Of two incarnations of one member the lower
+//     joins, for nothing tells which is the newer.
+//   - A member that is gone is removed. A newer incarnation that joins removes
+//     the older one (R8).
+//   - Partitions of those who are taken out are lost (R3), as are partitions
+//     nobody owned yet once they may be assigned. A partition whose owner stays
+//     is never moved.
+//   - A lone member's window becomes the default when it is no longer alone.
+//
+// If nobody would be left, nothing is done: there is nobody to give anything to.
+func Plan(r *Roster, s Sight) (Command, bool) {
+	if !r.Formed() {
+		return Command{}, false
+	}
+	c := Change{Join: joiners(r, s), Remove: removed(r, s)}
+	staying := stayers(r, c)
+	if len(staying) == 0 {
+		return Command{}, false
+	}
+	c.Lose = losses(r, staying, s.Assign)
+	if len(staying) > 1 && r.Settings.Window == LoneWindow {
+		c.Window = DefaultWindow
+	}
+	return Command{From: r.Version, Change: &c}, !c.isEmpty()
+}
+
+// joiners gives those who ask to join and may, sorted, one for each member ID.
+func joiners(r *Roster, s Sight) []Member {
+	join := slices.DeleteFunc(slices.Clone(s.Join), func(m Member) bool {
+		_, known := r.Member(m.Incarnation)
+		return known || m.fault() != "" || slices.Contains(s.Gone, m.Incarnation)
+	})
+	slices.SortFunc(join, compareRecords)
+	return slices.CompactFunc(join, func(a, b Member) bool {
+		return a.Incarnation.Member() == b.Incarnation.Member()
+	})
+}
+
+// compareRecords orders all records, so that even of two that name one
+// incarnation the same is chosen whatever order they were seen in.
+func compareRecords(a, b Member) int {
+	return cmp.Or(
+		cmp.Compare(a.Incarnation, b.Incarnation),
+		cmp.Compare(a.API, b.API),
+		cmp.Compare(a.Raft, b.Raft),
+		cmp.Compare(a.Gossip, b.Gossip),
+		compareFlags(a.Durable, b.Durable),
+	)
+}
+
+// compareFlags puts false before true.
+func compareFlags(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// removed gives the members that are gone, sorted.
+func removed(r *Roster, s Sight) []Incarnation {
+	var out []Incarnation
+	for _, m := range r.Members {
+		if slices.Contains(s.Gone, m.Incarnation) {
+			out = append(out, m.Incarnation)
+		}
+	}
+	return out
+}
+
+// stayers gives all members as they will be after a change, sorted.
+func stayers(r *Roster, c Change) []Incarnation {
+	out := make(map[Incarnation]bool)
+	for _, i := range c.Remove {
+		out[i] = true
+	}
+	joining := make(map[MemberID]bool)
+	for _, m := range c.Join {
+		joining[m.Incarnation.Member()] = true
+	}
+	var staying []Incarnation
+	for _, m := range r.Members {
+		if !out[m.Incarnation] && !joining[m.Incarnation.Member()] {
+			staying = append(staying, m.Incarnation)
+		}
+	}
+	for _, m := range c.Join {
+		staying = append(staying, m.Incarnation)
+	}
+	slices.Sort(staying)
+	return staying
+}
+
+// losses gives an owner to each partition whose owner does not stay, and to
+// those nobody owned yet if they may be assigned.
+func losses(r *Roster, staying []Incarnation, assign bool) []Loss {
+	owns := make(map[Incarnation]int, len(staying))
+	for _, i := range staying {
+		owns[i] = 0
+	}
+	var lost []ID
+	for id, p := range r.Partitions {
+		if _, stays := owns[p.Owner]; stays {
+			owns[p.Owner]++
+		} else if p.Owner != "" || assign {
+			lost = append(lost, ID(id))
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	placed := Place(staying, len(r.Partitions))
+	limit := placeLimit(len(staying), len(r.Partitions))
+	lose := make([]Loss, len(lost))
+	for at, id := range lost {
+		owner := placed[id]
+		if owns[owner] >= limit {
+			owner = leastLoaded(staying, owns)
+		}
+		owns[owner]++
+		lose[at] = Loss{Partition: id, Owner: owner}
+	}
+	return lose
+}
+
+// leastLoaded gives the first of those who own the fewest partitions. The ring
+// alone does not see what the members own already, as joining moves nothing.
+func leastLoaded(staying []Incarnation, owns map[Incarnation]int) Incarnation {
+	return slices.MinFunc(staying, func(a, b Incarnation) int { return cmp.Compare(owns[a], owns[b]) })
+}

@@ -1,0 +1,93 @@
+package partition
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Version counts the changes of a roster. An unformed roster has version 0.
+type Version uint64
+
+// Term is a partition's tenure: the roster version at which its owner was last
+// set. Nobody has been owner in term 0.
+type Term uint64
+
+// Partition is what the roster says about one partition.
+type Partition struct {
+	// Owner decides for the partition; "" means that nobody does yet.
+	Owner Incarnation `json:"owner,omitempty"`
+	// InSync are the replicas that hold every answered operation, the owner
+	// among them. Sorted.
+	InSync []Incarnation `json:"in_sync,omitempty"`
+	// Term grows with each change of owner.
+	Term Term `json:"term"`
+	// Floor is the ceiling as it was when the term began. Every version older
+	// than the term had a ceiling at or below it (I1), so what an earlier owner
+	// may still grant ends here.
+	Floor Tick `json:"floor_ms"`
+	// LostTerm is the term of the last loss. A table of an earlier term than
+	// this must not be used.
+	LostTerm Term `json:"lost_term"`
+}
+
+// Roster is the state all members agree on by applying the same commands in the
+// same order. A roster never changes; [Roster.Apply] gives a new one that shares
+// what is the same, so a roster may be read by anybody at any time, and nobody
+// may write to its slices. The zero value is the unformed roster.
+//
+//	           Form                Change (version + 1)
+//	unformed --------> formed <--+  Raise (same version, higher ceiling)
+//	version 0      version 1..   |
+//	                   +---------+
+type Roster struct {
+	Grid    GridID  `json:"grid"`
+	Version Version `json:"version"`
+	// Ceiling is the timestamp below which owners may grant. It only grows (I1),
+	// and may be used only together with the version it was read with (R6).
+	Ceiling Tick `json:"ceiling_ms"`
+	// Time is the cluster time of the last raise, 0 before the first.
+	Time     Tick     `json:"time_ms"`
+	Settings Settings `json:"settings"`
+	// Members are sorted by incarnation; no two are of one member ID.
+	Members []Member `json:"members"`
+	// Partitions has one entry for each partition, by ID.
+	Partitions []Partition `json:"partitions"`
+}
+
+// Formed reports whether there is a grid.
+func (r *Roster) Formed() bool { return r.Version > 0 }
+
+// Member gives the record of an incarnation, if it is a member.
+func (r *Roster) Member(i Incarnation) (Member, bool) {
+	at, found := searchMember(r.Members, i)
+	if !found {
+		return Member{}, false
+	}
+	return r.Members[at], true
+}
+
+// Owned gives the partitions of which an incarnation is the owner, in order.
+func (r *Roster) Owned(i Incarnation) []ID {
+	var owned []ID
+	for id, p := range r.Partitions {
+		if p.Owner == i && i != "" {
+			owned = append(owned, ID(id))
+		}
+	}
+	return owned
+}
+
+// Assigned reports whether there is a grid and every partition has an owner.
+func (r *Roster) Assigned() bool {
+	return r.Formed() && !slices.ContainsFunc(r.Partitions, func(p Partition) bool { return p.Owner == "" })
+}
+
+func searchMember(members []Member, i Incarnation) (int, bool) {
+	return slices.BinarySearchFunc(members, i, func(m Member, i Incarnation) int {
+		return cmp.Compare(m.Incarnation, i)
+	})
+}
+
+func sortMembers(members []Member) {
+	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Incarnation, b.Incarnation) })
+}

@@ -1,0 +1,175 @@
+package sequencer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// AttachLogicalNode gets a logical node from the grid. Two calls at once are
+// served one after the other.
+//
+// Errors: ErrAttached if the handle has one, ErrDestroyed, ErrClosed,
+// ErrNoFreeNode if all are taken; and when ctx ended, an error that matches
+// ctx.Err() and ErrUnavailable. After an error the handle is Detached.
+func (s *Sequencer) AttachLogicalNode(ctx context.Context) error {
+	return s.attach(ctx)
+}
+
+// DetachLogicalNode gives the logical node back. IDs stop at once; calls of
+// Next that wait get ErrDetached. After an error, too, the handle is Detached
+// and the grid takes the node back, at the latest when the session has ended.
+//
+// Errors: ErrDetached if the handle has none, ErrDestroyed, ErrClosed; and when
+// ctx ended, an error that matches ctx.Err() and ErrUnavailable.
+func (s *Sequencer) DetachLogicalNode(ctx context.Context) error {
+	return s.detach(ctx, byCaller)
+}
+
+// Destroy ends this life of the sequencer in the whole grid: every handle on it
+// becomes Destroyed, its logical nodes are forgotten. The name can be created
+// again; that is another life, which old handles cannot touch. Destroying twice
+// does nothing the second time.
+//
+// Errors: ErrClosed; and when ctx ended, an error that matches ctx.Err() and
+// ErrUnavailable: the sequencer may be destroyed then or not.
+func (s *Sequencer) Destroy(ctx context.Context) error {
+	if t := s.now.Load(); t.final != nil {
+		if errors.Is(t.final, ErrDestroyed) {
+			return nil
+		}
+		return s.named(t.final)
+	}
+	err := s.home.Destroy(ctx, s.ref)
+	if err == nil || errors.Is(err, ErrDestroyed) || errors.Is(err, ErrNotFound) {
+		s.end(Destroyed, ErrDestroyed)
+		return nil
+	}
+	return err
+}
+
+// takeTurn makes the caller the only one who attaches or detaches; giveTurn ends that.
+func (s *Sequencer) takeTurn(ctx context.Context) error {
+	select {
+	case <-s.turn:
+		return nil
+	default:
+	}
+	select {
+	case <-s.turn:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("sequencer %q: %w: another attach or detach is under way: %w", s.Name(), ErrUnavailable, ctx.Err())
+	}
+}
+
+func (s *Sequencer) giveTurn() { s.turn <- struct{}{} }
+
+// attach takes a Detached handle to Attached.
+func (s *Sequencer) attach(ctx context.Context) error {
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer s.giveTurn()
+	t := s.now.Load()
+	switch {
+	case t.final != nil:
+		return s.named(t.final)
+	case t.state == Attached:
+		return s.named(ErrAttached)
+	}
+	a, err := s.home.Attach(ctx, s.ref, t.node)
+	if err != nil {
+		return s.ended(err)
+	}
+	return s.install(t, a)
+}
+
+// install puts a new attachment in place of t. The turn's owner alone calls it,
+// so only the handle's end can have replaced t; then nothing shows the new
+// attachment any more and the home lets it expire.
+func (s *Sequencer) install(t *tenure, a Attachment) error {
+	last := t.last
+	if t.gen != nil {
+		last = t.gen.stop()
+	}
+	last = max(last, t.last)
+	gen := newGenerator(s.ref.Definition, a, last)
+	replaced := s.now.CompareAndSwap(t, &tenure{state: Attached, gen: gen, last: last, node: Preference{Node: a.Node}})
+	if t.gen != nil {
+		t.gen.wake()
+	}
+	if !replaced {
+		return s.named(s.now.Load().final)
+	}
+	return nil
+}
+
+// lastUsed returns the largest timestamp that the handle ever used.
+func (t *tenure) lastUsed() Tick {
+	if t.gen == nil {
+		return t.last
+	}
+	return max(t.last, t.gen.lastUsed())
+}
+
+// ended notes a life's end that an answer told of, and passes the answer on.
+func (s *Sequencer) ended(err error) error {
+	if errors.Is(err, ErrDestroyed) {
+		s.end(Destroyed, ErrDestroyed)
+	}
+	return err
+}
+
+// detach takes an Attached handle to Detached.
+func (s *Sequencer) detach(ctx context.Context, by detachment) error {
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer s.giveTurn()
+	t := s.now.Load()
+	switch {
+	case t.final != nil:
+		return s.named(t.final)
+	case t.state == Detached:
+		if by == byCaller {
+			s.now.CompareAndSwap(t, &tenure{last: t.last, node: t.node, by: by})
+		}
+		return s.named(ErrDetached)
+	}
+	rel := t.release()
+	replaced := s.now.CompareAndSwap(t, &tenure{last: t.lastUsed(), node: t.node, by: by})
+	t.gen.wake()
+	if !replaced {
+		return s.named(s.now.Load().final)
+	}
+	return s.ended(s.home.Detach(ctx, s.ref, rel))
+}
+
+// release stops the generator and says what it used.
+func (t *tenure) release() Release {
+	return Release{ID: t.gen.id, Node: t.gen.node, LastUsed: t.gen.stop()}
+}
+
+// end takes the handle to its end, at once and for good. It returns what an
+// attached handle gave up.
+func (s *Sequencer) end(state State, final error) (Release, bool) {
+	for {
+		t := s.now.Load()
+		if t.final != nil {
+			return Release{}, false
+		}
+		next := &tenure{state: state, final: final, node: t.node}
+		if t.gen == nil {
+			if s.now.CompareAndSwap(t, next) {
+				return Release{}, false
+			}
+			continue
+		}
+		rel := t.release()
+		if s.now.CompareAndSwap(t, next) {
+			t.gen.wake()
+			return rel, true
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package sequencer
+
+import (
+	"context"
+	"time"
+)
+
+// Control is the home's side of a handle: it delivers what the grid says and
+// reads what the grid has to be told. Users of a Sequencer never need it.
+type Control struct{ s *Sequencer }
+
+// Handle returns the handle that the control belongs to.
+func (c *Control) Handle() *Sequencer { return c.s }
+
+// Ref returns the life that the handle is on.
+func (c *Control) Ref() Ref { return c.s.ref }
+
+// Held returns the current attachment with its newest grant, false if none.
+func (c *Control) Held() (Attachment, bool) {
+	g := c.s.now.Load().gen
+	if g == nil {
+		return Attachment{}, false
+	}
+	a := Attachment{ID: g.id, Node: g.node}
+	if grants := g.rights.Load().grants; len(grants) > 0 {
+		a.Grant = grants[len(grants)-1]
+	}
+	return a, true
+}
+
+// Renewed adds a grant to the attachment id. It does nothing if the handle holds
+// another attachment or none: answers for an attachment given up are ignored.
+func (c *Control) Renewed(id AttachmentID, g Grant) {
+	if gen := c.s.now.Load().gen; gen != nil && gen.id == id {
+		gen.extend(g)
+	}
+}
+
+// Replace gets a new attachment in place of id, which the grid does not renew
+// any more. What id was granted stays usable until the new one is there.
+func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
+	s := c.s
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer s.giveTurn()
+	t := s.now.Load()
+	if t.gen == nil || t.gen.id != id {
+		return nil
+	}
+	a, err := s.home.Attach(ctx, s.ref, t.node)
+	if err != nil {
+		return s.ended(err)
+	}
+	return s.install(t, a)
+}
+
+// Destroy ends the handle because its life has ended. It returns what the handle
+// gave up, false if it held nothing.
+func (c *Control) Destroy() (Release, bool) { return c.s.end(Destroyed, ErrDestroyed) }
+
+// Close ends the handle because its member or client was closed. It returns
+// what the handle gave up, false if it held nothing.
+func (c *Control) Close() (Release, bool) { return c.s.end(Detached, ErrClosed) }
+
+// Idle reports whether DetachWhenIdle asks for a detach at cluster time now.
+func (c *Control) Idle(now Tick) bool {
+	limit := time.Duration(c.s.idle.Load())
+	g := c.s.now.Load().gen
+	if limit == 0 || g == nil || c.s.waitsOpen.Load() > 0 {
+		return false
+	}
+	since := max(g.lastUsed(), g.epoch+g.start/g.layout.counters())
+	return now-since >= max(limit.Milliseconds(), 1)
+}
+
+// DetachIdle gives the logical node back; Next attaches again by itself.
+func (c *Control) DetachIdle(ctx context.Context) error { return c.s.detach(ctx, byIdle) }

@@ -1,0 +1,235 @@
+package sequencer
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/snowgrid/snowgrid/epoch"
+)
+
+// maxNameBytes is the longest name of a sequencer, in bytes.
+const maxNameBytes = 255
+
+// maxEpochMilli is 9999-12-31T23:59:59.999Z, the last epoch of a definition, in
+// Unix milliseconds. The first is 0. Between them no sum of an epoch and an
+// offset overflows, and every epoch has a text of RFC 3339.
+const maxEpochMilli = 253_402_300_799_999
+
+// NodeID is a logical node: the field of an ID that one attachment owns for a
+// while. It is below the sequencer's node count.
+type NodeID uint16
+
+// Config is what a sequencer's creator chooses. The zero value is a good choice.
+type Config struct {
+	// Epoch is the time origin of the IDs. It must be in the past when the
+	// sequencer is created, by less than 34.8 years, and in the years 1970 to
+	// 9999. The zero value is epoch.Default, the start of 2026.
+	Epoch epoch.Epoch
+
+	// Nodes is how many holders can generate IDs at the same time: 128 to
+	// 8192, rounded up to a power of two. 0 means 8192. The fewer nodes, the
+	// more IDs each has in a millisecond, from 1,024 at 8192 nodes to 65,536
+	// at 128.
+	Nodes int
+}
+
+// Definition is what a sequencer is, for its whole life: name, epoch and node
+// count. Definitions compare by ==, after rounding, so 8000 nodes and 8192 nodes
+// define the same sequencer. Make one with [Define]; the zero value defines
+// nothing.
+//
+// A Definition needs no grid: whoever has it can take IDs apart, build them, and
+// find the range of IDs that belongs to a range of times.
+type Definition struct {
+	name   string
+	epoch  epoch.Epoch
+	layout layout
+}
+
+// Parts is an ID taken apart.
+type Parts struct {
+	// Time is the millisecond of the ID. Definition.Decompose gives it in UTC.
+	Time time.Time
+
+	// Node is the logical node that the ID was issued for.
+	Node NodeID
+
+	// Counter numbers the IDs of one node in one millisecond, from 0.
+	Counter uint32
+}
+
+// Define returns the definition of the sequencer with this name. The name has 1
+// to 255 bytes of valid UTF-8 without control characters. Define returns
+// ErrInvalidConfig for a name, epoch or node count outside its limits. It reads
+// no clock; [Definition.CheckAt] tells whether IDs can be issued now.
+func Define(name string, cfg Config) (Definition, error) {
+	if err := checkName(name); err != nil {
+		return Definition{}, err
+	}
+	if ms := cfg.Epoch.UnixMilli(); ms < 0 || ms > maxEpochMilli {
+		return Definition{}, fmt.Errorf("%w: epoch %v is outside the years 1970 to 9999: give one inside, such as epoch.Default",
+			ErrInvalidConfig, cfg.Epoch)
+	}
+	l, err := layoutFor(cfg.Nodes)
+	if err != nil {
+		return Definition{}, err
+	}
+	return Definition{name: name, epoch: cfg.Epoch, layout: l}, nil
+}
+
+func checkName(name string) error {
+	if name == "" {
+		return fmt.Errorf("%w: the name is empty: give 1 to %d bytes", ErrInvalidConfig, maxNameBytes)
+	}
+	if len(name) > maxNameBytes {
+		return fmt.Errorf("%w: name %s is longer than %d bytes: give a shorter one",
+			ErrInvalidConfig, excerpt(name), maxNameBytes)
+	}
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("%w: name %s is not valid UTF-8: give text in UTF-8", ErrInvalidConfig, excerpt(name))
+	}
+	for _, r := range name {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%w: name %s contains the control character %U: leave it out",
+				ErrInvalidConfig, excerpt(name), r)
+		}
+	}
+	return nil
+}
+
+// CheckAt tells whether the sequencer has IDs at a time. It returns
+// ErrInvalidConfig if the epoch is later than now, and an error that matches
+// both ErrInvalidConfig and ErrEpochExhausted if the last ID's millisecond has
+// passed.
+func (d Definition) CheckAt(now Tick) error {
+	start := d.epoch.UnixMilli()
+	switch {
+	case start > now:
+		return fmt.Errorf("%w: epoch %v of %q is in the future, it is now %v: give an epoch in the past, or check the clocks",
+			ErrInvalidConfig, d.epoch, d.name, epoch.UnixMilli(now))
+	case now-start >= maxOffset:
+		return fmt.Errorf("%w: epoch %v of %q ran out of IDs at %v: %w",
+			ErrInvalidConfig, d.epoch, d.name, epoch.At(d.Exhausted()), ErrEpochExhausted)
+	}
+	return nil
+}
+
+// Name returns the name of the sequencer.
+func (d Definition) Name() string { return d.name }
+
+// Epoch returns the time origin of the IDs.
+func (d Definition) Epoch() epoch.Epoch { return d.epoch }
+
+// Nodes returns the number of logical nodes, a power of two from 128 to 8192.
+func (d Definition) Nodes() int { return d.layout.nodes() }
+
+// IsZero tells whether d is the zero value, which defines nothing.
+func (d Definition) IsZero() bool { return d == Definition{} }
+
+// String returns the definition for people to read:
+//
+//	"orders" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)
+func (d Definition) String() string {
+	return fmt.Sprintf("%q (epoch %v, %d nodes)", d.name, d.epoch, d.Nodes())
+}
+
+// Exhausted returns the time, in UTC, at which the sequencer stops for good:
+// 2^40 ms, about 34.8 years, after its epoch. The last IDs are of the millisecond
+// before.
+func (d Definition) Exhausted() time.Time {
+	return time.UnixMilli(d.epoch.UnixMilli() + maxOffset).UTC()
+}
+
+// Decompose takes an ID of this sequencer apart. It does so with any ID, and
+// cannot tell whether the ID was issued; with an ID of a sequencer that has
+// another epoch or node count, the parts mean nothing.
+func (d Definition) Decompose(id ID) Parts {
+	offset, node, counter := d.layout.decompose(id)
+	return Parts{
+		Time:    time.UnixMilli(d.epoch.UnixMilli() + offset).UTC(),
+		Node:    node,
+		Counter: counter,
+	}
+}
+
+// Compose builds the ID with these parts; it issues nothing, and the same parts
+// give the same ID. What the time has below a millisecond is cut off. A time
+// before the epoch, a node that is not below [Definition.Nodes], and a counter
+// that a millisecond has no room for are errors; a time not before
+// [Definition.Exhausted] is ErrEpochExhausted.
+func (d Definition) Compose(p Parts) (ID, error) {
+	switch {
+	case p.Time.Before(d.epoch.Time()):
+		return 0, fmt.Errorf("sequencer: time %s is before the epoch %v of %q: give a later time",
+			p.Time.UTC().Format(time.RFC3339Nano), d.epoch, d.name)
+	case !p.Time.Before(d.Exhausted()):
+		return 0, fmt.Errorf("%w: time %s is not before %v, the end of %q",
+			ErrEpochExhausted, p.Time.UTC().Format(time.RFC3339Nano), epoch.At(d.Exhausted()), d.name)
+	case int(p.Node) >= d.Nodes():
+		return 0, fmt.Errorf("sequencer: node %d is not a logical node of %q: give 0 to %d",
+			p.Node, d.name, d.Nodes()-1)
+	case int64(p.Counter) >= d.layout.counters():
+		return 0, fmt.Errorf("sequencer: counter %d does not fit into a millisecond of %q: give 0 to %d",
+			p.Counter, d.name, d.layout.counters()-1)
+	}
+	return d.layout.compose(d.offset(p.Time.UnixMilli()), p.Node, p.Counter), nil
+}
+
+// MinID returns the smallest ID that the millisecond of t can have. Together
+// with [Definition.MaxID] it turns a range of times into a range of IDs, both
+// ends included:
+//
+//	WHERE id BETWEEN MinID(from) AND MaxID(to)
+//
+// A t before the epoch counts as the first millisecond, a t not before
+// [Definition.Exhausted] as the last. The result is always an ID, and a range of
+// times wholly outside gives the range of that one millisecond.
+func (d Definition) MinID(t time.Time) ID {
+	return d.layout.compose(d.nearestOffset(t), 0, 0)
+}
+
+// MaxID returns the largest ID that the millisecond of t can have. A t outside
+// the sequencer's time counts as its first or last millisecond, as in
+// [Definition.MinID].
+func (d Definition) MaxID(t time.Time) ID {
+	return d.layout.compose(d.nearestOffset(t), NodeID(d.Nodes()-1), uint32(d.layout.counters()-1))
+}
+
+// nearestOffset returns the offset of t, or of the sequencer's first or last
+// millisecond if t is outside. It compares times, not numbers, because a
+// time.Time reaches further than an int64 of milliseconds.
+func (d Definition) nearestOffset(t time.Time) Tick {
+	switch {
+	case t.Before(d.epoch.Time()):
+		return 0
+	case !t.Before(d.Exhausted()):
+		return maxOffset - 1
+	}
+	return d.offset(t.UnixMilli())
+}
+
+// offset returns how long t is after the epoch, in milliseconds. It is negative
+// for an earlier t, and maxOffset or more when the sequencer is exhausted.
+func (d Definition) offset(t Tick) Tick { return t - d.epoch.UnixMilli() }
+
+// CompareTime compares two IDs of this sequencer by their milliseconds alone. It
+// returns -1 if a is earlier, 0 if both have the same and +1 if a is later.
+// Different IDs can compare as equal.
+func (d Definition) CompareTime(a, b ID) int {
+	aOffset, _, _ := d.layout.decompose(a)
+	bOffset, _, _ := d.layout.decompose(b)
+	return cmp.Compare(aOffset, bOffset)
+}
+
+// CompareSequence compares two IDs of this sequencer by their milliseconds, then
+// by their counters, whichever nodes they are of. It returns -1 if a comes
+// first, 0 if neither does and +1 if b comes first. IDs of different nodes can
+// compare as equal; [ID.Compare] is the order in which only equal IDs do.
+func (d Definition) CompareSequence(a, b ID) int {
+	aOffset, _, aCounter := d.layout.decompose(a)
+	bOffset, _, bCounter := d.layout.decompose(b)
+	return cmp.Or(cmp.Compare(aOffset, bOffset), cmp.Compare(aCounter, bCounter))
+}

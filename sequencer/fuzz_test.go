@@ -1,0 +1,106 @@
+package sequencer_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// What a decoder accepts is written again as the same bytes: every ID and every
+// identity has one encoding. JSON has two on the way in, and one on the way out.
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"0", "9223372036854775807", "9223372036854775808", "-1", "+1", "007", "1e3", " 1", ""} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := sequencer.Parse(s)
+		if err == nil && (id < 0 || id.String() != s) {
+			t.Errorf("Parse(%q) = %d", s, id)
+		}
+	})
+}
+
+func FuzzIDText(f *testing.F) {
+	for _, seed := range []string{"0", "44368264925552640", "00", "-0", "\xff"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var id sequencer.ID
+		if id.UnmarshalText(text) != nil {
+			return
+		}
+		if got, err := id.MarshalText(); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%q is written as %q, %v", text, got, err)
+		}
+	})
+}
+
+func FuzzIDJSON(f *testing.F) {
+	for _, seed := range []string{`"0"`, `0`, `"9223372036854775807"`, `9223372036854775807`, `null`, `-0`, `1.0`, `"\u0031"`, ` 1 `} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var id sequencer.ID
+		if json.Unmarshal(data, &id) != nil {
+			return
+		}
+		want := bytes.Trim(data, " \t\r\n")
+		if want[0] != '"' {
+			want = append(append([]byte{'"'}, want...), '"')
+		}
+		if got, err := json.Marshal(id); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%q is written as %q, %v", data, got, err)
+		}
+	})
+}
+
+func FuzzIDBinary(f *testing.F) {
+	for _, seed := range []string{"\x00\x00\x00\x00\x00\x00\x00\x00", "\x7f\xff\xff\xff\xff\xff\xff\xff", "\x80\x00\x00\x00\x00\x00\x00\x00", ""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var id sequencer.ID
+		if id.UnmarshalBinary(data) != nil {
+			return
+		}
+		if got, err := id.MarshalBinary(); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%x is written as %x, %v", data, got, err)
+		}
+	})
+}
+
+func FuzzIdentityText(f *testing.F) {
+	for _, seed := range []string{"00112233445566778899aabbccddeeff", "00112233445566778899AABBCCDDEEFF", "00", ""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var attachment sequencer.AttachmentID
+		var life sequencer.Life
+		err := attachment.UnmarshalText(text)
+		if lifeErr := life.UnmarshalText(text); (err == nil) != (lifeErr == nil) {
+			t.Fatalf("%q: attachment ID %v, life %v", text, err, lifeErr)
+		}
+		if err == nil && (attachment.String() != string(text) || life.String() != string(text)) {
+			t.Errorf("%q is written as %v and %v", text, attachment, life)
+		}
+	})
+}
+
+func FuzzDecompose(f *testing.F) {
+	f.Add(int64(0), 128)
+	f.Add(int64(1<<63-1), 8192)
+	f.Add(int64(44368264925552640), 1000)
+	f.Fuzz(func(t *testing.T, v int64, nodes int) {
+		d, err := sequencer.Define("orders", sequencer.Config{Nodes: nodes})
+		if err != nil {
+			return
+		}
+		got, err := d.Compose(d.Decompose(sequencer.ID(v)))
+		if (err == nil) != (v >= 0) || (err == nil && got != sequencer.ID(v)) {
+			t.Errorf("%d with %d nodes is composed as %d, %v", v, nodes, got, err)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package sequencer
+
+// Grant is the right to use one logical node's timestamps From <= t < Until,
+// both Unix milliseconds. A grant belongs to one attachment; the grid never
+// gives overlapping grants of one logical node to two attachments.
+type Grant struct {
+	From  Tick `json:"from"`
+	Until Tick `json:"until"`
+}
+
+// Empty reports whether no timestamp lies inside the grant.
+func (g Grant) Empty() bool { return g.Until <= g.From }
+
+// Holds reports whether timestamp t lies inside the grant.
+func (g Grant) Holds(t Tick) bool { return g.From <= t && t < g.Until }
+
+// rights is every grant that one attachment received: disjoint, not touching,
+// in ascending order, immutable. Nothing between two grants may be used, since
+// the gap may belong to another attachment.
+type rights struct {
+	grants []Grant
+	// replaced is closed when a newer rights value takes this one's place or
+	// the generator was stopped; whoever waits for a grant waits on it.
+	replaced chan struct{}
+}
+
+// newRights returns the rights that one grant gives.
+func newRights(grants []Grant) *rights {
+	return &rights{grants: grants, replaced: make(chan struct{})}
+}
+
+// hold reports whether timestamp t lies inside one of the grants.
+func (r *rights) hold(t Tick) bool {
+	for _, g := range r.grants {
+		if g.Holds(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// after returns the first timestamp above t that the rights hold.
+func (r *rights) after(t Tick) (Tick, bool) {
+	for _, g := range r.grants {
+		if g.From > t {
+			return g.From, true
+		}
+	}
+	return 0, false
+}
+
+// until returns the end of the last grant, 0 without any.
+func (r *rights) until() Tick {
+	if len(r.grants) == 0 {
+		return 0
+	}
+	return r.grants[len(r.grants)-1].Until
+}
+
+// with returns the union of the rights' grants and g, without the parts that
+// end at or below used, which are of no more use.
+func (r *rights) with(g Grant, used Tick) *rights {
+	if g.Empty() {
+		return r
+	}
+	merged := make([]Grant, 0, len(r.grants)+1)
+	placed := false
+	for _, have := range r.grants {
+		switch {
+		case have.Until <= used && have.Until < g.From:
+			continue
+		case have.Until < g.From:
+			merged = append(merged, have)
+		case g.Until < have.From:
+			if !placed {
+				merged, placed = append(merged, g), true
+			}
+			merged = append(merged, have)
+		default:
+			g = Grant{From: min(g.From, have.From), Until: max(g.Until, have.Until)}
+		}
+	}
+	if !placed {
+		merged = append(merged, g)
+	}
+	return newRights(merged)
+}

@@ -1,0 +1,72 @@
+package sequencer
+
+import "context"
+
+// Home is what a handle needs from wherever its logical-node table lives. A
+// grid is one home; anything that can keep a table consistently can be another.
+// Renewals and events flow the other way, through Control.
+type Home interface {
+	// Attach asks for a logical node, preferring p's node if p says so.
+	Attach(ctx context.Context, r Ref, p Preference) (Attachment, error)
+	// Detach gives an attachment back. It is final: even after an error the
+	// home goes on trying by itself, or lets the attachment expire.
+	Detach(ctx context.Context, r Ref, rel Release) error
+	// Destroy ends this life of the sequencer everywhere.
+	Destroy(ctx context.Context, r Ref) error
+}
+
+// Clock is cluster time, as the home's process knows it.
+type Clock interface {
+	// Now returns the cluster time in Unix milliseconds, 0 while unknown. It
+	// never steps back.
+	Now() Tick
+	// Wait returns nil when cluster time has reached until or wake is closed,
+	// and ctx's error when ctx ended first.
+	Wait(ctx context.Context, until Tick, wake <-chan struct{}) error
+}
+
+// Birth is when a life was created, as the owner's term and its operation's
+// number in that term: a later life of a name has a larger birth.
+type Birth struct {
+	Term   uint64 `json:"term"`
+	Number uint64 `json:"number"`
+}
+
+// Compare returns -1, 0 or 1 as b is before, equal to or after o.
+func (b Birth) Compare(o Birth) int {
+	switch {
+	case b == o:
+		return 0
+	case b.Term < o.Term || (b.Term == o.Term && b.Number < o.Number):
+		return -1
+	}
+	return 1
+}
+
+// Ref names one life of one sequencer.
+type Ref struct {
+	Definition Definition
+	Life       Life
+	Born       Birth
+}
+
+// Preference is the logical node that an attach asks for first.
+type Preference struct {
+	Node NodeID
+	Any  bool // no preference
+}
+
+// Attachment is a logical node as the home gave it, with its first grant.
+type Attachment struct {
+	ID    AttachmentID
+	Node  NodeID
+	Grant Grant
+}
+
+// Release is what a holder says when it gives a logical node up. It is the last
+// word about the attachment: nothing is issued under it any more.
+type Release struct {
+	ID       AttachmentID
+	Node     NodeID
+	LastUsed Tick // largest timestamp used; 0 = none
+}

@@ -1,0 +1,186 @@
+package sequencer
+
+import (
+	"cmp"
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// ID is a unique, time-ordered number. Of two IDs of one sequencer the one with
+// the later millisecond is the larger; within a millisecond the logical node
+// decides, then the counter. A [Definition] takes an ID apart.
+//
+// IDs are never negative. Each has one text, its decimal digits without sign or
+// leading zero, and one binary form of 8 bytes, whose byte order is the order
+// of the IDs. Encoding and decoding both refuse a negative ID, so that whatever
+// one side writes the other reads. The zero value is a possible ID, the first of
+// node 0; use *ID or [database/sql.Null] where an ID may be missing.
+type ID int64
+
+// maxID is the largest ID: the last millisecond, node and counter.
+const maxID ID = math.MaxInt64
+
+// binarySize is the length of an ID's binary form, in bytes.
+const binarySize = 8
+
+// Parse reads the text of an ID: the decimal digits of a number from 0 to
+// 9223372036854775807, without sign, space or leading zero. The error matches
+// [strconv.ErrRange] for a number that is too large, [strconv.ErrSyntax] for
+// anything else.
+func Parse(s string) (ID, error) {
+	if !isCanonical(s) {
+		return 0, parseError(s, strconv.ErrSyntax)
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0, parseError(s, strconv.ErrRange)
+	}
+	return ID(v), nil
+}
+
+// isCanonical tells whether s is a whole number as strconv would write it,
+// without a sign.
+func isCanonical(s string) bool {
+	if s == "" || (s[0] == '0' && len(s) > 1) {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+func parseError(s string, cause error) error {
+	return fmt.Errorf("sequencer: %s is not an ID: give a decimal number from 0 to %d without sign, space or leading zero: %w",
+		excerpt(s), maxID, cause)
+}
+
+// excerpt quotes a value for an error message, and cuts a long one short.
+func excerpt[T ~string | ~[]byte](value T) string {
+	const limit = 40
+	if len(value) <= limit {
+		return strconv.Quote(string(value))
+	}
+	return fmt.Sprintf("%q... (%d bytes)", string(value[:limit]), len(value))
+}
+
+// String returns the decimal digits of the ID.
+func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
+
+// Compare returns -1 if id is smaller than other, 0 if they are equal and +1 if
+// id is larger. It suits [slices.SortFunc].
+func (id ID) Compare(other ID) int { return cmp.Compare(id, other) }
+
+// check returns an error for an ID that no sequencer can have issued.
+func (id ID) check() error {
+	if id < 0 {
+		return fmt.Errorf("sequencer: %d is not an ID: IDs are not negative", int64(id))
+	}
+	return nil
+}
+
+// AppendText appends the decimal digits of the ID to dst. A negative ID is an
+// error.
+func (id ID) AppendText(dst []byte) ([]byte, error) {
+	if err := id.check(); err != nil {
+		return dst, err
+	}
+	return strconv.AppendInt(dst, int64(id), 10), nil
+}
+
+// MarshalText returns the decimal digits of the ID. A negative ID is an error.
+func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
+
+// UnmarshalText reads the ID's text, with the rules and errors of [Parse].
+// After an error id is as before.
+func (id *ID) UnmarshalText(text []byte) error { return id.set(Parse(string(text))) }
+
+// MarshalJSON returns the decimal digits of the ID in quotes, because a JSON
+// number beyond 2^53 loses digits in many languages. A negative ID is an error.
+func (id ID) MarshalJSON() ([]byte, error) {
+	dst, err := id.AppendText([]byte{'"'})
+	if err != nil {
+		return nil, err
+	}
+	return append(dst, '"'), nil
+}
+
+// UnmarshalJSON reads an ID's text in quotes, or the same digits as a number.
+// Fractions, exponents, signs and escapes are errors as in [Parse], and so is
+// null: decode into a *ID where an ID may be missing. After an error id is as
+// before.
+func (id *ID) UnmarshalJSON(data []byte) error {
+	text := string(data)
+	if text == "null" {
+		return errors.New("sequencer: JSON null is not an ID: decode into a *ID where an ID may be missing")
+	}
+	if n := len(text); n >= 2 && text[0] == '"' && text[n-1] == '"' {
+		text = text[1 : n-1]
+	}
+	return id.set(Parse(text))
+}
+
+// AppendBinary appends the ID as 8 bytes, the highest first, to dst. A negative
+// ID is an error.
+func (id ID) AppendBinary(dst []byte) ([]byte, error) {
+	if err := id.check(); err != nil {
+		return dst, err
+	}
+	return binary.BigEndian.AppendUint64(dst, uint64(id)), nil
+}
+
+// MarshalBinary returns the ID as 8 bytes, the highest first, so that
+// [bytes.Compare] orders them as the IDs. A negative ID is an error.
+func (id ID) MarshalBinary() ([]byte, error) { return id.AppendBinary(nil) }
+
+// UnmarshalBinary reads what MarshalBinary wrote. Another length than 8 bytes is
+// an error, and so is a negative ID. After an error id is as before.
+func (id *ID) UnmarshalBinary(data []byte) error {
+	if len(data) != binarySize {
+		return fmt.Errorf("sequencer: %d bytes are not a binary ID: give exactly %d", len(data), binarySize)
+	}
+	v := ID(binary.BigEndian.Uint64(data))
+	return id.set(v, v.check())
+}
+
+// Value gives the ID to a database as an int64. It implements
+// [database/sql/driver.Valuer]. A negative ID is an error.
+func (id ID) Value() (driver.Value, error) {
+	if err := id.check(); err != nil {
+		return nil, err
+	}
+	return int64(id), nil
+}
+
+// Scan reads the ID from a database: an int64 that is not negative, or a string
+// or []byte with the text that [Parse] reads. It implements
+// [database/sql.Scanner]. NULL is an error: scan into a sql.Null[ID] where an ID
+// may be missing. After an error id is as before.
+func (id *ID) Scan(src any) error {
+	switch v := src.(type) {
+	case int64:
+		return id.set(ID(v), ID(v).check())
+	case string:
+		return id.set(Parse(v))
+	case []byte:
+		return id.set(Parse(string(v)))
+	case nil:
+		return errors.New("sequencer: NULL is not an ID: scan into a sql.Null[sequencer.ID] where an ID may be missing")
+	default:
+		return fmt.Errorf("sequencer: cannot scan a %T as an ID: use a column of integers or of decimal text", src)
+	}
+}
+
+// set stores v unless err is set, and returns err.
+func (id *ID) set(v ID, err error) error {
+	if err == nil {
+		*id = v
+	}
+	return err
+}

@@ -1,0 +1,272 @@
+package sequencer_test
+
+import (
+	"bytes"
+	"cmp"
+	"database/sql"
+	"database/sql/driver"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+var (
+	_ encoding.TextAppender      = sequencer.ID(0)
+	_ encoding.TextMarshaler     = sequencer.ID(0)
+	_ encoding.TextUnmarshaler   = (*sequencer.ID)(nil)
+	_ encoding.BinaryAppender    = sequencer.ID(0)
+	_ encoding.BinaryMarshaler   = sequencer.ID(0)
+	_ encoding.BinaryUnmarshaler = (*sequencer.ID)(nil)
+	_ json.Marshaler             = sequencer.ID(0)
+	_ json.Unmarshaler           = (*sequencer.ID)(nil)
+	_ driver.Valuer              = sequencer.ID(0)
+	_ sql.Scanner                = (*sequencer.ID)(nil)
+)
+
+// untouched is what the targets of failing decoders hold before and after.
+const untouched sequencer.ID = 4711
+
+var goodTexts = map[string]sequencer.ID{
+	"0":                   0,
+	"7":                   7,
+	"10":                  10,
+	"9007199254740993":    1<<53 + 1,
+	"44368264925552640":   44368264925552640,
+	"9223372036854775807": math.MaxInt64,
+}
+
+var badTexts = map[string]error{
+	"":                     strconv.ErrSyntax,
+	"-1":                   strconv.ErrSyntax,
+	"-0":                   strconv.ErrSyntax,
+	"+1":                   strconv.ErrSyntax,
+	" 1":                   strconv.ErrSyntax,
+	"1 ":                   strconv.ErrSyntax,
+	"1\n":                  strconv.ErrSyntax,
+	"00":                   strconv.ErrSyntax,
+	"01":                   strconv.ErrSyntax,
+	"0x1":                  strconv.ErrSyntax,
+	"1_000":                strconv.ErrSyntax,
+	"1.0":                  strconv.ErrSyntax,
+	"1e3":                  strconv.ErrSyntax,
+	"1E3":                  strconv.ErrSyntax,
+	"abc":                  strconv.ErrSyntax,
+	"\u0661":               strconv.ErrSyntax,
+	"9223372036854775808":  strconv.ErrRange,
+	"18446744073709551616": strconv.ErrRange,
+	"99999999999999999999": strconv.ErrRange,
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range goodTexts {
+		got, err := sequencer.Parse(text)
+		if err != nil || got != want {
+			t.Errorf("Parse(%q) = %d, %v; want %d", text, got, err, want)
+		}
+		if got.String() != text {
+			t.Errorf("String() of %q = %q", text, got)
+		}
+	}
+	for text, want := range badTexts {
+		_, err := sequencer.Parse(text)
+		if !errors.Is(err, want) {
+			t.Errorf("Parse(%q) = %v, want %v", text, err, want)
+			continue
+		}
+		if !strings.Contains(err.Error(), strconv.Quote(text)) {
+			t.Errorf("Parse(%q): %q does not name the value", text, err)
+		}
+	}
+}
+
+func TestParseCutsLongValuesShort(t *testing.T) {
+	for _, text := range []string{strings.Repeat("1", 1<<20), strings.Repeat("\xff", 1<<20)} {
+		_, err := sequencer.Parse(text)
+		if err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(), "(1048576 bytes)") {
+			t.Errorf("Parse of a megabyte: %.400v", err)
+		}
+	}
+}
+
+func TestIDDecodersOfText(t *testing.T) {
+	decoders := map[string]func(*sequencer.ID, string) error{
+		"UnmarshalText": func(id *sequencer.ID, s string) error { return id.UnmarshalText([]byte(s)) },
+		"Scan string":   func(id *sequencer.ID, s string) error { return id.Scan(s) },
+		"Scan []byte":   func(id *sequencer.ID, s string) error { return id.Scan([]byte(s)) },
+		"JSON string":   func(id *sequencer.ID, s string) error { return id.UnmarshalJSON([]byte(`"` + s + `"`)) },
+		"JSON number":   func(id *sequencer.ID, s string) error { return id.UnmarshalJSON([]byte(s)) },
+	}
+	for name, decode := range decoders {
+		t.Run(name, func(t *testing.T) {
+			for text, want := range goodTexts {
+				got := untouched
+				if err := decode(&got, text); err != nil || got != want {
+					t.Errorf("%q gives %d, %v; want %d", text, got, err, want)
+				}
+			}
+			for text, want := range badTexts {
+				got := untouched
+				if err := decode(&got, text); !errors.Is(err, want) || got != untouched {
+					t.Errorf("%q gives %d, %v; want %v", text, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestIDJSON(t *testing.T) {
+	type row struct {
+		ID    sequencer.ID            `json:"id"`
+		Other *sequencer.ID           `json:"other"`
+		By    map[sequencer.ID]string `json:"by"`
+	}
+	const text = `{"id":"9223372036854775807","other":null,"by":{"42":"a"}}`
+	var r row
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.ID != math.MaxInt64 || r.Other != nil || r.By[42] != "a" {
+		t.Errorf("decoded %+v", r)
+	}
+	if got, err := json.Marshal(r); err != nil || string(got) != text {
+		t.Errorf("Marshal = %s, %v; want %s", got, err, text)
+	}
+}
+
+func TestIDJSONRefuses(t *testing.T) {
+	for _, text := range []string{
+		`null`, `true`, `{}`, `[]`, `[1]`, `""`, `"`, `"null"`, `"\u0031"`, `" 1"`, `""1""`,
+		`1.0`, `1e3`, `-1`, `"-1"`, `-0`, `9223372036854775808`,
+	} {
+		id := untouched
+		if err := json.Unmarshal([]byte(text), &id); err == nil || id != untouched {
+			t.Errorf("Unmarshal(%s) = %d, %v", text, id, err)
+		}
+		if err := id.UnmarshalJSON([]byte(text)); err == nil || id != untouched {
+			t.Errorf("UnmarshalJSON(%s) = %d, %v", text, id, err)
+		}
+	}
+}
+
+func TestIDBinary(t *testing.T) {
+	want := []byte{0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08}
+	got, err := sequencer.ID(0x0102030405060708).MarshalBinary()
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("MarshalBinary() = %x, %v; want %x", got, err, want)
+	}
+	for _, data := range [][]byte{nil, {}, {1}, make([]byte, 7), make([]byte, 9), {0x80, 0, 0, 0, 0, 0, 0, 0}} {
+		id := untouched
+		if err := id.UnmarshalBinary(data); err == nil || id != untouched {
+			t.Errorf("UnmarshalBinary(%x) = %d, %v", data, id, err)
+		}
+	}
+}
+
+func TestIDScan(t *testing.T) {
+	var id sequencer.ID
+	if err := id.Scan(int64(42)); err != nil || id != 42 {
+		t.Errorf("Scan(int64) = %d, %v", id, err)
+	}
+	var null sql.Null[sequencer.ID]
+	if err := null.Scan(nil); err != nil || null.Valid {
+		t.Errorf("Null.Scan(nil) = %+v, %v", null, err)
+	}
+	if err := null.Scan([]byte("42")); err != nil || null.V != 42 {
+		t.Errorf("Null.Scan(42) = %+v, %v", null, err)
+	}
+	for src, part := range map[any]string{
+		nil:         "NULL",
+		int64(-1):   "-1",
+		float64(1):  "float64",
+		true:        "bool",
+		"":          `""`,
+		uint64(255): "uint64",
+	} {
+		id := untouched
+		err := id.Scan(src)
+		if err == nil || id != untouched || !strings.Contains(err.Error(), part) {
+			t.Errorf("Scan(%#v) = %d, %v; want an error that says %q", src, id, err, part)
+		}
+	}
+}
+
+func TestNegativeIDsAreNotEncoded(t *testing.T) {
+	for _, id := range []sequencer.ID{-1, math.MinInt64} {
+		encoders := map[string]func() ([]byte, error){
+			"MarshalText":   id.MarshalText,
+			"MarshalJSON":   id.MarshalJSON,
+			"MarshalBinary": id.MarshalBinary,
+		}
+		for name, encode := range encoders {
+			if got, err := encode(); err == nil || got != nil {
+				t.Errorf("%s of %d = %q, %v", name, id, got, err)
+			}
+		}
+		if got, err := id.Value(); err == nil || got != nil {
+			t.Errorf("Value of %d = %v, %v", id, got, err)
+		}
+		if id.String() != strconv.FormatInt(int64(id), 10) {
+			t.Errorf("String of %d = %q", int64(id), id)
+		}
+	}
+}
+
+func TestIDAppendKeepsThePrefix(t *testing.T) {
+	if got, err := sequencer.ID(42).AppendText([]byte("id=")); err != nil || string(got) != "id=42" {
+		t.Errorf("AppendText = %q, %v", got, err)
+	}
+	if got, err := sequencer.ID(42).AppendBinary([]byte{9}); err != nil || len(got) != 9 || got[0] != 9 || got[8] != 42 {
+		t.Errorf("AppendBinary = %x, %v", got, err)
+	}
+}
+
+func TestIDRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := sequencer.ID(rapid.Int64Min(0).Draw(t, "id"))
+		var fromText, fromJSON, fromBinary, fromValue sequencer.ID
+
+		text, err := id.MarshalText()
+		if err = errors.Join(err, fromText.UnmarshalText(text)); err != nil || fromText != id {
+			t.Fatalf("text %q of %d: %d, %v", text, id, fromText, err)
+		}
+		data, err := json.Marshal(id)
+		if err = errors.Join(err, json.Unmarshal(data, &fromJSON)); err != nil || fromJSON != id {
+			t.Fatalf("JSON %s of %d: %d, %v", data, id, fromJSON, err)
+		}
+		data, err = id.MarshalBinary()
+		if err = errors.Join(err, fromBinary.UnmarshalBinary(data)); err != nil || fromBinary != id {
+			t.Fatalf("binary %x of %d: %d, %v", data, id, fromBinary, err)
+		}
+		value, err := id.Value()
+		if err = errors.Join(err, fromValue.Scan(value)); err != nil || fromValue != id {
+			t.Fatalf("value %v of %d: %d, %v", value, id, fromValue, err)
+		}
+		if !driver.IsValue(value) {
+			t.Fatalf("Value() is a %T", value)
+		}
+	})
+}
+
+func TestIDOrderIsTheOrderOfItsBinaryForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := sequencer.ID(rapid.Int64Min(0).Draw(t, "a"))
+		b := sequencer.ID(rapid.Int64Min(0).Draw(t, "b"))
+		aBytes, _ := a.MarshalBinary()
+		bBytes, _ := b.MarshalBinary()
+		want := cmp.Compare(int64(a), int64(b))
+		if got := bytes.Compare(aBytes, bBytes); got != want {
+			t.Fatalf("bytes of %d and %d compare as %d", a, b, got)
+		}
+		if got := a.Compare(b); got != want {
+			t.Fatalf("%d.Compare(%d) = %d", a, b, got)
+		}
+	})
+}

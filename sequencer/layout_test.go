@@ -1,0 +1,196 @@
+package sequencer
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestLayoutTable(t *testing.T) {
+	for _, tc := range []struct {
+		nodes    int
+		nodeBits uint8
+		counters int64
+	}{
+		{128, 7, 65536},
+		{256, 8, 32768},
+		{512, 9, 16384},
+		{1024, 10, 8192},
+		{2048, 11, 4096},
+		{4096, 12, 2048},
+		{8192, 13, 1024},
+	} {
+		l, err := layoutFor(tc.nodes)
+		if err != nil {
+			t.Fatalf("layoutFor(%d): %v", tc.nodes, err)
+		}
+		if l.nodeBits != tc.nodeBits || l.nodeBits+l.counterBits != timeShift {
+			t.Errorf("layoutFor(%d) = %+v, want %d node bits of %d", tc.nodes, l, tc.nodeBits, timeShift)
+		}
+		if l.nodes() != tc.nodes || l.counters() != tc.counters {
+			t.Errorf("layoutFor(%d): %d nodes with %d counters, want %d", tc.nodes, l.nodes(), l.counters(), tc.counters)
+		}
+	}
+}
+
+func TestLayoutRoundsEveryNodeCountUp(t *testing.T) {
+	want := minNodes
+	for nodes := minNodes; nodes <= maxNodes; nodes++ {
+		if nodes > want {
+			want *= 2
+		}
+		l, err := layoutFor(nodes)
+		if err != nil {
+			t.Fatalf("layoutFor(%d): %v", nodes, err)
+		}
+		if l.nodes() != want {
+			t.Fatalf("layoutFor(%d) has %d nodes, want %d", nodes, l.nodes(), want)
+		}
+		top := NodeID(nodes - 1)
+		if _, node, _ := l.decompose(l.compose(10_000, top, 100)); node != top {
+			t.Fatalf("with %d nodes, node %d comes back as %d", nodes, top, node)
+		}
+	}
+	if l, err := layoutFor(0); err != nil || l.nodes() != maxNodes {
+		t.Errorf("layoutFor(0) = %d nodes, %v; want %d", l.nodes(), err, maxNodes)
+	}
+}
+
+func TestLayoutRefusesOtherNodeCounts(t *testing.T) {
+	for nodes, parts := range map[int][]string{
+		math.MinInt: {"128", "8192"},
+		-1:          {"-1 nodes", "128", "8192"},
+		1:           {"1 nodes", "128", "8192"},
+		127:         {"127 nodes", "128", "8192"},
+		8193:        {"8193 nodes", "8192", "several sequencers"},
+		math.MaxInt: {"8192"},
+	} {
+		_, err := layoutFor(nodes)
+		if !errors.Is(err, ErrInvalidConfig) {
+			t.Errorf("layoutFor(%d) = %v, want ErrInvalidConfig", nodes, err)
+			continue
+		}
+		for _, part := range parts {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("layoutFor(%d): %q does not say %q", nodes, err, part)
+			}
+		}
+	}
+}
+
+func TestLayoutKeepsEveryNodeAndEveryCounter(t *testing.T) {
+	for _, l := range allLayouts(t) {
+		topNode, topCounter := NodeID(l.nodes()-1), uint32(l.counters()-1)
+		for node := range NodeID(l.nodes()) {
+			mustKeep(t, l, 10_000, node, topCounter)
+		}
+		for counter := range topCounter + 1 {
+			mustKeep(t, l, 10_000, topNode, counter)
+		}
+		mustKeep(t, l, 0, 0, 0)
+		mustKeep(t, l, maxOffset-1, topNode, topCounter)
+		if got := l.compose(maxOffset-1, topNode, topCounter); got != maxID {
+			t.Errorf("%d nodes: the last ID is %d, want %d", l.nodes(), got, maxID)
+		}
+	}
+}
+
+// The field boundaries as masks, for every layout: timestamp, node and counter
+// cover all 64 bits and share none.
+func TestLayoutFieldsCoverTheID(t *testing.T) {
+	for _, l := range allLayouts(t) {
+		timeMask := ID(math.MinInt64) | l.compose(maxOffset-1, 0, 0)
+		nodeMask := l.compose(0, NodeID(l.nodes()-1), 0)
+		counterMask := l.compose(0, 0, uint32(l.counters()-1))
+		if uint64(timeMask) != 0xFFFFFFFFFF800000 {
+			t.Errorf("%d nodes: timestamp mask %#x", l.nodes(), uint64(timeMask))
+		}
+		if timeMask|nodeMask|counterMask != -1 || timeMask&nodeMask|timeMask&counterMask|nodeMask&counterMask != 0 {
+			t.Errorf("%d nodes: masks %#x, %#x, %#x", l.nodes(), uint64(timeMask), nodeMask, counterMask)
+		}
+		if offset, node, counter := l.decompose(timeMask); offset != 1<<41-1 || node != 0 || counter != 0 {
+			t.Errorf("%d nodes: the timestamp mask has offset %d, node %d, counter %d", l.nodes(), offset, node, counter)
+		}
+	}
+}
+
+// Two adjacent nodes that use up the same millisecond, and go on into the next
+// one, give different IDs throughout.
+func TestExpandNeverSpillsIntoTheNode(t *testing.T) {
+	for _, l := range allLayouts(t) {
+		seen := make(map[ID]bool)
+		first := int64(10_000) << l.counterBits
+		for _, node := range []NodeID{6, 7} {
+			for slot := first; slot < first+l.counters()+2; slot++ {
+				id := l.expand(slot, node)
+				if seen[id] {
+					t.Fatalf("%d nodes: ID %d twice", l.nodes(), id)
+				}
+				seen[id] = true
+			}
+		}
+		if offset, node, counter := l.decompose(l.expand(first+l.counters(), 6)); offset != 10_001 || node != 6 || counter != 0 {
+			t.Errorf("%d nodes: the slot after a full millisecond is offset %d, node %d, counter %d",
+				l.nodes(), offset, node, counter)
+		}
+	}
+}
+
+func TestExpandIsComposeOfTheSlotsFields(t *testing.T) {
+	layouts := allLayouts(t)
+	rapid.Check(t, func(t *rapid.T) {
+		l := rapid.SampledFrom(layouts).Draw(t, "layout")
+		offset := rapid.Int64Range(0, maxOffset-1).Draw(t, "offset")
+		node := NodeID(rapid.IntRange(0, l.nodes()-1).Draw(t, "node"))
+		counter := uint32(rapid.Int64Range(0, l.counters()-1).Draw(t, "counter"))
+
+		id := l.compose(offset, node, counter)
+		if id < 0 {
+			t.Fatalf("compose(%d, %d, %d) is negative", offset, node, counter)
+		}
+		if got := l.expand(offset*l.counters()+int64(counter), node); got != id {
+			t.Fatalf("expand = %d, compose = %d", got, id)
+		}
+		if o, n, c := l.decompose(id); o != offset || n != node || c != counter {
+			t.Fatalf("decompose(%d) = %d, %d, %d; want %d, %d, %d", id, o, n, c, offset, node, counter)
+		}
+	})
+}
+
+func TestExpandKeepsTheOrderOfSlots(t *testing.T) {
+	layouts := allLayouts(t)
+	rapid.Check(t, func(t *rapid.T) {
+		l := rapid.SampledFrom(layouts).Draw(t, "layout")
+		node := NodeID(rapid.IntRange(0, l.nodes()-1).Draw(t, "node"))
+		slot := rapid.Int64Range(0, maxOffset<<l.counterBits-2).Draw(t, "slot")
+		if a, b := l.expand(slot, node), l.expand(slot+1, node); a >= b {
+			t.Fatalf("slots %d and %d of node %d give %d and %d", slot, slot+1, node, a, b)
+		}
+	})
+}
+
+// allLayouts returns the layouts of the seven node counts.
+func allLayouts(t *testing.T) []layout {
+	t.Helper()
+	var all []layout
+	for nodes := minNodes; nodes <= maxNodes; nodes *= 2 {
+		l, err := layoutFor(nodes)
+		if err != nil {
+			t.Fatalf("layoutFor(%d): %v", nodes, err)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// mustKeep checks that an ID's parts come back from it.
+func mustKeep(t *testing.T, l layout, offset Tick, node NodeID, counter uint32) {
+	t.Helper()
+	o, n, c := l.decompose(l.compose(offset, node, counter))
+	if o != offset || n != node || c != counter {
+		t.Fatalf("%d nodes: (%d, %d, %d) comes back as (%d, %d, %d)", l.nodes(), offset, node, counter, o, n, c)
+	}
+}

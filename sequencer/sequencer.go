@@ -1,0 +1,200 @@
+// Package sequencer holds what an ID is and who may make it.
+//
+// Most users need three things: a [Sequencer], which a grid member or client
+// returns, its method [Sequencer.Next], and [Define] to take IDs apart where
+// there is no grid:
+//
+//	orders, err := member.CreateSequencer(ctx, "orders", sequencer.Config{})
+//	id, err := orders.Next(ctx)
+//
+// An [ID] is 63 bits: milliseconds since the sequencer's epoch, the logical node
+// that made it, and a counter. IDs of one goroutine ascend; IDs of one sequencer
+// are never equal, whatever process made them.
+//
+// # How uniqueness comes about
+//
+// A handle generates IDs only for a logical node that the grid has attached to
+// it, and only for timestamps inside the [Grant] it was given. The grid's
+// [Table] never gives overlapping grants of one logical node to two attachments.
+// Since every ID carries its timestamp and node, two attachments cannot make the
+// same ID, and a [Sequencer] uses each (timestamp, counter) once. No clock has to
+// be right for that, and no process has to notice in time that it was replaced.
+//
+// Apart from the handle, which can wait, everything here is a pure value: time
+// comes in as an argument. The package starts no goroutine and no timer.
+package sequencer
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// State is what a handle can do at the moment.
+//
+//	         AttachLogicalNode, or Next after an idle detach
+//	Detached ----------------------------------------------> Attached
+//	   |     <---------------------------------------------     |
+//	   |          DetachLogicalNode, or idle, or closed         |
+//	   +-----------------------+--------------------------------+
+//	                           v  Destroy, here or anywhere in the grid
+//	                       Destroyed, for good
+type State int
+
+// The states of a handle.
+const (
+	Detached  State = iota // holds no logical node
+	Attached               // holds a logical node; Next works
+	Destroyed              // this life of the sequencer has ended
+)
+
+// String returns the state's name.
+func (s State) String() string {
+	switch s {
+	case Detached:
+		return "Detached"
+	case Attached:
+		return "Attached"
+	case Destroyed:
+		return "Destroyed"
+	}
+	return fmt.Sprintf("State(%d)", int(s))
+}
+
+// Sequencer is a process's handle on a named sequencer. All methods may be
+// called from any number of goroutines.
+type Sequencer struct {
+	ref   Ref
+	home  Home
+	clock Clock
+
+	now  atomic.Pointer[tenure] // what the handle is now
+	turn chan struct{}          // holds one token: attach, detach and destroy go one at a time
+	idle atomic.Int64           // DetachWhenIdle, in ns
+
+	_         [64]byte // keeps what every call writes off the lines above
+	issued    atomic.Uint64
+	waits     atomic.Uint64
+	longest   atomic.Int64 // ns
+	waitsOpen atomic.Int64 // calls of Next or Fill that wait just now
+}
+
+// tenure is one immutable picture of a handle; every change makes a new one.
+type tenure struct {
+	state State
+	gen   *generator // not nil exactly when Attached
+	by    detachment // why it is Detached
+	final error      // ErrDestroyed or ErrClosed: nothing follows
+	last  Tick       // a later attachment starts above it
+	node  Preference // the logical node held last
+}
+
+// detachment is why a handle is Detached.
+type detachment int
+
+const (
+	byNobody detachment = iota // it was never attached
+	byCaller                   // DetachLogicalNode: only AttachLogicalNode ends it
+	byIdle                     // DetachWhenIdle: Next attaches again
+)
+
+// New makes a handle in state Detached on the life that ref names, and the
+// control by which its home renews, ends and observes it.
+func New(ref Ref, home Home, clock Clock) (*Sequencer, *Control) {
+	s := &Sequencer{ref: ref, home: home, clock: clock, turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	s.now.Store(&tenure{node: Preference{Any: true}})
+	return s, &Control{s: s}
+}
+
+// Name returns the sequencer's name.
+func (s *Sequencer) Name() string { return s.ref.Definition.Name() }
+
+// Definition returns the sequencer's definition, for taking IDs apart.
+func (s *Sequencer) Definition() Definition { return s.ref.Definition }
+
+// State returns the handle's state. It may have changed when the caller looks.
+func (s *Sequencer) State() State { return s.now.Load().state }
+
+// LogicalNode returns the logical node that the handle holds, false if none.
+func (s *Sequencer) LogicalNode() (NodeID, bool) {
+	if g := s.now.Load().gen; g != nil {
+		return g.node, true
+	}
+	return 0, false
+}
+
+// Next returns the next ID. Below the limit of the ID space it is local: no
+// network, no lock, no allocation. It waits when the current millisecond is used
+// up, when the grant has ended and the grid has not renewed it, and after an idle
+// detach until it is attached again; only then it looks at ctx.
+//
+// Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed,
+// ErrEpochExhausted; and when ctx ended a wait, an error that matches ctx.Err()
+// and the cause: ErrGrantExpired, ErrNoFreeNode or ErrUnavailable.
+func (s *Sequencer) Next(ctx context.Context) (ID, error) {
+	if g := s.now.Load().gen; g != nil {
+		if slot, _, _, out := g.take(s.clock.Now(), 1); out == taken {
+			s.issued.Add(1)
+			return g.expand(slot), nil
+		}
+	}
+	g, slot, _, err := s.wait(ctx, 1)
+	if err != nil {
+		return 0, err
+	}
+	s.issued.Add(1)
+	return g.expand(slot), nil
+}
+
+// Fill fills dst with IDs in ascending order and returns how many it wrote:
+// len(dst), or fewer with an error as Next returns it. dst[:n] is valid with an
+// error too. It is cheaper per ID than Next.
+func (s *Sequencer) Fill(ctx context.Context, dst []ID) (n int, err error) {
+	for n < len(dst) {
+		g, slot, k, err := s.wait(ctx, len(dst)-n)
+		if err != nil {
+			return n, err
+		}
+		s.issued.Add(uint64(k))
+		for i := range k {
+			dst[n+i] = g.expand(slot + int64(i))
+		}
+		n += k
+	}
+	return n, nil
+}
+
+// DetachWhenIdle gives the logical node back once no ID was made for d, so that
+// more processes than logical nodes can share a sequencer. Next then attaches
+// again by itself, and waits while no logical node is free. It also lets Next
+// attach a handle that was never attached. 0 means never; a negative d means 0.
+func (s *Sequencer) DetachWhenIdle(d time.Duration) {
+	s.idle.Store(int64(max(d, 0)))
+}
+
+// Stats are a handle's counts since it was created.
+type Stats struct {
+	IDs              uint64        // IDs issued
+	GrantWaits       uint64        // calls of Next or Fill that had to wait for a grant
+	LongestGrantWait time.Duration // the longest of those waits that has ended
+	WaitingNow       int           // calls of Next or Fill that wait at this moment, for whatever reason
+	GrantUntil       time.Time     // end of the current grant, in cluster time; zero without one
+}
+
+// Stats returns the handle's counts.
+func (s *Sequencer) Stats() Stats {
+	st := Stats{
+		IDs:              s.issued.Load(),
+		GrantWaits:       s.waits.Load(),
+		LongestGrantWait: time.Duration(s.longest.Load()),
+		WaitingNow:       int(s.waitsOpen.Load()),
+	}
+	if g := s.now.Load().gen; g != nil {
+		if until := g.rights.Load().until(); until > 0 {
+			st.GrantUntil = time.UnixMilli(until).UTC()
+		}
+	}
+	return st
+}

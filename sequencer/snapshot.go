@@ -1,0 +1,97 @@
+package sequencer
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// State of a table, as replicas exchange it and status shows it: a deep copy,
+// names and nodes ascending.
+type TableState struct {
+	Base    Tick          `json:"base"`
+	Records []RecordState `json:"records"`
+}
+
+// RecordState is one name of a table.
+type RecordState struct {
+	Ref       Ref         `json:"ref"`
+	Destroyed bool        `json:"destroyed,omitempty"`
+	Mark      Tick        `json:"mark,omitempty"`
+	Free      Tick        `json:"free"`
+	Slots     []SlotState `json:"slots"`
+}
+
+// SlotState is one logical node that was ever attached.
+type SlotState struct {
+	Node NodeID       `json:"node"`
+	ID   AttachmentID `json:"id"` // zero: unassigned
+	From Tick         `json:"from"`
+	Free Tick         `json:"free"`
+}
+
+// Snapshot returns a copy of the whole table.
+func (t *Table) Snapshot() TableState {
+	state := TableState{Base: t.base}
+	for _, name := range slices.Sorted(maps.Keys(t.records)) {
+		state.Records = append(state.Records, t.records[name].snapshot())
+	}
+	return state
+}
+
+func (r *record) snapshot() RecordState {
+	state := RecordState{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark, Free: r.free}
+	for _, s := range r.slots {
+		state.Slots = append(state.Slots, SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free})
+	}
+	return state
+}
+
+// Restore replaces the table by a snapshot.
+func (t *Table) Restore(state TableState) {
+	t.base, t.records = state.Base, make(map[string]*record, len(state.Records))
+	for _, rs := range state.Records {
+		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, mark: rs.Mark, free: rs.Free}
+		for _, s := range rs.Slots {
+			r.slots = append(r.slots, slot{node: s.Node, id: s.ID, from: s.From, free: s.Free})
+		}
+		slices.SortFunc(r.slots, func(a, b slot) int { return cmp.Compare(a.node, b.node) })
+		t.records[rs.Ref.Definition.Name()] = r
+	}
+}
+
+// Tenants returns every attachment of the table, names and nodes ascending, with
+// no holder: a new owner learns holders when they renew.
+func (t *Table) Tenants() []Tenant {
+	var out []Tenant
+	for _, name := range slices.Sorted(maps.Keys(t.records)) {
+		out = append(out, t.TenantsOf(name)...)
+	}
+	return out
+}
+
+// TenantsOf returns every attachment of one name, nodes ascending.
+func (t *Table) TenantsOf(name string) []Tenant {
+	r := t.records[name]
+	if r == nil {
+		return nil
+	}
+	var out []Tenant
+	for _, s := range r.slots {
+		if !s.id.IsZero() {
+			out = append(out, Tenant{ID: s.id, Name: name, Node: s.node})
+		}
+	}
+	return out
+}
+
+// Lives returns up to n of the lives that go on, names ascending.
+func (t *Table) Lives(n int) []Ref {
+	var out []Ref
+	for _, name := range slices.Sorted(maps.Keys(t.records)) {
+		if r := t.records[name]; !r.destroyed && len(out) < n {
+			out = append(out, r.ref)
+		}
+	}
+	return out
+}

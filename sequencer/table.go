@@ -1,0 +1,344 @@
+package sequencer
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Table is one partition's part of the grid's memory: for each of its
+// sequencers the definition, the life, and who holds which logical node from
+// when. It is a state machine: callers pass the time and the ceiling in, and it
+// never waits. A method that returns an error has changed nothing.
+//
+//	logical node:  unassigned --Attach/Renew--> assigned --Detach/Expire--> unassigned
+//	life:          (unknown) --Create--> alive --Destroy--> marked --Fold--> (unknown)
+//
+// Invariant, for each logical node: every timestamp that was ever granted to an
+// attachment other than the recorded one lies below the record's from, or below
+// free if the node is unassigned; every timestamp granted to the recorded one
+// lies below free.
+type Table struct {
+	base    Tick // nothing at or above it was granted for a name that is forgotten
+	records map[string]*record
+}
+
+// record is one life of one name.
+type record struct {
+	ref       Ref
+	destroyed bool
+	mark      Tick // destroyed: a new life grants from here
+	// free is the first tick nobody was granted, for nodes without a slot.
+	free  Tick
+	slots []slot // nodes that were ever attached, ascending
+	// unslotted is a lower bound of the lowest node without a slot.
+	unslotted int
+}
+
+// slot is one logical node that was attached at least once.
+type slot struct {
+	node NodeID
+	id   AttachmentID // zero: unassigned
+	from Tick         // assigned: where the attachment's grant begins
+	free Tick         // the first tick nobody was granted
+}
+
+// NewTable returns a table that knows no name.
+func NewTable() *Table { return &Table{records: map[string]*record{}} }
+
+// Claim is what a holder shows of an attachment when it asks for a grant.
+type Claim struct {
+	Ref Ref
+	ID  AttachmentID
+	Preference
+	// Forgotten says that the grid may have forgotten the name after the
+	// holder last heard of it, so it is created again from Ref.
+	Forgotten bool
+}
+
+// Bounds are the times under which the owner acts: the cluster time, and the
+// ceiling of the roster version that makes it the owner.
+type Bounds struct {
+	Now     Tick
+	Ceiling Tick
+}
+
+// TakeOffice makes the table safe to grant from under a new term whose floor is
+// given. After a loss the table says nothing any more and is discarded; else
+// attached nodes count as granted up to the floor and free ones keep what they
+// know.
+func (t *Table) TakeOffice(floor Tick, lost bool) {
+	if lost {
+		t.records = map[string]*record{}
+		t.base = max(t.base, floor)
+		return
+	}
+	for _, r := range t.records {
+		for i := range r.slots {
+			if s := &r.slots[i]; !s.id.IsZero() {
+				s.free = max(s.free, floor)
+			}
+		}
+	}
+}
+
+// Create returns the life of def's name, and begins one, with the life and
+// birth that ref brings, if there is none. A definition that cannot give an ID
+// at now is refused with ErrInvalidConfig, another definition with ErrConflict.
+func (t *Table) Create(ref Ref, now Tick) (Ref, bool, error) {
+	r := t.records[ref.Definition.Name()]
+	if r != nil && !r.destroyed {
+		return r.ref, false, r.agrees(ref.Definition)
+	}
+	if err := ref.Definition.CheckAt(now); err != nil {
+		return Ref{}, false, err
+	}
+	t.begin(ref, r)
+	return ref, true, nil
+}
+
+// begin starts a life; ended is the record of the name's earlier life, if any.
+func (t *Table) begin(ref Ref, ended *record) {
+	free := t.base
+	if ended != nil {
+		free = max(free, ended.mark)
+	}
+	t.records[ref.Definition.Name()] = &record{ref: ref, free: free}
+}
+
+// Open returns the life of a name, or ErrNotFound.
+func (t *Table) Open(name string) (Ref, error) {
+	if r := t.records[name]; r != nil && !r.destroyed {
+		return r.ref, nil
+	}
+	return Ref{}, fmt.Errorf("sequencer %q: %w", name, ErrNotFound)
+}
+
+// Attach gives attachment c.ID a logical node: the one it has, else the
+// preferred one if unassigned, else the unassigned one with the smallest free
+// timestamp, then the lowest. changed is false when nothing but the end of the
+// grant changed.
+//
+// Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode.
+func (t *Table) Attach(c Claim, b Bounds) (a Attachment, changed bool, err error) {
+	r, adopted, err := t.life(c)
+	if err != nil {
+		return Attachment{}, false, err
+	}
+	if s := r.assigned(c.ID); s != nil {
+		return s.grant(b), adopted, nil
+	}
+	s := r.choose(c.Preference)
+	if s == nil {
+		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: all %d are attached; detach one, or use DetachWhenIdle to share them",
+			c.Ref.Definition.Name(), ErrNoFreeNode, c.Ref.Definition.Nodes())
+	}
+	s.id = c.ID
+	s.from = max(s.free, b.Now, r.ref.Definition.Epoch().UnixMilli())
+	return s.grant(b), true, nil
+}
+
+// Renew extends the grant of attachment c.ID on node c.Node. If the node is
+// unassigned it is attached to it as by Attach, which is how holders come back
+// after their owner lost its table.
+//
+// Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node is another
+// attachment's: the holder uses up what it has and attaches anew.
+func (t *Table) Renew(c Claim, b Bounds) (a Attachment, changed bool, err error) {
+	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
+		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: logical node %d is out of range 0 to %d",
+			c.Ref.Definition.Name(), ErrInvalidConfig, c.Node, nodes-1)
+	}
+	r, adopted, err := t.life(c)
+	if err != nil {
+		return Attachment{}, false, err
+	}
+	if s := r.slot(c.Node); s != nil && !s.id.IsZero() && s.id != c.ID {
+		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: logical node %d was given to another holder; attach anew",
+			c.Ref.Definition.Name(), ErrDetached, c.Node)
+	}
+	c.Any = false
+	a, changed, err = t.Attach(c, b)
+	return a, changed || adopted, err
+}
+
+// Known tells a holder without attachment whether its life goes on.
+//
+// Errors: ErrDestroyed, ErrConflict.
+func (t *Table) Known(c Claim) (changed bool, err error) {
+	_, changed, err = t.life(c)
+	return changed, err
+}
+
+// Detach unassigns rel's logical node if rel.ID is recorded on it, and reports
+// whether it was. The node is free again just above what the holder used.
+func (t *Table) Detach(ref Ref, rel Release) bool {
+	r := t.records[ref.Definition.Name()]
+	if r == nil || r.destroyed || r.ref.Life != ref.Life {
+		return false
+	}
+	s := r.slot(rel.Node)
+	if s == nil || s.id.IsZero() || s.id != rel.ID {
+		return false
+	}
+	used := min(rel.LastUsed, s.free) // never more than was granted
+	s.free = min(s.free, max(s.from, used+1))
+	s.id = AttachmentID{}
+	return true
+}
+
+// Expire unassigns a silent holder's logical node. What it may still use stays
+// granted: the node is free again above all of it.
+func (t *Table) Expire(name string, node NodeID, id AttachmentID) bool {
+	r := t.records[name]
+	if r == nil || r.destroyed {
+		return false
+	}
+	s := r.slot(node)
+	if s == nil || s.id != id || id.IsZero() {
+		return false
+	}
+	s.id = AttachmentID{}
+	return true
+}
+
+// Destroy ends a life. Attachments that were detached before leave the name free
+// just above what they used; of the others everything counts as used that was
+// granted.
+//
+// Errors: ErrNotFound for an unknown name, ErrDestroyed if the name's life is
+// another one.
+func (t *Table) Destroy(ref Ref) error {
+	r := t.records[ref.Definition.Name()]
+	switch {
+	case r == nil:
+		return fmt.Errorf("sequencer %q: %w", ref.Definition.Name(), ErrNotFound)
+	case r.destroyed || r.ref.Life != ref.Life:
+		return fmt.Errorf("sequencer %q: %w", ref.Definition.Name(), ErrDestroyed)
+	}
+	r.end()
+	return nil
+}
+
+// end turns a record into the mark of its life: the largest free of its nodes.
+func (r *record) end() {
+	r.mark = r.free
+	for _, s := range r.slots {
+		r.mark = max(r.mark, s.free)
+	}
+	r.destroyed, r.slots, r.unslotted = true, nil, 0
+}
+
+// Fold forgets the destroyed names whose marks cluster time has passed, and
+// reports whether there were any.
+func (t *Table) Fold(now Tick) bool {
+	folded := false
+	for name, r := range t.records {
+		if r.destroyed && r.mark <= now {
+			t.base = max(t.base, r.mark)
+			delete(t.records, name)
+			folded = true
+		}
+	}
+	return folded
+}
+
+// life finds the record that a claim is about, creating it again if the grid
+// may have forgotten it.
+func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
+	name := c.Ref.Definition.Name()
+	r = t.records[name]
+	switch {
+	case r == nil && !c.Forgotten, r != nil && r.destroyed:
+		return nil, false, fmt.Errorf("sequencer %q: %w", name, ErrDestroyed)
+	case r == nil:
+		t.begin(c.Ref, nil)
+		return t.records[name], true, nil
+	case r.ref.Life == c.Ref.Life:
+		return r, false, r.agrees(c.Ref.Definition)
+	case c.Forgotten && r.ref.Born.Compare(c.Ref.Born) < 0:
+		// An ended life was created again from a holder that had not heard
+		// of its end; the later life takes its place as after a destroy.
+		r.end()
+		t.begin(c.Ref, r)
+		return t.records[name], true, nil
+	}
+	return nil, false, fmt.Errorf("sequencer %q: %w", name, ErrDestroyed)
+}
+
+// agrees returns ErrConflict, showing both, if def is not the life's definition.
+func (r *record) agrees(def Definition) error {
+	if r.ref.Definition == def {
+		return nil
+	}
+	return fmt.Errorf("%w: the grid has %v, asked for was %v; use the same definition, another name, or destroy it first",
+		ErrConflict, r.ref.Definition, def)
+}
+
+// grant extends the slot's grant to the ceiling and returns all of it.
+func (s *slot) grant(b Bounds) Attachment {
+	s.free = max(s.free, b.Ceiling)
+	return Attachment{ID: s.id, Node: s.node, Grant: Grant{From: s.from, Until: max(s.from, b.Ceiling)}}
+}
+
+// assigned returns the slot that an attachment holds.
+func (r *record) assigned(id AttachmentID) *slot {
+	for i := range r.slots {
+		if r.slots[i].id == id {
+			return &r.slots[i]
+		}
+	}
+	return nil
+}
+
+// slot returns a node's slot, nil if it never had one.
+func (r *record) slot(n NodeID) *slot {
+	if i, ok := r.find(n); ok {
+		return &r.slots[i]
+	}
+	return nil
+}
+
+func (r *record) find(n NodeID) (int, bool) {
+	return slices.BinarySearchFunc(r.slots, n, func(s slot, n NodeID) int { return int(s.node) - int(n) })
+}
+
+// choose returns the slot to attach next, made if need be, nil if all are
+// assigned. Nodes without a slot come first: none has a smaller free.
+func (r *record) choose(p Preference) *slot {
+	if !p.Any && int(p.Node) < r.ref.Definition.Nodes() {
+		i, ok := r.find(p.Node)
+		if !ok {
+			return r.insert(i, p.Node)
+		}
+		if r.slots[i].id.IsZero() {
+			return &r.slots[i]
+		}
+	}
+	if n, ok := r.lowestUnslotted(); ok {
+		i, _ := r.find(n)
+		return r.insert(i, n)
+	}
+	var best *slot
+	for i := range r.slots {
+		s := &r.slots[i]
+		if s.id.IsZero() && (best == nil || s.free < best.free) {
+			best = s
+		}
+	}
+	return best
+}
+
+// lowestUnslotted returns the lowest node that never had a slot.
+func (r *record) lowestUnslotted() (NodeID, bool) {
+	for ; r.unslotted < r.ref.Definition.Nodes(); r.unslotted++ {
+		if _, taken := r.find(NodeID(r.unslotted)); !taken {
+			return NodeID(r.unslotted), true
+		}
+	}
+	return 0, false
+}
+
+func (r *record) insert(i int, n NodeID) *slot {
+	r.slots = slices.Insert(r.slots, i, slot{node: n, free: r.free})
+	return &r.slots[i]
+}

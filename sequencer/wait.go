@@ -1,0 +1,121 @@
+package sequencer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// farAhead is a time to wait until when only an event can end the wait.
+const farAhead Tick = 1 << 60
+
+// attachPause is how long an automatic attach waits between two tries while no
+// logical node is free, in ms.
+const attachPause Tick = 50
+
+// wait reserves up to n slots, waiting as long as it takes.
+func (s *Sequencer) wait(ctx context.Context, n int) (*generator, int64, int, error) {
+	s.waitsOpen.Add(1)
+	defer s.waitsOpen.Add(-1)
+	began := Tick(-1) // cluster time at which a wait for a grant began
+	for {
+		t := s.now.Load()
+		if t.gen == nil {
+			if err := s.revive(ctx, t); err != nil {
+				return nil, 0, 0, err
+			}
+			continue
+		}
+		seen := t.gen.rights.Load() // before take, so that no change is missed
+		slot, k, at, out := t.gen.take(s.clock.Now(), n)
+		if out == noGrant && began < 0 {
+			began = s.clock.Now()
+			s.waits.Add(1)
+		}
+		if out != noGrant && began >= 0 {
+			s.waitEnded(began)
+			began = -1
+		}
+		switch out {
+		case taken:
+			return t.gen, slot, k, nil
+		case stopped:
+			if s.now.Load() != t {
+				continue // what follows is there already
+			}
+		case exhausted:
+			return nil, 0, 0, fmt.Errorf("sequencer %q: %w: its last ID was at %s; create one with a later epoch",
+				s.Name(), ErrEpochExhausted, s.ref.Definition.Exhausted().Format(time.RFC3339))
+		}
+		if err := s.clock.Wait(ctx, wakeTime(seen, at, out), seen.replaced); err != nil {
+			if began >= 0 {
+				s.waitEnded(began)
+			}
+			return nil, 0, 0, s.waitError(err, out)
+		}
+	}
+}
+
+// wakeTime is when cluster time alone may end a wait.
+func wakeTime(seen *rights, at Tick, out outcome) Tick {
+	switch out {
+	case aheadTime:
+		return at
+	case noGrant:
+		if from, ok := seen.after(at); ok {
+			return from
+		}
+	}
+	return farAhead
+}
+
+// waitEnded records a wait for a grant that began at the given cluster time.
+func (s *Sequencer) waitEnded(began Tick) {
+	waited := (s.clock.Now() - began) * int64(time.Millisecond)
+	for {
+		longest := s.longest.Load()
+		if waited <= longest || s.longest.CompareAndSwap(longest, waited) {
+			return
+		}
+	}
+}
+
+// waitError names why Next waited when its context ended.
+func (s *Sequencer) waitError(err error, out outcome) error {
+	switch out {
+	case noGrant:
+		return fmt.Errorf("sequencer %q: %w (the grid did not renew it in time; is it reachable?): %w",
+			s.Name(), ErrGrantExpired, err)
+	case aheadTime:
+		return fmt.Errorf("sequencer %q: this logical node's IDs of the millisecond are used up: %w", s.Name(), err)
+	}
+	return fmt.Errorf("sequencer %q: %w", s.Name(), err)
+}
+
+// revive attaches a handle again that was detached for being idle, or says why
+// it may not.
+func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
+	if t.final != nil {
+		return s.named(t.final)
+	}
+	if t.by != byIdle && (t.by == byCaller || s.idle.Load() == 0) {
+		return s.named(ErrDetached)
+	}
+	for {
+		err := s.attach(ctx)
+		switch {
+		case err == nil, errors.Is(err, ErrAttached):
+			return nil
+		case !errors.Is(err, ErrNoFreeNode):
+			return err
+		}
+		pause := s.clock.Now() + attachPause
+		if waitErr := s.clock.Wait(ctx, pause, nil); waitErr != nil {
+			return fmt.Errorf("%w: %w", err, waitErr)
+		}
+	}
+}
+
+// named puts the sequencer's name before a sentinel.
+func (s *Sequencer) named(err error) error { return fmt.Errorf("sequencer %q: %w", s.Name(), err) }

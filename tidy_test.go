@@ -1,0 +1,430 @@
+package snowgrid_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/snowgrid/snowgrid"
+
+// imports is what a package may import besides the standard library.
+type imports struct {
+	internal []string // packages of this module; "*" is all of them
+	modules  []string // other modules, as path prefixes
+	pure     bool     // it decides and never waits: see impure
+}
+
+// importMap is the design as a table. A package without a row fails: a new
+// package is a decision, and it is taken here.
+var importMap = map[string]imports{
+	".":             {},
+	"epoch":         {pure: true},
+	"sequencer":     {pure: true, internal: []string{"epoch"}},
+	"partition":     {pure: true, modules: []string{"github.com/buraksezer/consistent"}},
+	"backup":        {pure: true, internal: []string{"partition"}},
+	"grid/wire":     {internal: []string{"epoch", "sequencer", "partition", "backup"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
+	"client":        {internal: []string{"epoch", "sequencer", "partition", "grid/wire"}},
+	"grid":          {internal: []string{"epoch", "sequencer", "partition", "backup", "grid/wire", "client"}, modules: gridModules},
+	"grid/gridtest": {internal: []string{"grid", "client"}, modules: gridModules},
+	"cmd/snowgrid":  {internal: []string{"*"}, modules: []string{"github.com/alecthomas/kong"}},
+	"examples/*":    {internal: []string{"*"}},
+}
+
+var gridModules = []string{
+	"github.com/hashicorp/memberlist", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
+	"github.com/vmihailenco/msgpack/v5", "go.etcd.io/bbolt",
+}
+
+// impure are the standard packages that a pure package cannot need.
+var impure = regexp.MustCompile(`^(net|os|log)(/|$)|^sync$`)
+
+// clocks are the functions of package time by which code waits, or reads a
+// clock that nobody handed to it.
+var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// Words that the project has another word for. In prose and comments only those
+// count that cannot mean anything else; a name is ours, so more of them do.
+var (
+	bannedInProse = regexp.MustCompile(`\b(slaves?|masters?|shard(s|ed|ing)?|white-?list\w*|black-?list\w*|(worker|machine)[ -]ids?|primary (replica|owner)s?|cluster nodes?)\b`)
+	bannedInNames = regexp.MustCompile(`\b(slaves?|masters?|shard(s|ed|ing)?|white ?lists?|black ?lists?|workers?|machine id|leases?|ttl)\b`)
+)
+
+// wordExceptions are files that have to name a banned word, with the words.
+var wordExceptions = map[string][]string{
+	"DESIGN.md": {"master", "slave", "shard"}, // the table of words says which ones are not used
+}
+
+// fileNames say nothing about what is in the file.
+var fileNames = regexp.MustCompile(`^(utils?|common|helpers?|types|interfaces?|managers?|misc)(_test)?\.go$`)
+
+const (
+	fileLinesMax = 400
+	funcLinesMax = 70
+)
+
+// listed is the part of `go list -json` that is looked at.
+type listed struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+	Error      *struct{ Err string }
+}
+
+// path returns the package's directory inside the module, "." for the root.
+func (p listed) path() string {
+	if p.ImportPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(p.ImportPath, module+"/")
+}
+
+// source is one Go file that is not a test.
+type source struct {
+	path  string // inside the module, with slashes
+	fset  *token.FileSet
+	file  *ast.File
+	lines int
+}
+
+func parseSource(name, text string) (source, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	return source{path: name, fset: fset, file: file, lines: strings.Count(text, "\n")}, err
+}
+
+func TestTidy(t *testing.T) {
+	packages := listPackages(t)
+	for _, p := range packages {
+		t.Run(p.path(), func(t *testing.T) {
+			if p.Error != nil {
+				t.Fatal(p.Error.Err)
+			}
+			var sources []source
+			for _, name := range p.GoFiles {
+				s, err := parseSource(path.Join(p.path(), name), readFile(t, filepath.Join(p.Dir, name)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				sources = append(sources, s)
+			}
+			report(t, checkImports(p))
+			report(t, checkPackageComment(p.path(), sources))
+			for _, s := range sources {
+				report(t, slices.Concat(checkFileName(s.path), checkSize(s), checkSourceWords(s)))
+				if ruleFor(p.path()).pure {
+					report(t, checkPure(s))
+				}
+			}
+		})
+	}
+	t.Run("go.mod", func(t *testing.T) { report(t, checkGoMod(readFile(t, "go.mod"))) })
+	for _, name := range markdownFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			text := readFile(t, name)
+			report(t, slices.Concat(checkWords(name, text), checkLinks(name, text, exists)))
+		})
+	}
+}
+
+// ruleFor finds a package's row, if need be the one of its parent's "/*".
+func ruleFor(pkg string) imports {
+	if rule, ok := importMap[pkg]; ok {
+		return rule
+	}
+	return importMap[path.Dir(pkg)+"/*"]
+}
+
+// checkImports holds a package's imports against its row of the import map.
+func checkImports(p listed) (problems []string) {
+	_, named := importMap[p.path()]
+	_, grouped := importMap[path.Dir(p.path())+"/*"]
+	if !named && !grouped && len(p.GoFiles) > 0 {
+		return []string{p.path() + ": not in the import map; add a row for it in tidy_test.go"}
+	}
+	rule := ruleFor(p.path())
+	for _, imp := range p.Imports {
+		internal, isInternal := strings.CutPrefix(imp, module+"/")
+		host, _, _ := strings.Cut(imp, "/")
+		var allowed bool
+		switch {
+		case isInternal:
+			allowed = slices.Contains(rule.internal, internal) || slices.Contains(rule.internal, "*")
+		case strings.Contains(host, "."):
+			allowed = slices.ContainsFunc(rule.modules, func(m string) bool { return imp == m || strings.HasPrefix(imp, m+"/") })
+		default:
+			allowed = !rule.pure || !impure.MatchString(imp)
+		}
+		if !allowed {
+			problems = append(problems, fmt.Sprintf("%s may not import %s", p.path(), imp))
+		}
+	}
+	return problems
+}
+
+// checkPackageComment wants one package comment in the package.
+func checkPackageComment(pkg string, sources []source) []string {
+	documented := func(s source) bool { return s.file.Doc.Text() != "" }
+	if len(sources) == 0 || slices.ContainsFunc(sources, documented) {
+		return nil
+	}
+	return []string{pkg + ": no package comment; write it in the file named after the package"}
+}
+
+// checkPure finds goroutines and clocks in a package that only decides.
+func checkPure(s source) (problems []string) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			problems = append(problems, fmt.Sprintf("%s: a pure package starts no goroutine", s.fset.Position(n.Pos())))
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clocks, n.Sel.Name) {
+				problems = append(problems, fmt.Sprintf("%s: time.%s in a pure package; take the time as an argument", s.fset.Position(n.Pos()), n.Sel.Name))
+			}
+		}
+		return true
+	})
+	return problems
+}
+
+// checkSize bounds the lines of a file and of each function in it.
+func checkSize(s source) (problems []string) {
+	if s.lines > fileLinesMax {
+		problems = append(problems, fmt.Sprintf("%s: %d lines, more than %d; is it still one idea?", s.path, s.lines, fileLinesMax))
+	}
+	for _, decl := range s.file.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		lines := s.fset.Position(fn.End()).Line - s.fset.Position(fn.Pos()).Line + 1
+		if lines > funcLinesMax {
+			problems = append(problems, fmt.Sprintf("%s: %s has %d lines, more than %d", s.path, fn.Name.Name, lines, funcLinesMax))
+		}
+	}
+	return problems
+}
+
+// checkFileName refuses names that would fit any file.
+func checkFileName(name string) []string {
+	if fileNames.MatchString(path.Base(name)) {
+		return []string{name + ": name the file after the noun or verb in it"}
+	}
+	return nil
+}
+
+var url = regexp.MustCompile(`https?://[^\s)>]+`)
+
+// checkWords looks for banned words in prose; addresses do not count.
+func checkWords(name, text string) (problems []string) {
+	for i, line := range strings.Split(strings.ToLower(url.ReplaceAllString(text, "")), "\n") {
+		for _, word := range bannedInProse.FindAllString(line, -1) {
+			if !slices.Contains(wordExceptions[name], word) {
+				problems = append(problems, fmt.Sprintf("%s:%d: %q is not one of the project's words", name, i+1, word))
+			}
+		}
+	}
+	return problems
+}
+
+// checkSourceWords looks at a file's comments and at the names it declares.
+func checkSourceWords(s source) (problems []string) {
+	for _, group := range s.file.Comments {
+		problems = append(problems, checkWords(s.path, group.Text())...)
+	}
+	for _, ident := range declaredNames(s.file) {
+		if word := bannedInNames.FindString(splitName(ident.Name)); word != "" {
+			problems = append(problems, fmt.Sprintf("%s: %s: %q is not one of the project's words", s.fset.Position(ident.Pos()), ident.Name, word))
+		}
+	}
+	return problems
+}
+
+// declaredNames returns the names that a file itself gives: those of an imported
+// package are not ours to choose.
+func declaredNames(file *ast.File) (names []*ast.Ident) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			names = append(names, n.Name)
+		case *ast.TypeSpec:
+			names = append(names, n.Name)
+		case *ast.ValueSpec:
+			names = append(names, n.Names...)
+		case *ast.Field:
+			names = append(names, n.Names...)
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if ident, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					names = append(names, ident)
+				}
+			}
+		}
+		return true
+	})
+	return names
+}
+
+var hump = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+
+// splitName turns grantUntilMax into "grant until max".
+func splitName(name string) string {
+	for range 2 { // humps of one letter overlap
+		name = hump.ReplaceAllString(name, "$1$3 $2$4")
+	}
+	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
+}
+
+var replaceDirective = regexp.MustCompile(`(?m)^\s*replace\b`)
+
+// checkGoMod refuses replace directives: users of the module would not get them.
+func checkGoMod(text string) []string {
+	if replaceDirective.MatchString(text) {
+		return []string{"go.mod: a replace directive does not reach those who import the module"}
+	}
+	return nil
+}
+
+var (
+	fenced = regexp.MustCompile("(?ms)^ *```.*?^ *```|`[^`\n]*`")
+	link   = regexp.MustCompile(`\]\(([^)\s]+)[^)]*\)`)
+)
+
+// checkLinks wants the files that a Markdown file links to.
+func checkLinks(name, text string, exists func(string) bool) (problems []string) {
+	for _, match := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		target, _, _ := strings.Cut(match[1], "#")
+		if target == "" || strings.Contains(target, ":") {
+			continue
+		}
+		if !exists(path.Join(path.Dir(name), target)) {
+			problems = append(problems, fmt.Sprintf("%s: the link to %s leads nowhere", name, target))
+		}
+	}
+	return problems
+}
+
+func report(t *testing.T, problems []string) {
+	t.Helper()
+	for _, problem := range problems {
+		t.Error(problem)
+	}
+}
+
+func listPackages(t *testing.T) (packages []listed) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,Imports,Error", "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func markdownFiles(t *testing.T) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if err == nil && filepath.Ext(name) == ".md" {
+			names = append(names, filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(filepath.FromSlash(name))
+	return err == nil
+}
+
+// TestTidyCanFail gives each check an input that it must refuse, and one that
+// it must not.
+func TestTidyCanFail(t *testing.T) {
+	parse := func(text string) source {
+		s, err := parseSource("x/x.go", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	pkg := func(name string, imports ...string) listed {
+		return listed{ImportPath: module + "/" + name, GoFiles: []string{"x.go"}, Imports: imports}
+	}
+	none := func(string) bool { return false }
+	all := func(string) bool { return true }
+	long := "package x\n\nfunc f() {\n" + strings.Repeat("\tg()\n", 71) + "}\n"
+
+	tests := []struct {
+		name      string
+		bad, good []string
+	}{
+		{"internal import", checkImports(pkg("epoch", module+"/grid")), checkImports(pkg("backup", module+"/partition"))},
+		{"third party", checkImports(pkg("client", "github.com/alecthomas/kong")), checkImports(pkg("grid/wire", "github.com/vmihailenco/msgpack/v5/msgpcode"))},
+		{"module of a longer name", checkImports(pkg("partition", "github.com/buraksezer/consistent2")), checkImports(pkg("partition", "github.com/buraksezer/consistent"))},
+		{"impure import", checkImports(pkg("backup", "net/http")), checkImports(pkg("sequencer", "sync/atomic", "time"))},
+		{"impure sync", checkImports(pkg("partition", "sync")), checkImports(pkg("client", "sync", "net/http"))},
+		{"package without a row", checkImports(pkg("tools")), checkImports(pkg("examples/embed", module+"/grid"))},
+		{"package comment", checkPackageComment("x", []source{parse("package x")}), checkPackageComment("x", []source{parse("package x"), parse("// Package x is.\npackage x")})},
+		{"goroutine", checkPure(parse("package x\nfunc f() { go f() }")), checkPure(parse("package x\nfunc f() { f() }"))},
+		{"clock", checkPure(parse("package x\nvar now = time.Now")), checkPure(parse("package x\nvar at = time.UnixMilli(1)"))},
+		{"long file", checkSize(parse("package x\n" + strings.Repeat("\n", 400))), checkSize(parse("package x\n" + strings.Repeat("\n", 399)))},
+		{"long function", checkSize(parse(long)), checkSize(parse("package x\nfunc f() {}\n"))},
+		{"file name", checkFileName("grid/helpers.go"), checkFileName("grid/member.go")},
+		{"comment", checkSourceWords(parse("package x\n\n// f asks the Master.\nfunc f() {}")), checkSourceWords(parse("package x\n\n// f asks the owner.\nfunc f() {}"))},
+		{"name", checkSourceWords(parse("package x\nfunc f() { theTTLMax := 1; _ = theTTLMax }")), checkSourceWords(parse("package x\nfunc release(mastery int) {}"))},
+		{"field", checkSourceWords(parse("package x\ntype t struct { workerID int }")), checkSourceWords(parse("package x\nvar timeout = cfg.LeaderLeaseTimeout"))},
+		{"prose", checkWords("README.md", "one\nof its Shards\n"), checkWords("README.md", "see https://example.org/blob/master/x\n")},
+		{"exception", checkWords("README.md", "| partition | shard |"), checkWords("DESIGN.md", "| partition | shard |")},
+		{"replace", checkGoMod("module x\n\nreplace y => ../y\n"), checkGoMod("module x // replaces y\n")},
+		{"link", checkLinks("a/b.md", "see [c](c.md#d)", none), checkLinks("a/b.md", "see [c](c.md#d)", all)},
+		{"link in code", checkLinks("b.md", "[c](c.md) `[d](d.md)`", none), checkLinks("b.md", "`[d](d.md)` [e](https://e) [f](#f)\n```\n[g](g.md)\n```\n", none)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if len(test.bad) != 1 {
+				t.Errorf("the bad input has %d problems, want 1: %q", len(test.bad), test.bad)
+			}
+			if len(test.good) != 0 {
+				t.Errorf("the good input has problems: %q", test.good)
+			}
+		})
+	}
+}
