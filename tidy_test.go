@@ -39,7 +39,7 @@ var importMap = map[string]imports{
 	"grid/wire":     {internal: []string{"epoch", "sequencer", "partition", "backup"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
 	"client":        {internal: []string{"epoch", "sequencer", "partition", "grid/wire"}},
 	"grid":          {internal: []string{"epoch", "sequencer", "partition", "backup", "grid/wire", "client"}, modules: gridModules},
-	"grid/gridtest": {internal: []string{"grid", "client"}, modules: gridModules},
+	"grid/gridtest": {internal: []string{"grid", "client"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft"}},
 	"cmd/snowgrid":  {internal: []string{"*"}, modules: []string{"github.com/alecthomas/kong"}},
 	"examples/*":    {internal: []string{"*"}},
 }

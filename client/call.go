@@ -20,6 +20,10 @@ const (
 // callOwner calls a name's owner until it answers or ctx ends. Wrong owners and
 // unreachable ones lead to a new look at the directory.
 func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) error {
+	if !c.handles.begin(&c.done) {
+		return c.errClosed()
+	}
+	defer c.done.Done()
 	ctx, cancel := c.bind(ctx)
 	defer cancel()
 	pause := firstPause
@@ -69,7 +73,7 @@ func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.ctx.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
-	return fmt.Errorf("sequencer %q: %w: %w; last: %v", name, sequencer.ErrUnavailable, context.Cause(ctx), last)
+	return fmt.Errorf("sequencer %q: %w: %w; last: %v", name, sequencer.ErrUnavailable, ctx.Err(), last)
 }
 
 // bind returns a context that ends with ctx or with the client.

@@ -61,9 +61,11 @@ type Client struct {
 	directory atomic.Pointer[directory]
 	lookingUp chan struct{} // holds one token while a directory is fetched
 	lookUps   atomic.Uint64
+	refreshes atomic.Bool // a look at the directory is under way in the background
 
-	handles *registry
-	nudge   chan struct{} // makes the session look at once
+	handles  *registry
+	releases releases
+	nudge    chan struct{} // makes the session look at once
 
 	ctx  context.Context // ends with the client
 	stop context.CancelFunc
@@ -102,7 +104,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 
 // newClient returns a running client that has not looked for its grid yet.
 func newClient(cfg Config) (*Client, error) {
-	if len(cfg.Addrs) == 0 && cfg.Transport == nil {
+	if len(cfg.Addrs) == 0 {
 		return nil, fmt.Errorf("client: %w: Addrs is empty; give the API address of at least one member", sequencer.ErrInvalidConfig)
 	}
 	for _, addr := range cfg.Addrs {
@@ -161,21 +163,27 @@ func (c *Client) Members() []wire.Address {
 
 // Leave gives every logical node back and closes the client. It returns an error
 // that matches ctx.Err() if ctx ended first; the client is closed then too.
+//
+// Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches
+// ctx.Err() and sequencer.ErrUnavailable.
 func (c *Client) Leave(ctx context.Context) error {
+	if c.ctx.Err() != nil {
+		return c.errClosed()
+	}
 	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var failed []error
-	for _, e := range c.handles.all() {
+	entries := c.handles.all()
+	failed := make([]error, len(entries))
+	for i, e := range entries {
 		wg.Go(func() {
-			err := e.control.Handle().DetachLogicalNode(ctx)
-			if err != nil && !settled(err) {
-				mu.Lock()
-				failed = append(failed, err)
-				mu.Unlock()
+			if err := e.control.Handle().DetachLogicalNode(ctx); err != nil && !settled(err) {
+				failed[i] = err
 			}
 		})
 	}
 	wg.Wait()
+	if err := c.releases.wait(ctx); err != nil && errors.Join(failed...) == nil {
+		failed = append(failed, fmt.Errorf("client: not every logical node is given back: %w: %w", sequencer.ErrUnavailable, err))
+	}
 	_ = c.Close()
 	return errors.Join(failed...)
 }

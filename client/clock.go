@@ -38,6 +38,15 @@ func (c *Clock) Sample(t sequencer.Tick) {
 	c.pace.Store(&pace)
 }
 
+// Forget makes the time unknown, since the next sample is of another grid. Only
+// then may it step back. A handle's IDs ascend all the same: they wait.
+func (c *Clock) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.time = partition.ClusterTime{}
+	c.pace.Store(nil)
+}
+
 // Now returns the cluster time, 0 while unknown.
 func (c *Clock) Now() sequencer.Tick {
 	if pace := c.pace.Load(); pace != nil {

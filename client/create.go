@@ -45,6 +45,7 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 		return h, nil
 	}
 	if err := h.AttachLogicalNode(ctx); err != nil && !errors.Is(err, sequencer.ErrAttached) {
+		c.look() // so that the owner knows whom to tell of a destroy
 		return h, err
 	}
 	e.owed = false

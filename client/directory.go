@@ -60,16 +60,22 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
 			failed = append(failed, err)
 			continue
 		}
-		c.stamped(res.Stamp, began)
 		c.adopt(&directory{DirectoryResponse: res, asked: began})
+		c.stamped(res.Stamp, began)
 		return nil
 	}
 	return errors.Join(failed...)
 }
 
-// adopt keeps the newer of two directories of one grid.
+// adopt keeps the newer of two directories of one grid. Another grid, the next
+// life of one that kept nothing, has another time.
 func (c *Client) adopt(d *directory) {
-	if have := c.directory.Load(); have != nil && have.Grid == d.Grid && have.Version > d.Version {
+	have := c.directory.Load()
+	if have != nil && have.Grid != d.Grid {
+		c.log.Warn("the grid has begun anew", "grid", d.Grid.String(), "before", have.Grid.String())
+		c.clock.Forget()
+	}
+	if have != nil && have.Grid == d.Grid && have.Version > d.Version {
 		have = &directory{DirectoryResponse: have.DirectoryResponse, asked: d.asked}
 		d = have
 	}
@@ -97,10 +103,25 @@ func (c *Client) candidates() []string {
 	return known
 }
 
-// stamped takes the time and the window out of an answer to a request sent at
-// began.
+// stamped takes the time out of an answer to a request sent at began, and has the
+// directory fetched again if the answer is by a newer roster. The time of another
+// grid than the directory's counts only when the directory is that grid's.
 func (c *Client) stamped(s wire.Stamp, began time.Duration) {
-	if c.clock.Mono()-began <= wire.StaleAnswer {
+	d := c.directory.Load()
+	if d == nil || d.Grid != s.Grid || d.Version < s.Version {
+		c.refresh(began)
+	}
+	if d != nil && d.Grid == s.Grid && c.clock.Mono()-began <= wire.StaleAnswer {
 		c.clock.Sample(s.Time)
+	}
+}
+
+// refresh has the directory fetched in the background, once however many ask.
+func (c *Client) refresh(after time.Duration) {
+	if c.refreshes.CompareAndSwap(false, true) {
+		c.background(func(ctx context.Context) {
+			defer c.refreshes.Store(false)
+			_ = c.lookUp(ctx, after)
+		})
 	}
 }

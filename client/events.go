@@ -13,8 +13,9 @@ import (
 func (c *Client) follow(ctx context.Context, owner string) {
 	pause := firstPause
 	for ctx.Err() == nil {
-		if c.listen(ctx, owner) {
-			pause = firstPause
+		began := c.clock.Mono()
+		if c.listen(ctx, owner) && c.clock.Mono()-began > lastPause {
+			pause = firstPause // not for one that breaks as soon as it stands
 		}
 		_ = sleep(ctx, pause/2+rand.N(pause/2+1))
 		pause = min(2*pause, lastPause)

@@ -4,6 +4,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -35,6 +36,10 @@ func (h *home) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Prefer
 		return sequencer.Attachment{}, err
 	}
 	c.stamped(res.Stamp, began)
+	if int(res.Node) >= ref.Definition.Nodes() {
+		return sequencer.Attachment{}, fmt.Errorf("sequencer %q: %w: the owner answered logical node %d of %d",
+			ref.Definition.Name(), sequencer.ErrUnavailable, res.Node, ref.Definition.Nodes())
+	}
 	h.entry.saw(res.Stamp)
 	h.entry.renewAt(c.clock.Mono() + c.pause())
 	c.look()
@@ -63,18 +68,6 @@ func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.R
 		ID: rel.ID, Node: rel.Node, LastUsed: rel.LastUsed,
 	}
 	return c.callOwner(ctx, ref.Definition.Name(), wire.PathDetach, req, &wire.Done{})
-}
-
-// releaseLater gives an attachment back without anybody waiting for it.
-func (c *Client) releaseLater(ref sequencer.Ref, rel sequencer.Release) {
-	c.background(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, c.window())
-		defer cancel()
-		if err := c.release(ctx, ref, rel); err != nil && !settled(err) {
-			c.log.Warn("logical node not given back; the grid takes it when the session has ended",
-				"sequencer", ref.Definition.Name(), "node", rel.Node, "error", err)
-		}
-	})
 }
 
 // background runs f until it returns or the client ends.
@@ -106,11 +99,14 @@ func (e *entry) claim(ref sequencer.Ref, a sequencer.Attachment) wire.Claim {
 	}
 }
 
-// saw notes the last answer about the entry's life.
+// saw notes the newest answer about the entry's life. One that was overtaken must
+// not replace it: it would make the grid believe that a loss came in between.
 func (e *entry) saw(s wire.Stamp) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.seen = s
+	if s.Grid != e.seen.Grid || s.Version >= e.seen.Version {
+		e.seen = s
+	}
 }
 
 // renewAt sets when the entry is renewed next.

@@ -25,6 +25,9 @@ const (
 	// retryAfter is when a failed renewal is tried again, and how often a
 	// grant that is about to end is asked for.
 	retryAfter = 300 * time.Millisecond
+	// claimsPerCall keeps a renewal small: with the longest names and an error
+	// for every claim, the answer still fits into a body.
+	claimsPerCall = wire.MaxClaims / 8
 )
 
 func newSession(c *Client) *session {
@@ -134,23 +137,24 @@ func (s *session) follow(ctx context.Context, owners map[string][]*entry) {
 // renewAll renews entries at one owner, as many calls as that takes.
 func (c *Client) renewAll(ctx context.Context, owner string, entries []*entry) {
 	for len(entries) > 0 {
-		n := min(len(entries), wire.MaxClaims)
+		n := min(len(entries), claimsPerCall)
 		if err := c.renew(ctx, owner, entries[:n]); err != nil {
-			c.renewAgain(ctx, entries, err)
+			c.renewAgain(entries, err)
 			return
 		}
 		entries = entries[n:]
 	}
 }
 
-// renewAgain has entries renewed soon, by whoever owns them then.
-func (c *Client) renewAgain(ctx context.Context, entries []*entry, err error) {
+// renewAgain has entries renewed soon, by whoever owns them then. It does not wait
+// for the directory: a member that hangs must not hold up renewals.
+func (c *Client) renewAgain(entries []*entry, err error) {
 	c.log.Debug("renewal failed; trying again", "error", err)
 	began := c.clock.Mono()
 	for _, e := range entries {
 		e.renewAt(began + retryAfter)
 	}
-	_ = c.lookUp(ctx, began)
+	c.refresh(began)
 }
 
 // renew makes one renewal call.
@@ -181,7 +185,7 @@ func (c *Client) renew(ctx context.Context, owner string, entries []*entry) erro
 		}
 	}
 	if len(failed) > 0 {
-		c.renewAgain(ctx, failed, last)
+		c.renewAgain(failed, last)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -77,13 +78,13 @@ func (h *HTTP) CallWith(ctx context.Context, addr, path string, header http.Head
 	defer func() { _ = res.Body.Close() }()
 	data, err := wire.ReadBody(res.Body)
 	if err != nil {
-		return unreachable(addr, err)
+		return unreadable(addr, res.StatusCode, err)
 	}
 	if res.StatusCode != http.StatusOK {
 		return answered(addr, res.StatusCode, data)
 	}
 	if err := wire.Decode(wire.MsgPack, data, out); err != nil {
-		return unreachable(addr, err)
+		return unreadable(addr, res.StatusCode, err)
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func (h *HTTP) Events(ctx context.Context, addr string, in wire.EventsRequest) (
 		defer func() { _ = res.Body.Close() }()
 		data, err := wire.ReadBody(res.Body)
 		if err != nil {
-			return nil, unreachable(addr, err)
+			return nil, unreadable(addr, res.StatusCode, err)
 		}
 		return nil, answered(addr, res.StatusCode, data)
 	}
@@ -131,10 +132,16 @@ func unreachable(addr string, err error) error {
 // answered returns the error in an answer's body.
 func answered(addr string, status int, body []byte) error {
 	var e wire.Error
-	if err := wire.Decode(wire.MsgPack, body, &e); err != nil {
-		return unreachable(addr, fmt.Errorf("HTTP status %d; is this a snowgrid API address?", status))
+	if err := wire.Decode(wire.MsgPack, body, &e); err != nil || e.Code == "" {
+		return unreadable(addr, status, errors.New("it carries no error of snowgrid"))
 	}
 	return e.Unwire()
+}
+
+// unreadable is an answer that makes no sense. What is wrong with it is not
+// wrapped: it says nothing about the request.
+func unreadable(addr string, status int, err error) error {
+	return unreachable(addr, fmt.Errorf("its answer, of HTTP status %d, is of no use: %v; is this a snowgrid API address?", status, err))
 }
 
 type httpStream struct{ body io.ReadCloser }

@@ -53,6 +53,7 @@ func (m *Member) calls() map[string]*call {
 		wire.PathAccept:    typed(m.serveAccept),
 		wire.PathJoin:      typed(m.serveJoin).forMembers(),
 		wire.PathLeave:     typed(m.serveLeave).forMembers(),
+		wire.PathEarlier:   typed(m.serveEarlier).forMembers(),
 	}
 }
 

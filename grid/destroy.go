@@ -19,7 +19,11 @@ type ending struct {
 // destroy begins to end a life, or waits with those who asked before. The
 // outcome goes to done.
 func (o *owner) destroy(in wire.DestroyRequest, done chan<- error) {
-	if _, _, err := o.act(); err != nil {
+	r, b, err := o.act()
+	if err == nil {
+		err = o.learning(r, b, in.Name)
+	}
+	if err != nil {
 		done <- err
 		return
 	}

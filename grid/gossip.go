@@ -28,6 +28,7 @@ type peer struct {
 	API         string                `json:"api"`
 	Durable     bool                  `json:"durable"`
 	Grid        partition.GridID      `json:"grid"` // zero: in no grid yet
+	Leaving     bool                  `json:"leaving"`
 }
 
 // Gossip's pace: a crash is agreed on within about 2.5 s.
@@ -37,6 +38,7 @@ const (
 	gossipInterval = 100 * time.Millisecond
 	pushPullEvery  = 5 * time.Second
 	gossipTimeout  = 2 * time.Second
+	goodbyeTimeout = 500 * time.Millisecond
 	rejoinEvery    = time.Second
 )
 
@@ -181,19 +183,20 @@ func (g *gossip) seen() string {
 	return "members seen: " + strings.Join(others, ", ")
 }
 
-// leave says goodbye and ends.
-func (g *gossip) close(graceful bool) error {
-	var err error
-	if graceful {
-		err = g.list.Leave(gossipTimeout)
+// goodbye tells whoever still listens that this member has left, so that nobody
+// has to find out.
+func (g *gossip) goodbye() {
+	if err := g.list.Leave(goodbyeTimeout); err != nil {
+		g.m.log.Debug("nobody took the goodbye", "error", err)
 	}
-	return errors.Join(err, g.list.Shutdown())
 }
 
 // NodeMeta implements memberlist.Delegate: what this member says of itself.
 func (g *gossip) NodeMeta(limit int) []byte {
 	m := g.m
-	data, err := wire.Encode(wire.MsgPack, peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: m.grid()})
+	data, err := wire.Encode(wire.MsgPack, peer{
+		Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: m.grid(), Leaving: m.leaving(m.self),
+	})
 	if err != nil || len(data) > limit {
 		m.log.Error("this member's addresses do not fit gossip", "bytes", len(data), "limit", limit, "error", err)
 		return nil

@@ -80,25 +80,26 @@ func (m *Member) serveJoin(_ context.Context, in wire.JoinRequest) (wire.MemberR
 // maxJoins bounds the members that join at the same time.
 const maxJoins = 256
 
-// serveLeave takes a member out and answers when that is agreed.
+// serveLeave takes a member out and answers when that is agreed. Until it is no
+// Raft server any more the member has to stay: its vote may be needed for that.
 func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.MemberResponse, error) {
 	if err := in.Incarnation.Check(); err != nil {
 		return wire.MemberResponse{}, invalid("%v", err)
-	}
-	if !m.node().leads() {
-		return wire.MemberResponse{}, errNotLeader
 	}
 	m.mu.Lock()
 	m.leaves[in.Incarnation] = true
 	m.mu.Unlock()
 	for {
-		changed := m.changed.wait()
+		node := m.node()
+		if !node.leads() {
+			return wire.MemberResponse{}, errNotLeader
+		}
 		r := m.roster.Load()
-		if _, in := r.Member(in.Incarnation); !in {
+		if _, member := r.Member(in.Incarnation); !member && !node.has(raft.ServerID(in.Server)) {
 			return wire.MemberResponse{Version: r.Version}, nil
 		}
 		select {
-		case <-changed:
+		case <-time.After(leaveEvery):
 		case <-ctx.Done():
 			return wire.MemberResponse{}, fmt.Errorf("%w: the leave is not agreed yet: %w", sequencer.ErrUnavailable, ctx.Err())
 		}

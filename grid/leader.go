@@ -136,7 +136,9 @@ func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters in
 		}
 		voters++
 		if s.ID == l.node.server {
+			mu.Lock()
 			clocks = append(clocks, l.m.cfg.Clock.Now().UnixMilli())
+			mu.Unlock()
 			continue
 		}
 		member, known := l.memberOf(s.ID)
@@ -158,7 +160,7 @@ func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters in
 // plan proposes the next change of the roster, if one is due.
 func (l *leader) plan() {
 	r := l.m.roster.Load()
-	sight := partition.Sight{Join: l.admitted(), Gone: l.witness.gone(r), Assign: l.enough(r)}
+	sight := partition.Sight{Join: l.admitted(), Gone: l.witness.gone(r), Assign: l.enough(r), Granted: l.m.earlier.Load()}
 	c, due := partition.Plan(r, sight)
 	if !due {
 		return

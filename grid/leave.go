@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -32,32 +34,60 @@ func (m *Member) Leave(ctx context.Context) error {
 	return errors.Join(err, m.Close())
 }
 
-// sayGoodbye takes the member out of the roster, if there is anybody else in it.
+// sayGoodbye takes the member out of the roster, unless nobody stays who could
+// take over: then the grid stops, and a durable one goes on where it was.
 func (m *Member) sayGoodbye(ctx context.Context) error {
 	m.mu.Lock()
 	m.leaves[m.self] = true
 	m.mu.Unlock()
+	m.gossip.announce()
 	for {
-		r := m.roster.Load()
-		_, in := r.Member(m.self)
-		if !in || len(r.Members) == 1 {
-			return m.gossip.list.Leave(gossipTimeout)
-		}
 		var err error
+		if !m.othersStay() {
+			m.gossip.goodbye()
+			return nil
+		}
 		if node := m.node(); node.leads() {
-			err = node.raft.LeadershipTransfer().Error() // needs another voter, which the leader's loop makes
+			err = m.passLead(node)
 		} else {
 			err = m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.server)})
-			if err == nil {
-				return m.gossip.list.Leave(gossipTimeout)
+			if err == nil { // agreed; this member may not hear of it by the log any more
+				m.gossip.goodbye()
+				return nil
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("grid: %w: left without a goodbye: %w; last: %v", sequencer.ErrUnavailable, ctx.Err(), err)
+			return errors.Join(fmt.Errorf("grid: %w: left without a goodbye: %w", sequencer.ErrUnavailable, ctx.Err()), err)
 		case <-time.After(leaveEvery):
 		}
 	}
+}
+
+// othersStay reports whether another member is alive that does not leave.
+func (m *Member) othersStay() bool {
+	r := m.roster.Load()
+	_, found := m.gossip.find(func(p peer) bool {
+		_, in := r.Member(p.Incarnation)
+		return in && p.Incarnation != m.self && !p.Leaving
+	})
+	return found
+}
+
+// passLead makes a voter that stays the leader. There is one soon if there is
+// none yet: the leader's own loop sees to it.
+func (m *Member) passLead(node *raftNode) error {
+	future := node.raft.GetConfiguration()
+	if err := future.Error(); err != nil {
+		return err
+	}
+	for _, s := range future.Configuration().Servers {
+		stays := func(p peer) bool { return serverID(p.Incarnation, p.Durable) == s.ID && !p.Leaving }
+		if _, found := m.gossip.find(stays); found && s.Suffrage == raft.Voter && s.ID != node.server {
+			return node.raft.LeadershipTransferToServer(s.ID, s.Address).Error()
+		}
+	}
+	return errors.New("no other voter stays yet")
 }
 
 // Close ends the member at once, without a word to the others, who notice within

@@ -48,6 +48,7 @@ type Member struct {
 	roster  atomic.Pointer[partition.Roster]
 	changed broadcast // after each new roster
 	raised  atomic.Pointer[raise]
+	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
 
 	idMu sync.Mutex // guards id; held while it is written to disk
 	id   *identity
@@ -62,6 +63,7 @@ type Member struct {
 	forming *partition.Form  // the roster's first entry, once this member may write it
 	ids     *client.Client   // serves POST /v1/ids
 	fatal   error            // why this member can never serve
+	telling bool             // the leader is being told of a grant of an earlier life
 
 	handles *client.Client // the user's handles
 
@@ -124,7 +126,9 @@ func newMember(cfg Config) *Member {
 		leaves: map[partition.Incarnation]bool{},
 	}
 	m.cfg = cfg.withDefaults()
-	m.cfg.Window = cfg.Window
+	if m.lone && cfg.Window == 0 {
+		m.cfg.Window = time.Duration(partition.LoneWindow) * time.Millisecond
+	}
 	m.log = m.cfg.Logger
 	m.roster.Store(&partition.Roster{})
 	m.ctx, m.stop = context.WithCancel(context.Background())

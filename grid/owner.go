@@ -22,6 +22,7 @@ type owner struct {
 	table    *sequencer.Table
 	sessions *sequencer.Sessions
 	ending   map[string]*ending
+	office   time.Duration // when it took office, by the member's clock
 	inbox    chan func()
 }
 
@@ -30,6 +31,9 @@ const (
 	inboxSize = 256
 	// tickEvery is how often an owner with sessions looks for expired ones.
 	tickEvery = 250 * time.Millisecond
+	// showTime is how long, beyond a renewal's pause, holders have to show
+	// what a loss made their owner forget.
+	showTime = 3 * time.Second
 	// answerTime is how long a destroy waits for holders to say what they used.
 	answerTime = time.Second
 )
@@ -89,6 +93,7 @@ func (o *owner) act() (*partition.Roster, sequencer.Bounds, error) {
 func (o *owner) tookOffice() {
 	o.fail(wire.ErrWrongOwner)
 	now := o.m.clock.Mono()
+	o.office = now
 	r := o.m.roster.Load()
 	o.sessions = sequencer.NewSessions(time.Duration(r.Settings.Window)*time.Millisecond, now)
 	for _, t := range o.table.Tenants() {
@@ -138,6 +143,9 @@ func (o *owner) create(in wire.CreateRequest) (wire.SequencerResponse, error) {
 	if b.Now == 0 {
 		return wire.SequencerResponse{}, errNoTime
 	}
+	if err := o.learning(r, b, in.Name); err != nil {
+		return wire.SequencerResponse{}, err
+	}
 	_, _ = rand.Read(ref.Life[:])
 	at := o.replica.Position()
 	ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
@@ -151,6 +159,22 @@ func (o *owner) create(in wire.CreateRequest) (wire.SequencerResponse, error) {
 	return wire.SequencerResponse{Stamp: o.stamp(r, b), Sequencer: wire.SequencerOf(ref)}, nil
 }
 
+// learning refuses to say that a name is unknown while a loss may have made this
+// owner forget it and its holders may not have shown it yet: a second life of the
+// name would end the handles of the first. Nothing of the new life could be used
+// before cluster time has reached the floor, so it costs nobody anything.
+func (o *owner) learning(r *partition.Roster, b sequencer.Bounds, name string) error {
+	p := r.Partitions[o.id]
+	window := time.Duration(r.Settings.Window) * time.Millisecond
+	if p.Term != p.LostTerm || b.Now >= p.Floor || o.m.clock.Mono()-o.office > window/4+showTime {
+		return nil
+	}
+	if _, err := o.table.Open(name); err == nil {
+		return nil
+	}
+	return fmt.Errorf("sequencer %q: %w: its partition was lost a moment ago; its holders are being asked", name, sequencer.ErrUnavailable)
+}
+
 // errNoTime is the answer of a member that does not know the cluster time yet.
 var errNoTime = fmt.Errorf("%w: this member does not know the cluster time yet", sequencer.ErrUnavailable)
 
@@ -158,6 +182,9 @@ var errNoTime = fmt.Errorf("%w: this member does not know the cluster time yet",
 func (o *owner) open(in wire.OpenRequest) (wire.SequencerResponse, error) {
 	r, b, err := o.act()
 	if err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	if err := o.learning(r, b, in.Name); err != nil {
 		return wire.SequencerResponse{}, err
 	}
 	ref, err := o.table.Open(in.Name)
@@ -183,6 +210,9 @@ func (o *owner) attach(in wire.AttachRequest) (wire.AttachResponse, error) {
 	name := ref.Definition.Name()
 	if o.ending[name] != nil {
 		return wire.AttachResponse{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+	}
+	if err := o.checkEarlier(r, b, in.Claim); err != nil {
+		return wire.AttachResponse{}, err
 	}
 	c := o.claim(r, ref, in.Claim)
 	if in.Claim.Node == nil {
@@ -234,6 +264,9 @@ func (o *owner) renew(h sequencer.HolderID, in wire.Claim) (wire.Stamp, sequence
 	}
 	r, b, err := o.act()
 	if err != nil {
+		return wire.Stamp{}, sequencer.Grant{}, err
+	}
+	if err := o.checkEarlier(r, b, in); err != nil {
 		return wire.Stamp{}, sequencer.Grant{}, err
 	}
 	c := o.claim(r, ref, in)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,9 @@ func serverID(i partition.Incarnation, durable bool) raft.ServerID {
 	}
 	return raft.ServerID(i)
 }
+
+// isDurable reports whether a server keeps its log across restarts.
+func isDurable(id raft.ServerID) bool { return !strings.Contains(string(id), "-") }
 
 // stores are where Raft keeps its log and snapshots.
 type stores struct {
@@ -174,6 +178,15 @@ func (m *Member) node() *raftNode {
 
 // leads reports whether this member leads.
 func (n *raftNode) leads() bool { return n != nil && n.raft.State() == raft.Leader }
+
+// has reports whether a server is configured, or may be.
+func (n *raftNode) has(id raft.ServerID) bool {
+	future := n.raft.GetConfiguration()
+	if future.Error() != nil {
+		return true
+	}
+	return slices.ContainsFunc(future.Configuration().Servers, func(s raft.Server) bool { return s.ID == id })
+}
 
 // leader returns the Raft server ID of the leader, "" while unknown.
 func (n *raftNode) leader() string {

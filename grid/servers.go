@@ -74,18 +74,25 @@ func (l *leader) serves(id raft.ServerID, address raft.ServerAddress) bool {
 }
 
 // servers makes one step towards the right voters: a new one before an old one
-// goes, the dead before the surplus.
+// goes, the dead before the surplus. A dead voter that has a disk may come back
+// with all that it agreed to, so it stays until another takes its place.
 func (l *leader) servers() {
-	all := l.configured()
 	wanted := l.wanted()
-	voting := 0
+	if len(wanted) == 0 {
+		return // everybody leaves
+	}
+	voting, absent := 0, 0
 	var promote, remove, demote *raft.Server
+	all := l.configured()
 	for i := range all {
 		s := &all[i]
 		durable, stays := wanted[s.ID]
 		switch {
 		case !stays && s.ID != l.node.server && !l.expected(s.ID):
 			remove = s
+			if s.Suffrage == raft.Voter && isDurable(s.ID) && !l.left(s.ID) {
+				absent++
+			}
 		case stays && s.Suffrage == raft.Voter:
 			voting++
 			if s.ID != l.node.server && (demote == nil || !durable) {
@@ -95,16 +102,29 @@ func (l *leader) servers() {
 			promote = s
 		}
 	}
-	want := votersFor(len(wanted))
+	want := votersFor(len(wanted) + absent)
 	node := l.node.raft
 	switch {
 	case voting < want && promote != nil:
 		l.report("promote a voter", node.AddVoter(promote.ID, promote.Address, 0, raftCallTimeout).Error())
-	case remove != nil:
+	case remove != nil && (absent == 0 || voting >= want):
 		l.report("remove a server", node.RemoveServer(remove.ID, 0, raftCallTimeout).Error())
 	case voting > want && demote != nil:
 		l.report("demote a voter", node.DemoteVoter(demote.ID, 0, raftCallTimeout).Error())
 	}
+}
+
+// left reports whether a server's member said goodbye.
+func (l *leader) left(id raft.ServerID) bool {
+	m := l.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for inc := range m.leaves {
+		if serverID(inc, true) == id || serverID(inc, false) == id {
+			return true
+		}
+	}
+	return false
 }
 
 // wanted returns the servers of the roster's members that do not leave, and

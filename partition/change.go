@@ -18,6 +18,11 @@ type Change struct {
 	Lose []Loss `json:"lose,omitempty"`
 	// Window is the new window in milliseconds, larger than before; 0 leaves it.
 	Window Tick `json:"window_ms,omitempty"`
+	// Granted is where grants of an earlier life of the grid end that somebody
+	// still holds. The ceiling goes there before floors are taken from it, so
+	// that partitions lost in the same change start above those grants (S2); 0
+	// leaves it.
+	Granted Tick `json:"granted_ms,omitempty"`
 }
 
 // Loss gives a partition to an owner that starts it afresh: the new version is
@@ -29,7 +34,7 @@ type Loss struct {
 }
 
 func (c Change) isEmpty() bool {
-	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Lose) == 0 && c.Window == 0
+	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Lose) == 0 && c.Window == 0 && c.Granted == 0
 }
 
 // change applies a change in three independent parts: who is a member, who owns
@@ -42,12 +47,16 @@ func (r *Roster) change(c Change) (*Roster, error) {
 		return nil, refused("window %d ms must be above %d, as it only grows, and at most %d",
 			c.Window, r.Settings.Window, MaxWindow)
 	}
+	if c.Granted < 0 || c.Granted > latest {
+		return nil, refused("grants of an earlier life end at %d ms, which is no time from 1970 to 9999", c.Granted)
+	}
 	out, err := r.leaving(c)
 	if err != nil {
 		return nil, err
 	}
 	next := *r
 	next.Version++
+	next.Ceiling = max(r.Ceiling, c.Granted)
 	next.Settings.Window = max(c.Window, r.Settings.Window)
 	next.Members = membersAfter(r.Members, c.Join, out)
 	if err := next.reassign(c.Lose, out); err != nil {

@@ -11,6 +11,9 @@ type Sight struct {
 	Join   []Member      // members that ask to join
 	Gone   []Incarnation // incarnations that are confirmed dead or leave
 	Assign bool          // partitions that nobody owned yet may get an owner now
+	// Granted is the latest end of a grant of an earlier life of the grid that
+	// a holder has shown; 0 if none has.
+	Granted Tick
 }
 
 // Plan gives the next command that brings the roster in line with what was seen,
@@ -24,6 +27,9 @@ type Sight struct {
 //   - Partitions of those who are taken out are lost (R3), as are partitions
 //     nobody owned yet once they may be assigned. A partition whose owner stays
 //     is never moved.
+//   - If an earlier life granted beyond a floor, which says that the bound on
+//     clocks was broken under which the grid began, every partition is lost anew,
+//     above those grants (S2).
 //   - A lone member's window becomes the default when it is no longer alone.
 //
 // If nobody would be left, nothing is done: there is nobody to give anything to.
@@ -36,7 +42,11 @@ func Plan(r *Roster, s Sight) (Command, bool) {
 	if len(staying) == 0 {
 		return Command{}, false
 	}
-	c.Lose = losses(r, staying, s.Assign)
+	again := s.Granted > 0 && lowestFloor(r) < s.Granted
+	if again {
+		c.Granted = s.Granted
+	}
+	c.Lose = losses(r, staying, s.Assign, again)
 	if len(staying) > 1 && r.Settings.Window == LoneWindow {
 		c.Window = DefaultWindow
 	}
@@ -112,34 +122,50 @@ func stayers(r *Roster, c Change) []Incarnation {
 	return staying
 }
 
+// lowestFloor gives the smallest floor of an owned partition, or the ceiling if
+// none is owned.
+func lowestFloor(r *Roster) Tick {
+	floor := r.Ceiling
+	for _, p := range r.Partitions {
+		if p.Owner != "" {
+			floor = min(floor, p.Floor)
+		}
+	}
+	return floor
+}
+
 // losses gives an owner to each partition whose owner does not stay, and to
-// those nobody owned yet if they may be assigned.
-func losses(r *Roster, staying []Incarnation, assign bool) []Loss {
+// those nobody owned yet if they may be assigned. With again, those whose owner
+// stays are lost too, and keep it.
+func losses(r *Roster, staying []Incarnation, assign, again bool) []Loss {
 	owns := make(map[Incarnation]int, len(staying))
 	for _, i := range staying {
 		owns[i] = 0
 	}
+	var lose []Loss
 	var lost []ID
 	for id, p := range r.Partitions {
 		if _, stays := owns[p.Owner]; stays {
 			owns[p.Owner]++
+			if again {
+				lose = append(lose, Loss{Partition: ID(id), Owner: p.Owner})
+			}
 		} else if p.Owner != "" || assign {
 			lost = append(lost, ID(id))
 		}
 	}
 	if len(lost) == 0 {
-		return nil
+		return lose
 	}
 	placed := Place(staying, len(r.Partitions))
 	limit := placeLimit(len(staying), len(r.Partitions))
-	lose := make([]Loss, len(lost))
-	for at, id := range lost {
+	for _, id := range lost {
 		owner := placed[id]
 		if owns[owner] >= limit {
 			owner = leastLoaded(staying, owns)
 		}
 		owns[owner]++
-		lose[at] = Loss{Partition: id, Owner: owner}
+		lose = append(lose, Loss{Partition: id, Owner: owner})
 	}
 	return lose
 }

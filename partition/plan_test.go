@@ -113,6 +113,34 @@ func TestPlanSpreadsALoss(t *testing.T) {
 	}
 }
 
+// TestPlanEarlierLife: grants of an earlier life that reach above a floor lose
+// every partition anew, above them and with the owners they have; once (S2).
+func TestPlanEarlierLife(t *testing.T) {
+	r := formed(t, 8, DefaultWindow)
+	r = step(t, r, Sight{Join: records([]string{"a1", "b1"}), Assign: true})
+	ceiling := r.Ceiling
+	for _, until := range []Tick{ceiling + 5_000, ceiling + 9_000} {
+		before := r
+		r = step(t, before, Sight{Granted: until})
+		for id, p := range r.Partitions {
+			if p.Floor < until || p.LostTerm != Term(r.Version) || p.Owner != before.Partitions[id].Owner {
+				t.Fatalf("partition %d after a grant until %d: %+v", id, until, p)
+			}
+		}
+		if r.Ceiling != until {
+			t.Errorf("ceiling %d, want %d", r.Ceiling, until)
+		}
+		for _, seen := range []Tick{until, ceiling} {
+			if c, found := Plan(r, Sight{Granted: seen}); found {
+				t.Errorf("a grant until %d again: %+v", seen, c.Change)
+			}
+		}
+	}
+	if _, err := r.Apply(Command{From: r.Version, Change: &Change{Granted: latest + 1}}); err == nil {
+		t.Error("a grant beyond the last tick was taken")
+	}
+}
+
 func step(t *testing.T, r *Roster, s Sight) *Roster {
 	t.Helper()
 	c, found := Plan(r, s)

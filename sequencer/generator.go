@@ -51,7 +51,7 @@ type outcome int
 const (
 	taken     outcome = iota
 	aheadTime         // the slot's millisecond has not begun yet
-	noGrant           // the slot's millisecond lies outside the grants
+	noGrant           // no grant holds the slot's millisecond, or none the present
 	stopped           // the logical node was given up
 	exhausted         // the epoch has no milliseconds left
 )
@@ -67,26 +67,37 @@ func newGenerator(def Definition, a Attachment, after Tick) *generator {
 }
 
 // take reserves up to n consecutive slots of one millisecond, given the
-// cluster time now. With aheadTime and noGrant, at is the timestamp that the
-// next ID would have.
+// cluster time now. With aheadTime, at is the timestamp that the next ID would
+// have; with noGrant, it is one outside the grants, and the next grant that
+// begins above it ends the wait.
 func (g *generator) take(now Tick, n int) (slot int64, k int, at Tick, out outcome) {
 	counters := g.layout.counters()
+	low := g.first(now)
 	for {
 		next := g.next.Load()
 		if next < 0 {
 			return 0, 0, 0, stopped
 		}
-		slot = max(next, g.first(now))
+		slot = max(next, low)
 		offset := slot / counters
 		at = g.epoch + offset
+		held := g.rights.Load()
 		switch {
 		case offset >= maxOffset:
 			return 0, 0, at, exhausted
+		case at > now && !held.hold(now):
+			return 0, 0, now, noGrant // the grant lies ahead
 		case at > now:
 			g.trailUntil.Store(now + trail)
 			return 0, 0, at, aheadTime
-		case !g.rights.Load().hold(at):
-			return 0, 0, at, noGrant
+		case !held.hold(at):
+			from, found := held.after(at)
+			if !found || from > now {
+				return 0, 0, at, noGrant
+			}
+			// The trail reached back into a gap; beyond it there is a grant.
+			low = min(from-g.epoch, maxOffset) * counters
+			continue
 		}
 		k = int(min(int64(n), (offset+1)*counters-slot))
 		if g.next.CompareAndSwap(next, slot+int64(k)) {

@@ -55,6 +55,14 @@ type Claim struct {
 	Forgotten bool
 }
 
+// names returns ErrInvalidConfig if the claim names no attachment.
+func (c Claim) names() error {
+	if !c.ID.IsZero() {
+		return nil
+	}
+	return fmt.Errorf("sequencer %q: %w: the attachment ID is zero; give random bits", c.Ref.Definition.Name(), ErrInvalidConfig)
+}
+
 // Bounds are the times under which the owner acts: the cluster time, and the
 // ceiling of the roster version that makes it the owner.
 type Bounds struct {
@@ -118,8 +126,12 @@ func (t *Table) Open(name string) (Ref, error) {
 // timestamp, then the lowest. changed is false when nothing but the end of the
 // grant changed.
 //
-// Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode.
+// Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode, and ErrInvalidConfig if
+// c.ID is zero, which names no attachment.
 func (t *Table) Attach(c Claim, b Bounds) (a Attachment, changed bool, err error) {
+	if err := c.names(); err != nil {
+		return Attachment{}, false, err
+	}
 	r, adopted, err := t.life(c)
 	if err != nil {
 		return Attachment{}, false, err
@@ -142,11 +154,15 @@ func (t *Table) Attach(c Claim, b Bounds) (a Attachment, changed bool, err error
 // after their owner lost its table.
 //
 // Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node is another
-// attachment's: the holder uses up what it has and attaches anew.
+// attachment's or c.ID is recorded on another node: the holder uses up what it
+// has and attaches anew. ErrInvalidConfig if c.ID is zero or there is no such node.
 func (t *Table) Renew(c Claim, b Bounds) (a Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
 		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: logical node %d is out of range 0 to %d",
 			c.Ref.Definition.Name(), ErrInvalidConfig, c.Node, nodes-1)
+	}
+	if err := c.names(); err != nil {
+		return Attachment{}, false, err
 	}
 	r, adopted, err := t.life(c)
 	if err != nil {
@@ -155,6 +171,11 @@ func (t *Table) Renew(c Claim, b Bounds) (a Attachment, changed bool, err error)
 	if s := r.slot(c.Node); s != nil && !s.id.IsZero() && s.id != c.ID {
 		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: logical node %d was given to another holder; attach anew",
 			c.Ref.Definition.Name(), ErrDetached, c.Node)
+	}
+	if s := r.assigned(c.ID); s != nil && s.node != c.Node {
+		// A late attach of c.ID got that node. Its grant says nothing about c.Node.
+		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: the attachment has logical node %d, not %d; attach anew",
+			c.Ref.Definition.Name(), ErrDetached, s.node, c.Node)
 	}
 	c.Any = false
 	a, changed, err = t.Attach(c, b)
@@ -303,7 +324,8 @@ func (r *record) find(n NodeID) (int, bool) {
 }
 
 // choose returns the slot to attach next, made if need be, nil if all are
-// assigned. Nodes without a slot come first: none has a smaller free.
+// assigned. Nodes without a slot all have the record's free; no slot has a
+// smaller one, but one that has as small a free may be the lower node.
 func (r *record) choose(p Preference) *slot {
 	if !p.Any && int(p.Node) < r.ref.Definition.Nodes() {
 		i, ok := r.find(p.Node)
@@ -314,10 +336,6 @@ func (r *record) choose(p Preference) *slot {
 			return &r.slots[i]
 		}
 	}
-	if n, ok := r.lowestUnslotted(); ok {
-		i, _ := r.find(n)
-		return r.insert(i, n)
-	}
 	var best *slot
 	for i := range r.slots {
 		s := &r.slots[i]
@@ -325,7 +343,12 @@ func (r *record) choose(p Preference) *slot {
 			best = s
 		}
 	}
-	return best
+	n, found := r.lowestUnslotted()
+	if !found || best != nil && best.free == r.free && best.node < n {
+		return best
+	}
+	i, _ := r.find(n)
+	return r.insert(i, n)
 }
 
 // lowestUnslotted returns the lowest node that never had a slot.

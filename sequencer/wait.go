@@ -102,14 +102,18 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 	if t.by != byIdle && (t.by == byCaller || s.idle.Load() == 0) {
 		return s.named(ErrDetached)
 	}
+	var full error // why the last try found no logical node
 	for {
 		err := s.attach(ctx)
 		switch {
 		case err == nil, errors.Is(err, ErrAttached):
 			return nil
+		case full != nil && ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", full, err)
 		case !errors.Is(err, ErrNoFreeNode):
 			return err
 		}
+		full = err
 		pause := s.clock.Now() + attachPause
 		if waitErr := s.clock.Wait(ctx, pause, nil); waitErr != nil {
 			return fmt.Errorf("%w: %w", err, waitErr)

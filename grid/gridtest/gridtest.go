@@ -197,12 +197,19 @@ func (g *Grid) Leave(name string) {
 	g.tb.Helper()
 	ctx, cancel := context.WithTimeout(g.tb.Context(), startLimit)
 	defer cancel()
-	if err := g.Member(name).Leave(ctx); err != nil {
+	if err := g.TryLeave(ctx, name); err != nil {
 		g.tb.Fatalf("gridtest: %s leaves: %v", name, err)
 	}
+}
+
+// TryLeave has a member leave the grid. With an error, too, it runs no more.
+func (g *Grid) TryLeave(ctx context.Context, name string) error {
+	g.tb.Helper()
+	err := g.Member(name).Leave(ctx)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.members, name)
+	return err
 }
 
 // OwnerOf returns the name of the running member that owns a sequencer's

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"reflect"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -43,19 +44,23 @@ func Encode(kind string, v any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Decode reads exactly one value. Unknown JSON fields, and anything after the
-// value, are refused. Errors match sequencer.ErrInvalidConfig.
+// Decode reads exactly one value. Unknown fields, numbers that their field cannot
+// hold, lists of more than MaxElements, and anything after the value are refused.
+// Errors match sequencer.ErrInvalidConfig.
 func Decode(kind string, data []byte, v any) error {
 	err := decode(kind, data, v)
 	if err == nil || errors.Is(err, sequencer.ErrInvalidConfig) {
 		return err
 	}
-	return fmt.Errorf("%w: the body is not a valid %s request: %.200s", sequencer.ErrInvalidConfig, kind, err.Error())
+	return fmt.Errorf("%w: the body is not a valid %s message: %.200s", sequencer.ErrInvalidConfig, kind, err.Error())
 }
 
 func decode(kind string, data []byte, v any) error {
 	r := bytes.NewReader(data)
 	if kind == JSON {
+		if err := checkJSON(data); err != nil {
+			return err
+		}
 		dec := json.NewDecoder(r)
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(v); err != nil {
@@ -65,6 +70,9 @@ func decode(kind string, data []byte, v any) error {
 			return errors.New("something follows the value")
 		}
 		return nil
+	}
+	if err := checkMsgPack(data, reflect.TypeOf(v)); err != nil {
+		return err
 	}
 	dec := msgpack.NewDecoder(r)
 	dec.SetCustomStructTag("json")
@@ -112,7 +120,7 @@ func ReadEvent(r io.Reader) (Event, error) {
 	}
 	data := make([]byte, n)
 	if _, err := io.ReadFull(r, data); err != nil {
-		return Event{}, err
+		return Event{}, fmt.Errorf("wire: the stream broke inside an event: %w", err)
 	}
 	var e Event
 	err := Decode(MsgPack, data, &e)
@@ -127,16 +135,4 @@ func DecodeCommand(data []byte) (partition.Command, error) {
 	var c partition.Command
 	err := Decode(MsgPack, data, &c)
 	return c, err
-}
-
-// EncodeRoster returns a roster as Raft snapshots keep it.
-func EncodeRoster(r *partition.Roster) ([]byte, error) { return Encode(MsgPack, r) }
-
-// DecodeRoster reads what EncodeRoster wrote.
-func DecodeRoster(data []byte) (*partition.Roster, error) {
-	r := new(partition.Roster)
-	if err := Decode(MsgPack, data, r); err != nil {
-		return nil, err
-	}
-	return r, nil
 }

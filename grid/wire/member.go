@@ -43,7 +43,13 @@ type LeaveRequest struct {
 	Server      string                `json:"server"`
 }
 
-// MemberResponse answers a join or a leave; Version is the roster's newest.
+// EarlierRequest tells the leader that a holder has shown a grant of an earlier
+// life of the grid, which ends at Until.
+type EarlierRequest struct {
+	Until partition.Tick `json:"until"`
+}
+
+// MemberResponse answers a join, a leave or an earlier grant; Version is the roster's newest.
 type MemberResponse struct {
 	Version partition.Version `json:"version"`
 }

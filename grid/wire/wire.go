@@ -25,10 +25,11 @@ const (
 
 // Paths of the calls between members.
 const (
-	PathHello  = "/v1/member/hello"
-	PathAccept = "/v1/member/accept"
-	PathJoin   = "/v1/member/join"
-	PathLeave  = "/v1/member/leave"
+	PathHello   = "/v1/member/hello"
+	PathAccept  = "/v1/member/accept"
+	PathJoin    = "/v1/member/join"
+	PathLeave   = "/v1/member/leave"
+	PathEarlier = "/v1/member/earlier"
 )
 
 // Headers by which a call between members names whom it is for; a member drops
@@ -51,7 +52,11 @@ const (
 	MaxClaims  = 2048    // attachments in one renewal
 	MaxIDs     = 1000    // IDs in one POST /v1/ids
 	MaxHolder  = 64      // bytes of a holder ID
-	MaxMembers = 10000   // members in one directory: the msgpack decoder's own limit
+	MaxMembers = 10000   // members in one directory
+
+	// MaxElements is how many elements any list or map of any message may have,
+	// so that a small body does not become a large value.
+	MaxElements = 10000
 )
 
 // StaleAnswer is the age of a request over which its answer's time is not used.

@@ -1,0 +1,281 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// fake is a grid in memory, reached by function calls: members that own
+// partitions of one table. All its times are the bubble's, 27 years later.
+type fake struct {
+	// before and after, if set, run around every call and outside of the lock:
+	// an error of before is that the call did not arrive, one of after that its
+	// answer was lost. The directory is not theirs.
+	before, after func(ctx context.Context, addr, path string, in any) error
+
+	mu      sync.Mutex
+	stamp   wire.Stamp // grid and version
+	window  sequencer.Tick
+	members []string // API addresses
+	owners  []int    // by partition
+	down    map[string]bool
+	table   *sequencer.Table
+	calls   []made
+	streams map[string]*fakeStream // by address and holder
+	skew    time.Duration          // added to cluster time
+}
+
+// made is one call that arrived.
+type made struct {
+	addr, path string
+	in         any
+	at         time.Duration // since newFake
+}
+
+const fakeEpoch = 27 * 365 * 24 * time.Hour
+
+var errCut = fmt.Errorf("%w: the network is cut", sequencer.ErrUnavailable)
+
+// newFake returns a grid of three members, a:1, b:1 and c:1, that own six
+// partitions.
+func newFake() *fake {
+	return &fake{
+		stamp: wire.Stamp{Grid: partition.GridID{1}, Version: 5}, window: 15000,
+		members: []string{"a:1", "b:1", "c:1"}, owners: []int{0, 1, 2, 0, 1, 2},
+		down: map[string]bool{}, table: sequencer.NewTable(), streams: map[string]*fakeStream{},
+	}
+}
+
+// dial returns a client of the grid.
+func (f *fake) dial(t *testing.T) *Client {
+	t.Helper()
+	c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, Transport: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (f *fake) now() sequencer.Tick { return time.Now().Add(fakeEpoch + f.skew).UnixMilli() }
+
+func (f *fake) bounds() sequencer.Bounds {
+	return sequencer.Bounds{Now: f.now(), Ceiling: f.now() + f.window}
+}
+
+// move gives every partition to one member, in a new roster version.
+func (f *fake) move(to int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stamp.Version++
+	f.owners = slices.Repeat([]int{to}, len(f.owners))
+}
+
+// owner returns the address of a name's owner.
+func (f *fake) owner(name string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.members[f.owners[partition.Of(name, len(f.owners))]]
+}
+
+// set changes the grid.
+func (f *fake) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// made returns the calls of one path so far.
+func (f *fake) made(path string) (out []made) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.calls {
+		if m.path == path {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// attached returns how many of a name's logical nodes are attached.
+func (f *fake) attached() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.table.Tenants())
+}
+
+// Call implements Transport.
+func (f *fake) Call(ctx context.Context, addr, path string, in, out any) error {
+	if path != wire.PathDirectory && f.before != nil {
+		if err := f.before(ctx, addr, path, in); err != nil {
+			return err
+		}
+	}
+	result, err := f.serve(addr, path, in)
+	if path != wire.PathDirectory && f.after != nil {
+		err = errors.Join(err, f.after(ctx, addr, path, in))
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return wire.ErrorOf(err, 0).Unwire()
+	}
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(result))
+	return nil
+}
+
+func (f *fake) serve(addr, path string, in any) (any, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, made{addr: addr, path: path, in: in, at: time.Duration(f.now()) * time.Millisecond})
+	if f.down[addr] {
+		return nil, errCut
+	}
+	stamp := f.stamp
+	stamp.Time = f.now()
+	switch in := in.(type) {
+	case wire.DirectoryRequest:
+		d := wire.DirectoryResponse{Stamp: stamp, Window: f.window, Owners: slices.Clone(f.owners)}
+		for _, m := range f.members {
+			d.Members = append(d.Members, wire.Address{API: m})
+		}
+		return d, nil
+	case wire.CreateRequest:
+		ref, err := wire.Sequencer{Name: in.Name, Epoch: in.Epoch, Nodes: in.Nodes}.Ref()
+		if err = errors.Join(err, f.owns(addr, in.Name)); err != nil {
+			return nil, err
+		}
+		copy(ref.Life[:], strconv.Itoa(len(f.calls))+"................")
+		ref, _, err = f.table.Create(ref, f.now())
+		return wire.SequencerResponse{Stamp: stamp, Sequencer: wire.SequencerOf(ref)}, err
+	case wire.OpenRequest:
+		if err := f.owns(addr, in.Name); err != nil {
+			return nil, err
+		}
+		ref, err := f.table.Open(in.Name)
+		return wire.SequencerResponse{Stamp: stamp, Sequencer: wire.SequencerOf(ref)}, err
+	case wire.AttachRequest:
+		a, err := f.attach(addr, in.Claim, false)
+		return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, err
+	case wire.RenewRequest:
+		out := wire.RenewResponse{Stamp: stamp}
+		for _, claim := range in.Claims {
+			var r wire.RenewResult
+			a, err := f.attach(addr, claim, true)
+			if r.Grant = a.Grant; err != nil {
+				r.Error = wire.ErrorOf(err, stamp.Version)
+			}
+			out.Results = append(out.Results, r)
+		}
+		return out, nil
+	case wire.DetachRequest:
+		ref, err := in.Sequencer.Ref()
+		if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err == nil {
+			f.table.Detach(ref, sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed})
+		}
+		return wire.Done{Stamp: stamp}, err
+	case wire.DestroyRequest:
+		return wire.Done{Stamp: stamp}, errors.Join(f.owns(addr, in.Name), f.destroy(in.Name, in.Life))
+	}
+	return nil, fmt.Errorf("%w: %s", sequencer.ErrInvalidConfig, path)
+}
+
+func (f *fake) owns(addr, name string) error {
+	if f.members[f.owners[partition.Of(name, len(f.owners))]] != addr {
+		return wire.ErrWrongOwner
+	}
+	return nil
+}
+
+func (f *fake) attach(addr string, in wire.Claim, renew bool) (sequencer.Attachment, error) {
+	ref, err := in.Sequencer.Ref()
+	if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err != nil {
+		return sequencer.Attachment{}, err
+	}
+	claim := sequencer.Claim{Ref: ref, ID: in.ID, Preference: sequencer.Preference{Any: in.Node == nil}}
+	if in.Node != nil {
+		claim.Node = *in.Node
+	}
+	var a sequencer.Attachment
+	switch {
+	case in.ID.IsZero():
+		_, err = f.table.Known(claim)
+	case renew:
+		a, _, err = f.table.Renew(claim, f.bounds())
+	default:
+		a, _, err = f.table.Attach(claim, f.bounds())
+	}
+	return a, err
+}
+
+// destroy ends a life and tells everybody.
+func (f *fake) destroy(name string, life sequencer.Life) error {
+	ref, err := f.table.Open(name)
+	if err != nil {
+		return err
+	}
+	if !life.IsZero() {
+		ref.Life = life
+	}
+	if err := f.table.Destroy(ref); err != nil {
+		return err
+	}
+	for _, s := range f.streams {
+		s.queue <- wire.Event{Name: name, Life: ref.Life}
+	}
+	return nil
+}
+
+// cutStreams ends every event stream.
+func (f *fake) cutStreams() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, s := range f.streams {
+		s.end()
+		delete(f.streams, key)
+	}
+}
+
+type fakeStream struct {
+	queue chan wire.Event
+	ctx   context.Context
+	end   context.CancelFunc
+}
+
+// Events implements Transport.
+func (f *fake) Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, made{addr: addr, path: wire.PathEvents, in: in})
+	if f.down[addr] {
+		return nil, errCut
+	}
+	ctx, end := context.WithCancel(ctx)
+	s := &fakeStream{queue: make(chan wire.Event, 10000), ctx: ctx, end: end}
+	s.queue <- wire.Event{}
+	f.streams[addr+string(in.Holder)] = s
+	return s, nil
+}
+
+func (s *fakeStream) Next() (wire.Event, error) {
+	select {
+	case e := <-s.queue:
+		return e, nil
+	case <-s.ctx.Done():
+		return wire.Event{}, s.ctx.Err()
+	}
+}
+
+func (s *fakeStream) Close() error { s.end(); return nil }

@@ -1,0 +1,133 @@
+package wire_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	memberA = partition.Incarnation("00000000000000aa-0000000000000001")
+	memberB = partition.Incarnation("00000000000000bb-0000000000000001")
+)
+
+// commands make a roster of two members, one after the other.
+func commands() []partition.Command {
+	join := &partition.Change{
+		Join: []partition.Member{someMember(string(memberA)), someMember(string(memberB))},
+		Lose: []partition.Loss{{Partition: 0, Owner: memberA}, {Partition: 1, Owner: memberB}},
+	}
+	return []partition.Command{
+		{Form: &partition.Form{Grid: partition.GridID{1}, Settings: someSettings(), Ceiling: 5}},
+		{From: 1, Raise: &partition.Raise{Time: 1767225600000}},
+		{From: 1, Change: join},
+		{From: 2, Change: &partition.Change{Window: 20000, Granted: 1767225700000}},
+	}
+}
+
+func someRoster() *partition.Roster {
+	r := new(partition.Roster)
+	for _, c := range commands() {
+		next, err := r.Apply(c)
+		if err != nil {
+			panic(err)
+		}
+		r = next
+	}
+	return r
+}
+
+func TestCommandsRoundTrip(t *testing.T) {
+	more := partition.Command{From: 3, Change: &partition.Change{Remove: []partition.Incarnation{memberA}}}
+	for _, c := range append(commands(), more, partition.Command{}) {
+		data, err := wire.EncodeCommand(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := wire.DecodeCommand(data); err != nil || !reflect.DeepEqual(got, c) {
+			t.Errorf("%+v arrived as %+v, %v", c, got, err)
+		}
+		for n := range len(data) {
+			if _, err := wire.DecodeCommand(data[:n]); err == nil {
+				t.Errorf("a command cut off after %d bytes is taken", n)
+			}
+		}
+	}
+	// A partition number that does not fit must not become another partition.
+	cut := "\x82\xa4from\x01\xa6change\x81\xa4lose\x91\x82\xa9partition\xce\x00\x01\x00\x00\xa5owner\xa1x"
+	if c, err := wire.DecodeCommand([]byte(cut)); err == nil {
+		t.Errorf("partition 65536 became %+v", c.Change.Lose)
+	}
+}
+
+func TestRosterRoundTrip(t *testing.T) {
+	for _, r := range []*partition.Roster{{}, someRoster()} {
+		data, err := wire.EncodeRoster(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := wire.DecodeRoster(data); err != nil || !reflect.DeepEqual(got, r) {
+			t.Errorf("%+v arrived as %+v, %v", r, got, err)
+		}
+		for n := range len(data) {
+			if _, err := wire.DecodeRoster(data[:n]); err == nil {
+				t.Errorf("a roster cut off after %d bytes is taken", n)
+			}
+		}
+	}
+}
+
+// TestDamagedRosters: what no sequence of commands gives is an error.
+func TestDamagedRosters(t *testing.T) {
+	damages := map[string]func(r *partition.Roster){
+		"no grid":              func(r *partition.Roster) { r.Grid = partition.GridID{} },
+		"no version":           func(r *partition.Roster) { r.Version = 0 },
+		"negative ceiling":     func(r *partition.Roster) { r.Ceiling = -1 },
+		"ceiling far away":     func(r *partition.Roster) { r.Ceiling = 1 << 60 },
+		"time over ceiling":    func(r *partition.Roster) { r.Time = r.Ceiling + 1 },
+		"no settings":          func(r *partition.Roster) { r.Settings = partition.Settings{} },
+		"settings":             func(r *partition.Roster) { r.Settings.Window = 5 },
+		"partition lost":       func(r *partition.Roster) { r.Partitions = r.Partitions[:2] },
+		"no partitions":        func(r *partition.Roster) { r.Partitions, r.Settings.Partitions = nil, 0 },
+		"member's name":        func(r *partition.Roster) { r.Members[0].Incarnation = "x" },
+		"member's address":     func(r *partition.Roster) { r.Members[0].API = "a\n" },
+		"members out of order": func(r *partition.Roster) { r.Members[0], r.Members[1] = r.Members[1], r.Members[0] },
+		"member twice":         func(r *partition.Roster) { r.Members[1] = r.Members[0] },
+		"two of one member":    func(r *partition.Roster) { r.Members[1].Incarnation = memberA[:32] + "2" },
+		"owner is no member":   func(r *partition.Roster) { r.Partitions[0].Owner = "x" },
+		"owner gone":           func(r *partition.Roster) { r.Members = r.Members[1:] },
+		"owner not in sync":    func(r *partition.Roster) { r.Partitions[0].InSync = []partition.Incarnation{memberB} },
+		"nobody in sync":       func(r *partition.Roster) { r.Partitions[0].InSync = nil },
+		"replica twice":        func(r *partition.Roster) { r.Partitions[0].InSync = []partition.Incarnation{memberA, memberA} },
+		"replica no member":    func(r *partition.Roster) { r.Partitions[0].InSync = []partition.Incarnation{memberA, "z"} },
+		"term ahead":           func(r *partition.Roster) { r.Partitions[0].Term = 99 },
+		"owner without term":   func(r *partition.Roster) { r.Partitions[0].Term, r.Partitions[0].LostTerm = 0, 0 },
+		"term without owner":   func(r *partition.Roster) { r.Partitions[2].Term = 1 },
+		"lost term ahead":      func(r *partition.Roster) { r.Partitions[0].LostTerm = r.Partitions[0].Term + 1 },
+		"floor over ceiling":   func(r *partition.Roster) { r.Partitions[0].Floor = r.Ceiling + 1 },
+		"negative floor":       func(r *partition.Roster) { r.Partitions[0].Floor = -1 },
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			data, err := wire.EncodeRoster(someRoster())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := wire.DecodeRoster(data) // a copy that shares nothing
+			if err != nil {
+				t.Fatal(err)
+			}
+			damage(r)
+			if data, err = wire.EncodeRoster(r); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := wire.DecodeRoster(data); !errors.Is(err, sequencer.ErrInvalidConfig) {
+				t.Errorf("the damage is not seen: %v", err)
+			}
+		})
+	}
+}

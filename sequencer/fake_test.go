@@ -1,0 +1,168 @@
+package sequencer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// manualClock is cluster time that a test sets.
+type manualClock struct {
+	reads atomic.Int64
+	// onRead, if set before the clock is used, is called with the number of
+	// each reading, before the time is read.
+	onRead func(int64)
+
+	mu    sync.Mutex
+	now   Tick
+	moved chan struct{}
+}
+
+func newManualClock(now Tick) *manualClock {
+	return &manualClock{now: now, moved: make(chan struct{})}
+}
+
+func (c *manualClock) Now() Tick {
+	if n := c.reads.Add(1); c.onRead != nil {
+		c.onRead(n)
+	}
+	now, _ := c.look()
+	return now
+}
+
+func (c *manualClock) look() (Tick, chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now, c.moved
+}
+
+func (c *manualClock) set(now Tick) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now
+	close(c.moved)
+	c.moved = make(chan struct{})
+}
+
+func (c *manualClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
+	for {
+		now, moved := c.look()
+		if now >= until {
+			return nil
+		}
+		select {
+		case <-wake:
+			return nil
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// runningClock moves on by a millisecond whenever it is read, so that no two
+// reservations have one timestamp and any late one shows.
+type runningClock struct{ now atomic.Int64 }
+
+func (c *runningClock) Now() Tick { return c.now.Add(1) }
+
+func (c *runningClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
+	if c.now.Load() >= until {
+		return nil
+	}
+	if until < farAhead {
+		c.now.Store(until)
+		return nil
+	}
+	select {
+	case <-wake:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// fakeHome gives out attachments 1, 2, 3 ... and notes what it is told. A field
+// that is set answers instead.
+type fakeHome struct {
+	grant   Grant
+	attach  func(Preference) (Attachment, error)
+	detach  func(Release) error
+	destroy func() error
+
+	mu       sync.Mutex
+	asked    []Preference
+	released []Release
+	ended    int
+}
+
+func (h *fakeHome) Attach(_ context.Context, _ Ref, p Preference) (Attachment, error) {
+	h.mu.Lock()
+	h.asked = append(h.asked, p)
+	a := Attachment{ID: numbered(len(h.asked)), Node: p.Node, Grant: h.grant}
+	h.mu.Unlock()
+	if h.attach != nil {
+		return h.attach(p)
+	}
+	return a, nil
+}
+
+func (h *fakeHome) Detach(_ context.Context, _ Ref, rel Release) error {
+	h.mu.Lock()
+	h.released = append(h.released, rel)
+	h.mu.Unlock()
+	if h.detach != nil {
+		return h.detach(rel)
+	}
+	return nil
+}
+
+func (h *fakeHome) Destroy(context.Context, Ref) error {
+	h.mu.Lock()
+	h.ended++
+	h.mu.Unlock()
+	if h.destroy != nil {
+		return h.destroy()
+	}
+	return nil
+}
+
+func numbered(n int) AttachmentID { return attachmentID(fmt.Sprint("attachment", n)) }
+
+// handle is a handle with everything around it. Its sequencer has 8192 nodes from
+// epoch 1000, time stands at 2000, and the home grants 2000 to 3000.
+type handle struct {
+	*Sequencer
+	control *Control
+	home    *fakeHome
+	clock   *manualClock
+}
+
+func newHandle(t testing.TB) *handle {
+	h := &handle{home: &fakeHome{grant: Grant{From: 2000, Until: 3000}}, clock: newManualClock(2000)}
+	ref := Ref{Definition: define(t, 8192), Life: Life{1}}
+	h.Sequencer, h.control = New(ref, h.home, h.clock)
+	return h
+}
+
+// attachedHandle is one with attachment 1.
+func attachedHandle(t testing.TB) *handle {
+	h := newHandle(t)
+	if err := h.AttachLogicalNode(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// next returns the timestamp and counter of the next ID, which must be there.
+func (h *handle) next(t testing.TB) (Tick, uint32) {
+	t.Helper()
+	id, err := h.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := h.Definition().Decompose(id)
+	return p.Time.UnixMilli(), p.Counter
+}

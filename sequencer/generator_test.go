@@ -1,0 +1,215 @@
+package sequencer
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/epoch"
+)
+
+// define returns a definition from epoch 1000.
+func define(t testing.TB, nodes int) Definition {
+	t.Helper()
+	def, err := Define("orders", Config{Nodes: nodes, Epoch: epoch.UnixMilli(1000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return def
+}
+
+// TestGeneratorProperties gives a generator grants with gaps between them and
+// takes at random moments. What it takes ascends, lies in the grants, never ahead
+// of time, and behind it by the trail at most, and then only while callers are
+// faster than the slots.
+func TestGeneratorProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		def := define(t, 8192)
+		now := Tick(1000)
+		first := Grant{From: now, Until: now + rapid.Int64Range(0, 9).Draw(rt, "length")}
+		g := newGenerator(def, Attachment{Node: 5, Grant: first}, 0)
+		held := []Grant{first}
+		last, lastAt := int64(-1), Tick(0)
+		saturated := Tick(math.MinInt64) // when last
+		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
+			now += rapid.SampledFrom([]Tick{0, 0, 0, 1, 1, 2, 7}).Draw(rt, "elapsed")
+			if rapid.IntRange(0, 7).Draw(rt, "renewed") == 0 {
+				from := max(now, held[len(held)-1].Until) + rapid.Int64Range(-3, 5).Draw(rt, "from")
+				more := Grant{From: from, Until: from + rapid.Int64Range(0, 12).Draw(rt, "length")}
+				held = append(held, more)
+				g.extend(more)
+			}
+			n := rapid.SampledFrom([]int{1, 3, 700, 5000}).Draw(rt, "n")
+			slot, k, at, out := g.take(now, n)
+			switch out {
+			case taken:
+				end := slot + int64(k) - 1
+				if slot <= last || k < 1 || k > n || slot>>10 != end>>10 || at != 1000+slot>>10 {
+					rt.Fatalf("slots %d to %d at %d, %d wanted, after %d", slot, end, at, n, last)
+				}
+				if at > now || at < now-trail || at < now && now-saturated >= trail {
+					rt.Fatalf("at %d a timestamp %d; the slots had run out at %d", now, at, saturated)
+				}
+				if !anyHolds(held, at) {
+					rt.Fatalf("%d lies outside %v", at, held)
+				}
+				last, lastAt = end, at
+			case aheadTime:
+				if at != now+1 || lastAt != now || !anyHolds(held, now) {
+					rt.Fatalf("at %d wants to wait for %d, having used %d of %v", now, at, lastAt, held)
+				}
+				saturated = now
+			case noGrant:
+				if anyHolds(held, now) && lastAt < now {
+					rt.Fatalf("at %d no grant, but %v", now, held)
+				}
+			default:
+				rt.Fatalf("outcome %d", out)
+			}
+			if g.lastUsed() != lastAt {
+				rt.Fatalf("last used %d instead of %d", g.lastUsed(), lastAt)
+			}
+		}
+	})
+}
+
+func anyHolds(grants []Grant, at Tick) bool {
+	for _, g := range grants {
+		if g.Holds(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAdjacentNodesShareNoID: two neighbours use up a millisecond, and a bit of
+// the next one. Every counter occurs, and none reaches the node's bits.
+func TestAdjacentNodesShareNoID(t *testing.T) {
+	for nodes := 128; nodes <= 8192; nodes *= 2 {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			def := define(t, nodes)
+			counters := 1 << 23 / nodes
+			seen := make(map[ID]bool, 2*counters)
+			for _, node := range []NodeID{NodeID(nodes - 2), NodeID(nodes - 1)} {
+				g := newGenerator(def, Attachment{Node: node, Grant: Grant{From: 1007, Until: 2000}}, 0)
+				for i := range counters + 3 {
+					now := Tick(1007 + i/counters)
+					slot, _, _, out := g.take(now, 1)
+					if out != taken {
+						t.Fatalf("ID %d of %d: outcome %d", i, counters, out)
+					}
+					id := g.expand(slot)
+					p := def.Decompose(id)
+					if p.Time.UnixMilli() != now || p.Node != node || int(p.Counter) != i%counters || seen[id] {
+						t.Fatalf("ID %d of node %d is %+v, seen before: %v", i, node, p, seen[id])
+					}
+					seen[id] = true
+				}
+			}
+		})
+	}
+}
+
+// TestTrail: a caller that uses everything up and sleeps too long gets the slots
+// it slept through, of the last four milliseconds; one that does not gets none.
+func TestTrail(t *testing.T) {
+	for _, c := range []struct {
+		use, sleep int
+		want       Tick
+	}{
+		{1024, 1, 2001}, // in time
+		{1024, 2, 2001},
+		{1024, 3, 2001},
+		{1024, 4, 2004}, // so long that nobody was waiting
+		{1024, 50, 2050},
+		{1023, 2, 2002}, // not used up
+	} {
+		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0)
+		g.take(2000, c.use)
+		if c.use == 1024 {
+			g.take(2000, 1) // there is none left
+		}
+		if _, _, at, out := g.take(2000+Tick(c.sleep), 1); out != taken || at != c.want {
+			t.Errorf("%d slots used and %d ms slept: %d, outcome %d, want %d", c.use, c.sleep, at, out, c.want)
+		}
+	}
+}
+
+// TestTrailSkipsGap: the trail reaches back behind a grant's end; the wait must
+// not be for a grant that is there.
+func TestTrailSkipsGap(t *testing.T) {
+	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2001}}, 0)
+	g.take(2000, 1024)
+	g.extend(Grant{From: 2003, Until: 2010})
+	for _, c := range []struct {
+		now, at Tick
+		out     outcome
+	}{{2000, 2001, aheadTime}, {2001, 2001, noGrant}, {2002, 2001, noGrant}, {2003, 2003, taken}} {
+		if _, _, at, out := g.take(c.now, 1); at != c.at || out != c.out {
+			t.Errorf("at %d: %d, outcome %d; want %d, %d", c.now, at, out, c.at, c.out)
+		}
+	}
+}
+
+// TestNewAttachmentStartsAboveTheLast: above the handle's last timestamp, inside
+// the grant, not before the epoch.
+func TestNewAttachmentStartsAboveTheLast(t *testing.T) {
+	for _, c := range []struct{ from, after, want Tick }{
+		{2000, 0, 2000}, {2000, 1999, 2000}, {2000, 2000, 2001}, {2000, 2500, 2501}, {10, 0, 1000},
+	} {
+		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after)
+		if slot, _, at, out := g.take(c.want, 1); out != taken || at != c.want || slot != (c.want-1000)<<16 {
+			t.Errorf("grant from %d after %d: slot %d at %d, outcome %d", c.from, c.after, slot, at, out)
+		}
+		if c.want > 1000 {
+			g = newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after)
+			if _, _, _, out := g.take(c.want-1, 1); out == taken {
+				t.Errorf("grant from %d after %d: taken a millisecond early", c.from, c.after)
+			}
+		}
+	}
+}
+
+// TestEpochEnds: the last millisecond is used to its last counter; nothing wraps
+// however late it is.
+func TestEpochEnds(t *testing.T) {
+	end := Tick(1000 + 1<<40)
+	g := newGenerator(define(t, 8192), Attachment{Node: 8191, Grant: Grant{From: end - 10, Until: end + 100}}, 0)
+	slot, k, at, out := g.take(end-1, 5000)
+	if out != taken || at != end-1 || k != 1024 || g.expand(slot+1023) != maxID {
+		t.Fatalf("%d slots from %d, outcome %d", k, slot, out)
+	}
+	for _, now := range []Tick{end - 1, end, end + 1<<45} {
+		if _, _, _, out := g.take(now, 1); out != exhausted {
+			t.Errorf("at %d: outcome %d", now, out)
+		}
+	}
+	for _, from := range []Tick{end, end + 1<<47} {
+		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: from, Until: from + 10}}, from)
+		if _, _, _, out := g.take(from+1, 1); out != exhausted {
+			t.Errorf("granted from %d: outcome %d", from, out)
+		}
+	}
+}
+
+// TestStoppedIsTheEnd: a grant that arrives late does not revive a generator.
+func TestStoppedIsTheEnd(t *testing.T) {
+	g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0)
+	if g.stop() != 0 || g.stop() != 0 {
+		t.Error("used something")
+	}
+	g = newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0)
+	g.take(1500, 1)
+	for range 2 {
+		if used := g.stop(); used != 1500 {
+			t.Errorf("last used %d", used)
+		}
+		g.extend(Grant{From: 1500, Until: 3000})
+		g.wake()
+		if _, _, _, out := g.take(1600, 1); out != stopped {
+			t.Errorf("outcome %d", out)
+		}
+	}
+}

@@ -1,0 +1,341 @@
+package sequencer
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/epoch"
+)
+
+var update = flag.Bool("update", false, "write the output of the scripts into them")
+
+// TestTableScripts runs the stories in testdata/table. A script is a list of
+// steps, each a few lines of verbs, then "----", then what they print. Lines of #
+// are kept. `go test -update` writes what is printed; read the diff.
+func TestTableScripts(t *testing.T) {
+	paths, err := filepath.Glob("testdata/table/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			runScript(t, path)
+		})
+	}
+}
+
+func runScript(t *testing.T, path string) {
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage()
+	var got bytes.Buffer
+	for step := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
+		verbs, _, _ := strings.Cut(step+"\n", "----\n")
+		got.WriteString(verbs + "----\n")
+		for line := range strings.Lines(verbs) {
+			if !strings.HasPrefix(line, "#") {
+				got.WriteString(s.do(strings.Fields(line)))
+			}
+		}
+		got.WriteByte('\n')
+	}
+	out := append(bytes.TrimRight(got.Bytes(), "\n"), '\n')
+	if bytes.Equal(out, want) {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(path, out, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("output differs (go test -update, then read the diff); got:\n%s", out)
+}
+
+// stage is what a script acts on.
+type stage struct {
+	table  *Table
+	bounds Bounds
+	birth  Birth
+	lives  map[string]Ref // by name and number, such as orders.2
+}
+
+func newStage() *stage {
+	return &stage{table: NewTable(), birth: Birth{Term: 1}, lives: map[string]Ref{}}
+}
+
+// verbs of the scripts. A life is written orders.1: the name, and which of its
+// lives. An attachment is a word, its ID the word's letters.
+var verbs = map[string]func(*stage, []string) string{
+	"now":     func(s *stage, a []string) string { s.bounds.Now = number(a[0]); return "" },
+	"ceiling": func(s *stage, a []string) string { s.bounds.Ceiling = number(a[0]); return "" },
+	"life":    (*stage).life,
+	"create":  (*stage).create,
+	"open":    (*stage).open,
+	"attach":  (*stage).attach,
+	"crowd":   (*stage).crowd,
+	"renew":   (*stage).renew,
+	"known":   (*stage).known,
+	"detach":  (*stage).detach,
+	"expire":  (*stage).expire,
+	"destroy": (*stage).destroy,
+	"fold":    (*stage).fold,
+	"office":  (*stage).office,
+	"lost":    (*stage).lost,
+	"copy":    (*stage).copy,
+	"show":    func(s *stage, _ []string) string { return s.show() },
+}
+
+// do runs a verb, and sees to it that a refusal leaves the table as it was.
+func (s *stage) do(words []string) string {
+	verb, found := verbs[words[0]]
+	if !found {
+		return "unknown verb " + words[0] + "\n"
+	}
+	before := s.table.Snapshot()
+	out := verb(s, words[1:])
+	if strings.HasPrefix(out, "refused") && !reflect.DeepEqual(before, s.table.Snapshot()) {
+		return "BROKEN: changed, though " + out
+	}
+	return out
+}
+
+var sentinels = map[string]error{
+	"ErrConflict": ErrConflict, "ErrDestroyed": ErrDestroyed, "ErrDetached": ErrDetached,
+	"ErrInvalidConfig": ErrInvalidConfig, "ErrNoFreeNode": ErrNoFreeNode, "ErrNotFound": ErrNotFound,
+}
+
+// refused names the sentinels that a refusal matches.
+func refused(err error) string {
+	var names []string
+	for name, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("refused: %s\n", strings.Join(names, " "))
+}
+
+// life LIFE TERM.NUMBER [nodes=N] [epoch=MS] [as=LIFE] writes down a life that
+// the table need not know; as=LIFE gives it the identity of another one, and so a
+// second definition.
+func (s *stage) life(a []string) string {
+	term, num, _ := strings.Cut(a[1], ".")
+	ref := s.define(a[0], a[2:])
+	ref.Born = Birth{Term: uint64(number(term)), Number: uint64(number(num))}
+	s.lives[a[0]] = ref
+	return ""
+}
+
+// define returns a life with the given definition, 128 nodes from epoch 0.
+func (s *stage) define(life string, options []string) Ref {
+	name, _, _ := strings.Cut(life, ".")
+	cfg := Config{Nodes: 128, Epoch: epoch.UnixMilli(0)}
+	ref := Ref{Life: Life(identity(life))}
+	for _, option := range options {
+		key, value, _ := strings.Cut(option, "=")
+		switch key {
+		case "nodes":
+			cfg.Nodes = int(number(value))
+		case "epoch":
+			cfg.Epoch = epoch.UnixMilli(number(value))
+		case "as":
+			ref.Life = s.lives[value].Life
+		}
+	}
+	def, err := Define(name, cfg)
+	if err != nil {
+		panic(err)
+	}
+	ref.Definition = def
+	return ref
+}
+
+// create LIFE [nodes=N] [epoch=MS]
+func (s *stage) create(a []string) string {
+	ref := s.define(a[0], a[1:])
+	ref.Born = Birth{Term: s.birth.Term, Number: s.birth.Number + 1}
+	got, changed, err := s.table.Create(ref, s.bounds.Now)
+	if err != nil {
+		return refused(err)
+	}
+	if !changed {
+		return "there is " + lifeName(got) + "\n"
+	}
+	s.birth = ref.Born
+	s.lives[a[0]] = got
+	return "created " + lifeName(got) + "\n"
+}
+
+func (s *stage) open(a []string) string {
+	ref, err := s.table.Open(a[0])
+	if err != nil {
+		return refused(err)
+	}
+	return lifeName(ref) + "\n"
+}
+
+// claim reads LIFE ID [NODE] [forgotten].
+func (s *stage) claim(a []string) Claim {
+	ref, found := s.lives[a[0]]
+	if !found {
+		panic("no life " + a[0])
+	}
+	c := Claim{Ref: ref, Preference: Preference{Any: true}}
+	for i, word := range a[1:] {
+		switch {
+		case word == "forgotten":
+			c.Forgotten = true
+		case i == 0 && word != "-":
+			c.ID = attachmentID(word)
+		case i == 1:
+			c.Preference = Preference{Node: NodeID(number(word))}
+		}
+	}
+	return c
+}
+
+// attach LIFE ID [NODE] [forgotten]; a node is the preferred one.
+func (s *stage) attach(a []string) string { return answered(s.table.Attach(s.claim(a), s.bounds)) }
+
+// renew LIFE ID NODE [forgotten]
+func (s *stage) renew(a []string) string { return answered(s.table.Renew(s.claim(a), s.bounds)) }
+
+// answered prints an attachment: "same" if nothing but its until can have changed.
+func answered(a Attachment, changed bool, err error) string {
+	if err != nil {
+		return refused(err)
+	}
+	out := fmt.Sprintf("%s node %d [%d, %d)", letters(a.ID), a.Node, a.Grant.From, a.Grant.Until)
+	if !changed {
+		out += " same"
+	}
+	return out + "\n"
+}
+
+// crowd LIFE COUNT attaches as many, without preference.
+func (s *stage) crowd(a []string) string {
+	nodes := map[NodeID]bool{}
+	for i := range number(a[1]) {
+		got, _, err := s.table.Attach(s.claim([]string{a[0], fmt.Sprintf("crowd%d", i)}), s.bounds)
+		if err != nil {
+			return fmt.Sprintf("after %d: %v\n", i, err)
+		}
+		nodes[got.Node] = true
+	}
+	return fmt.Sprintf("%d nodes\n", len(nodes))
+}
+
+// known LIFE [forgotten]
+func (s *stage) known(a []string) string {
+	changed, err := s.table.Known(s.claim([]string{a[0], "-", "0", strings.Join(a[1:], " ")}))
+	if err != nil {
+		return refused(err)
+	}
+	return done(changed)
+}
+
+func done(changed bool) string {
+	if changed {
+		return "done\n"
+	}
+	return "nothing to do\n"
+}
+
+// detach LIFE ID NODE LASTUSED
+func (s *stage) detach(a []string) string {
+	rel := Release{ID: attachmentID(a[1]), Node: NodeID(number(a[2])), LastUsed: number(a[3])}
+	return done(s.table.Detach(s.lives[a[0]], rel))
+}
+
+// expire NAME NODE ID
+func (s *stage) expire(a []string) string {
+	return done(s.table.Expire(a[0], NodeID(number(a[1])), attachmentID(a[2])))
+}
+
+func (s *stage) destroy(a []string) string {
+	if err := s.table.Destroy(s.lives[a[0]]); err != nil {
+		return refused(err)
+	}
+	return ""
+}
+
+func (s *stage) fold([]string) string { return done(s.table.Fold(s.bounds.Now)) }
+
+// office FLOOR
+func (s *stage) office(a []string) string { return s.takeOffice(number(a[0]), false) }
+
+// lost office FLOOR
+func (s *stage) lost(a []string) string { return s.takeOffice(number(a[1]), true) }
+
+func (s *stage) takeOffice(floor Tick, lost bool) string {
+	s.table.TakeOffice(floor, lost)
+	s.birth = Birth{Term: s.birth.Term + 1}
+	return ""
+}
+
+// copy goes on with a table restored from a snapshot.
+func (s *stage) copy([]string) string {
+	restored := NewTable()
+	restored.Restore(s.table.Snapshot())
+	s.table = restored
+	return ""
+}
+
+func (s *stage) show() string {
+	state := s.table.Snapshot()
+	var b strings.Builder
+	fmt.Fprintf(&b, "base %d\n", state.Base)
+	for _, r := range state.Records {
+		if r.Destroyed {
+			fmt.Fprintf(&b, "%s destroyed, mark %d\n", lifeName(r.Ref), r.Mark)
+			continue
+		}
+		fmt.Fprintf(&b, "%s born %d.%d free %d\n", lifeName(r.Ref), r.Ref.Born.Term, r.Ref.Born.Number, r.Free)
+		for _, slot := range r.Slots {
+			if slot.ID.IsZero() {
+				fmt.Fprintf(&b, "  %d: free %d\n", slot.Node, slot.Free)
+				continue
+			}
+			fmt.Fprintf(&b, "  %d: %s from %d free %d\n", slot.Node, letters(slot.ID), slot.From, slot.Free)
+		}
+	}
+	return b.String()
+}
+
+// identity spells a word in 16 bytes; letters reads it.
+func identity(word string) (out [16]byte) {
+	if copy(out[:], word) < len(word) {
+		panic("too long: " + word)
+	}
+	return out
+}
+
+func attachmentID(word string) AttachmentID { return AttachmentID(identity(word)) }
+
+func letters[T ~[16]byte](v T) string {
+	b := [16]byte(v)
+	return string(bytes.TrimRight(b[:], "\x00"))
+}
+
+func lifeName(r Ref) string { return letters(r.Life) }
+
+func number(word string) int64 {
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}

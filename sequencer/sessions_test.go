@@ -1,0 +1,117 @@
+package sequencer
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+func tenant(id, holder, name string, node NodeID) Tenant {
+	return Tenant{ID: attachmentID(id), Holder: HolderID(holder), Name: name, Node: node}
+}
+
+// lookUntil looks every half second until the given time and returns who expired, and
+// at which look.
+func (s *Sessions) lookUntil(from, to time.Duration) (at time.Duration, out []Tenant) {
+	for now := from; now <= to; now += 500 * time.Millisecond {
+		if got := s.Expired(now); len(got) > 0 {
+			return now, got
+		}
+	}
+	return 0, nil
+}
+
+func TestSessionsExpireAfterTheWindow(t *testing.T) {
+	s := NewSessions(15*time.Second, 100*time.Second)
+	s.Show(tenant("a", "h", "orders", 1), 100*time.Second)
+	s.Show(tenant("b", "h", "orders", 2), 100*time.Second)
+	if _, out := s.lookUntil(100*time.Second, 110*time.Second); out != nil {
+		t.Errorf("early: %v", out)
+	}
+	s.Show(tenant("b", "h", "orders", 2), 110*time.Second)
+	at, out := s.lookUntil(110*time.Second, 200*time.Second)
+	if at != 115*time.Second || !slices.Equal(out, []Tenant{tenant("a", "h", "orders", 1)}) {
+		t.Errorf("at %v: %v", at, out)
+	}
+	s.SetWindow(20 * time.Second)
+	at, out = s.lookUntil(115*time.Second, 200*time.Second)
+	if at != 130*time.Second || len(out) != 1 || s.Len() != 0 {
+		t.Errorf("with a longer window at %v: %v, %d left", at, out, s.Len())
+	}
+}
+
+// TestSessionsExpireInOrder: by name, then node, whatever the map's order.
+func TestSessionsExpireInOrder(t *testing.T) {
+	var want []Tenant
+	s := NewSessions(time.Second, 0)
+	for _, name := range []string{"a", "b", "c"} {
+		for node := range NodeID(20) {
+			want = append(want, tenant(name+string('A'+rune(node)), "h", name, node))
+		}
+	}
+	for i := range want {
+		s.Show(want[i*7%len(want)], 0)
+	}
+	if got := s.Expired(time.Second); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestSessionsWaitForTheOwner: while the owner did not run nobody could be shown,
+// so nobody is late by that; up to a second between two looks is ordinary.
+func TestSessionsWaitForTheOwner(t *testing.T) {
+	for _, c := range []struct{ gap, want time.Duration }{
+		{time.Second, 15 * time.Second},
+		{time.Second + 1, 16*time.Second + 1},
+		{time.Hour, time.Hour + 15*time.Second},
+	} {
+		s := NewSessions(15*time.Second, 0)
+		s.Show(tenant("a", "h", "orders", 1), 0)
+		s.Show(tenant("", "w", "orders", 0), 0)
+		s.Expired(c.gap)
+		for now := c.gap; now < c.want; now += 500 * time.Millisecond {
+			if out := s.Expired(now); out != nil {
+				t.Errorf("gap %v: expired at %v", c.gap, now)
+			}
+		}
+		if out := s.Expired(c.want); len(out) != 1 || s.Len() != 0 {
+			t.Errorf("gap %v: %v expired at %v, %d left", c.gap, out, c.want, s.Len())
+		}
+	}
+	s := NewSessions(15*time.Second, 0)
+	s.Show(tenant("a", "h", "orders", 1), 0)
+	s.Show(tenant("b", "h", "orders", 2), time.Hour) // showing is running, too
+	if out := s.Expired(time.Hour + time.Second); out != nil {
+		t.Errorf("%v expired", out)
+	}
+}
+
+// TestSessionsWatchers: who has a handle and no node hears of the name, and is
+// forgotten in silence.
+func TestSessionsWatchers(t *testing.T) {
+	s := NewSessions(10*time.Second, 0)
+	s.Show(tenant("", "w", "orders", 0), 0)
+	s.Show(tenant("", "w", "bills", 0), 0)
+	s.Show(tenant("", "v", "orders", 0), 0)
+	s.Show(tenant("a", "h", "orders", 1), 0)
+	s.Show(tenant("b", "h", "orders", 2), 0)
+	s.Show(tenant("c", "", "orders", 3), 0) // inherited
+	if got := s.Holders("orders"); !slices.Equal(got, []HolderID{"h", "v", "w"}) || s.Len() != 6 {
+		t.Errorf("%v of %d", got, s.Len())
+	}
+	if got := s.Holders("none"); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	s.Drop(attachmentID("a"))
+	s.Drop(attachmentID("a"))
+	s.Drop(AttachmentID{})
+	s.Show(tenant("c", "g", "orders", 3), 0)
+	if got := s.Holders("orders"); !slices.Equal(got, []HolderID{"g", "h", "v", "w"}) {
+		t.Errorf("%v", got)
+	}
+	_, out := s.lookUntil(0, 20*time.Second)
+	if !slices.Equal(out, []Tenant{tenant("b", "h", "orders", 2), tenant("c", "g", "orders", 3)}) || s.Len() != 0 {
+		t.Errorf("%v, %d left", out, s.Len())
+	}
+}

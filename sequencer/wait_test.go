@@ -1,0 +1,291 @@
+package sequencer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// result is what a call of Next gave.
+type result struct {
+	at  Tick
+	err error
+}
+
+// goNext calls Next in a goroutine, until it has to wait or has an answer.
+func (h *handle) goNext(ctx context.Context) <-chan result {
+	out := make(chan result, 1)
+	go func() {
+		id, err := h.Next(ctx)
+		out <- result{h.Definition().Decompose(id).Time.UnixMilli(), err}
+	}()
+	synctest.Wait()
+	return out
+}
+
+// waits fails if a call has its answer already.
+func waits(t *testing.T, out <-chan result) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case r := <-out:
+		t.Fatalf("did not wait: %+v", r)
+	default:
+	}
+}
+
+// TestWaitEndsWithContext: the error says why Next waited, and how the wait ended.
+func TestWaitEndsWithContext(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		set   func(*handle)
+		cause error
+		waits uint64
+	}{
+		{"grant used up", func(h *handle) { h.clock.set(3000) }, ErrGrantExpired, 1},
+		{"grant ahead", func(h *handle) { h.clock.set(1999) }, ErrGrantExpired, 1},
+		{"no time known", func(h *handle) { h.clock.set(0) }, ErrGrantExpired, 1},
+		{"between two grants", func(h *handle) {
+			h.control.Renewed(numbered(1), Grant{From: 3100, Until: 4000})
+			h.clock.set(3050)
+		}, ErrGrantExpired, 1},
+		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded, 0},
+		{"no free node", func(h *handle) {
+			_ = h.control.DetachIdle(t.Context())
+			h.home.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
+		}, ErrNoFreeNode, 0},
+		{"turn taken", func(h *handle) {
+			_ = h.control.DetachIdle(t.Context())
+			<-h.turn
+		}, ErrUnavailable, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := attachedHandle(t)
+				h.DetachWhenIdle(time.Millisecond)
+				c.set(h)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				out := h.goNext(ctx)
+				if st := h.Stats(); st.GrantWaits != c.waits || st.WaitingNow != 1 || h.control.Idle(1<<50) {
+					t.Errorf("while waiting: %+v", st)
+				}
+				r := <-out
+				is(t, "next", r.err, c.cause, context.DeadlineExceeded)
+				if errors.Is(r.err, ErrGrantExpired) != (c.cause == ErrGrantExpired) || time.Since(began) != time.Second {
+					t.Errorf("after %v: %v", time.Since(began), r.err)
+				}
+				if st := h.Stats(); st.WaitingNow != 0 || st.GrantWaits != c.waits {
+					t.Errorf("after the wait: %+v", st)
+				}
+			})
+		})
+	}
+}
+
+// TestGrantWaitStats: the longest wait in cluster time, counted once a call.
+func TestGrantWaitStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := attachedHandle(t)
+		if st := h.Stats(); st.GrantUntil != time.UnixMilli(3000).UTC() || st.IDs != 0 {
+			t.Errorf("%+v", st)
+		}
+		h.clock.set(3000)
+		out := h.goNext(t.Context())
+		h.clock.set(3250)
+		h.control.Renewed(numbered(1), Grant{From: 2000, Until: 3100}) // not enough
+		waits(t, out)
+		h.control.Renewed(numbered(1), Grant{From: 2000, Until: 4000})
+		if r := <-out; r.at != 3250 || r.err != nil {
+			t.Errorf("%+v", r)
+		}
+		h.clock.set(4000)
+		ctx, cancel := context.WithCancel(t.Context())
+		out = h.goNext(ctx)
+		h.clock.set(4100)
+		cancel()
+		is(t, "next", (<-out).err, ErrGrantExpired, context.Canceled)
+		st := h.Stats()
+		if st.GrantWaits != 2 || st.LongestGrantWait != 250*time.Millisecond || st.IDs != 1 {
+			t.Errorf("%+v", st)
+		}
+		_ = h.DetachLogicalNode(t.Context())
+		if st := h.Stats(); !st.GrantUntil.IsZero() || st.LongestGrantWait != 250*time.Millisecond {
+			t.Errorf("detached: %+v", st)
+		}
+	})
+}
+
+// TestNothingIsIssuedInAGap: the new owner's grant begins after a loss; what lies
+// between the old one and it is not the holder's, however long it waits there.
+func TestNothingIsIssuedInAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := attachedHandle(t)
+		h.clock.set(2999)
+		if at, _ := h.next(t); at != 2999 {
+			t.Fatalf("at %d", at)
+		}
+		h.clock.set(3000)
+		out := h.goNext(t.Context())
+		h.control.Renewed(numbered(1), Grant{From: 3500, Until: 4000})
+		for _, now := range []Tick{3001, 3200, 3499} {
+			h.clock.set(now)
+			waits(t, out)
+		}
+		h.clock.set(3500)
+		if r := <-out; r.at != 3500 || r.err != nil {
+			t.Errorf("%+v", r)
+		}
+		if st := h.Stats(); st.GrantWaits != 1 || st.LongestGrantWait != 500*time.Millisecond {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestGrantAheadIsWaitedFor: an attach whose grant lies ahead, or is empty as yet,
+// is complete; the wait for it is one for a grant.
+func TestGrantAheadIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandle(t)
+		h.home.grant = Grant{From: 2500, Until: 2500}
+		is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
+		out := h.goNext(t.Context())
+		h.clock.set(2400)
+		h.control.Renewed(numbered(1), Grant{From: 2500, Until: 3000})
+		h.clock.set(2499)
+		waits(t, out)
+		h.clock.set(2600)
+		if r := <-out; r.at != 2600 || r.err != nil {
+			t.Errorf("%+v", r)
+		}
+		if st := h.Stats(); st.GrantWaits != 1 || st.LongestGrantWait != 600*time.Millisecond {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestWaitingCallsHearOfTheEnd: whoever waits for a grant or for time gets the
+// answer that the handle's new state gives, at once.
+func TestWaitingCallsHearOfTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*handle)
+		want error
+	}{
+		"detach":  {func(h *handle) { _ = h.DetachLogicalNode(t.Context()) }, ErrDetached},
+		"destroy": {func(h *handle) { _ = h.Destroy(t.Context()) }, ErrDestroyed},
+		"told":    {func(h *handle) { h.control.Destroy() }, ErrDestroyed},
+		"close":   {func(h *handle) { h.control.Close() }, ErrClosed},
+		"replace": {func(h *handle) {
+			h.home.grant = Grant{From: 2000, Until: 9000}
+			_ = h.control.Replace(t.Context(), numbered(1))
+			h.clock.set(3001)
+		}, nil},
+		"idle": {func(h *handle) {
+			h.home.grant = Grant{From: 2000, Until: 9000}
+			_ = h.control.DetachIdle(t.Context())
+			h.clock.set(3001)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := attachedHandle(t)
+				h.clock.set(3000)
+				first, second := h.goNext(t.Context()), h.goNext(t.Context())
+				waits(t, first)
+				c.end(h)
+				is(t, "first", (<-first).err, c.want)
+				is(t, "second", (<-second).err, c.want)
+			})
+		})
+	}
+}
+
+// TestReviveWaitsForANode: while no node is free Next goes on trying, and hears
+// of its handle's end.
+func TestReviveWaitsForANode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandle(t)
+		h.DetachWhenIdle(time.Second)
+		full := func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
+		h.home.attach = full
+		out := h.goNext(t.Context())
+		h.clock.set(2049)
+		waits(t, out)
+		if len(h.home.asked) != 1 {
+			t.Errorf("%d attaches in 49 ms", len(h.home.asked))
+		}
+		h.clock.set(2050)
+		waits(t, out)
+		h.home.attach = nil
+		h.clock.set(2100)
+		if r := <-out; r.at != 2100 || len(h.home.asked) != 3 {
+			t.Errorf("%+v after %d attaches", r, len(h.home.asked))
+		}
+		_ = h.control.DetachIdle(t.Context())
+		h.home.attach = full
+		out = h.goNext(t.Context())
+		h.control.Destroy()
+		h.clock.set(2150)
+		is(t, "next", (<-out).err, ErrDestroyed)
+	})
+}
+
+// TestAttachesGoOneAtATime: the second of two waits for the first, or its context.
+func TestAttachesGoOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandle(t)
+		answer := make(chan struct{})
+		h.home.attach = func(p Preference) (Attachment, error) {
+			<-answer
+			return Attachment{ID: numbered(1), Grant: h.home.grant}, nil
+		}
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { errs <- h.AttachLogicalNode(t.Context()) }()
+		}
+		synctest.Wait()
+		is(t, "third", h.AttachLogicalNode(ended(t)), ErrUnavailable, context.Canceled)
+		is(t, "detach", h.DetachLogicalNode(ended(t)), ErrUnavailable, context.Canceled)
+		is(t, "replace", h.control.Replace(ended(t), numbered(1)), ErrUnavailable, context.Canceled)
+		close(answer)
+		is(t, "first", <-errs, nil)
+		is(t, "second", <-errs, ErrAttached)
+		if len(h.home.asked) != 1 {
+			t.Errorf("%d attaches", len(h.home.asked))
+		}
+	})
+}
+
+// TestChangeBeforeTheSleep: what happens between a failed try and the sleep after
+// it is not missed. The third reading of the clock lies there: the first two are
+// the tries without and with a wait.
+func TestChangeBeforeTheSleep(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*handle)
+		want   error
+	}{
+		"renewed": {func(h *handle) { h.control.Renewed(numbered(1), Grant{From: 2000, Until: 9000}) }, nil},
+		"closed":  {func(h *handle) { h.control.Close() }, ErrClosed},
+		"detach":  {func(h *handle) { _ = h.DetachLogicalNode(t.Context()) }, ErrDetached},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := attachedHandle(t)
+				h.clock.set(3000)
+				h.clock.onRead = func(n int64) {
+					if n == 3 {
+						c.change(h)
+					}
+				}
+				_, err := h.Next(t.Context())
+				is(t, "next", err, c.want)
+				if h.clock.reads.Load() < 3 {
+					t.Errorf("read %d times", h.clock.reads.Load())
+				}
+			})
+		})
+	}
+}
