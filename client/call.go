@@ -64,7 +64,14 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 
 // again reports whether a call that ended with err is worth another try.
 func again(err error) bool {
-	return errors.Is(err, wire.ErrWrongOwner) || errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, sequencer.ErrClosed)
+	for _, passing := range []error{
+		wire.ErrWrongOwner, sequencer.ErrUnavailable, sequencer.ErrClosed, context.DeadlineExceeded, context.Canceled,
+	} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
 }
 
 // gaveUp is the error of a call whose context ended, with the last thing that

@@ -97,12 +97,13 @@ func TestFailedAttachLeavesADetachedHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		c := f.dial(t)
-		f.before = func(_ context.Context, _, path string, _ any) error {
+		synctest.Wait() // the session has nothing to look after
+		f.hook(func(_ context.Context, _, path string, _ any) error {
 			if path == wire.PathAttach {
 				return errCut
 			}
 			return nil
-		}
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		h, err := c.CreateSequencer(ctx, "orders", sequencer.Config{Nodes: 128})
@@ -115,7 +116,7 @@ func TestFailedAttachLeavesADetachedHandle(t *testing.T) {
 		if n := len(f.made(wire.PathEvents)); n != 1 {
 			t.Errorf("%d event streams", n)
 		}
-		f.before = nil
+		f.hook(nil)
 		if again := create(t, c, "orders"); again != h || h.State() != sequencer.Attached {
 			t.Errorf("the second call left it %v", h.State())
 		}
@@ -130,13 +131,13 @@ func TestLostAttachAnswer(t *testing.T) {
 		f := newFake()
 		c := f.dial(t)
 		lost := 3
-		f.after = func(_ context.Context, _, path string, _ any) error {
+		f.hookAnswers(func(_ context.Context, _, path string, _ any) error {
 			if path == wire.PathAttach && lost > 0 {
 				lost--
 				return errCut
 			}
 			return nil
-		}
+		})
 		h := create(t, c, "orders")
 		works(t, h)
 		if err := h.DetachLogicalNode(t.Context()); err != nil || f.attached() != 0 {
@@ -160,12 +161,12 @@ func TestLateAttachAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		c := f.dial(t)
-		f.after = func(ctx context.Context, _, path string, _ any) error {
+		f.hookAnswers(func(ctx context.Context, _, path string, _ any) error {
 			if path == wire.PathAttach {
 				<-ctx.Done()
 			}
 			return nil
-		}
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		h, err := c.CreateSequencer(ctx, "orders", sequencer.Config{Nodes: 128})
@@ -179,7 +180,7 @@ func TestLateAttachAnswer(t *testing.T) {
 	})
 }
 
-// TestManySequencersShareOwners: 200 handles on one name share its 128 nodes by
+// TestManyHoldersShareNodes: 200 handles on one name share its 128 nodes by
 // giving them back while idle.
 func TestManyHoldersShareNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -228,12 +229,15 @@ func TestLeaveGivesEverythingBack(t *testing.T) {
 			t.Fatalf("%d logical nodes are attached", f.attached())
 		}
 		// Releases that nobody waits for are waited for, too.
-		f.before = func(_ context.Context, _, path string, _ any) error {
-			if path == wire.PathDetach {
-				time.Sleep(time.Second)
+		tries := 0
+		f.hook(func(_ context.Context, _, _ string, in any) error {
+			if d, ok := in.(wire.DetachRequest); ok && d.Sequencer.Name == "s7" {
+				if tries++; tries < 10 {
+					return errCut
+				}
 			}
 			return nil
-		}
+		})
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		wants(t, c.handles.live("s7").control.Handle().DetachLogicalNode(short), context.DeadlineExceeded)
 		cancel()
@@ -264,7 +268,7 @@ func TestClosed(t *testing.T) {
 		c := f.dial(t)
 		h := create(t, c, "orders")
 		waiting := make(chan error)
-		f.before = func(ctx context.Context, _, path string, _ any) error { <-ctx.Done(); return ctx.Err() }
+		f.hook(func(ctx context.Context, _, path string, _ any) error { <-ctx.Done(); return ctx.Err() })
 		go func() {
 			_, err := c.CreateSequencer(context.Background(), "users", sequencer.Config{})
 			waiting <- err

@@ -19,21 +19,39 @@ import (
 // fake is a grid in memory, reached by function calls: members that own
 // partitions of one table. All its times are the bubble's, 27 years later.
 type fake struct {
-	// before and after, if set, run around every call and outside of the lock:
-	// an error of before is that the call did not arrive, one of after that its
-	// answer was lost. The directory is not theirs.
-	before, after func(ctx context.Context, addr, path string, in any) error
+	mu sync.Mutex
+	// before and after run around every call and outside of the lock: an error
+	// of before is that the call did not arrive, one of after that its answer
+	// was lost.
+	before, after hook
+	stamp         wire.Stamp // grid and version
+	window        sequencer.Tick
+	members       []string // API addresses
+	owners        []int    // by partition
+	down          map[string]bool
+	table         *sequencer.Table
+	calls         []made
+	streams       map[string]*fakeStream // by address and holder
+	skew          time.Duration          // added to cluster time
+}
 
-	mu      sync.Mutex
-	stamp   wire.Stamp // grid and version
-	window  sequencer.Tick
-	members []string // API addresses
-	owners  []int    // by partition
-	down    map[string]bool
-	table   *sequencer.Table
-	calls   []made
-	streams map[string]*fakeStream // by address and holder
-	skew    time.Duration          // added to cluster time
+type hook func(ctx context.Context, addr, path string, in any) error
+
+// hook has every call run h before it arrives, or nothing.
+func (f *fake) hook(h hook) { f.set(func() { f.before = h }) }
+
+// hookAnswers has every call run h before its answer, or nothing.
+func (f *fake) hookAnswers(h hook) { f.set(func() { f.after = h }) }
+
+// run runs one of the two hooks.
+func (f *fake) run(ctx context.Context, h *hook, addr, path string, in any) error {
+	f.mu.Lock()
+	do := *h
+	f.mu.Unlock()
+	if do == nil {
+		return nil
+	}
+	return do(ctx, addr, path, in)
 }
 
 // made is one call that arrived.
@@ -117,15 +135,11 @@ func (f *fake) attached() (n int) {
 
 // Call implements Transport.
 func (f *fake) Call(ctx context.Context, addr, path string, in, out any) error {
-	if path != wire.PathDirectory && f.before != nil {
-		if err := f.before(ctx, addr, path, in); err != nil {
-			return err
-		}
+	if err := f.run(ctx, &f.before, addr, path, in); err != nil {
+		return err
 	}
 	result, err := f.serve(addr, path, in)
-	if path != wire.PathDirectory && f.after != nil {
-		err = errors.Join(err, f.after(ctx, addr, path, in))
-	}
+	err = errors.Join(err, f.run(ctx, &f.after, addr, path, in))
 	if err == nil {
 		err = ctx.Err()
 	}

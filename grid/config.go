@@ -112,11 +112,11 @@ func (c Config) withDefaults() Config {
 // check refuses a configuration that cannot work. Errors match
 // sequencer.ErrInvalidConfig and name the setting.
 func (c Config) check() error {
-	if err := c.settings().Check(); err != nil {
-		return invalid("%v", err)
-	}
 	if c.Backups < NoBackups || c.Backups > MaxBackups {
 		return invalid("Backups is %d; give 0 for the grid's, NoBackups for none, or 1 to %d", c.Backups, MaxBackups)
+	}
+	if err := c.settings().Check(); err != nil {
+		return invalid("%v", err)
 	}
 	if c.Expect < 0 || c.Expect > 1000 {
 		return invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)

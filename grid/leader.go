@@ -168,19 +168,23 @@ func (l *leader) plan() {
 	err := l.m.propose(c)
 	l.report("change the roster", err)
 	if err == nil {
-		l.tell(c.Change)
+		l.tell(r, c.Change)
 	}
 }
 
-// tell logs what a change means, in words.
-func (l *leader) tell(c *partition.Change) {
+// tell logs what a change of a roster means, in words.
+func (l *leader) tell(r *partition.Roster, c *partition.Change) {
 	for _, member := range c.Join {
 		l.m.log.Info("member joined", "joined", string(member.Incarnation), "api", member.API)
 	}
 	for _, inc := range c.Remove {
 		l.m.log.Info("member taken out", "gone", string(inc))
 	}
-	if len(c.Lose) > 0 {
+	switch {
+	case len(c.Lose) == 0:
+	case !r.Assigned():
+		l.m.log.Info("the grid serves", "partitions", len(c.Lose))
+	default:
 		l.m.log.Info("partitions have new owners, which begin with empty tables; their holders wait once until cluster time reaches the floor, some seconds",
 			"partitions", len(c.Lose))
 	}

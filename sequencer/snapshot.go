@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// State of a table, as replicas exchange it and status shows it: a deep copy,
+// TableState is a table as replicas exchange it and status shows it: a deep copy,
 // names and nodes ascending.
 type TableState struct {
 	Base    Tick          `json:"base"`

@@ -75,7 +75,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 				}
 				r := <-out
 				is(t, "next", r.err, c.cause, context.DeadlineExceeded)
-				if errors.Is(r.err, ErrGrantExpired) != (c.cause == ErrGrantExpired) || time.Since(began) != time.Second {
+				if errors.Is(r.err, ErrGrantExpired) != (c.waits > 0) || time.Since(began) != time.Second {
 					t.Errorf("after %v: %v", time.Since(began), r.err)
 				}
 				if st := h.Stats(); st.WaitingNow != 0 || st.GrantWaits != c.waits {
@@ -288,4 +288,26 @@ func TestChangeBeforeTheSleep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReviveRemembersWhyItWaits: the context ends while the home is asked again.
+// The cause is the answer before, that no node was free.
+func TestReviveRemembersWhyItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandle(t)
+		h.DetachWhenIdle(time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		h.home.attach = func(Preference) (Attachment, error) {
+			if len(h.home.asked) == 1 {
+				return Attachment{}, ErrNoFreeNode
+			}
+			<-ctx.Done()
+			return Attachment{}, errors.Join(ErrUnavailable, ctx.Err())
+		}
+		out := h.goNext(ctx)
+		h.clock.set(2050)
+		waits(t, out)
+		cancel()
+		is(t, "next", (<-out).err, ErrNoFreeNode, context.Canceled)
+	})
 }

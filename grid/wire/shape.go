@@ -93,8 +93,6 @@ func (s *scan) value(t reflect.Type, depth int) error {
 		return nil
 	}
 	switch {
-	case n > uint64(len(s.rest)): // every element has a byte at least
-		return io.ErrUnexpectedEOF
 	case depth == maxDepth:
 		return errDeep
 	case n > MaxElements:

@@ -1,0 +1,297 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// gaps returns the times between calls.
+func gaps(calls []made) (out []time.Duration) {
+	for i := 1; i < len(calls); i++ {
+		out = append(out, calls[i].at-calls[i-1].at)
+	}
+	return out
+}
+
+func TestRenewalPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		time.Sleep(10 * time.Minute)
+		works(t, h)
+		renewals := gaps(f.made(wire.PathRenew)[1:]) // the first is what the new event stream asks for
+		if n := len(renewals); n < 150 || n > 210 {
+			t.Errorf("%d renewals in 10 minutes", n)
+		}
+		low, high := slices.Min(renewals), slices.Max(renewals)
+		if low < 3*time.Second || high > 3750*time.Millisecond+lookEvery || high-low < 300*time.Millisecond {
+			t.Errorf("renewals are %v to %v apart", low, high)
+		}
+		if n := len(f.made(wire.PathDirectory)); n > 2 {
+			t.Errorf("the directory was fetched %d times", n)
+		}
+	})
+}
+
+// TestSessionDoesNotSpin: with nothing held nothing is called.
+func TestSessionDoesNotSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.dial(t)
+		time.Sleep(time.Hour)
+		if n := len(f.calls); n != 1 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+func TestFailedRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		owner := f.owner("orders")
+		time.Sleep(4 * time.Second)
+		f.set(func() { f.down[owner], f.calls = true, nil })
+		f.hook(func(ctx context.Context, addr, path string, _ any) error {
+			if path == wire.PathDirectory && addr != owner {
+				<-ctx.Done() // which must not delay the next try
+			}
+			return nil
+		})
+		time.Sleep(8 * time.Second)
+		f.hook(nil)
+		for _, gap := range gaps(f.made(wire.PathRenew)) {
+			if gap < retryAfter || gap > retryAfter+lookEvery {
+				t.Errorf("a failed renewal is tried again after %v", gap)
+			}
+		}
+		if n := len(f.calls); n < 20 || n > 150 {
+			t.Errorf("%d calls in 8 s of a cut", n)
+		}
+		works(t, h)
+		f.set(func() { delete(f.down, owner) })
+		time.Sleep(20 * time.Second)
+		works(t, h)
+	})
+}
+
+// TestHungOwner: one that does not answer delays no renewal at another.
+func TestHungOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		handles := map[string]*sequencer.Sequencer{}
+		for i := range 30 {
+			name := "s" + strconv.Itoa(i)
+			handles[name] = create(t, c, name)
+		}
+		hung := f.owner("s0")
+		f.hook(func(ctx context.Context, addr, _ string, _ any) error {
+			if addr == hung {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		})
+		time.Sleep(time.Minute)
+		for name, h := range handles {
+			if f.owner(name) != hung {
+				works(t, h)
+			}
+		}
+		last := map[string]time.Duration{}
+		for _, m := range f.made(wire.PathRenew) {
+			if gap := m.at - last[m.addr]; last[m.addr] > 0 && gap > 4*time.Second {
+				t.Errorf("%v between two renewals at %s", gap, m.addr)
+			}
+			last[m.addr] = m.at
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := handles["s0"].Next(ctx)
+		wants(t, err, sequencer.ErrGrantExpired, context.DeadlineExceeded)
+	})
+}
+
+func TestMovedOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		for i := range 6 {
+			f.move(i % 3)
+			works(t, create(t, c, "s"+strconv.Itoa(i))) // by way of a wrong owner
+			time.Sleep(20 * time.Second)
+			works(t, h) // renewed at the new one
+		}
+		if c.directory.Load().Version != f.stamp.Version {
+			t.Errorf("the directory is of version %d, the roster's is %d", c.directory.Load().Version, f.stamp.Version)
+		}
+	})
+}
+
+// TestDirectoryFollowsTheRoster: an answer by a newer roster is enough to have
+// the directory fetched, though no call failed.
+func TestDirectoryFollowsTheRoster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		create(t, c, "orders")
+		f.set(func() { f.stamp.Version++; f.members = append(f.members, "d:1") })
+		time.Sleep(5 * time.Second)
+		if n := len(c.Members()); n != 4 {
+			t.Errorf("%d members are known", n)
+		}
+		if n := len(f.made(wire.PathDirectory)); n > 3 {
+			t.Errorf("the directory was fetched %d times", n)
+		}
+	})
+}
+
+func TestRetriesEndWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		f.set(func() { f.down["a:1"], f.down["b:1"], f.down["c:1"], f.calls = true, true, true, nil })
+		cause := errors.New("no time")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
+		defer cancel()
+		_, err := c.OpenSequencer(ctx, "orders")
+		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
+		if n := len(f.made(wire.PathOpen)); n < 20 || n > 80 {
+			t.Errorf("%d tries in 10 s", n)
+		}
+		wants(t, c.DestroySequencer(ctx, "orders"), sequencer.ErrUnavailable, context.DeadlineExceeded)
+		_, err = Dial(ctx, Config{Addrs: []string{"a:1"}, Transport: f})
+		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
+		for _, addrs := range [][]string{nil, {"nonsense"}} {
+			_, err = Dial(t.Context(), Config{Addrs: addrs, Transport: f})
+			wants(t, err, sequencer.ErrInvalidConfig)
+		}
+	})
+}
+
+// TestLostNode: a refused renewal leads to a new attachment with a fresh ID; what
+// was granted before is used until it is there.
+func TestLostNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		held, _ := c.handles.live("orders").control.Held()
+		f.hook(func(_ context.Context, _, path string, _ any) error {
+			if path == wire.PathAttach {
+				return errCut
+			}
+			return nil
+		})
+		f.set(func() {
+			ref := c.handles.live("orders").control.Ref()
+			f.table.Expire("orders", held.Node, held.ID)
+			claim := sequencer.Claim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: held.Node}}
+			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(6 * time.Second)
+		works(t, h) // by the old grant
+		f.hook(nil)
+		time.Sleep(time.Second)
+		works(t, h)
+		now, _ := c.handles.live("orders").control.Held()
+		if now.ID == held.ID || now.Node == held.Node || h.State() != sequencer.Attached {
+			t.Errorf("the handle is %v with %v after %v", h.State(), now, held)
+		}
+	})
+}
+
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		h.DetachWhenIdle(3 * time.Second)
+		for range 3 {
+			works(t, h)
+			time.Sleep(2900 * time.Millisecond)
+			if h.State() != sequencer.Attached {
+				t.Error("detached too early")
+			}
+			time.Sleep(300 * time.Millisecond)
+			if h.State() != sequencer.Detached || f.attached() != 0 {
+				t.Errorf("the idle handle is %v, %d nodes are attached", h.State(), f.attached())
+			}
+		}
+	})
+}
+
+// TestAnotherGrid: the next life of a grid has another time, taken when the
+// directory is of that life.
+func TestAnotherGrid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		create(t, c, "orders")
+		f.set(func() { f.stamp.Grid, f.stamp.Version, f.skew = partition.GridID{2}, 1, -time.Hour })
+		time.Sleep(5 * time.Second)
+		if d := c.directory.Load(); d.Grid != f.stamp.Grid {
+			t.Errorf("the directory is of grid %v", d.Grid)
+		}
+		if off := c.clock.Now() - f.now(); off < -20 || off > 20 {
+			t.Errorf("the clock is %d ms off", off)
+		}
+	})
+}
+
+// TestOvertakenAnswer: an answer that another one overtook does not make the life
+// look older than the grid has told.
+func TestOvertakenAnswer(t *testing.T) {
+	e := &entry{}
+	e.saw(wire.Stamp{Version: 7})
+	e.saw(wire.Stamp{Version: 6})
+	if got := e.claim(sequencer.Ref{}, sequencer.Attachment{}).Version; got != 7 {
+		t.Errorf("the claim is of version %d", got)
+	}
+	e.saw(wire.Stamp{Grid: partition.GridID{1}, Version: 1})
+	if got := e.claim(sequencer.Ref{}, sequencer.Attachment{}).Version; got != 1 {
+		t.Errorf("the claim in another grid is of version %d", got)
+	}
+}
+
+// TestWrongNode: a logical node that does not exist is not used.
+func TestWrongNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, Transport: wrongNode{f}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		h, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{Nodes: 128})
+		wants(t, err, sequencer.ErrUnavailable)
+		if h == nil || h.State() != sequencer.Detached {
+			t.Errorf("the handle is %v", h)
+		}
+	})
+}
+
+type wrongNode struct{ *fake }
+
+func (w wrongNode) Call(ctx context.Context, addr, path string, in, out any) error {
+	err := w.fake.Call(ctx, addr, path, in, out)
+	if res, ok := out.(*wire.AttachResponse); ok {
+		res.Node = 128
+	}
+	return err
+}
