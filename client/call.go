@@ -80,7 +80,7 @@ func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.ctx.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
-	return fmt.Errorf("sequencer %q: %w: %w; last: %v", name, sequencer.ErrUnavailable, ctx.Err(), last)
+	return fmt.Errorf("sequencer %q: %w: %w; last: %s", name, sequencer.ErrUnavailable, ctx.Err(), last.Error())
 }
 
 // bind returns a context that ends with ctx or with the client.

@@ -96,8 +96,8 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		pause = min(2*pause, lastPause)
 		if ctx.Err() != nil {
 			_ = c.Close()
-			return nil, fmt.Errorf("client: no member answered at %s: %w: %w; last: %v",
-				strings.Join(cfg.Addrs, ", "), sequencer.ErrUnavailable, ctx.Err(), err)
+			return nil, fmt.Errorf("client: no member answered at %s: %w: %w; last: %s",
+				strings.Join(cfg.Addrs, ", "), sequencer.ErrUnavailable, ctx.Err(), err.Error())
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	}
 	h := e.control.Handle()
 	if have := h.Definition(); have != def {
-		return nil, fmt.Errorf("%w: this process has %v, asked for was %v; use the same definition, another name, or destroy it first",
+		return nil, fmt.Errorf("%w: this process has %v, asked for was %v",
 			sequencer.ErrConflict, have, def)
 	}
 	if !e.owed {

@@ -126,7 +126,14 @@ func (f *fake) made(path string) (out []made) {
 	return out
 }
 
-// attached returns how many of a name's logical nodes are attached.
+// count returns how many calls arrived so far.
+func (f *fake) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.calls)
+}
+
+// attached returns how many logical nodes are attached.
 func (f *fake) attached() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,9 +14,15 @@ import (
 // goroutine runs it; calls go out from goroutines of their own.
 type session struct {
 	c       *Client
-	streams map[string]context.CancelFunc // by owner's address
-	calls   map[string]bool               // owners with a renewal under way
-	ended   chan string                   // owners whose renewal has ended
+	streams map[string]*follower // by owner's address
+	calls   map[string]bool      // owners with a renewal under way
+	ended   chan string          // owners whose renewal has ended
+}
+
+// follower is an open event stream.
+type follower struct {
+	stop   context.CancelFunc
+	needed time.Duration // when something was last held at its owner
 }
 
 const (
@@ -25,13 +31,16 @@ const (
 	// retryAfter is when a failed renewal is tried again, and how often a
 	// grant that is about to end is asked for.
 	retryAfter = 300 * time.Millisecond
+	// streamIdle is how long a stream stays open without need, so that a
+	// handle that comes soon hears of a destroy from its first moment.
+	streamIdle = 10 * time.Second
 	// claimsPerCall keeps a renewal small: with the longest names and an error
 	// for every claim, the answer still fits into a body.
 	claimsPerCall = wire.MaxClaims / 8
 )
 
 func newSession(c *Client) *session {
-	return &session{c: c, streams: map[string]context.CancelFunc{}, calls: map[string]bool{}, ended: make(chan string, 64)}
+	return &session{c: c, streams: map[string]*follower{}, calls: map[string]bool{}, ended: make(chan string, 64)}
 }
 
 // run looks at the handles until ctx ends. Without handles it only waits.
@@ -70,7 +79,7 @@ func (s *session) look(ctx context.Context) bool {
 	}
 	delete(byOwner, "")
 	s.follow(ctx, byOwner)
-	return len(entries) > 0
+	return len(entries) > 0 || len(s.streams) > 0
 }
 
 // detachIdle gives an idle handle's logical node back.
@@ -117,18 +126,21 @@ func (s *session) renewDue(ctx context.Context, owner string, entries []*entry) 
 	})
 }
 
-// follow keeps exactly one event stream to each owner.
+// follow keeps one event stream to each owner.
 func (s *session) follow(ctx context.Context, owners map[string][]*entry) {
-	for owner, stop := range s.streams {
-		if _, ok := owners[owner]; !ok {
-			stop()
+	now := s.c.clock.Mono()
+	for owner, f := range s.streams {
+		if owners[owner] != nil {
+			f.needed = now
+		} else if now-f.needed >= streamIdle {
+			f.stop()
 			delete(s.streams, owner)
 		}
 	}
 	for owner := range owners {
 		if s.streams[owner] == nil {
 			ctx, stop := context.WithCancel(ctx)
-			s.streams[owner] = stop
+			s.streams[owner] = &follower{stop: stop, needed: now}
 			s.c.background(func(context.Context) { s.c.follow(ctx, owner) })
 		}
 	}

@@ -141,7 +141,7 @@ func answered(addr string, status int, body []byte) error {
 // unreadable is an answer that makes no sense. What is wrong with it is not
 // wrapped: it says nothing about the request.
 func unreadable(addr string, status int, err error) error {
-	return unreachable(addr, fmt.Errorf("its answer, of HTTP status %d, is of no use: %v; is this a snowgrid API address?", status, err))
+	return unreachable(addr, fmt.Errorf("its answer, of HTTP status %d, is of no use: %s; is this a snowgrid API address?", status, err.Error()))
 }
 
 type httpStream struct{ body io.ReadCloser }

@@ -71,13 +71,14 @@ func (o *owner) endOverdue() {
 func (o *owner) end(name string) {
 	e := o.ending[name]
 	delete(o.ending, name)
-	for _, t := range o.table.TenantsOf(name) {
-		o.sessions.Drop(t.ID)
-	}
+	silent := o.table.TenantsOf(name)
 	err := o.table.Destroy(e.ref)
 	if err == nil {
 		o.replica.Changed()
 		o.tellEnded(e.ref)
+	}
+	for _, t := range silent {
+		o.sessions.Drop(t.ID)
 	}
 	for _, done := range e.waiting {
 		done <- err

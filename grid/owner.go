@@ -269,6 +269,11 @@ func (o *owner) renew(h sequencer.HolderID, in wire.Claim) (wire.Stamp, sequence
 	if err := o.checkEarlier(r, b, in); err != nil {
 		return wire.Stamp{}, sequencer.Grant{}, err
 	}
+	name := ref.Definition.Name()
+	if e := o.ending[name]; e != nil && e.ref.Life == ref.Life {
+		// It missed the event; this tells it as well, and it gives back what it has.
+		return wire.Stamp{}, sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+	}
 	c := o.claim(r, ref, in)
 	var a sequencer.Attachment
 	var changed bool
@@ -283,7 +288,7 @@ func (o *owner) renew(h sequencer.HolderID, in wire.Claim) (wire.Stamp, sequence
 	if changed {
 		o.replica.Changed()
 	}
-	o.show(h, ref.Definition.Name(), a)
+	o.show(h, name, a)
 	return o.stamp(r, b), a.Grant, nil
 }
 

@@ -291,7 +291,7 @@ func (r *record) agrees(def Definition) error {
 	if r.ref.Definition == def {
 		return nil
 	}
-	return fmt.Errorf("%w: the grid has %v, asked for was %v; use the same definition, another name, or destroy it first",
+	return fmt.Errorf("%w: the grid has %v, asked for was %v",
 		ErrConflict, r.ref.Definition, def)
 }
 

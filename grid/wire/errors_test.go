@@ -40,15 +40,15 @@ func travel(t *testing.T, kind string, e *wire.Error) error {
 
 func TestErrorsSurviveTheWire(t *testing.T) {
 	for _, kind := range kinds {
-		for _, sentinel := range sentinels {
+		for i, sentinel := range sentinels {
 			sent := fmt.Errorf("sequencer %q: %w: and why", "a\"b", sentinel)
 			e := wire.ErrorOf(sent, 7)
 			got := travel(t, kind, e)
 			if got.Error() != sent.Error() || e.Version != 7 {
 				t.Errorf("%s: %q arrived as %q, version %d", kind, sent, got, e.Version)
 			}
-			for _, other := range sentinels {
-				if errors.Is(got, other) != (other == sentinel) {
+			for j, other := range sentinels {
+				if errors.Is(got, other) != (j == i) {
 					t.Errorf("%s: %q matches %q: %v", kind, sent, other, errors.Is(got, other))
 				}
 			}
