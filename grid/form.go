@@ -300,7 +300,7 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 	r := m.roster.Load()
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
-		Wall: m.cfg.Clock.Now().UnixMilli(),
+		Wall: m.cfg.Clock.Now().UnixMilli(), Time: m.clock.Now(),
 	}
 	if node := m.node(); node != nil {
 		res.Leader = node.leader()

@@ -101,7 +101,7 @@ func (l *leader) raise(ctx context.Context) {
 	if !r.Assigned() || now < l.next {
 		return
 	}
-	clocks, voters := l.clocks(ctx)
+	clocks, voters, known := l.clocks(ctx)
 	var prev partition.Tick
 	var elapsed time.Duration
 	if last := l.m.raised.Load(); last != nil {
@@ -114,7 +114,10 @@ func (l *leader) raise(ctx context.Context) {
 			"ahead", time.Duration(verdict.Jump)*time.Millisecond, "agreed", verdict.Agreed)
 	}
 	l.next = now + time.Duration(r.Settings.Window)*time.Millisecond/10
-	if t = max(t, r.Time); t == 0 {
+	if prev == 0 { // this member has just started; time may have gone on elsewhere
+		t = max(t, r.Time, known)
+	}
+	if t == 0 {
 		l.next = now + leadEvery
 		return
 	}
@@ -124,8 +127,9 @@ func (l *leader) raise(ctx context.Context) {
 	}
 }
 
-// clocks asks the voters for their wall clocks, for a second at most.
-func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters int) {
+// clocks asks the voters for their wall clocks, for a second at most, and for the
+// cluster time that any of them knows.
+func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters int, known partition.Tick) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	var mu sync.Mutex
@@ -141,8 +145,8 @@ func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters in
 			mu.Unlock()
 			continue
 		}
-		member, known := l.memberOf(s.ID)
-		if !known {
+		member, found := l.memberOf(s.ID)
+		if !found {
 			continue
 		}
 		wg.Go(func() {
@@ -150,11 +154,12 @@ func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters in
 				mu.Lock()
 				defer mu.Unlock()
 				clocks = append(clocks, hello.Wall)
+				known = max(known, hello.Time)
 			}
 		})
 	}
 	wg.Wait()
-	return clocks, voters
+	return clocks, voters, known
 }
 
 // plan proposes the next change of the roster, if one is due.

@@ -8,6 +8,9 @@ import (
 // sampleCount is how many samples of cluster time a process remembers.
 const sampleCount = 10
 
+// MaxAhead is how far ahead of its samples a process may be and still slew.
+const MaxAhead = 2 * time.Second
+
 // Nanoseconds are held within these bounds, so that no sum below can overflow:
 // cluster time ends in the year 2116, a process after 73 years.
 const (
@@ -35,7 +38,11 @@ const ninetyNine = (1<<64)*99/100 + 1
 // A sample is old by the time it took to arrive, so it only ever shows too
 // little: the largest is the best. Should the offset become smaller, the time
 // shown goes on from where it is, a hundredth slower, until the offset's line
-// has caught up with it.
+// has caught up with it. It steps back only when it is [MaxAhead] or more ahead:
+// the grid's time then stood still, as when all members were down and came back
+// with clocks that had been stepped back, and a process that slewed would be
+// beyond every grant for a hundred times as long. IDs ascend in any case: a
+// generator waits until time has come to where it was.
 type ClusterTime struct {
 	pace    Pace
 	offsets [sampleCount]int64 // ring of T less monotonic clock, ns
@@ -44,8 +51,8 @@ type ClusterTime struct {
 }
 
 // Sample takes in that cluster time was at least t when the monotonic clock
-// showed mono, and gives the new cluster time. Samples taken in order never make
-// it step back.
+// showed mono, and gives the new cluster time. Samples taken in order make it
+// step back only over [MaxAhead].
 func (c ClusterTime) Sample(mono time.Duration, t Tick) ClusterTime {
 	m := clamp(int64(mono), maxMonoNanos)
 	c.offsets[c.next] = clamp(t, maxTimeNanos/int64(time.Millisecond))*int64(time.Millisecond) - m
@@ -98,7 +105,8 @@ func (p Pace) nanos(mono int64) int64 {
 	return max(mono+p.offset, p.anchorTime+int64(slow))
 }
 
-// anchored gives the pace with a new offset that goes on from what p shows. An
+// anchored gives the pace with a new offset that goes on from what p shows, unless
+// that is too far ahead. An
 // anchor never moves back on the monotonic clock: a sample that comes late must
 // not make the time run longer from the same point.
 func (p Pace) anchored(mono, offset int64) Pace {
@@ -106,7 +114,11 @@ func (p Pace) anchored(mono, offset int64) Pace {
 		return Pace{known: true, offset: offset, anchorMono: mono, anchorTime: mono + offset}
 	}
 	mono = max(mono, p.anchorMono)
-	return Pace{known: true, offset: offset, anchorMono: mono, anchorTime: p.nanos(mono)}
+	shown := p.nanos(mono)
+	if shown-(mono+offset) > int64(MaxAhead) {
+		shown = max(mono+offset, 0)
+	}
+	return Pace{known: true, offset: offset, anchorMono: mono, anchorTime: shown}
 }
 
 // clamp holds n within 0 and limit.

@@ -18,7 +18,7 @@ type Home interface {
 // Clock is cluster time, as the home's process knows it.
 type Clock interface {
 	// Now returns the cluster time in Unix milliseconds, 0 while unknown. It
-	// never steps back.
+	// may step back; IDs ascend all the same.
 	Now() Tick
 	// Wait returns nil when cluster time has reached until or wake is closed,
 	// and ctx's error when ctx ended first.

@@ -16,6 +16,7 @@ type HelloResponse struct {
 	Settings    partition.Settings    `json:"settings"`
 	Leader      string                `json:"leader"` // Raft server ID, "" while unknown
 	Wall        partition.Tick        `json:"wall"`   // the member's wall clock
+	Time        partition.Tick        `json:"time"`   // cluster time as it knows it, 0 = not at all
 }
 
 // AcceptRequest asks a member without grid to be formed into one.

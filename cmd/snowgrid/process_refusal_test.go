@@ -1,0 +1,86 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestAgentPortInUse(t *testing.T) {
+	t.Parallel()
+	held, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	for _, flag := range []string{"--gossip-addr", "--raft-addr", "--api-addr"} {
+		args := []string{"agent", "--expect", "1"}
+		for _, other := range []string{"--gossip-addr", "--raft-addr", "--api-addr"} {
+			addr := "127.0.0.1:0"
+			if other == flag {
+				addr = held.Addr().String()
+			}
+			args = append(args, other, addr)
+		}
+		status, stdout, stderr := command(t, args...)
+		if status != exitFailed || stdout != "" || !strings.Contains(stderr, held.Addr().String()) || !strings.Contains(stderr, "in use") {
+			t.Errorf("%s: status %d, stdout %q, stderr:\n%s", flag, status, stdout, stderr)
+		}
+	}
+}
+
+func TestProcessUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"agent --colour", "next", "dance"} {
+		if status, stdout, stderr := command(t, strings.Fields(args)...); status != exitUsage || stdout != "" || !strings.HasPrefix(stderr, "snowgrid: ") {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", args, status, stdout, stderr)
+		}
+	}
+}
+
+func TestNextWithoutGrid(t *testing.T) {
+	t.Parallel()
+	// Somebody listens and never answers.
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	addr := silent.Addr().String()
+	p := start(t, func(io.Reader) {}, "next", "orders", "--addr", addr, "--timeout", "10m")
+	for range 2 { // it tries again
+		conn, err := silent.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	p.signal(os.Interrupt)
+	if status := p.exit(); status != exitFailed || !strings.Contains(p.stderr.String(), "no member answered at "+addr) {
+		t.Errorf("status %d, stderr %q", status, p.stderr.String())
+	}
+
+	// And nobody listens; the bound ends it.
+	_ = silent.Close()
+	status, stdout, stderr := command(t, "next", "orders", "--addr", addr, "--timeout", "300ms")
+	if status != exitFailed || stdout != "" || !strings.Contains(stderr, "no member answered at "+addr) || !strings.Contains(stderr, "refused") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+}
+
+func TestDemoProcess(t *testing.T) {
+	t.Parallel()
+	status, stdout, stderr := command(t, "demo", "--plain", "--for", "3s")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	last := lines[len(lines)-1]
+	if status != exitDone || stderr != "" || !strings.Contains(last, " 0 duplicates, 0 out of order, ") || strings.HasPrefix(last, "0 IDs") {
+		t.Errorf("status %d, stderr %q, stdout:\n%s", status, stderr, stdout)
+	}
+	if strings.ContainsAny(stdout, "\x1b\r") {
+		t.Error("plain output has control sequences")
+	}
+}
