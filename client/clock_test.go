@@ -12,7 +12,7 @@ import (
 
 const someTime = 1_800_000_000_000
 
-func TestClockNeverStepsBack(t *testing.T) {
+func TestClockSlewsAndSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewClock()
 		if c.Now() != 0 {
@@ -30,11 +30,17 @@ func TestClockNeverStepsBack(t *testing.T) {
 		last := c.Now()
 		for i := range 200 {
 			time.Sleep(7 * time.Millisecond)
-			c.Sample(someTime + int64(i%13-9)*1000)
+			c.Sample(someTime + int64(i%13-9)*100)
 			if now := c.Now(); now < last {
 				t.Fatalf("from %d back to %d", last, now)
 			}
 			last = c.Now()
+		}
+		for range 10 {
+			c.Sample(someTime - 60_000)
+		}
+		if now := c.Now(); now != someTime-60_000 {
+			t.Errorf("a minute ahead of ten samples the clock still shows %d", now)
 		}
 		c.Forget()
 		c.Sample(5000)
