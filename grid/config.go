@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/partition"
@@ -31,8 +32,8 @@ type Config struct {
 	// AdvertiseHost is the host that others reach this member at; "" = the
 	// host it listens at.
 	AdvertiseHost string
-	// Join are gossip addresses or DNS names, host:port, of members to find the
-	// grid by. They are resolved again for ever.
+	// Join are gossip addresses, host:port, of members to find the grid by; a
+	// host or DNS name alone means port 7946. Names are resolved again for ever.
 	Join []string
 	// Expect is how many members form a new grid together; 0 = 1 without Join,
 	// else this member forms none and only joins.
@@ -131,8 +132,8 @@ func (c Config) check() error {
 		}
 	}
 	for _, addr := range c.Join {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return invalid("Join address %q is not host:port (%v); give a member's gossip address", addr, err)
+		if _, _, err := net.SplitHostPort(addr); err != nil && (addr == "" || strings.ContainsAny(addr, ": ")) {
+			return invalid("Join address %q is not host:port or a host name (%v); give a member's gossip address", addr, err)
 		}
 	}
 	return nil

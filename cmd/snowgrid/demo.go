@@ -223,6 +223,10 @@ func (d *demo) loseOwner(ctx context.Context) {
 	}
 	d.screen.say(fmt.Sprintf("%.1fs later %s decides for %s. %s No grant it gives overlaps one of before.",
 		time.Since(began).Seconds(), memberName(heir), name, knows))
+	if !slices.Contains(before.InSync, after.Owner) {
+		d.screen.say("That has a price: about ten seconds from now the old grants end, and each of these holders waits once, " +
+			"some seconds, until its new grant begins above everything that anybody was granted before.")
+	}
 }
 
 // awaitOwner waits until one of the survivors owns the sequencer, and keeps the
