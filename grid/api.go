@@ -33,6 +33,7 @@ func (m *Member) newAPI() *http.Server {
 	mux.HandleFunc("POST "+wire.PathEvents, m.handleEvents)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", m.handleReady)
+	mux.HandleFunc("/", m.handleUnknown)
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -42,6 +43,7 @@ func (m *Member) newAPI() *http.Server {
 		TLSConfig:         m.cfg.TLS.Clone(),
 		Protocols:         &protocols,
 		ReadHeaderTimeout: headerTimeout,
+		WriteTimeout:      bodyTimeout + serveTimeout + bodyTimeout, // the event stream sets its own
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
@@ -57,7 +59,7 @@ func (m *Member) handle(w http.ResponseWriter, r *http.Request, c *call) {
 		m.refuse(w, wire.JSON, err)
 		return
 	}
-	if c.members || r.Header.Get(wire.HeaderTarget) != "" {
+	if c.target || r.Header.Get(wire.HeaderTarget) != "" {
 		if err := m.addressed(r.Header, c.members); err != nil {
 			m.refuse(w, kind, err)
 			return
@@ -144,6 +146,7 @@ func (m *Member) handleEvents(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			_ = control.SetWriteDeadline(time.Now().Add(bodyTimeout))
 			err = errors.Join(wire.WriteEvent(w, event), control.Flush())
+			_ = control.SetWriteDeadline(time.Time{}) // HTTP/2 ends a stream by it even while nothing is written
 		}
 		if err != nil {
 			return
@@ -161,6 +164,17 @@ func (m *Member) handleStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.answer(w, wire.JSON, http.StatusOK, out)
+}
+
+// handleUnknown refuses, with an error as every other has, what no call is: an
+// unknown path, or another method than its path's.
+func (m *Member) handleUnknown(w http.ResponseWriter, r *http.Request) {
+	status, text := http.StatusNotFound, "nothing is served at this path"
+	if _, call := m.served[r.URL.Path]; call || r.URL.Path == wire.PathEvents {
+		status, text = http.StatusMethodNotAllowed, "this path is for POST"
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	m.answer(w, wire.JSON, status, wire.ErrorOf(invalid("%s", text), m.roster.Load().Version))
 }
 
 func (m *Member) handleReady(w http.ResponseWriter, _ *http.Request) {

@@ -14,7 +14,8 @@ type call struct {
 	decode  func(kind string, body []byte) (any, error)
 	serve   func(ctx context.Context, in any) (any, error)
 	deliver func(out, result any) // stores a result where a local caller wants it
-	members bool                  // only for members that address this one
+	target  bool                  // only for members that address this one
+	members bool                  // ... as one of their grid
 	json    bool                  // may be made in JSON
 }
 
@@ -34,8 +35,11 @@ func typed[In, Out any](serve func(ctx context.Context, in In) (Out, error)) *ca
 // forAll marks a call that clients of any language may make.
 func (c *call) forAll() *call { c.json = true; return c }
 
-// forMembers marks a call between members.
-func (c *call) forMembers() *call { c.members = true; return c }
+// forTarget marks a call between members that need not be in a grid yet.
+func (c *call) forTarget() *call { c.target = true; return c }
+
+// forMembers marks a call between members of a grid.
+func (c *call) forMembers() *call { c.target, c.members = true, true; return c }
 
 // calls returns every call of the API but the event stream, by path.
 func (m *Member) calls() map[string]*call {
@@ -49,8 +53,8 @@ func (m *Member) calls() map[string]*call {
 		wire.PathDirectory: typed(m.serveDirectory).forAll(),
 		wire.PathStatus:    typed(m.serveStatus).forAll(),
 		wire.PathIDs:       typed(m.serveIDs).forAll(),
-		wire.PathHello:     typed(m.serveHello),
-		wire.PathAccept:    typed(m.serveAccept),
+		wire.PathHello:     typed(m.serveHello).forTarget(),
+		wire.PathAccept:    typed(m.serveAccept).forTarget(),
 		wire.PathJoin:      typed(m.serveJoin).forMembers(),
 		wire.PathLeave:     typed(m.serveLeave).forMembers(),
 		wire.PathEarlier:   typed(m.serveEarlier).forMembers(),

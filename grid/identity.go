@@ -66,8 +66,9 @@ func loadIdentity(dir string) (*identity, error) {
 	if err := json.Unmarshal(data, &s); err != nil || crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
 		return nil, invalid("DataDir: %s is damaged; restore it, or start with an empty directory as a new member", path)
 	}
-	if err := json.Unmarshal(s.Identity, id); err != nil {
-		return nil, invalid("DataDir: %s is damaged: %v", path, err)
+	id.Member = ""
+	if err := json.Unmarshal(s.Identity, id); err != nil || id.Member == "" {
+		return nil, invalid("DataDir: %s is damaged: it names no member (%v)", path, err)
 	}
 	return id, nil
 }

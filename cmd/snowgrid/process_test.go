@@ -408,6 +408,37 @@ func checkTaps(t *testing.T, taps []*tap) int {
 	return total
 }
 
+// tenure is a stretch of a tap's IDs that are of one logical node.
+type tenure struct {
+	tap         int
+	node        sequencer.NodeID
+	first, last time.Time
+}
+
+// checkTenures wants no two taps to have used a logical node in times that
+// overlap. That is more than that no ID came twice, which slow clients could owe
+// to luck.
+func checkTenures(t *testing.T, taps []*tap, d sequencer.Definition) {
+	t.Helper()
+	var all []tenure
+	for i, p := range taps {
+		for _, id := range p.ids {
+			at := d.Decompose(id)
+			if n := len(all); n == 0 || all[n-1].tap != i || all[n-1].node != at.Node {
+				all = append(all, tenure{tap: i, node: at.Node, first: at.Time})
+			}
+			all[len(all)-1].last = at.Time
+		}
+	}
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if a.tap != b.tap && a.node == b.node && !a.first.After(b.last) && !b.first.After(a.last) {
+				t.Errorf("two clients used a node at the same time: %+v and %+v", b, a)
+			}
+		}
+	}
+}
+
 // nodesOf returns the logical nodes that a tap's IDs are of, in the order in
 // which they were used.
 func nodesOf(t *testing.T, p *tap, nodes int) []sequencer.NodeID {
@@ -458,10 +489,17 @@ func TestProcesses(t *testing.T) {
 
 func testFiveClients(t *testing.T, agents []*agent, name string, layout ...string) {
 	var taps []*tap
+	gate := make(chan struct{}) // none ends before all have a logical node
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
 	for range 5 {
 		args := append([]string{name, "-n", strconv.FormatInt(moreOf(), 10), "--addr", apis(agents)}, layout...)
-		taps = append(taps, startTap(t, nil, 0, args...))
+		taps = append(taps, startTap(t, gate, dripSize, args...))
 	}
+	await(t, "every client prints", func() bool {
+		return !slices.ContainsFunc(taps, func(p *tap) bool { return p.read.Load() == 0 })
+	})
+	open()
 	if total := checkTaps(t, taps); int64(total) != 5*moreOf() {
 		t.Errorf("%d IDs, want %d", total, 5*moreOf())
 	}
@@ -469,11 +507,16 @@ func testFiveClients(t *testing.T, agents []*agent, name string, layout ...strin
 	if len(layout) > 0 {
 		nodes = 128
 	}
+	holder := map[sequencer.NodeID]int{}
 	for i, p := range taps {
-		// A client that starts when another has ended may get its node.
-		if used := nodesOf(t, p, nodes); len(used) != 1 {
-			t.Errorf("client %d used the nodes %v, want one", i, used)
+		used := nodesOf(t, p, nodes)
+		if len(used) != 1 {
+			t.Fatalf("client %d used the nodes %v, want one", i, used)
 		}
+		if other, taken := holder[used[0]]; taken {
+			t.Errorf("clients %d and %d used node %d", other, i, used[0])
+		}
+		holder[used[0]] = i
 	}
 }
 
@@ -648,10 +691,10 @@ func TestStoppedProcesses(t *testing.T) {
 	const name = "orders"
 	agents := startAgents(t, "--window", "2s")
 	addrs := apis(agents)
-	never := make(chan struct{})
+	never, free := make(chan struct{}), make(chan struct{})
 	tapArgs := []string{name, "-n", "1000000000", "--nodes", "128", "--addr", addrs}
-	var taps []*tap
-	for range 3 {
+	taps := []*tap{startTap(t, free, 1<<62, tapArgs...)}
+	for range 2 {
 		taps = append(taps, startTap(t, never, 1<<62, tapArgs...))
 	}
 	prints := func(p *tap, above int64) func() bool {
@@ -667,6 +710,11 @@ func TestStoppedProcesses(t *testing.T) {
 	}
 	before, _ := sequencerIn(s, name)
 
+	// Nothing but the signal shall keep the client from making IDs: it is stopped
+	// in the middle of that, and goes on in the middle of that.
+	close(free)
+	mark := client.read.Load()
+	await(t, "the client prints as fast as it can", func() bool { return client.read.Load() > mark+10_000 })
 	stopped := time.Now()
 	client.signal(syscall.SIGSTOP)
 	owner.signal(syscall.SIGSTOP)
@@ -685,8 +733,7 @@ func TestStoppedProcesses(t *testing.T) {
 	taps = append(taps, startTap(t, never, 1<<62, tapArgs...))
 	await(t, "a new client prints", prints(taps[3], 0))
 	<-time.After(time.Until(stopped.Add(stopTime())))
-	mark := taps[1].last.Load()
-	await(t, "the others print meanwhile", prints(taps[1], mark))
+	await(t, "the others print meanwhile", prints(taps[1], taps[1].last.Load()))
 
 	d, err := sequencer.Define(name, sequencer.Config{Nodes: 128})
 	if err != nil {
@@ -705,6 +752,7 @@ func TestStoppedProcesses(t *testing.T) {
 	}
 	close(never)
 	total := checkTaps(t, taps)
+	checkTenures(t, taps, d)
 	t.Logf("%d IDs; the client that was stopped used the nodes %v, the others %v %v %v", total,
 		nodesOf(t, client, 128), nodesOf(t, taps[1], 128), nodesOf(t, taps[2], 128), nodesOf(t, taps[3], 128))
 }

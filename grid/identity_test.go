@@ -1,0 +1,162 @@
+package grid
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// newIdentity keeps a new identity that says something in every field.
+func newIdentity(t *testing.T) (dir, path string, id *identity) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "made", "by", "it")
+	id, err := loadIdentity(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id.Grid, id.Founded = newGridID(), true
+	id.Accepted = founding{Founder: id.Member, Grid: id.Grid}
+	if err := id.save(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, filepath.Join(dir, identityFile), id
+}
+
+func TestIdentityIsKept(t *testing.T) {
+	dir, path, id := newIdentity(t)
+	for range 2 {
+		got, err := loadIdentity(dir)
+		if err != nil || *got != *id {
+			t.Errorf("loaded %+v, error %v; kept %+v", got, err, id)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, error %v", info.Mode(), err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the directory holds %v, error %v", entries, err)
+	}
+	_, _, other := newIdentity(t)
+	volatile, err := loadIdentity("")
+	one, two := newIncarnation(id.Member), newIncarnation(id.Member)
+	if err != nil || other.Member == id.Member || volatile.Member == id.Member || one == two {
+		t.Errorf("members %s, %s and %s; error %v", id.Member, other.Member, volatile.Member, err)
+	}
+	if err := volatile.save(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestIdentityIsReplacedAsAWhole fails each step of a save and wants the file of
+// before, whole.
+func TestIdentityIsReplacedAsAWhole(t *testing.T) {
+	dir, path, id := newIdentity(t)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.Open(path) // as a reader that began before the save
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+
+	// What a crash left of a save that was never finished does not matter.
+	if err := os.WriteFile(path+".temp", before[:10], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loadIdentity(dir); err != nil || *got != *id {
+		t.Errorf("beside an unfinished save: %+v, error %v", got, err)
+	}
+	id.Founded = false
+	if err := id.save(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loadIdentity(dir); err != nil || *got != *id {
+		t.Errorf("after the save: %+v, error %v", got, err)
+	}
+	// It was another file that took the place: who reads the old one still does.
+	old := make([]byte, len(before))
+	if _, err := held.ReadAt(old, 0); err != nil || !bytes.Equal(old, before) {
+		t.Errorf("the old file was written to: %q, error %v", old, err)
+	}
+
+	after, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A directory is in the way of the temporary file.
+	if err := os.MkdirAll(filepath.Join(path+".temp", "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	id.Founded = true
+	if err := id.save(); err == nil {
+		t.Error("a save that could not write says it did")
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, after) {
+		t.Errorf("a save that failed left %q, error %v", now, err)
+	}
+}
+
+func TestIdentityThatCannotBeRead(t *testing.T) {
+	dir, path, id := newIdentity(t)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, content []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := loadIdentity(dir)
+		// A bit of a field's name in another case is no damage that matters.
+		if err == nil && *got == *id && len(content) == len(good) {
+			return
+		}
+		if !errors.Is(err, sequencer.ErrInvalidConfig) || got != nil {
+			t.Errorf("%s: %+v, error %v", what, got, err)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
+			t.Errorf("%s: the file is now %q, error %v", what, now, err)
+		}
+	}
+	for n := range good {
+		refused("cut off", good[:n])
+	}
+	for i := range 8 * len(good) {
+		flipped := bytes.Clone(good)
+		flipped[i/8] ^= 1 << (i % 8)
+		refused("one bit", flipped)
+	}
+	refused("zeros", make([]byte, len(good)))
+	refused("twice", append(bytes.Clone(good), good...))
+	refused("null", []byte("null"))
+	refused("empty object", []byte("{}"))
+	// The checksum is right, and it is nobody's identity.
+	refused("nobody", []byte(`{"identity":{},"crc32":2745614147}`))
+
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loadIdentity(dir); !errors.Is(err, sequencer.ErrInvalidConfig) {
+		t.Errorf("a directory in its place: %+v, error %v", got, err)
+	}
+}
+
+// TestAPIServerHasDeadlines: nobody can hold a connection for ever by being slow.
+func TestAPIServerHasDeadlines(t *testing.T) {
+	server := newMember(Config{}).newAPI()
+	if server.ReadHeaderTimeout <= 0 || server.WriteTimeout <= serveTimeout || server.IdleTimeout <= 0 || server.MaxHeaderBytes <= 0 ||
+		server.HTTP2.MaxConcurrentStreams <= 0 {
+		t.Errorf("%+v", server)
+	}
+}
