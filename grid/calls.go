@@ -16,7 +16,6 @@ type call struct {
 	deliver func(out, result any) // stores a result where a local caller wants it
 	target  bool                  // only for members that address this one
 	members bool                  // ... as one of their grid
-	json    bool                  // may be made in JSON
 }
 
 // typed makes a call out of a function.
@@ -32,9 +31,6 @@ func typed[In, Out any](serve func(ctx context.Context, in In) (Out, error)) *ca
 	}
 }
 
-// forAll marks a call that clients of any language may make.
-func (c *call) forAll() *call { c.json = true; return c }
-
 // forTarget marks a call between members that need not be in a grid yet.
 func (c *call) forTarget() *call { c.target = true; return c }
 
@@ -44,15 +40,15 @@ func (c *call) forMembers() *call { c.target, c.members = true, true; return c }
 // calls returns every call of the API but the event stream, by path.
 func (m *Member) calls() map[string]*call {
 	return map[string]*call{
-		wire.PathCreate:    typed(m.serveCreate).forAll(),
-		wire.PathOpen:      typed(m.serveOpen).forAll(),
-		wire.PathAttach:    typed(m.serveAttach).forAll(),
-		wire.PathRenew:     typed(m.serveRenew).forAll(),
-		wire.PathDetach:    typed(m.serveDetach).forAll(),
-		wire.PathDestroy:   typed(m.serveDestroy).forAll(),
-		wire.PathDirectory: typed(m.serveDirectory).forAll(),
-		wire.PathStatus:    typed(m.serveStatus).forAll(),
-		wire.PathIDs:       typed(m.serveIDs).forAll(),
+		wire.PathCreate:    typed(m.serveCreate),
+		wire.PathOpen:      typed(m.serveOpen),
+		wire.PathAttach:    typed(m.serveAttach),
+		wire.PathRenew:     typed(m.serveRenew),
+		wire.PathDetach:    typed(m.serveDetach),
+		wire.PathDestroy:   typed(m.serveDestroy),
+		wire.PathDirectory: typed(m.serveDirectory),
+		wire.PathStatus:    typed(m.serveStatus),
+		wire.PathIDs:       typed(m.serveIDs),
 		wire.PathHello:     typed(m.serveHello).forTarget(),
 		wire.PathAccept:    typed(m.serveAccept).forTarget(),
 		wire.PathJoin:      typed(m.serveJoin).forMembers(),
