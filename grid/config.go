@@ -155,9 +155,6 @@ func (c Config) settings() partition.Settings {
 	}
 	if c.Window == 0 {
 		s.Window = partition.DefaultWindow
-		if c.lone() {
-			s.Window = partition.LoneWindow
-		}
 	}
 	return s
 }

@@ -73,6 +73,23 @@ func loadIdentity(dir string) (*identity, error) {
 	return id, nil
 }
 
+// checkIdentityKept refuses a data directory with a log whose member is unknown:
+// under a new identity the log would be another member's.
+func (m *Member) checkIdentityKept() error {
+	last, err := m.stores.logs.LastIndex()
+	if err != nil {
+		return invalid("DataDir: %v", err)
+	}
+	if last == 0 || m.cfg.DataDir == "" {
+		return nil
+	}
+	path := filepath.Join(m.cfg.DataDir, identityFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return invalid("DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member", path)
+	}
+	return nil
+}
+
 // save keeps the identity, on disk when it returns.
 func (id *identity) save() error {
 	if id.dir == "" {

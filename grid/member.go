@@ -152,6 +152,9 @@ func (m *Member) open() error {
 	if m.stores, err = openStores(m.cfg.DataDir, lineLog{m.log}); err != nil {
 		return err
 	}
+	if err := m.checkIdentityKept(); err != nil {
+		return err
+	}
 	if m.id, err = loadIdentity(m.cfg.DataDir); err != nil {
 		return err
 	}

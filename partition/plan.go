@@ -30,7 +30,6 @@ type Sight struct {
 //   - If an earlier life granted beyond a floor, which says that the bound on
 //     clocks was broken under which the grid began, every partition is lost anew,
 //     above those grants (S2).
-//   - A lone member's window becomes the default when it is no longer alone.
 //
 // If nobody would be left, nothing is done: there is nobody to give anything to.
 func Plan(r *Roster, s Sight) (Command, bool) {
@@ -47,9 +46,6 @@ func Plan(r *Roster, s Sight) (Command, bool) {
 		c.Granted = s.Granted
 	}
 	c.Lose = losses(r, staying, s.Assign, again)
-	if len(staying) > 1 && r.Settings.Window == LoneWindow {
-		c.Window = DefaultWindow
-	}
 	return Command{From: r.Version, Change: &c}, !c.isEmpty()
 }
 

@@ -58,25 +58,18 @@ func checkPlanned(t *rapid.T, before, after *Roster, s Sight) {
 			t.Fatalf("%s is gone and a member", m.Incarnation)
 		}
 	}
-	if len(after.Members) > 1 && after.Settings.Window != DefaultWindow {
-		t.Fatalf("window %d with %d members", after.Settings.Window, len(after.Members))
-	}
 	if again, found := Plan(after, Sight{Gone: s.Gone, Assign: s.Assign}); found {
 		t.Fatalf("there is more to do: %+v", again.Change)
 	}
 }
 
-// TestPlanWindow: only a lone member's window is ever grown.
-func TestPlanWindow(t *testing.T) {
-	for window, want := range map[Tick]Tick{LoneWindow: DefaultWindow, 5_000: 0, DefaultWindow: 0, 20_000: 0} {
-		r := formed(t, 3, window)
-		c, found := Plan(r, Sight{Join: records([]string{"a1"})})
-		if !found || c.Change.Window != 0 {
-			t.Errorf("one member, window %d: %+v", window, c.Change)
-		}
-		c, found = Plan(r, Sight{Join: records([]string{"a1", "b1"})})
-		if !found || c.Change.Window != want {
-			t.Errorf("two members, window %d: %+v", window, c.Change)
+// TestPlanLeavesTheWindow: the window is what the grid was formed with, however
+// many join.
+func TestPlanLeavesTheWindow(t *testing.T) {
+	for _, window := range []Tick{LoneWindow, 5_000, DefaultWindow} {
+		r := step(t, formed(t, 3, window), Sight{Join: records([]string{"a1", "b1"}), Assign: true})
+		if r.Settings.Window != window {
+			t.Errorf("window %d became %d", window, r.Settings.Window)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"reflect"
+	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -58,6 +59,9 @@ func Decode(kind string, data []byte, v any) error {
 func decode(kind string, data []byte, v any) error {
 	r := bytes.NewReader(data)
 	if kind == JSON {
+		if !utf8.Valid(data) {
+			return errors.New("it is not UTF-8")
+		}
 		if err := checkJSON(data); err != nil {
 			return err
 		}
