@@ -132,7 +132,8 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 //
 // Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed,
 // ErrEpochExhausted; and when ctx ended a wait, an error that matches ctx.Err()
-// and the cause: ErrGrantExpired, ErrNoFreeNode or ErrUnavailable.
+// and the cause: ErrGrantExpired, ErrNoFreeNode or ErrUnavailable. Only a wait for
+// the next millisecond, when this one is used up, has no other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	if g := s.now.Load().gen; g != nil {
 		if slot, _, _, out := g.take(s.clock.Now(), 1); out == taken {

@@ -52,7 +52,7 @@ func (s *Sequencer) wait(ctx context.Context, n int) (*generator, int64, int, er
 			if began >= 0 {
 				s.waitEnded(began)
 			}
-			return nil, 0, 0, s.waitError(err, out)
+			return nil, 0, 0, s.waitError(err, at, out)
 		}
 	}
 }
@@ -82,12 +82,15 @@ func (s *Sequencer) waitEnded(began Tick) {
 }
 
 // waitError names why Next waited when its context ended.
-func (s *Sequencer) waitError(err error, out outcome) error {
-	switch out {
-	case noGrant:
+func (s *Sequencer) waitError(err error, at Tick, out outcome) error {
+	switch {
+	case out == aheadTime && at-s.clock.Now() > trail:
+		return fmt.Errorf("sequencer %q: %w: the grid's time is before this handle's last ID and has to come to it: %w",
+			s.Name(), ErrUnavailable, err)
+	case out == noGrant:
 		return fmt.Errorf("sequencer %q: %w (the grid did not renew it in time; is it reachable?): %w",
 			s.Name(), ErrGrantExpired, err)
-	case aheadTime:
+	case out == aheadTime:
 		return fmt.Errorf("sequencer %q: this logical node's IDs of the millisecond are used up: %w", s.Name(), err)
 	}
 	return fmt.Errorf("sequencer %q: %w", s.Name(), err)
