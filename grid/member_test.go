@@ -2,7 +2,6 @@ package grid_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -56,7 +55,6 @@ func startGrid(t *testing.T, n int, change func(i int, c *grid.Config)) []*grid.
 	ctx := testContext(t)
 	members := make([]*grid.Member, n)
 	errs := make([]error, n)
-	first := make(chan string, 1)
 	var wg sync.WaitGroup
 	addrs := freePorts(t, n)
 	for i := range n {
@@ -70,7 +68,6 @@ func startGrid(t *testing.T, n int, change func(i int, c *grid.Config)) []*grid.
 		wg.Go(func() { members[i], errs[i] = grid.Start(ctx, cfg) })
 	}
 	wg.Wait()
-	_ = first
 	for i, err := range errs {
 		if err != nil {
 			t.Fatalf("member %d: %v", i, err)
@@ -132,5 +129,4 @@ func TestThreeMembers(t *testing.T) {
 	if all = slices.Compact(all); len(all) != n || n != 600_000 {
 		t.Fatalf("%d IDs, %d distinct", n, len(all))
 	}
-	fmt.Fprintln(os.Stderr, members[0].Status().ClusterTime)
 }
