@@ -7,8 +7,8 @@ var (
 	// Its sender has been replaced as owner.
 	ErrOldTerm = errors.New("backup: table of an old term")
 
-	// ErrOldPosition means that the replica holds this table or a later one.
-	ErrOldPosition = errors.New("backup: table is not ahead of the one held")
+	// ErrGap means that changes do not follow what is held. Send the whole table.
+	ErrGap = errors.New("backup: changes do not follow the table held")
 
 	// ErrOwnTerm means that a table carries a term whose owner is the replica
 	// that was to accept it. No other can have made one.

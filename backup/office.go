@@ -10,38 +10,54 @@ import "github.com/snowgrid/snowgrid/partition"
 // that is later than its table's and than which it has heard of no later (O2).
 // The name alone does not count: an owner that was replaced and named again
 // missed what the one between did, and must begin a term of its own.
-func (r *Replica[S]) Observe(v partition.Version, p partition.Partition) (tookOffice bool) {
+func (r *Replica[S, C]) Observe(v partition.Version, p partition.Partition) (tookOffice bool) {
 	if v <= r.version {
 		return false
 	}
 	r.version, r.entry = v, p
 	r.Heard(p.Term)
-	if p.Owner != r.self || p.Term < r.newest || p.Term <= r.position.Term {
-		return false
+	r.discard()
+	if p.Owner == r.self && p.Term >= r.newest && p.Term > r.position.Term {
+		r.takeOffice()
+		tookOffice = true
 	}
-	r.takeOffice()
-	return true
+	r.mark = r.position.Number
+	return tookOffice
 }
 
 // takeOffice makes the replica's table that of the roster's term (O2). A table
 // from before the last loss lacks what the owners since then did, so it is
 // discarded whoever it belonged to.
-func (r *Replica[S]) takeOffice() {
+func (r *Replica[S, C]) takeOffice() {
 	lost := r.position.Term < r.entry.LostTerm
 	r.machine.TakeOffice(r.entry.Floor, lost)
 	r.office = r.entry.Term
 	r.position = Position{Term: r.entry.Term}
+	r.owner = owner[C]{peers: map[partition.Incarnation]peer{}}
+}
+
+// discard forgets the table of a partition that this process has nothing to do
+// with any more. An owner that acts at a later version than the roster known here
+// may have been told what is held and count on it, so it stays until that version
+// is known.
+func (r *Replica[S, C]) discard() {
+	if r.position == (Position{}) || r.version < r.shown || r.entry.Keeps(r.self) {
+		return
+	}
+	var empty S
+	r.machine.Restore(empty)
+	r.position = Position{}
 }
 
 // Acts reports whether the replica may act as the partition's owner: the newest
 // roster it knows names it, it took office for that very term, and it has heard
 // of no later one (O1).
-func (r *Replica[S]) Acts() bool {
+func (r *Replica[S, C]) Acts() bool {
 	return r.entry.Owner == r.self && r.office == r.entry.Term && r.newest == r.office && r.office > 0
 }
 
 // Heard tells the replica of a term that some message carried. A later term than
 // its own means that another owner was named, so it no longer acts.
-func (r *Replica[S]) Heard(term partition.Term) {
+func (r *Replica[S, C]) Heard(term partition.Term) {
 	r.newest = max(r.newest, term)
 }

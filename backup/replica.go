@@ -1,11 +1,12 @@
 // Package backup keeps one partition's replica: which table it holds, whether
-// it may act on it, and what it takes from others.
+// it may act on it, what it takes from others, and who holds what it decided.
 //
 // A [Replica] is told what the newest committed roster says about its partition
 // ([Replica.Observe]), takes office when it is named owner ([Replica.Acts]),
-// numbers each change of its table ([Replica.Changed]), and accepts whole tables
-// of other owners ([Replica.Accept]). What a table holds is the business of a
-// [Machine].
+// numbers each change of its table ([Replica.Changed]), says what the others
+// need ([Replica.Update]) and whether they have it ([Replica.Holds]), and, as a
+// copy, takes what an owner sends ([Replica.Accept]). What a table holds is the
+// business of a [Machine].
 //
 // A replica has one caller at a time, the actor of its partition. It waits for
 // nothing, and the letters in comments (O2, B1) are the rules of the protocol.
@@ -19,9 +20,10 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// Machine is the table a replica keeps. S is its whole content as a value that
-// shares nothing with the machine.
-type Machine[S any] interface {
+// Machine is the table a replica keeps. S is its whole content, and C what some
+// operations changed in it, as values that share nothing with the machine. The
+// zero S is an empty table.
+type Machine[S, C any] interface {
 	// TakeOffice makes the table that of a new term (O2). After a loss the table
 	// is discarded and everything counts as granted up to the floor; otherwise
 	// what is assigned does.
@@ -30,6 +32,10 @@ type Machine[S any] interface {
 	Snapshot() S
 	// Restore replaces the whole content.
 	Restore(S)
+	// Change gives what was changed since its last call.
+	Change() C
+	// Apply makes a change that was made to an equal table.
+	Apply(C)
 }
 
 // Position says how far a table has come: the number of changes within a term.
@@ -48,12 +54,6 @@ func (p Position) Compare(q Position) int {
 // String gives term and number.
 func (p Position) String() string { return fmt.Sprintf("(%d, %d)", p.Term, p.Number) }
 
-// Table is a whole table with its position, as one replica sends it to another.
-type Table[S any] struct {
-	Position Position `json:"position"`
-	State    S        `json:"state"`
-}
-
 // Replica is one process's copy of one partition.
 //
 //	        a newer roster names me, with a term not yet served
@@ -67,66 +67,40 @@ type Table[S any] struct {
 //	  heard of, or a table of a later term is accepted
 //
 // It comes back to acting only by taking office for another term.
-type Replica[S any] struct {
+type Replica[S, C any] struct {
 	partition partition.ID
 	self      partition.Incarnation
-	machine   Machine[S]
+	machine   Machine[S, C]
 
 	version  partition.Version   // of the newest roster known; it never goes back (R6)
 	entry    partition.Partition // what that roster says about the partition
 	newest   partition.Term      // the latest term heard of, from rosters or messages
 	office   partition.Term      // the last term this replica took office for
 	position Position            // of the table the machine holds
+	shown    partition.Version   // the latest version at which an owner was told what is held
+
+	owner[C]
 }
 
 // New gives a replica without a table, for the process self.
-func New[S any](p partition.ID, self partition.Incarnation, m Machine[S]) *Replica[S] {
-	return &Replica[S]{partition: p, self: self, machine: m}
+func New[S, C any](p partition.ID, self partition.Incarnation, m Machine[S, C]) *Replica[S, C] {
+	return &Replica[S, C]{partition: p, self: self, machine: m}
 }
 
 // Position gives how far the replica's table has come.
-func (r *Replica[S]) Position() Position { return r.position }
+func (r *Replica[S, C]) Position() Position { return r.position }
 
-// Table gives the whole table to send to another replica.
-func (r *Replica[S]) Table() Table[S] {
-	return Table[S]{Position: r.position, State: r.machine.Snapshot()}
-}
+// Newest gives the latest term the replica has heard of.
+func (r *Replica[S, C]) Newest() partition.Term { return r.newest }
 
 // Changed numbers a change that the owner has just made to its machine, and
 // gives the new position (O3). It panics if the replica does not act: the owner
 // has then changed a table that is another's.
-func (r *Replica[S]) Changed() Position {
+func (r *Replica[S, C]) Changed() Position {
 	if !r.Acts() {
 		panic(fmt.Sprintf("backup: partition %d changed by %s, which does not act", r.partition, r.self))
 	}
 	r.position.Number++
+	r.remember(r.machine.Change())
 	return r.position
-}
-
-// Accept takes another owner's table in place of the replica's own (B1). It
-// gives the position the replica holds afterwards, which is what the sender may
-// rely on, with an error too. A table of a term older than the newest known is
-// refused with [ErrOldTerm], one that is not ahead of the replica's own with
-// [ErrOldPosition], and one of a term this process is itself the owner of with
-// [ErrOwnTerm]. Accepting a later term ends acting.
-func (r *Replica[S]) Accept(t Table[S]) (Position, error) {
-	if err := r.acceptable(t.Position); err != nil {
-		return r.position, fmt.Errorf("%w: offered %v, held %v, newest term %d", err, t.Position, r.position, r.newest)
-	}
-	r.machine.Restore(t.State)
-	r.position = t.Position
-	r.Heard(t.Position.Term)
-	return r.position, nil
-}
-
-func (r *Replica[S]) acceptable(p Position) error {
-	switch {
-	case p.Term == 0 || p.Term < r.newest:
-		return ErrOldTerm
-	case r.entry.Owner == r.self && r.entry.Term == p.Term:
-		return ErrOwnTerm
-	case p.Compare(r.position) <= 0:
-		return ErrOldPosition
-	}
-	return nil
 }

@@ -10,176 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a log of rosters, the replicas that learn of them in any order and
-// with any delay, and every table that was ever sent. A model remembers which
-// roster each replica may have acted on.
-type world struct {
-	log      []partition.Partition // by version; each one names an owner
-	actors   []*actor
-	known    []partition.Version // by replica: the newest roster observed
-	heard    []partition.Term    // by replica: the latest term heard of
-	served   []map[partition.Term]bool
-	sent     []Table[[]string]
-	written  map[Position]string // the owner of each position: nobody shares one
-	lastHeld []Position
-}
-
-var names = []string{"a", "b", "c"}
-
-func newWorld() *world {
-	w := &world{log: make([]partition.Partition, 1), written: map[Position]string{}}
-	for _, name := range names {
-		w.actors = append(w.actors, newActor(name))
-		w.served = append(w.served, map[partition.Term]bool{})
-	}
-	w.known = make([]partition.Version, len(names))
-	w.heard = make([]partition.Term, len(names))
-	w.lastHeld = make([]Position, len(names))
-	return w
-}
-
-// TestReplicas runs random appointments, losses, changes and messages, every one
-// of which may be seen late, twice or never, and compares each replica with the
-// rules written as plainly as possible.
-func TestReplicas(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
-		t.Repeat(map[string]func(*rapid.T){
-			"appoint": w.appoint,
-			"observe": w.observe,
-			"change":  w.change,
-			"send":    w.send,
-			"accept":  w.accept,
-			"hear":    w.hear,
-			"":        w.check,
-		})
-	})
-}
-
-// appoint adds a roster: another owner, with or without a loss, or the same.
-func (w *world) appoint(t *rapid.T) {
-	version := partition.Version(len(w.log))
-	p := w.log[version-1]
-	if p.Owner == "" || rapid.Bool().Draw(t, "change of owner") {
-		p.Owner = partition.Incarnation(rapid.SampledFrom(names).Draw(t, "owner"))
-		p.Term = partition.Term(version)
-		p.Floor = partition.Tick(version) * 100
-		if p.LostTerm == 0 || rapid.Bool().Draw(t, "loss") {
-			p.LostTerm = p.Term
-		}
-	}
-	w.log = append(w.log, p)
-}
-
-func (w *world) observe(t *rapid.T) {
-	at := drawActor(t)
-	version := partition.Version(rapid.IntRange(0, len(w.log)-1).Draw(t, "version"))
-	p, a := w.log[version], w.actors[at]
-	before, diary := a.replica.Position(), a.diary.Snapshot()
-	took := a.replica.Observe(version, p)
-	isNew := version > w.known[at]
-	if isNew {
-		w.known[at] = version
-		w.heard[at] = max(w.heard[at], p.Term)
-	}
-	want := isNew && string(p.Owner) == names[at] && p.Term == w.heard[at] && p.Term > before.Term
-	if took != want {
-		t.Fatalf("%s took office for %+v of version %d: %v, want %v", names[at], p, version, took, want)
-	}
-	if !took {
-		return
-	}
-	if w.served[at][p.Term] {
-		t.Fatalf("%s took office for term %d twice", names[at], p.Term)
-	}
-	w.served[at][p.Term] = true
-	w.claim(t, at)
-	if before.Term < p.LostTerm {
-		diary = nil
-	}
-	if want := append(diary, fmt.Sprintf("floor%d", p.Floor)); !slices.Equal(a.diary.lines, want) {
-		t.Fatalf("%s took office at %v for %+v with %v, want %v", names[at], before, p, a.diary.lines, want)
-	}
-}
-
-func (w *world) change(t *rapid.T) {
-	at := drawActor(t)
-	if !w.actors[at].replica.Acts() {
-		t.Skip()
-	}
-	before := w.actors[at].replica.Position()
-	after := w.actors[at].write(names[at])
-	if after != (Position{before.Term, before.Number + 1}) {
-		t.Fatalf("%v after %v", after, before)
-	}
-	w.claim(t, at)
-}
-
-// claim notes who made the table of a position. Two who did would have one term
-// in common.
-func (w *world) claim(t *rapid.T, at int) {
-	p := w.actors[at].replica.Position()
-	if owner, found := w.written[p]; found {
-		t.Fatalf("%s and %s both made %v", owner, names[at], p)
-	}
-	w.written[p] = names[at]
-}
-
-func (w *world) send(t *rapid.T) {
-	w.sent = append(w.sent, w.actors[drawActor(t)].replica.Table())
-}
-
-func (w *world) accept(t *rapid.T) {
-	if len(w.sent) == 0 {
-		t.Skip()
-	}
-	at := drawActor(t)
-	table := rapid.SampledFrom(w.sent).Draw(t, "table")
-	a := w.actors[at]
-	before := a.replica.Position()
-	held, err := a.replica.Accept(table)
-	term := table.Position.Term
-	want := term >= w.heard[at] && table.Position.Compare(before) > 0 && string(w.log[term].Owner) != names[at]
-	if (err == nil) != want || held != a.replica.Position() {
-		t.Fatalf("%s at %v, newest term %d, was sent %v: %v", names[at], before, w.heard[at], table.Position, err)
-	}
-	if err != nil {
-		if held != before {
-			t.Fatalf("refused and went from %v to %v", before, held)
-		}
-		return
-	}
-	w.heard[at] = term
-	if held != table.Position || !slices.Equal(a.diary.lines, table.State) {
-		t.Fatalf("accepted %+v and holds %v %v", table, held, a.diary.lines)
-	}
-}
-
-func (w *world) hear(t *rapid.T) {
-	at := drawActor(t)
-	term := w.log[rapid.IntRange(0, len(w.log)-1).Draw(t, "version")].Term
-	w.actors[at].replica.Heard(term)
-	w.heard[at] = max(w.heard[at], term)
-}
-
-// check compares who acts with O1, and that no table ever went back.
-func (w *world) check(t *rapid.T) {
-	for at, a := range w.actors {
-		p := w.log[w.known[at]]
-		want := string(p.Owner) == names[at] && w.served[at][p.Term] && w.heard[at] == p.Term
-		if a.replica.Acts() != want {
-			t.Fatalf("%s acts: %v, want %v by %+v", names[at], !want, want, p)
-		}
-		held := a.replica.Position()
-		if held.Compare(w.lastHeld[at]) < 0 {
-			t.Fatalf("%s went from %v to %v", names[at], w.lastHeld[at], held)
-		}
-		w.lastHeld[at] = held
-	}
-}
-
-func drawActor(t *rapid.T) int { return rapid.IntRange(0, len(names)-1).Draw(t, "replica") }
-
 func TestPositionCompare(t *testing.T) {
 	sorted := []Position{{}, {0, 1}, {1, 0}, {1, 9}, {2, 3}}
 	for i, p := range sorted {
@@ -214,42 +44,192 @@ func TestChangedPanics(t *testing.T) {
 	}
 }
 
-// TestTableIsACopy: what an owner changes later does not reach into a table it
-// sent before.
-func TestTableIsACopy(t *testing.T) {
+// owning gives an owner with a backup that has the table of the term.
+func owning(t *testing.T) *actor {
+	t.Helper()
 	a := newActor("a")
-	a.replica.Observe(1, partition.Partition{Owner: "a", Term: 1, LostTerm: 1})
-	before := a.replica.Table()
+	a.replica.Observe(1, partition.Partition{Owner: "a", InSync: []partition.Incarnation{"a", "b"}, Term: 1, LostTerm: 1})
+	a.replica.Acknowledged("b", 1, Position{1, 0})
+	return a
+}
+
+// TestUpdateIsACopy: what an owner changes later does not reach into an update it
+// sent before, whole or in changes, nor is its own update one that it accepts.
+func TestUpdateIsACopy(t *testing.T) {
+	a := owning(t)
+	whole, _ := a.replica.Update("c")
 	a.write("x")
-	if len(before.State) != 1 || before.Position != (Position{1, 0}) {
-		t.Errorf("%+v", before)
+	changes, _ := a.replica.Update("b")
+	for n := range 3 * changesKept {
+		a.write(fmt.Sprint(n))
 	}
-	if _, err := a.replica.Accept(before); !errors.Is(err, ErrOwnTerm) {
-		t.Errorf("its own table: %v", err)
+	if !slices.Equal(*whole.Whole, []string{"floor0"}) || whole.Position != (Position{1, 0}) {
+		t.Errorf("%+v", whole)
+	}
+	if len(changes.Changes) != 1 || !slices.Equal(changes.Changes[0], []string{"x"}) || changes.Position != (Position{1, 1}) {
+		t.Errorf("%+v", changes)
+	}
+	for _, u := range []diaryUpdate{whole, changes} {
+		if held, err := a.replica.Accept(u); !errors.Is(err, ErrOwnTerm) || held != a.replica.Position() || !a.replica.Acts() {
+			t.Errorf("its own update: %v, %v", held, err)
+		}
+	}
+}
+
+// TestChangesKept: who is a little behind gets changes, each one it lacks, and who
+// is further behind the whole table. What is kept does not grow.
+func TestChangesKept(t *testing.T) {
+	for _, written := range []uint64{1, changesKept, 2*changesKept - 1, 2 * changesKept, 5*changesKept + 7} {
+		a := owning(t)
+		for n := range written {
+			a.write(fmt.Sprint(n + 1))
+		}
+		if kept := len(a.replica.changes); kept < min(int(written), changesKept) || kept >= 2*changesKept {
+			t.Errorf("of %d changes %d are kept", written, kept)
+		}
+		kept := uint64(len(a.replica.changes))
+		for _, behind := range []uint64{0, 1, written / 2, kept - 1, kept, kept + 1, written - 1, written} {
+			if behind > written {
+				continue
+			}
+			a.replica.Behind("b")
+			a.replica.Acknowledged("b", 1, Position{1, written - behind})
+			u, due := a.replica.Update("b")
+			switch {
+			case due != (behind > 0), due && (u.Whole == nil) != (behind <= kept):
+				t.Fatalf("%d behind of %d: due %v, whole %v", behind, written, due, u.Whole != nil)
+			case !due || u.Whole != nil:
+				continue
+			case u.Since != written-behind || uint64(len(u.Changes)) != behind:
+				t.Fatalf("%d behind of %d: after %d %d changes", behind, written, u.Since, len(u.Changes))
+			}
+			for i, c := range u.Changes {
+				if want := fmt.Sprint(u.Since + uint64(i) + 1); !slices.Equal(c, []string{want}) {
+					t.Fatalf("%d behind of %d: change %d is %v, want %s", behind, written, i, c, want)
+				}
+			}
+		}
+	}
+}
+
+// TestAcknowledged holds what an owner counts against the rules written as plainly
+// as possible, whatever is said by whom, in whatever order.
+func TestAcknowledged(t *testing.T) {
+	names := []partition.Incarnation{"b", "c", "d"}
+	rapid.Check(t, func(t *rapid.T) {
+		a := newActor("a")
+		const term = 3
+		p := partition.Partition{Owner: "a", Term: term, LostTerm: 1}
+		said := map[partition.Incarnation]map[partition.Version]uint64{} // the most by version
+		var version partition.Version = term
+		var mark uint64
+		for range rapid.IntRange(30, 80).Draw(t, "steps") {
+			switch i := rapid.SampledFrom(names).Draw(t, "name"); rapid.IntRange(0, 5).Draw(t, "step") {
+			case 0:
+				version++
+				p.InSync = []partition.Incarnation{"a"}
+				p.InSync = append(p.InSync, rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 2, rapid.ID).Draw(t, "in sync")...)
+				p.Joining = ""
+				if !slices.Contains(p.InSync, i) && rapid.Bool().Draw(t, "joins") {
+					p.Joining = i
+				}
+				a.replica.Observe(version, p)
+				mark = a.replica.Position().Number
+			case 1:
+				if a.replica.Acts() {
+					a.write("x")
+				}
+			case 2:
+				a.replica.Behind(i)
+				delete(said, i)
+			default:
+				at := version - min(version, partition.Version(rapid.IntRange(0, 2).Draw(t, "earlier")))
+				held := Position{term - partition.Term(rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(t, "terms before")), rapid.Uint64Range(0, a.replica.Position().Number+1).Draw(t, "number")}
+				a.replica.Acknowledged(i, at, held)
+				if a.replica.Acts() && held.Term == term && held.Number <= a.replica.Position().Number {
+					if said[i] == nil {
+						said[i] = map[partition.Version]uint64{}
+					}
+					said[i][at] = max(said[i][at], held.Number)
+				}
+			}
+			compareSaid(t, a, p, said, version, mark)
+		}
+	})
+}
+
+// compareSaid compares what an owner makes of what was said, the most by version:
+// of each replica the latest version counts.
+func compareSaid(t *rapid.T, a *actor, p partition.Partition, said map[partition.Incarnation]map[partition.Version]uint64, version partition.Version, mark uint64) {
+	acts := a.replica.Acts()
+	for number := range a.replica.Position().Number + 2 {
+		want := acts
+		for _, i := range append(slices.Clone(p.InSync), p.Joining) {
+			var latest partition.Version
+			for v := range said[i] {
+				latest = max(latest, v)
+			}
+			if most, found := said[i][latest]; i != "a" && i != "" && (!found || most < number) {
+				want = false
+			}
+		}
+		if got := a.replica.Holds(number); got != want {
+			t.Fatalf("holds %d: %v, want %v; %+v, said %v", number, got, want, p, said)
+		}
+	}
+	most, found := said[p.Joining][version]
+	want := acts && p.Joining != "" && found && most >= mark
+	h, got := a.replica.Admission()
+	if got != want {
+		t.Fatalf("admits: %v, want %v, at %d with mark %d; %+v, said %v", got, want, version, mark, p, said)
+	}
+	if exactly := (partition.Holding{Replica: partition.Replica{Partition: 7, Member: p.Joining}, Version: version}); got && h != exactly {
+		t.Fatalf("admits %+v, want %+v", h, exactly)
+	}
+}
+
+// TestNobodyIsAdmitted: what has no name joins nothing.
+func TestNobodyIsAdmitted(t *testing.T) {
+	a := owning(t)
+	a.replica.Acknowledged("", 1, Position{1, 0})
+	if h, ready := a.replica.Admission(); ready {
+		t.Errorf("%+v", h)
 	}
 }
 
 // ExampleReplica shows an owner and its backup through a promotion.
 func ExampleReplica() {
-	owner, backup := New(0, "a", &diary{}), New(0, "b", &diary{})
-	first := partition.Partition{Owner: "a", Term: 2, Floor: 1000, LostTerm: 2}
+	owner := New[[]string, []string](0, "a", &diary{})
+	backup := New[[]string, []string](0, "b", &diary{})
+	both := []partition.Incarnation{"a", "b"}
+	first := partition.Partition{Owner: "a", InSync: both, Term: 2, Floor: 1000, LostTerm: 2}
 	fmt.Println(owner.Observe(2, first), backup.Observe(2, first))
 
-	owner.Changed()
-	fmt.Println(backup.Accept(owner.Table()))
+	changed := owner.Changed()
+	fmt.Println(owner.Holds(changed.Number))
 
-	second := partition.Partition{Owner: "b", Term: 3, Floor: 1500, LostTerm: 2}
+	u, _ := owner.Update("b")
+	held, err := backup.Accept(u)
+	fmt.Println(held, err)
+	owner.Acknowledged("b", u.Version, held)
+	fmt.Println(owner.Holds(changed.Number))
+
+	second := partition.Partition{Owner: "b", InSync: both, Term: 3, Floor: 1500, LostTerm: 2}
 	fmt.Println(backup.Observe(3, second), backup.Position())
 
-	_, err := backup.Accept(owner.Table())
+	owner.Changed()
+	u, _ = owner.Update("b")
+	_, err = backup.Accept(u)
 	fmt.Println(err)
 
-	owner.Heard(3)
+	owner.Heard(backup.Newest())
 	fmt.Println(owner.Acts())
 	// Output:
 	// true false
+	// false
 	// (2, 1) <nil>
+	// true
 	// true (3, 0)
-	// backup: table of an old term: offered (2, 1), held (3, 0), newest term 3
+	// backup: table of an old term: offered (2, 2), held (3, 0), newest term 3
 	// false
 }

@@ -37,7 +37,7 @@ func runScript(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{replicas: map[string]*actor{}, tables: map[string]Table[[]string]{}}
+	s := &stage{replicas: map[string]*actor{}, rosters: []partition.Partition{{}}, updates: map[string]diaryUpdate{}}
 	var got bytes.Buffer
 	for step := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
 		verbs, _, _ := strings.Cut(step+"\n", "----\n")
@@ -62,99 +62,232 @@ func runScript(t *testing.T, path string) {
 	t.Errorf("output differs (go test -update, then read the diff); got:\n%s", out)
 }
 
-// diary is a machine whose content is the list of what happened to it.
-type diary struct{ lines []string }
-
-func (d *diary) TakeOffice(floor partition.Tick, lost bool) {
-	if lost {
-		d.lines = nil
-	}
-	d.lines = append(d.lines, fmt.Sprintf("floor%d", floor))
-}
-
-func (d *diary) Snapshot() []string { return slices.Clone(d.lines) }
-
-func (d *diary) Restore(lines []string) { d.lines = slices.Clone(lines) }
-
-// actor is a replica with its machine.
-type actor struct {
-	replica *Replica[[]string]
-	diary   *diary
-}
-
-func newActor(name string) *actor {
-	d := &diary{}
-	return &actor{replica: New(7, partition.Incarnation(name), d), diary: d}
-}
-
-// write makes a change as the owner does.
-func (a *actor) write(line string) Position {
-	a.diary.lines = append(a.diary.lines, line)
-	return a.replica.Changed()
-}
-
 // stage is what a script acts on.
 type stage struct {
 	replicas map[string]*actor
-	tables   map[string]Table[[]string]
+	rosters  []partition.Partition // by version, each one says what the one before said, but for what changed
+	updates  map[string]diaryUpdate
 }
 
-// do runs one line: REPLICA VERB ARGUMENTS. It prints the replica afterwards.
+// verbs of the scripts: REPLICA VERB ARGUMENTS. What they give is printed after
+// the replica, unless it is a line of its own.
+var verbs = map[string]func(s *stage, a *actor, args []string) (note string, whole bool){
+	"observe":      (*stage).observe,
+	"change":       (*stage).change,
+	"heard":        (*stage).heard,
+	"update":       (*stage).update,
+	"accept":       (*stage).accept,
+	"acknowledged": (*stage).acknowledged,
+	"behind":       (*stage).behind,
+	"holds":        (*stage).holds,
+	"needed":       (*stage).needed,
+	"admission":    (*stage).admission,
+	"send":         (*stage).send,
+}
+
+// do runs one line. Two begin with what is no replica: a roster, and an update
+// that nobody made.
 func (s *stage) do(words []string) string {
+	switch words[0] {
+	case "roster":
+		return s.roster(words[1:])
+	case "forge":
+		return s.forge(words[1:])
+	}
 	name := words[0]
 	if s.replicas[name] == nil {
-		s.replicas[name] = newActor(name)
+		s.replicas[name] = newActor(partition.Incarnation(name))
 	}
-	a, args := s.replicas[name], words[2:]
-	note := ""
-	switch words[1] {
-	case "observe": // VERSION OWNER TERM FLOOR LOSTTERM
-		p := partition.Partition{
-			Owner:    partition.Incarnation(args[1]),
-			Term:     partition.Term(number(args[2])),
-			Floor:    number(args[3]),
-			LostTerm: partition.Term(number(args[4])),
-		}
-		if a.replica.Observe(partition.Version(number(args[0])), p) {
-			note = " took office"
-		}
-	case "change": // LINE
-		if !a.replica.Acts() {
-			return name + " does not act\n"
-		}
-		a.write(args[0])
-	case "send": // TABLE
-		s.tables[args[0]] = a.replica.Table()
-	case "accept": // TABLE
-		held, err := a.replica.Accept(s.tables[args[0]])
-		note = reason(err)
-		if held != a.replica.Position() {
-			note = " BROKEN POSITION"
-		}
-	case "heard": // TERM
-		a.replica.Heard(partition.Term(number(args[0])))
-	default:
+	verb, found := verbs[words[1]]
+	if !found {
 		return "unknown verb " + words[1] + "\n"
 	}
-	return s.show(name, note)
+	note, whole := verb(s, s.replicas[name], words[2:])
+	if whole {
+		return name + " " + note + "\n"
+	}
+	return s.show(s.replicas[name]) + note + "\n"
 }
 
-func (s *stage) show(name, note string) string {
-	a := s.replicas[name]
+func (s *stage) show(a *actor) string {
 	state := "copy"
 	if a.replica.Acts() {
 		state = "acts"
 	}
-	return fmt.Sprintf("%s %s %v %v%s\n", name, state, a.replica.Position(), a.diary.lines, note)
+	return fmt.Sprintf("%s %s %v %v", a.name, state, a.replica.Position(), a.diary.lines)
+}
+
+// roster adds the next version: owner=, term=, lost=, in=, joining=. What is not
+// named stays; an owner named begins a term, alone.
+func (s *stage) roster(args []string) string {
+	version := len(s.rosters)
+	p := s.rosters[version-1]
+	for _, word := range args[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "owner":
+			p.Owner, p.Term, p.Floor = partition.Incarnation(value), partition.Term(version), int64(version)*100
+			p.InSync = incarnations(value)
+		case "lost":
+			p.LostTerm = partition.Term(number(value))
+		case "term":
+			p.Term = partition.Term(number(value))
+		case "in":
+			p.InSync = incarnations(value)
+		case "joining":
+			p.Joining = partition.Incarnation(value)
+		}
+	}
+	if s.rosters = append(s.rosters, p); args[0] != strconv.Itoa(version) {
+		return fmt.Sprintf("this is version %d\n", version)
+	}
+	return fmt.Sprintf("version %d: owner %s, term %d, lost %d, in sync %v, joining %q\n",
+		version, p.Owner, p.Term, p.LostTerm, p.InSync, p.Joining)
+}
+
+// forge makes an update NAME that no owner would: version=, term=, number=,
+// since=, whole=, changes=.
+func (s *stage) forge(args []string) string {
+	var u diaryUpdate
+	for _, word := range args[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "version":
+			u.Version = partition.Version(number(value))
+		case "term":
+			u.Position.Term = partition.Term(number(value))
+		case "number":
+			u.Position.Number = uint64(number(value))
+		case "since":
+			u.Since = uint64(number(value))
+		case "whole":
+			lines := strings.Split(value, ",")
+			u.Whole = &lines
+		case "changes":
+			for line := range strings.SplitSeq(value, ",") {
+				u.Changes = append(u.Changes, []string{line})
+			}
+		}
+	}
+	s.updates[args[0]] = u
+	return args[0] + " " + describe(u) + "\n"
+}
+
+func describe(u diaryUpdate) string {
+	head := fmt.Sprintf("at %d to %v", u.Version, u.Position)
+	if u.Whole != nil {
+		return fmt.Sprintf("%s, whole %v", head, *u.Whole)
+	}
+	return fmt.Sprintf("%s, after %d %v", head, u.Since, u.Changes)
+}
+
+func (s *stage) observe(a *actor, args []string) (string, bool) {
+	version := number(args[0])
+	if a.replica.Observe(partition.Version(version), s.rosters[version]) {
+		return " took office", false
+	}
+	return "", false
+}
+
+func (*stage) change(a *actor, args []string) (string, bool) {
+	if !a.replica.Acts() {
+		return "does not act", true
+	}
+	a.write(args...)
+	return "", false
+}
+
+func (*stage) heard(a *actor, args []string) (string, bool) {
+	a.replica.Heard(partition.Term(number(args[0])))
+	return "", false
+}
+
+// update keeps what TO needs, as NAME.
+func (s *stage) update(a *actor, args []string) (string, bool) {
+	u, due := a.replica.Update(partition.Incarnation(args[0]))
+	if !due {
+		return "sends nothing to " + args[0], true
+	}
+	s.updates[args[1]] = u
+	return "sends " + args[0] + " " + args[1] + " " + describe(u), true
+}
+
+func (s *stage) accept(a *actor, args []string) (string, bool) {
+	held, err := a.replica.Accept(s.updates[args[0]])
+	if held != a.replica.Position() {
+		return " BROKEN POSITION", false
+	}
+	return reason(err), false
+}
+
+// acknowledged is what FROM says at VERSION: TERM NUMBER.
+func (*stage) acknowledged(a *actor, args []string) (string, bool) {
+	held := Position{Term: partition.Term(number(args[2])), Number: uint64(number(args[3]))}
+	a.replica.Acknowledged(partition.Incarnation(args[0]), partition.Version(number(args[1])), held)
+	return "", false
+}
+
+func (*stage) behind(a *actor, args []string) (string, bool) {
+	a.replica.Behind(partition.Incarnation(args[0]))
+	return "", false
+}
+
+func (*stage) holds(a *actor, args []string) (string, bool) {
+	var out []string
+	for _, n := range args {
+		out = append(out, fmt.Sprintf("%s: %v", n, a.replica.Holds(uint64(number(n)))))
+	}
+	return "holds " + strings.Join(out, ", "), true
+}
+
+func (*stage) needed(a *actor, _ []string) (string, bool) {
+	return fmt.Sprint("needs ", a.replica.Needed()), true
+}
+
+func (*stage) admission(a *actor, _ []string) (string, bool) {
+	h, ready := a.replica.Admission()
+	if !ready {
+		return "admits nobody", true
+	}
+	return fmt.Sprintf("admits %s to %d at %d", h.Member, h.Partition, h.Version), true
+}
+
+// send brings TO up to date, there and back.
+func (s *stage) send(a *actor, args []string) (string, bool) {
+	to := s.replicas[args[0]]
+	u, due := a.replica.Update(to.name)
+	if !due {
+		return "sends nothing to " + args[0], true
+	}
+	held, err := to.replica.Accept(u)
+	if errors.Is(err, ErrGap) {
+		a.replica.Behind(to.name)
+	} else {
+		a.replica.Heard(to.replica.Newest())
+		a.replica.Acknowledged(to.name, u.Version, held)
+	}
+	return fmt.Sprintf("sends %s -> %s%s", describe(u), s.show(to), reason(err)), true
 }
 
 func reason(err error) string {
-	for _, known := range []error{ErrOldTerm, ErrOldPosition, ErrOwnTerm} {
+	for _, known := range []error{ErrOldTerm, ErrGap, ErrOwnTerm} {
 		if errors.Is(err, known) {
 			return " refused: " + known.Error()
 		}
 	}
+	if err != nil {
+		return " UNKNOWN: " + err.Error()
+	}
 	return ""
+}
+
+func incarnations(list string) []partition.Incarnation {
+	var out []partition.Incarnation
+	for name := range strings.SplitSeq(list, ",") {
+		out = append(out, partition.Incarnation(name))
+	}
+	slices.Sort(out)
+	return out
 }
 
 func number(word string) int64 {

@@ -30,6 +30,7 @@ type fake struct {
 	owners        []int    // by partition
 	down          map[string]bool
 	table         *sequencer.Table
+	sessions      map[partition.ID]*sequencer.Sessions
 	calls         []made
 	streams       map[string]*fakeStream // by address and holder
 	skew          time.Duration          // added to cluster time
@@ -71,7 +72,8 @@ func newFake() *fake {
 	return &fake{
 		stamp: wire.Stamp{Grid: partition.GridID{1}, Version: 5}, window: 15000,
 		members: []string{"a:1", "b:1", "c:1"}, owners: []int{0, 1, 2, 0, 1, 2},
-		down: map[string]bool{}, table: sequencer.NewTable(), streams: map[string]*fakeStream{},
+		down: map[string]bool{}, table: sequencer.NewTable(),
+		sessions: map[partition.ID]*sequencer.Sessions{}, streams: map[string]*fakeStream{},
 	}
 }
 
@@ -98,6 +100,7 @@ func (f *fake) move(to int) {
 	defer f.mu.Unlock()
 	f.stamp.Version++
 	f.owners = slices.Repeat([]int{to}, len(f.owners))
+	clear(f.sessions)
 }
 
 // owner returns the address of a name's owner.
@@ -188,13 +191,18 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 		ref, err := f.table.Open(in.Name)
 		return wire.SequencerResponse{Stamp: stamp, Sequencer: wire.SequencerOf(ref)}, err
 	case wire.AttachRequest:
-		a, err := f.attach(addr, in.Claim, false)
+		a, err := f.attach(addr, in.Holder, in.Claim, false)
 		return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, err
 	case wire.RenewRequest:
-		out := wire.RenewResponse{Stamp: stamp}
+		out := wire.RenewResponse{Stamp: stamp, Sets: make([]sequencer.Tick, len(in.Sets))}
+		for i, set := range in.Sets {
+			if f.session(set.Partition).Confirm(in.Holder, set.Count, set.Print, 0, 0) {
+				out.Sets[i] = f.bounds().Ceiling
+			}
+		}
 		for _, claim := range in.Claims {
 			var r wire.RenewResult
-			a, err := f.attach(addr, claim, true)
+			a, err := f.attach(addr, in.Holder, claim, true)
 			if r.Grant = a.Grant; err != nil {
 				r.Error = wire.ErrorOf(err, stamp.Version)
 			}
@@ -205,6 +213,8 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 		ref, err := in.Sequencer.Ref()
 		if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err == nil {
 			f.table.Detach(ref, sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed})
+			f.session(f.of(in.Sequencer.Name)).Drop(in.ID)
+			f.show(in.Holder, ref, sequencer.Attachment{})
 		}
 		return wire.Done{Stamp: stamp}, err
 	case wire.DestroyRequest:
@@ -220,7 +230,7 @@ func (f *fake) owns(addr, name string) error {
 	return nil
 }
 
-func (f *fake) attach(addr string, in wire.Claim, renew bool) (sequencer.Attachment, error) {
+func (f *fake) attach(addr string, h sequencer.HolderID, in wire.Claim, renew bool) (sequencer.Attachment, error) {
 	ref, err := in.Sequencer.Ref()
 	if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err != nil {
 		return sequencer.Attachment{}, err
@@ -238,7 +248,28 @@ func (f *fake) attach(addr string, in wire.Claim, renew bool) (sequencer.Attachm
 	default:
 		a, _, err = f.table.Attach(claim, f.bounds())
 	}
+	if err == nil {
+		f.show(h, ref, a)
+	}
 	return a, err
+}
+
+// session returns the sessions of a partition.
+func (f *fake) session(id partition.ID) *sequencer.Sessions {
+	if f.sessions[id] == nil {
+		f.sessions[id] = sequencer.NewSessions(time.Hour, 0)
+	}
+	return f.sessions[id]
+}
+
+// of returns a name's partition.
+func (f *fake) of(name string) partition.ID { return partition.Of(name, len(f.owners)) }
+
+// show notes what a holder shows.
+func (f *fake) show(h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
+	f.session(f.of(ref.Definition.Name())).Show(sequencer.Tenant{
+		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
+	}, 0)
 }
 
 // destroy ends a life and tells everybody.
@@ -253,6 +284,7 @@ func (f *fake) destroy(name string, life sequencer.Life) error {
 	if err := f.table.Destroy(ref); err != nil {
 		return err
 	}
+	f.session(f.of(name)).DropName(name)
 	for _, s := range f.streams {
 		s.queue <- wire.Event{Name: name, Life: ref.Life}
 	}

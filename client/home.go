@@ -40,10 +40,12 @@ func (h *home) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Prefer
 		return sequencer.Attachment{}, fmt.Errorf("sequencer %q: %w: the owner answered logical node %d of %d",
 			ref.Definition.Name(), sequencer.ErrUnavailable, res.Node, ref.Definition.Nodes())
 	}
+	a := sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}
 	h.entry.saw(res.Stamp)
+	h.entry.told(a)
 	h.entry.renewAt(c.clock.Mono() + c.pause())
 	c.look()
-	return sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}, nil
+	return a, nil
 }
 
 // Detach implements sequencer.Home. If ctx ends first it is tried on in the
@@ -107,6 +109,25 @@ func (e *entry) saw(s wire.Stamp) {
 	if s.Grid != e.seen.Grid || s.Version >= e.seen.Version {
 		e.seen = s
 	}
+}
+
+// told notes the owner's last whole answer about an attachment.
+func (e *entry) told(a sequencer.Attachment) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = a
+}
+
+// answered returns the last whole answer about the attachment that the handle
+// holds, or a zero Attachment if it holds none; false if there was no answer yet.
+func (e *entry) answered() (sequencer.Attachment, bool) {
+	held, has := e.control.Held()
+	if !has {
+		return sequencer.Attachment{}, true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last, e.last.ID == held.ID
 }
 
 // renewAt sets when the entry is renewed next.

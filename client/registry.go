@@ -26,10 +26,11 @@ type entry struct {
 	// owed says that CreateSequencer has yet to attach the handle.
 	owed bool // guarded by the name's turn
 
-	mu   sync.Mutex    // guards what follows; never held while waiting
-	seen wire.Stamp    // the last answer about the life
-	next time.Duration // when to renew next, by the client's clock
-	busy bool          // an idle detach or a replacement is under way
+	mu   sync.Mutex           // guards what follows; never held while waiting
+	seen wire.Stamp           // the last answer about the life
+	last sequencer.Attachment // the last answer about an attachment of the handle
+	next time.Duration        // when to renew next, by the client's clock
+	busy bool                 // an idle detach or a replacement is under way
 }
 
 // turn lets one create or open of a name run at a time.

@@ -2,11 +2,9 @@ package client
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // session keeps a client's attachments alive: it renews their grants before they
@@ -97,8 +95,7 @@ func (s *session) detachIdle(e *entry) {
 	})
 }
 
-// renewDue renews an owner's entries if one is due, together with those that
-// would be soon.
+// renewDue renews all of an owner's entries if one is due.
 func (s *session) renewDue(ctx context.Context, owner string, entries []*entry) {
 	now := s.c.clock.Mono()
 	due := false
@@ -108,17 +105,13 @@ func (s *session) renewDue(ctx context.Context, owner string, entries []*entry) 
 	if !due || s.calls[owner] {
 		return
 	}
-	soon := now + s.c.window()/16
-	var batch []*entry
+	next := now + s.c.pause()
 	for _, e := range entries {
-		if e.dueBy(soon) {
-			e.renewAt(now + s.c.pause())
-			batch = append(batch, e)
-		}
+		e.renewAt(next)
 	}
 	s.calls[owner] = true
 	s.c.background(func(ctx context.Context) {
-		s.c.renewAll(ctx, owner, batch)
+		s.c.renewAll(ctx, owner, entries)
 		select {
 		case s.ended <- owner:
 		case <-ctx.Done():
@@ -144,106 +137,4 @@ func (s *session) follow(ctx context.Context, owners map[string][]*entry) {
 			s.c.background(func(context.Context) { s.c.follow(ctx, owner) })
 		}
 	}
-}
-
-// renewAll renews entries at one owner, as many calls as that takes.
-func (c *Client) renewAll(ctx context.Context, owner string, entries []*entry) {
-	for len(entries) > 0 {
-		n := min(len(entries), claimsPerCall)
-		if err := c.renew(ctx, owner, entries[:n]); err != nil {
-			c.renewAgain(entries, err)
-			return
-		}
-		entries = entries[n:]
-	}
-}
-
-// renewAgain has entries renewed soon, by whoever owns them then. It does not wait
-// for the directory: a member that hangs must not hold up renewals.
-func (c *Client) renewAgain(entries []*entry, err error) {
-	c.log.Debug("renewal failed; trying again", "error", err)
-	began := c.clock.Mono()
-	for _, e := range entries {
-		e.renewAt(began + retryAfter)
-	}
-	c.refresh(began)
-}
-
-// renew makes one renewal call.
-func (c *Client) renew(ctx context.Context, owner string, entries []*entry) error {
-	if owner == "" {
-		return sequencer.ErrUnavailable
-	}
-	req := wire.RenewRequest{Holder: c.holder}
-	shown := make([]sequencer.Attachment, len(entries))
-	for i, e := range entries {
-		shown[i], _ = e.control.Held()
-		req.Claims = append(req.Claims, e.claim(e.control.Ref(), shown[i]))
-	}
-	began := c.clock.Mono()
-	var res wire.RenewResponse
-	if err := c.tryCall(ctx, owner, wire.PathRenew, req, &res); err != nil {
-		return err
-	}
-	if len(res.Results) != len(entries) {
-		return errors.New("client: the owner answered another number of claims than it was asked")
-	}
-	c.stamped(res.Stamp, began)
-	var failed []*entry
-	var last error
-	for i, e := range entries {
-		if err := c.renewed(e, shown[i], res.Stamp, res.Results[i]); err != nil {
-			failed, last = append(failed, e), err
-		}
-	}
-	if len(failed) > 0 {
-		c.renewAgain(failed, last)
-	}
-	return nil
-}
-
-// renewed delivers the answer to one claim; an error asks for another try.
-func (c *Client) renewed(e *entry, shown sequencer.Attachment, stamp wire.Stamp, res wire.RenewResult) error {
-	err := res.Error.Unwire()
-	switch {
-	case err == nil:
-		e.saw(stamp)
-		if !shown.ID.IsZero() {
-			e.control.Renewed(shown.ID, res.Grant)
-			c.hurry(e, res.Grant)
-		}
-	case errors.Is(err, sequencer.ErrDestroyed), errors.Is(err, sequencer.ErrConflict):
-		c.log.Info("sequencer has ended", "sequencer", e.control.Handle().Name(), "reason", err)
-		c.ended(e)
-	case errors.Is(err, sequencer.ErrDetached):
-		c.replace(e, shown.ID)
-	default:
-		return err
-	}
-	return nil
-}
-
-// hurry renews a grant again soon that does not reach as far ahead as it should.
-func (c *Client) hurry(e *entry, g sequencer.Grant) {
-	now := c.clock.Now()
-	if g.From > now || g.Until-now < c.window().Milliseconds()/2 {
-		e.renewAt(c.clock.Mono() + retryAfter)
-	}
-}
-
-// replace attaches anew a handle whose logical node went to another holder.
-func (c *Client) replace(e *entry, id sequencer.AttachmentID) {
-	if !e.begin() {
-		return
-	}
-	c.background(func(ctx context.Context) {
-		defer e.finish()
-		ctx, cancel := context.WithTimeout(ctx, c.window())
-		defer cancel()
-		if err := e.control.Replace(ctx, id); err != nil && !settled(err) {
-			c.log.Warn("no logical node in place of the one lost yet; trying on",
-				"sequencer", e.control.Handle().Name(), "error", err)
-			e.renewAt(c.clock.Mono() + retryAfter)
-		}
-	})
 }

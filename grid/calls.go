@@ -54,6 +54,10 @@ func (m *Member) calls() map[string]*call {
 		wire.PathJoin:      typed(m.serveJoin).forMembers(),
 		wire.PathLeave:     typed(m.serveLeave).forMembers(),
 		wire.PathEarlier:   typed(m.serveEarlier).forMembers(),
+		wire.PathReplicate: typed(m.serveReplicate).forMembers(),
+		wire.PathHeld:      typed(m.serveHeld).forMembers(),
+		wire.PathInit:      typed(m.serveInit).forTarget(),
+		wire.PathAbandon:   typed(m.serveAbandon).forTarget(),
 	}
 }
 
@@ -61,28 +65,28 @@ func (m *Member) serveCreate(ctx context.Context, in wire.CreateRequest) (wire.S
 	if _, err := (wire.Sequencer{Name: in.Name, Epoch: in.Epoch, Nodes: in.Nodes}).Ref(); err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	return askOwner(ctx, m, in.Name, func(o *owner) (wire.SequencerResponse, error) { return o.create(in) })
+	return askOwner(ctx, m, in.Name, func(o *actor) (wire.SequencerResponse, error) { return o.create(in) })
 }
 
 func (m *Member) serveOpen(ctx context.Context, in wire.OpenRequest) (wire.SequencerResponse, error) {
 	if err := checkName(in.Name); err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	return askOwner(ctx, m, in.Name, func(o *owner) (wire.SequencerResponse, error) { return o.open(in) })
+	return askOwner(ctx, m, in.Name, func(o *actor) (wire.SequencerResponse, error) { return o.open(in) })
 }
 
 func (m *Member) serveAttach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
 	if _, err := in.Claim.Sequencer.Ref(); err != nil {
 		return wire.AttachResponse{}, err
 	}
-	return askOwner(ctx, m, in.Claim.Sequencer.Name, func(o *owner) (wire.AttachResponse, error) { return o.attach(in) })
+	return askOwner(ctx, m, in.Claim.Sequencer.Name, func(o *actor) (wire.AttachResponse, error) { return o.attach(in) })
 }
 
 func (m *Member) serveDetach(ctx context.Context, in wire.DetachRequest) (wire.Done, error) {
 	if _, err := in.Sequencer.Ref(); err != nil {
 		return wire.Done{}, err
 	}
-	return askOwner(ctx, m, in.Sequencer.Name, func(o *owner) (wire.Done, error) { return o.detach(in) })
+	return askOwner(ctx, m, in.Sequencer.Name, func(o *actor) (wire.Done, error) { return o.detach(in) })
 }
 
 // serveDestroy waits for the holders' answers outside the owner, which goes on
@@ -92,7 +96,7 @@ func (m *Member) serveDestroy(ctx context.Context, in wire.DestroyRequest) (wire
 		return wire.Done{}, err
 	}
 	outcome := make(chan error, 1)
-	_, err := askOwner(ctx, m, in.Name, func(o *owner) (struct{}, error) {
+	_, err := askOwner(ctx, m, in.Name, func(o *actor) (struct{}, error) {
 		o.destroy(in, outcome)
 		return struct{}{}, nil
 	})
@@ -107,31 +111,6 @@ func (m *Member) serveDestroy(ctx context.Context, in wire.DestroyRequest) (wire
 	case <-m.ctx.Done():
 		return wire.Done{}, errClosed
 	}
-}
-
-// serveRenew answers each claim by itself: one that fails says why, and the
-// others are renewed. The stamp is that of the last claim that was renewed.
-func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
-	if err := wire.CheckHolder(in.Holder); err != nil {
-		return wire.RenewResponse{}, err
-	}
-	if len(in.Claims) > wire.MaxClaims {
-		return wire.RenewResponse{}, fmt.Errorf("%w: %d claims in one renewal; send at most %d",
-			sequencer.ErrInvalidConfig, len(in.Claims), wire.MaxClaims)
-	}
-	out := wire.RenewResponse{Stamp: m.stamp(), Results: make([]wire.RenewResult, len(in.Claims))}
-	for i, claim := range in.Claims {
-		result := &out.Results[i]
-		_, err := askOwner(ctx, m, claim.Sequencer.Name, func(o *owner) (struct{}, error) {
-			_, grant, err := o.renew(in.Holder, claim)
-			result.Grant = grant
-			return struct{}{}, err
-		})
-		if err != nil {
-			result.Grant, result.Error = sequencer.Grant{}, wire.ErrorOf(err, m.roster.Load().Version)
-		}
-	}
-	return out, nil
 }
 
 func (m *Member) serveDirectory(context.Context, wire.DirectoryRequest) (wire.DirectoryResponse, error) {

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
@@ -18,7 +19,7 @@ type ending struct {
 
 // destroy begins to end a life, or waits with those who asked before. The
 // outcome goes to done.
-func (o *owner) destroy(in wire.DestroyRequest, done chan<- error) {
+func (o *actor) destroy(in wire.DestroyRequest, done chan<- error) {
 	r, b, err := o.act()
 	if err == nil {
 		err = o.learning(r, b, in.Name)
@@ -45,20 +46,20 @@ func (o *owner) destroy(in wire.DestroyRequest, done chan<- error) {
 }
 
 // tellEnded tells every holder with a handle on a life that the life has ended.
-func (o *owner) tellEnded(ref sequencer.Ref) {
+func (o *actor) tellEnded(ref sequencer.Ref) {
 	name := ref.Definition.Name()
 	o.m.events.publish(o.sessions.Holders(name), wire.Event{Name: name, Life: ref.Life})
 }
 
 // endIfSilent ends a life under way once nobody holds a node of it any more.
-func (o *owner) endIfSilent(name string) {
+func (o *actor) endIfSilent(name string) {
 	if len(o.table.TenantsOf(name)) == 0 {
 		o.end(name)
 	}
 }
 
 // endOverdue ends the lives whose holders had their time.
-func (o *owner) endOverdue() {
+func (o *actor) endOverdue() {
 	for name, e := range o.ending {
 		if o.m.clock.Mono() >= e.deadline {
 			o.end(name)
@@ -68,29 +69,16 @@ func (o *owner) endOverdue() {
 
 // end ends a life. Holders are told once more: one may have opened its stream
 // after the first time, and renewed before this.
-func (o *owner) end(name string) {
+func (o *actor) end(name string) {
 	e := o.ending[name]
 	delete(o.ending, name)
-	silent := o.table.TenantsOf(name)
 	err := o.table.Destroy(e.ref)
 	if err == nil {
-		o.replica.Changed()
+		o.changed(name, sequencer.AttachmentID{})
 		o.tellEnded(e.ref)
 	}
-	for _, t := range silent {
-		o.sessions.Drop(t.ID)
-	}
+	o.sessions.DropName(name)
 	for _, done := range e.waiting {
-		done <- err
-	}
-}
-
-// fail gives up every destroy under way.
-func (o *owner) fail(err error) {
-	for name, e := range o.ending {
-		delete(o.ending, name)
-		for _, done := range e.waiting {
-			done <- err
-		}
+		o.hold(o.copy.Position().Number, func(notHeld error) { done <- cmp.Or(err, notHeld) })
 	}
 }

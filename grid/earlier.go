@@ -21,9 +21,12 @@ const earlierLimit = 24 * time.Hour
 
 // checkEarlier refuses a claim from another life of the grid whose grant reaches
 // beyond this partition's floor, and has the leader raise the floors.
-func (o *owner) checkEarlier(r *partition.Roster, b sequencer.Bounds, in wire.Claim) error {
+func (o *actor) checkEarlier(r *partition.Roster, b sequencer.Bounds, in wire.Claim) error {
 	if in.Grid == r.Grid || in.Until <= r.Partitions[o.id].Floor {
 		return nil
+	}
+	if b.Now == 0 {
+		return errNoTime // what is believable is not known yet
 	}
 	if limit := b.Now + partition.MaxWindow + earlierLimit.Milliseconds(); in.Until > limit {
 		return fmt.Errorf("%w: a grant that ends at %s is not believed; restart this holder",

@@ -32,13 +32,9 @@ func (m *Member) enter(ctx context.Context) {
 	ticker := time.NewTicker(enterEvery)
 	defer ticker.Stop()
 	for {
-		switch {
-		case m.node() == nil && m.grid().IsZero():
-			m.seekGrid(ctx)
-		case m.node() == nil:
-			m.takePart(false)
-		default:
-			m.askToJoin(ctx)
+		if m.takeTurn(ctx) == nil {
+			m.enterStep(ctx)
+			m.endTurn()
 		}
 		select {
 		case <-ctx.Done():
@@ -47,6 +43,32 @@ func (m *Member) enter(ctx context.Context) {
 		}
 	}
 }
+
+// enterStep does what is due to be in a grid.
+func (m *Member) enterStep(ctx context.Context) {
+	switch {
+	case m.takesPart():
+		m.askToJoin(ctx)
+	case !m.grid().IsZero():
+		m.takePart()
+	case m.hasLeft():
+		m.followFounder(ctx)
+	default:
+		m.seekGrid(ctx)
+	}
+}
+
+// takeTurn waits until nothing else brings this member into a grid or out of one.
+func (m *Member) takeTurn(ctx context.Context) error {
+	select {
+	case m.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *Member) endTurn() { <-m.turn }
 
 // reopen takes part again in the grid that the data directory knows.
 func (m *Member) reopen() error {
@@ -59,6 +81,7 @@ func (m *Member) reopen() error {
 	}
 	if m.id.Grid.IsZero() || (last == 0 && m.id.Founded) {
 		m.id.Grid, m.id.Founded = partition.GridID{}, false // its forming never began
+		m.gossip.belongs(m.id.Grid)
 		return nil
 	}
 	return m.startRaft(false)
@@ -66,13 +89,17 @@ func (m *Member) reopen() error {
 
 // seekGrid looks for a grid to join, or forms one.
 func (m *Member) seekGrid(ctx context.Context) {
+	if len(m.gossip.grids()) > 1 { // which of them is meant only a person can know
+		m.abandon()
+		return
+	}
 	if p, found := m.gossip.find(func(p peer) bool { return !p.Grid.IsZero() }); found {
 		m.adoptGrid(ctx, p)
 		return
 	}
 	m.releaseAcceptance(ctx)
 	peers := m.gossip.peers()
-	if m.cfg.Expect == 0 || len(peers) < m.cfg.Expect || peers[0].Incarnation != m.self {
+	if expect := m.expect(); expect == 0 || len(peers) < expect || peers[0].Incarnation != m.self {
 		m.abandon()
 		return
 	}
@@ -99,20 +126,23 @@ func (m *Member) adoptGrid(ctx context.Context, p peer) {
 		m.fail(err)
 		return
 	}
-	m.takePart(false)
+	m.takePart()
 }
 
 // belong makes a grid this member's, on disk before anything else follows.
 func (m *Member) belong(g partition.GridID, founded bool) error {
 	m.idMu.Lock()
-	defer m.idMu.Unlock()
 	m.id.Grid, m.id.Founded = g, founded
-	return m.id.save()
+	m.next = founding{}
+	err := m.id.save()
+	m.idMu.Unlock()
+	m.gossip.belongs(g)
+	return err
 }
 
 // takePart starts Raft and lets everybody know.
-func (m *Member) takePart(bootstrap bool) {
-	if err := m.startRaft(bootstrap); err != nil {
+func (m *Member) takePart() {
+	if err := m.startRaft(false); err != nil {
 		m.fail(err)
 		return
 	}
@@ -141,8 +171,8 @@ func (m *Member) found(ctx context.Context, peers []peer) error {
 		accepted[res.Member] = true
 		durable = durable && res.Durable
 	}
-	if len(accepted) < m.cfg.Expect {
-		return fmt.Errorf("%d of %d members accept this founder: %w", len(accepted), m.cfg.Expect, failed)
+	if expect := m.expect(); len(accepted) < expect {
+		return fmt.Errorf("%d of %d members accept this founder: %w", len(accepted), expect, failed)
 	}
 	return m.form(grid, durable)
 }
@@ -150,18 +180,27 @@ func (m *Member) found(ctx context.Context, peers []peer) error {
 // form begins the grid with this member as its first server. The roster's first
 // entry follows when it leads.
 func (m *Member) form(grid partition.GridID, durable bool) error {
-	if err := m.belong(grid, true); err != nil {
+	err := m.formAs(partition.Form{Grid: grid, Settings: m.cfg.settings(), Ceiling: m.firstCeiling(durable)})
+	if err != nil {
+		m.fail(err)
+	}
+	return err
+}
+
+// formAs is form with everything said.
+func (m *Member) formAs(form partition.Form) error {
+	if err := m.belong(form.Grid, true); err != nil {
 		return err
 	}
 	m.mu.Lock()
-	m.forming = &partition.Form{Grid: grid, Settings: m.cfg.settings(), Ceiling: m.firstCeiling(durable)}
+	m.forming = &form
 	m.mu.Unlock()
-	m.log.Info("forming the grid", "grid", grid.String(), "first_timestamp", time.UnixMilli(m.forming.Ceiling).UTC())
-	if m.lone {
-		return m.startRaft(true)
+	m.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", time.UnixMilli(form.Ceiling).UTC())
+	err := m.startRaft(true)
+	if err == nil && !m.lone {
+		m.done.Go(m.gossip.announce)
 	}
-	m.takePart(true)
-	return nil
+	return err
 }
 
 // clockMargin is added to the window where a memory-only grid has to assume that
@@ -193,6 +232,16 @@ func (m *Member) attempt() partition.GridID {
 	return m.trial
 }
 
+// foundingGrid returns the grid that this member tries to form, zero for none.
+func (m *Member) foundingGrid() partition.GridID {
+	if next := m.bound(); next.Founder == m.id.Member {
+		return next.Grid
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.trial
+}
+
 // abandon gives up the founding under way, for good: acceptances of it count no
 // more, and hello tells so.
 func (m *Member) abandon() {
@@ -208,6 +257,8 @@ func (m *Member) accept(f founding) error {
 	switch {
 	case !m.id.Grid.IsZero():
 		return fmt.Errorf("%w: this member is in grid %s already", sequencer.ErrUnavailable, m.id.Grid)
+	case !m.past.grid.IsZero():
+		return fmt.Errorf("%w: this member has left grid %s to form it anew", sequencer.ErrUnavailable, m.past.grid)
 	case m.id.Accepted == f:
 		return nil
 	case m.id.Accepted != founding{}:
@@ -264,18 +315,32 @@ func (m *Member) notFormed() error {
 		return errors.New("the roster is not agreed yet")
 	}
 	m.idMu.Lock()
-	bound, grid := m.id.Accepted, m.id.Grid
+	bound, grid, next, left := m.id.Accepted, m.id.Grid, m.next, m.past.grid
 	m.idMu.Unlock()
+	grids := m.gossip.grids()
 	switch {
+	case grid.IsZero() && !left.IsZero():
+		return m.notFollowed(left, next)
+	case grid.IsZero() && len(grids) > 1:
+		return fmt.Errorf("members of %d grids of this name are seen, and this member joins none by chance: %s; %s",
+			len(grids), gridsText(grids), strangerAdvice)
 	case !grid.IsZero():
 		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, m.gossip.seen())
 	case bound != (founding{}) && bound.Founder != m.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid; if it is gone for good, restart this member; %s",
 			bound.Founder, m.gossip.seen())
-	case m.cfg.Expect == 0:
+	case m.expect() == 0:
 		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", m.cfg.Join, m.gossip.seen())
 	}
-	return fmt.Errorf("%d members are expected to form the grid; %s", m.cfg.Expect, m.gossip.seen())
+	return fmt.Errorf("%d members are expected to form the grid; %s", m.expect(), m.gossip.seen())
+}
+
+// expect returns how many members form the grid. It changes only while this
+// member leads no grid, so that a leader reads it without a lock.
+func (m *Member) expect() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cfg.Expect
 }
 
 // hello asks a member for its view.
@@ -287,7 +352,12 @@ func (m *Member) hello(ctx context.Context, addr string, target partition.Incarn
 
 // callMember makes one call to one incarnation of another member.
 func (m *Member) callMember(ctx context.Context, addr string, target partition.Incarnation, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, memberCalls)
+	return m.callMemberWithin(ctx, memberCalls, addr, target, path, in, out)
+}
+
+// callMemberWithin is callMember with a bound of its own.
+func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr string, target partition.Incarnation, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	header := http.Header{}
 	header.Set(wire.HeaderTarget, string(target))
@@ -305,9 +375,7 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 	if node := m.node(); node != nil {
 		res.Leader = node.leader()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	res.Founding = m.trial
+	res.Founding = m.foundingGrid()
 	return res, nil
 }
 

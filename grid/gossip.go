@@ -27,8 +27,11 @@ type peer struct {
 	Raft        string                `json:"raft"`
 	API         string                `json:"api"`
 	Durable     bool                  `json:"durable"`
-	Grid        partition.GridID      `json:"grid"` // zero: in no grid yet
+	Grid        partition.GridID      `json:"grid"`           // zero: in no grid yet
+	Left        string                `json:"left,omitempty"` // of a member in no grid, the grid it left to form another
 	Leaving     bool                  `json:"leaving"`
+
+	noted time.Time // when it said this
 }
 
 // Gossip's pace: a crash is agreed on within about 2.5 s.
@@ -48,13 +51,15 @@ type gossip struct {
 	transport *gossipTransport
 	list      *memberlist.Memberlist
 
-	mu    sync.Mutex // never held while waiting
-	alive map[partition.Incarnation]peer
+	mu        sync.Mutex       // guards what follows; never held while waiting
+	own       partition.GridID // this member's grid, zero: none
+	alive     map[partition.Incarnation]peer
+	strangers map[stranger]*sighting
 }
 
 // newGossip begins to listen and to answer.
 func newGossip(m *Member) (*gossip, error) {
-	g := &gossip{m: m, alive: map[partition.Incarnation]peer{}}
+	g := &gossip{m: m, own: m.grid(), alive: map[partition.Incarnation]peer{}, strangers: map[stranger]*sighting{}}
 	var err error
 	g.transport, err = newGossipTransport(m.ctx, gossipTransportConfig{
 		Network: m.cfg.Network, Grid: m.cfg.Name, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
@@ -79,7 +84,7 @@ func (g *gossip) config() *memberlist.Config {
 	conf.SuspicionMult, conf.SuspicionMaxTimeoutMult = 3, 3
 	conf.GossipInterval, conf.PushPullInterval, conf.TCPTimeout = gossipInterval, pushPullEvery, gossipTimeout
 	conf.EnableCompression = false
-	conf.Delegate, conf.Events = g, g
+	conf.Delegate, conf.Events, conf.Alive, conf.Merge = g, g, g, g
 	if len(g.m.cfg.GossipKey) > 0 {
 		conf.SecretKey = g.m.cfg.GossipKey
 	}
@@ -133,6 +138,7 @@ func (g *gossip) rejoin(ctx context.Context) {
 			})
 		}
 		wg.Wait()
+		g.tellStrangers()
 		var refused *NameRefusedError
 		if errors.As(g.transport.refusal(), &refused) && len(g.peers()) < 2 {
 			g.m.fail(invalid("Name: %v", refused))
@@ -194,8 +200,9 @@ func (g *gossip) goodbye() {
 // NodeMeta implements memberlist.Delegate: what this member says of itself.
 func (g *gossip) NodeMeta(limit int) []byte {
 	m := g.m
+	grid, left := m.whereabouts()
 	data, err := wire.Encode(wire.MsgPack, peer{
-		Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: m.grid(), Leaving: m.leaving(m.self),
+		Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.leaving(m.self),
 	})
 	if err != nil || len(data) > limit {
 		m.log.Error("this member's addresses do not fit gossip", "bytes", len(data), "limit", limit, "error", err)
@@ -233,15 +240,34 @@ func (g *gossip) NotifyLeave(n *memberlist.Node) {
 // note copies what a live node says of itself; a node that says nothing that can
 // be understood is left out.
 func (g *gossip) note(n *memberlist.Node) {
+	p, err := readPeer(n)
+	if err != nil {
+		return
+	}
+	g.mu.Lock()
+	if g.strange(p) {
+		g.sight(p)
+	} else {
+		g.alive[p.Incarnation] = p
+		for s := range g.strangers {
+			if s.Addr == p.Gossip {
+				delete(g.strangers, s)
+			}
+		}
+	}
+	g.mu.Unlock()
+	g.m.changed.send()
+}
+
+// readPeer reads what a node says of itself.
+func readPeer(n *memberlist.Node) (peer, error) {
 	p := peer{}
 	inc := partition.Incarnation(n.Name)
 	if err := errors.Join(inc.Check(), wire.Decode(wire.MsgPack, n.Meta, &p)); err != nil {
-		return
+		return p, err
 	}
 	p.Incarnation = inc
 	p.Gossip = net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port)))
-	g.mu.Lock()
-	g.alive[inc] = p
-	g.mu.Unlock()
-	g.m.changed.send()
+	p.noted = time.Now()
+	return p, nil
 }

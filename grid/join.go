@@ -3,7 +3,9 @@ package grid
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -33,8 +35,15 @@ func (m *Member) askToJoin(ctx context.Context) {
 	}
 }
 
-// atLeader makes one call at the leader, as other members name it.
+// atLeader makes one call at the leader, as this member or another knows it.
 func (m *Member) atLeader(ctx context.Context, path string, in any) error {
+	if node := m.node(); node != nil {
+		if leader, found := m.peerOf(node.leader()); found {
+			if m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{}) == nil {
+				return nil
+			}
+		}
+	}
 	peers := m.gossip.peers()
 	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
 	grid := m.grid()
@@ -43,17 +52,21 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 			continue
 		}
 		hello, err := m.hello(ctx, p.API, p.Incarnation)
-		if err != nil || hello.Leader == "" {
+		if err != nil {
 			continue
 		}
-		leader, found := m.gossip.find(func(p peer) bool {
-			return serverID(p.Incarnation, p.Durable) == raft.ServerID(hello.Leader) && p.Incarnation != m.self
-		})
-		if found {
+		if leader, found := m.peerOf(hello.Leader); found {
 			return m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{})
 		}
 	}
 	return fmt.Errorf("%w: no member knows a leader; %s", sequencer.ErrUnavailable, m.gossip.seen())
+}
+
+// peerOf finds another member by its Raft server ID.
+func (m *Member) peerOf(server string) (peer, bool) {
+	return m.gossip.find(func(p peer) bool {
+		return string(serverID(p.Incarnation, p.Durable)) == server && p.Incarnation != m.self
+	})
 }
 
 // serveJoin notes that a member wants in. The leader's next step lets it in; the
@@ -73,6 +86,7 @@ func (m *Member) serveJoin(_ context.Context, in wire.JoinRequest) (wire.MemberR
 	if len(m.joins) >= maxJoins {
 		return wire.MemberResponse{}, fmt.Errorf("%w: %d members are joining already", sequencer.ErrUnavailable, len(m.joins))
 	}
+	m.forgetEarlier(in.Member.Incarnation)
 	m.joins[in.Member.Incarnation] = joining{member: in.Member, server: raft.ServerID(in.Server), at: m.clock.Mono()}
 	return wire.MemberResponse{Version: m.roster.Load().Version}, nil
 }
@@ -88,6 +102,9 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 	}
 	m.mu.Lock()
 	m.leaves[in.Incarnation] = true
+	if in.Failed {
+		m.failed[in.Incarnation] = true
+	}
 	m.mu.Unlock()
 	for {
 		node := m.node()
@@ -111,4 +128,11 @@ func (m *Member) leaving(inc partition.Incarnation) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.leaves[inc]
+}
+
+// leavers returns, sorted, the members that have said that they leave.
+func (m *Member) leavers() []partition.Incarnation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.leaves))
 }

@@ -21,9 +21,17 @@ type leader struct {
 	keeper  partition.Timekeeper
 	next    time.Duration // when to raise next
 	witness *witness
+	planner partition.Planner
+	version partition.Version // of the roster that was planned on last
+	since   time.Duration     // ... and since when
 }
 
-const leadEvery = 100 * time.Millisecond
+const (
+	leadEvery = 100 * time.Millisecond
+	// patience is how long a version of the roster is left alone so that joining
+	// replicas can be admitted at it.
+	patience = time.Second
+)
 
 // joining is a member that asks to be part of the grid.
 type joining struct {
@@ -98,7 +106,7 @@ func (l *leader) begin() {
 // after an election.
 func (l *leader) raise(ctx context.Context) {
 	r, now := l.m.roster.Load(), l.m.clock.Mono()
-	if !r.Assigned() || now < l.next {
+	if !r.Assigned() || r.Stopped > 0 || now < l.next { // a restart's losses come first (S1)
 		return
 	}
 	clocks, voters, known := l.clocks(ctx)
@@ -165,8 +173,8 @@ func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters in
 // plan proposes the next change of the roster, if one is due.
 func (l *leader) plan() {
 	r := l.m.roster.Load()
-	sight := partition.Sight{Join: l.admitted(), Gone: l.witness.gone(r), Assign: l.enough(r), Granted: l.m.earlier.Load()}
-	c, due := partition.Plan(r, sight)
+	sight := l.sight(r)
+	c, due := l.planner.Plan(r, sight)
 	if !due {
 		return
 	}
@@ -177,20 +185,45 @@ func (l *leader) plan() {
 	}
 }
 
+// sight returns what this leader believes.
+func (l *leader) sight(r *partition.Roster) partition.Sight {
+	now := l.m.clock.Mono()
+	if l.version != r.Version {
+		l.version, l.since = r.Version, now
+	}
+	s := partition.Sight{
+		Join: l.admitted(), Leave: l.m.leavers(), Held: l.m.ready(r), Assign: l.enough(r), Granted: l.m.earlier.Load(),
+	}
+	s.Patient = len(s.Held) < r.Joining() && now-l.since < patience
+	l.witness.look(r, &s)
+	s.Gone = append(s.Gone, l.m.failedMembers()...)
+	return s
+}
+
 // tell logs what a change of a roster means, in words.
 func (l *leader) tell(r *partition.Roster, c *partition.Change) {
+	log := l.m.log
 	for _, member := range c.Join {
-		l.m.log.Info("member joined", "joined", string(member.Incarnation), "api", member.API)
+		log.Info("member joined", "joined", string(member.Incarnation), "api", member.API)
 	}
 	for _, inc := range c.Remove {
-		l.m.log.Info("member taken out", "gone", string(inc))
+		log.Info("member taken out", "gone", string(inc))
+	}
+	for _, inc := range c.Doubt {
+		log.Warn("member does not answer; its backups take over", "silent", string(inc))
+	}
+	for _, inc := range c.Settle {
+		log.Info("member has all its replicas in sync", "settled", string(inc))
+	}
+	if len(c.Take) > 0 {
+		log.Info("backups own partitions now; nobody waits", "partitions", len(c.Take))
 	}
 	switch {
 	case len(c.Lose) == 0:
 	case !r.Assigned():
-		l.m.log.Info("the grid serves", "partitions", len(c.Lose))
+		log.Info("the grid serves", "partitions", len(c.Lose))
 	default:
-		l.m.log.Info("partitions have new owners, which begin with empty tables; their holders wait once until cluster time reaches the floor, some seconds",
+		log.Warn("no copy was left of some partitions: they begin with empty tables; their holders wait once until cluster time reaches the floor, some seconds",
 			"partitions", len(c.Lose))
 	}
 }

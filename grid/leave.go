@@ -10,16 +10,20 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 const leaveEvery = 50 * time.Millisecond
 
-// Leave gives this member's logical nodes back, hands its partitions to others,
-// and closes it. Handles return sequencer.ErrClosed from then on. In this version
-// the new owners begin with empty tables: holders of those partitions wait once,
-// about 8 s at the defaults. When ctx ends first the member is closed without
-// having said goodbye, which is safe, and the error matches ctx.Err().
+// Leave gives this member's logical nodes back, hands its tables to others, and
+// closes it. Handles return sequencer.ErrClosed from then on; holders elsewhere
+// notice nothing. It takes seconds: each table is copied to another member before
+// this one lets go of it. When ctx ends first the member is closed as by Close,
+// which is safe, and the error matches ctx.Err().
+//
+// The last member of a durable grid that leaves notes where grants ended, if
+// nothing is attached any more: the grid then starts again without a wait.
 func (m *Member) Leave(ctx context.Context) error {
 	if m.ctx.Err() != nil {
 		return errClosed
@@ -44,6 +48,7 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 	for {
 		var err error
 		if !m.othersStay() {
+			m.stopInOrder(ctx)
 			m.gossip.goodbye()
 			return nil
 		}
@@ -62,6 +67,47 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 		case <-time.After(leaveEvery):
 		}
 	}
+}
+
+// stopInOrder notes in the roster where grants ended, if this member is the last
+// of a durable grid and nothing granted can be used any more (S1). Without the
+// note the grid starts again at its ceiling, which is safe and costs a wait.
+func (m *Member) stopInOrder(ctx context.Context) {
+	r := m.roster.Load()
+	if node := m.node(); m.cfg.DataDir == "" || !node.leads() || len(r.Members) != 1 || !r.Assigned() {
+		return
+	}
+	m.ended.Store(true) // no actor grants anything from its next request on
+	var stop partition.Tick
+	for id := range r.Partitions {
+		high, err := m.finalHigh(ctx, partition.ID(id))
+		if err != nil {
+			m.log.Info("the grid will start again at its ceiling", "reason", err)
+			return
+		}
+		stop = max(stop, high)
+	}
+	err := m.propose(partition.Command{From: r.Version, Change: &partition.Change{Stop: max(1, stop)}})
+	m.log.Info("the grid has stopped in order", "granted_until", time.UnixMilli(stop).UTC(), "error", err)
+}
+
+// finalHigh returns the first tick that nobody was granted in a partition that
+// grants nothing any more.
+func (m *Member) finalHigh(ctx context.Context, id partition.ID) (partition.Tick, error) {
+	o, err := m.actorOf(id)
+	if err != nil {
+		return 0, err
+	}
+	return ask(ctx, o, func() (partition.Tick, error) {
+		high, free := o.table.High()
+		switch {
+		case !o.copy.Acts():
+			return 0, wire.ErrWrongOwner
+		case !free:
+			return 0, fmt.Errorf("logical nodes of partition %d are attached still", id)
+		}
+		return high, nil
+	})
 }
 
 // othersStay reports whether another member is alive that does not leave.

@@ -6,11 +6,17 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 )
 
 // listeners are the member's open stream listeners; gossip opens its own.
 type listeners struct {
-	raft, api net.Listener
+	api net.Listener
+
+	mu     sync.Mutex   // guards what follows
+	raft   net.Listener // for one Raft node, which closes it
+	used   bool         // it did
+	closed bool
 }
 
 // listen opens the Raft and API addresses, or none of them.
@@ -39,8 +45,37 @@ func (l *listeners) addrs(ctx context.Context, cfg Config) (Addrs, error) {
 	return Addrs{Raft: raft.String(), API: api.String()}, nil
 }
 
+// forRaft returns the listener for the next Raft node, opened again at the same
+// address if an earlier node has closed it.
+func (l *listeners) forRaft(n Network) (net.Listener, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errClosed
+	}
+	if l.used {
+		raft, err := n.Listen(l.raft.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		l.raft, l.used = raft, false
+	}
+	return l.raft, nil
+}
+
+// raftEnded notes that the Raft node has ended, and its listener with it.
+func (l *listeners) raftEnded() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.raft.Close() // the node did
+	l.used = true
+}
+
 // close ends the listeners; those in use were closed by their users already.
 func (l *listeners) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
 	_ = l.raft.Close()
 	_ = l.api.Close()
 }

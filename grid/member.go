@@ -48,22 +48,34 @@ type Member struct {
 	roster  atomic.Pointer[partition.Roster]
 	changed broadcast // after each new roster
 	raised  atomic.Pointer[raise]
+	ended   atomic.Bool  // the member grants nothing any more
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
 
-	idMu sync.Mutex // guards id; held while it is written to disk
+	idMu sync.Mutex // guards what follows; held while id is written to disk
 	id   *identity
+	next founding // the only grid that this member leaves its grid for, or may join having left it
+	past past     // what it left, if it did
+
+	turn  chan struct{} // held by whatever brings the member into a grid, or out of it
+	stay  atomic.Pointer[stay]
+	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
 	mu      sync.Mutex // guards what follows; never held while waiting
 	closed  bool
 	raft    *raftNode // nil until the member knows its grid
-	owners  map[partition.ID]*owner
+	actors  map[partition.ID]*actor
 	joins   map[partition.Incarnation]joining
 	leaves  map[partition.Incarnation]bool
-	trial   partition.GridID // the grid this member tries to form
-	forming *partition.Form  // the roster's first entry, once this member may write it
-	ids     *client.Client   // serves POST /v1/ids
-	fatal   error            // why this member can never serve
-	telling bool             // the leader is being told of a grant of an earlier life
+	failed  map[partition.Incarnation]bool // of leaves, those whose disk has failed
+	trial   partition.GridID               // the grid this member tries to form
+	forming *partition.Form                // the roster's first entry, once this member may write it
+	ids     *client.Client                 // serves POST /v1/ids
+	fatal   error                          // why this member can never serve
+	telling bool                           // the leader is being told of a grant of an earlier life
+	// held are joining replicas of own partitions that hold their table, and
+	// joined, at the leader, those that owners told of; by the version at which.
+	held, joined map[partition.Replica]partition.Version
+	reporting    bool // the leader is being told what is in held
 
 	handles *client.Client // the user's handles
 
@@ -121,9 +133,13 @@ func newMember(cfg Config) *Member {
 		lone:   cfg.lone(),
 		clock:  client.NewClock(),
 		events: newEvents(),
-		owners: map[partition.ID]*owner{},
+		actors: map[partition.ID]*actor{},
+		held:   map[partition.Replica]partition.Version{},
+		joined: map[partition.Replica]partition.Version{},
 		joins:  map[partition.Incarnation]joining{},
 		leaves: map[partition.Incarnation]bool{},
+		failed: map[partition.Incarnation]bool{},
+		turn:   make(chan struct{}, 1),
 	}
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
@@ -132,6 +148,7 @@ func newMember(cfg Config) *Member {
 	m.log = m.cfg.Logger
 	m.roster.Store(&partition.Roster{})
 	m.ctx, m.stop = context.WithCancel(context.Background())
+	m.stay.Store(newStay(m.ctx))
 	return m
 }
 
@@ -161,7 +178,7 @@ func (m *Member) open() error {
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
 	m.http = client.NewHTTP(m.cfg.Network.Dial, m.cfg.TLS)
-	m.served = m.calls()
+	m.served = m.ofOneStay(m.whileCurrent(m.calls()))
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
 		return m.form(newGridID(), true)
@@ -176,44 +193,51 @@ func (m *Member) open() error {
 		return err
 	}
 	m.api = m.newAPI()
+	m.api.Handler = m.notingStay(m.api.Handler)
 	m.done.Go(m.serveAPI)
 	return m.reopen()
 }
 
 // run starts the goroutines that take part in the grid.
 func (m *Member) run() {
-	m.done.Go(func() { m.lead(m.ctx) })
+	m.background(m.lead)
+	m.done.Go(func() { m.attend(m.ctx) })
+	m.done.Go(func() { m.watchDisk(m.ctx) })
 	if m.lone {
 		return
 	}
 	m.done.Go(func() { m.gossip.rejoin(m.ctx) })
 	m.done.Go(func() { m.enter(m.ctx) })
+	m.done.Go(func() { m.advise(m.ctx) })
 }
 
-// awaitServing waits until this member is in the roster, every partition has an
-// owner, and the cluster time is known.
+// awaitServing waits until the member serves.
 func (m *Member) awaitServing(ctx context.Context) error {
 	for {
 		changed := m.changed.wait()
 		if err := m.fatality(); err != nil {
 			return err
 		}
-		if m.notReady() == nil {
+		if m.notServing() == nil {
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("grid: %w: not serving yet: %w; %w", sequencer.ErrUnavailable, m.notReady(), ctx.Err())
+			return fmt.Errorf("grid: %w: not serving yet: %w; %w", sequencer.ErrUnavailable, m.notServing(), ctx.Err())
 		}
 	}
 }
 
-// notReady says what keeps the member from serving, nil if nothing does.
-func (m *Member) notReady() error {
+// notServing says what keeps the member from serving, nil if nothing does: it is
+// in the roster, every partition has an owner, and the cluster time is known.
+func (m *Member) notServing() error {
 	r := m.roster.Load()
 	if m.ctx.Err() != nil {
 		return errClosed
+	}
+	if err := m.stores.disk.failure(); err != nil {
+		return err
 	}
 	if !r.Formed() {
 		return m.notFormed()
@@ -223,7 +247,7 @@ func (m *Member) notReady() error {
 	}
 	if !r.Assigned() {
 		return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",
-			r.Grid, len(r.Members), m.cfg.Expect)
+			r.Grid, len(r.Members), m.expect())
 	}
 	if m.clock.Now() == 0 {
 		return errors.New("the cluster time is not known yet")
@@ -231,8 +255,43 @@ func (m *Member) notReady() error {
 	return nil
 }
 
-// Ready reports whether the member takes part in the grid and serves.
+// notReady says what keeps another member from being stopped without loss, nil if
+// nothing does.
+func (m *Member) notReady() error {
+	if err := m.notServing(); err != nil {
+		return err
+	}
+	if !m.roster.Load().Settled(m.self) {
+		return errors.New("this member's replicas are not in sync yet")
+	}
+	return nil
+}
+
+// Ready reports whether the member serves and has all its replicas in sync. While
+// it is so, another member may be stopped without loss: a rolling restart goes on
+// to the next member when the last one is ready. GET /readyz tells the same.
 func (m *Member) Ready() bool { return m.notReady() == nil }
+
+// background runs f, whose ctx ends with the member and with its stay in its grid.
+// Only goroutines of the member may call it.
+func (m *Member) background(f func(ctx context.Context)) {
+	s := m.stay.Load()
+	s.group.Add(1)
+	m.done.Go(func() {
+		defer s.group.Done()
+		f(s.ctx)
+	})
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
 
 // Addrs returns where others reach the member. A lone member has no address.
 func (m *Member) Addrs() Addrs {

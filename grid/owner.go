@@ -1,36 +1,19 @@
 package grid
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// owner runs one partition's replica: one goroutine that serves one request
-// after the other. Before each it looks at the newest roster this member knows,
-// so it never answers for a term that it has heard to be over.
-type owner struct {
-	m        *Member
-	id       partition.ID
-	replica  *backup.Replica[sequencer.TableState]
-	table    *sequencer.Table
-	sessions *sequencer.Sessions
-	ending   map[string]*ending
-	office   time.Duration // when it took office, by the member's clock
-	inbox    chan func()
-}
+// What an actor does for the partition while it is the owner. Each request runs
+// in the actor's goroutine and begins with act.
 
 const (
-	// inboxSize bounds the requests that wait for one partition.
-	inboxSize = 256
-	// tickEvery is how often an owner with sessions looks for expired ones.
-	tickEvery = 250 * time.Millisecond
 	// showTime is how long, beyond a renewal's pause, holders have to show
 	// what a loss made their owner forget.
 	showTime = 3 * time.Second
@@ -38,97 +21,33 @@ const (
 	answerTime = time.Second
 )
 
-func newOwner(m *Member, id partition.ID) *owner {
-	table := sequencer.NewTable()
-	o := &owner{
-		m: m, id: id, table: table,
-		replica: backup.New(id, m.self, table),
-		ending:  map[string]*ending{},
-		inbox:   make(chan func(), inboxSize),
-	}
-	o.sessions = sequencer.NewSessions(0, m.clock.Mono())
-	return o
-}
-
-// run serves requests until ctx ends.
-func (o *owner) run(ctx context.Context) {
-	ticker := time.NewTicker(tickEvery)
-	defer ticker.Stop()
-	for {
-		var tick <-chan time.Time
-		if o.sessions.Len() > 0 || len(o.ending) > 0 {
-			tick = ticker.C
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case f := <-o.inbox:
-			f()
-		case <-tick:
-			o.tick()
-		}
-	}
-}
-
-// act looks whether this member may answer for the partition, and under which
-// bounds. Everything an owner does begins with it.
-func (o *owner) act() (*partition.Roster, sequencer.Bounds, error) {
-	r := o.m.roster.Load()
-	if int(o.id) >= len(r.Partitions) {
-		return nil, sequencer.Bounds{}, fmt.Errorf("%w: the grid is not formed yet", sequencer.ErrUnavailable)
-	}
-	o.sessions.SetWindow(time.Duration(r.Settings.Window) * time.Millisecond)
-	if o.replica.Observe(r.Version, r.Partitions[o.id]) {
-		o.tookOffice()
-	}
-	if !o.replica.Acts() {
-		o.fail(wire.ErrWrongOwner)
-		return nil, sequencer.Bounds{}, wire.ErrWrongOwner
-	}
-	return r, sequencer.Bounds{Now: o.m.clock.Now(), Ceiling: r.Ceiling}, nil
-}
-
-// tookOffice begins the term's sessions: attachments taken over live for a
-// window from now, unless their holders show them.
-func (o *owner) tookOffice() {
-	o.fail(wire.ErrWrongOwner)
-	now := o.m.clock.Mono()
-	o.office = now
-	r := o.m.roster.Load()
-	o.sessions = sequencer.NewSessions(time.Duration(r.Settings.Window)*time.Millisecond, now)
-	for _, t := range o.table.Tenants() {
-		o.sessions.Show(t, now)
-	}
-	o.m.log.Debug("took office", "partition", o.id, "term", o.replica.Position().Term)
-}
-
 // stamp is what every answer carries.
-func (o *owner) stamp(r *partition.Roster, b sequencer.Bounds) wire.Stamp {
+func (o *actor) stamp(r *partition.Roster, b sequencer.Bounds) wire.Stamp {
 	return wire.Stamp{Grid: r.Grid, Version: r.Version, Time: b.Now}
 }
 
 // tick lets silent holders' attachments expire and overdue destroys go on.
-func (o *owner) tick() {
+func (o *actor) tick() {
 	_, b, err := o.act()
 	if err != nil {
 		o.sessions = sequencer.NewSessions(0, o.m.clock.Mono())
 		return
 	}
 	for _, t := range o.sessions.Expired(o.m.clock.Mono()) {
-		if o.table.Expire(t.Name, t.Node, t.ID) {
-			o.replica.Changed()
+		if o.table.Expire(t.Name, t.Node, t.ID, t.Until) {
+			o.changed(t.Name, t.ID)
 			o.m.log.Info("session ended; its logical node is free again",
 				"partition", o.id, "sequencer", t.Name, "node", t.Node, "holder", t.Holder)
 		}
 	}
 	o.endOverdue()
 	if o.table.Fold(b.Now) {
-		o.replica.Changed()
+		o.copy.Changed()
 	}
 }
 
 // create returns a name's life, beginning one if there is none.
-func (o *owner) create(in wire.CreateRequest) (wire.SequencerResponse, error) {
+func (o *actor) create(in wire.CreateRequest) (wire.SequencerResponse, error) {
 	ref, err := wire.Sequencer{Name: in.Name, Epoch: in.Epoch, Nodes: in.Nodes}.Ref()
 	if err != nil {
 		return wire.SequencerResponse{}, err
@@ -147,14 +66,14 @@ func (o *owner) create(in wire.CreateRequest) (wire.SequencerResponse, error) {
 		return wire.SequencerResponse{}, err
 	}
 	_, _ = rand.Read(ref.Life[:])
-	at := o.replica.Position()
+	at := o.copy.Position()
 	ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
 	ref, changed, err := o.table.Create(ref, b.Now)
 	if err != nil {
 		return wire.SequencerResponse{}, err
 	}
 	if changed {
-		o.replica.Changed()
+		o.changed(in.Name, sequencer.AttachmentID{})
 	}
 	return wire.SequencerResponse{Stamp: o.stamp(r, b), Sequencer: wire.SequencerOf(ref)}, nil
 }
@@ -163,10 +82,8 @@ func (o *owner) create(in wire.CreateRequest) (wire.SequencerResponse, error) {
 // owner forget it and its holders may not have shown it yet: a second life of the
 // name would end the handles of the first. Nothing of the new life could be used
 // before cluster time has reached the floor, so it costs nobody anything.
-func (o *owner) learning(r *partition.Roster, b sequencer.Bounds, name string) error {
-	p := r.Partitions[o.id]
-	window := time.Duration(r.Settings.Window) * time.Millisecond
-	if p.Term != p.LostTerm || b.Now >= p.Floor || o.m.clock.Mono()-o.office > window/4+showTime {
+func (o *actor) learning(r *partition.Roster, b sequencer.Bounds, name string) error {
+	if !o.isLearning(r, b) {
 		return nil
 	}
 	if _, err := o.table.Open(name); err == nil {
@@ -175,11 +92,19 @@ func (o *owner) learning(r *partition.Roster, b sequencer.Bounds, name string) e
 	return fmt.Errorf("sequencer %q: %w: its partition was lost a moment ago; its holders are being asked", name, sequencer.ErrUnavailable)
 }
 
+// isLearning reports whether holders may still have to show what a loss made this
+// owner forget.
+func (o *actor) isLearning(r *partition.Roster, b sequencer.Bounds) bool {
+	p := r.Partitions[o.id]
+	window := time.Duration(r.Settings.Window) * time.Millisecond
+	return p.Term == p.LostTerm && b.Now < p.Floor && o.m.clock.Mono()-o.office <= window/4+showTime
+}
+
 // errNoTime is the answer of a member that does not know the cluster time yet.
 var errNoTime = fmt.Errorf("%w: this member does not know the cluster time yet", sequencer.ErrUnavailable)
 
 // open returns a name's life.
-func (o *owner) open(in wire.OpenRequest) (wire.SequencerResponse, error) {
+func (o *actor) open(in wire.OpenRequest) (wire.SequencerResponse, error) {
 	r, b, err := o.act()
 	if err != nil {
 		return wire.SequencerResponse{}, err
@@ -195,7 +120,7 @@ func (o *owner) open(in wire.OpenRequest) (wire.SequencerResponse, error) {
 }
 
 // attach gives a holder a logical node.
-func (o *owner) attach(in wire.AttachRequest) (wire.AttachResponse, error) {
+func (o *actor) attach(in wire.AttachRequest) (wire.AttachResponse, error) {
 	ref, err := in.Claim.Sequencer.Ref()
 	if err == nil {
 		err = checkAttachment(in.Holder, in.Claim)
@@ -214,18 +139,24 @@ func (o *owner) attach(in wire.AttachRequest) (wire.AttachResponse, error) {
 	if err := o.checkEarlier(r, b, in.Claim); err != nil {
 		return wire.AttachResponse{}, err
 	}
+	life := o.life(name)
 	c := o.claim(r, ref, in.Claim)
 	if in.Claim.Node == nil {
+		if o.isLearning(r, b) { // any node may be one that a holder is about to show
+			return wire.AttachResponse{}, fmt.Errorf("sequencer %q: %w: its partition was lost a moment ago; its holders are being asked for their logical nodes",
+				name, sequencer.ErrUnavailable)
+		}
 		c.Preference = sequencer.Preference{Any: true}
 	}
 	a, changed, err := o.table.Attach(c, b)
 	if err != nil {
 		return wire.AttachResponse{}, err
 	}
+	o.replaced(life, name)
 	if changed {
-		o.replica.Changed()
+		o.changed(name, a.ID)
 	}
-	o.show(in.Holder, name, a)
+	o.show(in.Holder, ref, a)
 	return wire.AttachResponse{Stamp: o.stamp(r, b), Node: a.Node, Grant: a.Grant}, nil
 }
 
@@ -242,7 +173,7 @@ func checkAttachment(h sequencer.HolderID, c wire.Claim) error {
 
 // claim is what the table needs to know of a wire claim. What was shown may be
 // about a life that a loss made the grid forget.
-func (o *owner) claim(r *partition.Roster, ref sequencer.Ref, in wire.Claim) sequencer.Claim {
+func (o *actor) claim(r *partition.Roster, ref sequencer.Ref, in wire.Claim) sequencer.Claim {
 	lost := partition.Version(r.Partitions[o.id].LostTerm)
 	c := sequencer.Claim{Ref: ref, ID: in.ID, Forgotten: in.Grid != r.Grid || in.Version < lost}
 	if in.Node != nil {
@@ -251,29 +182,61 @@ func (o *owner) claim(r *partition.Roster, ref sequencer.Ref, in wire.Claim) seq
 	return c
 }
 
-// show notes that a holder showed an attachment.
-func (o *owner) show(h sequencer.HolderID, name string, a sequencer.Attachment) {
-	o.sessions.Show(sequencer.Tenant{ID: a.ID, Holder: h, Name: name, Node: a.Node}, o.m.clock.Mono())
+// life returns a name's life, zero for none.
+func (o *actor) life(name string) sequencer.Life {
+	ref, _ := o.table.Open(name) // a zero Ref with an error
+	return ref.Life
+}
+
+// replaced forgets the sessions of a name whose life has given way to a later one:
+// its attachments are not recorded any more, so nobody's may be extended unseen.
+func (o *actor) replaced(before sequencer.Life, name string) {
+	if !before.IsZero() && o.life(name) != before {
+		o.sessions.DropName(name)
+	}
+}
+
+// show notes that a holder showed a handle of a life, with what it was answered.
+func (o *actor) show(h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
+	o.sessions.Show(sequencer.Tenant{
+		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
+	}, o.m.clock.Mono())
+}
+
+// renewSet extends every grant of a holder's attachments in this partition, if
+// what it shows of them is what is known of them here. It looks at none of them.
+func (o *actor) renewSet(h sequencer.HolderID, in wire.ClaimSet) (sequencer.Tick, error) {
+	_, b, err := o.act()
+	if err != nil {
+		return 0, err
+	}
+	if len(o.ending) > 0 || !o.unheld.none() || !o.sessions.Confirm(h, in.Count, in.Print, b.Ceiling, o.m.clock.Mono()) {
+		return 0, nil
+	}
+	o.table.Extend(b)
+	o.after = 0 // all of it is held by every replica
+	return b.Ceiling, nil
 }
 
 // renew extends one claim's grant.
-func (o *owner) renew(h sequencer.HolderID, in wire.Claim) (wire.Stamp, sequencer.Grant, error) {
+func (o *actor) renew(h sequencer.HolderID, in wire.Claim) (sequencer.Grant, error) {
 	ref, err := in.Sequencer.Ref()
 	if err != nil {
-		return wire.Stamp{}, sequencer.Grant{}, err
+		return sequencer.Grant{}, err
 	}
 	r, b, err := o.act()
 	if err != nil {
-		return wire.Stamp{}, sequencer.Grant{}, err
+		return sequencer.Grant{}, err
 	}
 	if err := o.checkEarlier(r, b, in); err != nil {
-		return wire.Stamp{}, sequencer.Grant{}, err
+		return sequencer.Grant{}, err
 	}
 	name := ref.Definition.Name()
 	if e := o.ending[name]; e != nil && e.ref.Life == ref.Life {
 		// It missed the event; this tells it as well, and it gives back what it has.
-		return wire.Stamp{}, sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+		return sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
+	life := o.life(name)
 	c := o.claim(r, ref, in)
 	var a sequencer.Attachment
 	var changed bool
@@ -283,17 +246,19 @@ func (o *owner) renew(h sequencer.HolderID, in wire.Claim) (wire.Stamp, sequence
 		a, changed, err = o.table.Renew(c, b)
 	}
 	if err != nil {
-		return wire.Stamp{}, sequencer.Grant{}, err
+		return sequencer.Grant{}, err
 	}
+	o.replaced(life, name)
 	if changed {
-		o.replica.Changed()
+		o.changed(name, in.ID)
 	}
-	o.show(h, name, a)
-	return o.stamp(r, b), a.Grant, nil
+	o.show(h, ref, a)
+	o.after = o.unheld.of(name, in.ID)
+	return a.Grant, nil
 }
 
 // detach takes a logical node back.
-func (o *owner) detach(in wire.DetachRequest) (wire.Done, error) {
+func (o *actor) detach(in wire.DetachRequest) (wire.Done, error) {
 	ref, err := in.Sequencer.Ref()
 	if err == nil {
 		err = wire.CheckHolder(in.Holder)
@@ -307,12 +272,12 @@ func (o *owner) detach(in wire.DetachRequest) (wire.Done, error) {
 	}
 	rel := sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
 	if o.table.Detach(ref, rel) {
-		o.replica.Changed()
+		o.changed(ref.Definition.Name(), in.ID)
 	}
 	o.sessions.Drop(in.ID)
 	name := ref.Definition.Name()
 	if o.ending[name] == nil {
-		o.show(in.Holder, name, sequencer.Attachment{}) // the handle is still there, Detached
+		o.show(in.Holder, ref, sequencer.Attachment{}) // the handle is still there, Detached
 	} else {
 		o.endIfSilent(name)
 	}

@@ -23,6 +23,7 @@ import (
 type raftNode struct {
 	raft   *raft.Raft
 	server raft.ServerID
+	ended  bool // it was shut down, because the member has left that grid for good
 }
 
 // Raft's pace.
@@ -53,6 +54,7 @@ type stores struct {
 	logs   raft.LogStore
 	stable raft.StableStore
 	snaps  raft.SnapshotStore
+	disk   *raftLog // what logs and stable are on disk, nil in memory
 	close  func() error
 }
 
@@ -70,14 +72,17 @@ func openStores(dir string, log io.Writer) (stores, error) {
 	if err != nil {
 		return stores{}, errors.Join(invalid("DataDir: %v", err), bolt.Close())
 	}
-	return stores{logs: bolt, stable: bolt, snaps: snaps, close: bolt.Close}, nil
+	return stores{logs: bolt, stable: bolt, snaps: snaps, disk: bolt, close: bolt.Close}, nil
 }
 
 // startRaft begins to take part in the agreement. With bootstrap the member is
 // the grid's first server.
 func (m *Member) startRaft(bootstrap bool) error {
 	s, conf := m.stores, m.raftConfig()
-	trans := m.raftTransport(conf.Logger)
+	trans, err := m.raftTransport(conf.Logger)
+	if err != nil {
+		return fmt.Errorf("grid: listen for other members: %w", err)
+	}
 	replayed, err := s.logs.LastIndex()
 	if err != nil {
 		return fmt.Errorf("grid: read the log: %w", err)
@@ -88,13 +93,17 @@ func (m *Member) startRaft(bootstrap bool) error {
 			return fmt.Errorf("grid: form the grid: %w", err)
 		}
 	}
-	node, err := raft.NewRaft(conf, fsm{m, replayed}, s.logs, s.stable, s.snaps, trans)
+	node, err := s.newRaft(conf, fsm{m, replayed}, trans)
 	if err != nil {
 		return fmt.Errorf("grid: start agreement: %w", err)
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.raft = &raftNode{raft: node, server: conf.LocalID}
+	closed := m.closed
+	m.mu.Unlock()
+	if closed { // Close may not have seen it
+		return errors.Join(errClosed, node.Shutdown().Error())
+	}
 	return nil
 }
 
@@ -112,20 +121,24 @@ func (m *Member) raftConfig() *raft.Config {
 }
 
 // raftTransport returns how this member reaches other servers, and they it.
-func (m *Member) raftTransport(log hclog.Logger) raft.Transport {
+func (m *Member) raftTransport(log hclog.Logger) (raft.Transport, error) {
 	if m.lone {
 		_, trans := raft.NewInmemTransport("lone")
-		return trans
+		return trans, nil
+	}
+	ln, err := m.listeners.forRaft(m.cfg.Network)
+	if err != nil {
+		return nil, err
 	}
 	server := serverID(m.self, m.cfg.DataDir != "")
-	stream := newRaftStream(m.listeners.raft, m.cfg.Network, m.grid(), string(server), m.addrs.Raft, m.cfg.TLS)
+	stream := newRaftStream(ln, m.cfg.Network, m.grid(), string(server), m.addrs.Raft, m.cfg.TLS)
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: addressBook{m},
 		Logger:                log,
 		Stream:                stream,
 		MaxPool:               3,
 		Timeout:               raftCallTimeout,
-	})
+	}), nil
 }
 
 // addressBook finds Raft servers by what gossip says of them, so that a member
@@ -174,6 +187,12 @@ func (m *Member) node() *raftNode {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.raft
+}
+
+// takesPart reports whether the member takes part in the agreement of its grid.
+func (m *Member) takesPart() bool {
+	node := m.node()
+	return node != nil && !node.ended
 }
 
 // leads reports whether this member leads.

@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -19,6 +21,9 @@ const (
 	// raftLogLockTimeout is how long a new process waits for the one before it
 	// to let go of the data directory.
 	raftLogLockTimeout = time.Second
+	// raftLogMin is the least that a log has which was made as a whole: four
+	// pages. Reading behind the end of a shorter one would end the process.
+	raftLogMin = 4 * 4096
 )
 
 var (
@@ -33,8 +38,18 @@ var errBadEntry = errors.New("grid: a stored Raft entry is damaged or of a newer
 
 // raftLog keeps Raft's log, term and vote in one file of a data directory.
 // Whatever returned without error survives a crash of the machine.
+//
+// The first write that fails is the last: what an fsync that failed has left
+// behind nobody knows, and one that succeeds later proves nothing about it. What
+// was stored can still be read.
 type raftLog struct {
-	db *bolt.DB
+	dir    string
+	db     *bolt.DB
+	broken chan struct{} // closed when a write has failed
+
+	mu     sync.Mutex // held during a write
+	write  func(doing string, change func(*bolt.Tx) error) error
+	failed error // set before broken is closed, and never again
 }
 
 var (
@@ -48,17 +63,27 @@ func openRaftLog(dir string) (*raftLog, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("grid: cannot create data directory %s: %w", dir, err)
 	}
-	db, err := bolt.Open(filepath.Join(dir, raftLogFile), 0o600, &bolt.Options{
+	path := filepath.Join(dir, raftLogFile)
+	info, err := os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if err == nil && info.Size() > 0 && info.Size() < raftLogMin {
+		return nil, fmt.Errorf("grid: %s in data directory %s is cut off; restore it, or delete it if this member has never run", raftLogFile, dir)
+	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{
 		Timeout:      raftLogLockTimeout,
 		FreelistType: bolt.FreelistMapType,
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("grid: data directory %s is used by another process: stop it or choose another DataDir: %w", dir, err)
 	}
+	if err != nil && isNew {
+		_ = os.Remove(path) // only a part of it may be there
+	}
 	if err != nil {
 		return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w", raftLogFile, dir, err)
 	}
-	l := &raftLog{db: db}
+	l := &raftLog{dir: dir, db: db, broken: make(chan struct{})}
+	l.write = func(_ string, change func(*bolt.Tx) error) error { return db.Update(change) }
 	if err := errors.Join(l.createBuckets(), syncDir(dir)); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("grid: cannot prepare data directory %s: %w", dir, err)
@@ -212,11 +237,33 @@ func (l *raftLog) view(doing string, read func(*bolt.Tx) error) error {
 	return nil
 }
 
-func (l *raftLog) update(doing string, write func(*bolt.Tx) error) error {
-	if err := l.db.Update(write); err != nil {
-		return fmt.Errorf("grid: %s: %w", doing, err)
+// update makes a change, on disk when it returns without error. After the first
+// failure it does not touch the file any more.
+func (l *raftLog) update(doing string, change func(*bolt.Tx) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
 	}
-	return nil
+	if err := l.write(doing, change); err != nil {
+		l.failed = &diskError{dir: l.dir, doing: doing, cause: err}
+		close(l.broken)
+	}
+	return l.failed
+}
+
+// failure returns what the first failed write came to, nil while there was none
+// and for a member that keeps nothing on disk.
+func (l *raftLog) failure() error {
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.broken:
+		return l.failed
+	default:
+		return nil
+	}
 }
 
 func indexKey(index uint64) []byte {

@@ -1,6 +1,9 @@
 package grid
 
 import (
+	"context"
+	"slices"
+
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/partition"
@@ -82,12 +85,18 @@ func (l *leader) servers() {
 		return // everybody leaves
 	}
 	voting, absent := 0, 0
-	var promote, remove, demote *raft.Server
+	var idle []*raft.Server
+	var remove, demote, leaver *raft.Server
 	all := l.configured()
 	for i := range all {
 		s := &all[i]
 		durable, stays := wanted[s.ID]
+		_, member := l.memberOf(s.ID)
 		switch {
+		case !stays && member: // it hands over first, and has to hear of the roster
+			if s.Suffrage == raft.Voter && s.ID != l.node.server {
+				leaver = s
+			}
 		case !stays && s.ID != l.node.server && !l.expected(s.ID):
 			remove = s
 			if s.Suffrage == raft.Voter && isDurable(s.ID) && !l.left(s.ID) {
@@ -98,20 +107,47 @@ func (l *leader) servers() {
 			if s.ID != l.node.server && (demote == nil || !durable) {
 				demote = s
 			}
-		case stays && (promote == nil || durable):
-			promote = s
+		case stays && durable:
+			idle = slices.Insert(idle, 0, s)
+		case stays:
+			idle = append(idle, s)
 		}
 	}
 	want := votersFor(len(wanted) + absent)
 	node := l.node.raft
+	var promote *raft.Server
+	if voting < want {
+		promote = l.answering(idle)
+	}
 	switch {
-	case voting < want && promote != nil:
+	case promote != nil:
 		l.report("promote a voter", node.AddVoter(promote.ID, promote.Address, 0, raftCallTimeout).Error())
 	case remove != nil && (absent == 0 || voting >= want):
 		l.report("remove a server", node.RemoveServer(remove.ID, 0, raftCallTimeout).Error())
+	case leaver != nil && voting >= want:
+		l.report("demote a voter", node.DemoteVoter(leaver.ID, 0, raftCallTimeout).Error())
 	case voting > want && demote != nil:
 		l.report("demote a voter", node.DemoteVoter(demote.ID, 0, raftCallTimeout).Error())
 	}
+}
+
+// answering returns the first of several servers whose member answers, nil if none
+// does. A dead one that was given a vote, because nobody had noticed yet that it
+// died together with a voter, would count against the majority and cost it.
+func (l *leader) answering(servers []*raft.Server) *raft.Server {
+	for _, s := range servers {
+		member, found := l.memberOf(s.ID)
+		if !found || l.witness.suspects(member.Incarnation) {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(l.m.ctx, lookTimeout)
+		_, err := l.m.hello(ctx, member.API, member.Incarnation)
+		cancel()
+		if err == nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // left reports whether a server's member said goodbye.

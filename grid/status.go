@@ -17,20 +17,26 @@ import (
 // Status is what a member knows of its grid. Times are cluster time unless a
 // field says otherwise.
 type Status struct {
-	Grid        partition.GridID   `json:"grid"`
-	Name        string             `json:"name"`
-	Version     partition.Version  `json:"version"` // of the roster
-	Settings    partition.Settings `json:"settings"`
-	Answering   string             `json:"answering"` // incarnation of the member that answers
-	Ready       bool               `json:"ready"`     // that member serves
-	NotReady    string             `json:"not_ready,omitempty"`
-	Leader      string             `json:"leader"`       // incarnation, "" while there is none
-	ClusterTime time.Time          `json:"cluster_time"` // zero while unknown
-	Ceiling     time.Time          `json:"ceiling"`      // grants end here at the latest
-	Members     []MemberInfo       `json:"members"`
-	Partitions  []PartitionInfo    `json:"partitions"`
-	Sequencers  []SequencerInfo    `json:"sequencers"`            // by name; the first MaxStatusSequencers of each member
-	Unreachable []string           `json:"unreachable,omitempty"` // incarnations whose sequencers are missing
+	Grid      partition.GridID   `json:"grid"`
+	Name      string             `json:"name"`
+	Version   partition.Version  `json:"version"` // of the roster
+	Settings  partition.Settings `json:"settings"`
+	Answering string             `json:"answering"` // incarnation of the member that answers
+	Ready     bool               `json:"ready"`     // that member serves
+	NotReady  string             `json:"not_ready,omitempty"`
+	Advice    string             `json:"advice,omitempty"` // what somebody has to do, in words
+	Leader    string             `json:"leader"`           // incarnation, "" while there is none
+	// Copies is how many backups every partition really has: the least of all.
+	Copies      int             `json:"copies"`
+	ClusterTime time.Time       `json:"cluster_time"` // zero while unknown
+	Ceiling     time.Time       `json:"ceiling"`      // grants end here at the latest
+	Members     []MemberInfo    `json:"members"`
+	Partitions  []PartitionInfo `json:"partitions"`
+	Sequencers  []SequencerInfo `json:"sequencers"`            // by name; the first MaxStatusSequencers of each member
+	Unreachable []string        `json:"unreachable,omitempty"` // incarnations whose sequencers are missing
+	// Strangers are members of other grids of the same name that were met, and
+	// are refused.
+	Strangers []string `json:"strangers,omitempty"`
 }
 
 // MemberInfo is one member of the roster.
@@ -42,17 +48,22 @@ type MemberInfo struct {
 	Durable     bool                  `json:"durable"`
 	Voter       bool                  `json:"voter"`
 	Leader      bool                  `json:"leader"`
-	Alive       bool                  `json:"alive"` // as gossip sees it
-	Partitions  int                   `json:"partitions"`
+	Alive       bool                  `json:"alive"`      // as gossip sees it
+	Partitions  int                   `json:"partitions"` // that it owns
+	Replicas    int                   `json:"replicas"`   // of partitions, in sync, owned ones among them
+	Settled     bool                  `json:"settled"`    // every replica that it is meant to have is in sync
 }
 
 // PartitionInfo is one partition of the roster.
 type PartitionInfo struct {
 	ID     partition.ID            `json:"id"`
 	Owner  partition.Incarnation   `json:"owner"`
-	InSync []partition.Incarnation `json:"in_sync"`
-	Term   partition.Term          `json:"term"`
-	Floor  time.Time               `json:"floor"`
+	InSync []partition.Incarnation `json:"in_sync"` // the owner among them
+	// Joining is the member that copies the partition at the moment, "" for none.
+	Joining  partition.Incarnation `json:"joining,omitempty"`
+	Term     partition.Term        `json:"term"`
+	LostTerm partition.Term        `json:"lost_term"` // of the last time that no copy was left
+	Floor    time.Time             `json:"floor"`
 }
 
 // SequencerInfo is one sequencer as its owner's table has it.
@@ -101,24 +112,39 @@ func (m *Member) localStatus() Status {
 	s := Status{
 		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
 		Ready: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()),
-		Sequencers: []SequencerInfo{},
+		Sequencers: []SequencerInfo{}, Strangers: m.gossip.toldStrangers(),
+	}
+	if worry := m.worry.Load(); worry != nil {
+		s.Advice = *worry
 	}
 	if err := m.notReady(); err != nil {
 		s.Ready, s.NotReady = false, err.Error()
 	}
-	owned := map[partition.Incarnation]int{}
+	owned, replicas := map[partition.Incarnation]int{}, map[partition.Incarnation]int{}
 	for id, p := range r.Partitions {
 		owned[p.Owner]++
+		for _, inc := range p.InSync {
+			replicas[inc]++
+		}
+		copies := max(0, len(p.InSync)-1)
+		if id == 0 || copies < s.Copies {
+			s.Copies = copies
+		}
 		s.Partitions = append(s.Partitions, PartitionInfo{
-			ID: partition.ID(id), Owner: p.Owner, InSync: p.InSync, Term: p.Term, Floor: instant(p.Floor),
+			ID: partition.ID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining,
+			Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
 		})
 	}
-	m.describeMembers(&s, r, owned)
+	m.describeMembers(&s, r)
+	for i := range s.Members {
+		inc := s.Members[i].Incarnation
+		s.Members[i].Partitions, s.Members[i].Replicas = owned[inc], replicas[inc]
+	}
 	return s
 }
 
 // describeMembers adds the members of the roster.
-func (m *Member) describeMembers(s *Status, r *partition.Roster, owned map[partition.Incarnation]int) {
+func (m *Member) describeMembers(s *Status, r *partition.Roster) {
 	voters := map[raft.ServerID]bool{}
 	var leader raft.ServerID
 	if node := m.node(); node != nil {
@@ -138,7 +164,7 @@ func (m *Member) describeMembers(s *Status, r *partition.Roster, owned map[parti
 		s.Members = append(s.Members, MemberInfo{
 			Incarnation: member.Incarnation, API: member.API, Raft: member.Raft, Gossip: member.Gossip,
 			Durable: member.Durable, Voter: voters[server], Leader: server == leader,
-			Alive: alive[member.Incarnation], Partitions: owned[member.Incarnation],
+			Alive: alive[member.Incarnation], Settled: r.Settled(member.Incarnation),
 		})
 		if server == leader {
 			s.Leader = string(member.Incarnation)
@@ -167,7 +193,7 @@ func (m *Member) ownSequencers(ctx context.Context) []SequencerInfo {
 }
 
 // describe returns the partition's sequencers, if this member owns it.
-func (o *owner) describe() ([]SequencerInfo, error) {
+func (o *actor) describe() ([]SequencerInfo, error) {
 	if _, _, err := o.act(); err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // witness is the leader's own eye on members that gossip does not see alive.
-// Taking an owner out needs both: gossip's word, and calls of the leader's own
+// Replacing somebody needs both: gossip's word, and calls of the leader's own
 // that fail. A refused connection, or another process at the address, counts at
-// once; silence has to last.
+// once; silence has to last, longer where it costs a loss.
 type witness struct {
 	m    *Member
 	ctx  context.Context // ends with the lead
@@ -22,20 +22,29 @@ type witness struct {
 	done sync.WaitGroup
 
 	mu       sync.Mutex // never held while waiting
-	watching map[partition.Incarnation]bool
-	dead     map[partition.Incarnation]bool
+	watching map[partition.Incarnation]verdict
 }
 
+// verdict is what the leader thinks of a member that gossip does not see.
+type verdict int
+
 const (
-	// silence is how long calls have to fail before a member that does not
-	// refuse them is taken out. Each of its partitions is lost by that.
-	silence     = 5 * time.Second
+	suspect verdict = iota
+	silent          // others that hold the same take its place
+	dead            // it is taken out
+)
+
+const (
+	// silentAfter is how long calls have to fail before a replica that is in
+	// sync takes a member's place, deadAfter before what nobody else holds is lost.
+	silentAfter = 500 * time.Millisecond
+	deadAfter   = 5 * time.Second
 	lookAgain   = 200 * time.Millisecond
 	lookTimeout = 500 * time.Millisecond
 )
 
 func newWitness(m *Member) *witness {
-	w := &witness{m: m, watching: map[partition.Incarnation]bool{}, dead: map[partition.Incarnation]bool{}}
+	w := &witness{m: m, watching: map[partition.Incarnation]verdict{}}
 	w.ctx, w.stop = context.WithCancel(m.ctx)
 	return w
 }
@@ -45,50 +54,29 @@ func (w *witness) end() {
 	w.done.Wait()
 }
 
-// gone returns the members that are dead by both witnesses, and those that
-// leave. It begins to watch whoever gossip does not see.
-func (w *witness) gone(r *partition.Roster) []partition.Incarnation {
+// look fills in who is silent and who is gone. It begins to watch whoever gossip
+// does not see.
+func (w *witness) look(r *partition.Roster, s *partition.Sight) {
 	alive := map[partition.Incarnation]bool{w.m.self: true}
 	for _, p := range w.m.gossip.peers() {
 		alive[p.Incarnation] = true
 	}
-	var out []partition.Incarnation
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, member := range r.Members {
+		inc := member.Incarnation
+		v, watched := w.watching[inc]
 		switch {
-		case w.m.leaving(member.Incarnation):
-			out = append(out, member.Incarnation)
-		case alive[member.Incarnation]:
-			w.acquit(member.Incarnation)
-		case w.isDead(member.Incarnation):
-			out = append(out, member.Incarnation)
-		default:
-			w.watch(member)
+		case alive[inc]:
+			delete(w.watching, inc)
+		case !watched:
+			w.watching[inc] = suspect
+			w.done.Go(func() { w.call(member) })
+		case v == silent:
+			s.Silent = append(s.Silent, inc)
+		case v == dead:
+			s.Gone = append(s.Gone, inc)
 		}
-	}
-	return out
-}
-
-// acquit forgets what was seen of a member that is alive after all.
-func (w *witness) acquit(inc partition.Incarnation) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.dead, inc)
-	delete(w.watching, inc)
-}
-
-func (w *witness) isDead(inc partition.Incarnation) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.dead[inc]
-}
-
-// watch begins to call a member, unless that is under way.
-func (w *witness) watch(member partition.Member) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.watching[member.Incarnation] {
-		w.watching[member.Incarnation] = true
-		w.done.Go(func() { w.call(member) })
 	}
 }
 
@@ -101,16 +89,17 @@ func (w *witness) call(member partition.Member) {
 		cancel()
 		now := w.m.clock.Mono()
 		switch {
+		case w.ctx.Err() != nil:
 		case err == nil:
 			silentSince = now
-		case w.ctx.Err() == nil && (refused(err) || now-silentSince >= silence):
-			w.convict(member.Incarnation)
+			w.find(member.Incarnation, suspect)
+		case refused(err) || now-silentSince >= deadAfter:
+			w.find(member.Incarnation, dead)
 			return
+		case now-silentSince >= silentAfter:
+			w.find(member.Incarnation, silent)
 		}
-		select {
-		case <-w.ctx.Done():
-		case <-time.After(lookAgain):
-		}
+		sleep(w.ctx, lookAgain)
 	}
 }
 
@@ -119,16 +108,19 @@ func refused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrNotAddressed)
 }
 
+// suspects reports whether a member is still watched.
 func (w *witness) suspects(inc partition.Incarnation) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.watching[inc]
+	_, watched := w.watching[inc]
+	return watched
 }
 
-func (w *witness) convict(inc partition.Incarnation) {
+// find notes a verdict, unless the member was seen alive meanwhile.
+func (w *witness) find(inc partition.Incarnation, v verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.watching[inc] {
-		w.dead[inc] = true
+	if _, watched := w.watching[inc]; watched {
+		w.watching[inc] = v
 	}
 }

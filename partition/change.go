@@ -3,19 +3,35 @@ package partition
 import "slices"
 
 // Change is one step of the roster from a version to the next. All its parts
-// take effect together.
+// take effect together. A partition is in at most one of Lose, Take, Add, Admit
+// and Drop.
 type Change struct {
 	// Join are new members. A new incarnation of a known member takes the older
 	// one out of everything (R8). One that is a member already, with the same
-	// record, is left as it is, so a change of nothing else is a mere step of
-	// the version.
+	// record, is left as it is.
 	Join []Member `json:"join,omitempty"`
 	// Remove are members that are dead or leave. They also leave the in-sync
 	// sets, where term and floor stay (R4).
 	Remove []Incarnation `json:"remove,omitempty"`
-	// Lose names new owners of partitions without one that can go on: those
-	// nobody owned yet, and those of owners that are taken out (R3).
+	// Lose names new owners of partitions without a replica that can go on:
+	// those nobody owned yet, and those whose replicas are gone (R3).
 	Lose []Loss `json:"lose,omitempty"`
+	// Take makes an in-sync replica the owner (R2). The others stay in sync.
+	Take []Replica `json:"take,omitempty"`
+	// Add begins to make a member a replica: the owner needs it in every
+	// acknowledgement from now on (R5).
+	Add []Replica `json:"add,omitempty"`
+	// Admit puts a joining replica into the in-sync set, because the owner, at
+	// exactly the version this change is computed from, said that it holds the
+	// table (R5).
+	Admit []Replica `json:"admit,omitempty"`
+	// Drop takes a replica that is not the owner out of the in-sync set (R4), or
+	// gives a join up.
+	Drop []Replica `json:"drop,omitempty"`
+	// Settle are members that have every replica they are meant to have in sync.
+	Settle []Incarnation `json:"settle,omitempty"`
+	// Doubt are members that do not answer: they are settled no longer.
+	Doubt []Incarnation `json:"doubt,omitempty"`
 	// Window is the new window in milliseconds, larger than before; 0 leaves it.
 	Window Tick `json:"window_ms,omitempty"`
 	// Granted is where grants of an earlier life of the grid end that somebody
@@ -23,32 +39,49 @@ type Change struct {
 	// that partitions lost in the same change start above those grants (S2); 0
 	// leaves it.
 	Granted Tick `json:"granted_ms,omitempty"`
+	// Stop is the first tick nobody was granted, stated by the last member of a
+	// durable grid when it stops in order (S1); 0 states nothing.
+	Stop Tick `json:"stop_ms,omitempty"`
+}
+
+// Replica names one member's copy of one partition.
+type Replica struct {
+	Partition ID          `json:"partition"`
+	Member    Incarnation `json:"member"`
 }
 
 // Loss gives a partition to an owner that starts it afresh: the new version is
 // its term and the term of its last loss, its floor is the ceiling at this
-// place of the log, and nobody but the owner is in sync (R3).
+// place of the log. The owner and those with it are in sync from the start: they
+// all hold nothing (R3).
 type Loss struct {
-	Partition ID          `json:"partition"`
-	Owner     Incarnation `json:"owner"`
+	Partition ID            `json:"partition"`
+	Owner     Incarnation   `json:"owner"`
+	With      []Incarnation `json:"with,omitempty"`
 }
 
 func (c Change) isEmpty() bool {
-	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Lose) == 0 && c.Window == 0 && c.Granted == 0
+	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
+		c.moves() == 0 && c.Window == 0 && c.Granted == 0 && c.Stop == 0
 }
 
-// change applies a change in three independent parts: who is a member, who owns
-// what, and the window.
+// isStop reports whether the change states an orderly stop and nothing else.
+func (c Change) isStop() bool {
+	stop := c.Stop
+	c.Stop = 0
+	return stop > 0 && c.isEmpty()
+}
+
+// moves counts what the change does to partitions by name.
+func (c Change) moves() int {
+	return len(c.Lose) + len(c.Take) + len(c.Add) + len(c.Admit) + len(c.Drop)
+}
+
+// change applies a change in independent parts: who is a member, who has which
+// partition, and the window.
 func (r *Roster) change(c Change) (*Roster, error) {
-	if c.isEmpty() {
-		return nil, refused("it changes nothing")
-	}
-	if c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow) {
-		return nil, refused("window %d ms must be above %d, as it only grows, and at most %d",
-			c.Window, r.Settings.Window, MaxWindow)
-	}
-	if c.Granted < 0 || c.Granted > latest {
-		return nil, refused("grants of an earlier life end at %d ms, which is no time from 1970 to 9999", c.Granted)
+	if err := r.checkChange(c); err != nil {
+		return nil, err
 	}
 	out, err := r.leaving(c)
 	if err != nil {
@@ -57,12 +90,43 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	next := *r
 	next.Version++
 	next.Ceiling = max(r.Ceiling, c.Granted)
+	next.Stopped = c.Stop
 	next.Settings.Window = max(c.Window, r.Settings.Window)
 	next.Members = membersAfter(r.Members, c.Join, out)
-	if err := next.reassign(c.Lose, out); err != nil {
+	if next.Unsettled, err = r.unsettledAfter(c, next.Members); err != nil {
+		return nil, err
+	}
+	if err := next.reassign(c, r.lossFloor(c), out); err != nil {
 		return nil, err
 	}
 	return &next, nil
+}
+
+// checkChange looks at what needs no look at members and partitions.
+func (r *Roster) checkChange(c Change) error {
+	switch {
+	case c.isEmpty():
+		return refused("it changes nothing")
+	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
+		return refused("window %d ms must be above %d, as it only grows, and at most %d",
+			c.Window, r.Settings.Window, MaxWindow)
+	case c.Granted < 0 || c.Granted > latest:
+		return refused("grants of an earlier life end at %d ms, which is no time from 1970 to 9999", c.Granted)
+	case c.Stop < 0 || c.Stop > r.Ceiling:
+		return refused("the grid stops with grants up to %d ms, and the ceiling is %d", c.Stop, r.Ceiling)
+	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable || !c.isStop()):
+		return refused("a grid stops in order by its last member, which has a disk, and by nothing else at once")
+	}
+	return nil
+}
+
+// lossFloor is the floor of a loss: the ceiling, or, right after an orderly stop,
+// where grants really ended (S1).
+func (r *Roster) lossFloor(c Change) Tick {
+	if r.Stopped > 0 {
+		return max(r.Stopped, c.Granted)
+	}
+	return max(r.Ceiling, c.Granted)
 }
 
 // leaving checks who joins and who is removed, and gives everybody who is no
@@ -127,57 +191,30 @@ func membersAfter(members, join []Member, out map[Incarnation]bool) []Member {
 	return after
 }
 
-// reassign moves lost partitions to their new owners and takes those who are
-// out from the in-sync sets. The roster has its new version and members already
-// and still shares its partitions with the old one.
-func (r *Roster) reassign(lose []Loss, out map[Incarnation]bool) error {
-	if len(lose) == 0 && len(out) == 0 {
-		return nil
-	}
-	r.Partitions = slices.Clone(r.Partitions)
-	for id := range r.Partitions {
-		r.Partitions[id].InSync = without(r.Partitions[id].InSync, out)
-	}
-	if err := r.lose(lose); err != nil {
-		return err
-	}
-	for id, p := range r.Partitions {
-		if out[p.Owner] {
-			return refused("%s is taken out and partition %d, which it owns, is given to nobody", p.Owner, id)
+// unsettledAfter gives, sorted, the members whose replicas are not in sync: those
+// that were so and those that join or are in doubt, less the settled and the gone.
+func (r *Roster) unsettledAfter(c Change, members []Member) ([]Incarnation, error) {
+	unsettled := slices.Clone(r.Unsettled)
+	for _, m := range c.Join {
+		if _, known := r.Member(m.Incarnation); !known {
+			unsettled = append(unsettled, m.Incarnation)
 		}
 	}
-	return nil
-}
-
-// lose applies R3 to each partition of the list.
-func (r *Roster) lose(lose []Loss) error {
-	term := Term(r.Version)
-	for _, l := range lose {
-		if int(l.Partition) >= len(r.Partitions) {
-			return refused("there is no partition %d, only %d of them", l.Partition, len(r.Partitions))
+	for _, i := range c.Doubt {
+		if _, known := r.Member(i); !known || slices.Contains(unsettled, i) {
+			return nil, refused("%q is no member, or unsettled already", string(i))
 		}
-		if _, found := r.Member(l.Owner); !found {
-			return refused("partition %d is given to %q, which is no member", l.Partition, string(l.Owner))
-		}
-		if r.Partitions[l.Partition].Term == term {
-			return refused("partition %d is given away twice", l.Partition)
-		}
-		r.Partitions[l.Partition] = Partition{
-			Owner:    l.Owner,
-			InSync:   []Incarnation{l.Owner},
-			Term:     term,
-			Floor:    r.Ceiling,
-			LostTerm: term,
+		unsettled = append(unsettled, i)
+	}
+	for _, i := range c.Settle {
+		if !slices.Contains(unsettled, i) {
+			return nil, refused("%q is not unsettled", string(i))
 		}
 	}
-	return nil
-}
-
-// without gives the set less those who are out; the same slice if none is in it.
-func without(set []Incarnation, out map[Incarnation]bool) []Incarnation {
-	isOut := func(i Incarnation) bool { return out[i] }
-	if !slices.ContainsFunc(set, isOut) {
-		return set
-	}
-	return slices.DeleteFunc(slices.Clone(set), isOut)
+	unsettled = slices.DeleteFunc(unsettled, func(i Incarnation) bool {
+		_, stays := searchMember(members, i)
+		return !stays || slices.Contains(c.Settle, i)
+	})
+	slices.Sort(unsettled)
+	return slices.Compact(unsettled), nil
 }

@@ -97,6 +97,7 @@ func (r *Roster) raise(t Raise) (*Roster, error) {
 		return nil, refused("time %d is not between 0 and the year 9999", t.Time)
 	}
 	next := *r
+	next.Stopped = 0
 	next.Time = max(r.Time, t.Time)
 	next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)
 	return &next, nil

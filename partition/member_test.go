@@ -65,32 +65,55 @@ func FuzzGridID(f *testing.F) {
 	})
 }
 
+const (
+	changeText = `{"from":2,"change":{"join":[` + recordText + `"b1"` + addressText + `],"remove":["c1"],` +
+		`"lose":[{"partition":0,"owner":"a1","with":["b1"]}],"add":[{"partition":1,"member":"b1"}],` +
+		`"settle":["a1"],"window_ms":20000,"granted_ms":7}}`
+	otherText = `{"from":1,"change":{"take":[{"partition":0,"member":"a1"}],"admit":[{"partition":1,"member":"b1"}],` +
+		`"drop":[{"partition":2,"member":"c1"}],"doubt":["a1"],"stop_ms":9}}`
+	rosterText = `{"grid":"01000000000000000000000000000000","version":3,"ceiling_ms":7,"time_ms":0,` +
+		`"settings":{"name":"g","partitions":2,"backups":1,"window_ms":20000},` +
+		`"members":[` + recordText + `"a1"` + addressText + `,` + recordText + `"b1"` + addressText + `],"unsettled":["b1"],` +
+		`"partitions":[{"owner":"a1","in_sync":["a1","b1"],"term":3,"floor_ms":7,"lost_term":3},` +
+		`{"owner":"a1","in_sync":["a1"],"joining":"b1","term":2,"floor_ms":0,"lost_term":2}]}`
+	recordText  = `{"incarnation":`
+	addressText = `,"api":"127.0.0.1:7948","raft":"127.0.0.1:7947","gossip":"127.0.0.1:7946","durable":false}`
+)
+
 // TestEncoding: a roster and its commands survive JSON, under names that are
 // fixed.
 func TestEncoding(t *testing.T) {
-	r := formed(t, 1, DefaultWindow)
-	a := incarnation("a1")
-	c := Command{From: 1, Change: &Change{Join: []Member{record(a)}, Lose: []Loss{{0, a}}, Window: 20_000}}
-	next, err := r.Apply(c)
+	r := formed(t, 2, DefaultWindow)
+	a, b, c := incarnation("a1"), incarnation("b1"), incarnation("c1")
+	r = mustApply(t, r, Change{Join: []Member{record(a), record(c)}, Lose: []Loss{{1, a, []Incarnation{c}}}})
+	change := Command{From: 2, Change: &Change{
+		Join: []Member{record(b)}, Remove: []Incarnation{c}, Lose: []Loss{{0, a, []Incarnation{b}}},
+		Add: replicas("1b1"), Settle: []Incarnation{a}, Window: 20_000, Granted: 7,
+	}}
+	next, err := r.Apply(change)
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := Command{From: 1, Change: &Change{
+		Take: replicas("0a1"), Admit: replicas("1b1"), Drop: replicas("2c1"), Doubt: []Incarnation{a}, Stop: 9,
+	}}
 	var readCommand Command
-	roundTrip(t, c, &readCommand)
-	if !reflect.DeepEqual(c, readCommand) {
-		t.Errorf("%+v became %+v", c, readCommand)
+	for command, want := range map[*Command]string{&change: changeText, &other: otherText} {
+		readCommand = Command{}
+		if got := letters(roundTrip(t, *command, &readCommand)); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if !reflect.DeepEqual(*command, readCommand) {
+			t.Errorf("%+v became %+v", *command, readCommand)
+		}
 	}
 	var readRoster Roster
 	text := roundTrip(t, next, &readRoster)
 	if !reflect.DeepEqual(*next, readRoster) {
 		t.Errorf("%+v became %+v", next, readRoster)
 	}
-	const want = `{"grid":"01000000000000000000000000000000","version":2,"ceiling_ms":0,"time_ms":0,` +
-		`"settings":{"name":"g","partitions":1,"backups":0,"window_ms":20000},` +
-		`"members":[{"incarnation":"a1","api":"127.0.0.1:7948","raft":"127.0.0.1:7947","gossip":"127.0.0.1:7946","durable":false}],` +
-		`"partitions":[{"owner":"a1","in_sync":["a1"],"term":2,"floor_ms":0,"lost_term":2}]}`
-	if got := letters(text); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	if got := letters(text); got != rosterText {
+		t.Errorf("got  %s\nwant %s", got, rosterText)
 	}
 }
 

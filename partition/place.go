@@ -8,21 +8,22 @@ import (
 )
 
 // The ring: how many points a member has on it, and how many times the average
-// a member may be given.
+// a member may be given to own.
 const (
 	ringPoints = 20
 	ringLoad   = 1.25
 )
 
 // Place spreads partitions over members by a consistent hash ring with bounded
-// loads: the result names an owner for each partition, and nobody is named more
-// often than a quarter above the average, rounded up. It depends on the set of
-// members alone, not on their order or on repetitions. Without members or
-// partitions it is nil.
+// loads. The result lists the replicas of each partition, the owner first, then
+// as many of the copies as there are other members. Nobody is first more often
+// than a quarter above the average, rounded up. It depends on the set of members
+// alone, not on their order or on repetitions. Without members or partitions it
+// is nil.
 //
 // Only a leader that plans calls it. The ring's layout is that of one release of
 // the library, so no two processes may be expected to compute the same.
-func Place(members []Incarnation, partitions int) []Incarnation {
+func Place(members []MemberID, partitions, copies int) [][]MemberID {
 	// The library takes a count of 0 for its own default and never ends on a
 	// negative one. Should two points of the ring ever collide, the member that
 	// was added last has both, so members are always added in the same order.
@@ -31,21 +32,26 @@ func Place(members []Incarnation, partitions int) []Incarnation {
 	}
 	members = slices.Compact(slices.Sorted(slices.Values(members)))
 	ring := newRing(members, partitions)
-	placed := make([]Incarnation, partitions)
+	replicas := min(len(members), 1+max(0, copies))
+	placed := make([][]MemberID, partitions)
 	for id := range placed {
-		placed[id] = Incarnation(ring.GetPartitionOwner(id).String())
+		closest, err := ring.GetClosestNForPartition(id, replicas)
+		if err != nil {
+			panic("partition: the ring has too few members: " + err.Error())
+		}
+		for _, member := range closest {
+			placed[id] = append(placed[id], MemberID(member.String()))
+		}
 	}
 	return placed
 }
 
-// placeLimit is the most partitions a member may be given. The limits of all
-// members together hold all partitions with room to spare, so there always is a
-// member below its own.
+// placeLimit is the most partitions a member may be given to own.
 func placeLimit(members, partitions int) int {
 	return int(math.Ceil(float64(partitions) / float64(members) * ringLoad))
 }
 
-func newRing(members []Incarnation, partitions int) *consistent.Consistent {
+func newRing(members []MemberID, partitions int) *consistent.Consistent {
 	points := make([]consistent.Member, len(members))
 	for at, i := range members {
 		points[at] = ringMember(i)
@@ -58,7 +64,7 @@ func newRing(members []Incarnation, partitions int) *consistent.Consistent {
 	})
 }
 
-type ringMember Incarnation
+type ringMember MemberID
 
 func (m ringMember) String() string { return string(m) }
 

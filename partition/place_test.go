@@ -2,34 +2,51 @@ package partition
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// TestPlace: every partition has an owner, nobody owns more than the limit, and
-// only the set of members matters.
+// TestPlace: every partition has an owner and as many other replicas as there can
+// be, each once, nobody owns more than the limit, and only the set of members
+// matters.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(1, 30).Draw(t, "members")
 		partitions := rapid.IntRange(1, 300).Draw(t, "partitions")
 		members := manyMembers(count, rapid.IntRange(0, 1<<20).Draw(t, "seed"))
-		placed := Place(members, partitions)
+		copies := rapid.IntRange(-3, 5).Draw(t, "copies")
+		placed := Place(members, partitions, copies)
 		if len(placed) != partitions {
 			t.Fatalf("%d owners of %d partitions", len(placed), partitions)
 		}
-		owns := make(map[Incarnation]int)
-		for _, owner := range placed {
-			owns[owner]++
-			if !slices.Contains(members, owner) || owns[owner] > placeLimit(count, partitions) {
+		owns := make(map[MemberID]int)
+		for id, replicas := range placed {
+			distinct := slices.Compact(slices.Sorted(slices.Values(replicas)))
+			if want := min(count, 1+max(0, copies)); len(replicas) != want || len(distinct) != want {
+				t.Fatalf("partition %d is on %v, want %d members", id, replicas, want)
+			}
+			for _, m := range replicas {
+				if !slices.Contains(members, m) {
+					t.Fatalf("partition %d is on a stranger: %v", id, replicas)
+				}
+			}
+			owner := replicas[0]
+			if owns[owner]++; owns[owner] > placeLimit(count, partitions) {
 				t.Fatalf("%q owns %d of %d", owner, owns[owner], partitions)
 			}
 		}
 		shuffled := rapid.Permutation(members).Draw(t, "order")
 		repeated := append(shuffled, shuffled[0])
-		if !slices.Equal(placed, Place(repeated, partitions)) {
+		if !reflect.DeepEqual(placed, Place(repeated, partitions, copies)) {
 			t.Fatal("the order or a repetition of members matters")
+		}
+		if fewer := Place(members, partitions, 0); slices.ContainsFunc(fewer, func(r []MemberID) bool { return len(r) != 1 }) {
+			t.Fatal("no copies are wanted, and there are some")
+		} else if !slices.EqualFunc(placed, fewer, func(a, b []MemberID) bool { return a[0] == b[0] }) {
+			t.Fatal("who owns depends on how many copies are wanted")
 		}
 	})
 }
@@ -37,16 +54,16 @@ func TestPlace(t *testing.T) {
 // TestPlaceEdges: nobody, one, and more members than partitions.
 func TestPlaceEdges(t *testing.T) {
 	one := manyMembers(1, 0)
-	if Place(nil, 5) != nil || Place(one, 0) != nil || Place(one, -1) != nil {
+	if Place(nil, 5, 1) != nil || Place(one, 0, 1) != nil || Place(one, -1, 1) != nil {
 		t.Error("something was placed on nobody, or nothing on somebody")
 	}
-	if got := Place(one, 3); !slices.Equal(got, []Incarnation{one[0], one[0], one[0]}) {
+	if got := Place(one, 3, 2); !reflect.DeepEqual(got, [][]MemberID{one, one, one}) {
 		t.Errorf("one member: %v", got)
 	}
-	if got := Place(manyMembers(200, 1), 3); len(got) != 3 {
+	if got := Place(manyMembers(200, 1), 3, 1); len(got) != 3 {
 		t.Errorf("many members: %v", got)
 	}
-	if got := Place(manyMembers(3, 2), MaxPartitions); len(got) != MaxPartitions {
+	if got := Place(manyMembers(3, 2), MaxPartitions, 1); len(got) != MaxPartitions {
 		t.Errorf("many partitions: %d", len(got))
 	}
 }
@@ -54,10 +71,10 @@ func TestPlaceEdges(t *testing.T) {
 // TestPlaceKeepsMost: when a member is gone, most partitions of the others stay.
 func TestPlaceKeepsMost(t *testing.T) {
 	members := manyMembers(5, 7)
-	before, after := Place(members, DefaultPartitions), Place(members[:4], DefaultPartitions)
+	before, after := Place(members, DefaultPartitions, 1), Place(members[:4], DefaultPartitions, 1)
 	moved := 0
-	for id, owner := range before {
-		if owner != members[4] && after[id] != owner {
+	for id, replicas := range before {
+		if owner := replicas[0]; owner != members[4] && after[id][0] != owner {
 			moved++
 		}
 	}
@@ -66,10 +83,10 @@ func TestPlaceKeepsMost(t *testing.T) {
 	}
 }
 
-func manyMembers(count, seed int) []Incarnation {
-	var out []Incarnation
+func manyMembers(count, seed int) []MemberID {
+	var out []MemberID
 	for n := range count {
-		out = append(out, Incarnation(fmt.Sprintf("%016x-%016x", seed*1000+n, seed)))
+		out = append(out, MemberID(fmt.Sprintf("%016x", seed*1000+n)))
 	}
 	return out
 }

@@ -8,12 +8,35 @@ import (
 // Sight is what a leader believes at some moment, from gossip and from its own
 // calls. It may be wrong or late: uniqueness does not depend on it (R7).
 type Sight struct {
-	Join   []Member      // members that ask to join
-	Gone   []Incarnation // incarnations that are confirmed dead or leave
-	Assign bool          // partitions that nobody owned yet may get an owner now
+	Join    []Member      // members that ask to join
+	Leave   []Incarnation // members that want to leave
+	Silent  []Incarnation // members that do not answer: replaced where somebody else is in sync
+	Gone    []Incarnation // incarnations that are confirmed dead, also where that is a loss
+	Held    []Holding     // joining replicas that hold their tables, as their owners say
+	Assign  bool          // partitions that nobody owned yet may get an owner now
+	Patient bool          // only what is urgent is due: joins under way need the version a little longer
 	// Granted is the latest end of a grant of an earlier life of the grid that
 	// a holder has shown; 0 if none has.
 	Granted Tick
+}
+
+// Holding says that a joining replica holds the table as of its owner's mark, by
+// an owner that acted at exactly this version (R5).
+type Holding struct {
+	Replica
+	Version Version `json:"version"`
+}
+
+// maxJoining is how many partitions copy their table to a new replica at a time.
+const maxJoining = 64
+
+// Planner computes commands. It keeps nothing but the last placement; its zero
+// value is ready.
+type Planner struct {
+	members    []MemberID
+	partitions int
+	copies     int
+	placed     [][]MemberID
 }
 
 // Plan gives the next command that brings the roster in line with what was seen,
@@ -22,38 +45,101 @@ type Sight struct {
 //   - Who asks to join and is no member joins; who is gone does not, nor does
 //     who has a malformed record. Of two incarnations of one member the lower
 //     joins, for nothing tells which is the newer.
-//   - A member that is gone is removed. A newer incarnation that joins removes
-//     the older one (R8).
-//   - Partitions of those who are taken out are lost (R3), as are partitions
-//     nobody owned yet once they may be assigned. A partition whose owner stays
-//     is never moved.
+//   - A member that is gone is removed, one that leaves is when no partition
+//     needs it any more. A newer incarnation that joins removes the older (R8).
+//   - A partition whose owner is silent, gone or replaced goes to another in-sync
+//     replica (R2). If there is none and the owner is not merely silent, the
+//     partition is lost (R3), as are partitions nobody owned yet once they may be
+//     assigned.
+//   - Then partitions move, a bounded number at a time, to where the ring places
+//     them: a replica joins, is admitted, becomes the owner if it is to, and what
+//     the ring does not name is dropped. Every step starts from the roster alone,
+//     so whoever leads next goes on with it.
 //   - If an earlier life granted beyond a floor, which says that the bound on
 //     clocks was broken under which the grid began, every partition is lost anew,
 //     above those grants (S2).
 //
 // If nobody would be left, nothing is done: there is nobody to give anything to.
-func Plan(r *Roster, s Sight) (Command, bool) {
+func (p *Planner) Plan(r *Roster, s Sight) (Command, bool) {
 	if !r.Formed() {
 		return Command{}, false
 	}
+	c := p.change(r, s)
+	c.Settle = p.settled(r, s, c)
+	return Command{From: r.Version, Change: &c}, !c.isEmpty()
+}
+
+// change plans everything but who is settled by it.
+func (p *Planner) change(r *Roster, s Sight) Change {
 	c := Change{Join: joiners(r, s), Remove: removed(r, s)}
-	staying := stayers(r, c)
-	if len(staying) == 0 {
-		return Command{}, false
+	v := newView(r, s, c)
+	if len(v.staying) == 0 {
+		return Change{}
 	}
-	again := s.Granted > 0 && lowestFloor(r) < s.Granted
-	if again {
+	v.again = s.Granted > 0 && lowestFloor(r) < s.Granted
+	if v.again {
 		c.Granted = s.Granted
 	}
-	c.Lose = losses(r, staying, s.Assign, again)
-	return Command{From: r.Version, Change: &c}, !c.isEmpty()
+	p.place(v)
+	for id := range r.Partitions {
+		v.step(ID(id), &c, p.placed[id])
+	}
+	c.Doubt = v.doubted()
+	return c
+}
+
+// place computes the placement if the members that may have partitions changed.
+func (p *Planner) place(v *view) {
+	var members []MemberID
+	for _, i := range v.placeable() {
+		members = append(members, i.Member())
+	}
+	if partitions, copies := len(v.r.Partitions), v.r.Settings.Backups; !slices.Equal(members, p.members) ||
+		partitions != p.partitions || copies != p.copies {
+		p.members, p.partitions, p.copies = members, partitions, copies
+		p.placed = Place(members, partitions, copies)
+	}
+}
+
+// settled gives the members whose replicas are all in sync once c is done: all
+// that are unsettled, if nothing is left to do and everybody answers.
+func (p *Planner) settled(r *Roster, s Sight, c Change) []Incarnation {
+	next := r
+	if !c.isEmpty() {
+		after, err := r.Apply(Command{From: r.Version, Change: &c})
+		if err != nil {
+			return nil
+		}
+		next = after
+	}
+	ready := next.Unsettled
+	silent := slices.ContainsFunc(s.Silent, func(i Incarnation) bool { _, member := next.Member(i); return member })
+	if len(ready) == 0 || silent || !next.Assigned() || next.Joining() > 0 || len(removed(next, s)) > 0 {
+		return nil
+	}
+	s.Patient, s.Held, s.Granted = false, nil, 0
+	if more := p.change(next, s); !more.isEmpty() {
+		return nil
+	}
+	return ready
+}
+
+// Joining counts the partitions with a joining replica.
+func (r *Roster) Joining() int {
+	n := 0
+	for _, p := range r.Partitions {
+		if p.Joining != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // joiners gives those who ask to join and may, sorted, one for each member ID.
 func joiners(r *Roster, s Sight) []Member {
 	join := slices.DeleteFunc(slices.Clone(s.Join), func(m Member) bool {
 		_, known := r.Member(m.Incarnation)
-		return known || m.fault() != "" || slices.Contains(s.Gone, m.Incarnation)
+		return known || m.fault() != "" || slices.Contains(s.Gone, m.Incarnation) || slices.Contains(s.Leave, m.Incarnation)
 	})
 	slices.SortFunc(join, compareRecords)
 	return slices.CompactFunc(join, func(a, b Member) bool {
@@ -84,38 +170,24 @@ func compareFlags(a, b bool) int {
 	return 1
 }
 
-// removed gives the members that are gone, sorted.
+// removed gives, sorted, the members that are gone, and those that leave and
+// that no partition needs any more.
 func removed(r *Roster, s Sight) []Incarnation {
+	needed := make(map[Incarnation]bool)
+	for _, p := range r.Partitions {
+		needed[p.Owner], needed[p.Joining] = true, true
+		for _, i := range p.InSync {
+			needed[i] = true
+		}
+	}
 	var out []Incarnation
 	for _, m := range r.Members {
-		if slices.Contains(s.Gone, m.Incarnation) {
-			out = append(out, m.Incarnation)
+		i := m.Incarnation
+		if slices.Contains(s.Gone, i) || slices.Contains(s.Leave, i) && !needed[i] {
+			out = append(out, i)
 		}
 	}
 	return out
-}
-
-// stayers gives all members as they will be after a change, sorted.
-func stayers(r *Roster, c Change) []Incarnation {
-	out := make(map[Incarnation]bool)
-	for _, i := range c.Remove {
-		out[i] = true
-	}
-	joining := make(map[MemberID]bool)
-	for _, m := range c.Join {
-		joining[m.Incarnation.Member()] = true
-	}
-	var staying []Incarnation
-	for _, m := range r.Members {
-		if !out[m.Incarnation] && !joining[m.Incarnation.Member()] {
-			staying = append(staying, m.Incarnation)
-		}
-	}
-	for _, m := range c.Join {
-		staying = append(staying, m.Incarnation)
-	}
-	slices.Sort(staying)
-	return staying
 }
 
 // lowestFloor gives the smallest floor of an owned partition, or the ceiling if
@@ -128,46 +200,4 @@ func lowestFloor(r *Roster) Tick {
 		}
 	}
 	return floor
-}
-
-// losses gives an owner to each partition whose owner does not stay, and to
-// those nobody owned yet if they may be assigned. With again, those whose owner
-// stays are lost too, and keep it.
-func losses(r *Roster, staying []Incarnation, assign, again bool) []Loss {
-	owns := make(map[Incarnation]int, len(staying))
-	for _, i := range staying {
-		owns[i] = 0
-	}
-	var lose []Loss
-	var lost []ID
-	for id, p := range r.Partitions {
-		if _, stays := owns[p.Owner]; stays {
-			owns[p.Owner]++
-			if again {
-				lose = append(lose, Loss{Partition: ID(id), Owner: p.Owner})
-			}
-		} else if p.Owner != "" || assign {
-			lost = append(lost, ID(id))
-		}
-	}
-	if len(lost) == 0 {
-		return lose
-	}
-	placed := Place(staying, len(r.Partitions))
-	limit := placeLimit(len(staying), len(r.Partitions))
-	for _, id := range lost {
-		owner := placed[id]
-		if owns[owner] >= limit {
-			owner = leastLoaded(staying, owns)
-		}
-		owns[owner]++
-		lose = append(lose, Loss{Partition: id, Owner: owner})
-	}
-	return lose
-}
-
-// leastLoaded gives the first of those who own the fewest partitions. The ring
-// alone does not see what the members own already, as joining moves nothing.
-func leastLoaded(staying []Incarnation, owns map[Incarnation]int) Incarnation {
-	return slices.MinFunc(staying, func(a, b Incarnation) int { return cmp.Compare(owns[a], owns[b]) })
 }

@@ -2,64 +2,43 @@ package partition
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
-// TestPlanMovesNothing: owners that stay keep what they own, a plan that was
-// carried out leaves nothing to do, nobody is given more than the ring's limit,
-// and the order in which things were seen does not matter.
-func TestPlanMovesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r, _ := new(Roster).Apply(Command{Form: &Form{
-			Grid:     GridID{1},
-			Settings: Settings{Name: "g", Partitions: rapid.IntRange(1, 40).Draw(t, "partitions"), Window: LoneWindow},
-		}})
-		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			s := drawSight(t)
-			c, found := Plan(r, s)
-			mirrored, _ := Plan(r, Sight{Join: reversed(s.Join), Gone: reversed(s.Gone), Assign: s.Assign})
-			if !reflect.DeepEqual(c, mirrored) {
-				t.Fatalf("the order of what was seen matters:\n%+v\n%+v", c, mirrored)
-			}
-			if !found {
-				continue
-			}
-			next, err := r.Apply(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkPlanned(t, r, next, s)
-			r = next
-		}
-	})
-}
-
-func checkPlanned(t *rapid.T, before, after *Roster, s Sight) {
-	for id, p := range after.Partitions {
-		old := before.Partitions[id]
-		_, stays := after.Member(old.Owner)
-		switch {
-		case stays && !reflect.DeepEqual(p, old):
-			t.Fatalf("partition %d was moved from %s, which stays", id, old.Owner)
-		case old.Owner == "" && (p.Owner != "") != s.Assign:
-			t.Fatalf("partition %d had no owner; assign is %v and it has %q", id, s.Assign, p.Owner)
+// TestPlanNothing: what leaves the roster as it is gives no command.
+func TestPlanNothing(t *testing.T) {
+	everything := Sight{Join: records([]string{"a1"}), Gone: incarnations([]string{"b1"}), Assign: true}
+	if _, found := new(Planner).Plan(&Roster{}, everything); found {
+		t.Error("an unformed roster was planned for")
+	}
+	r := formed(t, 3, DefaultWindow)
+	for name, s := range map[string]Sight{
+		"nobody":           {Assign: true},
+		"gone strangers":   {Gone: incarnations([]string{"a1"})},
+		"joins and gone":   {Join: records([]string{"a1"}), Gone: incarnations([]string{"a1"}), Assign: true},
+		"joins and leaves": {Join: records([]string{"a1"}), Leave: incarnations([]string{"a1"}), Assign: true},
+		"malformed record": {Join: []Member{{Incarnation: "me"}}, Assign: true},
+	} {
+		if c, found := new(Planner).Plan(r, s); found {
+			t.Errorf("%s: %+v", name, c.Change)
 		}
 	}
-	limit := placeLimit(max(1, len(after.Members)), len(after.Partitions))
-	for _, m := range after.Members {
-		if had, has := before.Owned(m.Incarnation), after.Owned(m.Incarnation); len(has) > len(had) && len(has) > limit {
-			t.Fatalf("%s was given more than %d partitions: %d after %d", m.Incarnation, limit, len(has), len(had))
-		}
-		if slices.Contains(s.Gone, m.Incarnation) {
-			t.Fatalf("%s is gone and a member", m.Incarnation)
-		}
+	one := settledGrid(t, 3, "a1")
+	pair := settledGrid(t, 1, "a1", "b1")
+	pair.Settings.Backups, pair.Partitions[0].InSync = 0, []Incarnation{pair.Partitions[0].Owner}
+	pair.Unsettled = incarnations([]string{"a1", "b1"})
+	if c, found := new(Planner).Plan(pair, Sight{Gone: pair.Partitions[0].InSync, Leave: pair.Unsettled}); found {
+		t.Errorf("the owner is gone and the other leaves: %+v", c.Change)
 	}
-	if again, found := Plan(after, Sight{Gone: s.Gone, Assign: s.Assign}); found {
-		t.Fatalf("there is more to do: %+v", again.Change)
+	for name, s := range map[string]Sight{
+		"all gone":      {Gone: incarnations([]string{"a1"})},
+		"the last goes": {Leave: incarnations([]string{"a1"})},
+		"as it is":      {Join: records([]string{"a1"}), Assign: true},
+	} {
+		if c, found := new(Planner).Plan(one, s); found {
+			t.Errorf("%s: %+v", name, c.Change)
+		}
 	}
 }
 
@@ -74,77 +53,203 @@ func TestPlanLeavesTheWindow(t *testing.T) {
 	}
 }
 
-// TestPlanNothing: what leaves the roster as it is gives no command.
-func TestPlanNothing(t *testing.T) {
-	everything := Sight{Join: records([]string{"a1"}), Gone: incarnations([]string{"b1"}), Assign: true}
-	if _, found := Plan(&Roster{}, everything); found {
-		t.Error("an unformed roster was planned for")
+// TestPlanTwins: of two incarnations of one member the lower joins, and of two
+// records of one incarnation always the same.
+func TestPlanTwins(t *testing.T) {
+	r := formed(t, 1, DefaultWindow)
+	join := records([]string{"a2", "a1", "a1", "a1", "a1", "a1"})
+	join[1].API, join[2].Raft, join[3].Gossip, join[4].Durable = "127.0.0.1:8", "127.0.0.1:8", "127.0.0.1:8", true
+	want := join[5]
+	for range join {
+		join = append(join[1:], join[0])
+		if c, _ := new(Planner).Plan(r, Sight{Join: join}); !slices.Equal(c.Change.Join, []Member{want}) {
+			t.Errorf("of %v joins %v", join, c.Change.Join)
+		}
 	}
-	r := formed(t, 3, DefaultWindow)
-	for name, s := range map[string]Sight{
-		"nobody":           {Assign: true},
-		"gone strangers":   {Gone: incarnations([]string{"a1"})},
-		"joins and gone":   {Join: records([]string{"a1"}), Gone: incarnations([]string{"a1"}), Assign: true},
-		"malformed record": {Join: []Member{{Incarnation: "me"}}, Assign: true},
+}
+
+// TestPlanJoinsAtMost: a bounded number of tables are copied at a time, the next
+// ones as the first are admitted, and those that wait count as not settled.
+func TestPlanJoinsAtMost(t *testing.T) {
+	r := settledGrid(t, 150, "a1")
+	r = step(t, r, Sight{Join: records([]string{"b1"})})
+	if got := r.Joining(); got != maxJoining {
+		t.Fatalf("%d join", got)
+	}
+	if c, found := new(Planner).Plan(r, Sight{}); found {
+		t.Fatalf("more is done while they join: %+v", c.Change)
+	}
+	s := Sight{Held: held(r)[:10]}
+	r = step(t, r, s)
+	if got := r.Joining(); got != maxJoining {
+		t.Errorf("%d join after ten were admitted", got)
+	}
+	if r.Settled(incarnation("b1")) || !r.Settled(incarnation("a1")) {
+		t.Errorf("unsettled: %v", r.Unsettled)
+	}
+}
+
+// TestPlanGivesAJoinUp: a join of a replica that is not wanted any more is given
+// up, also if it could be admitted.
+func TestPlanGivesAJoinUp(t *testing.T) {
+	names := []string{"a1", "b1", "c1"}
+	r := settledGrid(t, 1, names...)
+	at := slices.IndexFunc(incarnations(names), func(i Incarnation) bool { return !r.Partitions[0].Keeps(i) })
+	r = mustApply(t, r, Change{Add: replicas("0" + names[at])})
+	want := Change{Drop: replicas("0" + names[at])}
+	if c, _ := new(Planner).Plan(r, Sight{Held: held(r)}); c.Change == nil || !slices.Equal(c.Change.Drop, want.Drop) || len(c.Change.Admit) > 0 {
+		t.Errorf("planned %+v, want %+v", c.Change, want)
+	}
+}
+
+// TestPlanKeepsTheOwner: an owner that the ring does not name is not dropped while
+// the one it names is silent; a surplus replica is.
+func TestPlanKeepsTheOwner(t *testing.T) {
+	names := []string{"a1", "b1", "c1"}
+	r := settledGrid(t, 1, names...)
+	r.Settings.Backups = 0
+	wanted := r.Partitions[0].Owner
+	others := slices.DeleteFunc(incarnations(names), func(i Incarnation) bool { return i == wanted })
+	r.Partitions[0].Owner, r.Partitions[0].InSync = others[0], others
+	r = step(t, r, Sight{Silent: []Incarnation{wanted}})
+	if p := r.Partitions[0]; p.Owner != others[0] || !slices.Equal(p.InSync, others[:1]) {
+		t.Errorf("%+v, want %s alone", p, others[0])
+	}
+}
+
+// TestPlanSilence: whose owner does not answer is taken over by one that does and
+// is in sync. It stays with its owner if there is none, as long as that is not
+// confirmed dead.
+func TestPlanSilence(t *testing.T) {
+	a, b, c := incarnation("a1"), incarnation("b1"), incarnation("c1")
+	r := settledGrid(t, 3, "a1", "b1", "c1")
+	r.Partitions[0] = Partition{Owner: a, InSync: []Incarnation{a, b}, Term: 1, LostTerm: 1}
+	r.Partitions[1] = Partition{Owner: a, InSync: []Incarnation{a}, Joining: b, Term: 1, LostTerm: 1}
+	r.Partitions[2] = Partition{Owner: a, InSync: []Incarnation{a, b, c}, Term: 1, LostTerm: 1}
+	for name, test := range map[string]struct {
+		s    Sight
+		take []Replica
+		lost []ID
+	}{
+		"one":            {Sight{Silent: []Incarnation{a, c}}, replicas("0b1", "2b1"), nil},
+		"in no hurry":    {Sight{Silent: []Incarnation{a, c}, Patient: true}, replicas("0b1", "2b1"), nil},
+		"and the backup": {Sight{Silent: []Incarnation{a, b}}, replicas("2c1"), nil},
+		"all":            {Sight{Silent: []Incarnation{a, b, c}}, nil, nil},
+		"gone":           {Sight{Gone: []Incarnation{a}, Silent: []Incarnation{c}}, replicas("0b1", "2b1"), []ID{1}},
+		"gone, silent":   {Sight{Gone: []Incarnation{a}, Silent: []Incarnation{b}}, replicas("0b1", "2c1"), []ID{1}},
 	} {
-		if c, found := Plan(r, s); found {
-			t.Errorf("%s: %+v", name, c.Change)
+		command, found := new(Planner).Plan(r, test.s)
+		if !found {
+			t.Fatalf("%s: nothing to do", name)
+		}
+		var lost []ID
+		for _, l := range command.Change.Lose {
+			lost = append(lost, l.Partition)
+		}
+		if !slices.Equal(command.Change.Take, test.take) || !slices.Equal(lost, test.lost) {
+			t.Errorf("%s: take %v, lose %v", name, command.Change.Take, lost)
+		}
+		mustApply(t, r, *command.Change)
+	}
+}
+
+// TestPlanPrefersTheRing: of several replicas that could take over, the one that
+// the ring names first does.
+func TestPlanPrefersTheRing(t *testing.T) {
+	names := []string{"a1", "b1", "c1", "d1"}
+	r := settledGrid(t, 40, names...)
+	all := incarnations(names)
+	placed := Place([]MemberID{all[0].Member(), all[1].Member(), all[2].Member(), all[3].Member()}, 40, 1)
+	for id := range r.Partitions {
+		r.Partitions[id] = Partition{Owner: all[0], InSync: all, Term: 1, LostTerm: 1}
+	}
+	r = step(t, r, Sight{Silent: all[:1]})
+	for id, p := range r.Partitions {
+		want := placed[id][0]
+		if want == all[0].Member() {
+			want = placed[id][1]
+		}
+		if p.Owner.Member() != want {
+			t.Errorf("partition %d went to %s, want %s", id, p.Owner, want)
 		}
 	}
 }
 
-// TestPlanSpreadsALoss: what a dead member owned is spread evenly also when the
-// survivors own something already.
-func TestPlanSpreadsALoss(t *testing.T) {
-	r := formed(t, DefaultPartitions, DefaultWindow)
-	r = step(t, r, Sight{Join: records([]string{"a1", "b1"}), Assign: true})
-	r = step(t, r, Sight{Join: records([]string{"c1"})})
-	r = step(t, r, Sight{Gone: incarnations([]string{"a1"})})
-	b, c := len(r.Owned(incarnation("b1"))), len(r.Owned(incarnation("c1")))
-	if limit := placeLimit(2, DefaultPartitions); b > limit || c > limit || b+c != DefaultPartitions {
-		t.Errorf("b owns %d and c %d, at most %d each", b, c, limit)
+// TestPlanKeepsBackups: a replica that answers is kept as long as one that is
+// wanted in its place is silent.
+func TestPlanKeepsBackups(t *testing.T) {
+	names := []string{"a1", "b1", "c1"}
+	r := settledGrid(t, 1, names...)
+	want := r.Partitions[0].InSync
+	i := slices.IndexFunc(incarnations(names), func(i Incarnation) bool { return !slices.Contains(want, i) })
+	other, owner := incarnation(names[i]), r.Partitions[0].Owner
+	set := slices.Sorted(slices.Values([]Incarnation{owner, other}))
+	r.Partitions[0].InSync = set
+	silent := slices.DeleteFunc(slices.Clone(want), func(i Incarnation) bool { return i == owner })
+	r = step(t, r, Sight{Silent: silent})
+	if !slices.Equal(r.Partitions[0].InSync, set) {
+		t.Errorf("in sync %v, before %v", r.Partitions[0].InSync, set)
 	}
 }
 
-// TestPlanEarlierLife: grants of an earlier life that reach above a floor lose
-// every partition anew, above them and with the owners they have; once (S2).
-func TestPlanEarlierLife(t *testing.T) {
-	r := formed(t, 8, DefaultWindow)
-	r = step(t, r, Sight{Join: records([]string{"a1", "b1"}), Assign: true})
-	ceiling := r.Ceiling
-	for _, until := range []Tick{ceiling + 5_000, ceiling + 9_000} {
-		before := r
-		r = step(t, before, Sight{Granted: until})
-		for id, p := range r.Partitions {
-			if p.Floor < until || p.LostTerm != Term(r.Version) || p.Owner != before.Partitions[id].Owner {
-				t.Fatalf("partition %d after a grant until %d: %+v", id, until, p)
-			}
-		}
-		if r.Ceiling != until {
-			t.Errorf("ceiling %d, want %d", r.Ceiling, until)
-		}
-		for _, seen := range []Tick{until, ceiling} {
-			if c, found := Plan(r, Sight{Granted: seen}); found {
-				t.Errorf("a grant until %d again: %+v", seen, c.Change)
-			}
+// TestPlanKeepsThePlacement: the ring is asked again when members or settings
+// are others, and only then.
+func TestPlanKeepsThePlacement(t *testing.T) {
+	var p Planner
+	r := settledGrid(t, 5, "a1", "b1")
+	p.Plan(r, Sight{})
+	first := p.placed
+	p.Plan(mustApply(t, r, Change{Window: 20_000}), Sight{})
+	if &p.placed[0] != &first[0] {
+		t.Error("placed again, for nothing")
+	}
+	for _, other := range []*Roster{
+		settledGrid(t, 6, "a1", "b1"), settledGrid(t, 6, "a1", "c1"), settledGrid(t, 6, "a2", "c1"), settledGrid(t, 5, "a1", "b1"),
+	} {
+		if c, found := p.Plan(other, Sight{}); found || len(p.placed) != len(other.Partitions) {
+			t.Errorf("planned from an old placement of %d: %+v", len(p.placed), c.Change)
 		}
 	}
-	if _, err := r.Apply(Command{From: r.Version, Change: &Change{Granted: latest + 1}}); err == nil {
-		t.Error("a grant beyond the last tick was taken")
+	r.Settings.Backups = 0
+	if c, found := p.Plan(r, Sight{}); !found || len(c.Change.Drop) != 5 {
+		t.Errorf("fewer backups are wanted: %+v", c.Change)
 	}
+}
+
+// settledGrid gives a grid at rest, of one backup.
+func settledGrid(t *testing.T, partitions int, names ...string) *Roster {
+	t.Helper()
+	r := formed(t, partitions, DefaultWindow)
+	r = step(t, mustRaise(t, r, 5_000), Sight{Join: records(names), Assign: true})
+	r = mustRaise(t, r, 5_000+DefaultWindow)
+	if c, found := new(Planner).Plan(r, Sight{}); found || len(r.Unsettled) > 0 {
+		t.Fatalf("not at rest: %+v", c.Change)
+	}
+	return r
+}
+
+// held says of all who join that they hold their tables.
+func held(r *Roster) []Holding {
+	var out []Holding
+	for id, p := range r.Partitions {
+		if p.Joining != "" {
+			out = append(out, Holding{Replica{ID(id), p.Joining}, r.Version})
+		}
+	}
+	return out
 }
 
 func step(t *testing.T, r *Roster, s Sight) *Roster {
 	t.Helper()
-	c, found := Plan(r, s)
+	c, found := new(Planner).Plan(r, s)
 	if !found {
 		t.Fatal("nothing to do")
 	}
 	return mustApply(t, r, *c.Change)
 }
 
-// ExamplePlan forms a grid of one member.
-func ExamplePlan() {
+// ExamplePlanner_Plan forms a grid of one member.
+func ExamplePlanner_Plan() {
 	form := Form{
 		Grid:     GridID{1},
 		Settings: Settings{Name: "snowgrid", Partitions: DefaultPartitions, Window: DefaultWindow},
@@ -152,7 +257,7 @@ func ExamplePlan() {
 	}
 	roster, _ := new(Roster).Apply(Command{Form: &form})
 	me := Member{Incarnation: "0123456789abcdef-00000000000000a1"}
-	command, _ := Plan(roster, Sight{Join: []Member{me}, Assign: true})
+	command, _ := new(Planner).Plan(roster, Sight{Join: []Member{me}, Assign: true})
 	roster, err := roster.Apply(command)
 	fmt.Println(err, roster.Version, len(roster.Owned(me.Incarnation)), roster.Partitions[0].Floor)
 

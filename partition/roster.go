@@ -19,6 +19,9 @@ type Partition struct {
 	// InSync are the replicas that hold every answered operation, the owner
 	// among them. Sorted.
 	InSync []Incarnation `json:"in_sync,omitempty"`
+	// Joining is a member on its way into the in-sync set, "" for none. The owner
+	// needs its acknowledgement as well (R5).
+	Joining Incarnation `json:"joining,omitempty"`
 	// Term grows with each change of owner.
 	Term Term `json:"term"`
 	// Floor is the ceiling as it was when the term began. Every version older
@@ -46,10 +49,16 @@ type Roster struct {
 	// and may be used only together with the version it was read with (R6).
 	Ceiling Tick `json:"ceiling_ms"`
 	// Time is the cluster time of the last raise, 0 before the first.
-	Time     Tick     `json:"time_ms"`
+	Time Tick `json:"time_ms"`
+	// Stopped is where grants ended when the last member of a durable grid
+	// stopped in order, and 0 from the next command on (S1).
+	Stopped  Tick     `json:"stopped_ms,omitempty"`
 	Settings Settings `json:"settings"`
 	// Members are sorted by incarnation; no two are of one member ID.
 	Members []Member `json:"members"`
+	// Unsettled are the members that do not have all their replicas in sync yet.
+	// Sorted.
+	Unsettled []Incarnation `json:"unsettled,omitempty"`
 	// Partitions has one entry for each partition, by ID.
 	Partitions []Partition `json:"partitions"`
 }
@@ -75,6 +84,19 @@ func (r *Roster) Owned(i Incarnation) []ID {
 		}
 	}
 	return owned
+}
+
+// Settled reports whether a member has all replicas in sync that it is meant to
+// have.
+func (r *Roster) Settled(i Incarnation) bool {
+	_, member := r.Member(i)
+	return member && !slices.Contains(r.Unsettled, i)
+}
+
+// Keeps reports whether an incarnation is the partition's owner, one of its
+// replicas, or about to become one.
+func (p Partition) Keeps(i Incarnation) bool {
+	return p.Owner == i || p.Joining == i || slices.Contains(p.InSync, i)
 }
 
 // Assigned reports whether there is a grid and every partition has an owner.

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,37 +13,53 @@ import (
 // history is a roster under random commands, with what was ever known of it.
 type history struct {
 	roster   *Roster
-	ceilings []Tick // by version: the highest ceiling known with it
-	terms    []Term // by partition: the last term
+	ceilings []Tick        // by version: the highest ceiling known with it
+	terms    []Term        // by partition: the last term
+	stopped  map[Term]bool // terms of losses right after an orderly stop (S1)
 }
 
 // TestRosterInvariants runs random commands, sound and unsound, computed from
 // the newest roster and from old ones, and checks the roster after each.
 func TestRosterInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := &history{roster: &Roster{}, ceilings: []Tick{0}}
-		h.terms = make([]Term, 5)
+		h := &history{roster: &Roster{}, ceilings: []Tick{0}, terms: make([]Term, 4), stopped: map[Term]bool{}}
 		form := Form{Grid: GridID{1}, Settings: Settings{Name: "g", Partitions: len(h.terms), Window: LoneWindow}}
-		form.Ceiling = drawTick(t)
-		h.apply(t, Command{Form: &form})
+		form.Ceiling = rapid.Int64Range(0, 10_000).Draw(t, "ceiling")
+		h.mustApply(t, Command{Form: &form})
+		planner := new(Planner)
 		t.Repeat(map[string]func(*rapid.T){
 			"raise": func(t *rapid.T) {
-				h.apply(t, Command{From: h.drawFrom(t), Raise: &Raise{Time: drawTick(t)}})
+				_ = h.apply(t, Command{From: h.drawFrom(t), Raise: &Raise{Time: drawTick(t)}})
 			},
-			"change": func(t *rapid.T) {
-				h.apply(t, Command{From: h.drawFrom(t), Change: drawChange(t)})
+			"sound": func(t *rapid.T) {
+				c := drawSound(t, h.roster)
+				h.mustApply(t, Command{From: h.roster.Version, Change: &c})
+			},
+			"several": func(t *rapid.T) {
+				var c Change
+				for range rapid.IntRange(2, 4).Draw(t, "parts") {
+					c = both(c, drawSound(t, h.roster))
+				}
+				_ = h.apply(t, Command{From: h.drawFrom(t), Change: &c})
+			},
+			"unsound": func(t *rapid.T) {
+				c := both(drawUnsound(t), drawSound(t, h.roster))
+				_ = h.apply(t, Command{From: h.drawFrom(t), Change: &c})
 			},
 			"plan": func(t *rapid.T) {
-				if c, found := Plan(h.roster, drawSight(t)); found {
-					if err := h.apply(t, c); err != nil {
-						t.Fatalf("a planned command is not applicable: %v", err)
-					}
+				if c, found := planner.Plan(h.roster, drawSight(t, h.roster)); found {
+					h.mustApply(t, c)
 				}
 			},
-			"grow in sync": h.growInSync,
-			"":             h.check,
+			"": h.check,
 		})
 	})
+}
+
+func (h *history) mustApply(t *rapid.T, c Command) {
+	if err := h.apply(t, c); err != nil {
+		t.Fatalf("a sound command is not applicable: %v", err)
+	}
 }
 
 // apply applies a command, checks that a refusal changes nothing and that an old
@@ -58,7 +75,7 @@ func (h *history) apply(t *rapid.T, c Command) error {
 		if next != before {
 			t.Fatalf("refused (%v) with another roster", err)
 		}
-		if errors.Is(err, ErrStale) != (c.From != before.Version) {
+		if stale := errors.Is(err, ErrStale); stale != (c.From != before.Version) || stale == errors.Is(err, ErrRefused) {
 			t.Fatalf("from %d at %d: %v", c.From, before.Version, err)
 		}
 		return err
@@ -66,74 +83,77 @@ func (h *history) apply(t *rapid.T, c Command) error {
 	if c.From != before.Version {
 		t.Fatalf("a command from %d was applied at %d", c.From, before.Version)
 	}
-	if want := before.Version + 1; c.Raise == nil && next.Version != want || c.Raise != nil && next.Version != before.Version {
-		t.Fatalf("version %d after %d", next.Version, before.Version)
+	switch {
+	case c.Raise != nil:
+		checkRaise(t, before, next, *c.Raise)
+	case c.Change != nil:
+		checkChange(t, before, next, *c.Change)
+		h.stopped[Term(next.Version)] = before.Stopped > 0
 	}
 	h.roster = next
-	if len(h.ceilings) <= int(next.Version) {
-		h.ceilings = append(h.ceilings, next.Ceiling)
-	}
-	if next.Ceiling < before.Ceiling || next.Time < before.Time || next.Settings.Window < before.Settings.Window {
-		t.Fatalf("went back: %+v after %+v", next, before)
-	}
-	h.ceilings[next.Version] = next.Ceiling
+	h.ceilings = append(h.ceilings[:next.Version], next.Ceiling)
 	return nil
-}
-
-// growInSync puts a member in sync with a partition that has an owner, as a
-// later version of the protocol does by a command.
-func (h *history) growInSync(t *rapid.T) {
-	id := rapid.IntRange(0, len(h.terms)-1).Draw(t, "partition")
-	if len(h.roster.Members) == 0 || h.roster.Partitions[id].Owner == "" {
-		t.Skip()
-	}
-	m := rapid.SampledFrom(h.roster.Members).Draw(t, "backup")
-	p := h.roster.Partitions[id]
-	if slices.Contains(p.InSync, m.Incarnation) {
-		t.Skip()
-	}
-	next := *h.roster
-	next.Partitions = slices.Clone(next.Partitions)
-	next.Partitions[id].InSync = slices.Sorted(slices.Values(append(slices.Clone(p.InSync), m.Incarnation)))
-	h.roster = &next
 }
 
 // check holds the roster against the invariants.
 func (h *history) check(t *rapid.T) {
-	r := h.roster
+	checkRoster(t, h.roster)
+	for id, p := range h.roster.Partitions {
+		if p.Term < h.terms[id] {
+			t.Fatalf("partition %d: term %d after %d", id, p.Term, h.terms[id])
+		}
+		h.terms[id] = p.Term
+		if p.Term == p.LostTerm && h.stopped[p.Term] {
+			continue // nobody is left who could grant up to an older ceiling
+		}
+		for version, ceiling := range h.ceilings[:p.Term] { // I1
+			if ceiling > p.Floor {
+				t.Fatalf("partition %d: floor %d of term %d is below ceiling %d of version %d",
+					id, p.Floor, p.Term, ceiling, version)
+			}
+		}
+	}
+}
+
+// checkRoster holds a roster against what is true of every one.
+func checkRoster(t *rapid.T, r *Roster) {
 	for at, m := range r.Members {
 		if at > 0 && r.Members[at-1].Incarnation.Member() >= m.Incarnation.Member() {
 			t.Fatalf("members are not sorted, or two are one: %v", r.Members)
 		}
 	}
+	checkSet(t, r, "the unsettled", r.Unsettled)
 	for id, p := range r.Partitions {
-		h.checkPartition(t, ID(id), p)
-		h.terms[id] = p.Term
+		checkSet(t, r, "an in-sync set", p.InSync)
+		if p.Owner == "" {
+			if !reflect.DeepEqual(p, Partition{}) {
+				t.Fatalf("partition %d has no owner and %+v", id, p)
+			}
+			continue
+		}
+		if !slices.Contains(p.InSync, p.Owner) {
+			t.Fatalf("partition %d: owner %s of in-sync set %v", id, p.Owner, p.InSync)
+		}
+		if p.Joining != "" {
+			checkSet(t, r, "a joining replica", []Incarnation{p.Joining})
+		}
+		if slices.Contains(p.InSync, p.Joining) {
+			t.Fatalf("partition %d: %s joins %v", id, p.Joining, p.InSync)
+		}
+		if p.Term == 0 || p.Term > Term(r.Version) || p.LostTerm == 0 || p.LostTerm > p.Term || p.Floor > r.Ceiling {
+			t.Fatalf("partition %d at version %d and ceiling %d: %+v", id, r.Version, r.Ceiling, p)
+		}
 	}
 }
 
-func (h *history) checkPartition(t *rapid.T, id ID, p Partition) {
-	if p.Owner == "" {
-		if p.Term != 0 || p.InSync != nil {
-			t.Fatalf("partition %d has no owner and %+v", id, p)
+// checkSet wants members of the roster, in order and each once.
+func checkSet(t *rapid.T, r *Roster, what string, set []Incarnation) {
+	for at, i := range set {
+		if at > 0 && set[at-1] >= i {
+			t.Fatalf("%s is not sorted, or has one twice: %v", what, set)
 		}
-		return
-	}
-	if p.Term < h.terms[id] || p.Term > Term(h.roster.Version) || p.LostTerm > p.Term {
-		t.Fatalf("partition %d: %+v after term %d", id, p, h.terms[id])
-	}
-	if !slices.Contains(p.InSync, p.Owner) || !slices.IsSorted(p.InSync) {
-		t.Fatalf("partition %d: owner %s of in-sync set %v", id, p.Owner, p.InSync)
-	}
-	for _, i := range p.InSync {
-		if _, found := h.roster.Member(i); !found {
-			t.Fatalf("partition %d: %s is no member", id, i)
-		}
-	}
-	for version, ceiling := range h.ceilings[:p.Term] { // I1
-		if ceiling > p.Floor {
-			t.Fatalf("partition %d: floor %d of term %d is below ceiling %d of version %d",
-				id, p.Floor, p.Term, ceiling, version)
+		if _, found := r.Member(i); !found {
+			t.Fatalf("%s has %s, which is no member", what, i)
 		}
 	}
 }
@@ -148,7 +168,7 @@ func drawTick(t *rapid.T) Tick {
 }
 
 func drawIncarnation(t *rapid.T) Incarnation {
-	return incarnation(rapid.StringMatching("[abc][123]").Draw(t, "incarnation"))
+	return incarnation(rapid.StringMatching("[abcd][123]").Draw(t, "incarnation"))
 }
 
 func drawIncarnations(t *rapid.T, most int) []Incarnation {
@@ -174,119 +194,162 @@ func drawMembers(t *rapid.T, most int) []Member {
 	return out
 }
 
-func drawChange(t *rapid.T) *Change {
-	c := &Change{Join: drawMembers(t, 2), Remove: drawIncarnations(t, 1)}
-	for range rapid.IntRange(0, 5).Draw(t, "losses") {
-		c.Lose = append(c.Lose, Loss{
-			Partition: ID(rapid.IntRange(0, 5).Draw(t, "partition")),
-			Owner:     drawIncarnation(t),
-		})
+func drawReplicas(t *rapid.T, most int) []Replica {
+	var out []Replica
+	for _, i := range drawIncarnations(t, most) {
+		out = append(out, Replica{ID(rapid.IntRange(0, 4).Draw(t, "partition")), i})
 	}
-	c.Window = rapid.SampledFrom([]Tick{0, 0, 0, LoneWindow, DefaultWindow, MaxWindow + 1}).Draw(t, "window")
+	return out
+}
+
+// drawUnsound gives one part, drawn without a look at the roster.
+func drawUnsound(t *rapid.T) Change {
+	var c Change
+	switch rapid.IntRange(0, 10).Draw(t, "part") {
+	case 0:
+		c.Join = drawMembers(t, 2)
+	case 1:
+		c.Remove = drawIncarnations(t, 2)
+	case 2:
+		for _, m := range drawReplicas(t, 2) {
+			c.Lose = append(c.Lose, Loss{Partition: m.Partition, Owner: m.Member, With: drawIncarnations(t, 2)})
+		}
+	case 3:
+		c.Take = drawReplicas(t, 2)
+	case 4:
+		c.Add = drawReplicas(t, 2)
+	case 5:
+		c.Admit = drawReplicas(t, 2)
+	case 6:
+		c.Drop = drawReplicas(t, 2)
+	case 7:
+		c.Settle = drawIncarnations(t, 2)
+	case 8:
+		c.Doubt = drawIncarnations(t, 2)
+	case 9:
+		c.Window = rapid.SampledFrom([]Tick{LoneWindow, DefaultWindow, MaxWindow + 1}).Draw(t, "window")
+	case 10:
+		c.Granted, c.Stop = drawTick(t), drawTick(t)
+	}
 	return c
 }
 
-func drawSight(t *rapid.T) Sight {
-	return Sight{Join: drawMembers(t, 3), Gone: drawIncarnations(t, 3), Assign: rapid.Bool().Draw(t, "assign")}
+// drawSound gives one part that the rules allow.
+func drawSound(t *rapid.T, r *Roster) Change {
+	sound := soundMoves(r)
+	soundMembers(t, r, sound)
+	kind := rapid.SampledFrom(slices.Sorted(maps.Keys(sound))).Draw(t, "kind")
+	return rapid.SampledFrom(sound[kind]).Draw(t, kind)
+}
+
+// soundMoves gives every single move that the rules allow, by kind.
+func soundMoves(r *Roster) map[string][]Change {
+	sound := make(map[string][]Change)
+	for at, p := range r.Partitions {
+		id := ID(at)
+		for n, m := range r.Members {
+			move := []Replica{{id, m.Incarnation}}
+			var with []Incarnation
+			for _, other := range r.Members[n+1:] {
+				with = append(with, other.Incarnation)
+			}
+			sound["lose"] = append(sound["lose"], Change{Lose: []Loss{{id, m.Incarnation, with}}})
+			isIn := slices.Contains(p.InSync, m.Incarnation)
+			switch isOwner, joins := p.Owner == m.Incarnation, p.Joining == m.Incarnation; {
+			case isOwner:
+			case isIn:
+				sound["take"] = append(sound["take"], Change{Take: move})
+				sound["drop"] = append(sound["drop"], Change{Drop: move})
+			case joins:
+				sound["admit"] = append(sound["admit"], Change{Admit: move})
+				sound["give up"] = append(sound["give up"], Change{Drop: move})
+			case p.Owner != "":
+				sound["add"] = append(sound["add"], Change{Add: move})
+			}
+		}
+	}
+	return sound
+}
+
+// soundMembers adds the changes of members and settings that the rules allow.
+func soundMembers(t *rapid.T, r *Roster, sound map[string][]Change) {
+	known := func(i Incarnation) bool { _, found := r.Member(i); return found }
+	comes := record(drawIncarnation(t))
+	comes.Durable = rapid.Bool().Draw(t, "durable")
+	if !known(comes.Incarnation) {
+		c := heirs(r, comes.Incarnation.Member(), comes.Incarnation)
+		sound["join"] = []Change{both(c, Change{Join: []Member{comes}})}
+	}
+	for _, m := range r.Members {
+		i := m.Incarnation
+		for _, other := range r.Members {
+			if other != m {
+				c := heirs(r, i.Member(), other.Incarnation)
+				sound["remove"] = append(sound["remove"], both(c, Change{Remove: []Incarnation{i}}))
+			}
+		}
+		if r.Settled(i) {
+			sound["doubt"] = append(sound["doubt"], Change{Doubt: []Incarnation{i}})
+		} else {
+			sound["settle"] = append(sound["settle"], Change{Settle: []Incarnation{i}})
+		}
+	}
+	sound["granted"] = []Change{{Granted: r.Ceiling + 1}, {Granted: r.Ceiling/2 + 1}}
+	if r.Settings.Window < MaxWindow {
+		sound["window"] = []Change{{Window: r.Settings.Window + 1}}
+	}
+	if len(r.Members) == 1 && r.Members[0].Durable && r.Ceiling > 0 {
+		sound["stop"] = []Change{{Stop: r.Ceiling/2 + 1}}
+	}
+}
+
+// heirs gives what a member owns to others: to one in sync, or lost to next.
+func heirs(r *Roster, out MemberID, next Incarnation) Change {
+	var c Change
+	for at, p := range r.Partitions {
+		if p.Owner.Member() != out || p.Owner == "" {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(p.InSync), func(i Incarnation) bool { return i.Member() == out })
+		if len(others) > 0 {
+			c.Take = append(c.Take, Replica{ID(at), others[0]})
+		} else {
+			c.Lose = append(c.Lose, Loss{Partition: ID(at), Owner: next})
+		}
+	}
+	return c
+}
+
+// both puts two changes into one.
+func both(a, b Change) Change {
+	return Change{
+		Join: slices.Concat(a.Join, b.Join), Remove: slices.Concat(a.Remove, b.Remove),
+		Lose: slices.Concat(a.Lose, b.Lose), Take: slices.Concat(a.Take, b.Take), Add: slices.Concat(a.Add, b.Add),
+		Admit: slices.Concat(a.Admit, b.Admit), Drop: slices.Concat(a.Drop, b.Drop),
+		Settle: slices.Concat(a.Settle, b.Settle), Doubt: slices.Concat(a.Doubt, b.Doubt),
+		Window: max(a.Window, b.Window), Granted: max(a.Granted, b.Granted), Stop: max(a.Stop, b.Stop),
+	}
+}
+
+func drawSight(t *rapid.T, r *Roster) Sight {
+	s := Sight{
+		Join: drawMembers(t, 3), Leave: drawIncarnations(t, 1), Silent: drawIncarnations(t, 2), Gone: drawIncarnations(t, 2),
+		Assign: rapid.Bool().Draw(t, "assign"), Patient: rapid.Bool().Draw(t, "patient"),
+	}
+	for id, p := range r.Partitions {
+		if p.Joining != "" && rapid.Bool().Draw(t, "held") {
+			s.Held = append(s.Held, Holding{Replica{ID(id), p.Joining}, r.Version})
+		}
+	}
+	return s
 }
 
 func deepCopy(r *Roster) *Roster {
 	out := *r
-	out.Members = slices.Clone(r.Members)
+	out.Members, out.Unsettled = slices.Clone(r.Members), slices.Clone(r.Unsettled)
 	out.Partitions = slices.Clone(r.Partitions)
 	for id := range out.Partitions {
 		out.Partitions[id].InSync = slices.Clone(out.Partitions[id].InSync)
 	}
 	return &out
-}
-
-// TestCommandHasOnePart: none, or two at once, are refused.
-func TestCommandHasOnePart(t *testing.T) {
-	r := formed(t, 3, DefaultWindow)
-	for _, c := range []Command{
-		{From: 1},
-		{From: 1, Change: &Change{}},
-		{From: 1, Raise: &Raise{}, Change: &Change{Window: 20_000}},
-		{From: 1, Form: &Form{}},
-	} {
-		if next, err := r.Apply(c); !errors.Is(err, ErrRefused) || next != r {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-	form := Form{Settings: r.Settings}
-	if _, err := new(Roster).Apply(Command{Form: &form}); !errors.Is(err, ErrRefused) {
-		t.Errorf("a grid without ID: %v", err)
-	}
-}
-
-// TestJoinContradictions: an incarnation has one record, and does not come and
-// go in one entry.
-func TestJoinContradictions(t *testing.T) {
-	a := record(incarnation("a1"))
-	r := mustApply(t, formed(t, 3, DefaultWindow), Change{Join: []Member{a}})
-	moved := a
-	moved.API = "elsewhere:1"
-	for name, c := range map[string]Change{
-		"another record":    {Join: []Member{moved}},
-		"malformed":         {Join: []Member{{Incarnation: "me"}}},
-		"joins and removed": {Join: []Member{a}, Remove: []Incarnation{a.Incarnation}},
-	} {
-		if next, err := r.Apply(Command{From: r.Version, Change: &c}); !errors.Is(err, ErrRefused) || next != r {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestQueries covers what is read from a roster.
-func TestQueries(t *testing.T) {
-	var none Roster
-	if none.Formed() || none.Assigned() || none.Owned("") != nil {
-		t.Error("the zero roster is formed, assigned or owned")
-	}
-	r := formed(t, 3, DefaultWindow)
-	if r.Assigned() || r.Owned("") != nil {
-		t.Error("a new roster is assigned or owned")
-	}
-	a, b := incarnation("a1"), incarnation("b1")
-	r = mustApply(t, r, Change{Join: []Member{record(b), record(a)}, Lose: []Loss{{2, a}, {0, a}}})
-	if got := r.Owned(a); !slices.Equal(got, []ID{0, 2}) || r.Assigned() {
-		t.Errorf("owned %v, assigned %v", got, r.Assigned())
-	}
-	if m, found := r.Member(b); !found || m != record(b) {
-		t.Errorf("member b: %v %v", m, found)
-	}
-	if _, found := r.Member(incarnation("b2")); found {
-		t.Error("b2 is a member")
-	}
-	if r = mustApply(t, r, Change{Lose: []Loss{{1, b}}}); !r.Assigned() {
-		t.Error("not assigned")
-	}
-}
-
-// TestApplyShares: what a command does not change is not copied.
-func TestApplyShares(t *testing.T) {
-	r := mustApply(t, formed(t, 3, DefaultWindow), Change{Join: records([]string{"a1"})})
-	next := mustApply(t, r, Change{Window: 20_000})
-	if &next.Members[0] != &r.Members[0] || &next.Partitions[0] != &r.Partitions[0] {
-		t.Error("a new window copied members or partitions")
-	}
-}
-
-func formed(t *testing.T, partitions int, window Tick) *Roster {
-	t.Helper()
-	form := Form{Grid: GridID{1}, Settings: Settings{Name: "g", Partitions: partitions, Window: window}}
-	r, err := new(Roster).Apply(Command{Form: &form})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func mustApply(t *testing.T, r *Roster, c Change) *Roster {
-	t.Helper()
-	next, err := r.Apply(Command{From: r.Version, Change: &c})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return next
 }

@@ -8,10 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 var update = flag.Bool("update", false, "write the output of the scripts into them")
@@ -36,7 +34,7 @@ func runScript(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{roster: &Roster{}}
+	s := &stage{roster: &Roster{}, planner: new(Planner)}
 	var got bytes.Buffer
 	for step := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
 		verbs, _, _ := strings.Cut(step+"\n", "----\n")
@@ -64,6 +62,7 @@ func runScript(t *testing.T, path string) {
 // stage is what a script acts on.
 type stage struct {
 	roster  *Roster
+	planner *Planner
 	pending Command
 	sight   Sight
 	cluster ClusterTime
@@ -79,7 +78,13 @@ var verbs = map[string]func(*stage, []string) string{
 	"join":   (*stage).join,
 	"remove": func(s *stage, a []string) string { return s.applyChange(Change{Remove: incarnations(a)}) },
 	"lose":   (*stage).lose,
-	"insync": (*stage).inSync,
+	"take":   func(s *stage, a []string) string { return s.applyChange(Change{Take: copies(a)}) },
+	"add":    func(s *stage, a []string) string { return s.applyChange(Change{Add: copies(a)}) },
+	"admit":  func(s *stage, a []string) string { return s.applyChange(Change{Admit: copies(a)}) },
+	"drop":   func(s *stage, a []string) string { return s.applyChange(Change{Drop: copies(a)}) },
+	"settle": func(s *stage, a []string) string { return s.applyChange(Change{Settle: incarnations(a)}) },
+	"doubt":  func(s *stage, a []string) string { return s.applyChange(Change{Doubt: incarnations(a)}) },
+	"stop":   func(s *stage, a []string) string { return s.applyChange(Change{Stop: number(a[0])}) },
 	"window": func(s *stage, a []string) string { return s.applyChange(Change{Window: number(a[0])}) },
 	"seen":   (*stage).seen,
 	"plan":   (*stage).plan,
@@ -100,47 +105,67 @@ func (s *stage) do(words []string) string {
 	return verb(s, words[1:])
 }
 
-// form PARTITIONS WINDOW CEILING
+// form PARTITIONS WINDOW CEILING [BACKUPS]
 func (s *stage) form(a []string) string {
 	settings := Settings{Name: "test", Partitions: int(number(a[0])), Backups: 1, Window: number(a[1])}
+	if len(a) > 3 {
+		settings.Backups = int(number(a[3]))
+	}
 	return s.apply(Command{Form: &Form{Grid: GridID{1}, Settings: settings, Ceiling: number(a[2])}})
 }
 
+// join MEMBER... [durable]
 func (s *stage) join(a []string) string { return s.applyChange(Change{Join: records(a)}) }
 
-// lose OWNER PARTITION...
+// lose OWNER PARTITION... [with MEMBER...]
 func (s *stage) lose(a []string) string {
+	ids, with := a[1:], []string(nil)
+	if at := slices.Index(a, "with"); at > 0 {
+		ids, with = a[1:at], a[at+1:]
+	}
 	var c Change
-	for _, id := range a[1:] {
-		c.Lose = append(c.Lose, Loss{Partition: ID(number(id)), Owner: incarnation(a[0])})
+	for _, id := range ids {
+		c.Lose = append(c.Lose, Loss{Partition: ID(number(id)), Owner: incarnation(a[0]), With: incarnations(with)})
 	}
 	return s.applyChange(c)
 }
 
-// inSync PARTITION MEMBER... sets who is in sync, which no command does yet.
-func (s *stage) inSync(a []string) string {
-	next := *s.roster
-	next.Partitions = slices.Clone(next.Partitions)
-	next.Partitions[number(a[0])].InSync = incarnations(a[1:])
-	s.roster = &next
-	return ""
+// copies reads MEMBER PARTITION..., as of take, add, admit and drop.
+func copies(a []string) []Replica {
+	var out []Replica
+	for _, id := range a[1:] {
+		out = append(out, Replica{ID(number(id)), incarnation(a[0])})
+	}
+	return out
 }
 
-// seen [join a1 b1] [gone c1] [assign]
+// seen [join a1 b1 [durable]] [leave c1] [silent d1] [gone e1] [held PARTITION...]
+// [granted T] [assign] [patient]. What is held is so at the version of now, by who
+// joins now.
 func (s *stage) seen(a []string) string {
-	s.sight = Sight{}
+	said := make(map[string][]string)
 	mode := ""
 	for _, word := range a {
-		switch {
-		case word == "join" || word == "gone":
+		switch word {
+		case "join", "leave", "silent", "gone", "held", "granted", "assign", "patient":
 			mode = word
-		case word == "assign":
-			s.sight.Assign = true
-		case mode == "join":
-			s.sight.Join = append(s.sight.Join, records([]string{word})...)
+			said[mode] = nil
 		default:
-			s.sight.Gone = append(s.sight.Gone, incarnation(word))
+			said[mode] = append(said[mode], word)
 		}
+	}
+	_, assign := said["assign"]
+	_, patient := said["patient"]
+	s.sight = Sight{
+		Join: records(said["join"]), Leave: incarnations(said["leave"]), Silent: incarnations(said["silent"]),
+		Gone: incarnations(said["gone"]), Assign: assign, Patient: patient,
+	}
+	for _, id := range said["held"] {
+		replica := Replica{ID(number(id)), s.roster.Partitions[number(id)].Joining}
+		s.sight.Held = append(s.sight.Held, Holding{replica, s.roster.Version})
+	}
+	for _, until := range said["granted"] {
+		s.sight.Granted = number(until)
 	}
 	return ""
 }
@@ -148,7 +173,7 @@ func (s *stage) seen(a []string) string {
 // plan computes the next command from what was seen and shows it.
 func (s *stage) plan([]string) string {
 	var found bool
-	if s.pending, found = Plan(s.roster, s.sight); !found {
+	if s.pending, found = s.planner.Plan(s.roster, s.sight); !found {
 		return "nothing to do\n"
 	}
 	return showCommand(s.pending)
@@ -190,8 +215,9 @@ func (s *stage) at(a []string) string {
 	return fmt.Sprintln(s.cluster.At(duration(a[0])))
 }
 
+// elect has a new leader, which knows nothing but the roster.
 func (s *stage) elect([]string) string {
-	s.keeper = Timekeeper{}
+	s.keeper, s.planner = Timekeeper{}, new(Planner)
 	return ""
 }
 
@@ -214,96 +240,4 @@ func (s *stage) clocks(a []string) string {
 		out += " held"
 	}
 	return out + "\n"
-}
-
-func show(r *Roster) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "version %d ceiling %d time %d window %d\n", r.Version, r.Ceiling, r.Time, r.Settings.Window)
-	var names []string
-	for _, m := range r.Members {
-		names = append(names, string(m.Incarnation))
-	}
-	fmt.Fprintf(&b, "members %s\n", letters(strings.Join(names, " ")))
-	for id, p := range r.Partitions {
-		fmt.Fprintf(&b, "%d: owner %s in sync %s term %d floor %d lost %d\n", id,
-			letters(string(p.Owner)), letters(fmt.Sprint(p.InSync)), p.Term, p.Floor, p.LostTerm)
-	}
-	return b.String()
-}
-
-func showCommand(c Command) string {
-	out := fmt.Sprintf("from %d:", c.From)
-	if c.Raise != nil {
-		return fmt.Sprintf("%s raise %d\n", out, c.Raise.Time)
-	}
-	for _, m := range c.Change.Join {
-		out += " join " + string(m.Incarnation)
-	}
-	for _, i := range c.Change.Remove {
-		out += " remove " + string(i)
-	}
-	for _, l := range c.Change.Lose {
-		out += fmt.Sprintf(" lose %d to %s", l.Partition, l.Owner)
-	}
-	if c.Change.Window != 0 {
-		out += fmt.Sprintf(" window %d", c.Change.Window)
-	}
-	return letters(out) + "\n"
-}
-
-// incarnation turns a1 into aaaaaaaaaaaaaaaa-0000000000000001.
-func incarnation(name string) Incarnation {
-	return Incarnation(fmt.Sprintf("%s-%016s", strings.Repeat(name[:1], 16), name[1:]))
-}
-
-func incarnations(names []string) []Incarnation {
-	var out []Incarnation
-	for _, name := range names {
-		out = append(out, incarnation(name))
-	}
-	return out
-}
-
-func records(names []string) []Member {
-	var out []Member
-	for _, name := range names {
-		out = append(out, record(incarnation(name)))
-	}
-	return out
-}
-
-func record(i Incarnation) Member {
-	return Member{Incarnation: i, API: "127.0.0.1:7948", Raft: "127.0.0.1:7947", Gossip: "127.0.0.1:7946"}
-}
-
-// letters undoes incarnation throughout a text.
-func letters(text string) string {
-	for _, member := range "abcdef" {
-		long := strings.Repeat(string(member), 16) + "-" + strings.Repeat("0", 15)
-		text = strings.ReplaceAll(text, long, string(member))
-	}
-	return text
-}
-
-func number(word string) int64 {
-	n, err := strconv.ParseInt(word, 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
-func duration(word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
-
-// reversed gives a reversed copy.
-func reversed[T any](s []T) []T {
-	out := slices.Clone(s)
-	slices.Reverse(out)
-	return out
 }

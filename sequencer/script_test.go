@@ -262,7 +262,7 @@ func (s *stage) detach(a []string) string {
 
 // expire NAME NODE ID
 func (s *stage) expire(a []string) string {
-	return done(s.table.Expire(a[0], NodeID(number(a[1])), attachmentID(a[2])))
+	return done(s.table.Expire(a[0], NodeID(number(a[1])), attachmentID(a[2]), 0))
 }
 
 func (s *stage) destroy(a []string) string {

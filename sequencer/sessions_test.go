@@ -34,10 +34,9 @@ func TestSessionsExpireAfterTheWindow(t *testing.T) {
 	if at != 115*time.Second || !slices.Equal(out, []Tenant{tenant("a", "h", "orders", 1)}) {
 		t.Errorf("at %v: %v", at, out)
 	}
-	s.SetWindow(20 * time.Second)
 	at, out = s.lookUntil(115*time.Second, 200*time.Second)
-	if at != 130*time.Second || len(out) != 1 || s.Len() != 0 {
-		t.Errorf("with a longer window at %v: %v, %d left", at, out, s.Len())
+	if at != 125*time.Second || len(out) != 1 || s.Len() != 0 {
+		t.Errorf("the other one at %v: %v, %d left", at, out, s.Len())
 	}
 }
 
@@ -113,5 +112,68 @@ func TestSessionsWatchers(t *testing.T) {
 	_, out := s.lookUntil(0, 20*time.Second)
 	if !slices.Equal(out, []Tenant{tenant("b", "h", "orders", 2), tenant("c", "g", "orders", 3)}) || s.Len() != 0 {
 		t.Errorf("%v, %d left", out, s.Len())
+	}
+}
+
+// TestConfirm: a holder's set is known by everything in it, and extends the
+// sessions of all at once; a set that is known otherwise extends nothing.
+func TestConfirm(t *testing.T) {
+	life := Life{1}
+	a := Attachment{ID: attachmentID("a"), Node: 1, Grant: Grant{From: 100, Until: 200}}
+	b := Attachment{ID: attachmentID("b"), Node: 2, Grant: Grant{From: 300, Until: 400}}
+	show := func(s *Sessions, name string, a Attachment) {
+		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: PrintOf(life, a)}, 0)
+	}
+	later, elsewhere := a, a
+	later.Grant.From++
+	elsewhere.Node++
+	longer := a
+	longer.Grant.Until++
+	for what, c := range map[string]struct {
+		shown []Attachment
+		life  Life
+		known bool
+	}{
+		"all":                   {[]Attachment{a, b, {}}, life, true},
+		"in another order":      {[]Attachment{{}, b, a}, life, true},
+		"until another tick":    {[]Attachment{longer, b, {}}, life, true},
+		"one less":              {[]Attachment{a, b}, life, false},
+		"one twice":             {[]Attachment{a, b, {}, a, a}, life, false},
+		"the same number":       {[]Attachment{a, a, a}, life, false},
+		"from another tick":     {[]Attachment{later, b, {}}, life, false},
+		"another node":          {[]Attachment{elsewhere, b, {}}, life, false},
+		"another life":          {[]Attachment{a, b, {}}, Life{2}, false},
+		"nothing":               {nil, life, false},
+		"from the next, both":   {[]Attachment{later, {ID: b.ID, Node: 2, Grant: Grant{From: 301}}, {}}, life, false},
+		"grants changed places": {[]Attachment{{ID: a.ID, Node: 1, Grant: b.Grant}, {ID: b.ID, Node: 2, Grant: a.Grant}, {}}, life, false},
+	} {
+		s := NewSessions(15*time.Second, 0)
+		show(s, "x", Attachment{}) // Detached, before it was attached
+		show(s, "x", a)
+		show(s, "y", b)
+		show(s, "z", Attachment{})
+		s.Show(tenant("o", "other", "x", 7), 0)
+		s.Show(tenant("i", "", "x", 8), 0)
+		var print Print
+		for _, a := range c.shown {
+			print = print.With(PrintOf(c.life, a))
+		}
+		s.lookUntil(0, 10*time.Second)
+		if got := s.Confirm("h", len(c.shown), print, 900, 10*time.Second); got != c.known {
+			t.Errorf("%s: known %v, want %v", what, got, c.known)
+		}
+		want, at := 5, 15*time.Second
+		if c.known {
+			want = 2
+		}
+		if got, out := s.lookUntil(10*time.Second, 20*time.Second); got != at || 5-s.Len() != want {
+			t.Errorf("%s: at %v %d ended (%v), want %d at %v", what, got, 5-s.Len(), out, want, at)
+		}
+		if _, out := s.lookUntil(20*time.Second, 30*time.Second); c.known && (len(out) != 2 || out[0].Until != 900) {
+			t.Errorf("%s: then %v ended", what, out)
+		}
+		if s.Confirm("", 1, PrintOf(life, Attachment{}), 900, 30*time.Second) {
+			t.Error("what nobody has shown is known")
+		}
 	}
 }

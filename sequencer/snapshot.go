@@ -34,30 +34,52 @@ type SlotState struct {
 func (t *Table) Snapshot() TableState {
 	state := TableState{Base: t.base}
 	for _, name := range slices.Sorted(maps.Keys(t.records)) {
-		state.Records = append(state.Records, t.records[name].snapshot())
+		state.Records = append(state.Records, t.snapshotOf(t.records[name]))
 	}
 	return state
 }
 
-func (r *record) snapshot() RecordState {
+func (t *Table) snapshotOf(r *record) RecordState {
 	state := RecordState{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark, Free: r.free}
 	for _, s := range r.slots {
-		state.Slots = append(state.Slots, SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free})
+		t.count(&s)
+		state.Slots = append(state.Slots, s.snapshot())
 	}
 	return state
 }
+
+func (s slot) snapshot() SlotState {
+	return SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free}
+}
+
+func (s SlotState) slot() slot { return slot{node: s.Node, id: s.ID, from: s.From, free: s.Free} }
 
 // Restore replaces the table by a snapshot.
 func (t *Table) Restore(state TableState) {
-	t.base, t.records = state.Base, make(map[string]*record, len(state.Records))
+	*t = Table{base: state.Base, records: make(map[string]*record, len(state.Records))}
 	for _, rs := range state.Records {
 		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, mark: rs.Mark, free: rs.Free}
 		for _, s := range rs.Slots {
-			r.slots = append(r.slots, slot{node: s.Node, id: s.ID, from: s.From, free: s.Free})
+			r.slots = append(r.slots, s.slot())
 		}
 		slices.SortFunc(r.slots, func(a, b slot) int { return cmp.Compare(a.node, b.node) })
 		t.records[rs.Ref.Definition.Name()] = r
 	}
+}
+
+// High returns the first tick that nobody was granted, on any node of any name,
+// and whether every node is unassigned, so that nothing can be used any more.
+func (t *Table) High() (high Tick, free bool) {
+	high, free = t.base, true
+	for _, r := range t.records {
+		high = max(high, r.mark, r.free)
+		for _, s := range r.slots {
+			t.count(&s)
+			high = max(high, s.free)
+			free = free && s.id.IsZero()
+		}
+	}
+	return high, free
 }
 
 // Tenants returns every attachment of the table, names and nodes ascending, with

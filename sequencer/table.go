@@ -20,6 +20,10 @@ import (
 type Table struct {
 	base    Tick // nothing at or above it was granted for a name that is forgotten
 	records map[string]*record
+	touched []touch // since the last call of Change
+	// granted is where a grant of any assigned node may end that was extended
+	// together with all others.
+	granted Tick
 }
 
 // record is one life of one name.
@@ -70,11 +74,16 @@ type Bounds struct {
 	Ceiling Tick
 }
 
+// Extend counts every assigned node as granted up to the ceiling, so that their
+// holders may be told so without a look at each.
+func (t *Table) Extend(b Bounds) { t.granted = max(t.granted, b.Ceiling) }
+
 // TakeOffice makes the table safe to grant from under a new term whose floor is
 // given. After a loss the table says nothing any more and is discarded; else
 // attached nodes count as granted up to the floor and free ones keep what they
 // know.
 func (t *Table) TakeOffice(floor Tick, lost bool) {
+	t.touched, t.granted = nil, 0 // granted is not above the floor
 	if lost {
 		t.records = map[string]*record{}
 		t.base = max(t.base, floor)
@@ -111,6 +120,7 @@ func (t *Table) begin(ref Ref, ended *record) {
 		free = max(free, ended.mark)
 	}
 	t.records[ref.Definition.Name()] = &record{ref: ref, free: free}
+	t.touch(ref.Definition.Name(), noNode)
 }
 
 // Open returns the life of a name, or ErrNotFound.
@@ -146,6 +156,7 @@ func (t *Table) Attach(c Claim, b Bounds) (a Attachment, changed bool, err error
 	}
 	s.id = c.ID
 	s.from = max(s.free, b.Now, r.ref.Definition.Epoch().UnixMilli())
+	t.touch(c.Ref.Definition.Name(), int(s.node))
 	return s.grant(b), true, nil
 }
 
@@ -201,15 +212,18 @@ func (t *Table) Detach(ref Ref, rel Release) bool {
 	if s == nil || s.id.IsZero() || s.id != rel.ID {
 		return false
 	}
+	t.count(s)
 	used := min(rel.LastUsed, s.free) // never more than was granted
 	s.free = min(s.free, max(s.from, used+1))
 	s.id = AttachmentID{}
+	t.touch(ref.Definition.Name(), int(s.node))
 	return true
 }
 
 // Expire unassigns a silent holder's logical node. What it may still use stays
-// granted: the node is free again above all of it.
-func (t *Table) Expire(name string, node NodeID, id AttachmentID) bool {
+// granted: the node is free again above all of it. until is where its grant was
+// extended to by [Table.Extend], 0 if it never was.
+func (t *Table) Expire(name string, node NodeID, id AttachmentID, until Tick) bool {
 	r := t.records[name]
 	if r == nil || r.destroyed {
 		return false
@@ -218,8 +232,17 @@ func (t *Table) Expire(name string, node NodeID, id AttachmentID) bool {
 	if s == nil || s.id != id || id.IsZero() {
 		return false
 	}
+	s.free = max(s.free, until)
 	s.id = AttachmentID{}
+	t.touch(name, int(node))
 	return true
+}
+
+// count writes into an assigned node's slot what was granted on it by Extend.
+func (t *Table) count(s *slot) {
+	if !s.id.IsZero() {
+		s.free = max(s.free, t.granted)
+	}
 }
 
 // Destroy ends a life. Attachments that were detached before leave the name free
@@ -236,15 +259,17 @@ func (t *Table) Destroy(ref Ref) error {
 	case r.destroyed || r.ref.Life != ref.Life:
 		return fmt.Errorf("sequencer %q: %w", ref.Definition.Name(), ErrDestroyed)
 	}
-	r.end()
+	t.end(r)
+	t.touch(ref.Definition.Name(), noNode)
 	return nil
 }
 
 // end turns a record into the mark of its life: the largest free of its nodes.
-func (r *record) end() {
+func (t *Table) end(r *record) {
 	r.mark = r.free
-	for _, s := range r.slots {
-		r.mark = max(r.mark, s.free)
+	for i := range r.slots {
+		t.count(&r.slots[i])
+		r.mark = max(r.mark, r.slots[i].free)
 	}
 	r.destroyed, r.slots, r.unslotted = true, nil, 0
 }
@@ -257,6 +282,7 @@ func (t *Table) Fold(now Tick) bool {
 		if r.destroyed && r.mark <= now {
 			t.base = max(t.base, r.mark)
 			delete(t.records, name)
+			t.touch(name, noNode)
 			folded = true
 		}
 	}
@@ -279,7 +305,7 @@ func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
 	case c.Forgotten && r.ref.Born.Compare(c.Ref.Born) < 0:
 		// An ended life was created again from a holder that had not heard
 		// of its end; the later life takes its place as after a destroy.
-		r.end()
+		t.end(r)
 		t.begin(c.Ref, r)
 		return t.records[name], true, nil
 	}

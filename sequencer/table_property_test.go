@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -48,6 +49,8 @@ type owner struct {
 	lostTerm uint64
 	backups  TableState
 	over     ending
+	sessions *Sessions
+	unheld   bool // it made a change that its backups did not take
 }
 
 // ending is how an owner's term ended. Whose backup has taken over cannot get an
@@ -67,7 +70,8 @@ type holder struct {
 	ref     Ref
 	node    NodeID
 	placed  bool
-	gone    bool // detached: answers are ignored
+	told    Attachment // the last whole answer
+	gone    bool       // detached: answers are ignored
 	version uint64
 }
 
@@ -87,10 +91,11 @@ func TestTableNeverGrantsTwice(t *testing.T) {
 		"expire":   (*world).expire,
 		"destroy":  (*world).destroy,
 		"fold":     (*world).fold,
+		"together": (*world).renewTogether,
 		"takeover": func(w *world, _ *rapid.T) { w.newOwner(false) },
 		"loss":     func(w *world, _ *rapid.T) { w.newOwner(true) },
 	}
-	often := []string{"raise", "learn", "attach", "attach", "attach", "again", "renew", "renew", "renew", "detach", "expire"}
+	often := []string{"raise", "learn", "attach", "attach", "attach", "again", "renew", "renew", "renew", "together", "together", "together", "detach", "expire"}
 	for name := range operations {
 		often = append(often, name)
 	}
@@ -120,7 +125,7 @@ func (w *world) newest() *owner { return w.owners[len(w.owners)-1] }
 // newOwner appoints an owner: one of the backups, or after a loss anybody.
 func (w *world) newOwner(lost bool) {
 	w.version++
-	o := &owner{table: NewTable(), term: w.version, ceiling: w.ceiling}
+	o := &owner{table: NewTable(), term: w.version, ceiling: w.ceiling, sessions: NewSessions(time.Hour, 0)}
 	if lost {
 		w.lostTerm = w.version
 	}
@@ -135,6 +140,9 @@ func (w *world) newOwner(lost bool) {
 	}
 	o.table.TakeOffice(w.ceiling, lost)
 	o.backups = o.table.Snapshot()
+	for _, tenant := range o.table.Tenants() {
+		o.sessions.Show(tenant, 0)
+	}
 	w.owners = append(w.owners, o)
 }
 
@@ -161,6 +169,7 @@ func (w *world) on(t *rapid.T, f func(o *owner, b Bounds) (changed bool, err err
 	switch {
 	case changed && o.over == takenOver:
 		o.table.Restore(before)
+		o.unheld = true
 		return false
 	case changed:
 		o.backups = o.table.Snapshot()
@@ -249,6 +258,7 @@ func (w *world) ask(t *rapid.T, h *holder) {
 			t.Fatalf("a restored table answers %v, %v, %v instead of %v, %v, %v", b2, c2, err2, a, changed, err)
 		}
 		version = o.term
+		o.shown(c.Ref, a, err)
 		return changed, err
 	}) || rapid.IntRange(0, 5).Draw(t, "answer lost") == 0 {
 		return
@@ -272,6 +282,7 @@ func (w *world) renew(t *rapid.T) {
 			t.Fatalf("node %d's renewal is answered for node %d", h.node, a.Node)
 		}
 		version = o.term
+		o.shown(h.ref, a, err)
 		return changed, err
 	}) {
 		w.granted(t, h, a, version)
@@ -283,7 +294,7 @@ func (w *world) granted(t *rapid.T, h *holder, a Attachment, version uint64) {
 	if h.gone || h.node != a.Node || a.ID != h.id {
 		return
 	}
-	h.version = max(h.version, version)
+	h.version, h.told = max(h.version, version), a
 	if a.Grant.Empty() {
 		return
 	}
@@ -299,7 +310,11 @@ func (w *world) granted(t *rapid.T, h *holder, a Attachment, version uint64) {
 
 func (w *world) known(t *rapid.T) {
 	if h := w.drawHolder(t); h != nil {
-		w.on(t, func(o *owner, _ Bounds) (bool, error) { return o.table.Known(h.claim(o)) })
+		w.on(t, func(o *owner, _ Bounds) (bool, error) {
+			changed, err := o.table.Known(h.claim(o))
+			o.replaced(h.ref)
+			return changed, err
+		})
 	}
 }
 
@@ -333,6 +348,7 @@ func (w *world) detach(t *rapid.T) {
 	w.ledger[at] = kept
 	if rapid.IntRange(0, 5).Draw(t, "word lost") > 0 {
 		w.on(t, func(o *owner, _ Bounds) (bool, error) {
+			o.sessions.Drop(h.id)
 			return o.table.Detach(h.ref, Release{ID: h.id, Node: h.node, LastUsed: last}), nil
 		})
 	}
@@ -341,7 +357,8 @@ func (w *world) detach(t *rapid.T) {
 func (w *world) expire(t *rapid.T) {
 	if h := w.drawHolder(t); h != nil {
 		w.on(t, func(o *owner, _ Bounds) (bool, error) {
-			return o.table.Expire(h.ref.Definition.Name(), h.node, h.id), nil
+			until := o.lapsed(h.id)
+			return o.table.Expire(h.ref.Definition.Name(), h.node, h.id, until), nil
 		})
 	}
 }
@@ -353,6 +370,9 @@ func (w *world) destroy(t *rapid.T) {
 	ref := rapid.SampledFrom(w.lives).Draw(t, "life")
 	w.on(t, func(o *owner, _ Bounds) (bool, error) {
 		err := o.table.Destroy(ref)
+		if err == nil {
+			o.sessions.DropName(ref.Definition.Name())
+		}
 		if err != nil && !errors.Is(err, ErrDestroyed) && !errors.Is(err, ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -381,7 +401,9 @@ func (w *world) check(t *rapid.T) {
 			if r.destroyed {
 				below, free = r.mark, r.mark
 			} else if s := r.slot(at.node); s != nil {
-				below, free, recorded = s.free, s.free, s.id
+				counted := *s
+				table.count(&counted)
+				below, free, recorded = counted.free, counted.free, s.id
 				if !recorded.IsZero() {
 					below = s.from
 				}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // agentCommand runs one member. Its flags are the fields of grid.Config.
@@ -26,10 +24,9 @@ type agentCommand struct {
 	Partitions int           `help:"Slices of the sequencer names. Left out: the grid's, or 271." env:"SNOWGRID_PARTITIONS" placeholder:"COUNT"`
 	Window     time.Duration `help:"How far grants run ahead of time. Left out: the grid's, or 15s." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
 
-	DataDir   string     `help:"Directory for what the members agree on. Left out: memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
-	FirstLife bool       `help:"State that no process of an earlier, forgotten life of this grid still issues IDs." env:"SNOWGRID_FIRST_LIFE"`
-	Floor     string     `help:"State that no ID above this TIME, or above this ID (with --epoch), was issued before, and that nobody of an earlier life still issues any." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
-	Epoch     *epochFlag `help:"Epoch of the sequencer that the ID in --floor is of." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
+	DataDir   string `help:"Directory for what the members agree on. Left out: memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
+	FirstLife bool   `help:"State that no process of an earlier, forgotten life of this grid still issues IDs." env:"SNOWGRID_FIRST_LIFE"`
+	floorFlags
 
 	LeaveTimeout time.Duration `help:"How long an orderly end may take." default:"30s" env:"SNOWGRID_LEAVE_TIMEOUT"`
 	LogLevel     slog.Level    `help:"debug, info, warn or error." default:"info" env:"SNOWGRID_LOG_LEVEL"`
@@ -136,31 +133,4 @@ func (a *agentCommand) config(logger *slog.Logger) (grid.Config, error) {
 		}
 	}
 	return cfg, nil
-}
-
-// floor returns the time in --floor, or that of the ID in it; zero without one.
-func (a *agentCommand) floor() (time.Time, error) {
-	if a.Floor == "" {
-		return time.Time{}, nil
-	}
-	if strings.ContainsAny(a.Floor, "-:") {
-		t, err := parseTime(a.Floor)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("--floor: %w", err)
-		}
-		return t, nil
-	}
-	id, err := sequencer.Parse(a.Floor)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("--floor: neither a time nor an ID: %w", err)
-	}
-	if a.Epoch == nil {
-		return time.Time{}, fmt.Errorf("--floor %v: an ID says its time only together with its sequencer's epoch; add --epoch", id)
-	}
-	// The time is in the same bits whatever the node count.
-	definition, err := sequencer.Define("floor", sequencer.Config{Epoch: a.Epoch.Epoch})
-	if err != nil {
-		return time.Time{}, err
-	}
-	return definition.Decompose(id).Time, nil
 }

@@ -110,15 +110,29 @@ func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "cluster time\t%s\n", moment(s.ClusterTime))
 	fmt.Fprintf(table, "ceiling\t%s%s\n", moment(s.Ceiling), ahead(s))
 	window := time.Duration(s.Settings.Window) * time.Millisecond
-	fmt.Fprintf(table, "settings\t%d partitions, %d backups, window %v\n", s.Settings.Partitions, s.Settings.Backups, window)
+	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v\n", s.Settings.Partitions, kept(s), window)
 	fmt.Fprintf(table, "partitions\t%s\n", ownership(s))
+	if s.Advice != "" {
+		fmt.Fprintf(table, "to do\t%s\n", s.Advice)
+	}
+	for _, stranger := range s.Strangers {
+		fmt.Fprintf(table, "stranger\t%s; it has the same name: stop one of the grids, or give it another name\n", stranger)
+	}
 	if len(s.Unreachable) > 0 {
 		fmt.Fprintf(table, "unreachable\t%s\n", strings.Join(s.Unreachable, ", "))
 	}
 }
 
+// kept says how many backups there are to be, and are.
+func kept(s grid.Status) string {
+	if s.Settings.Backups == s.Copies {
+		return fmt.Sprintf("backups %d", s.Settings.Backups)
+	}
+	return fmt.Sprintf("backups %d (some partitions have %d)", s.Settings.Backups, s.Copies)
+}
+
 func printMembers(table io.Writer, members []grid.MemberInfo) {
-	fmt.Fprint(table, "\nMEMBER\tAPI\tROLE\tDURABLE\tALIVE\tPARTITIONS\n")
+	fmt.Fprint(table, "\nMEMBER\tAPI\tROLE\tDURABLE\tALIVE\tOWNS\tREPLICAS\tIN SYNC\n")
 	for _, m := range members {
 		role := "member"
 		switch {
@@ -127,7 +141,8 @@ func printMembers(table io.Writer, members []grid.MemberInfo) {
 		case m.Voter:
 			role = "voter"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\n", m.Incarnation, orNone(m.API), role, yes(m.Durable), yes(m.Alive), m.Partitions)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", m.Incarnation, orNone(m.API), role, yes(m.Durable), yes(m.Alive),
+			m.Partitions, m.Replicas, yes(m.Settled))
 	}
 }
 

@@ -27,8 +27,8 @@ func exampleStatus() grid.Status {
 		Settings:    partition.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
 		ClusterTime: now, Ceiling: now.Add(13500 * time.Millisecond),
 		Members: []grid.MemberInfo{
-			{Incarnation: inc1, API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1},
-			{Incarnation: inc2, API: "10.0.0.2:7948", Voter: true, Leader: true, Partitions: 1},
+			{Incarnation: inc1, API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1, Replicas: 1, Settled: true},
+			{Incarnation: inc2, API: "10.0.0.2:7948", Voter: true, Leader: true, Partitions: 1, Replicas: 2},
 		},
 		Partitions: []grid.PartitionInfo{
 			{ID: 0, Owner: inc1, InSync: []partition.Incarnation{inc1, inc2}, Term: 3, Floor: now},
@@ -65,12 +65,12 @@ answered by   ` + inc1 + `
 leader        ` + inc2 + `
 cluster time  2026-07-01T12:00:00.000Z
 ceiling       2026-07-01T12:00:13.500Z (13.5s ahead)
-settings      2 partitions, 1 backups, window 15s
+settings      2 partitions, backups 1 (some partitions have 0), window 15s
 partitions    2, 0 without an owner, 1 with fewer backups than set
 
-MEMBER                             API            ROLE    DURABLE  ALIVE  PARTITIONS
-` + inc1 + `  10.0.0.1:7948  voter   yes      yes    1
-` + inc2 + `  10.0.0.2:7948  leader  no       no     1
+MEMBER                             API            ROLE    DURABLE  ALIVE  OWNS  REPLICAS  IN SYNC
+` + inc1 + `  10.0.0.1:7948  voter   yes      yes    1     1         yes
+` + inc2 + `  10.0.0.2:7948  leader  no       no     1     2         no
 
 PARTITION  OWNER                              BACKUPS                            TERM  FLOOR
 0          ` + inc1 + `  ` + inc2 + `  3     2026-07-01T12:00:00.000Z

@@ -114,6 +114,14 @@ func ownedBy(t *testing.T, g *gridtest.Grid, member string) string {
 	return ""
 }
 
+// waits counts the waits for a grant of handles.
+func waits(handles []*sequencer.Sequencer) (n uint64) {
+	for _, h := range handles {
+		n += h.Stats().GrantWaits
+	}
+	return n
+}
+
 func TestCrashOfOwnerAndLeaderInOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,8 +141,8 @@ func TestCrashOfOwnerAndLeaderInOne(t *testing.T) {
 		load.stop()
 		longest := ids.wait("c")
 		t.Logf("longest call of Next %v; %+v", longest, handles[0].Stats())
-		if longest > longestWait || longest < time.Second {
-			t.Errorf("a loss kept a holder waiting for %v, want at most %v, and some", longest, longestWait)
+		if longest > 0 || waits(handles) > 0 {
+			t.Errorf("holders waited %v, %d times", longest, waits(handles))
 		}
 	})
 }

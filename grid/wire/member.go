@@ -42,6 +42,9 @@ type JoinRequest struct {
 type LeaveRequest struct {
 	Incarnation partition.Incarnation `json:"incarnation"`
 	Server      string                `json:"server"`
+	// Failed says that the member can learn no new roster, so that it is taken
+	// out at once: it could not hand anything over.
+	Failed bool `json:"failed,omitempty"`
 }
 
 // EarlierRequest tells the leader that a holder has shown a grant of an earlier
@@ -53,4 +56,43 @@ type EarlierRequest struct {
 // MemberResponse answers a join, a leave or an earlier grant; Version is the roster's newest.
 type MemberResponse struct {
 	Version partition.Version `json:"version"`
+}
+
+// HeldRequest tells the leader which joining replicas hold their tables, as the
+// owner of their partitions says.
+type HeldRequest struct {
+	Owner partition.Incarnation `json:"owner"`
+	Held  []partition.Holding   `json:"held"`
+}
+
+// InitRequest has a member of a memory-only grid that lost its majority form the
+// grid anew, together with every survivor that it sees.
+type InitRequest struct {
+	Force bool `json:"force"` // false: the answer is an error that says what would be done
+	// Floor states that no ID has a timestamp above it and that no holder of an
+	// earlier life runs; 0 states nothing.
+	Floor partition.Tick `json:"floor_ms"`
+}
+
+// InitResponse tells of the grid that is being formed.
+type InitResponse struct {
+	Grid    partition.GridID `json:"grid"`
+	Members int              `json:"members"`  // that form it, the one that answers among them
+	First   partition.Tick   `json:"first_ms"` // where its grants begin
+}
+
+// AbandonRequest asks a survivor to stop its grid for good, and to join no other
+// than the one that the founder forms.
+type AbandonRequest struct {
+	Old     partition.GridID   `json:"old"`
+	Grid    partition.GridID   `json:"grid"`
+	Founder partition.MemberID `json:"founder"`
+	Expect  int                `json:"expect"` // survivors that form the new grid
+}
+
+// AbandonResponse tells what bounds the grants of the grid that was stopped.
+type AbandonResponse struct {
+	Ceiling partition.Tick `json:"ceiling_ms"`
+	Time    partition.Tick `json:"time_ms"` // cluster time, 0 = unknown
+	Window  partition.Tick `json:"window_ms"`
 }

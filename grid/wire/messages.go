@@ -84,16 +84,31 @@ type AttachResponse struct {
 	Grant sequencer.Grant  `json:"grant"`
 }
 
-// RenewRequest shows everything that a holder has at one owner.
+// RenewRequest shows everything that a holder has at one owner: partition by
+// partition in Sets, and one by one, in Claims, what an answer said was not known
+// so.
 type RenewRequest struct {
 	Holder sequencer.HolderID `json:"holder"`
-	Claims []Claim            `json:"claims"`
+	Grid   partition.GridID   `json:"grid"` // whose answers Sets rests on
+	Sets   []ClaimSet         `json:"sets,omitempty"`
+	Claims []Claim            `json:"claims,omitempty"`
 }
 
-// RenewResponse answers each claim, in the same order.
+// ClaimSet is all of a holder's handles of one partition.
+type ClaimSet struct {
+	Partition partition.ID    `json:"partition"`
+	Count     int             `json:"count"`
+	Print     sequencer.Print `json:"print"` // theirs, combined
+}
+
+// RenewResponse answers each set and each claim, in the same order.
 type RenewResponse struct {
 	Stamp
-	Results []RenewResult `json:"results"`
+	// Sets says where the grants of a set's attachments end now. They begin
+	// where they began. 0 means that the owner knows the set otherwise: show it
+	// by claims.
+	Sets    []sequencer.Tick `json:"sets,omitempty"`
+	Results []RenewResult    `json:"results,omitempty"`
 }
 
 // RenewResult is a grant or the error that ends it.

@@ -38,6 +38,8 @@ func checkRoster(r *partition.Roster) error {
 		return errors.New("it has no grid ID")
 	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > latestTick || r.Time > r.Ceiling:
 		return fmt.Errorf("its time is %d and its ceiling %d", r.Time, r.Ceiling)
+	case r.Stopped < 0 || r.Stopped > r.Ceiling:
+		return fmt.Errorf("it stopped at %d and its ceiling is %d", r.Stopped, r.Ceiling)
 	case len(r.Partitions) != r.Settings.Partitions:
 		return fmt.Errorf("it has %d partitions and its settings say %d", len(r.Partitions), r.Settings.Partitions)
 	}
@@ -46,6 +48,11 @@ func checkRoster(r *partition.Roster) error {
 	}
 	if err := checkMembers(r.Members); err != nil {
 		return err
+	}
+	for i, u := range r.Unsettled {
+		if _, found := r.Member(u); !found || i > 0 && r.Unsettled[i-1] >= u {
+			return fmt.Errorf("unsettled %.40q is no member, or out of order", string(u))
+		}
 	}
 	for id, p := range r.Partitions {
 		if err := checkPartition(r, p); err != nil {
@@ -57,7 +64,7 @@ func checkRoster(r *partition.Roster) error {
 
 // checkUnformed wants the zero roster.
 func checkUnformed(r *partition.Roster) error {
-	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Settings != (partition.Settings{}) ||
+	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Settings != (partition.Settings{}) ||
 		len(r.Members) > 0 || len(r.Partitions) > 0 {
 		return errors.New("it has no version and is not empty")
 	}
@@ -83,10 +90,13 @@ func checkPartition(r *partition.Roster, p partition.Partition) error {
 		return fmt.Errorf("version %d, term %d and lost term %d do not go together", r.Version, p.Term, p.LostTerm)
 	case p.Floor < 0 || p.Floor > r.Ceiling:
 		return fmt.Errorf("floor %d is not between 0 and the ceiling %d", p.Floor, r.Ceiling)
-	case p.Owner == "" && (p.Term != 0 || len(p.InSync) > 0):
+	case p.Owner == "" && (p.Term != 0 || len(p.InSync) > 0 || p.Joining != ""):
 		return errors.New("it has a term or replicas and no owner")
 	case p.Owner != "" && (p.Term == 0 || !slices.Contains(p.InSync, p.Owner)):
 		return fmt.Errorf("owner %.40q has no term or is not in sync", string(p.Owner))
+	}
+	if _, found := r.Member(p.Joining); p.Joining != "" && (!found || slices.Contains(p.InSync, p.Joining)) {
+		return fmt.Errorf("joining replica %.40q is no member, or in sync", string(p.Joining))
 	}
 	for i, replica := range p.InSync {
 		if _, found := r.Member(replica); !found {

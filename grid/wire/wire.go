@@ -25,11 +25,15 @@ const (
 
 // Paths of the calls between members.
 const (
-	PathHello   = "/v1/member/hello"
-	PathAccept  = "/v1/member/accept"
-	PathJoin    = "/v1/member/join"
-	PathLeave   = "/v1/member/leave"
-	PathEarlier = "/v1/member/earlier"
+	PathHello     = "/v1/member/hello"
+	PathAccept    = "/v1/member/accept"
+	PathJoin      = "/v1/member/join"
+	PathLeave     = "/v1/member/leave"
+	PathEarlier   = "/v1/member/earlier"
+	PathReplicate = "/v1/member/replicate"
+	PathHeld      = "/v1/member/held"
+	PathInit      = "/v1/member/init"
+	PathAbandon   = "/v1/member/abandon"
 )
 
 // Headers by which a call between members names whom it is for; a member drops

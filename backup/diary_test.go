@@ -1,0 +1,56 @@
+package backup
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// diary is a machine whose content is the list of what happened to it. A change
+// is the lines that it added.
+type diary struct {
+	lines   []string
+	changed int // lines that no change has given yet
+}
+
+func (d *diary) TakeOffice(floor partition.Tick, lost bool) {
+	if lost {
+		d.lines = nil
+	}
+	d.lines, d.changed = append(d.lines, fmt.Sprintf("floor%d", floor)), 0
+}
+
+func (d *diary) Snapshot() []string { return slices.Clone(d.lines) }
+
+func (d *diary) Restore(lines []string) { d.lines, d.changed = slices.Clone(lines), 0 }
+
+func (d *diary) Change() []string {
+	c := slices.Clone(d.lines[len(d.lines)-d.changed:])
+	d.changed = 0
+	return c
+}
+
+func (d *diary) Apply(lines []string) { d.lines = append(d.lines, lines...) }
+
+// diaryUpdate is an update of diaries.
+type diaryUpdate = Update[[]string, []string]
+
+// actor is a replica with its machine.
+type actor struct {
+	name    partition.Incarnation
+	replica *Replica[[]string, []string]
+	diary   *diary
+}
+
+func newActor(name partition.Incarnation) *actor {
+	d := &diary{}
+	return &actor{name: name, replica: New(7, name, d), diary: d}
+}
+
+// write makes a change as the owner does.
+func (a *actor) write(lines ...string) Position {
+	a.diary.lines = append(a.diary.lines, lines...)
+	a.diary.changed += len(lines)
+	return a.replica.Changed()
+}

@@ -1,0 +1,313 @@
+package backup
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"pgregory.net/rapid"
+)
+
+// world is a log of rosters, every process there ever was, which learns of them in
+// any order and with any delay, and letters that arrive late, twice or never. It
+// remembers what each table was when it was made, and what was answered.
+type world struct {
+	*history
+	processes []*process
+	mail      []letter
+	made      map[Position]table
+	answered  []Position
+	offices   []Position
+	seen      map[string]int
+}
+
+// table is a table as its owner made it.
+type table struct {
+	by    partition.Incarnation
+	lost  partition.Term // the last loss before it
+	lines []string
+}
+
+// process is a replica, with the rules' view of it.
+type process struct {
+	*actor
+	version partition.Version // of the newest roster it observed
+	heard   partition.Term    // the latest term
+	served  partition.Term    // the last term it took office for
+	shown   partition.Version // the latest at which it told an owner what it holds
+	mark    uint64
+	said    map[partition.Incarnation][]saying // in this term, since it was found behind
+	next    uint64                             // the first number not answered
+}
+
+// saying is what an owner was told: a number, in answer to an update of a version.
+type saying struct {
+	version partition.Version
+	number  uint64
+}
+
+// letter is an update, or the answer to one.
+type letter struct {
+	from, to *process
+	update   diaryUpdate
+	answer   bool
+	held     Position
+	newest   partition.Term
+	gap      bool
+}
+
+// TestReplicas runs a log under random commands, and replicas that do what members
+// do with it. An owner answers what Holds says that it may answer, at once.
+func TestReplicas(t *testing.T) {
+	operations := map[string]func(*world, *rapid.T){
+		"observe": (*world).observe,
+		"write":   (*world).write,
+		"send":    (*world).send,
+		"deliver": (*world).deliver,
+		"lose it": (*world).forget,
+		"sync":    (*world).sync,
+		"hear":    (*world).hear,
+		"raise":   func(w *world, t *rapid.T) { w.raise(t) },
+		"promote": (*world).promote,
+		"take":    func(w *world, t *rapid.T) { w.take(t) },
+		"lose":    func(w *world, t *rapid.T) { w.lose(t) },
+		"add":     func(w *world, t *rapid.T) { w.add(t) },
+		"admit":   (*world).admitted,
+		"drop":    func(w *world, t *rapid.T) { w.drop(t) },
+		"restart": func(w *world, t *rapid.T) { w.restart(t) },
+	}
+	often := []string{"promote", "promote", "add", "admit", "admit"}
+	for name := range operations {
+		often = append(often, name)
+	}
+	for range 6 {
+		often = append(often, "observe", "observe", "write", "send", "deliver", "deliver", "sync", "admit")
+	}
+	slices.Sort(often)
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{history: newHistory(t), made: map[Position]table{}, seen: seen}
+		w.lose(t)
+		for range rapid.IntRange(300, 500).Draw(t, "operations") {
+			operations[rapid.SampledFrom(often).Draw(t, "operation")](w, t)
+			w.start()
+			for _, p := range w.processes {
+				w.check(t, p)
+			}
+			w.checkInSync(t)
+		}
+	})
+	for _, what := range []string{"answers", "late answers", "takeovers with answers", "losses", "admitted", "discarded", "kept for an owner", "gaps", "old terms", "deposed by a letter"} {
+		if seen[what] == 0 {
+			t.Errorf("never seen: %s", what)
+		}
+	}
+}
+
+// start lets every member have a process.
+func (w *world) start() {
+	for _, i := range w.members() {
+		if w.of(i) == nil {
+			w.processes = append(w.processes, &process{actor: newActor(i)})
+		}
+	}
+}
+
+func (w *world) of(i partition.Incarnation) *process {
+	for _, p := range w.processes {
+		if p.name == i {
+			return p
+		}
+	}
+	return nil
+}
+
+// draw picks a process, more often one that acts.
+func (w *world) draw(t *rapid.T, acting bool) *process {
+	var from []*process
+	for _, p := range w.processes {
+		if !acting || p.replica.Acts() {
+			from = append(from, p)
+		}
+	}
+	if len(from) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(from).Draw(t, "process")
+}
+
+// observe shows somebody a roster, mostly the owner the newest one.
+func (w *world) observe(t *rapid.T) {
+	version := w.newest().Version
+	p := w.of(w.entry().Owner)
+	if rapid.IntRange(0, 2).Draw(t, "anybody") == 0 {
+		p = w.draw(t, false)
+	}
+	if rapid.IntRange(0, 2).Draw(t, "older") == 0 {
+		version = partition.Version(rapid.IntRange(1, int(version)).Draw(t, "version"))
+	}
+	if p != nil {
+		w.show(t, p, version)
+	}
+}
+
+// promote has a backup take over while answers to the owner are under way.
+func (w *world) promote(t *rapid.T) {
+	var answers []letter
+	if p := w.of(w.entry().Owner); p != nil && p.replica.Acts() {
+		w.writeAs(t, p)
+		for _, i := range p.replica.Needed() {
+			if u, due := p.replica.Update(i); due {
+				answers = append(answers, w.accept(t, letter{from: p, to: w.of(i), update: u}))
+			}
+		}
+	}
+	w.take(t)
+	if p := w.of(w.entry().Owner); p != nil {
+		w.show(t, p, w.newest().Version)
+	}
+	for _, l := range answers {
+		w.hearAnswer(l)
+	}
+}
+
+// show shows a process a roster, and says from the rules alone what must follow.
+func (w *world) show(t *rapid.T, p *process, version partition.Version) {
+	e := w.entryAt(version)
+	before, lines := p.replica.Position(), p.diary.Snapshot()
+	took := p.replica.Observe(version, e)
+	if version <= p.version {
+		if took || p.replica.Position() != before {
+			t.Fatalf("%s at %d is moved by %d", p.name, p.version, version)
+		}
+		return
+	}
+	p.version, p.heard = version, max(p.heard, e.Term)
+	due := e.Owner == p.name && e.Term == p.heard && e.Term > p.served
+	if took != due {
+		t.Fatalf("%s takes office by %+v at %d: %v, want %v", p.name, e, version, took, due)
+	}
+	keeps := e.Owner == p.name || e.Joining == p.name || slices.Contains(e.InSync, p.name) || version < p.shown
+	switch {
+	case took:
+		w.takeOffice(t, p, e, before, lines)
+	case before != (Position{}) && !keeps:
+		w.seen["discarded"]++
+		if p.replica.Position() != (Position{}) || len(p.diary.lines) > 0 {
+			t.Fatalf("%s keeps %v of %+v", p.name, before, e)
+		}
+	case p.replica.Position() != before:
+		t.Fatalf("%s at %d goes from %v to %v", p.name, version, before, p.replica.Position())
+	case before != (Position{}) && version < p.shown && !e.Keeps(p.name):
+		w.seen["kept for an owner"]++
+	}
+	p.mark = p.replica.Position().Number
+}
+
+// takeOffice looks at what an owner begins with: whatever was answered since the
+// last loss, by whomever (I3).
+func (w *world) takeOffice(t *rapid.T, p *process, e partition.Partition, before Position, lines []string) {
+	p.served, p.said, p.next = e.Term, map[partition.Incarnation][]saying{}, 0
+	if before.Term < e.LostTerm {
+		lines = nil
+	}
+	if got := p.diary.lines; len(got) != len(lines)+1 || !slices.Equal(got[:len(lines)], lines) {
+		t.Fatalf("%s took office at %v for %+v with %v, had %v", p.name, before, e, got, lines)
+	}
+	if p.replica.Position() != (Position{Term: e.Term}) {
+		t.Fatalf("%s begins term %d at %v", p.name, e.Term, p.replica.Position())
+	}
+	w.make(t, p, e)
+	w.offices = append(w.offices, p.replica.Position())
+	if e.LostTerm == e.Term {
+		w.seen["losses"]++
+	}
+	for _, a := range w.answered {
+		if w.made[a].lost == e.LostTerm && a.Term < e.Term {
+			w.seen["takeovers with answers"]++
+			w.mustContain(t, p.replica.Position(), p.diary.lines, a)
+		}
+	}
+}
+
+// make notes a table. Nobody makes one that another made.
+func (w *world) make(t *rapid.T, p *process, e partition.Partition) {
+	at := p.replica.Position()
+	if other, found := w.made[at]; found {
+		t.Fatalf("%s makes %v, which %s made", p.name, at, other.by)
+	}
+	w.made[at] = table{by: p.name, lost: e.LostTerm, lines: p.diary.Snapshot()}
+}
+
+// mustContain: who has what comes after an operation has the operation, and all
+// before it.
+func (w *world) mustContain(t *rapid.T, at Position, lines []string, answered Position) {
+	if want := w.made[answered].lines; len(lines) < len(want) || !slices.Equal(lines[:len(want)], want) {
+		t.Fatalf("%v was answered with\n%v, and %v is\n%v", answered, want, at, lines)
+	}
+}
+
+func (w *world) write(t *rapid.T) {
+	if p := w.draw(t, true); p != nil {
+		w.writeAs(t, p)
+	}
+}
+
+func (w *world) writeAs(t *rapid.T, p *process) {
+	before := p.replica.Position()
+	lines := rapid.SliceOfN(rapid.StringMatching(`[a-z]{3}`), 1, 2).Draw(t, "lines")
+	if after := p.write(lines...); after != (Position{before.Term, before.Number + 1}) {
+		t.Fatalf("%v after %v", after, before)
+	}
+	w.make(t, p, w.entryAt(p.version))
+}
+
+func (w *world) hear(t *rapid.T) {
+	if p := w.draw(t, false); p != nil {
+		p.hear(rapid.SampledFrom(w.rosters[2:]).Draw(t, "roster").Partitions[0].Term)
+	}
+}
+
+func (p *process) hear(term partition.Term) {
+	p.replica.Heard(term)
+	p.heard = max(p.heard, term)
+}
+
+// admitted has an owner say whom it would admit, or the leader admit somebody of
+// whom that was said.
+func (w *world) admitted(t *rapid.T) {
+	if p := w.draw(t, true); p != nil {
+		if h, ready := p.replica.Admission(); ready {
+			w.held = append(w.held, h)
+		}
+	}
+	if rapid.Bool().Draw(t, "admit") && w.admit(t) {
+		w.seen["admitted"]++
+	}
+}
+
+// check holds a process against the rules, and answers what may be answered.
+func (w *world) check(t *rapid.T, p *process) {
+	e := w.entryAt(p.version)
+	acts := p.served > 0 && e.Owner == p.name && p.served == e.Term && p.heard == e.Term
+	if p.replica.Acts() != acts || p.replica.Newest() != p.heard {
+		t.Fatalf("%s acts: %v, want %v, with term %d heard of, by %+v", p.name, !acts, acts, p.heard, e)
+	}
+	held := p.replica.Position()
+	if lines := p.diary.lines; held == (Position{}) && len(lines) > 0 || held != (Position{}) && !slices.Equal(lines, w.made[held].lines) {
+		t.Fatalf("%s holds at %v\n%v, made was\n%v", p.name, held, lines, w.made[held].lines)
+	}
+	for _, number := range []uint64{0, p.next, held.Number / 2, held.Number} {
+		if got, want := p.replica.Holds(number), acts && w.isHeld(p, e, number); got != want {
+			t.Fatalf("%s holds %d: %v, want %v, by %+v, told %v", p.name, number, got, want, e, p.said)
+		}
+	}
+	_, ready := p.replica.Admission()
+	due := acts && slices.ContainsFunc(p.said[e.Joining], func(s saying) bool { return s.version == p.version && s.number >= p.mark })
+	if ready != due {
+		t.Fatalf("%s at %d with mark %d admits: %v, want %v, by %+v, told %v", p.name, p.version, p.mark, ready, due, e, p.said)
+	}
+	for ; acts && p.next <= held.Number && p.replica.Holds(p.next); p.next++ {
+		w.answer(t, Position{held.Term, p.next})
+	}
+}

@@ -1,0 +1,92 @@
+package backup
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// owner is what a replica knows of the others while it acts.
+type owner[C any] struct {
+	changes []C    // the last ones of this term; the last of them led to position
+	mark    uint64 // position's number when the version was learned (R5)
+	peers   map[partition.Incarnation]peer
+}
+
+// peer is what another replica said that it holds in this term.
+type peer struct {
+	number uint64
+	at     partition.Version // the latest version at which it was asked and said so
+}
+
+// changesKept is how many changes an owner keeps for replicas that are a little
+// behind; one that is further behind gets the whole table.
+const changesKept = 1024
+
+// remember keeps a change for those who need it. The list is cut when it is twice
+// as long as it has to be, so that cutting costs little.
+func (o *owner[C]) remember(c C) {
+	o.changes = append(o.changes, c)
+	if len(o.changes) >= 2*changesKept {
+		o.changes = slices.Clone(o.changes[len(o.changes)-changesKept:])
+	}
+}
+
+// Needed gives everybody else whose acknowledgement the owner needs: the in-sync
+// set, and who joins it (O4, R5). It is empty if the replica does not act.
+func (r *Replica[S, C]) Needed() []partition.Incarnation {
+	if !r.Acts() {
+		return nil
+	}
+	needed := slices.DeleteFunc(slices.Clone(r.entry.InSync), func(i partition.Incarnation) bool { return i == r.self })
+	if r.entry.Joining != "" {
+		needed = append(needed, r.entry.Joining)
+	}
+	return needed
+}
+
+// Holds reports whether everybody needed holds the table as of a number of this
+// term (O4). Number 0 is the table as the term began with it.
+func (r *Replica[S, C]) Holds(number uint64) bool {
+	if !r.Acts() {
+		return false
+	}
+	for _, i := range r.Needed() {
+		if p, said := r.peers[i]; !said || p.number < number {
+			return false
+		}
+	}
+	return true
+}
+
+// Acknowledged notes what a replica says that it holds, in answer to an update
+// of an owner that acted at version v. What it says at a later version takes the
+// place of what it said before: it may have dropped its table between. A later
+// term than the own one ends acting.
+func (r *Replica[S, C]) Acknowledged(from partition.Incarnation, v partition.Version, held Position) {
+	r.Heard(held.Term)
+	if !r.Acts() || held.Term != r.office || held.Number > r.position.Number {
+		return
+	}
+	p, said := r.peers[from]
+	if !said || cmp.Or(cmp.Compare(v, p.at), cmp.Compare(held.Number, p.number)) > 0 {
+		r.peers[from] = peer{number: held.Number, at: v}
+	}
+}
+
+// Admission gives the joining replica once it has said, at the very version the
+// owner acts at, that it holds the table as of the mark or later (R5). What it
+// said at an earlier version does not count: it may have joined in vain and
+// dropped the table since.
+func (r *Replica[S, C]) Admission() (partition.Holding, bool) {
+	c := r.entry.Joining
+	if c == "" || !r.Acts() {
+		return partition.Holding{}, false
+	}
+	p, said := r.peers[c]
+	if !said || p.at != r.version || p.number < r.mark {
+		return partition.Holding{}, false
+	}
+	return partition.Holding{Replica: partition.Replica{Partition: r.partition, Member: c}, Version: r.version}, true
+}

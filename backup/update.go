@@ -1,0 +1,84 @@
+package backup
+
+import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// Update is what an owner sends to another replica: the whole table, or the
+// changes that follow a number of the same term. With neither it only asks what
+// is held.
+type Update[S, C any] struct {
+	Version  partition.Version // at which the owner acts
+	Position Position          // of whoever has it
+	Whole    *S                // the table, or nil
+	Since    uint64            // the number that Changes follow
+	Changes  []C
+}
+
+// Update gives what a replica needs to come to the owner's position, as far as
+// the owner knows, and false if it needs nothing. A joining replica is asked at
+// each version anew (R5).
+func (r *Replica[S, C]) Update(to partition.Incarnation) (Update[S, C], bool) {
+	u := Update[S, C]{Version: r.version, Position: r.position}
+	p, said := r.peers[to]
+	switch {
+	case !r.Acts():
+		return u, false
+	case said && p.number == r.position.Number && (to != r.entry.Joining || p.at == r.version):
+		return u, false
+	case said && r.position.Number-p.number <= uint64(len(r.changes)):
+		u.Since = p.number
+		u.Changes = r.changes[len(r.changes)-int(r.position.Number-p.number):]
+	default:
+		whole := r.machine.Snapshot()
+		u.Whole = &whole
+	}
+	return u, true
+}
+
+// Behind tells the owner that a replica does not hold what it was thought to, so
+// that the next update is a whole table.
+func (r *Replica[S, C]) Behind(i partition.Incarnation) { delete(r.peers, i) }
+
+// Accept takes what another owner sends (B1). It gives the position the replica
+// holds afterwards, which is what the sender may rely on if there is no error.
+// What is of a term older than the newest known is refused with [ErrOldTerm],
+// changes that do not follow what is held with [ErrGap], and what is of a term
+// this process is itself the owner of with [ErrOwnTerm]. What the replica holds
+// already is no error. A later term ends acting, also if what is of it is refused.
+func (r *Replica[S, C]) Accept(u Update[S, C]) (Position, error) {
+	r.Heard(u.Position.Term)
+	if err := r.acceptable(u); err != nil {
+		return r.position, fmt.Errorf("%w: offered %v, held %v, newest term %d", err, u.Position, r.position, r.newest)
+	}
+	r.shown = max(r.shown, u.Version)
+	if u.Position.Compare(r.position) <= 0 {
+		return r.position, nil
+	}
+	if u.Whole != nil {
+		r.machine.Restore(*u.Whole)
+	} else {
+		for _, c := range u.Changes[r.position.Number-u.Since:] {
+			r.machine.Apply(c)
+		}
+	}
+	r.position = u.Position
+	return r.position, nil
+}
+
+func (r *Replica[S, C]) acceptable(u Update[S, C]) error {
+	p := u.Position
+	switch {
+	case p.Term == 0 || p.Term < r.newest:
+		return ErrOldTerm
+	case r.entry.Owner == r.self && r.entry.Term == p.Term:
+		return ErrOwnTerm
+	case u.Whole != nil:
+		return nil
+	case r.position.Term != p.Term || r.position.Number < u.Since, u.Since+uint64(len(u.Changes)) != p.Number:
+		return ErrGap
+	}
+	return nil
+}

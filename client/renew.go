@@ -1,0 +1,201 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// A renewal names, for each partition, how many handles this client has there and
+// their combined print, so its size does not depend on how many there are. Only
+// what the owner knows otherwise, after a change of owner or a lost answer, is
+// shown handle by handle.
+
+// set is a client's handles of one partition, as it shows them.
+type set struct {
+	wire.ClaimSet
+	entries []*entry
+	told    []sequencer.Attachment // what was last answered about each, at the time of asking
+	whole   bool                   // the print is of what was answered about all of them
+}
+
+// renewAll renews entries at one owner: by one call, and more for what the owner
+// knows otherwise.
+func (c *Client) renewAll(ctx context.Context, owner string, entries []*entry) {
+	unknown, err := c.renewSets(ctx, owner, entries)
+	if err != nil {
+		c.renewAgain(entries, err)
+		return
+	}
+	for len(unknown) > 0 {
+		n := min(len(unknown), claimsPerCall)
+		if err := c.renewClaims(ctx, owner, unknown[:n]); err != nil {
+			c.renewAgain(unknown, err)
+			return
+		}
+		unknown = unknown[n:]
+	}
+}
+
+// renewAgain has entries renewed soon, by whoever owns them then. It does not wait
+// for the directory: a member that hangs must not hold up renewals.
+func (c *Client) renewAgain(entries []*entry, err error) {
+	c.log.Debug("renewal failed; trying again", "error", err)
+	began := c.clock.Mono()
+	for _, e := range entries {
+		e.renewAt(began + retryAfter)
+	}
+	c.refresh(began)
+}
+
+// renewSets shows entries by partition, and returns those to be shown by claims.
+func (c *Client) renewSets(ctx context.Context, owner string, entries []*entry) (unknown []*entry, err error) {
+	if owner == "" {
+		return nil, sequencer.ErrUnavailable
+	}
+	d := c.directory.Load()
+	req := wire.RenewRequest{Holder: c.holder, Grid: d.Grid}
+	var shown []*set
+	for _, s := range setsOf(entries, len(d.Owners)) {
+		if s.whole {
+			shown = append(shown, s)
+			req.Sets = append(req.Sets, s.ClaimSet)
+		} else {
+			unknown = append(unknown, s.entries...)
+		}
+	}
+	if len(shown) == 0 {
+		return unknown, nil
+	}
+	began := c.clock.Mono()
+	var res wire.RenewResponse
+	if err := c.tryCall(ctx, owner, wire.PathRenew, req, &res); err != nil {
+		return nil, err
+	}
+	if len(res.Sets) != len(shown) {
+		return nil, errors.New("client: the owner answered another number of sets than it was asked")
+	}
+	c.stamped(res.Stamp, began)
+	for i, s := range shown {
+		if res.Sets[i] == 0 {
+			unknown = append(unknown, s.entries...)
+		} else {
+			c.extended(s, res.Stamp, res.Sets[i])
+		}
+	}
+	return unknown, nil
+}
+
+// setsOf groups entries by partition, in their order.
+func setsOf(entries []*entry, partitions int) []*set {
+	var out []*set
+	byID := map[partition.ID]*set{}
+	for _, e := range entries {
+		ref := e.control.Ref()
+		id := partition.Of(ref.Definition.Name(), partitions)
+		s := byID[id]
+		if s == nil {
+			s = &set{ClaimSet: wire.ClaimSet{Partition: id}, whole: true}
+			byID[id] = s
+			out = append(out, s)
+		}
+		told, known := e.answered()
+		s.whole = s.whole && known
+		s.Count++
+		s.Print = s.Print.With(sequencer.PrintOf(ref.Life, told))
+		s.entries, s.told = append(s.entries, e), append(s.told, told)
+	}
+	return out
+}
+
+// extended delivers the new end of a set's grants.
+func (c *Client) extended(s *set, stamp wire.Stamp, until sequencer.Tick) {
+	for i, e := range s.entries {
+		e.saw(stamp)
+		if told := s.told[i]; !told.ID.IsZero() {
+			g := sequencer.Grant{From: told.Grant.From, Until: until}
+			e.control.Renewed(told.ID, g)
+			c.hurry(e, g)
+		}
+	}
+}
+
+// renewClaims makes one call that shows entries one by one.
+func (c *Client) renewClaims(ctx context.Context, owner string, entries []*entry) error {
+	req := wire.RenewRequest{Holder: c.holder}
+	shown := make([]sequencer.Attachment, len(entries))
+	for i, e := range entries {
+		shown[i], _ = e.control.Held()
+		req.Claims = append(req.Claims, e.claim(e.control.Ref(), shown[i]))
+	}
+	began := c.clock.Mono()
+	var res wire.RenewResponse
+	if err := c.tryCall(ctx, owner, wire.PathRenew, req, &res); err != nil {
+		return err
+	}
+	if len(res.Results) != len(entries) {
+		return errors.New("client: the owner answered another number of claims than it was asked")
+	}
+	c.stamped(res.Stamp, began)
+	var failed []*entry
+	var last error
+	for i, e := range entries {
+		if err := c.renewed(e, shown[i], res.Stamp, res.Results[i]); err != nil {
+			failed, last = append(failed, e), err
+		}
+	}
+	if len(failed) > 0 {
+		c.renewAgain(failed, last)
+	}
+	return nil
+}
+
+// renewed delivers the answer to one claim; an error asks for another try.
+func (c *Client) renewed(e *entry, shown sequencer.Attachment, stamp wire.Stamp, res wire.RenewResult) error {
+	err := res.Error.Unwire()
+	switch {
+	case err == nil:
+		e.saw(stamp)
+		if !shown.ID.IsZero() {
+			e.told(sequencer.Attachment{ID: shown.ID, Node: shown.Node, Grant: res.Grant})
+			e.control.Renewed(shown.ID, res.Grant)
+			c.hurry(e, res.Grant)
+		}
+	case errors.Is(err, sequencer.ErrDestroyed), errors.Is(err, sequencer.ErrConflict):
+		c.log.Info("sequencer has ended", "sequencer", e.control.Handle().Name(), "reason", err)
+		c.ended(e)
+	case errors.Is(err, sequencer.ErrDetached):
+		c.replace(e, shown.ID)
+	default:
+		return err
+	}
+	return nil
+}
+
+// hurry renews a grant again soon that does not reach as far ahead as it should.
+func (c *Client) hurry(e *entry, g sequencer.Grant) {
+	now := c.clock.Now()
+	if g.From > now || g.Until-now < c.window().Milliseconds()/2 {
+		e.renewAt(c.clock.Mono() + retryAfter)
+	}
+}
+
+// replace attaches anew a handle whose logical node went to another holder.
+func (c *Client) replace(e *entry, id sequencer.AttachmentID) {
+	if !e.begin() {
+		return
+	}
+	c.background(func(ctx context.Context) {
+		defer e.finish()
+		ctx, cancel := context.WithTimeout(ctx, c.window())
+		defer cancel()
+		if err := e.control.Replace(ctx, id); err != nil && !settled(err) {
+			c.log.Warn("no logical node in place of the one lost yet; trying on",
+				"sequencer", e.control.Handle().Name(), "error", err)
+			e.renewAt(c.clock.Mono() + retryAfter)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+)
+
+// initCommand forms a memory-only grid anew whose majority is gone.
+type initCommand struct {
+	Addr    string        `help:"API address of one member that is left." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`
+	Timeout time.Duration `help:"How long to wait for the member's answer." default:"30s" env:"SNOWGRID_TIMEOUT"`
+	Force   bool          `help:"Do it. Without this flag it only says what it would do."`
+	floorFlags
+}
+
+// Help is the part of --help between the usage and the flags.
+func (initCommand) Help() string {
+	return `For a grid without data directories that lost most of its voters at once: the members that are left
+agree on nothing any more, and what is gone never comes back. snowgrid status says so, under "to do".
+
+The member at --addr and every other survivor it sees abandon the old grid for good and form a new one.
+Sequencers and handles go on by themselves. Its IDs begin above everything the old grid can have granted,
+so they wait for the window and some seconds; --floor moves that further up, never down. A member that is
+in no grid, because the others it expects never come, forms one too; then --floor replaces the wait.
+
+Be sure that the missing members do not run, at the other end of a broken network for example: they would
+go on as the old grid, and issue the same IDs. Ask one survivor only. A grid with data directories needs
+none of this: start its members again.
+
+    snowgrid status --addr 10.0.0.1:7948
+    snowgrid init --addr 10.0.0.1:7948
+    snowgrid init --addr 10.0.0.1:7948 --force
+    snowgrid init --addr 10.0.0.1:7948 --force --floor 7301444403200000 --epoch 2026-01-01`
+}
+
+// notForced is why nothing is done without --force.
+const notForced = "nothing was done: this ends the grid at %s for good and forms a new one of the members that are left; " +
+	"snowgrid init --help says when that is right, and --force does it"
+
+// Run asks the member.
+func (c *initCommand) Run(ctx context.Context, to streams) error {
+	floor, err := c.floor()
+	if err != nil {
+		return err
+	}
+	in := wire.InitRequest{Force: c.Force}
+	if !floor.IsZero() {
+		in.Floor = floor.UnixMilli()
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	out, err := c.post(ctx, in)
+	switch {
+	case err != nil && !c.Force:
+		return fmt.Errorf(notForced+"; the member's own words: %w", c.Addr, err)
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(to.out, "grid %v is being formed by %d members; its IDs begin at %s\n", out.Grid, out.Members, moment(time.UnixMilli(out.First)))
+	return nil
+}
+
+// post has the member do it, addressed to the start of it that runs now.
+func (c *initCommand) post(ctx context.Context, in wire.InitRequest) (out wire.InitResponse, err error) {
+	status, err := fetchStatus(ctx, c.Addr)
+	if err != nil {
+		return out, fmt.Errorf("no status from %s: %w", c.Addr, err)
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.Addr+wire.PathInit, bytes.NewReader(body))
+	if err != nil {
+		return out, err
+	}
+	request.Header.Set("Content-Type", wire.JSON)
+	request.Header.Set(wire.HeaderTarget, status.Answering)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, wire.MaxBody))
+	if err != nil {
+		return out, err
+	}
+	if response.StatusCode != http.StatusOK {
+		var refusal wire.Error
+		if json.Unmarshal(answer, &refusal) == nil && refusal.Message != "" {
+			return out, errors.New(refusal.Message)
+		}
+		return out, fmt.Errorf("%s answered %s", c.Addr, response.Status)
+	}
+	return out, json.Unmarshal(answer, &out)
+}

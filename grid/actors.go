@@ -1,0 +1,185 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// actorOf returns the actor of a partition, started at the first call.
+func (m *Member) actorOf(id partition.ID) (*actor, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, errClosed
+	}
+	if m.raft == nil || m.raft.ended {
+		return nil, fmt.Errorf("%w: this member is in no grid", sequencer.ErrUnavailable)
+	}
+	o := m.actors[id]
+	if o == nil {
+		o = newActor(m, id)
+		m.actors[id] = o
+		m.background(o.run)
+	}
+	return o, nil
+}
+
+// ownerOf returns the actor of a name's partition if this member owns it by the
+// newest roster it knows.
+func (m *Member) ownerOf(name string) (*actor, error) {
+	r := m.roster.Load()
+	if len(r.Partitions) == 0 {
+		return nil, fmt.Errorf("%w: the grid is not formed yet", sequencer.ErrUnavailable)
+	}
+	id := partition.Of(name, len(r.Partitions))
+	if r.Partitions[id].Owner != m.self {
+		return nil, wire.ErrWrongOwner
+	}
+	return m.actorOf(id)
+}
+
+// running returns the actors that were started, by ascending partition.
+func (m *Member) running() []*actor {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*actor, 0, len(m.actors))
+	for id := range m.roster.Load().Partitions {
+		if o := m.actors[partition.ID(id)]; o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// attend wakes the actors of partitions about which the roster says something
+// new, until ctx ends: who is named owner takes office at once, and whoever is to
+// join is sent what it needs.
+func (m *Member) attend(ctx context.Context) {
+	known := m.roster.Load()
+	for ctx.Err() == nil {
+		changed := m.changed.wait()
+		if r := m.roster.Load(); r.Version != known.Version || r.Grid != known.Grid {
+			for id, p := range r.Partitions {
+				m.wake(partition.ID(id), p)
+			}
+			known = r
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// wake wakes a partition's actor, starting it if this member owns the partition.
+func (m *Member) wake(id partition.ID, p partition.Partition) {
+	m.mu.Lock()
+	o := m.actors[id]
+	m.mu.Unlock()
+	if o == nil && p.Owner == m.self {
+		o, _ = m.actorOf(id) // fails only when the member is closed
+	}
+	if o != nil {
+		select {
+		case o.nudge <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// answer is what a request came to.
+type answer[T any] struct {
+	value T
+	err   error
+}
+
+// ask has an actor serve a request and waits for the answer. A request whose
+// caller has gone is not begun.
+func ask[T any](ctx context.Context, o *actor, serve func() (T, error)) (T, error) {
+	return await(ctx, o, func(answers chan<- answer[T]) {
+		value, err := serve()
+		answers <- answer[T]{value, err}
+	})
+}
+
+// askOwner is ask at the owner of a name. The answer leaves only when all that it
+// rests on is held by every replica: the whole table as it is then, unless serve
+// says in o.after that less will do (O4).
+func askOwner[T any](ctx context.Context, m *Member, name string, serve func(o *actor) (T, error)) (T, error) {
+	var none T
+	o, err := m.ownerOf(name)
+	if err != nil {
+		return none, err
+	}
+	return askHeld(ctx, o, func() (T, error) { return serve(o) })
+}
+
+// askHeld is askOwner at a partition's actor.
+func askHeld[T any](ctx context.Context, o *actor, serve func() (T, error)) (T, error) {
+	return await(ctx, o, func(answers chan<- answer[T]) {
+		o.after = wholeTable
+		value, err := serve()
+		if !o.copy.Acts() {
+			answers <- answer[T]{value, err}
+			return
+		}
+		o.hold(min(o.after, o.copy.Position().Number), func(notHeld error) {
+			if notHeld != nil {
+				answers <- answer[T]{err: notHeld}
+				return
+			}
+			answers <- answer[T]{value, err}
+		})
+	})
+}
+
+// await puts a request to an actor and waits for what it puts into its channel,
+// which has room for one answer.
+func await[T any](ctx context.Context, o *actor, request func(answers chan<- answer[T])) (T, error) {
+	var none T
+	answers := make(chan answer[T], 1)
+	served := func() {
+		if err := o.refuses(ctx); err != nil {
+			answers <- answer[T]{err: err}
+			return
+		}
+		request(answers)
+	}
+	select {
+	case o.inbox <- served:
+	case <-ctx.Done():
+		return none, fmt.Errorf("%w: partition %d is busy: %w", sequencer.ErrUnavailable, o.id, ctx.Err())
+	case <-o.stay.ctx.Done():
+		return none, o.gone()
+	}
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, fmt.Errorf("%w: partition %d did not answer: %w", sequencer.ErrUnavailable, o.id, ctx.Err())
+	case <-o.stay.ctx.Done():
+		return none, o.gone()
+	}
+}
+
+// refuses says why a request need not or must not be begun: its caller has gone,
+// or it arrived while the member was in another grid.
+func (o *actor) refuses(ctx context.Context) error {
+	if s, noted := ctx.Value(stayKey{}).(*stay); noted && s != o.stay {
+		return wire.ErrNotAddressed
+	}
+	return ctx.Err()
+}
+
+// gone is the answer of an actor that has ended.
+func (o *actor) gone() error {
+	if o.m.ctx.Err() != nil {
+		return errClosed
+	}
+	return fmt.Errorf("%w: this member has left its grid for another", sequencer.ErrUnavailable)
+}

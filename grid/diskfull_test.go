@@ -1,0 +1,95 @@
+//go:build linux
+
+package grid_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// tinyDisk mounts a file system of a few megabytes.
+func tinyDisk(t *testing.T) (dir string) {
+	dir = t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skipf("a disk that is really full needs the right to mount one: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// fill leaves no byte free in a directory's file system, and returns what frees it.
+func fill(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	path := filepath.Join(dir, "filler")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{64 << 10, 4 << 10, 1} {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	_ = f.Close()
+	return func() { _ = os.Remove(path) }
+}
+
+func TestDiskIsFull(t *testing.T) {
+	for name, leads := range map[string]bool{"leader": true, "follower": false} {
+		t.Run(name, func(t *testing.T) {
+			g := startDiskGrid(t, tinyDisk(t), tinyDisk(t), tinyDisk(t))
+			victim, _ := g.victim(leads)
+			free := fill(t, g.cfgs[victim].DataDir)
+			breaks(t, g.members[victim].Disk())
+			g.checkReplaced(victim)
+			g.end()
+			free()
+			g.restart(victim)
+		})
+	}
+}
+
+// TestStartOnAFullDisk: Start says what is wrong, and works when there is space.
+func TestStartOnAFullDisk(t *testing.T) {
+	ctx := testContext(t)
+	for _, left := range []int{0, 4 << 10, 12 << 10, 20 << 10, 36 << 10, 44 << 10, 64 << 10} {
+		dir := tinyDisk(t)
+		room := filepath.Join(dir, "room")
+		if err := os.WriteFile(room, make([]byte, left), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		free := fill(t, dir)
+		if err := os.Remove(room); err != nil {
+			t.Fatal(err)
+		}
+		cfg := grid.Config{
+			GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
+			Expect: 1, DataDir: filepath.Join(dir, "data"), Logger: testLogger(),
+		}
+		m, err := grid.Start(ctx, cfg)
+		if m != nil {
+			breaks(t, m.Disk())
+			_ = m.Close()
+		} else if !errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), dir) ||
+			!strings.Contains(err.Error(), "no space left") {
+			t.Errorf("with %d bytes left: %v", left, err)
+		}
+		t.Log(left, err)
+		free()
+		if m, err = grid.Start(ctx, cfg); err != nil {
+			t.Errorf("with %d bytes left at first, later more: %v", left, err)
+			continue
+		}
+		_ = m.Close()
+	}
+}

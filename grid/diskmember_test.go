@@ -1,0 +1,387 @@
+package grid_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// diskGrid is three members with backups that issue IDs all the time.
+type diskGrid struct {
+	t       *testing.T
+	ctx     context.Context
+	cfgs    []grid.Config
+	members []*grid.Member
+	logs    []*errorLog
+	lost    []partition.Term // of each partition, before any disk failed
+
+	stop    context.CancelFunc
+	load    sync.WaitGroup
+	mu      sync.Mutex
+	handles []*sequencer.Sequencer
+	ids     []sequencer.ID
+}
+
+// errorLog keeps what a member logs as an error.
+type errorLog struct {
+	slog.Handler
+	mu    sync.Mutex
+	lines []string
+}
+
+// Enabled implements slog.Handler.
+func (l *errorLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (l *errorLog) Handle(_ context.Context, r slog.Record) error {
+	line := r.Level.String() + " " + r.Message
+	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Level >= slog.LevelError {
+		l.lines = append(l.lines, line)
+	}
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (l *errorLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// WithGroup implements slog.Handler.
+func (l *errorLog) WithGroup(string) slog.Handler { return l }
+
+func (l *errorLog) has(parts ...string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.lines, func(line string) bool {
+		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
+	})
+}
+
+const (
+	diskWindow = 3 * time.Second
+	diskNames  = 12 // sequencers
+)
+
+// startDiskGrid starts three members; dirs are their data directories, "" for one
+// of the test's.
+func startDiskGrid(t *testing.T, dirs ...string) *diskGrid {
+	g := &diskGrid{t: t, ctx: testContext(t), cfgs: make([]grid.Config, 3), logs: []*errorLog{{}, {}, {}}}
+	g.members = startGrid(t, 3, func(i int, c *grid.Config) {
+		c.Window, c.Logger = diskWindow, slog.New(g.logs[i])
+		if i < len(dirs) && dirs[i] != "" {
+			c.DataDir = dirs[i]
+		}
+		g.cfgs[i] = *c
+	})
+	for _, m := range g.members {
+		g.await(m, "in sync", func() bool { return m.Ready() && m.Status().Copies == 1 })
+	}
+	for _, p := range g.members[0].Status().Partitions {
+		g.lost = append(g.lost, p.LostTerm)
+	}
+	ctx, stop := context.WithCancel(g.ctx)
+	g.stop = stop
+	t.Cleanup(g.end)
+	for _, m := range g.members {
+		for i := range diskNames {
+			s, err := m.CreateSequencer(g.ctx, fmt.Sprintf("s%d", i), sequencer.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.handles = append(g.handles, s)
+			g.load.Go(func() { g.issue(ctx, s) })
+		}
+	}
+	return g
+}
+
+// issue takes IDs until ctx ends.
+func (g *diskGrid) issue(ctx context.Context, s *sequencer.Sequencer) {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		id, err := s.Next(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				g.t.Errorf("%s: %v", s.Name(), err)
+			}
+			return
+		}
+		if s.Name() == "s0" {
+			g.mu.Lock()
+			g.ids = append(g.ids, id)
+			g.mu.Unlock()
+		}
+		<-ticker.C
+	}
+}
+
+// end stops the load, of which no ID may have come twice.
+func (g *diskGrid) end() {
+	g.stop()
+	g.load.Wait()
+	slices.Sort(g.ids)
+	n := len(g.ids)
+	if g.ids = slices.Compact(g.ids); n == 0 || len(g.ids) != n {
+		g.t.Errorf("%d IDs of one sequencer, %d distinct", n, len(g.ids))
+	}
+}
+
+// await waits until a member sees something to be so.
+func (g *diskGrid) await(m *grid.Member, what string, so func() bool) {
+	g.t.Helper()
+	for {
+		changed := m.Changed()
+		if so() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(100 * time.Millisecond): // not everything is a change of the roster
+		case <-g.ctx.Done():
+			g.t.Fatalf("never %s: %+v", what, m.Status().NotReady)
+		}
+	}
+}
+
+// victim returns the index of the leader, or of another voter, and that of a
+// voter that is neither.
+func (g *diskGrid) victim(leader bool) (victim, other int) {
+	victim, other = -1, -1
+	for i, m := range g.members {
+		s := m.Status()
+		switch {
+		case (s.Leader == s.Answering) == leader && victim < 0:
+			victim = i
+		case s.Leader != s.Answering:
+			other = i
+		}
+	}
+	return victim, other
+}
+
+// checkReplaced checks all that is promised when the disk of a member has failed:
+// the others go on without a loss and without anybody waiting, the member's own
+// handles too, and it says why it is not ready.
+func (g *diskGrid) checkReplaced(victim int) {
+	t, m := g.t, g.members[victim]
+	t.Helper()
+	g.await(m, "not ready", func() bool { return !m.Ready() })
+	dir := g.cfgs[victim].DataDir
+	if reason := m.Status().NotReady; !strings.Contains(reason, dir) || !strings.Contains(reason, grid.DiskAdvice) {
+		t.Errorf("it is not ready because: %s", reason)
+	}
+	self := m.Status().Answering
+	owned := false
+	for i := range diskNames {
+		owned = owned || string(m.Status().OwnerOf(fmt.Sprintf("s%d", i))) == self // by its last roster
+	}
+	if !owned {
+		t.Log("it owned nothing that IDs are issued of")
+	}
+	for i, o := range g.members {
+		if i == victim {
+			continue
+		}
+		g.await(o, "without the failed member", func() bool {
+			s := o.Status()
+			return !slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return string(i.Incarnation) == self }) &&
+				o.Ready() && s.Copies == 1
+		})
+		for _, p := range o.Status().Partitions {
+			if p.LostTerm != g.lost[p.ID] {
+				t.Errorf("partition %d was lost", p.ID)
+			}
+		}
+	}
+	// Every grant of before ends meanwhile.
+	select {
+	case <-time.After(2 * diskWindow):
+	case <-g.ctx.Done():
+	}
+	for i, s := range g.handles {
+		if st := s.Stats(); st.GrantWaits > 0 || st.WaitingNow > 0 {
+			t.Errorf("handle %d of member %d waited %d times, %d wait now", i%diskNames, i/diskNames, st.GrantWaits, st.WaitingNow)
+		}
+	}
+	if !g.logs[victim].has("the disk has failed", dir, grid.DiskAdvice) {
+		t.Errorf("the log does not say it: %q", g.logs[victim].lines)
+	}
+	if n := len(m.Status().Sequencers); n > 0 {
+		t.Errorf("it still serves %d sequencers", n)
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, time.Second)
+	defer cancel()
+	if _, err := client.Dial(ctx, client.Config{Addrs: []string{m.Addrs().API}}); err == nil || !strings.Contains(err.Error(), grid.DiskAdvice) {
+		t.Errorf("it still tells who owns what: %v", err)
+	}
+	if m.Raft().State() != raft.Shutdown {
+		t.Errorf("its agreement is %v", m.Raft().State())
+	}
+}
+
+// restart starts a member again on the same directory, which works now.
+func (g *diskGrid) restart(victim int) {
+	g.t.Helper()
+	began := time.Now()
+	if err := g.members[victim].Close(); err != nil {
+		g.t.Error(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		g.t.Errorf("Close took %v", took)
+	}
+	m, err := grid.Start(g.ctx, g.cfgs[victim])
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { _ = m.Close() })
+	g.await(m, "ready again", func() bool { return m.Ready() && len(m.Members()) == 3 })
+	g.await(m, "three voters again", func() bool {
+		n := 0
+		for _, i := range m.Members() {
+			if i.Voter {
+				n++
+			}
+		}
+		return n == 3
+	})
+	for i, o := range g.members {
+		if s := o.Status(); i != victim && s.Leader == s.Answering && len(o.Leavers()) > 0 {
+			g.t.Errorf("the leader still remembers that %v left", o.Leavers())
+		}
+	}
+}
+
+func TestDiskOfAVoterFails(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		kind   string
+		leader bool
+	}{
+		{"append at the leader", appends, true},
+		{"append at a follower", appends, false},
+		{"term at the leader", keepsTerm, true},
+		{"term at a follower", keepsTerm, false},
+		{"compaction at the leader", truncates, true},
+		{"compaction at a follower", truncates, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := startDiskGrid(t)
+			victim, other := g.victim(c.leader)
+			leader, _ := g.victim(true)
+			tried := failWrites(g.members[victim].Disk(), c.kind)
+			switch c.kind {
+			case keepsTerm:
+				transfer(g.members[leader], g.members[other])
+			case truncates:
+				compact(t, g.members[victim])
+			}
+			breaks(t, g.members[victim].Disk())
+			g.checkReplaced(victim)
+			if n := tried.Load(); n != 1 {
+				t.Errorf("%d writes after the failure", n-1)
+			}
+			g.end()
+			g.restart(victim)
+		})
+	}
+}
+
+// transfer passes the lead to another member, which begins a term.
+func transfer(from, to *grid.Member) {
+	for _, i := range from.Members() {
+		if string(i.Incarnation) == to.Status().Answering {
+			id := string(i.Incarnation.Member())
+			from.Raft().LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(id+"@"+i.Raft))
+		}
+	}
+}
+
+// compact makes a member drop entries that a snapshot holds.
+func compact(t *testing.T, m *grid.Member) {
+	conf := m.Raft().ReloadableConfig()
+	conf.TrailingLogs = 1
+	if err := m.Raft().ReloadConfig(conf); err != nil {
+		t.Fatal(err)
+	}
+	m.Raft().Snapshot() // gives no answer
+}
+
+// TestFailedDiskLeaves: Leave gives the nodes back through the others.
+func TestFailedDiskLeaves(t *testing.T) {
+	g := startDiskGrid(t)
+	victim, _ := g.victim(true)
+	failWrites(g.members[victim].Disk(), appends)
+	breaks(t, g.members[victim].Disk())
+	g.end()
+	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
+	defer cancel()
+	if err := g.members[victim].Leave(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDiskOfTheLastFails: nobody can take over. What is granted can be used, the
+// member says why it is not ready, and it ends within seconds.
+func TestDiskOfTheLastFails(t *testing.T) {
+	for name, lone := range map[string]bool{"lone": true, "last": false} {
+		t.Run(name, func(t *testing.T) {
+			ctx := testContext(t)
+			log := &errorLog{}
+			cfg := grid.Config{DataDir: t.TempDir(), Logger: slog.New(log), Window: diskWindow}
+			if !lone {
+				cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr, cfg.Expect = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", 1
+			}
+			m, err := grid.Start(ctx, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			s, err := m.CreateSequencer(ctx, "orders", sequencer.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			failWrites(m.Disk(), appends)
+			breaks(t, m.Disk())
+			for ctx.Err() == nil && err == nil { // until the ceiling
+				short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+				_, err = s.Next(short)
+				cancel()
+			}
+			if !errors.Is(err, sequencer.ErrGrantExpired) {
+				t.Errorf("at the ceiling: %v", err)
+			}
+			if reason := m.Status().NotReady; m.Ready() || !strings.Contains(reason, cfg.DataDir) {
+				t.Errorf("ready: %v, %s", m.Ready(), reason)
+			}
+			if !log.has("nobody is there to take over", grid.DiskAdvice) {
+				t.Errorf("the log does not say it: %q", log.lines)
+			}
+			began := time.Now()
+			if err := m.Leave(ctx); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("Leave took %v", took)
+			}
+			if m, err = grid.Start(ctx, cfg); err != nil { // the disk works again
+				t.Fatal(err)
+			}
+			_ = m.Close()
+		})
+	}
+}

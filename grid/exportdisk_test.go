@@ -1,0 +1,48 @@
+package grid
+
+import (
+	"github.com/hashicorp/raft"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// What the tests of failing disks need.
+type (
+	RaftLog   = raftLog
+	MortalLog = mortalLog
+)
+
+// DiskAdvice is what every message about a failed disk ends with.
+const DiskAdvice = diskAdvice
+
+// OnWrite has f called in place of every write; write does it.
+func (l *raftLog) OnWrite(f func(doing string, write func() error) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.write = func(doing string, change func(*bolt.Tx) error) error {
+		return f(doing, func() error { return l.db.Update(change) })
+	}
+}
+
+// Broken is closed when a write has failed.
+func (l *raftLog) Broken() <-chan struct{} { return l.broken }
+
+// NewRaft starts a node on a log, as a member does.
+func (l *raftLog) NewRaft(conf *raft.Config, machine raft.FSM, trans raft.Transport) (*raft.Raft, error) {
+	s := stores{logs: l, stable: l, snaps: raft.NewInmemSnapshotStore(), disk: l}
+	return s.newRaft(conf, machine, trans)
+}
+
+// Disk returns the member's log.
+func (m *Member) Disk() *raftLog { return m.stores.disk }
+
+// Raft returns the member's Raft node.
+func (m *Member) Raft() *raft.Raft { return m.node().raft }
+
+// Changed returns a channel that is closed when something changes that the
+// member knows of the grid.
+func (m *Member) Changed() <-chan struct{} { return m.changed.wait() }
+
+// Leavers are the members that have told this one that they leave.
+func (m *Member) Leavers() []partition.Incarnation { return m.leavers() }

@@ -1,0 +1,288 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// A memory-only grid whose majority of voters is gone agrees on nothing any more.
+// Told by a person to, a survivor forms the grid anew: it asks the other survivors
+// to abandon the old grid, abandons it itself, and founds one that begins above
+// everything the old one can have granted.
+//
+//	survivor --- init, nobody bound to another ---> asks all ---> abandons ---> founder
+//	survivor --- asked by the founder ------------> abandons ---> joins that grid only
+//
+// A survivor is bound to one founder at a time, and the grid is formed only if
+// every survivor that gossip sees has agreed: two of them told to do the same at
+// the same time do not both succeed. A founder that fails gives its grid up for
+// good, and may be told again.
+
+const (
+	// abandonCalls bounds one survivor's answer, which waits for its part in the
+	// old agreement to have ended.
+	abandonCalls = 6 * time.Second
+	initTimeout  = 25 * time.Second
+
+	// latestFloor, the end of 2099, bounds what a slip of the pen can do.
+	latestFloor partition.Tick = 4_102_444_799_999
+)
+
+// past is what a member keeps of a grid that it has left.
+type past struct {
+	grid     partition.GridID // zero: it has left none
+	settings partition.Settings
+	bounds   wire.AbandonResponse
+}
+
+// serveInit forms the grid anew. It goes on if the caller does not wait for it.
+func (m *Member) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
+	var none wire.InitResponse
+	if in.Floor < 0 || in.Floor > latestFloor {
+		return none, invalid("floor %d ms is no time from 1970 to 2100", in.Floor)
+	}
+	if err := m.initRefused(); err != nil {
+		return none, err
+	}
+	if !in.Force {
+		return none, invalid("nothing was done: %s; with force it is done", m.initPlan())
+	}
+	return inBackground(ctx, m, func() (wire.InitResponse, error) { return m.initGrid(in.Floor) })
+}
+
+// inBackground runs f to its end and waits for that, or for ctx.
+func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T, error) {
+	var none T
+	answers := make(chan answer[T], 1)
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return none, errClosed
+	}
+	m.done.Go(func() {
+		value, err := f()
+		answers <- answer[T]{value, err}
+	})
+	m.mu.Unlock()
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, fmt.Errorf("%w: it is still under way: %w", sequencer.ErrUnavailable, ctx.Err())
+	}
+}
+
+// initRefused says why the grid must not be formed anew by this member, or
+// abandoned by it.
+func (m *Member) initRefused() error {
+	switch {
+	case m.lone:
+		return invalid("this member runs alone; there is no grid to form anew")
+	case m.cfg.DataDir != "":
+		return invalid("this member keeps its grid on disk: start the members that are missing again with their data directories")
+	case m.leaving(m.self):
+		return invalid("this member leaves the grid; ask another")
+	case !m.takesPart():
+		return nil
+	}
+	if leader := m.node().leader(); leader != "" {
+		return invalid("nothing to do: the grid has a leader, %s", leader)
+	}
+	if v := m.voters(); v.majority() {
+		return invalid("nothing to do: %d of %d voters are alive, which is a majority; they elect a leader", len(v.alive), v.count())
+	}
+	return nil
+}
+
+// initPlan says in words what would be done.
+func (m *Member) initPlan() string {
+	old := m.oldGrid()
+	if old.IsZero() {
+		return "this member, which is in no grid, would form one with all members seen that are in none either; " + m.gossip.seen()
+	}
+	return fmt.Sprintf("this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
+		"whose grants begin above all of the old one's; do it at one member only, and only if the missing ones do not run any more; %s",
+		old, len(m.survivors(old)), m.gossip.seen())
+}
+
+// oldGrid returns the grid that is to be formed anew: this member's, or the one
+// that it has left; zero for none.
+func (m *Member) oldGrid() partition.GridID {
+	m.idMu.Lock()
+	defer m.idMu.Unlock()
+	if m.id.Grid.IsZero() {
+		return m.past.grid
+	}
+	return m.id.Grid
+}
+
+// survivors returns the other members of a grid, or that have left it to form it
+// anew, which gossip sees.
+func (m *Member) survivors(old partition.GridID) []peer {
+	return slices.DeleteFunc(m.gossip.peers(), func(p peer) bool {
+		return p.Incarnation == m.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
+	})
+}
+
+// initGrid forms the grid anew with this member as founder.
+func (m *Member) initGrid(floor partition.Tick) (res wire.InitResponse, err error) {
+	ctx, cancel := context.WithTimeout(m.ctx, initTimeout)
+	defer cancel()
+	old := m.oldGrid()
+	next := founding{Founder: m.id.Member, Grid: newGridID()}
+	if err := m.bind(next); err != nil {
+		return res, err
+	}
+	defer func() {
+		if err != nil {
+			m.unbind(next)
+		}
+	}()
+	if err := m.takeTurn(ctx); err != nil {
+		return res, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+	}
+	defer m.endTurn()
+	if m.oldGrid() != old {
+		return res, fmt.Errorf("%w: this member has just come into another grid", sequencer.ErrUnavailable)
+	}
+	if old.IsZero() {
+		return m.initFirst(ctx, next, floor)
+	}
+	survivors := m.survivors(old)
+	m.log.Warn("forming the grid anew, as told", "old", old.String(), "new", next.Grid.String(), "other_survivors", len(survivors))
+	req := wire.AbandonRequest{Old: old, Grid: next.Grid, Founder: next.Founder, Expect: 1 + len(survivors)}
+	told, err := m.askSurvivors(ctx, survivors, req)
+	if err != nil {
+		return res, fmt.Errorf("%w: nothing is formed, since not every survivor that is seen agrees; mend that, or wait until those that ended are not seen, and run it again: %w",
+			sequencer.ErrUnavailable, err)
+	}
+	if err := m.leaveGrid(req.Expect); err != nil {
+		return res, err
+	}
+	form := m.formAfter(next.Grid, told, floor)
+	if err := m.formAs(form); err != nil {
+		return res, errors.Join(fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err), m.belong(partition.GridID{}, false))
+	}
+	return wire.InitResponse{Grid: form.Grid, Members: req.Expect, First: form.Ceiling}, nil
+}
+
+// askSurvivors asks everybody at once to abandon the old grid.
+func (m *Member) askSurvivors(ctx context.Context, survivors []peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
+	told := make([]wire.AbandonResponse, len(survivors))
+	errs := make([]error, len(survivors))
+	var wg sync.WaitGroup
+	for i, p := range survivors {
+		wg.Go(func() {
+			err := m.callMemberWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
+			if err != nil {
+				errs[i] = fmt.Errorf("member %s: %w", p.Incarnation, err)
+			}
+		})
+	}
+	wg.Wait()
+	return told, errors.Join(errs...)
+}
+
+// formAfter is the first entry of a grid that follows one that was abandoned: its
+// grants begin above all that any survivor knows, or that anybody who is gone can
+// have granted by a raise that no survivor has heard of.
+func (m *Member) formAfter(grid partition.GridID, told []wire.AbandonResponse, floor partition.Tick) partition.Form {
+	m.idMu.Lock()
+	own := m.past
+	m.idMu.Unlock()
+	ceiling := floor
+	if floor > 0 {
+		ceiling++
+	}
+	wall := m.cfg.Clock.Now().UnixMilli()
+	for _, b := range append(told, own.bounds) {
+		margin := max(b.Window, own.settings.Window) + clockMargin.Milliseconds()
+		ceiling = max(ceiling, b.Ceiling, b.Time+margin, wall+margin)
+	}
+	return partition.Form{Grid: grid, Settings: own.settings, Ceiling: ceiling}
+}
+
+// initFirst forms a grid with a member that waits for others that do not come. All
+// others in no grid that it sees have to accept it, and join.
+func (m *Member) initFirst(ctx context.Context, next founding, floor partition.Tick) (res wire.InitResponse, err error) {
+	if grids := m.gossip.grids(); len(grids) > 0 {
+		return res, invalid("a grid of this name is there, and this member joins it: %s", gridsText(grids))
+	}
+	peers := m.gossip.peers()
+	if err := m.freeAcceptance(); err != nil {
+		return res, err
+	}
+	if err := m.accept(next); err != nil {
+		return res, err
+	}
+	req := wire.AcceptRequest{Founder: next.Founder, Grid: next.Grid, Settings: m.cfg.settings()}
+	for _, p := range peers {
+		if p.Incarnation == m.self {
+			continue
+		}
+		if err := m.askAcceptance(ctx, p, req); err != nil {
+			return res, fmt.Errorf("%w: nothing is formed, since a member that is seen does not agree: member %s: %w",
+				sequencer.ErrUnavailable, p.Incarnation, err)
+		}
+	}
+	form := partition.Form{Grid: next.Grid, Settings: m.cfg.settings(), Ceiling: floor + 1}
+	if floor == 0 {
+		form.Ceiling = m.cfg.Clock.Now().UnixMilli() + form.Settings.Window + clockMargin.Milliseconds()
+	}
+	m.setExpect(len(peers))
+	if err := m.formAs(form); err != nil {
+		return res, errors.Join(fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err), m.belong(partition.GridID{}, false))
+	}
+	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
+}
+
+// freeAcceptance frees this member from its own founding, and from one whose
+// founder is not there any more.
+func (m *Member) freeAcceptance() error {
+	m.abandon()
+	m.idMu.Lock()
+	bound := m.id.Accepted
+	m.idMu.Unlock()
+	if bound.Founder != m.id.Member && m.seesMember(bound.Founder) {
+		return fmt.Errorf("%w: member %s is forming the grid at the moment", sequencer.ErrUnavailable, bound.Founder)
+	}
+	m.release(bound)
+	return nil
+}
+
+// askAcceptance asks a member to accept this founder, for as long as it may take to
+// hear that an earlier founding was given up.
+func (m *Member) askAcceptance(ctx context.Context, p peer, req wire.AcceptRequest) (err error) {
+	for range 5 {
+		if err = m.callMember(ctx, p.API, p.Incarnation, wire.PathAccept, req, &wire.AcceptResponse{}); err == nil {
+			return nil
+		}
+		sleep(ctx, 2*enterEvery)
+	}
+	return err
+}
+
+// seesMember reports whether gossip sees any start of a member.
+func (m *Member) seesMember(id partition.MemberID) bool {
+	_, found := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == id })
+	return found
+}
+
+// gridsText names grids with an address in each.
+func gridsText(grids map[partition.GridID]string) string {
+	var out []string
+	for grid, addr := range grids {
+		out = append(out, fmt.Sprintf("grid %s at %s", grid, addr))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,115 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// renewTime is how long a renewal waits for partitions that cannot answer yet.
+const renewTime = time.Second
+
+// serveRenew answers each set and each claim by itself: one that fails says why,
+// and the others are renewed. Partitions are asked all at once, and what does not
+// answer within renewTime does not hold up the rest.
+func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
+	if err := wire.CheckHolder(in.Holder); err != nil {
+		return wire.RenewResponse{}, err
+	}
+	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > partition.MaxPartitions {
+		return wire.RenewResponse{}, fmt.Errorf("%w: %d claims and %d sets in one renewal; send at most %d and %d",
+			sequencer.ErrInvalidConfig, len(in.Claims), len(in.Sets), wire.MaxClaims, partition.MaxPartitions)
+	}
+	ctx, cancel := context.WithTimeout(ctx, renewTime)
+	defer cancel()
+	out := wire.RenewResponse{
+		Stamp: m.stamp(), // of a version not after the one that anybody answers by
+		Sets:  make([]sequencer.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
+	}
+	groups := m.byPartition(in.Claims)
+	store := make(chan func(), len(in.Sets)+len(groups))
+	for i, set := range in.Sets {
+		go func() {
+			until := m.renewSet(ctx, in, set)
+			store <- func() { out.Sets[i] = until }
+		}()
+	}
+	for _, indexes := range groups {
+		go func() {
+			results := m.renewClaims(ctx, in, indexes)
+			store <- func() {
+				for i, index := range indexes {
+					out.Results[index] = results[i]
+				}
+			}
+		}()
+	}
+	for range cap(store) {
+		(<-store)()
+	}
+	return out, nil
+}
+
+// renewSet returns where a set's grants end now, 0 if it has to be shown by claims.
+func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.ClaimSet) sequencer.Tick {
+	r := m.roster.Load()
+	if r.Grid != in.Grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != m.self {
+		return 0
+	}
+	o, err := m.actorOf(set.Partition)
+	if err != nil {
+		return 0
+	}
+	until, err := askHeld(ctx, o, func() (sequencer.Tick, error) { return o.renewSet(in.Holder, set) })
+	if err != nil {
+		return 0
+	}
+	return until
+}
+
+// byPartition returns the indexes of the claims of each partition.
+func (m *Member) byPartition(claims []wire.Claim) map[partition.ID][]int {
+	partitions := len(m.roster.Load().Partitions)
+	out := map[partition.ID][]int{}
+	for i, claim := range claims {
+		id := partition.Of(claim.Sequencer.Name, partitions)
+		out[id] = append(out[id], i)
+	}
+	return out
+}
+
+// renewClaims renews the claims of one partition, one after the other, and waits
+// until all may be answered.
+func (m *Member) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []int) []wire.RenewResult {
+	name := in.Claims[indexes[0]].Sequencer.Name
+	results, err := askOwner(ctx, m, name, func(o *actor) ([]wire.RenewResult, error) {
+		var after uint64
+		results := make([]wire.RenewResult, len(indexes))
+		for i, index := range indexes {
+			o.after = wholeTable
+			grant, err := o.renew(in.Holder, in.Claims[index])
+			results[i] = m.renewResult(grant, err)
+			after = max(after, o.after)
+		}
+		o.after = after
+		return results, nil
+	})
+	if err != nil {
+		results = make([]wire.RenewResult, len(indexes))
+		for i := range results {
+			results[i] = m.renewResult(sequencer.Grant{}, err)
+		}
+	}
+	return results
+}
+
+func (m *Member) renewResult(grant sequencer.Grant, err error) wire.RenewResult {
+	if err != nil {
+		return wire.RenewResult{Error: wire.ErrorOf(err, m.roster.Load().Version)}
+	}
+	return wire.RenewResult{Grant: grant}
+}

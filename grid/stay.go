@@ -1,0 +1,136 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// stay is the time that a member spends in one grid, and before it. Everything
+// that acts for the grid ends with it, and nothing is handed on to the next one:
+// its roster versions begin at 1 again, so what is left of one grid would be
+// believed in the other.
+type stay struct {
+	ctx   context.Context
+	end   context.CancelFunc
+	group sync.WaitGroup // of what runs in the background
+}
+
+func newStay(ctx context.Context) *stay {
+	s := &stay{}
+	s.ctx, s.end = context.WithCancel(ctx)
+	return s
+}
+
+// stayKey is under which a request's context has the stay that it arrived in.
+type stayKey struct{}
+
+// notingStay notes in each request's context when it arrived.
+func (m *Member) notingStay(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), stayKey{}, m.stay.Load())))
+	})
+}
+
+// ofOneStay returns calls of which those between members of a grid are refused
+// when the member has left that grid since they arrived.
+func (m *Member) ofOneStay(calls map[string]*call) map[string]*call {
+	for _, c := range calls {
+		if !c.members {
+			continue
+		}
+		serve := c.serve
+		c.serve = func(ctx context.Context, in any) (any, error) {
+			if s, noted := ctx.Value(stayKey{}).(*stay); noted && s != m.stay.Load() {
+				return nil, fmt.Errorf("%w: this member has left that grid", wire.ErrNotAddressed)
+			}
+			return serve(ctx, in)
+		}
+	}
+	return calls
+}
+
+// leaveGrid ends this member's part in its grid for good, if it is in one, and
+// says how many form the next. What the grid's owners here have granted ends below
+// the ceiling that is noted then. The caller has the turn.
+func (m *Member) leaveGrid(expect int) error {
+	if old := m.grid(); !old.IsZero() {
+		m.endStay()
+		if m.ctx.Err() != nil {
+			return errClosed
+		}
+		m.notePast(old)
+		m.beginStay()
+	}
+	m.setExpect(expect)
+	m.gossip.belongs(partition.GridID{})
+	return nil
+}
+
+// endStay ends the agreement first, so that no later ceiling is heard of, and then
+// everything that grants by it.
+func (m *Member) endStay() {
+	m.mu.Lock()
+	node, s := m.raft, m.stay.Load()
+	if node != nil {
+		m.raft = &raftNode{raft: node.raft, server: node.server, ended: true}
+	}
+	m.mu.Unlock()
+	if node != nil {
+		_ = node.raft.Shutdown().Error() // nil, when it has ended
+		m.listeners.raftEnded()
+	}
+	s.end()
+	s.group.Wait()
+}
+
+// notePast keeps what is known of the grid that was left.
+func (m *Member) notePast(old partition.GridID) {
+	r := m.roster.Load()
+	m.idMu.Lock()
+	defer m.idMu.Unlock()
+	p := past{grid: old, settings: r.Settings, bounds: wire.AbandonResponse{
+		Ceiling: max(r.Ceiling, m.past.bounds.Ceiling),
+		Time:    max(r.Time, m.clock.Now(), m.past.bounds.Time),
+		Window:  max(r.Settings.Window, m.past.bounds.Window),
+	}}
+	if !r.Formed() {
+		p.settings = m.cfg.settings()
+	}
+	if !r.Formed() && !m.past.grid.IsZero() {
+		p.settings = m.past.settings
+	}
+	m.past = p
+	m.id.Grid, m.id.Founded, m.id.Accepted = partition.GridID{}, false, founding{}
+}
+
+// beginStay makes this member one that has never been in a grid, but for its own
+// handles and what it knows of time.
+func (m *Member) beginStay() {
+	logs := raft.NewInmemStore()
+	m.stores.logs, m.stores.stable, m.stores.snaps = logs, logs, raft.NewInmemSnapshotStore()
+	m.roster.Store(&partition.Roster{})
+	m.mu.Lock()
+	m.actors = map[partition.ID]*actor{}
+	m.held = map[partition.Replica]partition.Version{}
+	m.joined = map[partition.Replica]partition.Version{}
+	m.joins = map[partition.Incarnation]joining{}
+	m.forming, m.trial, m.reporting = nil, partition.GridID{}, false
+	m.stay.Store(newStay(m.ctx))
+	m.mu.Unlock()
+	m.background(m.lead)
+	m.changed.send()
+}
+
+// setExpect says how many members form the next grid.
+func (m *Member) setExpect(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cfg.Expect = n
+}

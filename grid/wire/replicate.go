@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// ReplicateRequest brings a replica to an owner's position: by one page of the
+// whole table, or by the changes after a number of the same term.
+type ReplicateRequest struct {
+	Partition partition.ID      `json:"partition"`
+	Version   partition.Version `json:"version"` // at which the owner acts
+	Position  backup.Position   `json:"position"`
+	Pages     int               `json:"pages,omitempty"` // of the whole table; 0: changes
+	Page      int               `json:"page,omitempty"`  // which one this is, from 0
+	Table     *Table            `json:"table,omitempty"` // the page
+	Since     uint64            `json:"since,omitempty"`
+	Changes   []Table           `json:"changes,omitempty"`
+}
+
+// ReplicateResponse says what the replica holds now. With Gap it needs the whole
+// table first, from page 0.
+type ReplicateResponse struct {
+	Held   backup.Position `json:"held"`
+	Newest partition.Term  `json:"newest"` // term heard of
+	Gap    bool            `json:"gap,omitempty"`
+}
+
+// Table is a page of a table, or what operations changed in one.
+type Table struct {
+	Base      sequencer.Tick `json:"base"`
+	Records   []Record       `json:"records,omitempty"`
+	Forgotten []string       `json:"forgotten,omitempty"` // only of a change
+}
+
+// Record is one name of a table.
+type Record struct {
+	Sequencer Sequencer             `json:"sequencer"`
+	Destroyed bool                  `json:"destroyed,omitempty"`
+	Mark      sequencer.Tick        `json:"mark,omitempty"`
+	Free      sequencer.Tick        `json:"free"`
+	Slots     []sequencer.SlotState `json:"slots,omitempty"`
+}
+
+// Bounds of one ReplicateRequest.
+const (
+	// pageWeight bounds a page in bytes, by estimate; a record that is larger has
+	// a page of its own, and no record is larger than a body.
+	pageWeight   = 256 << 10
+	recordWeight = 200
+	slotWeight   = 80
+	// MaxChanges is how many changes go into one request.
+	MaxChanges = 256
+)
+
+// PagesOf cuts a table into pages, at least one.
+func PagesOf(state sequencer.TableState) []Table {
+	pages := []Table{{Base: state.Base}}
+	weight := 0
+	for _, r := range state.Records {
+		w := recordWeight + len(r.Ref.Definition.Name()) + slotWeight*len(r.Slots)
+		if weight > 0 && weight+w > pageWeight {
+			pages = append(pages, Table{Base: state.Base})
+			weight = 0
+		}
+		last := &pages[len(pages)-1]
+		last.Records = append(last.Records, recordOf(r))
+		weight += w
+	}
+	return pages
+}
+
+// ChangesOf returns what changes look like on the wire.
+func ChangesOf(changes []sequencer.TableChange) []Table {
+	out := make([]Table, len(changes))
+	for i, c := range changes {
+		out[i] = Table{Base: c.Base, Forgotten: c.Forgotten}
+		for _, r := range c.Records {
+			out[i].Records = append(out[i].Records, recordOf(r))
+		}
+	}
+	return out
+}
+
+func recordOf(r sequencer.RecordState) Record {
+	return Record{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark, Free: r.Free, Slots: r.Slots}
+}
+
+// State checks a page and returns it. Errors match sequencer.ErrInvalidConfig.
+func (t Table) State() (sequencer.TableState, error) {
+	if len(t.Forgotten) > 0 {
+		return sequencer.TableState{}, fmt.Errorf("%w: a whole table forgets nothing", sequencer.ErrInvalidConfig)
+	}
+	c, err := t.Change()
+	return sequencer.TableState{Base: c.Base, Records: c.Records}, err
+}
+
+// Change checks a change and returns it. Errors match sequencer.ErrInvalidConfig.
+func (t Table) Change() (sequencer.TableChange, error) {
+	out := sequencer.TableChange{Base: t.Base, Forgotten: t.Forgotten}
+	if t.Base < 0 {
+		return out, fmt.Errorf("%w: base %d is negative", sequencer.ErrInvalidConfig, t.Base)
+	}
+	for _, r := range t.Records {
+		state, err := r.state()
+		if err != nil {
+			return out, err
+		}
+		out.Records = append(out.Records, state)
+	}
+	return out, nil
+}
+
+func (r Record) state() (sequencer.RecordState, error) {
+	ref, err := r.Sequencer.Ref()
+	if err != nil {
+		return sequencer.RecordState{}, err
+	}
+	for i, s := range r.Slots {
+		switch {
+		case int(s.Node) >= ref.Definition.Nodes():
+			return sequencer.RecordState{}, fmt.Errorf("%w: logical node %d of %v", sequencer.ErrInvalidConfig, s.Node, ref.Definition)
+		case i > 0 && r.Slots[i-1].Node >= s.Node:
+			return sequencer.RecordState{}, fmt.Errorf("%w: logical node %d of %v is out of order", sequencer.ErrInvalidConfig, s.Node, ref.Definition)
+		case s.From < 0 || s.Free < 0:
+			return sequencer.RecordState{}, fmt.Errorf("%w: logical node %d of %v has a negative time", sequencer.ErrInvalidConfig, s.Node, ref.Definition)
+		}
+	}
+	if r.Mark < 0 || r.Free < 0 {
+		return sequencer.RecordState{}, fmt.Errorf("%w: %v has a negative time", sequencer.ErrInvalidConfig, ref.Definition)
+	}
+	return sequencer.RecordState{Ref: ref, Destroyed: r.Destroyed, Mark: r.Mark, Free: r.Free, Slots: r.Slots}, nil
+}

@@ -1,0 +1,157 @@
+package partition
+
+import (
+	"reflect"
+	"slices"
+
+	"pgregory.net/rapid"
+)
+
+// checkRaise: only time and ceiling change, never back, and an orderly stop is
+// over.
+func checkRaise(t *rapid.T, before, next *Roster, c Raise) {
+	want := *before
+	want.Time = max(before.Time, c.Time)
+	want.Ceiling = max(before.Ceiling, c.Time+before.Settings.Window)
+	want.Stopped = 0
+	if !reflect.DeepEqual(&want, next) {
+		t.Fatalf("raise to %d of\n%+v gave\n%+v", c.Time, before, next)
+	}
+}
+
+// checkChange says once more, a part at a time, what a change that was applied
+// does, and compares.
+func checkChange(t *rapid.T, before, next *Roster, c Change) {
+	if next.Version != before.Version+1 || next.Time != before.Time || next.Stopped != c.Stop ||
+		next.Ceiling != max(before.Ceiling, c.Granted) || next.Settings.Window != max(before.Settings.Window, c.Window) {
+		t.Fatalf("%+v of\n%+v gave\n%+v", c, before, next)
+	}
+	if c.Stop > 0 {
+		alone := Change{Stop: c.Stop}
+		if len(before.Members) != 1 || !before.Members[0].Durable || !reflect.DeepEqual(both(c, Change{}), alone) || c.Stop > before.Ceiling {
+			t.Fatalf("a stop was accepted: %+v of %+v", c, before)
+		}
+	}
+	out := checkMembers(t, before, next, c)
+	checkUnsettled(t, before, next, c)
+	moved := make([]int, len(before.Partitions))
+	for _, l := range c.Lose {
+		moved[l.Partition]++
+		checkLoss(t, before, next, c, l)
+	}
+	for kind, moves := range map[string][]Replica{"take": c.Take, "add": c.Add, "admit": c.Admit, "drop": c.Drop} {
+		for _, m := range moves {
+			moved[m.Partition]++
+			checkMove(t, before.Partitions[m.Partition], next, kind, m, out)
+		}
+	}
+	for id, n := range moved {
+		rest := cleared(before.Partitions[id], out)
+		if n > 1 || n == 0 && !samePartition(rest, next.Partitions[id]) {
+			t.Fatalf("partition %d was moved %d times: %+v after %+v", id, n, next.Partitions[id], rest)
+		}
+	}
+}
+
+// checkMembers wants exactly the old members less the removed and those who came
+// back as somebody else, with those who join. It gives who is out.
+func checkMembers(t *rapid.T, before, next *Roster, c Change) []Incarnation {
+	var want []Member
+	var out []Incarnation
+	for _, m := range before.Members {
+		replaced := slices.ContainsFunc(c.Join, func(j Member) bool {
+			return j.Incarnation.Member() == m.Incarnation.Member() && j.Incarnation != m.Incarnation
+		})
+		if replaced || slices.Contains(c.Remove, m.Incarnation) {
+			out = append(out, m.Incarnation)
+		} else {
+			want = append(want, m)
+		}
+	}
+	for _, m := range c.Join {
+		if !slices.Contains(want, m) {
+			want = append(want, m)
+		}
+	}
+	sortMembers(want)
+	if !slices.Equal(want, next.Members) {
+		t.Fatalf("members %v after %v and %+v", next.Members, before.Members, c)
+	}
+	return out
+}
+
+// checkUnsettled: who joins is unsettled, and who is in doubt; not the settled
+// and not those who are no members.
+func checkUnsettled(t *rapid.T, before, next *Roster, c Change) {
+	var want []Incarnation
+	for _, m := range next.Members {
+		i := m.Incarnation
+		_, known := before.Member(i)
+		if (!known || !before.Settled(i) || slices.Contains(c.Doubt, i)) && !slices.Contains(c.Settle, i) {
+			want = append(want, i)
+		}
+	}
+	if !slices.Equal(want, next.Unsettled) {
+		t.Fatalf("unsettled %v after %v and %+v", next.Unsettled, before.Unsettled, c)
+	}
+}
+
+// checkLoss is R3, with the exception of S1.
+func checkLoss(t *rapid.T, before, next *Roster, c Change, l Loss) {
+	floor := max(before.Ceiling, c.Granted)
+	if before.Stopped > 0 {
+		floor = max(before.Stopped, c.Granted)
+	}
+	term := Term(next.Version)
+	set := slices.Sorted(slices.Values(append(slices.Clone(l.With), l.Owner)))
+	want := Partition{Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term}
+	if !reflect.DeepEqual(want, next.Partitions[l.Partition]) {
+		t.Fatalf("%+v gave %+v, want %+v", l, next.Partitions[l.Partition], want)
+	}
+}
+
+// checkMove is R2, R4 and R5. Whoever is out left the sets before.
+func checkMove(t *rapid.T, old Partition, next *Roster, kind string, m Replica, out []Incarnation) {
+	want := cleared(old, out)
+	wasIn := slices.Contains(old.InSync, m.Member)
+	var sound bool
+	switch kind {
+	case "take":
+		sound = wasIn && old.Owner != m.Member
+		want.Owner, want.Term, want.Floor = m.Member, Term(next.Version), next.Ceiling
+	case "add":
+		sound = old.Owner != "" && !old.Keeps(m.Member)
+		want.Joining = m.Member
+	case "admit":
+		sound = old.Joining == m.Member && !wasIn
+		want.InSync = slices.Sorted(slices.Values(append(want.InSync, m.Member)))
+		want.Joining = ""
+	case "drop":
+		sound = old.Owner != m.Member && old.Keeps(m.Member)
+		want = cleared(want, []Incarnation{m.Member})
+	}
+	if !sound || slices.Contains(out, m.Member) {
+		t.Fatalf("%s %+v was accepted for %+v", kind, m, old)
+	}
+	if got := next.Partitions[m.Partition]; !samePartition(got, want) {
+		t.Fatalf("%s %+v gave %+v, want %+v", kind, m, got, want)
+	}
+}
+
+// cleared gives the partition without those who are out. Its owner stays: only
+// a new owner makes up for one that is out.
+func cleared(p Partition, out []Incarnation) Partition {
+	isOut := func(i Incarnation) bool { return slices.Contains(out, i) }
+	p.InSync = slices.DeleteFunc(slices.Clone(p.InSync), isOut)
+	if isOut(p.Joining) {
+		p.Joining = ""
+	}
+	return p
+}
+
+// samePartition takes no set for an empty one.
+func samePartition(a, b Partition) bool {
+	same := slices.Equal(a.InSync, b.InSync)
+	a.InSync, b.InSync = nil, nil
+	return same && reflect.DeepEqual(a, b)
+}

@@ -1,0 +1,84 @@
+package sequencer
+
+import (
+	"cmp"
+	"slices"
+)
+
+// TableChange is the new state of everything that some operations touched, for
+// whoever holds the table as it was before them.
+type TableChange struct {
+	Base Tick `json:"base"`
+	// Forgotten are names whose records go, with all their slots: they are
+	// forgotten, or began or ended a life and are in Records too.
+	Forgotten []string `json:"forgotten,omitempty"`
+	// Records have, of their slots, only those touched.
+	Records []RecordState `json:"records,omitempty"`
+}
+
+// touch is a name, or one of its nodes, that an operation changed.
+type touch struct {
+	name string
+	node int
+}
+
+// noNode stands for a record that was begun, ended or forgotten.
+const noNode = -1
+
+func (t *Table) touch(name string, node int) { t.touched = append(t.touched, touch{name, node}) }
+
+// Change returns what the operations since its last call changed. The end of a
+// grant that was only extended is left out: who takes over counts what is
+// assigned as granted up to its floor.
+func (t *Table) Change() TableChange {
+	c := TableChange{Base: t.base}
+	slices.SortFunc(t.touched, func(a, b touch) int { return cmp.Or(cmp.Compare(a.name, b.name), a.node-b.node) })
+	for i, touched := range t.touched {
+		first := i == 0 || t.touched[i-1].name != touched.name
+		r := t.records[touched.name]
+		if first && touched.node == noNode {
+			c.Forgotten = append(c.Forgotten, touched.name)
+		}
+		if first && r != nil {
+			c.Records = append(c.Records, RecordState{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark, Free: r.free})
+		}
+		if r == nil || touched.node == noNode || !first && t.touched[i-1].node == touched.node {
+			continue
+		}
+		if s := r.slot(NodeID(touched.node)); s != nil { // a life that has ended has none
+			last := &c.Records[len(c.Records)-1]
+			last.Slots = append(last.Slots, s.snapshot())
+		}
+	}
+	t.touched = nil
+	return c
+}
+
+// Apply makes a change that was made to another copy of this very table.
+func (t *Table) Apply(c TableChange) {
+	t.base = c.Base
+	for _, name := range c.Forgotten {
+		delete(t.records, name)
+	}
+	for _, state := range c.Records {
+		name := state.Ref.Definition.Name()
+		r := t.records[name]
+		if r == nil {
+			r = &record{}
+			t.records[name] = r
+		}
+		r.ref, r.destroyed, r.mark, r.free = state.Ref, state.Destroyed, state.Mark, state.Free
+		for _, s := range state.Slots {
+			r.put(s.slot())
+		}
+	}
+}
+
+// put puts a slot in its place.
+func (r *record) put(s slot) {
+	i, found := r.find(s.node)
+	if !found {
+		r.slots = slices.Insert(r.slots, i, slot{})
+	}
+	r.slots[i] = s
+}
