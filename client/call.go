@@ -46,13 +46,36 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	}
 }
 
-// tryOwner calls the owner that the directory names, once.
+// slowCall is how long a call to an owner may take before the client looks whether
+// somebody else is the owner by now.
+const slowCall = 300 * time.Millisecond
+
+// tryOwner calls the owner that the directory names, once. A call that takes long
+// is given up when another owner is named.
 func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) error {
 	addr := c.directory.Load().owner(name)
 	if addr == "" {
 		return fmt.Errorf("%w: the partition of %q has no owner at the moment", sequencer.ErrUnavailable, name)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	slow := time.AfterFunc(slowCall, func() {
+		c.background(func(context.Context) { c.giveUpWhenMoved(ctx, cancel, name, addr) })
+	})
+	defer slow.Stop()
 	return c.tryCall(ctx, addr, path, in, out)
+}
+
+// giveUpWhenMoved looks up a name's owner again and again until ctx ends, and ends
+// it when the owner is not at addr any more.
+func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
+	for ctx.Err() == nil {
+		if c.lookUp(ctx, c.clock.Mono()) == nil && c.directory.Load().owner(name) != addr {
+			giveUp()
+			return
+		}
+		_ = sleep(ctx, slowCall)
+	}
 }
 
 // tryCall calls one member, once.

@@ -35,7 +35,10 @@ func (d *directory) owner(name string) string {
 // is asked again, or another one is.
 const callTimeout = 2 * time.Second
 
-// lookUp fetches the directory from the first member that has one. Concurrent
+// nextCandidate is how long one member is waited for before another is asked too.
+const nextCandidate = 200 * time.Millisecond
+
+// lookUp fetches the directory from the first member that answers. Concurrent
 // calls share one round. A directory fetched since the clock showed after is
 // good enough and not fetched again.
 func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
@@ -48,23 +51,50 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
 	if d := c.directory.Load(); d != nil && d.asked > after {
 		return nil
 	}
-	failed := []error{}
-	for _, addr := range c.candidates() {
-		began := c.clock.Mono()
-		var res wire.DirectoryResponse
-		err := c.tryCall(ctx, addr, wire.PathDirectory, wire.DirectoryRequest{}, &res)
-		if err == nil && len(res.Owners) == 0 {
-			err = fmt.Errorf("%w: member at %s is not part of a grid yet", sequencer.ErrUnavailable, addr)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	candidates := c.candidates()
+	found := make(chan lookedUp, len(candidates))
+	asked, failed := 0, []error{}
+	ask := func() {
+		if asked < len(candidates) {
+			addr := candidates[asked]
+			asked++
+			go func() { found <- c.askDirectory(ctx, addr) }()
 		}
-		if err != nil {
-			failed = append(failed, err)
-			continue
+	}
+	ask()
+	for answered := 0; answered < len(candidates); {
+		select {
+		case l := <-found:
+			answered++
+			if l.err == nil {
+				c.adopt(&l.directory)
+				c.stamped(l.directory.Stamp, l.directory.asked)
+				return nil
+			}
+			failed = append(failed, l.err)
+			ask()
+		case <-time.After(nextCandidate):
+			ask()
 		}
-		c.adopt(&directory{DirectoryResponse: res, asked: began})
-		c.stamped(res.Stamp, began)
-		return nil
 	}
 	return errors.Join(failed...)
+}
+
+// lookedUp is one member's directory, or why there is none.
+type lookedUp struct {
+	directory directory
+	err       error
+}
+
+func (c *Client) askDirectory(ctx context.Context, addr string) lookedUp {
+	l := lookedUp{directory: directory{asked: c.clock.Mono()}}
+	l.err = c.tryCall(ctx, addr, wire.PathDirectory, wire.DirectoryRequest{}, &l.directory.DirectoryResponse)
+	if l.err == nil && len(l.directory.Owners) == 0 {
+		l.err = fmt.Errorf("%w: member at %s is not part of a grid yet", sequencer.ErrUnavailable, addr)
+	}
+	return l
 }
 
 // adopt keeps the newer of two directories of one grid. Another grid, the next

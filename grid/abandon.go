@@ -2,11 +2,11 @@ package grid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // What a survivor does that is asked to abandon its grid. See init.go.
@@ -37,7 +37,7 @@ func (m *Member) abandonGrid(in wire.AbandonRequest, next founding) (wire.Abando
 	}
 	defer m.endTurn()
 	if m.oldGrid() != in.Old || m.bound() != next {
-		return wire.AbandonResponse{}, fmt.Errorf("%w: this member has just come into another grid", sequencer.ErrUnavailable)
+		return wire.AbandonResponse{}, errElsewhere
 	}
 	if !m.hasLeft() {
 		m.log.Warn("leaving the grid for good, as its survivors form it anew", "old", in.Old.String(), "new", in.Grid.String(),
@@ -57,14 +57,16 @@ func (m *Member) abandonGrid(in wire.AbandonRequest, next founding) (wire.Abando
 // gone.
 func (m *Member) bind(next founding) error {
 	bound := m.bound()
-	if bound.Founder == m.id.Member || bound != (founding{}) && bound != next && m.seesMember(bound.Founder) {
-		return fmt.Errorf("%w: this member is being told the same by member %s at the moment; tell one member only",
-			sequencer.ErrUnavailable, bound.Founder)
+	switch {
+	case bound.Founder == m.id.Member:
+		return errors.New("this member is being told to form the grid anew already")
+	case bound != (founding{}) && bound != next && m.seesMember(bound.Founder):
+		return fmt.Errorf("member %s is forming the grid anew already; tell one member only", bound.Founder)
 	}
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	if m.next != bound {
-		return fmt.Errorf("%w: this member is being told the same by another; tell one member only", sequencer.ErrUnavailable)
+		return errors.New("another member is forming the grid anew already; tell one member only")
 	}
 	m.next = next
 	return nil

@@ -42,7 +42,7 @@ func (m *Member) advise(ctx context.Context) {
 			since = now
 		case now-since >= adviseAfter:
 			if m.worry.Swap(&text) == nil {
-				m.log.Error(text)
+				m.log.Error("the grid agrees on nothing any more", "to_do", text)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func (m *Member) trouble() string {
 	if v.count() == 0 || v.majority() {
 		return ""
 	}
-	text := fmt.Sprintf("there is no leader, and of %d voters only %d are alive: too few to agree on anything. ", v.count(), len(v.alive))
+	text := fmt.Sprintf("there is no leader, and only %d of the voters are alive, of %d: too few to agree on anything. ", len(v.alive), v.count())
 	if r := m.roster.Load(); r.Formed() {
 		text += fmt.Sprintf("Grants go on until %s (the ceiling), and then nobody gets IDs. ", instant(r.Ceiling).Format(time.RFC3339))
 	}

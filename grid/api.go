@@ -65,6 +65,14 @@ func (m *Member) handle(w http.ResponseWriter, r *http.Request, c *call) {
 			return
 		}
 	}
+	if !c.target {
+		leave, err := m.gate.enter()
+		if err != nil {
+			m.refuse(w, kind, err)
+			return
+		}
+		defer leave()
+	}
 	in, err := m.read(w, r, kind, c)
 	if err != nil {
 		m.refuse(w, kind, err)

@@ -45,8 +45,10 @@ func fill(t *testing.T, dir string) (free func()) {
 }
 
 func TestDiskIsFull(t *testing.T) {
+	t.Parallel()
 	for name, leads := range map[string]bool{"leader": true, "follower": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := startDiskGrid(t, tinyDisk(t), tinyDisk(t), tinyDisk(t))
 			victim, _ := g.victim(leads)
 			free := fill(t, g.cfgs[victim].DataDir)
@@ -61,6 +63,7 @@ func TestDiskIsFull(t *testing.T) {
 
 // TestStartOnAFullDisk: Start says what is wrong, and works when there is space.
 func TestStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	ctx := testContext(t)
 	for _, left := range []int{0, 4 << 10, 12 << 10, 20 << 10, 36 << 10, 44 << 10, 64 << 10} {
 		dir := tinyDisk(t)

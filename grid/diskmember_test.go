@@ -3,6 +3,7 @@ package grid_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -266,20 +267,31 @@ func (g *diskGrid) restart(victim int) {
 	}
 }
 
+// Two kinds of failures are tried unless all are asked for, which takes a minute:
+//
+//	go test ./grid -run TestDiskOfAVoterFails -disks
+var allDisks = flag.Bool("disks", false, "have every kind of write fail, at the leader and at a follower")
+
 func TestDiskOfAVoterFails(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		kind   string
 		leader bool
+		rare   bool
 	}{
-		{"append at the leader", appends, true},
-		{"append at a follower", appends, false},
-		{"term at the leader", keepsTerm, true},
-		{"term at a follower", keepsTerm, false},
-		{"compaction at the leader", truncates, true},
-		{"compaction at a follower", truncates, false},
+		{"append at the leader", appends, true, false},
+		{"append at a follower", appends, false, true},
+		{"term at the leader", keepsTerm, true, true},
+		{"term at a follower", keepsTerm, false, false},
+		{"compaction at the leader", truncates, true, true},
+		{"compaction at a follower", truncates, false, true},
 	} {
+		if c.rare && !*allDisks {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			g := startDiskGrid(t)
 			victim, other := g.victim(c.leader)
 			leader, _ := g.victim(true)
@@ -323,6 +335,7 @@ func compact(t *testing.T, m *grid.Member) {
 
 // TestFailedDiskLeaves: Leave gives the nodes back through the others.
 func TestFailedDiskLeaves(t *testing.T) {
+	t.Parallel()
 	g := startDiskGrid(t)
 	victim, _ := g.victim(true)
 	failWrites(g.members[victim].Disk(), appends)
@@ -338,8 +351,10 @@ func TestFailedDiskLeaves(t *testing.T) {
 // TestDiskOfTheLastFails: nobody can take over. What is granted can be used, the
 // member says why it is not ready, and it ends within seconds.
 func TestDiskOfTheLastFails(t *testing.T) {
+	t.Parallel()
 	for name, lone := range map[string]bool{"lone": true, "last": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx := testContext(t)
 			log := &errorLog{}
 			cfg := grid.Config{DataDir: t.TempDir(), Logger: slog.New(log), Window: diskWindow}

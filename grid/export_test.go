@@ -1,5 +1,10 @@
 package grid
 
+import (
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
 // What the tests in package grid_test need: they use gridtest, which imports
 // grid.
 type (
@@ -39,3 +44,22 @@ func (p preamble) Encode() []byte                       { return p.encode() }
 
 func (t *gossipTransport) Addr() string   { return t.addr() }
 func (t *gossipTransport) Refusal() error { return t.refusal() }
+
+// Fill makes the member have all the requests of holders that it may have.
+func (m *Member) Fill() (empty func()) {
+	before := m.gate.inside.Swap(maxInside)
+	return func() { m.gate.inside.Store(before) }
+}
+
+// TableOf returns a member's copy of a name's partition, and whether it acts on it.
+func (m *Member) TableOf(name string) (table sequencer.TableState, acts bool) {
+	o, err := m.actorOf(partition.Of(name, len(m.roster.Load().Partitions)))
+	if err != nil {
+		return sequencer.TableState{}, false
+	}
+	table, _ = ask(m.ctx, o, func() (sequencer.TableState, error) {
+		acts = o.copy.Acts()
+		return o.table.Snapshot(), nil
+	})
+	return table, acts
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
@@ -264,8 +263,14 @@ func (m *Member) accept(f founding) error {
 	case m.id.Accepted != founding{}:
 		return fmt.Errorf("%w: this member has accepted member %s as founder", sequencer.ErrUnavailable, m.id.Accepted.Founder)
 	}
+	before := m.id.Accepted
 	m.id.Accepted = f
-	return m.id.save()
+	if err := m.id.save(); err != nil {
+		m.id.Accepted = before // what is not on disk was not agreed to
+		m.fail(invalid("DataDir: %v", err))
+		return err
+	}
+	return nil
 }
 
 // releaseAcceptance frees this member from a founding whose founder says that it
@@ -341,42 +346,6 @@ func (m *Member) expect() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.cfg.Expect
-}
-
-// hello asks a member for its view.
-func (m *Member) hello(ctx context.Context, addr string, target partition.Incarnation) (wire.HelloResponse, error) {
-	var res wire.HelloResponse
-	err := m.callMember(ctx, addr, target, wire.PathHello, wire.HelloRequest{}, &res)
-	return res, err
-}
-
-// callMember makes one call to one incarnation of another member.
-func (m *Member) callMember(ctx context.Context, addr string, target partition.Incarnation, path string, in, out any) error {
-	return m.callMemberWithin(ctx, memberCalls, addr, target, path, in, out)
-}
-
-// callMemberWithin is callMember with a bound of its own.
-func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr string, target partition.Incarnation, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	header := http.Header{}
-	header.Set(wire.HeaderTarget, string(target))
-	header.Set(wire.HeaderGrid, m.grid().String())
-	return m.http.CallWith(ctx, addr, path, header, in, out)
-}
-
-// serveHello tells this member's view.
-func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloResponse, error) {
-	r := m.roster.Load()
-	res := wire.HelloResponse{
-		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
-		Wall: m.cfg.Clock.Now().UnixMilli(), Time: m.clock.Now(),
-	}
-	if node := m.node(); node != nil {
-		res.Leader = node.leader()
-	}
-	res.Founding = m.foundingGrid()
-	return res, nil
 }
 
 // serveAccept accepts a founder, unless this member is configured otherwise.

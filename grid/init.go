@@ -11,7 +11,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // A memory-only grid whose majority of voters is gone agrees on nothing any more.
@@ -36,6 +35,9 @@ const (
 	// latestFloor, the end of 2099, bounds what a slip of the pen can do.
 	latestFloor partition.Tick = 4_102_444_799_999
 )
+
+// errElsewhere is why what was begun in one grid is not done in another.
+var errElsewhere = errors.New("this member has just come into another grid")
 
 // past is what a member keeps of a grid that it has left.
 type past struct {
@@ -77,7 +79,7 @@ func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T
 	case a := <-answers:
 		return a.value, a.err
 	case <-ctx.Done():
-		return none, fmt.Errorf("%w: it is still under way: %w", sequencer.ErrUnavailable, ctx.Err())
+		return none, fmt.Errorf("it is still under way; the status tells: %w", ctx.Err())
 	}
 }
 
@@ -148,11 +150,11 @@ func (m *Member) initGrid(floor partition.Tick) (res wire.InitResponse, err erro
 		}
 	}()
 	if err := m.takeTurn(ctx); err != nil {
-		return res, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+		return res, err
 	}
 	defer m.endTurn()
 	if m.oldGrid() != old {
-		return res, fmt.Errorf("%w: this member has just come into another grid", sequencer.ErrUnavailable)
+		return res, errElsewhere
 	}
 	if old.IsZero() {
 		return m.initFirst(ctx, next, floor)
@@ -162,15 +164,14 @@ func (m *Member) initGrid(floor partition.Tick) (res wire.InitResponse, err erro
 	req := wire.AbandonRequest{Old: old, Grid: next.Grid, Founder: next.Founder, Expect: 1 + len(survivors)}
 	told, err := m.askSurvivors(ctx, survivors, req)
 	if err != nil {
-		return res, fmt.Errorf("%w: nothing is formed, since not every survivor that is seen agrees; mend that, or wait until those that ended are not seen, and run it again: %w",
-			sequencer.ErrUnavailable, err)
+		return res, fmt.Errorf("nothing is formed, since not every survivor that is seen agrees; mend that, or wait until those that ended are not seen, and run it again: %w", err)
 	}
 	if err := m.leaveGrid(req.Expect); err != nil {
 		return res, err
 	}
 	form := m.formAfter(next.Grid, told, floor)
 	if err := m.formAs(form); err != nil {
-		return res, errors.Join(fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err), m.belong(partition.GridID{}, false))
+		return res, errors.Join(err, m.belong(partition.GridID{}, false))
 	}
 	return wire.InitResponse{Grid: form.Grid, Members: req.Expect, First: form.Ceiling}, nil
 }
@@ -230,8 +231,7 @@ func (m *Member) initFirst(ctx context.Context, next founding, floor partition.T
 			continue
 		}
 		if err := m.askAcceptance(ctx, p, req); err != nil {
-			return res, fmt.Errorf("%w: nothing is formed, since a member that is seen does not agree: member %s: %w",
-				sequencer.ErrUnavailable, p.Incarnation, err)
+			return res, fmt.Errorf("nothing is formed, since a member that is seen does not agree: member %s: %w", p.Incarnation, err)
 		}
 	}
 	form := partition.Form{Grid: next.Grid, Settings: m.cfg.settings(), Ceiling: floor + 1}
@@ -240,7 +240,7 @@ func (m *Member) initFirst(ctx context.Context, next founding, floor partition.T
 	}
 	m.setExpect(len(peers))
 	if err := m.formAs(form); err != nil {
-		return res, errors.Join(fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err), m.belong(partition.GridID{}, false))
+		return res, errors.Join(err, m.belong(partition.GridID{}, false))
 	}
 	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
 }
@@ -253,7 +253,7 @@ func (m *Member) freeAcceptance() error {
 	bound := m.id.Accepted
 	m.idMu.Unlock()
 	if bound.Founder != m.id.Member && m.seesMember(bound.Founder) {
-		return fmt.Errorf("%w: member %s is forming the grid at the moment", sequencer.ErrUnavailable, bound.Founder)
+		return fmt.Errorf("member %s is forming the grid at the moment", bound.Founder)
 	}
 	m.release(bound)
 	return nil

@@ -3,11 +3,11 @@ package grid
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -135,38 +135,52 @@ func (l *leader) raise(ctx context.Context) {
 	}
 }
 
-// clocks asks the voters for their wall clocks, for a second at most, and for the
-// cluster time that any of them knows.
+// clocksTime is how long voters are asked for their clocks, clocksGrace how long
+// the last ones are waited for once a majority has answered.
+const (
+	clocksTime  = time.Second
+	clocksGrace = 100 * time.Millisecond
+)
+
+// clocks asks the voters for their wall clocks, and for the cluster time that any
+// of them knows.
 func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters int, known partition.Tick) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, clocksTime)
 	defer cancel()
-	var mu sync.Mutex
-	var wg sync.WaitGroup
+	answers := make(chan wire.HelloResponse, len(l.configured()))
+	asked := 0
 	for _, s := range l.configured() {
 		if s.Suffrage != raft.Voter {
 			continue
 		}
 		voters++
 		if s.ID == l.node.server {
-			mu.Lock()
 			clocks = append(clocks, l.m.cfg.Clock.Now().UnixMilli())
-			mu.Unlock()
 			continue
 		}
-		member, found := l.memberOf(s.ID)
-		if !found {
-			continue
+		if member, found := l.memberOf(s.ID); found && asked < cap(answers) {
+			asked++
+			go func() {
+				hello, _ := l.m.hello(ctx, member.API, member.Incarnation) // zero with an error
+				answers <- hello
+			}()
 		}
-		wg.Go(func() {
-			if hello, err := l.m.hello(ctx, member.API, member.Incarnation); err == nil {
-				mu.Lock()
-				defer mu.Unlock()
+	}
+	enough := time.After(clocksTime)
+	for ; asked > 0; asked-- {
+		select {
+		case hello := <-answers:
+			if hello.Wall != 0 {
 				clocks = append(clocks, hello.Wall)
 				known = max(known, hello.Time)
 			}
-		})
+		case <-enough:
+			return clocks, voters, known
+		}
+		if 2*len(clocks) > voters {
+			enough = time.After(clocksGrace)
+		}
 	}
-	wg.Wait()
 	return clocks, voters, known
 }
 

@@ -44,6 +44,7 @@ type Member struct {
 	served    map[string]*call
 	api       *http.Server
 	events    *events
+	gate      gate
 
 	roster  atomic.Pointer[partition.Roster]
 	changed broadcast // after each new roster

@@ -210,11 +210,11 @@ func (o *actor) renewSet(h sequencer.HolderID, in wire.ClaimSet) (sequencer.Tick
 	if err != nil {
 		return 0, err
 	}
+	o.after = 0 // every replica holds all of it, or it says nothing of any
 	if len(o.ending) > 0 || !o.unheld.none() || !o.sessions.Confirm(h, in.Count, in.Print, b.Ceiling, o.m.clock.Mono()) {
 		return 0, nil
 	}
 	o.table.Extend(b)
-	o.after = 0 // all of it is held by every replica
 	return b.Ceiling, nil
 }
 

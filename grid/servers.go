@@ -137,10 +137,10 @@ func (l *leader) servers() {
 func (l *leader) answering(servers []*raft.Server) *raft.Server {
 	for _, s := range servers {
 		member, found := l.memberOf(s.ID)
-		if !found || l.witness.suspects(member.Incarnation) {
+		if !found || l.witness.doubts(member.Incarnation) {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(l.m.ctx, lookTimeout)
+		ctx, cancel := context.WithTimeout(l.m.ctx, callTimeout)
 		_, err := l.m.hello(ctx, member.API, member.Incarnation)
 		cancel()
 		if err == nil {

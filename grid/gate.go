@@ -1,0 +1,27 @@
+package grid
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// gate bounds how many requests of holders a member has at once, served or
+// waiting for a partition's actor. When an owner has died, all its holders come
+// together; those beyond the bound are told to come again, and do, a little later
+// each. Calls between members pass by it: they are few, and the others wait for
+// what they bring.
+type gate struct{ inside atomic.Int64 }
+
+// maxInside is large enough for 10,000 holders that renew and attach at once.
+const maxInside = 16384
+
+// enter lets a request in; leave ends it.
+func (g *gate) enter() (leave func(), err error) {
+	if g.inside.Add(1) > maxInside {
+		g.inside.Add(-1)
+		return nil, fmt.Errorf("%w: this member has %d requests to serve already; try again", sequencer.ErrUnavailable, maxInside)
+	}
+	return func() { g.inside.Add(-1) }, nil
+}

@@ -1,0 +1,399 @@
+package gridtest_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// callMember makes one call to a member from a host of its own.
+func callMember(t *testing.T, g *gridtest.Grid, name, path string, in, out any) error {
+	t.Helper()
+	h := client.NewHTTP(g.Network.Host("operator").Dial, nil)
+	defer h.Close()
+	var s grid.Status
+	ok(t, "status of "+name, h.Call(within(t, 10*time.Second), name+":7948", wire.PathStatus, wire.StatusRequest{Local: true}, &s))
+	header := http.Header{}
+	header.Set(wire.HeaderTarget, s.Answering)
+	return h.CallWith(within(t, 30*time.Second), name+":7948", path, header, in, out)
+}
+
+// initAt tells a member to form the grid anew.
+func initAt(t *testing.T, g *gridtest.Grid, name string, floor time.Time) (wire.InitResponse, error) {
+	t.Helper()
+	in := wire.InitRequest{Force: true}
+	if !floor.IsZero() {
+		in.Floor = floor.UnixMilli()
+	}
+	var out wire.InitResponse
+	err := callMember(t, g, name, wire.PathInit, in, &out)
+	return out, err
+}
+
+// loseMajority crashes members, the voters first, until only some are left, and
+// returns the latest ceiling that a survivor knows when all have noticed.
+func loseMajority(t *testing.T, g *gridtest.Grid, survivors int) time.Time {
+	t.Helper()
+	var voters, others []string
+	for _, name := range g.Running() {
+		s := g.Member(name).Status()
+		if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return i.Voter && string(i.Incarnation) == s.Answering }) {
+			voters = append(voters, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	for _, name := range append(voters, others...)[:len(g.Running())-survivors] {
+		g.Crash(name)
+	}
+	time.Sleep(15 * time.Second)
+	return ceiling(g)
+}
+
+// ceiling returns the latest ceiling that a running member knows.
+func ceiling(g *gridtest.Grid) (latest time.Time) {
+	for _, name := range g.Running() {
+		if c := g.Member(name).Status().Ceiling; c.After(latest) {
+			latest = c
+		}
+	}
+	return latest
+}
+
+// timeOf returns an ID's timestamp.
+func timeOf(s *sequencer.Sequencer, id sequencer.ID) time.Time {
+	return s.Definition().Decompose(id).Time
+}
+
+// TestInit: the majority of a memory-only grid is gone, under load. Nobody gets an
+// ID at or above the last ceiling, until a survivor is told to form the grid anew.
+// Then all go on by themselves, above everything.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		members, survivors int
+		floor              time.Duration // from now, 0 = none
+	}{
+		"one of three":              {3, 1, 0},
+		"two of five":               {5, 2, 0},
+		"two of five with a floor":  {5, 2, time.Minute},
+		"one of three with a floor": {3, 1, -time.Hour}, // below what the survivor knows
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { initScenario(t, c.members, c.survivors, c.floor) })
+		})
+	}
+}
+
+func initScenario(t *testing.T, members, survivors int, ahead time.Duration) {
+	g := gridtest.Start(t, gridtest.Config{Members: members})
+	ids := newChecker(t)
+	load := ids.load(200 * time.Millisecond)
+	byName := map[string]*sequencer.Sequencer{}
+	for i, name := range someNames {
+		label := fmt.Sprint("client ", i)
+		byName[name] = create(t, g.Client(fmt.Sprint("c", i)), name, 0)
+		load.run(label, byName[name])
+	}
+	for _, name := range g.Running() {
+		load.run("member "+name, create(t, g.Member(name), "orders", 0), sequencer.ErrClosed)
+	}
+	time.Sleep(5 * time.Second)
+	last := loseMajority(t, g, survivors)
+	time.Sleep(30 * time.Second)
+	before := g.Member(g.Running()[0]).Status()
+	if c := ceiling(g); !c.Equal(last) {
+		t.Fatalf("the ceiling went from %v to %v without a majority", last, c)
+	}
+	if _, _, top := ids.since(nil, byName); !top.Before(last) {
+		t.Errorf("an ID has time %v, and the last ceiling is %v", top, last)
+	}
+	if !strings.Contains(before.Advice, "snowgrid init --force --addr") {
+		t.Errorf("advice %q", before.Advice)
+	}
+
+	var floor time.Time
+	if ahead != 0 {
+		floor = gridtest.Now().Add(ahead)
+	}
+	told, old := g.Running()[0], ids.record()
+	began := time.Now()
+	out, err := initAt(t, g, told, floor)
+	ok(t, "init", err)
+	first := time.UnixMilli(out.First)
+	if out.Members != survivors || first.Before(last) || first.Before(floor) {
+		t.Errorf("formed %+v; last ceiling %v, floor %v", out, last, floor)
+	}
+	eventually(t, time.Minute, "all survivors serve the new grid", func() bool {
+		for _, name := range g.Running() {
+			if s := g.Member(name).Status(); s.Grid != out.Grid || !s.Ready || s.Advice != "" {
+				return false
+			}
+		}
+		return true
+	})
+	t.Logf("all serve after %v", time.Since(began))
+	eventually(t, 3*time.Minute, "everybody has IDs again", func() bool {
+		labels, _, _ := ids.since(old, byName)
+		return len(labels) == survivors+len(someNames)
+	})
+	t.Logf("everybody has IDs again after %v; %d IDs", time.Since(began), ids.count())
+	if _, low, _ := ids.since(old, byName); low.Before(first) {
+		t.Errorf("an ID after init has time %v, want %v or later", low, first)
+	}
+	late := create(t, g.Client("late"), "another", 0)
+	if at := timeOf(late, ids.caller("late").must(late, 1)); at.Before(first) {
+		t.Errorf("the first ID of a new name has time %v, want %v or later", at, first)
+	}
+	g.StartMembers(fmt.Sprint("m", members+1))
+	load.run("newcomer", create(t, g.Member(fmt.Sprint("m", members+1)), "orders", 0), sequencer.ErrClosed)
+	time.Sleep(20 * time.Second)
+	load.stop()
+}
+
+// TestInitRefused: nothing is done without force, to a grid that agrees, and to one
+// that is on disk.
+func TestInitRefused(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		durable, crash, force bool
+		want                  string
+	}{
+		"healthy":             {false, false, true, "nothing to do"},
+		"durable":             {true, true, true, "start the members that are missing again"},
+		"durable and healthy": {true, false, true, "data directories"},
+		"not forced":          {false, true, false, "nothing was done"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: c.durable})
+				if c.crash {
+					loseMajority(t, g, 1)
+				}
+				name := g.Running()[0]
+				before := g.Member(name).Status().Grid
+				err := callMember(t, g, name, wire.PathInit, wire.InitRequest{Force: c.force}, &wire.InitResponse{})
+				want(t, what, err, sequencer.ErrInvalidConfig)
+				if err != nil && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("the error says %q, want %q in it", err, c.want)
+				}
+				time.Sleep(5 * time.Second)
+				if s := g.Member(name).Status(); s.Grid != before || s.Version == 0 {
+					t.Errorf("the member is in grid %s at version %d, want %s", s.Grid, s.Version, before)
+				}
+			})
+		})
+	}
+}
+
+// TestInitWithSurvivorCutOff: a survivor that the founder does not see stays in the
+// old grid, grants nothing above its ceiling, and says so when they meet.
+func TestInitWithSurvivorCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 5})
+		ids := newChecker(t)
+		load := ids.load(200 * time.Millisecond)
+		for _, name := range g.Running() {
+			load.run(name, create(t, g.Member(name), "orders", 0), sequencer.ErrClosed)
+		}
+		time.Sleep(5 * time.Second)
+		last := loseMajority(t, g, 2)
+		founder, behind := g.Running()[0], g.Running()[1]
+		old := g.Member(behind).Status().Grid
+		g.Network.Cut(founder, behind)
+		time.Sleep(10 * time.Second)
+		out, err := initAt(t, g, founder, time.Time{})
+		ok(t, "init", err)
+		if out.Members != 1 {
+			t.Errorf("%d members form the grid, want 1", out.Members)
+		}
+		time.Sleep(time.Minute)
+		g.Network.HealAll()
+		time.Sleep(time.Minute)
+		for _, name := range []string{founder, behind} {
+			if s := g.Member(name).Status(); len(s.Strangers) == 0 {
+				t.Errorf("%s does not say that it has met another grid", name)
+			}
+		}
+		if s := g.Member(behind).Status(); s.Grid != old || s.Ceiling.After(last) {
+			t.Errorf("the one left behind is in grid %s with ceiling %v, want %s and %v", s.Grid, s.Ceiling, old, last)
+		}
+		if s := g.Member(founder).Status(); s.Grid != out.Grid || !s.Ready {
+			t.Errorf("the founder is in grid %s, ready %v: %s", s.Grid, s.Ready, s.NotReady)
+		}
+		load.stop()
+	})
+}
+
+// TestInitAtTwo: two survivors that are told the same at the same time do not form
+// two grids; one that is told again does.
+func TestInitAtTwo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 5})
+		ids := newChecker(t)
+		load := ids.load(200 * time.Millisecond)
+		for _, name := range g.Running() {
+			load.run(name, create(t, g.Member(name), "orders", 0), sequencer.ErrClosed)
+		}
+		loseMajority(t, g, 2)
+		a, b := g.Running()[0], g.Running()[1]
+		errs := make(chan error, 2)
+		for _, name := range []string{a, b} {
+			go func() {
+				_, err := initAt(t, g, name, time.Time{})
+				errs <- err
+			}()
+		}
+		first, second := <-errs, <-errs
+		t.Logf("%v\n%v", first, second)
+		if first == nil && second == nil {
+			t.Error("both have formed a grid")
+		}
+		if first != nil && second != nil {
+			time.Sleep(2 * time.Second)
+			_, err := initAt(t, g, b, time.Time{})
+			ok(t, "init again", err)
+		}
+		eventually(t, 2*time.Minute, "both serve one grid", func() bool {
+			one, two := g.Member(a).Status(), g.Member(b).Status()
+			return one.Ready && two.Ready && one.Grid == two.Grid
+		})
+		time.Sleep(30 * time.Second)
+		load.stop()
+	})
+}
+
+// TestInitAgain: the founder crashes, right after it has answered or later, and the
+// other survivor is told to form the grid once more.
+func TestInitAgain(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, 500 * time.Millisecond, 40 * time.Second} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 5})
+				ids := newChecker(t)
+				load := ids.load(200 * time.Millisecond)
+				for _, name := range g.Running() {
+					load.run(name, create(t, g.Member(name), "orders", 0), sequencer.ErrClosed)
+				}
+				orders := create(t, g.Client("c"), "orders", 0)
+				load.run("client", orders)
+				loseMajority(t, g, 2)
+				first, second := g.Running()[0], g.Running()[1]
+				_, err := initAt(t, g, first, time.Time{})
+				ok(t, "init", err)
+				time.Sleep(after)
+				last := ceiling(g)
+				g.Crash(first)
+				time.Sleep(15 * time.Second)
+				out, err := initAt(t, g, second, time.Time{})
+				ok(t, "init again", err)
+				if begin := time.UnixMilli(out.First); begin.Before(last) {
+					t.Errorf("the grid begins at %v, and the one before had the ceiling %v", begin, last)
+				}
+				before := ids.record()
+				eventually(t, 2*time.Minute, "both have IDs again", func() bool {
+					labels, _, _ := ids.since(before, map[string]*sequencer.Sequencer{"orders": orders})
+					return labels[second] && labels["client"]
+				})
+				load.stop()
+			})
+		})
+	}
+}
+
+// TestInitOfAMemberThatWaits: a member that waits for others that never come forms
+// a grid when it is told to, after a wait, or right above a floor.
+func TestInitOfAMemberThatWaits(t *testing.T) {
+	t.Parallel()
+	for what, back := range map[string]time.Duration{"wait": 0, "floor": time.Hour} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 3})
+				old := create(t, g.Member("m1"), "orders", 0)
+				ids := newChecker(t)
+				used := timeOf(old, ids.caller("old").must(old, 10))
+				for _, name := range g.Running() {
+					g.Crash(name)
+				}
+				started := make(chan error, 1)
+				go func() { started <- g.TryMember(context.WithoutCancel(t.Context()), "m1") }()
+				time.Sleep(5 * time.Second)
+				var floor time.Time
+				if back > 0 {
+					floor = used
+				}
+				out, err := initAt(t, g, "m1", floor)
+				ok(t, "init", err)
+				ok(t, "start", <-started)
+				began := time.Now()
+				s := create(t, g.Member("m1"), "orders", 0)
+				at := timeOf(s, ids.caller("new").must(s, 1))
+				t.Logf("first ID %v after it serves", time.Since(began))
+				if at.UnixMilli() < out.First || !at.After(used) || out.Members != 1 {
+					t.Errorf("first ID at %v; used up to %v; formed %+v", at, used, out)
+				}
+				if back > 0 && time.Since(began) > 2*time.Second {
+					t.Errorf("the first ID took %v above a floor", time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// record is which IDs had been issued at some time.
+type record map[string]map[sequencer.ID]bool
+
+func (c *checker) record() record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := record{}
+	for name, ids := range c.issued {
+		out[name] = map[sequencer.ID]bool{}
+		for id := range ids {
+			out[name][id] = true
+		}
+	}
+	return out
+}
+
+// since returns who has issued IDs since a record was made, and the span of their
+// timestamps.
+func (c *checker) since(before record, epochs map[string]*sequencer.Sequencer) (labels map[string]bool, oldest, newest time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	labels = map[string]bool{}
+	for name, ids := range c.issued {
+		for id, label := range ids {
+			if before[name][id] {
+				continue
+			}
+			labels[label] = true
+			at := timeOf(epochs[name], id)
+			if oldest.IsZero() || at.Before(oldest) {
+				oldest = at
+			}
+			if at.After(newest) {
+				newest = at
+			}
+		}
+	}
+	return labels, oldest, newest
+}

@@ -1,0 +1,258 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// lonely is an owner whose only backup is played by the test: it acknowledges what
+// and when the test says. It has to be used in a bubble.
+type lonely struct {
+	t    *testing.T
+	m    *Member
+	o    *actor
+	term partition.Term
+}
+
+const (
+	ownerInc  partition.Incarnation = "aaaaaaaaaaaaaaaa-0000000000000001"
+	backupInc partition.Incarnation = "bbbbbbbbbbbbbbbb-0000000000000001"
+)
+
+func newLonely(t *testing.T) *lonely {
+	m := newMember(Config{Expect: 2})
+	m.self = ownerInc
+	m.id = &identity{Grid: partition.GridID{1}}
+	m.raft = &raftNode{} // it takes part; nothing here asks it anything
+	m.clock.Sample(1_000_000)
+	m.http = client.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
+	l := &lonely{t: t, m: m}
+	form := partition.Form{Grid: partition.GridID{1}, Ceiling: 1_000_000, Settings: partition.Settings{Name: "g", Partitions: 1, Backups: 1, Window: 15000}}
+	l.apply(partition.Command{Form: &form})
+	l.change(partition.Change{
+		Join: []partition.Member{{Incarnation: ownerInc, API: "a:1"}, {Incarnation: backupInc, API: "b:1"}},
+		Lose: []partition.Loss{{Partition: 0, Owner: ownerInc, With: []partition.Incarnation{backupInc}}},
+	})
+	l.apply(partition.Command{From: m.roster.Load().Version, Raise: &partition.Raise{Time: 1_000_000}})
+	l.term = m.roster.Load().Partitions[0].Term
+	var err error
+	if l.o, err = m.actorOf(0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.stop()
+		m.done.Wait()
+		m.http.Close()
+	})
+	return l
+}
+
+// apply applies a roster command, as the log would.
+func (l *lonely) apply(c partition.Command) {
+	l.t.Helper()
+	next, err := l.m.roster.Load().Apply(c)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.m.roster.Store(next)
+	if l.o != nil {
+		l.o.nudge <- struct{}{}
+	}
+	synctest.Wait()
+}
+
+func (l *lonely) change(c partition.Change) {
+	l.t.Helper()
+	l.apply(partition.Command{From: l.m.roster.Load().Version, Change: &c})
+}
+
+// holds has the backup say what it holds.
+func (l *lonely) holds(number uint64) {
+	l.o.inbox <- func() {
+		l.o.sent(backupInc, l.m.roster.Load().Version, wire.ReplicateResponse{Held: backup.Position{Term: l.term, Number: number}}, nil)
+	}
+	synctest.Wait()
+}
+
+// begin makes a call, which goes on in the background.
+func (l *lonely) begin(call func(ctx context.Context) error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(l.m.ctx, time.Hour)
+		defer cancel()
+		done <- call(ctx)
+	}()
+	synctest.Wait()
+	return done
+}
+
+// answered wants a call to have been answered without error, or not at all yet.
+func (l *lonely) answered(what string, call <-chan error, want bool) {
+	l.t.Helper()
+	select {
+	case err := <-call:
+		if err != nil || !want {
+			l.t.Errorf("%s: answered %v, want an answer: %v", what, err, want)
+		}
+	default:
+		if want {
+			l.t.Errorf("%s: not answered yet", what)
+		}
+	}
+}
+
+// attach asks for an attachment, and claim shows it.
+func (l *lonely) attach(ref wire.Sequencer, id byte) <-chan error {
+	return l.begin(func(ctx context.Context) error {
+		_, err := l.m.serveAttach(ctx, wire.AttachRequest{Holder: "h", Claim: claim(ref, id)})
+		return err
+	})
+}
+
+func claim(ref wire.Sequencer, id byte) wire.Claim {
+	return wire.Claim{Sequencer: ref, ID: sequencer.AttachmentID{id}, Node: new(sequencer.NodeID), Grid: partition.GridID{1}}
+}
+
+// renew shows one attachment on a node, for as long as the caller likes to wait.
+func (l *lonely) renew(ref wire.Sequencer, id byte, node sequencer.NodeID) <-chan error {
+	return l.begin(func(ctx context.Context) error {
+		c := claim(ref, id)
+		c.Node = &node
+		out := l.m.renewClaims(ctx, wire.RenewRequest{Holder: "h", Claims: []wire.Claim{c}}, []int{0})
+		return out[0].Error.Unwire()
+	})
+}
+
+func (l *lonely) create() (wire.Sequencer, <-chan error) {
+	var ref wire.Sequencer
+	done := l.begin(func(ctx context.Context) error {
+		res, err := l.m.serveCreate(ctx, wire.CreateRequest{Name: "orders", Epoch: 1, Nodes: 128})
+		ref = res.Sequencer
+		return err
+	})
+	l.holds(0)
+	l.holds(1)
+	return ref, done
+}
+
+// TestNothingLeavesBeforeTheTermIsHeld: in a new term not even what changes
+// nothing is answered before the backup holds the table (O4).
+func TestNothingLeavesBeforeTheTermIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128}
+		open := l.begin(func(ctx context.Context) error {
+			_, err := l.m.serveOpen(ctx, wire.OpenRequest{Name: "orders"})
+			if errors.Is(err, sequencer.ErrNotFound) {
+				return nil
+			}
+			return err
+		})
+		renew := l.renew(ref, 1, 0)
+		l.answered("open", open, false)
+		l.answered("renewal", renew, false)
+		l.holds(0)
+		l.answered("open", open, true)
+		l.answered("renewal, which adopts", renew, false)
+		l.holds(1)
+		l.answered("renewal, which adopts", renew, true)
+	})
+}
+
+// TestAnswersWaitForTheirRecord: each answer waits until the backup holds what it
+// rests on. A renewal waits for its own record only, so a backup that is silent
+// stops no holder; whatever else there is waits for the whole table (O4, O8).
+func TestAnswersWaitForTheirRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref, created := l.create()
+		l.answered("create", created, true)
+		first := l.attach(ref, 1)
+		l.answered("attach", first, false)
+		l.holds(2)
+		l.answered("attach", first, true)
+
+		second := l.attach(ref, 2)
+		again := l.attach(ref, 2)
+		l.answered("renewal of the first", l.renew(ref, 1, 0), true)
+		early := l.renew(ref, 2, 1)
+		l.answered("renewal of the second", early, false)
+		l.answered("second attach", second, false)
+		l.answered("second attach again", again, false)
+		if until := l.set(ref); until != 0 {
+			t.Errorf("all at once were extended until %d with one not held", until)
+		}
+		l.holds(3)
+		for what, call := range map[string]<-chan error{"renewal of the second": early, "second attach": second, "again": again} {
+			l.answered(what, call, true)
+		}
+		if until := l.set(ref); until != l.m.roster.Load().Ceiling {
+			t.Errorf("all at once were extended until %d, want the ceiling", until)
+		}
+
+		detach := l.begin(func(ctx context.Context) error {
+			_, err := l.m.serveDetach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{2}, Node: 1})
+			return err
+		})
+		l.answered("detach", detach, false)
+		l.holds(4)
+		l.answered("detach", detach, true)
+	})
+}
+
+// set shows both attachments together, as they were answered.
+func (l *lonely) set(ref wire.Sequencer) (until sequencer.Tick) {
+	r, _ := ref.Ref()
+	set := wire.ClaimSet{Count: 2}
+	table, _ := ask(l.m.ctx, l.o, func() (sequencer.TableState, error) { return l.o.table.Snapshot(), nil })
+	for _, s := range table.Records[0].Slots {
+		set.Print = set.Print.With(sequencer.PrintOf(r.Life, sequencer.Attachment{ID: s.ID, Node: s.Node, Grant: sequencer.Grant{From: s.From}}))
+	}
+	done := l.begin(func(ctx context.Context) error {
+		until = l.m.renewSet(ctx, wire.RenewRequest{Holder: "h", Grid: partition.GridID{1}}, set)
+		return nil
+	})
+	<-done
+	return until
+}
+
+// TestHeldAnswersFollowTheRoster: answers go out when the roster needs the silent
+// backup no longer (R4), wait for one that joins (R5), and never go out under a
+// later term (O1).
+func TestHeldAnswersFollowTheRoster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref, _ := l.create()
+		first := l.attach(ref, 1)
+		l.answered("attach", first, false)
+		l.change(partition.Change{Drop: []partition.Replica{{Partition: 0, Member: backupInc}}})
+		l.answered("attach, the backup dropped", first, true)
+
+		l.change(partition.Change{Add: []partition.Replica{{Partition: 0, Member: backupInc}}})
+		second := l.attach(ref, 2)
+		l.answered("attach, the backup joining", second, false)
+		l.holds(3)
+		l.answered("attach, the backup joining", second, true)
+		l.change(partition.Change{Admit: []partition.Replica{{Partition: 0, Member: backupInc}}})
+
+		third := l.attach(ref, 3)
+		l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
+		if err := <-third; !errors.Is(err, wire.ErrWrongOwner) {
+			t.Errorf("an attach of an earlier term: %v", err)
+		}
+		l.holds(4) // too late
+		if err := <-l.renew(ref, 1, 0); !errors.Is(err, wire.ErrWrongOwner) {
+			t.Errorf("a renewal under a later term: %v", err)
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package grid
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// hello asks a member for its view.
+func (m *Member) hello(ctx context.Context, addr string, target partition.Incarnation) (wire.HelloResponse, error) {
+	var res wire.HelloResponse
+	err := m.callMember(ctx, addr, target, wire.PathHello, wire.HelloRequest{}, &res)
+	return res, err
+}
+
+// callMember makes one call to one incarnation of another member.
+func (m *Member) callMember(ctx context.Context, addr string, target partition.Incarnation, path string, in, out any) error {
+	return m.callMemberWithin(ctx, memberCalls, addr, target, path, in, out)
+}
+
+// callMemberWithin is callMember with a bound of its own.
+func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr string, target partition.Incarnation, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	header := http.Header{}
+	header.Set(wire.HeaderTarget, string(target))
+	header.Set(wire.HeaderGrid, m.grid().String())
+	return m.http.CallWith(ctx, addr, path, header, in, out)
+}
+
+// serveHello tells this member's view.
+func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloResponse, error) {
+	r := m.roster.Load()
+	res := wire.HelloResponse{
+		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
+		Wall: m.cfg.Clock.Now().UnixMilli(), Time: m.clock.Now(),
+	}
+	if node := m.node(); node != nil {
+		res.Leader = node.leader()
+	}
+	res.Founding = m.foundingGrid()
+	return res, nil
+}
