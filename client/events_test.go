@@ -109,7 +109,7 @@ func TestStreamsReconnect(t *testing.T) {
 		f := newFake()
 		c := f.dial(t)
 		create(t, c, "orders")
-		time.Sleep(time.Second)
+		time.Sleep(5 * time.Second) // in which a first renewal that crossed the attach is made good
 		f.set(func() { f.calls = nil })
 		f.cutStreams()
 		time.Sleep(50 * time.Millisecond)

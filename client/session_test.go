@@ -296,3 +296,37 @@ func (w wrongNode) Call(ctx context.Context, addr, path string, in, out any) err
 	}
 	return err
 }
+
+// TestRenewalSize: a renewal is one call to each owner, and as large for a thousand
+// sequencers as for those of one each partition (here six).
+func TestRenewalSize(t *testing.T) {
+	size := func(sequencers int) (bytes, calls int) {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			c := f.dial(t)
+			for i := range sequencers {
+				create(t, c, "s"+strconv.Itoa(i))
+			}
+			time.Sleep(20 * time.Second) // until every owner knows everything
+			f.set(func() { f.calls = nil })
+			time.Sleep(time.Minute)
+			for _, m := range f.made(wire.PathRenew) {
+				body, err := wire.Encode(wire.MsgPack, m.in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				bytes, calls = max(bytes, len(body)), calls+1
+				if req := m.in.(wire.RenewRequest); len(req.Claims) > 0 {
+					t.Errorf("%d handles were shown one by one", len(req.Claims))
+				}
+			}
+		})
+		return bytes, calls
+	}
+	few, fewCalls := size(40)
+	many, manyCalls := size(1000)
+	t.Logf("40 sequencers: %d calls of at most %d bytes; 1000: %d calls of at most %d bytes", fewCalls, few, manyCalls, many)
+	if many > few+20 || manyCalls > fewCalls+fewCalls/5 {
+		t.Errorf("%d calls of at most %d bytes for 1000, %d of %d for 40", manyCalls, many, fewCalls, few)
+	}
+}

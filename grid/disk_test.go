@@ -180,7 +180,7 @@ func breaks(t *testing.T, l *grid.RaftLog) {
 	t.Helper()
 	select {
 	case <-l.Broken():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute): // a file that has room inside grows late
 		t.Fatal("no write has failed")
 	}
 }
