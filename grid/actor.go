@@ -24,14 +24,17 @@ type actor struct {
 	table    *sequencer.Table
 	sessions *sequencer.Sessions
 	ending   map[string]*ending
+	given    givenBack
 	office   time.Duration // when it took office, by the member's clock
 
-	held    []heldAnswer // answers that wait for the other replicas
-	after   uint64       // what all have to hold before the answer under way may leave
-	unheld  unheld
-	senders map[partition.Incarnation]*sender
-	asked   partition.Holding // the admission asked for last
-	partial partial
+	held   []heldAnswer // answers that wait for the other replicas
+	after  uint64       // what all have to hold before the answer under way may leave
+	unheld unheld
+	// questions counts what the other replicas were asked besides.
+	questions uint64
+	senders   map[partition.Incarnation]*sender
+	asked     partition.Holding // the admission asked for last
+	partial   partial
 
 	inbox chan func()
 	nudge chan struct{} // the roster says something new
@@ -53,6 +56,7 @@ func newActor(m *Member, id partition.ID) *actor {
 		copy:     backup.New(id, m.self, table),
 		sessions: sequencer.NewSessions(0, m.clock.Mono()),
 		ending:   map[string]*ending{},
+		given:    givenBack{},
 		unheld:   newUnheld(),
 		senders:  map[partition.Incarnation]*sender{},
 		inbox:    make(chan func(), inboxSize),
@@ -69,7 +73,7 @@ func (o *actor) run(ctx context.Context) {
 		o.observe(o.m.roster.Load())
 		o.settle()
 		var tick <-chan time.Time
-		if o.sessions.Len() > 0 || len(o.ending) > 0 {
+		if o.sessions.Len() > 0 || len(o.ending) > 0 || len(o.given) > 0 {
 			tick = ticker.C
 		}
 		select {

@@ -109,7 +109,8 @@ func ask[T any](ctx context.Context, o *actor, serve func() (T, error)) (T, erro
 
 // askOwner is ask at the owner of a name. The answer leaves only when all that it
 // rests on is held by every replica: the whole table as it is then, unless serve
-// says in o.after that less will do (O4).
+// says in o.after that less will do (O4). If it changes nothing, every replica is
+// asked whether there is no later owner.
 func askOwner[T any](ctx context.Context, m *Member, name string, serve func(o *actor) (T, error)) (T, error) {
 	var none T
 	o, err := m.ownerOf(name)
@@ -123,18 +124,23 @@ func askOwner[T any](ctx context.Context, m *Member, name string, serve func(o *
 func askHeld[T any](ctx context.Context, o *actor, serve func() (T, error)) (T, error) {
 	return await(ctx, o, func(answers chan<- answer[T]) {
 		o.after = wholeTable
+		before := o.copy.Position()
 		value, err := serve()
 		if !o.copy.Acts() {
 			answers <- answer[T]{value, err}
 			return
 		}
-		o.hold(min(o.after, o.copy.Position().Number), func(notHeld error) {
+		h := heldAnswer{number: min(o.after, o.copy.Position().Number), send: func(notHeld error) {
 			if notHeld != nil {
 				answers <- answer[T]{err: notHeld}
 				return
 			}
 			answers <- answer[T]{value, err}
-		})
+		}}
+		if o.after == wholeTable && o.copy.Position() == before {
+			h.question = o.question()
+		}
+		o.hold(h)
 	})
 }
 

@@ -79,6 +79,6 @@ func (o *actor) end(name string) {
 	}
 	o.sessions.DropName(name)
 	for _, done := range e.waiting {
-		o.hold(o.copy.Position().Number, func(notHeld error) { done <- cmp.Or(err, notHeld) })
+		o.hold(heldAnswer{number: o.copy.Position().Number, send: func(notHeld error) { done <- cmp.Or(err, notHeld) }})
 	}
 }

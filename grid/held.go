@@ -3,7 +3,9 @@ package grid
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -13,27 +15,45 @@ const wholeTable = math.MaxUint64
 // heldAnswer is an answer that waits until every replica holds what it rests on
 // (O4). send gets nil then, or the reason why it never will be.
 type heldAnswer struct {
-	number uint64
-	send   func(error)
+	number   uint64 // of this term
+	question uint64 // 0 for none
+	send     func(error)
 }
 
-// hold sends an answer once everybody needed holds a number of this term.
-func (o *actor) hold(number uint64, send func(error)) {
+// hold sends an answer once everybody needed holds what it rests on.
+func (o *actor) hold(h heldAnswer) {
 	switch {
-	case len(o.held) == 0 && o.copy.Holds(number):
-		send(nil)
+	case len(o.held) == 0 && o.allHold(h):
+		h.send(nil)
 	case len(o.held) >= heldSize:
-		send(fmt.Errorf("%w: partition %d waits for its backups; try again", sequencer.ErrUnavailable, o.id))
+		h.send(fmt.Errorf("%w: partition %d waits for its backups; try again", sequencer.ErrUnavailable, o.id))
 	default:
-		o.held = append(o.held, heldAnswer{number, send})
+		o.held = append(o.held, h)
 	}
+}
+
+// allHold reports whether everybody needed holds what an answer rests on.
+func (o *actor) allHold(h heldAnswer) bool {
+	unasked := func(i partition.Incarnation) bool {
+		s := o.senders[i]
+		return h.question > 0 && (s == nil || s.answered < h.question)
+	}
+	return o.copy.Holds(h.number) && !slices.ContainsFunc(o.copy.Needed(), unasked)
+}
+
+// question begins a question to all replicas, whose answers say that none of them
+// knew of a later owner. An answer that changes nothing rests on that alone: an
+// owner that stood still and was replaced meanwhile would tell what once was.
+func (o *actor) question() uint64 {
+	o.questions++
+	return o.questions
 }
 
 // release sends the answers that waited long enough.
 func (o *actor) release() {
 	kept := o.held[:0]
 	for _, h := range o.held {
-		if o.copy.Holds(h.number) {
+		if o.allHold(h) {
 			h.send(nil)
 		} else {
 			kept = append(kept, h)

@@ -76,9 +76,10 @@ func (l *lonely) change(c partition.Change) {
 	l.apply(partition.Command{From: l.m.roster.Load().Version, Change: &c})
 }
 
-// holds has the backup say what it holds.
+// holds has the backup say what it holds, in answer to whatever it was asked.
 func (l *lonely) holds(number uint64) {
 	l.o.inbox <- func() {
+		l.o.senders[backupInc].asked = l.o.questions
 		l.o.sent(backupInc, l.m.roster.Load().Version, wire.ReplicateResponse{Held: backup.Position{Term: l.term, Number: number}}, nil)
 	}
 	synctest.Wait()
@@ -253,6 +254,40 @@ func TestHeldAnswersFollowTheRoster(t *testing.T) {
 		l.holds(4) // too late
 		if err := <-l.renew(ref, 1, 0); !errors.Is(err, wire.ErrWrongOwner) {
 			t.Errorf("a renewal under a later term: %v", err)
+		}
+	})
+}
+
+// TestGivenBackStaysSo: a renewal or an attach that was sent before an attachment
+// was given back, and arrives after, attaches nothing.
+func TestGivenBackStaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref, _ := l.create()
+		attach := l.attach(ref, 1)
+		l.holds(2)
+		l.answered("attach", attach, true)
+		detach := l.begin(func(ctx context.Context) error {
+			_, err := l.m.serveDetach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1}})
+			return err
+		})
+		l.holds(3)
+		l.answered("detach", detach, true)
+		late := map[string]<-chan error{"renewal": l.renew(ref, 1, 0), "attach": l.attach(ref, 1)}
+		l.holds(3)
+		for what, call := range late {
+			if err := <-call; !errors.Is(err, sequencer.ErrDetached) {
+				t.Errorf("a late %s: %v", what, err)
+			}
+		}
+		tenants, _ := ask(l.m.ctx, l.o, func() ([]sequencer.Tenant, error) { return l.o.table.Tenants(), nil })
+		if len(tenants) > 0 {
+			t.Errorf("attached again: %v", tenants)
+		}
+		time.Sleep(30 * time.Second)
+		left, _ := ask(l.m.ctx, l.o, func() (int, error) { return len(l.o.given), nil })
+		if left > 0 {
+			t.Errorf("%d attachments are remembered for ever", left)
 		}
 	})
 }

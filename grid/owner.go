@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"time"
@@ -28,11 +29,13 @@ func (o *actor) stamp(r *partition.Roster, b sequencer.Bounds) wire.Stamp {
 
 // tick lets silent holders' attachments expire and overdue destroys go on.
 func (o *actor) tick() {
-	_, b, err := o.act()
+	r, b, err := o.act()
 	if err != nil {
 		o.sessions = sequencer.NewSessions(0, o.m.clock.Mono())
+		clear(o.given)
 		return
 	}
+	o.given.forget(o.m.clock.Mono(), time.Duration(r.Settings.Window)*time.Millisecond)
 	for _, t := range o.sessions.Expired(o.m.clock.Mono()) {
 		if o.table.Expire(t.Name, t.Node, t.ID, t.Until) {
 			o.changed(t.Name, t.ID)
@@ -136,7 +139,7 @@ func (o *actor) attach(in wire.AttachRequest) (wire.AttachResponse, error) {
 	if o.ending[name] != nil {
 		return wire.AttachResponse{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	if err := o.checkEarlier(r, b, in.Claim); err != nil {
+	if err := cmp.Or(o.checkEarlier(r, b, in.Claim), o.given.refuse(name, in.Claim.ID)); err != nil {
 		return wire.AttachResponse{}, err
 	}
 	life := o.life(name)
@@ -228,10 +231,10 @@ func (o *actor) renew(h sequencer.HolderID, in wire.Claim) (sequencer.Grant, err
 	if err != nil {
 		return sequencer.Grant{}, err
 	}
-	if err := o.checkEarlier(r, b, in); err != nil {
+	name := ref.Definition.Name()
+	if err := cmp.Or(o.checkEarlier(r, b, in), o.given.refuse(name, in.ID)); err != nil {
 		return sequencer.Grant{}, err
 	}
-	name := ref.Definition.Name()
 	if e := o.ending[name]; e != nil && e.ref.Life == ref.Life {
 		// It missed the event; this tells it as well, and it gives back what it has.
 		return sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
@@ -275,6 +278,7 @@ func (o *actor) detach(in wire.DetachRequest) (wire.Done, error) {
 		o.changed(ref.Definition.Name(), in.ID)
 	}
 	o.sessions.Drop(in.ID)
+	o.given.note(in.ID, o.m.clock.Mono())
 	name := ref.Definition.Name()
 	if o.ending[name] == nil {
 		o.show(in.Holder, ref, sequencer.Attachment{}) // the handle is still there, Detached

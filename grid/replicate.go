@@ -19,8 +19,10 @@ import (
 // sender is one replica that is sent something at the moment, or waits to be
 // after a failure.
 type sender struct {
-	busy  bool
-	pause time.Duration // after the next failure
+	busy     bool
+	pause    time.Duration // after the next failure
+	asked    uint64        // the last question that it was sent
+	answered uint64        // the last question that it has answered
 }
 
 const (
@@ -41,8 +43,8 @@ func (o *actor) replicate() {
 		if s.busy {
 			continue
 		}
-		if u, due := o.copy.Update(to); due {
-			s.busy = true
+		if u, due := o.copy.Update(to); due || s.answered < o.questions {
+			s.busy, s.asked = true, o.questions
 			o.m.background(func(ctx context.Context) { o.send(ctx, to, s.pause, u) })
 		}
 	}
@@ -80,6 +82,7 @@ func (o *actor) sent(to partition.Incarnation, v partition.Version, res wire.Rep
 		o.copy.Behind(to)
 	default:
 		s.pause = firstPause
+		s.answered = s.asked
 		o.copy.Heard(res.Newest)
 		o.copy.Acknowledged(to, v, res.Held)
 		o.unheld.forget(o.copy.Holds)
