@@ -139,7 +139,7 @@ func (o *actor) attach(in wire.AttachRequest) (wire.AttachResponse, error) {
 	if o.ending[name] != nil {
 		return wire.AttachResponse{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	if err := cmp.Or(o.checkEarlier(r, b, in.Claim), o.given.refuse(name, in.Claim.ID)); err != nil {
+	if err := cmp.Or(o.checkEarlier(r, b, in.Claim), o.returned(ref, in.Claim.ID)); err != nil {
 		return wire.AttachResponse{}, err
 	}
 	life := o.life(name)
@@ -191,6 +191,14 @@ func (o *actor) life(name string) sequencer.Life {
 	return ref.Life
 }
 
+// returned refuses an attachment of the name's life that was given back.
+func (o *actor) returned(ref sequencer.Ref, id sequencer.AttachmentID) error {
+	if name := ref.Definition.Name(); o.life(name) == ref.Life {
+		return o.given.refuse(name, id)
+	}
+	return nil
+}
+
 // replaced forgets the sessions of a name whose life has given way to a later one:
 // its attachments are not recorded any more, so nobody's may be extended unseen.
 func (o *actor) replaced(before sequencer.Life, name string) {
@@ -232,7 +240,7 @@ func (o *actor) renew(h sequencer.HolderID, in wire.Claim) (sequencer.Grant, err
 		return sequencer.Grant{}, err
 	}
 	name := ref.Definition.Name()
-	if err := cmp.Or(o.checkEarlier(r, b, in), o.given.refuse(name, in.ID)); err != nil {
+	if err := cmp.Or(o.checkEarlier(r, b, in), o.returned(ref, in.ID)); err != nil {
 		return sequencer.Grant{}, err
 	}
 	if e := o.ending[name]; e != nil && e.ref.Life == ref.Life {
@@ -276,9 +284,9 @@ func (o *actor) detach(in wire.DetachRequest) (wire.Done, error) {
 	rel := sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
 	if o.table.Detach(ref, rel) {
 		o.changed(ref.Definition.Name(), in.ID)
+		o.given.note(in.ID, o.m.clock.Mono())
 	}
 	o.sessions.Drop(in.ID)
-	o.given.note(in.ID, o.m.clock.Mono())
 	name := ref.Definition.Name()
 	if o.ending[name] == nil {
 		o.show(in.Holder, ref, sequencer.Attachment{}) // the handle is still there, Detached
