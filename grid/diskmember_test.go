@@ -83,6 +83,7 @@ func startDiskGrid(t *testing.T, dirs ...string) *diskGrid {
 	g := &diskGrid{t: t, ctx: testContext(t), cfgs: make([]grid.Config, 3), logs: []*errorLog{{}, {}, {}}}
 	g.members = startGrid(t, 3, func(i int, c *grid.Config) {
 		c.Window, c.Logger = diskWindow, slog.New(g.logs[i])
+		c.Name = t.Name() // a port that another test's grid has left is found by its members
 		if i < len(dirs) && dirs[i] != "" {
 			c.DataDir = dirs[i]
 		}
