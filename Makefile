@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race fuzz lint fmt demo
+.PHONY: help build test race kills fuzz lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ test: ## run every test once
 
 race: ## run every test under the race detector
 	$(GO) test -race -timeout 14m ./...
+
+kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes)
+	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner)' ./cmd/snowgrid \
+		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@for pkg in $$($(GO) list ./...); do \
