@@ -163,6 +163,10 @@ func (g *diskGrid) await(m *grid.Member, what string, so func() bool) {
 // victim returns the index of the leader, or of another voter, and that of a
 // voter that is neither.
 func (g *diskGrid) victim(leader bool) (victim, other int) {
+	leads := func() bool { // a busy machine may be electing
+		return slices.ContainsFunc(g.members, func(m *grid.Member) bool { s := m.Status(); return s.Leader == s.Answering })
+	}
+	g.await(g.members[0], "a leader", leads)
 	victim, other = -1, -1
 	for i, m := range g.members {
 		s := m.Status()
