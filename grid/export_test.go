@@ -25,6 +25,7 @@ var (
 	NewGossipTransport = newGossipTransport
 	ReadGreeting       = readGreeting
 	NewRaftStream      = newRaftStream
+	NewTransport       = newTransport
 	RaftAddress        = raftAddress
 	CutRaftAddress     = cutRaftAddress
 	ReadPreamble       = readPreamble

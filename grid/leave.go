@@ -53,7 +53,7 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 			return nil
 		}
 		if node := m.node(); node.leads() {
-			err = m.passLead(node)
+			err = m.passLead(ctx, node)
 		} else {
 			err = m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.server)})
 			if err == nil { // agreed; this member may not hear of it by the log any more
@@ -120,20 +120,30 @@ func (m *Member) othersStay() bool {
 	return found
 }
 
-// passLead makes a voter that stays the leader. There is one soon if there is
-// none yet: the leader's own loop sees to it.
-func (m *Member) passLead(node *raftNode) error {
+// passLead makes a voter that stays and answers the leader. There is one soon if
+// there is none yet: the leader's own loop sees to it.
+func (m *Member) passLead(ctx context.Context, node *raftNode) error {
 	future := node.raft.GetConfiguration()
 	if err := future.Error(); err != nil {
 		return err
 	}
 	for _, s := range future.Configuration().Servers {
 		stays := func(p peer) bool { return serverID(p.Incarnation, p.Durable) == s.ID && !p.Leaving }
-		if _, found := m.gossip.find(stays); found && s.Suffrage == raft.Voter && s.ID != node.server {
+		p, found := m.gossip.find(stays)
+		if found && s.Suffrage == raft.Voter && s.ID != node.server && m.answers(ctx, p) {
 			return node.raft.LeadershipTransferToServer(s.ID, s.Address).Error()
 		}
 	}
-	return errors.New("no other voter stays yet")
+	return errors.New("no other voter stays and answers yet")
+}
+
+// answers reports whether a peer that gossip sees answers this member. Gossip may
+// know of it by others only.
+func (m *Member) answers(ctx context.Context, p peer) bool {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := m.hello(ctx, p.API, p.Incarnation)
+	return err == nil
 }
 
 // Close ends the member at once, without a word to the others, who notice within

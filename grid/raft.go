@@ -132,13 +132,22 @@ func (m *Member) raftTransport(log hclog.Logger) (raft.Transport, error) {
 	}
 	server := serverID(m.self, m.cfg.DataDir != "")
 	stream := newRaftStream(ln, m.cfg.Network, m.grid(), string(server), m.addrs.Raft, m.cfg.TLS)
+	return newTransport(stream, addressBook{m}, log), nil
+}
+
+// newTransport sends one request after the other to each server. More at a time
+// would go through a pipeline, which is lost if it is refused something while there
+// is more to send: the server then hears of the leader and of no entry any more, for
+// as long as that one leads, and the leader's Raft cannot be shut down.
+func newTransport(stream raft.StreamLayer, book raft.ServerAddressProvider, log hclog.Logger) *raft.NetworkTransport {
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: addressBook{m},
+		ServerAddressProvider: book,
 		Logger:                log,
 		Stream:                stream,
 		MaxPool:               3,
+		MaxRPCsInFlight:       1,
 		Timeout:               raftCallTimeout,
-	}), nil
+	})
 }
 
 // addressBook finds Raft servers by what gossip says of them, so that a member

@@ -303,27 +303,26 @@ type server struct {
 
 func startRaft(t *testing.T, n *gridtest.Network, name string, voters []string, conf *tls.Config) *server {
 	t.Helper()
+	var servers []raft.Server
+	for _, v := range voters {
+		// Only the ID counts: the address comes from the provider.
+		servers = append(servers, raft.Server{ID: raft.ServerID(v), Address: raft.ServerAddress(v)})
+	}
+	return startRaftOf(t, n, name, servers, conf)
+}
+
+func startRaftOf(t *testing.T, n *gridtest.Network, name string, servers []raft.Server, conf *tls.Config) *server {
+	t.Helper()
 	s := &server{}
-	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: addresses{},
-		Logger:                hclog.NewNullLogger(),
-		Stream:                layer(t, n, name, gridID, conf),
-		MaxPool:               3,
-		Timeout:               time.Second,
-	})
+	transport := grid.NewTransport(layer(t, n, name, gridID, conf), addresses{}, hclog.NewNullLogger())
 	rc := raft.DefaultConfig()
 	rc.LocalID = raft.ServerID(name)
 	rc.Logger = hclog.NewNullLogger()
 	rc.HeartbeatTimeout, rc.ElectionTimeout = 500*time.Millisecond, 500*time.Millisecond
 	rc.LeaderLeaseTimeout, rc.CommitTimeout = 250*time.Millisecond, 20*time.Millisecond
 	store := raft.NewInmemStore()
-	var servers raft.Configuration
-	for _, v := range voters {
-		// Only the ID counts: the address comes from the provider.
-		servers.Servers = append(servers.Servers, raft.Server{ID: raft.ServerID(v), Address: raft.ServerAddress(v)})
-	}
 	snapshots := raft.NewDiscardSnapshotStore()
-	if err := raft.BootstrapCluster(rc, store, store, snapshots, transport, servers); err != nil {
+	if err := raft.BootstrapCluster(rc, store, store, snapshots, transport, raft.Configuration{Servers: servers}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := raft.NewRaft(rc, &s.applied, store, store, snapshots, transport)

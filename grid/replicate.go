@@ -45,7 +45,8 @@ func (o *actor) replicate() {
 		}
 		if u, due := o.copy.Update(to); due || s.answered < o.questions {
 			s.busy, s.asked = true, o.questions
-			o.m.background(func(ctx context.Context) { o.send(ctx, to, s.pause, u) })
+			pause := s.pause
+			o.m.background(func(ctx context.Context) { o.send(ctx, to, pause, u) })
 		}
 	}
 }

@@ -76,6 +76,17 @@ func (l *leader) serves(id raft.ServerID, address raft.ServerAddress) bool {
 	return false
 }
 
+// electorate is what Raft's servers are to the members.
+type electorate struct {
+	voters          []raft.Server
+	voting          int           // voters that stay
+	want            int           // how many should
+	absent          int           // voters with a disk that are dead
+	idle            []raft.Server // that stay and have no vote, durable ones first
+	surplus         []raft.Server // that stay and may lose their vote, durable ones last
+	leavers, remove []raft.Server
+}
+
 // servers makes one step towards the right voters: a new one before an old one
 // goes, the dead before the surplus. A dead voter that has a disk may come back
 // with all that it agreed to, so it stays until another takes its place.
@@ -84,70 +95,104 @@ func (l *leader) servers() {
 	if len(wanted) == 0 {
 		return // everybody leaves
 	}
-	voting, absent := 0, 0
-	var idle []*raft.Server
-	var remove, demote, leaver *raft.Server
-	all := l.configured()
-	for i := range all {
-		s := &all[i]
-		durable, stays := wanted[s.ID]
-		_, member := l.memberOf(s.ID)
-		switch {
-		case !stays && member: // it hands over first, and has to hear of the roster
-			if s.Suffrage == raft.Voter && s.ID != l.node.server {
-				leaver = s
-			}
-		case !stays && s.ID != l.node.server && !l.expected(s.ID):
-			remove = s
-			if s.Suffrage == raft.Voter && isDurable(s.ID) && !l.left(s.ID) {
-				absent++
-			}
-		case stays && s.Suffrage == raft.Voter:
-			voting++
-			if s.ID != l.node.server && (demote == nil || !durable) {
-				demote = s
-			}
-		case stays && durable:
-			idle = slices.Insert(idle, 0, s)
-		case stays:
-			idle = append(idle, s)
+	e := l.electorate(wanted)
+	if e.voting < e.want {
+		if i := slices.IndexFunc(e.idle, l.answers); i >= 0 {
+			s := e.idle[i]
+			l.report("promote a voter", l.node.raft.AddVoter(s.ID, s.Address, 0, raftCallTimeout).Error())
+			return
 		}
 	}
-	want := votersFor(len(wanted) + absent)
-	node := l.node.raft
-	var promote *raft.Server
-	if voting < want {
-		promote = l.answering(idle)
+	if len(e.remove) > 0 && (e.absent == 0 || e.voting >= e.want) {
+		l.report("remove a server", l.node.raft.RemoveServer(e.remove[0].ID, 0, raftCallTimeout).Error())
+		return
 	}
-	switch {
-	case promote != nil:
-		l.report("promote a voter", node.AddVoter(promote.ID, promote.Address, 0, raftCallTimeout).Error())
-	case remove != nil && (absent == 0 || voting >= want):
-		l.report("remove a server", node.RemoveServer(remove.ID, 0, raftCallTimeout).Error())
-	case leaver != nil && voting >= want:
-		l.report("demote a voter", node.DemoteVoter(leaver.ID, 0, raftCallTimeout).Error())
-	case voting > want && demote != nil:
-		l.report("demote a voter", node.DemoteVoter(demote.ID, 0, raftCallTimeout).Error())
+	if s, found := l.dispensable(e); found {
+		l.report("demote a voter", l.node.raft.DemoteVoter(s.ID, 0, raftCallTimeout).Error())
 	}
 }
 
-// answering returns the first of several servers whose member answers, nil if none
-// does. A dead one that was given a vote, because nobody had noticed yet that it
-// died together with a voter, would count against the majority and cost it.
-func (l *leader) answering(servers []*raft.Server) *raft.Server {
-	for _, s := range servers {
-		member, found := l.memberOf(s.ID)
-		if !found || l.witness.doubts(member.Incarnation) {
-			continue
+func (l *leader) electorate(wanted map[raft.ServerID]bool) (e electorate) {
+	for _, s := range l.configured() {
+		_, member := l.memberOf(s.ID)
+		self, stays, votes := s.ID == l.node.server, wanted[s.ID], s.Suffrage == raft.Voter
+		if votes {
+			e.voters = append(e.voters, s)
 		}
-		ctx, cancel := context.WithTimeout(l.m.ctx, callTimeout)
-		_, err := l.m.hello(ctx, member.API, member.Incarnation)
-		cancel()
-		if err == nil {
-			return s
+		switch {
+		case !stays && member: // it hands over first, and has to hear of the roster
+			if votes && !self {
+				e.leavers = append(e.leavers, s)
+			}
+		case !stays && !self && !l.expected(s.ID):
+			e.remove = append(e.remove, s)
+			if votes && isDurable(s.ID) && !l.left(s.ID) {
+				e.absent++
+			}
+		case stays && votes:
+			e.voting++
+			if !self {
+				e.surplus = append(e.surplus, s)
+			}
+		case stays:
+			e.idle = append(e.idle, s)
 		}
 	}
-	return nil
+	e.want = votersFor(len(wanted) + e.absent)
+	slices.SortStableFunc(e.idle, func(a, b raft.Server) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(e.surplus, func(a, b raft.Server) int { return rank(b) - rank(a) })
+	return e
+}
+
+// rank puts servers with a disk, which keep their word over a restart, first.
+func rank(s raft.Server) int {
+	if isDurable(s.ID) {
+		return 0
+	}
+	return 1
+}
+
+// dispensable returns a voter that is one too many. A silent one goes first, and
+// one that answers only if those that remain have a majority that does: else
+// nothing could be agreed any more, not even this step.
+func (l *leader) dispensable(e electorate) (raft.Server, bool) {
+	if e.voting < e.want {
+		return raft.Server{}, false
+	}
+	spare := e.leavers
+	if e.voting > e.want {
+		spare = slices.Concat(e.leavers, e.surplus)
+	}
+	if len(spare) == 0 {
+		return raft.Server{}, false
+	}
+	if i := slices.IndexFunc(spare, func(s raft.Server) bool { return !l.answers(s) }); i >= 0 {
+		return spare[i], true
+	}
+	remain, answer := 0, 0
+	for _, s := range e.voters {
+		if s.ID != spare[0].ID {
+			remain++
+			if s.ID == l.node.server || l.answers(s) {
+				answer++
+			}
+		}
+	}
+	return spare[0], 2*answer > remain
+}
+
+// answers reports whether a server's member answers. A dead one that was given a
+// vote, because nobody had noticed yet that it died together with a voter, would
+// count against the majority and cost it.
+func (l *leader) answers(s raft.Server) bool {
+	member, found := l.memberOf(s.ID)
+	if !found || l.witness.doubts(member.Incarnation) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(l.m.ctx, callTimeout)
+	defer cancel()
+	_, err := l.m.hello(ctx, member.API, member.Incarnation)
+	return err == nil
 }
 
 // left reports whether a server's member said goodbye.
@@ -163,8 +208,7 @@ func (l *leader) left(id raft.ServerID) bool {
 	return false
 }
 
-// wanted returns the servers of the roster's members that do not leave, and
-// whether each is durable.
+// wanted returns the servers of the roster's members that do not leave.
 func (l *leader) wanted() map[raft.ServerID]bool {
 	m := l.m
 	m.mu.Lock()
@@ -172,7 +216,7 @@ func (l *leader) wanted() map[raft.ServerID]bool {
 	out := map[raft.ServerID]bool{}
 	for _, member := range m.roster.Load().Members {
 		if !m.leaves[member.Incarnation] {
-			out[serverID(member.Incarnation, member.Durable)] = member.Durable
+			out[serverID(member.Incarnation, member.Durable)] = true
 		}
 	}
 	return out

@@ -119,7 +119,6 @@ func TestAllAgentsKilled(t *testing.T) {
 	for range *outages {
 		c := newCrew(t, checker, g.apisBut(), 3, 5)
 		<-time.After(rand.N(*outageWindow / 2))
-		c.calm("before all are killed")
 		for _, s := range g.all {
 			s.signal(os.Kill)
 		}

@@ -1,6 +1,7 @@
 package gridtest_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,67 @@ func TestLeaveDownToOne(t *testing.T) {
 					t.Fatalf("%s leaves, %s leads: %v", name, lead, err)
 				}
 			}
+		})
+	}
+}
+
+// TestLeaderLeavesPastACut: a leader that leaves passes its lead to a voter that it
+// reaches, although gossip sees the other one alive too, and that one goes on with
+// a majority that answers. Who leaves may have to stay for its tables until the cut
+// has healed.
+func TestLeaderLeavesPastACut(t *testing.T) {
+	t.Parallel()
+	for i := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
+			lead := g.Leader()
+			others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == lead })
+			cut, reached := others[i%2], others[1-i%2]
+			g.Network.Cut(lead, cut)
+			time.Sleep(300 * time.Millisecond)
+			left := make(chan error, 1)
+			go func() { left <- g.TryLeave(within(t, 60*time.Second), lead) }()
+			awaitLeader(t, g, reached, 8*time.Second)
+			time.Sleep(5 * time.Second)
+			awaitLeader(t, g, reached, time.Second)
+			g.Network.HealAll()
+			if err := <-left; err != nil {
+				t.Errorf("%s leaves, cut from %s for a time: %v", lead, cut, err)
+			}
+		})
+	}
+}
+
+// awaitLeader waits until a member knows itself to lead.
+func awaitLeader(t *testing.T, g *gridtest.Grid, name string, limit time.Duration) {
+	t.Helper()
+	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
+		st := g.Member(name).Status()
+		if st.Leader == st.Answering {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s does not lead after %v, but %q", name, limit, st.Leader)
+		}
+	}
+}
+
+// TestLeavePastACutOfOthers: while one member leaves and another is cut from the
+// leader, the leader takes the vote of the silent one first. Without the vote of
+// the leaver it would have lost its majority.
+func TestLeavePastACutOfOthers(t *testing.T) {
+	t.Parallel()
+	for i := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
+			lead := g.Leader()
+			others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == lead })
+			leaver, cut := others[i], others[1-i]
+			g.Network.Cut(lead, cut)
+			if err := g.TryLeave(within(t, 30*time.Second), leaver); err != nil {
+				t.Errorf("%s leaves, %s is cut from %s, which leads: %v", leaver, cut, lead, err)
+			}
+			awaitLeader(t, g, lead, time.Second)
 		})
 	}
 }

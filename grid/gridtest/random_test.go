@@ -12,28 +12,57 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
+// climate is what grid a storm comes over.
+type climate struct {
+	members, backups, partitions int
+	window                       time.Duration
+	durable                      bool
+}
+
+func newClimate(rng *rand.Rand) climate {
+	return climate{
+		members: 3 + rng.IntN(5), backups: rng.IntN(4), partitions: 7 + rng.IntN(25),
+		window:  time.Duration(5000+rng.IntN(15_001)) * time.Millisecond,
+		durable: rng.IntN(3) > 0,
+	}
+}
+
+// change makes a member's configuration that of the climate.
+func (c climate) change(name string, cfg *grid.Config) {
+	joinersExpectNothing(c.members)(name, cfg)
+	cfg.Partitions, cfg.Window, cfg.Backups, cfg.FirstLife = c.partitions, c.window, c.backups, true
+	if c.backups == 0 {
+		cfg.Backups = grid.NoBackups
+	}
+}
+
 // storm is a grid to which everything happens that can happen. The order of its
 // faults follows from the seed; what they meet does not, quite.
 type storm struct {
+	climate
 	t     *testing.T
 	g     *gridtest.Grid
 	ids   *checker
 	rng   *rand.Rand
 	names []string
-	mu    sync.Mutex // guards clients
-	// clients are by host. A host without one has crashed.
-	clients map[string]*client.Client
-	load    *load
-	counts  map[string]int
+	load  *load
+
+	mu     sync.Mutex                // guards what follows
+	hosts  map[string]string         // where members run, by name
+	moving string                    // a member that the others do not know at its new host yet
+	gone   map[string]bool           // extra members that left, or never came
+	client map[string]*client.Client // by host; one without has crashed
+	counts map[string]int
 }
 
 const (
-	stormMembers = 5
-	stormClients = 10
+	stormExtras  = 2 // members that join later
+	stormClients = 8
 )
 
 // stormErrors are what a call may end with while anything can happen.
@@ -43,29 +72,79 @@ var stormErrors = []error{
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
-	g := gridtest.Start(t, gridtest.Config{Members: stormMembers, Durable: true})
+	rng := rand.New(rand.NewPCG(seed, 0))
 	ids := newChecker(t)
 	s := &storm{
-		t: t, g: g, ids: ids, rng: rand.New(rand.NewPCG(seed, 0)), names: []string{"orders", "users", "few"},
-		clients: map[string]*client.Client{}, load: ids.load(0), counts: map[string]int{},
+		t: t, climate: newClimate(rng), ids: ids, rng: rng, names: []string{"orders", "users", "few"}, load: ids.load(0),
+		hosts: map[string]string{}, gone: map[string]bool{}, client: map[string]*client.Client{}, counts: map[string]int{},
 	}
+	for i, name := range s.everybody() {
+		s.hosts[name], s.gone[name] = name, i >= s.members
+	}
+	t.Logf("%+v", s.climate)
+	s.g = gridtest.Start(t, gridtest.Config{Members: s.members, Durable: s.durable, Change: s.configure, Logger: stormLogger()})
 	for i := range stormClients {
 		s.dial(fmt.Sprint("c", i))
+	}
+	for _, name := range s.g.Running() {
+		s.employ(name)
 	}
 	return s
 }
 
-// dial puts a client on a host, which keeps taking IDs until it is closed.
-func (s *storm) dial(host string) {
-	c := s.g.Client(host)
+// configure is what every member is started with.
+func (s *storm) configure(name string, cfg *grid.Config) {
+	s.change(name, cfg)
+	for _, other := range s.everybody() {
+		cfg.Join = append(cfg.Join, elsewhere(other)+":7946")
+	}
 	s.mu.Lock()
-	s.clients[host] = c
+	host := s.hosts[name]
+	s.mu.Unlock()
+	if host != name {
+		cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr = host+":7946", host+":7947", host+":7948"
+		cfg.Network = s.g.Network.Host(host)
+	}
+}
+
+// everybody are all members that there may be.
+func (s *storm) everybody() (out []string) {
+	for i := range s.members + stormExtras {
+		out = append(out, fmt.Sprint("m", i+1))
+	}
+	return out
+}
+
+// elsewhere is the other host that a member may be started on.
+func elsewhere(member string) string { return member + "-b" }
+
+// dial puts a client on a host, which keeps taking IDs until it is closed, if
+// somebody answers it.
+func (s *storm) dial(host string) {
+	cfg := client.Config{Dial: s.g.Network.Host(host).Dial}
+	for _, name := range s.everybody() {
+		cfg.Addrs = append(cfg.Addrs, name+":7948", elsewhere(name)+":7948")
+	}
+	c, err := client.Dial(within(s.t, startLimit), cfg)
+	if err != nil {
+		s.note("dial in vain", host)
+		return
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	s.mu.Lock()
+	s.client[host] = c
 	s.mu.Unlock()
 	seed := s.rng.Uint64()
 	s.load.done.Go(func() { s.use(host, c, rand.New(rand.NewPCG(seed, 0))) })
 }
 
-// use takes IDs by one client until it is closed.
+// employ has a member take IDs until it is closed.
+func (s *storm) employ(name string) {
+	m, seed := s.g.Member(name), s.rng.Uint64()
+	s.load.done.Go(func() { s.use(name, m, rand.New(rand.NewPCG(seed, 0))) })
+}
+
+// use takes IDs by one client or member until it is closed.
 func (s *storm) use(host string, c creator, rng *rand.Rand) {
 	callers := map[string]*caller{}
 	for _, name := range s.names {
@@ -100,100 +179,13 @@ func (s *storm) use(host string, c creator, rng *rand.Rand) {
 	}
 }
 
-// pick returns one of several, "" of none.
-func (s *storm) pick(of []string) string {
-	if len(of) == 0 {
-		return ""
-	}
-	return of[s.rng.IntN(len(of))]
-}
-
-// stopped returns the members that do not run.
-func (s *storm) stopped() (out []string) {
-	for i := range stormMembers {
-		if name := fmt.Sprint("m", i+1); !slices.Contains(s.g.Running(), name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// step does something to the grid.
-func (s *storm) step() {
-	g, member, host := s.g, s.pick(s.g.Running()), fmt.Sprint("c", s.rng.IntN(stormClients))
-	other := s.pick(slices.Concat(g.Running(), []string{host}))
-	spare := len(g.Running()) > 2
-	did := ""
-	switch n := s.rng.IntN(13); {
-	case n == 0 && spare:
-		did = "crash"
-		g.Crash(member)
-	case n == 1 && spare:
-		did = "leave"
-		if g.TryLeave(within(s.t, 5*time.Second), member) != nil {
-			did = "leave without a goodbye"
-		}
-	case n <= 4 && len(s.stopped()) > 0:
-		did = "start"
-		if g.TryMember(within(s.t, 10*time.Second), s.pick(s.stopped())) != nil {
-			did = "start in vain"
-		}
-	case n == 5:
-		did = "cut"
-		g.Network.Cut(member, other)
-	case n == 6:
-		did = "one-way cut"
-		g.Network.CutOneWay(member, other)
-	case n == 7:
-		did = "pause"
-		g.Network.Pause(member)
-	case n == 8:
-		did = "step"
-		g.StepClock(member, time.Duration(s.rng.Int64N(int64(4*time.Hour)))-2*time.Hour)
-	case n == 9:
-		did = "client crash"
-		s.crash(host)
-		s.g.Network.HealAll()
-		s.resume()
-		s.dial(host)
-	case n == 10:
-		did = "delay"
-		g.Network.SetDelay(time.Duration(s.rng.IntN(100)) * time.Millisecond)
-	default:
-		did = "heal"
-		g.Network.HealAll()
-		s.resume()
-	}
-	s.counts[did]++
-}
-
-func (s *storm) resume() {
-	for i := range stormMembers {
-		s.g.Network.Resume(fmt.Sprint("m", i+1))
-	}
-}
-
-func (s *storm) crash(host string) {
-	s.g.Network.Crash(host)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.clients[host].Close()
-}
-
-// heal ends all faults and starts everybody.
-func (s *storm) heal() {
-	s.g.Network.HealAll()
-	s.g.Network.SetDelay(0)
-	s.resume()
-	s.g.StartMembers(s.stopped()...)
-}
-
 // A failure names its seed; give it, and any length, to see the faults again:
 //
 //	go test ./grid/gridtest -run TestStorm -seed 1 -storm 1h
 var (
 	stormSeed = flag.Uint64("seed", 0, "what the faults of TestStorm follow from; 0 = random")
 	stormTime = flag.Duration("storm", stormDefault, "how long the faults of TestStorm go on")
+	stormLog  = flag.Bool("stormlog", false, "show the faults of TestStorm and what its members log")
 )
 
 func TestStorm(t *testing.T) {
@@ -210,32 +202,32 @@ func TestStorm(t *testing.T) {
 		})
 		s := newStorm(t, seed)
 		for end := time.Now().Add(*stormTime); time.Now().Before(end); {
-			s.step()
+			for range 1 + s.rng.IntN(2) {
+				s.step()
+			}
 			time.Sleep(time.Duration(s.rng.IntN(8000)) * time.Millisecond)
 		}
-		s.heal()
 		healed := time.Now()
-		s.load.stop()
-		var wg sync.WaitGroup
-		for host, c := range s.clients {
-			wg.Go(func() { s.first(host, c) })
-		}
-		wg.Wait()
+		s.heal()
+		s.first(healed.Add(firstLimit))
 		t.Logf("%v; %d IDs; everybody had one %v after the heal", s.counts, s.ids.count(), time.Since(healed))
+		full := s.awaitFull(healed.Add(fullLimit))
+		time.Sleep(s.window) // renewals show everything
+		n := s.checkNodes()
+		s.load.stop()
+		t.Logf("at full number %v after the heal; %d attached handles; %d IDs", full.Sub(healed), n, s.ids.count())
 	})
 }
 
-// first takes a client's first ID after everything.
-func (s *storm) first(host string, c *client.Client) {
-	ctx := within(s.t, 30*time.Second)
-	handle, err := c.CreateSequencer(ctx, "orders", sequencer.Config{Nodes: 128})
-	if err == nil && handle.State() == sequencer.Detached {
-		err = handle.AttachLogicalNode(ctx)
+// pick returns one of several, "" of none.
+func (s *storm) pick(of []string) string {
+	if len(of) == 0 {
+		return ""
 	}
-	if err == nil {
-		_, err = s.ids.caller(host).next(ctx, handle)
-	}
-	if err != nil {
-		s.t.Errorf("%s has no ID 30 s after the heal: %v", host, err)
-	}
+	return of[s.rng.IntN(len(of))]
+}
+
+// stopped returns the members that do not run.
+func (s *storm) stopped() []string {
+	return slices.DeleteFunc(s.everybody(), func(name string) bool { return slices.Contains(s.g.Running(), name) })
 }

@@ -1,0 +1,155 @@
+package gridtest_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// What a grid has to be, so long after its last fault.
+const (
+	firstLimit = 30 * time.Second
+	startLimit = 30 * time.Second
+	fullLimit  = 60 * time.Second
+)
+
+// first waits until every client has an ID.
+func (s *storm) first(limit time.Time) {
+	var wg sync.WaitGroup
+	for host, c := range s.client {
+		wg.Go(func() { s.firstOf(host, c, limit) })
+	}
+	wg.Wait()
+}
+
+// firstOf takes a client's first ID after everything. The load uses the same
+// handle, and may detach or destroy it at any time.
+func (s *storm) firstOf(host string, c *client.Client, limit time.Time) {
+	ctx := within(s.t, time.Until(limit))
+	again := []error{sequencer.ErrDetached, sequencer.ErrDestroyed, sequencer.ErrAttached}
+	for {
+		handle, err := c.CreateSequencer(ctx, "orders", sequencer.Config{Nodes: 128})
+		if err == nil && handle.State() == sequencer.Detached {
+			err = handle.AttachLogicalNode(ctx)
+		}
+		if err == nil {
+			_, err = s.ids.caller(host).next(ctx, handle)
+		}
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !matches(err, again) {
+			s.t.Errorf("%s has no ID %v after the heal: %v", host, firstLimit, err)
+			return
+		}
+	}
+}
+
+// awaitFull waits until every partition has all its copies and everybody agrees on
+// it, and returns when that was.
+func (s *storm) awaitFull(limit time.Time) time.Time {
+	what := s.lacking()
+	for ; what != "" && time.Now().Before(limit); what = s.lacking() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if what != "" {
+		s.t.Fatalf("not at full number %v after the heal: %s", fullLimit, what)
+	}
+	return time.Now()
+}
+
+// lacking says what keeps the grid from being at full number.
+func (s *storm) lacking() string {
+	if what := lacking(s.g); what != "" {
+		return what
+	}
+	running := s.g.Running()
+	first := s.g.Member(running[0]).Status()
+	for _, name := range running {
+		st := s.g.Member(name).Status()
+		if st.Version != first.Version || st.Leader != first.Leader {
+			return fmt.Sprintf("%s knows version %d and leader %q, %s %d and %q", name, st.Version, st.Leader, running[0], first.Version, first.Leader)
+		}
+		if !reflect.DeepEqual(st.Partitions, first.Partitions) {
+			return fmt.Sprintf("%s and %s know different partitions at version %d", name, running[0], st.Version)
+		}
+	}
+	return ""
+}
+
+// node is a logical node of a life of a name.
+type node struct {
+	name string
+	node sequencer.NodeID
+}
+
+// checkNodes fails the test unless each attached handle has its logical node to
+// itself and the table of its owner knows of it. The load goes on meanwhile, so
+// what is wrong has to be so for a while. It returns how many were attached.
+func (s *storm) checkNodes() int {
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		n, wrong := s.wrongNodes()
+		if len(wrong) == 0 {
+			return n
+		}
+		if time.Now().After(end) {
+			for _, what := range wrong {
+				s.t.Error(what)
+			}
+			return n
+		}
+	}
+}
+
+func (s *storm) wrongNodes() (n int, wrong []string) {
+	holders, lives := map[node]string{}, map[string]grid.SequencerInfo{}
+	for _, name := range s.g.Running() {
+		st := s.g.Member(name).Status()
+		for _, q := range st.Sequencers {
+			if other, twice := lives[q.Name]; twice {
+				wrong = append(wrong, fmt.Sprintf("%s is owned by %s and %s", q.Name, other.Owner, q.Owner))
+			}
+			if st.OwnerOf(q.Name) != partition.Incarnation(st.Answering) {
+				wrong = append(wrong, fmt.Sprintf("%s answers for %s, which it does not own", name, q.Name))
+			}
+			lives[q.Name] = q
+		}
+	}
+	for host, c := range s.holders() {
+		for _, name := range s.names {
+			handle, err := c.OpenSequencer(within(s.t, 5*time.Second), name)
+			if err != nil || handle.State() != sequencer.Attached {
+				continue
+			}
+			at, _ := handle.LogicalNode()
+			n++
+			if other, twice := holders[node{name, at}]; twice {
+				wrong = append(wrong, fmt.Sprintf("logical node %d of %s is attached by %s and %s", at, name, other, host))
+			}
+			holders[node{name, at}] = host
+			if !slices.Contains(lives[name].AttachedNodes, at) {
+				wrong = append(wrong, fmt.Sprintf("the table lacks logical node %d of %s, which %s has: %+v", at, name, host, lives[name]))
+			}
+		}
+	}
+	return n, wrong
+}
+
+// holders are all who take IDs, by host.
+func (s *storm) holders() map[string]creator {
+	out := map[string]creator{}
+	for host, c := range s.client {
+		out[host] = c
+	}
+	for _, name := range s.g.Running() {
+		out[name] = s.g.Member(name)
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// destroy begins to end a life.
+func (l *lonely) destroy(name string) <-chan error {
+	return l.begin(func(ctx context.Context) error {
+		_, err := l.m.serveDestroy(ctx, wire.DestroyRequest{Name: name})
+		return err
+	})
+}
+
+// raise moves the ceiling on.
+func (l *lonely) raise(to partition.Tick) {
+	l.t.Helper()
+	l.apply(partition.Command{From: l.m.roster.Load().Version, Raise: &partition.Raise{Time: to}})
+}
+
+// record returns the owner's only record.
+func (l *lonely) record() (r sequencer.RecordState) {
+	l.t.Helper()
+	l.do(func() { r = l.o.table.Snapshot().Records[0] })
+	return r
+}
+
+// TestDestroyWaitsForItsMark: a destroy whose holders had their time is answered
+// when the backup holds the life's mark, and not before; meanwhile its grants are
+// not extended (O4, O7).
+func TestDestroyWaitsForItsMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref := l.attached(1)
+		l.raise(1_002_000)
+		done := l.destroy("orders")
+		if until := l.one(ref, 1, partition.GridID{1}); until != 0 {
+			t.Errorf("grants of a life that ends were extended until %d", until)
+		}
+		time.Sleep(answerTime + time.Second)
+		synctest.Wait()
+		if n := l.number(); n != 3 {
+			t.Errorf("%d changes after the holders' time, want 3", n)
+		}
+		l.answered("destroy", done, false)
+		l.holds(3)
+		l.answered("destroy", done, true)
+	})
+}
+
+// one shows a holder's only attachment, on node 0, as it was answered but for life.
+func (l *lonely) one(ref wire.Sequencer, id byte, grid partition.GridID) (until sequencer.Tick) {
+	r, _ := ref.Ref()
+	a := sequencer.Attachment{ID: sequencer.AttachmentID{id}, Grant: sequencer.Grant{From: l.record().Slots[0].From}}
+	set := wire.ClaimSet{Count: 1, Print: sequencer.PrintOf(r.Life, a)}
+	<-l.begin(func(ctx context.Context) error {
+		until = l.m.renewSet(ctx, wire.RenewRequest{Holder: "h", Grid: grid}, set)
+		return nil
+	})
+	return until
+}
+
+// TestSetsAreOfThisGridAndKnown: all at once is extended only what is known here as
+// it was shown, by a holder of this grid (O6, R9).
+func TestSetsAreOfThisGridAndKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref := l.attached(1)
+		if until := l.one(ref, 1, partition.GridID{2}); until != 0 {
+			t.Errorf("a set of another grid was extended until %d", until)
+		}
+		if until := l.one(ref, 9, partition.GridID{1}); until != 0 {
+			t.Errorf("an unknown attachment was extended until %d", until)
+		}
+		if until, want := l.one(ref, 1, partition.GridID{1}), l.m.roster.Load().Ceiling; until != want {
+			t.Errorf("extended until %d, want %d", until, want)
+		}
+	})
+}
+
+// TestWhatWasExtendedAtOnceCounts: a holder that was told of a later end together
+// with others may use all of it, and its node is free again above that, whether it
+// gives the node back or falls silent (O5, O7).
+func TestWhatWasExtendedAtOnceCounts(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLonely(t)
+				ref := l.attached(1)
+				l.raise(1_010_000)
+				ceiling := l.m.roster.Load().Ceiling
+				if until := l.one(ref, 1, partition.GridID{1}); until != ceiling {
+					t.Fatalf("extended until %d, want %d", until, ceiling)
+				}
+				if silent {
+					time.Sleep(20 * time.Second)
+				} else {
+					back := l.begin(func(ctx context.Context) error {
+						_, err := l.m.serveDetach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1}, LastUsed: ceiling - 1})
+						return err
+					})
+					l.holds(3)
+					l.answered("detach", back, true)
+				}
+				if s := l.record().Slots[0]; !s.ID.IsZero() || s.Free != ceiling {
+					t.Errorf("the node is free from %d, want %d: %+v", s.Free, ceiling, s)
+				}
+				if n := l.number(); n != 3 {
+					t.Errorf("the backup is told of %d changes, want 3", n)
+				}
+			})
+		})
+	}
+}
+
+// TestInheritedAttachmentsExpire: who takes office gives the holders of what it took
+// over a window to show it, and not more (O6, O7).
+func TestInheritedAttachmentsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		l.attached(1)
+		for _, owner := range []partition.Incarnation{backupInc, ownerInc} {
+			l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: owner}}})
+		}
+		l.term = l.m.roster.Load().Partitions[0].Term
+		l.holds(0)
+		time.Sleep(14 * time.Second)
+		if s := l.record().Slots[0]; s.ID.IsZero() {
+			t.Errorf("it expired before its holder had a window: %+v", s)
+		}
+		time.Sleep(2 * time.Second)
+		if s := l.record().Slots[0]; !s.ID.IsZero() {
+			t.Errorf("it is held still: %+v", s)
+		}
+	})
+}
+
+// TestForgettingIsAChange: the backup is told of a mark that time has passed (O3).
+func TestForgettingIsAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		l.create()
+		l.destroy("orders") // nobody holds it
+		l.holds(2)
+		l.do(func() { l.o.tick() })
+		if n := l.number(); n != 3 {
+			t.Errorf("%d changes after the mark has passed, want 3", n)
+		}
+	})
+}
+
+// TestMembersCallsAreAddressed: of all calls only those of holders are served to
+// whoever does not name this incarnation, and, but for those by which grids form,
+// its grid (R9).
+func TestMembersCallsAreAddressed(t *testing.T) {
+	ofHolders := []string{
+		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,
+		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs,
+	}
+	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon}
+	m := newMember(Config{Expect: 2})
+	defer m.stop()
+	m.self, m.id = ownerInc, &identity{Grid: partition.GridID{1}}
+	m.served = m.calls()
+	served := m.newAPI().Handler
+	for path := range m.served {
+		for _, h := range []struct{ target, grid string }{
+			{}, {string(backupInc), m.grid().String()}, {string(ownerInc), partition.GridID{2}.String()}, {string(ownerInc), ""},
+		} {
+			if slices.Contains(ofHolders, path) || slices.Contains(forming, path) && h.target == string(ownerInc) {
+				continue
+			}
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("no body of any call"))
+			req.Header.Set("Content-Type", wire.JSON)
+			req.Header.Set(wire.HeaderTarget, h.target)
+			req.Header.Set(wire.HeaderGrid, h.grid)
+			res := httptest.NewRecorder()
+			served.ServeHTTP(res, req)
+			if res.Code != http.StatusMisdirectedRequest {
+				t.Errorf("%s for %q of grid %q: %d %s", path, h.target, h.grid, res.Code, res.Body)
+			}
+		}
+	}
+}
+
+// TestWitnessCountsItsOwnCalls: whom gossip does not see is neither silent nor gone
+// while the leader's own calls are answered. A refusal counts at once, silence only
+// when it lasts, and so does an answer by an old roster (R7).
+func TestWitnessCountsItsOwnCalls(t *testing.T) {
+	silence := context.DeadlineExceeded
+	for what, c := range map[string]struct {
+		err                    error
+		lags, seen             bool
+		after                  time.Duration
+		silentWanted, outOfSet bool // what the calls say of the member
+	}{
+		"answers, unseen":         {after: time.Hour},
+		"silent for a moment":     {err: silence, after: silentAfter - 1},
+		"silent":                  {err: silence, after: silentAfter, silentWanted: true},
+		"silent, seen":            {err: silence, seen: true, after: silentAfter + seenExtra - 1},
+		"silent for long":         {err: silence, after: deadAfter, silentWanted: true, outOfSet: true},
+		"silent for long, seen":   {err: silence, seen: true, after: deadAfter, silentWanted: true},
+		"refuses":                 {err: syscall.ECONNREFUSED, silentWanted: true, outOfSet: true},
+		"another at its address":  {err: wire.ErrNotAddressed, silentWanted: true, outOfSet: true},
+		"refuses, seen":           {err: syscall.ECONNREFUSED, seen: true},
+		"answers by an old one":   {lags: true, seen: true, after: silentAfter + seenExtra, silentWanted: true},
+		"answers by an older one": {lags: true, seen: true, after: deadAfter + seenExtra, silentWanted: true, outOfSet: true},
+	} {
+		w := &witness{versions: []seenVersion{{version: 8}}}
+		member := &calls{}
+		version := partition.Version(8)
+		if c.lags {
+			version = 7
+		}
+		w.note(member, time.Minute, version, c.err)
+		now := time.Minute + c.after
+		if s, g := member.silent(c.seen, now), member.gone(c.seen, now); s != c.silentWanted || g != c.outOfSet {
+			t.Errorf("%s: silent %v, gone %v", what, s, g)
+		}
+		if w.note(member, now, 8, nil); member.silent(c.seen, now+time.Hour) || member.gone(c.seen, now+time.Hour) {
+			t.Errorf("%s: it answers again and counts as silent", what)
+		}
+	}
+}

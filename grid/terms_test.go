@@ -1,0 +1,252 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// do runs f in the actor's goroutine.
+func (l *lonely) do(f func()) {
+	done := make(chan struct{})
+	l.o.inbox <- func() { f(); close(done) }
+	<-done
+}
+
+// number is how many changes the owner has made in its term.
+func (l *lonely) number() (n uint64) {
+	l.do(func() { n = l.o.copy.Position().Number })
+	return n
+}
+
+// replied has the backup answer what it was sent at a version.
+func (l *lonely) replied(v partition.Version, res wire.ReplicateResponse) {
+	l.do(func() { l.o.sent(backupInc, v, res, nil) })
+	synctest.Wait()
+}
+
+// attached creates a sequencer and gives it an attachment that the backup holds.
+func (l *lonely) attached(id byte) wire.Sequencer {
+	l.t.Helper()
+	ref, _ := l.create()
+	done := l.attach(ref, id)
+	l.holds(2)
+	l.answered("attach", done, true)
+	return ref
+}
+
+// TestOwnerLooksAtTheNewestRoster: a roster that nobody woke the actor for counts
+// from its next request on. Otherwise a deposed owner would grant up to the ceiling
+// of a version by which it owns nothing (O1, R6).
+func TestOwnerLooksAtTheNewestRoster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		l.attached(1)
+		r := l.m.roster.Load()
+		take := partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}}
+		next, err := r.Apply(partition.Command{From: r.Version, Change: &take})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.m.roster.Store(next) // without a nudge
+		l.do(func() { _, _, err = l.o.act() })
+		if !errors.Is(err, wire.ErrWrongOwner) {
+			t.Errorf("the owner before acts on a roster that names another: %v", err)
+		}
+	})
+}
+
+// TestAnswersEndWithTheirTerm: what waits when its owner begins another term of its
+// own is never answered: the record it rests on was discarded with the table (O2, O4).
+func TestAnswersEndWithTheirTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref, _ := l.create()
+		late := l.attach(ref, 1)
+		l.answered("attach", late, false)
+		l.change(partition.Change{Lose: []partition.Loss{{Partition: 0, Owner: ownerInc, With: []partition.Incarnation{backupInc}}}})
+		l.term = l.m.roster.Load().Partitions[0].Term
+		l.holds(0)
+		if err := <-late; !errors.Is(err, wire.ErrWrongOwner) {
+			t.Errorf("an attach of the term before the loss was answered: %v", err)
+		}
+	})
+}
+
+// TestOwnerHearsOfLaterTerms: a backup that has heard of a later term says so, with
+// or without what it holds, and its owner acts no more (O1).
+func TestOwnerHearsOfLaterTerms(t *testing.T) {
+	for what, gap := range map[string]bool{"it holds the table": false, "it lacks something": true} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLonely(t)
+				ref := l.attached(1)
+				held := backup.Position{Term: l.term, Number: 2}
+				l.replied(l.m.roster.Load().Version, wire.ReplicateResponse{Held: held, Newest: l.term + 1, Gap: gap})
+				if err := <-l.renew(ref, 1, 0); !errors.Is(err, wire.ErrWrongOwner) {
+					t.Errorf("a renewal when a later term was heard of: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestJoinerIsAskedAtTheVersion: what a replica answered to an update of an earlier
+// version does not admit it, for it may have dropped its table since (R5).
+func TestJoinerIsAskedAtTheVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		l.attached(1)
+		backups := []partition.Replica{{Partition: 0, Member: backupInc}}
+		l.change(partition.Change{Drop: backups})
+		l.change(partition.Change{Add: backups})
+		v := l.m.roster.Load().Version
+		for _, reply := range []struct {
+			version partition.Version
+			number  uint64
+			admits  bool
+		}{{v - 1, 2, false}, {v, 1, false}, {v, 2, true}} {
+			l.replied(reply.version, wire.ReplicateResponse{Held: backup.Position{Term: l.term, Number: reply.number}, Newest: l.term})
+			var ready bool
+			var h partition.Holding
+			l.do(func() { h, ready = l.o.copy.Admission() })
+			if ready != reply.admits || ready && h.Version != v {
+				t.Errorf("at version %d, with number %d held at %d: %v, %v", v, reply.number, reply.version, h, ready)
+			}
+		}
+	})
+}
+
+// TestRequestOfAnotherStay: a request that arrived while the member was in another
+// grid is not begun in this one (R9).
+func TestRequestOfAnotherStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ctx := context.WithValue(t.Context(), stayKey{}, newStay(l.m.ctx))
+		_, err := ask(ctx, l.o, func() (bool, error) { return true, nil })
+		if !errors.Is(err, wire.ErrNotAddressed) {
+			t.Errorf("a request of another stay: %v", err)
+		}
+		ctx = context.WithValue(t.Context(), stayKey{}, l.m.stay.Load())
+		if _, err := ask(ctx, l.o, func() (bool, error) { return true, nil }); err != nil {
+			t.Errorf("a request of this stay: %v", err)
+		}
+	})
+}
+
+// TestEndedMemberGrantsNothing: once a member has ended, nothing it owns is granted,
+// so that where its grants ended can be stated (S1).
+func TestEndedMemberGrantsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref := l.attached(1)
+		l.m.ended.Store(true)
+		attach, renewal := l.attach(ref, 2), l.renew(ref, 1, 0)
+		l.holds(2)
+		if err := <-attach; !errors.Is(err, sequencer.ErrClosed) {
+			t.Errorf("attach at a member that has ended: %v", err)
+		}
+		if err := <-renewal; !errors.Is(err, sequencer.ErrClosed) {
+			t.Errorf("renewal at a member that has ended: %v", err)
+		}
+	})
+}
+
+// TestStopEndsGrants: the last member notes where grants ended, and grants nothing
+// from then on (S1).
+func TestStopEndsGrants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := startAlone(t)
+		m.cfg.DataDir = "kept" // as if the log were on disk
+		s, err := m.CreateSequencer(t.Context(), "orders", sequencer.Config{})
+		if err == nil {
+			err = s.DetachLogicalNode(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.stopInOrder(t.Context())
+		_, err = m.serveCreate(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: m.clock.Now(), Nodes: 128})
+		if !errors.Is(err, sequencer.ErrClosed) {
+			t.Errorf("create after the stop: %v", err)
+		}
+	})
+}
+
+// shifted shows the bubble's time, moved to the years that are believed.
+type shifted struct{}
+
+func (shifted) Now() time.Time { return time.Now().AddDate(27, 0, 0) }
+
+// startAlone starts a member that nobody can join. It has to be used in a bubble.
+func startAlone(t *testing.T) *Member {
+	m, err := Start(t.Context(), Config{Clock: shifted{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	time.Sleep(5 * time.Second)
+	return m
+}
+
+// TestLeaderBelievesOnlyTheOwner: which joining replicas may be admitted is noted
+// as their owner said it, at the version it said it of, and not otherwise (R5).
+func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := startAlone(t)
+		r := m.roster.Load()
+		for _, c := range []struct {
+			owner   partition.Incarnation
+			version partition.Version
+			noted   bool
+		}{{backupInc, r.Version, false}, {m.self, r.Version - 1, false}, {m.self, r.Version, true}} {
+			h := partition.Holding{Replica: partition.Replica{Partition: 3, Member: backupInc}, Version: c.version}
+			_, err := m.serveHeld(t.Context(), wire.HeldRequest{Owner: c.owner, Held: []partition.Holding{h}})
+			ready := m.ready(r)
+			if err != nil || (len(ready) == 1) != c.noted || m.roster.Load().Version != r.Version {
+				t.Errorf("told by %s at version %d of %d: %v, %v", c.owner, c.version, r.Version, ready, err)
+			}
+		}
+	})
+}
+
+// TestVolatileServersAreNew: a member without a disk is another Raft server at each
+// start, since it forgot its votes; one with a disk is the same (B2, S1).
+func TestVolatileServersAreNew(t *testing.T) {
+	again := partition.Incarnation(string(ownerInc[:len(ownerInc)-1]) + "2")
+	for _, durable := range []bool{false, true} {
+		before, after := serverID(ownerInc, durable), serverID(again, durable)
+		if (before == after) != durable || isDurable(after) != durable {
+			t.Errorf("durable %v: server %s, and %s after a restart", durable, before, after)
+		}
+	}
+}
+
+// TestNoEndWhileAttached: where grants ended is not known of a partition with an
+// attachment, since its holder goes on using what it has (S1).
+func TestNoEndWhileAttached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := startAlone(t)
+		s, err := m.CreateSequencer(t.Context(), "orders", sequencer.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := partition.Of("orders", len(m.roster.Load().Partitions))
+		if high, err := m.finalHigh(t.Context(), id); err == nil {
+			t.Errorf("grants ended at %d with a logical node attached", high)
+		}
+		if err := s.DetachLogicalNode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.finalHigh(t.Context(), id); err != nil {
+			t.Errorf("with nothing attached: %v", err)
+		}
+	})
+}
