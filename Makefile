@@ -6,10 +6,10 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race kills fuzz lint fmt demo
+.PHONY: help build test race kills mutants fuzz lint fmt demo
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## compile everything, and the command line to bin/snowgrid
 	$(GO) build ./...
@@ -24,6 +24,9 @@ race: ## run every test under the race detector
 kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes)
 	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner)' ./cmd/snowgrid \
 		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s
+
+mutants: ## weaken each rule, one line at a time, and see that its tests notice (ten minutes)
+	$(GO) run ./proof/mutants
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@for pkg in $$($(GO) list ./...); do \

@@ -42,6 +42,7 @@ var importMap = map[string]imports{
 	"grid/gridtest": {internal: []string{"grid", "client"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft"}},
 	"cmd/snowgrid":  {internal: []string{"*"}, modules: []string{"github.com/alecthomas/kong"}},
 	"examples/*":    {internal: []string{"*"}},
+	"proof/*":       {internal: []string{"*"}},
 }
 
 var gridModules = []string{

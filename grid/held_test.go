@@ -170,6 +170,23 @@ func TestNothingLeavesBeforeTheTermIsHeld(t *testing.T) {
 	})
 }
 
+// TestInheritedWaitsForItsTerm: a record that the owner had before its term began is
+// renewed only when the backup holds the table as the term began with it (O4).
+func TestInheritedWaitsForItsTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref := l.attached(1)
+		for _, owner := range []partition.Incarnation{backupInc, ownerInc} {
+			l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: owner}}})
+		}
+		l.term = l.m.roster.Load().Partitions[0].Term
+		renewal := l.renew(ref, 1, 0)
+		l.answered("renewal", renewal, false)
+		l.holds(0)
+		l.answered("renewal", renewal, true)
+	})
+}
+
 // TestAnswersWaitForTheirRecord: each answer waits until the backup holds what it
 // rests on. A renewal waits for its own record only, so a backup that is silent
 // stops no holder; whatever else there is waits for the whole table (O4, O8).

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mutant is one weakening of one rule: new takes the place of old in a file.
+type mutant struct {
+	rule, what string
+	file       string
+	old, new   string
+	tests      []string // arguments of go test: those that guard the rule
+}
+
+// verdict is what became of a mutant.
+type verdict struct {
+	killed bool
+	test   string // the first that failed
+	said   string
+}
+
+// run tests a mutant; the zero mutant is the code as it is.
+func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return verdict{}, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	args := []string{"test", "-count=1", "-failfast", "-timeout", limit.String()}
+	if m.file != "" {
+		overlay, err := m.overlay(dir)
+		if err != nil {
+			return verdict{}, err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	// The properties are drawn anew, and leave no file behind that would be tried first.
+	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, tests)...)
+	cmd.Env = append(os.Environ(), "RAPID_NOFAILFILE=1")
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		return verdict{}, errors.Join(err, ctx.Err())
+	}
+	if err == nil {
+		return verdict{test: "**survived**"}, nil
+	}
+	if bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")) {
+		return verdict{}, fmt.Errorf("it does not compile:\n%s", out)
+	}
+	return verdictOf(string(out)), nil
+}
+
+// overlay writes the weakened file, and what go test needs to take it.
+func (m mutant) overlay(dir string) (string, error) {
+	source, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		return "", fmt.Errorf("%s has the line to weaken %d times: %s", m.file, n, m.old)
+	}
+	weak := filepath.Join(dir, filepath.Base(m.file))
+	if err := os.WriteFile(weak, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600); err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]any{"Replace": map[string]string{path: weak}})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, text, 0o600)
+}
+
+var (
+	failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+	panics = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
+	runs   = regexp.MustCompile(`running tests:\s+(\S+)`)
+	says   = regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (.*(?:\n\s{8,}.*)?)`)
+)
+
+// verdictOf reads what go test printed.
+func verdictOf(out string) verdict {
+	v := verdict{killed: true, test: "?"}
+	if all := failed.FindAllStringSubmatch(out, -1); len(all) > 0 {
+		v.test = all[len(all)-1][1] // the innermost of the first
+		for _, one := range all {
+			if strings.HasPrefix(one[1], all[0][1]) {
+				v.test = one[1]
+			}
+		}
+	}
+	if p := panics.FindString(out); p != "" {
+		v.said = p
+		if running := runs.FindStringSubmatch(out); v.test == "?" && running != nil {
+			v.test = running[1]
+		}
+		return v
+	}
+	if s := says.FindStringSubmatch(out); s != nil {
+		v.said = s[1]
+	}
+	return v
+}

@@ -1,0 +1,80 @@
+package main
+
+// The tests that guard a rule are beside it, and quick.
+var (
+	rosterTests  = []string{"./partition"}
+	replicaTests = []string{"./backup"}
+	tableTests   = []string{"./sequencer"}
+	clientTests  = []string{"./client"}
+	memberTests  = []string{"./grid", "-run", "Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +
+		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups|RaftStream"}
+)
+
+// mutants are the rules of the protocol, each with what is left of it when a line
+// is gone. The letters are those in the comments of the code.
+var mutants = []mutant{
+	{"R1", "a jump of the clocks is followed at once", "partition/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
+	{"R1", "the ceiling may go back", "partition/command.go", "next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)", "next.Ceiling = t.Time + r.Settings.Window", rosterTests},
+	{"R2", "an owner from outside the in-sync set", "partition/reassign.go", "case !slices.Contains(before.InSync, m.Member):", "case false:", rosterTests},
+	{"R2", "no floor at a change of owner", "partition/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, Term(r.Version), p.Floor", rosterTests},
+	{"R2", "a change of owner keeps the term", "partition/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, p.Term, r.Ceiling", rosterTests},
+	{"R2", "a command of an older version counts", "partition/command.go", "if c.From != r.Version {", "if c.From > r.Version {", rosterTests},
+	{"R3", "no floor at a loss", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term}", "Term: term, LostTerm: term}", rosterTests},
+	{"R3", "a loss is not remembered", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term}", "Term: term, Floor: floor}", rosterTests},
+	{"R4", "the owner is dropped like a backup", "partition/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
+	{"R4", "an owner does not wait for a backup that never answered", "backup/owner.go", "!said || p.number < number", "said && p.number < number", replicaTests},
+	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
+	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
+	{"R5", "what a joiner held at an earlier version admits it", "backup/owner.go", "!said || p.at != r.version ||", "!said ||", replicaTests},
+	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {\n			m.joined[h.Replica] = h.Version", "r.Partitions[h.Partition].Owner == in.Owner {\n			m.joined[h.Replica] = r.Version", memberTests},
+	{"R5", "anybody has a joiner admitted", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner", "h.Version == r.Version", memberTests},
+	{"R6", "a replica goes back to an older roster", "backup/office.go", "if v <= r.version {", "if v == r.version {", replicaTests},
+	{"R6", "an owner uses the ceiling of a version it has not looked at", "grid/actor.go", "	o.observe(r)\n	if o.m.ended", "	if o.m.ended", memberTests},
+	{"R7", "gossip's word alone ends a member", "grid/witness.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.refused && !seen", "	return !seen", memberTests},
+	{"R8", "an older incarnation stays in the sets", "partition/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
+	{"R9", "a Raft stream for another server counts", "grid/raftstream.go", "p.grid != s.grid || p.target != s.self", "p.grid != s.grid", memberTests},
+	{"R9", "a Raft stream of another grid counts", "grid/raftstream.go", "p.grid != s.grid || p.target != s.self", "p.target != s.self", memberTests},
+	{"R9", "a call for another incarnation counts", "grid/api.go", "if target != string(m.self) {", "if false {", memberTests},
+	{"O1", "an owner goes on although it heard of a later term", "backup/office.go", "&& r.newest == r.office && r.office > 0", "&& r.office > 0", replicaTests},
+	{"O1", "ownership is known by name", "backup/office.go", "	if p.Owner == r.self && p.Term >= r.newest", "	if p.Owner == r.self && r.office > 0 {\n		r.office = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest", replicaTests},
+	{"O2", "the floor is not raised for assigned nodes", "sequencer/table.go", "s.free = max(s.free, floor)", "_ = floor", tableTests},
+	{"O2", "a table from before a loss is used", "backup/office.go", "lost := r.position.Term < r.entry.LostTerm", "lost := false", replicaTests},
+	{"O2", "a table from before a loss is not discarded", "sequencer/table.go", "	if lost {\n", "	if lost && floor < 0 {\n", tableTests},
+	{"O2", "office is taken twice for a term", "backup/office.go", "p.Term >= r.newest && p.Term > r.position.Term", "p.Term >= r.newest", replicaTests},
+	{"O3", "a detach is not sent to the replicas", "grid/owner.go", "		o.changed(ref.Definition.Name(), in.ID)\n		o.given.note", "		o.given.note", memberTests},
+	{"O3", "an attach is not sent to the replicas", "grid/owner.go", "	if changed {\n		o.changed(name, a.ID)\n	}\n", "	_ = changed\n", memberTests},
+	{"O4", "one that holds something is enough", "backup/owner.go", "if p, said := r.peers[i]; !said || p.number < number {", "if _, said := r.peers[i]; !said {", replicaTests},
+	{"O4", "answers do not wait for the replicas", "grid/held.go", "return o.copy.Holds(h.number) &&", "return", memberTests},
+	{"O4", "a renewal does not wait for its record", "grid/owner.go", "o.after = o.unheld.of(name, in.ID)", "o.after = 0", memberTests},
+	{"O4", "a repeated attach is answered from the table", "grid/actors.go", "number: min(o.after, o.copy.Position().Number)", "number: min(o.after, before.Number)", memberTests},
+	{"O4", "an inherited record is answered before the term is held", "grid/held.go", "return o.copy.Holds(h.number) &&", "return (h.number == 0 || o.copy.Holds(h.number)) &&", memberTests},
+	{"O5", "a grant begins below what was granted", "sequencer/table.go", "s.from = max(s.free, b.Now,", "s.from = max(b.Now,", tableTests},
+	{"O5", "the high-water mark goes down", "sequencer/table.go", "	s.free = max(s.free, b.Ceiling)\n	return Attachment", "	s.free = b.Ceiling\n	return Attachment", tableTests},
+	{"O6", "a node that is another's is renewed", "sequencer/table.go", "!s.id.IsZero() && s.id != c.ID {", "!s.id.IsZero() && s.id != c.ID && b.Now < 0 {", tableTests},
+	{"O6", "an unknown name is always made again", "sequencer/table.go", "case r == nil && !c.Forgotten, r != nil", "case r != nil", tableTests},
+	{"O6", "an adopted attachment is not sent to the replicas", "grid/owner.go", "	if changed {\n		o.changed(name, in.ID)\n	}\n	o.show(h, ref, a)", "	_ = changed\n	o.show(h, ref, a)", memberTests},
+	{"O7", "a node is free below its own grant", "sequencer/table.go", "min(s.free, max(s.from, used+1))", "min(s.free, used+1)", tableTests},
+	{"O7", "a detach of another attachment counts", "sequencer/table.go", "s == nil || s.id.IsZero() || s.id != rel.ID", "s == nil || s.id.IsZero()", tableTests},
+	{"O7", "an expiry forgets what was granted at once", "sequencer/table.go", "	s.free = max(s.free, until)\n", "", tableTests},
+	{"O7", "a name made again starts at 0", "sequencer/table.go", "	free := t.base\n", "	free := Tick(0)\n", tableTests},
+	{"O7", "a name made again ignores its mark", "sequencer/table.go", "free = max(free, ended.mark)", "_ = ended.mark", tableTests},
+	{"O7", "a mark is folded away", "sequencer/table.go", "t.base = max(t.base, r.mark)", "_ = r.mark", tableTests},
+	{"O8", "grants go on beyond the ceiling", "sequencer/table.go", "Until: max(s.from, b.Ceiling)", "Until: max(s.from, b.Ceiling+1)", tableTests},
+	{"B1", "a table of an older term is taken", "backup/update.go", "p.Term == 0 || p.Term < r.newest", "p.Term == 0", replicaTests},
+	{"B1", "an older number is taken again", "backup/update.go", "u.Position.Compare(r.position) <= 0", "u.Position.Compare(r.position) == 0", replicaTests},
+	{"B1", "changes are applied to a table of an older term", "backup/update.go", "r.position.Term != p.Term || r.position.Number < u.Since", "r.position.Number < u.Since", replicaTests},
+	{"B1", "changes are applied over a gap", "backup/update.go", "r.position.Term != p.Term || r.position.Number < u.Since", "r.position.Term != p.Term", replicaTests},
+	{"B2", "a server that forgot its votes comes back", "grid/raft.go", "	if durable {\n		return raft.ServerID(i.Member())", "	if durable || i != \"\" {\n		return raft.ServerID(i.Member())", memberTests},
+	{"B2", "a replica that has nothing to do with a table keeps it", "backup/office.go", "	r.discard()\n	if p.Owner", "	if p.Owner", replicaTests},
+	{"S1", "a stop is stated with a node attached", "grid/leave.go", "		case !free:\n", "		case !free && high < 0:\n", memberTests},
+	{"S1", "grants go on after the stop is stated", "grid/leave.go", "	m.ended.Store(true) // no actor", "	// no actor", memberTests},
+	{"S1", "the stop counts for more than one command", "partition/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
+	{"S2", "a holder of an earlier life is served beyond the floor", "grid/earlier.go", "if in.Grid == r.Grid || in.Until <= r.Partitions[o.id].Floor {", "if in.Until >= 0 {", memberTests},
+	{"H1", "every attach has the same ID", "client/home.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
+	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", tableTests},
+	{"H2", "a new attachment begins at the last timestamp", "sequencer/generator.go", "max(a.Grant.From, after+1, g.epoch)", "max(a.Grant.From, g.epoch)", tableTests},
+	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > now:\n			g.trailUntil", "		case at > now+1000:\n			g.trailUntil", tableTests},
+	{"H4", "IDs are made outside the grant", "sequencer/generator.go", "		case !held.hold(at):\n", "		case now < 0:\n", tableTests},
+	{"H5", "a detach does not stop the IDs", "sequencer/generator.go", "	g.next.Or(stoppedBit)\n", "", tableTests},
+	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= maxOffset:\n", "		case now < 0:\n", tableTests},
+}
