@@ -47,6 +47,13 @@ func (s *storm) firstOf(host string, c *client.Client, limit time.Time) {
 		}
 		if ctx.Err() != nil || !matches(err, again) {
 			s.t.Errorf("%s has no ID %v after the heal: %v", host, firstLimit, err)
+			if handle != nil {
+				s.t.Logf("%s: %v %+v", host, handle.State(), handle.Stats())
+			}
+			for _, name := range s.g.Running() {
+				st := s.g.Member(name).Status()
+				s.t.Logf("%s: cluster time %v, ceiling %v, leader %q, version %d", name, st.ClusterTime, st.Ceiling, st.Leader, st.Version)
+			}
 			return
 		}
 	}

@@ -81,29 +81,27 @@ func (s *storm) host(member string) string {
 }
 
 // mayEnd reports whether members may end without a goodbye. Those with disks may
-// at any time. Of those without, a majority of the voters has to stay, whichever
-// member is asked who the voters are.
+// at any time. Of those without, a majority of the voters has to stay: so it has to
+// be clear who the voters are, and nothing else may be wrong at the time.
 func (s *storm) mayEnd(names ...string) bool {
 	if s.durable {
 		return true
 	}
-	stays := map[partition.Incarnation]bool{}
-	for _, name := range s.g.Running() {
-		if !slices.Contains(names, name) {
-			stays[partition.Incarnation(s.g.Member(name).Status().Answering)] = true
-		}
-	}
-	for _, name := range s.g.Running() {
-		voters, left := 0, 0
-		for _, m := range s.g.Member(name).Status().Members {
-			voters += count(m.Voter)
-			left += count(m.Voter && stays[m.Incarnation])
-		}
-		if 2*left <= voters {
+	s.calm()
+	for end := time.Now().Add(fullLimit); s.lacking() != ""; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
 			return false
 		}
 	}
-	return true
+	voters, left := 0, 0
+	for _, m := range s.g.Member(s.g.Running()[0]).Status().Members {
+		ends := slices.ContainsFunc(names, func(name string) bool {
+			return partition.Incarnation(s.g.Member(name).Status().Answering) == m.Incarnation
+		})
+		voters += count(m.Voter)
+		left += count(m.Voter && !ends)
+	}
+	return 2*left > voters
 }
 
 // crash ends members at once.
