@@ -43,6 +43,7 @@ var importMap = map[string]imports{
 	"cmd/snowgrid":  {internal: []string{"*"}, modules: []string{"github.com/alecthomas/kong"}},
 	"examples/*":    {internal: []string{"*"}},
 	"proof/*":       {internal: []string{"*"}},
+	"proof/chaos/*": {internal: []string{"*"}, modules: []string{"golang.org/x/sys"}},
 }
 
 var gridModules = []string{

@@ -1,0 +1,47 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/proof/chaos/history"
+)
+
+// watchEvery is how often the member is asked what was lost.
+const watchEvery = 250 * time.Millisecond
+
+// watchLosses writes a line for each partition that lost every copy of its table,
+// when it learns of that: the time, the partition, and the term. What was attached
+// there may be forgotten, so the judge has to know.
+func watchLosses(ctx context.Context, member *grid.Member, file string) error {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }()
+	known := map[partition.ID]partition.Term{}
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
+	for {
+		for _, p := range member.Status().Partitions {
+			if p.LostTerm <= known[p.ID] {
+				continue
+			}
+			known[p.ID] = p.LostTerm
+			if _, err := fmt.Fprintln(out, int64(history.Now()), p.ID, p.LostTerm); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
