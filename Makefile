@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race kills mutants chaos fuzz lint fmt demo
+.PHONY: help build test race kills mutants explore chaos fuzz lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes
 
 mutants: ## weaken each rule, one line at a time, and see that its tests notice (ten minutes)
 	$(GO) run ./proof/mutants
+
+explore: ## search larger scopes of the model for an hour
+	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge$$' ./proof/explore -long -long-for 1h
 
 chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md (needs root)
 	@mkdir -p bin

@@ -1,0 +1,95 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// do makes a step, and reports false if nothing comes of it.
+func (l *lab) do(w world, s step) (world, bool) {
+	switch s.kind {
+	case stepEntry:
+		w.log, w.unheard = append(slices.Clone(w.log), s.next), true
+		return l.tidy(w), true
+	case stepAnnounce:
+		next, err := l.newest(w).Apply(raise(l.newest(w)))
+		if err != nil {
+			return w, false
+		}
+		return l.input(w, int(s.member), input{kind: inLearn, roster: keep(&l.rosters, next)})
+	case stepInput:
+		return l.ask(w, s)
+	case stepRestart:
+		return l.restart(w, int(s.member))
+	case stepReceive:
+		h := &w.holders[s.holder]
+		h.node = s.node
+		h.rights[1-s.node] = 0 // no answer for another node counts (H1)
+		return w, true
+	case stepGiveBack:
+		l.giveBack(&w, s)
+		return w, true
+	case stepStop:
+		return l.stop(w, int(s.member), s.input)
+	}
+	panic("explore: unknown step")
+}
+
+// ask is an input, and the beginning of what begins with it: an attachment, with
+// its first request, or a life.
+func (l *lab) ask(w world, s step) (world, bool) {
+	if s.input.kind == inAttach {
+		h := &w.holders[s.input.holder]
+		if !h.began {
+			h.began, h.version = true, uint8(s.input.version)
+			h.life = int8(slices.IndexFunc(w.lives, func(f life) bool { return f.ref == s.input.life }))
+		}
+	}
+	w, done := l.input(w, int(s.member), s.input)
+	if s.input.kind == inLearn && s.input.roster == w.log[len(w.log)-1] {
+		w.unheard = false
+	}
+	if done && s.input.kind == inCreate && l.processes.get(w.processes[s.member]).life() == l.refs.get(s.input.life).Life {
+		w.births++
+	}
+	return w, done
+}
+
+// restart puts an empty process in the place of a member's: a new incarnation,
+// which is in no set (B2).
+func (l *lab) restart(w world, m int) (world, bool) {
+	w.started[m]++
+	nth := int(w.started[m])
+	if l.weak == RestartUnderOldName {
+		nth = 0
+	}
+	w.processes[m] = l.newProcess(incarnation(m, nth), 0)
+	return l.tidy(w), true
+}
+
+// giveBack is a holder's last word: it used nothing after a tick (H5).
+func (l *lab) giveBack(w *world, s step) {
+	h := &w.holders[s.holder]
+	h.gone, h.used = true, s.tick
+	if l.weak != LateAnswerAccepted {
+		h.rights[h.node] &= 1<<(s.tick+1) - 1
+	}
+}
+
+// stop has the last member state where grants ended. The entry counts if the
+// roster is still the one that the member knew when it began.
+func (l *lab) stop(w world, m int, in input) (world, bool) {
+	out := l.run(w.processes[m], in)
+	if out == nil {
+		return w, false
+	}
+	from := l.rosters.get(l.processes.get(w.processes[m]).roster).Version
+	w, _ = l.input(w, m, in)
+	next, err := l.newest(w).Apply(partition.Command{From: from, Change: &partition.Change{Stop: out.stop}})
+	if err != nil {
+		return w, false
+	}
+	w.log = append(slices.Clone(w.log), keep(&l.rosters, next))
+	return w, true
+}

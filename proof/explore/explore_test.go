@@ -1,0 +1,140 @@
+package explore
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	long    = flag.Bool("long", false, "explore the large scopes, too")
+	longFor = flag.Duration("long-for", 30*time.Minute, "for how long, all large scopes together")
+	rewrite = flag.Bool("rewrite", false, "write testdata anew")
+)
+
+// TestNoDuplicate explores small scopes to their end.
+func TestNoDuplicate(t *testing.T) {
+	for _, s := range Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			if raceDetector && s.Wide {
+				t.Skip("too wide under the race detector; there is one goroutine here")
+			}
+			if r := explore(t, s, Limits{}); !r.Exhausted {
+				t.Error("ended before everything was seen")
+			}
+		})
+	}
+}
+
+// TestLarge explores large scopes as far as time allows.
+func TestLarge(t *testing.T) {
+	if !*long {
+		t.Skip("takes as long as one likes: -long -long-for 2h")
+	}
+	for _, s := range LargeScopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			explore(t, s, Limits{Time: *longFor / time.Duration(len(LargeScopes())), States: longStates})
+		})
+	}
+}
+
+// longStates keeps a large exploration below about 4 GiB.
+const longStates = 30_000_000
+
+func explore(t *testing.T, s Scope, limits Limits) Result {
+	t.Helper()
+	r, err := Explore(s, None, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := "up to there"
+	if r.Exhausted {
+		end = "exhausted"
+	}
+	t.Logf("%d states, %d steps deep, %s; machines run %d times; %v", r.States, r.Steps, end, r.Runs, r.Took.Round(time.Millisecond))
+	if r.Duplicate != "" {
+		t.Errorf("%s\n%s\n%s", r.Duplicate, Legend, strings.Join(r.Trace, "\n"))
+	}
+	return r
+}
+
+// TestMutants leaves out one rule after the other: each must be missed.
+func TestMutants(t *testing.T) {
+	t.Log(Legend)
+	seen := map[Weakness]bool{}
+	for _, m := range Mutants() {
+		seen[m.Weak] = true
+		t.Run(m.Name, func(t *testing.T) {
+			if raceDetector && m.Scope.Wide {
+				t.Skip("too wide under the race detector; there is one goroutine here")
+			}
+			r, err := Explore(m.Scope, m.Weak, Limits{States: 2_000_000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Duplicate == "" {
+				t.Fatalf("rule %s: no duplicate in %d states, %d steps deep", m.Rule, r.States, r.Steps)
+			}
+			t.Logf("rule %s: a duplicate after %d steps, %d states\n%s", m.Rule, r.Steps, r.States, strings.Join(r.Trace, "\n"))
+		})
+	}
+	for w := None + 1; w < weaknesses; w++ {
+		if !seen[w] {
+			t.Errorf("weakness %d is tried by no mutant", w)
+		}
+	}
+}
+
+// TestMutantScopes explores the scopes of the mutants with every rule in force: what
+// is found there is due to the mutant. Most of them are seen to their end.
+func TestMutantScopes(t *testing.T) {
+	seen, ended := map[Scope]bool{}, 0
+	for _, m := range Mutants() {
+		if seen[m.Scope] || raceDetector && m.Scope.Wide {
+			continue
+		}
+		seen[m.Scope] = true
+		r, err := Explore(m.Scope, None, Limits{States: 100_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Exhausted {
+			ended++
+		} else {
+			t.Logf("not to its end: %s", m.Name)
+		}
+		if r.Duplicate != "" {
+			t.Errorf("scope of %q: %s\n%s\n%s", m.Name, r.Duplicate, Legend, strings.Join(r.Trace, "\n"))
+		}
+	}
+	t.Logf("%d scopes, %d to their end", len(seen), ended)
+}
+
+// TestStory holds one story against the one in testdata, which is there to be read.
+func TestStory(t *testing.T) {
+	const file = "testdata/repeated_attach.txt"
+	for _, m := range Mutants() {
+		if m.Weak != RepeatedAttachAtOnce {
+			continue
+		}
+		r, err := Explore(m.Scope, m.Weak, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		story := m.Name + " (" + m.Rule + ")\n\n" + Legend + "\n\n" + strings.Join(r.Trace, "\n") + "\n"
+		if *rewrite {
+			if err := os.WriteFile(file, []byte(story), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if story != string(want) {
+			t.Errorf("the story is another now; see whether it is as good, and run with -rewrite\n%s", story)
+		}
+	}
+}

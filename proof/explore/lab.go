@@ -1,0 +1,162 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// name is the one name of every scope.
+const name = "s"
+
+type (
+	update  = backup.Update[sequencer.TableState, sequencer.TableChange]
+	replica = backup.Replica[sequencer.TableState, sequencer.TableChange]
+
+	rosterID  uint32
+	processID uint32
+	letterID  uint32
+	replyID   uint32
+	refID     uint32
+)
+
+// letter is an update under way to a replica.
+type letter struct {
+	from, to partition.Incarnation
+	update   update
+}
+
+// reply is what a replica answers to a letter.
+type reply struct {
+	from, to partition.Incarnation
+	version  partition.Version // at which the owner asked
+	held     backup.Position
+	newest   partition.Term
+	gap      bool
+}
+
+// lab keeps every roster, process and message that was ever met, each once and
+// under a number, so that a state of the whole grid is a handful of numbers. What
+// a process does with an input depends on nothing else, so the real machines run
+// once for each pair and the result is remembered.
+type lab struct {
+	scope Scope
+	weak  Weakness
+
+	rosters   shelf[rosterID, *partition.Roster]
+	processes shelf[processID, *process]
+	letters   shelf[letterID, letter]
+	replies   shelf[replyID, reply]
+	refs      shelf[refID, sequencer.Ref]
+	outcomes  map[work]*outcome
+	views     []view // of each process
+	entriesOf map[entriesKey][]entry
+	births    []refID // each life's reference before it is born
+	runs      int
+}
+
+// work is an input to a process.
+type work struct {
+	process processID
+	input   input
+}
+
+func newLab(s Scope, weak Weakness) *lab {
+	l := &lab{scope: s, weak: weak, outcomes: map[work]*outcome{}, entriesOf: map[entriesKey][]entry{}}
+	for n := range max(1, s.Lives) {
+		life := sequencer.Life{byte(n + 1)}
+		l.births = append(l.births, keep(&l.refs, sequencer.Ref{Definition: definition(), Life: life}))
+	}
+	return l
+}
+
+// shelf gives equal things the same number.
+type shelf[K ~uint32, V any] struct {
+	all    []V
+	number map[string]K
+}
+
+func (s *shelf[K, V]) put(key []byte, v V) K {
+	if s.number == nil {
+		s.number = map[string]K{}
+	}
+	if n, found := s.number[string(key)]; found {
+		return n
+	}
+	n := K(len(s.all))
+	s.all = append(s.all, v)
+	s.number[string(key)] = n
+	return n
+}
+
+func (s *shelf[K, V]) get(n K) V { return s.all[n] }
+
+func keep[K ~uint32, V any](s *shelf[K, V], v V) K {
+	return s.put(appendValue(nil, reflect.ValueOf(v), ""), v)
+}
+
+// keepProcess numbers a process. What an owner knew of the others is left out when
+// it does not act: it never acts again without forgetting it.
+func (l *lab) keepProcess(p *process) processID {
+	skip := ""
+	if !p.copy.Acts() {
+		skip = "owner"
+	}
+	key := appendValue(nil, reflect.ValueOf(p.self), "")
+	key = binary.AppendUvarint(key, uint64(p.roster))
+	key = appendValue(key, reflect.ValueOf(p.copy), skip)
+	key = appendValue(key, reflect.ValueOf(p.state), "")
+	id := l.processes.put(key, p)
+	if int(id) == len(l.views) {
+		l.views = append(l.views, view{newest: p.copy.Newest(), acts: p.copy.Acts()})
+	}
+	return id
+}
+
+// view is what is often asked about a process.
+type view struct {
+	newest partition.Term
+	acts   bool
+}
+
+// base is the tick that stands for 0 in what is printed. A window is at least a
+// second, so no ceiling of a grid can be lower.
+const base partition.Tick = 1000
+
+// firstTerm is that of A at the start: the grid is formed at version 1.
+const firstTerm partition.Term = 2
+
+// incarnation names the nth process of a member, 0 to 2.
+func incarnation(member, nth int) partition.Incarnation {
+	return partition.Incarnation(fmt.Sprintf("%016x-%016x", member+1, nth))
+}
+
+// memberOf is the number of an incarnation's member, which is the last digit of its
+// member ID.
+func memberOf(i partition.Incarnation) int { return int(i[15] - '1') }
+
+// definition is that of the name in every life. Its epoch is before all ticks.
+func definition() sequencer.Definition {
+	d, err := sequencer.Define(name, sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: 128})
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// attachmentID is the random ID of a holder's attachment.
+func (l *lab) attachmentID(holder int) sequencer.AttachmentID {
+	if l.weak == AttachmentReused {
+		holder = 0
+	}
+	return sequencer.AttachmentID{byte(holder + 1)}
+}
+
+func holderName(holder int) sequencer.HolderID {
+	return sequencer.HolderID(fmt.Sprintf("holder %d", holder+1))
+}

@@ -1,0 +1,121 @@
+package explore
+
+import "slices"
+
+// Mutant is a rule left out, and a scope that is just wide enough to notice.
+type Mutant struct {
+	Name  string
+	Rule  string
+	Weak  Weakness
+	Scope Scope
+}
+
+// Mutants returns every row of the protocol's table of weakenings, in its order,
+// and behind them weakenings of the rules that the table does not have.
+func Mutants() []Mutant {
+	return slices.Concat(agreementMutants(), replicaMutants(), tableMutants(), addedMutants())
+}
+
+// agreementMutants are about ceilings, floors and versions.
+func agreementMutants() []Mutant {
+	return []Mutant{
+		{"any G, not that of the own version", "O1, R6", AnyCeiling,
+			Scope{Nodes: 1, Holders: 2, Versions: 2, Rises: 1, Operations: 1, Moves: "l"}},
+		{"no floor at a change of owner", "R2", NoFloorAtTakeover,
+			Scope{Wide: true, InSync: "B", Nodes: 1, Holders: 2, Versions: 2, Rises: 1, Operations: 2, Moves: "t", Requests: "e"}},
+		{"no floor at a loss", "R3", NoFloorAtLoss,
+			Scope{Nodes: 1, Holders: 2, Versions: 2, Operations: 1, Moves: "l"}},
+		{"floor not raised for assigned nodes", "O2", AssignedNotRaised,
+			Scope{Wide: true, InSync: "B", Nodes: 1, Holders: 2, Versions: 2, Rises: 1, Operations: 2, Moves: "t", Requests: "e"}},
+		{"floor from an older read than the command", "R2", OldFloor,
+			Scope{Wide: true, InSync: "B", Nodes: 1, Holders: 2, Versions: 2, Rises: 1, Operations: 2, Moves: "t", Requests: "e"}},
+		{"uncommitted G announced", "R6", UncommittedCeiling,
+			Scope{Nodes: 1, Holders: 2, Versions: 2, Rises: 1, Operations: 1, Moves: "l"}},
+	}
+}
+
+// replicaMutants are about who holds what, and who may count on it.
+func replicaMutants() []Mutant {
+	return []Mutant{
+		{"no acknowledgements", "O4", NoAcknowledgements,
+			Scope{InSync: "B", Nodes: 1, Holders: 2, Versions: 2, Operations: 1, Moves: "t"}},
+		{"any one backup is enough", "O4", OneBackupIsEnough,
+			Scope{InSync: "BC", Nodes: 1, Holders: 2, Versions: 2, Operations: 1, Moves: "t"}},
+		{"owner drops a silent backup by itself", "R4", OwnerDropsBackup,
+			Scope{InSync: "B", Nodes: 1, Holders: 2, Versions: 2, Operations: 1, Moves: "t"}},
+		{"repeated attach answered from the table before all hold it", "O4", RepeatedAttachAtOnce,
+			Scope{InSync: "B", Nodes: 1, Holders: 2, Versions: 2, Operations: 1, Moves: "t"}},
+		{"inherited records answered before the term's snapshot is held by all", "O4", InheritedAtOnce,
+			Scope{Wide: true, InSync: "B", Nodes: 1, Holders: 2, Versions: 3, Rises: 1, Operations: 2, Script: "tBtA", Requests: "e"}},
+		{"difference applied to an older term's table", "B1", ChangesOnOlderTerm,
+			Scope{Wide: true, InSync: "B", Nodes: 2, Holders: 3, Attached: 2, Versions: 3, Rises: 1, Operations: 1, Script: "tBTA", Requests: "e"}},
+		{"older term accepted", "B1", OlderTermAccepted,
+			Scope{InSync: "BC", Nodes: 1, Holders: 2, Versions: 3, Operations: 1, Script: "TBTC", Early: true}},
+		{"older (e, k) installed again", "B1", OlderNumberAccepted,
+			Scope{InSync: "B", Nodes: 1, Holders: 2, Versions: 2, Operations: 1, Moves: "t", Early: true}},
+		{"joiner not needed before the owner learns the new version", "R5", JoinerNotNeeded,
+			Scope{Nodes: 1, Holders: 2, Versions: 4, Operations: 1, Moves: "at"}},
+		{"joiner admitted before it holds the table", "R5", JoinerAdmittedEarly,
+			Scope{InSync: "C", Nodes: 1, Holders: 2, Versions: 5, Operations: 1, Script: "dCaCaCtC"}},
+		{"admission rebased onto a later version", "R5", AdmissionRebased,
+			Scope{Wide: true, Nodes: 1, Holders: 2, Versions: 6, Operations: 1, Script: "aCdCaCaCtC"}},
+		{"owner chosen outside the in-sync set without a loss", "R2", OwnerOutsideSync,
+			Scope{InSync: "C", Nodes: 1, Holders: 2, Versions: 3, Operations: 1, Moves: "dt"}},
+		{"loss remembered by the named owner only", "O2", LossKnownToOneOwner,
+			Scope{InSync: "C", Nodes: 1, Holders: 2, Versions: 4, Operations: 1, Script: "dCLBtC"}},
+		{"loss not remembered at all", "O2", LossForgotten,
+			Scope{InSync: "C", Nodes: 1, Holders: 2, Versions: 3, Operations: 1, Moves: "dl"}},
+		{"continuity recognised by owner name", "O1", OwnerByName,
+			Scope{Nodes: 1, Holders: 2, Versions: 3, Rises: 1, Operations: 1, Moves: "l"}},
+		{"member restarts empty under its old name", "B2", RestartUnderOldName,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Operations: 1, Restarts: 1, Lives: 2, Requests: "D"}},
+	}
+}
+
+// tableMutants are about logical nodes and their holders.
+func tableMutants() []Mutant {
+	return []Mutant{
+		{"free := until, which may go down", "O5", FreeMayFall,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Rises: 1, Operations: 3, Requests: "eS"}},
+		{"from ignores free", "O5", FromIgnoresFree,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Operations: 3, Requests: "e"}},
+		{"detach sets free below its own from", "O7", DetachBelowFrom,
+			Scope{Nodes: 1, Holders: 3, Versions: 1, Rises: 1, Operations: 5, Requests: "ed"}},
+		{"adopted attachment not replicated", "O6", AdoptionNotReplicated,
+			Scope{Wide: true, InSync: "B", Nodes: 1, Holders: 2, Versions: 2, Rises: 1, Operations: 2, Moves: "t", Requests: "e"}},
+		{"adopted attachment fills the gap", "O6, H2", AdoptionFillsGap,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Rises: 1, Operations: 5, Requests: "e"}},
+		{"adopted attachment ignores free", "O6", AdoptionIgnoresFree,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Rises: 1, Operations: 5, Requests: "e"}},
+		{"attachment ID reused", "H1", AttachmentReused,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Operations: 1}},
+		{"late answer after detach accepted", "H5", LateAnswerAccepted,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Operations: 3, Requests: "d"}},
+		{"re-created sequencer starts at 0", "O7", RecreatedAtZero,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Operations: 4, Lives: 2, Requests: "D"}},
+	}
+}
+
+// addedMutants are about what the protocol's table says nothing of.
+func addedMutants() []Mutant {
+	return []Mutant{
+		{"a later life replaces an earlier one from 0", "O6", LaterLifeAtZero,
+			Scope{Nodes: 1, Holders: 2, Versions: 2, Rises: 1, Operations: 3, Moves: "l", Lives: 2, Requests: "D"}},
+		{"renewal of a node answered with the grant of another", "O6", AnotherNodeRenewed,
+			Scope{Nodes: 2, Holders: 2, Versions: 1, Rises: 1, Operations: 4, Requests: "e"}},
+		{"fingerprint without the start of the grant", "O6, H2", PrintWithoutStart,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Rises: 2, Operations: 5, Requests: "es"}},
+		{"what sets extend is not counted", "O5", SetNotCounted,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Rises: 1, Operations: 3, Requests: "es"}},
+		{"mark without the nodes that were given back", "O7", MarkOfAttachedOnly,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Operations: 5, Lives: 2, Requests: "dD"}},
+		{"a folded mark leaves base as it was", "O7", FoldForgetsMark,
+			Scope{Nodes: 1, Holders: 2, Versions: 1, Operations: 5, Lives: 2, Requests: "Df"}},
+		{"clean stop with an attachment left", "S1", StopWhileAttached,
+			Scope{Alone: true, Nodes: 1, Holders: 2, Versions: 3, Operations: 2, Restarts: 1, Moves: "rs"}},
+		{"stop entry outlives the next command", "S1", StopNotCleared,
+			Scope{Alone: true, Nodes: 1, Holders: 2, Versions: 4, Operations: 2, Restarts: 2, Moves: "rs"}},
+		{"the last member grants after its stop", "S1", StopStillGrants,
+			Scope{Alone: true, Nodes: 1, Holders: 2, Versions: 3, Operations: 2, Restarts: 1, Moves: "rs"}},
+	}
+}

@@ -1,0 +1,53 @@
+package explore
+
+// Scope says how much of everything an exploration has. Whatever fits into it is
+// tried in every order.
+type Scope struct {
+	Name     string
+	InSync   string // who is in sync with the owner A at the start, of "BC"
+	Alone    bool   // A is the only member at the start
+	Nodes    int    // logical nodes in use, 1 or 2
+	Holders  int    // attachments, 1 to 3
+	Attached int    // how many of them have a node at the start
+
+	Versions   int    // versions of the roster, the one at the start included
+	Rises      int    // of the ceiling
+	Operations int    // changes of a table in one term
+	Moves      string // what may happen to the roster, by the letters of moves
+	Script     string // instead: one move and its member for each version, as in "dCaC"
+	Restarts   int    // of processes
+	Lives      int    // of the name, the one at the start included
+	Requests   string // what holders may ask besides attach and renew, by the letters of requests
+	Early      bool   // what was sent to bring the start about is still under way
+	Wide       bool   // takes seconds
+}
+
+// The letters of Scope.Moves.
+const (
+	moveTake   = 't' // an in-sync replica takes over (R2)
+	moveDepose = 'T' // the same, and the owner is removed in the same entry
+	moveLose   = 'l' // a loss, the new owner alone in sync (R3)
+	moveLoseTo = 'L' // a loss, everybody in sync
+	moveDrop   = 'd' // a replica or joiner is dropped (R4)
+	moveAdd    = 'a' // a joiner, and its admission (R5)
+	moveRemove = 'x' // a member that does not own is removed
+	moveReturn = 'r' // a removed member or a new incarnation registers (R8)
+	moveStop   = 's' // a clean stop (S1)
+)
+
+// The letters of Scope.Requests.
+const (
+	requestDetach  = 'd'
+	requestExpire  = 'e'
+	requestLate    = 'l' // requests of an attachment that was given back arrive still
+	requestSet     = 's' // renewals of everything by a fingerprint
+	requestDestroy = 'D' // destroy and create
+	requestFold    = 'f'
+	requestShort   = 'S' // an owner grants less than up to the ceiling
+)
+
+const (
+	maxMembers = 3
+	maxHolders = 3
+	maxNodes   = 2
+)

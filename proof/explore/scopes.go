@@ -1,0 +1,76 @@
+package explore
+
+// Scopes returns the scopes that are explored to their end in every test run, each
+// with much of one thing and little of the others.
+func Scopes() []Scope {
+	return []Scope{
+		{Name: "takeovers over three versions", InSync: "B", Nodes: 1, Holders: 2,
+			Versions: 3, Operations: 1, Moves: "t", Requests: "e"},
+		{Name: "takeover or loss with a rise", InSync: "B", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 2, Rises: 1, Operations: 2, Moves: "tl", Requests: "e"},
+		{Name: "takeovers and losses over three versions with a rise", InSync: "B", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 3, Rises: 1, Operations: 1, Moves: "tl"},
+		{Name: "three attachments, a takeover, two rises", InSync: "B", Nodes: 1, Holders: 3, Wide: true,
+			Versions: 2, Rises: 2, Operations: 2, Moves: "t"},
+		{Name: "three attachments, two losses, two rises", Nodes: 1, Holders: 3, Wide: true,
+			Versions: 3, Rises: 2, Operations: 2, Moves: "l"},
+		{Name: "two nodes over a takeover", InSync: "B", Nodes: 2, Holders: 2, Wide: true,
+			Versions: 2, Rises: 1, Operations: 1, Moves: "t"},
+		{Name: "three in sync", InSync: "BC", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 2, Rises: 1, Operations: 1, Moves: "t"},
+		{Name: "every change of sets with a rise", InSync: "B", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 2, Rises: 1, Operations: 1, Moves: "tTlLd"},
+		{Name: "a joiner comes and goes", Nodes: 1, Holders: 2,
+			Versions: 3, Operations: 1, Moves: "adt"},
+		{Name: "a joiner takes over", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 4, Operations: 1, Moves: "at"},
+		{Name: "one owner's table", Nodes: 1, Holders: 3, Wide: true,
+			Versions: 1, Rises: 2, Operations: 6, Requests: "edls"},
+		{Name: "one owner's table, two nodes", Nodes: 2, Holders: 3, Wide: true,
+			Versions: 1, Rises: 1, Operations: 5, Requests: "e"},
+		{Name: "adoption after a loss, sets, late requests", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 2, Rises: 1, Operations: 2, Moves: "l", Requests: "elsd"},
+		{Name: "lives over a takeover", InSync: "B", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 2, Operations: 2, Moves: "t", Requests: "Df", Lives: 2},
+		{Name: "lives over two losses", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 3, Rises: 1, Operations: 2, Moves: "l", Requests: "D", Lives: 2},
+		{Name: "three lives over a loss, late requests", Nodes: 1, Holders: 2,
+			Versions: 2, Rises: 1, Operations: 3, Moves: "l", Requests: "Dfl", Lives: 3},
+		{Name: "marks of two nodes", Nodes: 2, Holders: 2, Wide: true,
+			Versions: 1, Rises: 1, Operations: 6, Requests: "dDf", Lives: 3},
+		{Name: "clean stops of a lone member", Alone: true, Nodes: 1, Holders: 2,
+			Versions: 4, Rises: 1, Operations: 3, Restarts: 2, Moves: "rs", Requests: "ed"},
+		{Name: "clean stop after a removed owner", InSync: "B", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 5, Operations: 1, Restarts: 1, Moves: "s", Script: "xCTBsBrB", Requests: "e"},
+		{Name: "new incarnations of replicas", InSync: "B", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 3, Operations: 1, Restarts: 1, Moves: "tr"},
+		{Name: "new incarnations and losses", Nodes: 1, Holders: 2, Wide: true,
+			Versions: 3, Rises: 1, Operations: 1, Restarts: 1, Moves: "lr"},
+		{Name: "removed members come back", InSync: "B", Nodes: 1, Holders: 2,
+			Versions: 3, Operations: 1, Moves: "Tr"},
+	}
+}
+
+// LargeScopes returns scopes that are explored as far as time allows.
+func LargeScopes() []Scope {
+	return []Scope{
+		{Name: "takeovers and losses, three versions, a rise", InSync: "B", Nodes: 1, Holders: 2,
+			Versions: 3, Rises: 1, Operations: 2, Moves: "tl", Requests: "e"},
+		{Name: "takeovers, three attachments, three versions", InSync: "B", Nodes: 1, Holders: 3,
+			Versions: 3, Rises: 2, Operations: 2, Moves: "tT", Requests: "e"},
+		{Name: "three in sync, three versions", InSync: "BC", Nodes: 1, Holders: 2,
+			Versions: 3, Rises: 1, Operations: 1, Moves: "tTd"},
+		{Name: "two nodes over a takeover or loss", InSync: "B", Nodes: 2, Holders: 3,
+			Versions: 2, Rises: 2, Operations: 2, Moves: "tl", Requests: "ed"},
+		{Name: "joiners, four versions, a rise", Nodes: 1, Holders: 2,
+			Versions: 4, Rises: 1, Operations: 2, Moves: "adtlT"},
+		{Name: "losses, four versions, two rises", Nodes: 1, Holders: 3,
+			Versions: 4, Rises: 2, Operations: 2, Moves: "lL", Requests: "e"},
+		{Name: "lives over takeovers and losses", InSync: "B", Nodes: 1, Holders: 3,
+			Versions: 3, Rises: 1, Operations: 3, Moves: "tl", Requests: "Dfdl", Lives: 3},
+		{Name: "new incarnations of everybody", InSync: "B", Nodes: 1, Holders: 2,
+			Versions: 4, Rises: 1, Operations: 1, Restarts: 2, Moves: "tlar", Requests: "e"},
+		{Name: "clean stop with all that can be granted", InSync: "B", Nodes: 1, Holders: 3,
+			Versions: 5, Rises: 2, Operations: 3, Restarts: 2, Moves: "sr", Script: "xCTB", Requests: "edlD", Lives: 2},
+	}
+}
