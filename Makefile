@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race kills mutants explore chaos fuzz lint fmt demo
+.PHONY: help build test race kills mutants explore sim chaos storms fuzz lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,12 @@ mutants: ## weaken each rule, one line at a time, and see that its tests notice 
 
 explore: ## search larger scopes of the model for an hour
 	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge$$' ./proof/explore -long -long-for 1h
+
+sim: ## simulate grids for a thousand hours of their time (half an hour of ours)
+	$(GO) test -timeout 4h -count 1 -v -run '^TestSeeds$$' ./proof/sim -hours 1000
+
+storms: ## an hour of faults over a grid of real members in a bubble, under the race detector
+	$(GO) test -race -timeout 2h -count 1 -v -run '^TestStorm$$' ./grid/gridtest -storm 1h
 
 chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md (needs root)
 	@mkdir -p bin

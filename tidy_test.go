@@ -42,13 +42,15 @@ var importMap = map[string]imports{
 	"grid/gridtest": {internal: []string{"grid", "client"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft"}},
 	"cmd/snowgrid":  {internal: []string{"*"}, modules: []string{"github.com/alecthomas/kong"}},
 	"examples/*":    {internal: []string{"*"}},
+	"proof/ledger":  {pure: true, internal: []string{"sequencer"}},
+	"proof/sim":     {pure: true, internal: []string{"epoch", "sequencer", "partition", "backup", "proof/ledger"}},
 	"proof/*":       {internal: []string{"*"}},
 	"proof/chaos/*": {internal: []string{"*"}, modules: []string{"golang.org/x/sys"}},
 }
 
 var gridModules = []string{
 	"github.com/hashicorp/memberlist", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
-	"github.com/vmihailenco/msgpack/v5", "go.etcd.io/bbolt",
+	"github.com/vmihailenco/msgpack/v5", "go.etcd.io/bbolt", "golang.org/x/net/netutil",
 }
 
 // impure are the standard packages that a pure package cannot need.

@@ -1,0 +1,44 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// clock is a process's two clocks, which may run at a wrong pace, and its cluster
+// time. The monotonic one goes on while the process is paused.
+type clock struct {
+	w    *world
+	at   time.Duration // when what follows was so
+	mono time.Duration
+	rate int64 // parts per million too fast
+	wall partition.Tick
+
+	time partition.ClusterTime
+}
+
+// Mono gives the monotonic clock.
+func (c *clock) Mono() time.Duration {
+	passed := int64(c.w.now - c.at)
+	return c.mono + time.Duration(passed+passed/1000*c.rate/1000)
+}
+
+// Wall gives the wall clock.
+func (c *clock) Wall() partition.Tick { return c.wall + c.Mono().Milliseconds() }
+
+// Now gives the cluster time, 0 while unknown.
+func (c *clock) Now() partition.Tick { return c.time.At(c.Mono()) }
+
+// Sample notes that cluster time is t now.
+func (c *clock) Sample(t partition.Tick) {
+	if t > 0 {
+		c.time = c.time.Sample(c.Mono(), t)
+	}
+}
+
+// run sets the pace from now on.
+func (c *clock) run(rate int64) {
+	c.mono = c.Mono()
+	c.at, c.rate = c.w.now, rate
+}

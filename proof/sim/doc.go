@@ -1,0 +1,22 @@
+// Package sim runs whole grids of the real machines in one loop: the roster, the
+// planner, the timekeeper and cluster time of package partition, the replicas of
+// package backup over the tables of package sequencer, its sessions, and its
+// handles. Nothing here runs beside anything else and no clock is read, so that a
+// run follows from one number, its seed, and can be played again.
+//
+// What is left out is what waits: sockets, goroutines, Raft. Around the machines
+// is a driver that does what package grid and package client do, in the same
+// order, over virtual time. Agreement is one log that needs a majority of the
+// voters, with leaders that come, go, and go on when they should not. The net
+// loses, delays, doubles and cuts; members, holders and clocks fail as they like.
+// Package proof/ledger judges what comes out.
+//
+//	go test ./proof/sim                                    # 200 grids, 50 hours
+//	go test ./proof/sim -run TestSeeds -seeds 30 -short    # a quick look
+//	go test ./proof/sim -run TestSeeds -seed 17 -tracefile /tmp/17.txt -v
+//	go test ./proof/sim -run TestSeeds -hours 1000 -timeout 0 -v
+//
+// A failure prints the command that plays it again. TestBaselines runs the same
+// schedules against two simpler ways to own a logical node, which both issue
+// equal IDs: what is checked here does not come about by itself.
+package sim

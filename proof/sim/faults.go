@@ -1,0 +1,284 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// What befalls a grid. A fault that does not apply at the moment is drawn again.
+
+type fault int
+
+const (
+	cutPair fault = iota
+	cutOneWay
+	cutOff
+	crashMember
+	crashAll
+	pauseMember
+	pauseHolder
+	stepClock
+	turnClock
+	joinMember
+	leaveGrid
+	changeLeader
+	crashHolder
+	leaveHolder
+	falseAlarm
+	stopInOrder
+	deafMember
+	faultCount
+)
+
+var faultNames = [faultCount]string{
+	cutPair: "cut between two", cutOneWay: "cut one way", cutOff: "cut off from all", crashMember: "crash of a member",
+	crashAll: "crash of all members", pauseMember: "pause of a member", pauseHolder: "pause of a holder",
+	stepClock: "step of a wall clock", turnClock: "wrong pace of a clock", joinMember: "join", leaveGrid: "leave",
+	changeLeader: "change of leader", crashHolder: "crash of a holder", leaveHolder: "leave of a holder",
+	falseAlarm: "false alarm about a member", stopInOrder: "stop in order",
+	deafMember: "the log comes late to a member",
+}
+
+// FaultName says what a fault of [Counts] is.
+func FaultName(i int) string { return faultNames[i] }
+
+// alarm is what a leader wrongly believes of a member.
+type alarm int
+
+const (
+	alarmNone alarm = iota
+	alarmSilent
+	alarmGone
+)
+
+// weights are how often each fault is drawn.
+var weights = [faultCount]int{
+	cutPair: 6, cutOneWay: 8, cutOff: 10, crashMember: 12, crashAll: 3, pauseMember: 10, pauseHolder: 8, stepClock: 4,
+	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6, stopInOrder: 2, deafMember: 10,
+}
+
+// nextFault has faults befall the grid until its time is over.
+func (g *grid) nextFault() {
+	g.w.after(g.w.between(0, 2*g.cfg.Faults), func() {
+		if g.calm {
+			return
+		}
+		for !g.befall(g.drawFault()) {
+		}
+		g.nextFault()
+	})
+}
+
+func (g *grid) drawFault() fault {
+	total := 0
+	for _, n := range weights {
+		total += n
+	}
+	n := g.w.rng.IntN(total)
+	for f, weight := range weights {
+		if n -= weight; n < 0 {
+			return fault(f)
+		}
+	}
+	return cutPair
+}
+
+// span draws how long a fault lasts: mostly seconds, sometimes minutes, and not
+// beyond the end.
+func (g *grid) span() time.Duration {
+	d := g.w.between(100*time.Millisecond, 8*time.Second)
+	switch {
+	case g.w.chance(0.1):
+		d = g.w.between(0, 4*time.Minute)
+	case g.w.chance(0.4):
+		d = g.w.between(0, 40*time.Second)
+	}
+	return min(d, max(g.cfg.Length-g.w.now, 0))
+}
+
+// befall does one fault, or reports that it cannot.
+func (g *grid) befall(f fault) bool {
+	m := g.someMember()
+	var whom int
+	var done bool
+	switch {
+	case f == joinMember:
+		whom, done = g.joinNew()
+	case m == nil:
+		return true
+	case f == pauseHolder || f == crashHolder || f == leaveHolder:
+		done = g.befallHolder(f)
+	default:
+		whom, done = m.place, g.befallMember(f, m)
+	}
+	if done {
+		g.counts.Faults[f]++
+		g.w.note(faulted, "", int64(f), int64(whom))
+	}
+	return done
+}
+
+func (g *grid) befallMember(f fault, m *member) bool {
+	switch f {
+	case cutPair:
+		return g.cutFrom(m, true)
+	case cutOneWay:
+		return g.cutFrom(m, false)
+	case cutOff:
+		return g.cutAll(m)
+	case crashMember:
+		return g.crashOne(m)
+	case crashAll:
+		return g.crashEverybody()
+	case pauseMember:
+		m.until = max(m.until, g.w.now+g.span())
+	case deafMember:
+		m.deaf = max(m.deaf, g.w.now+g.span())
+	case stepClock:
+		step := partition.Tick(g.w.between(0, 6*time.Hour)-3*time.Hour) / 1e6
+		if g.w.chance(0.5) {
+			step /= 1000
+		}
+		m.wall += step
+		g.skew[m.place] += step
+	case turnClock:
+		g.turn(&m.process)
+	case leaveGrid:
+		return g.leave(m)
+	case changeLeader:
+		g.agreed.vote()
+	case falseAlarm:
+		g.alarm(m)
+	case stopInOrder:
+		return g.stop(m)
+	}
+	return true
+}
+
+func (g *grid) befallHolder(f fault) bool {
+	if len(g.holders) == 0 {
+		g.addHolder()
+	}
+	h := pick(g.w, g.holders)
+	switch f {
+	case pauseHolder:
+		h.until = max(h.until, g.w.now+g.span())
+		if g.w.chance(0.3) {
+			g.turn(&h.process)
+		}
+	case crashHolder:
+		g.hasten(h)
+		g.endHolder(h)
+		g.addHolder()
+	case leaveHolder:
+		for _, e := range h.entries {
+			if e.handle != nil {
+				_ = e.handle.DetachLogicalNode(ended)
+			}
+			e.idle = g.w.now + time.Hour
+		}
+		h.after(2*time.Second, func() {
+			g.endHolder(h)
+			g.addHolder()
+		})
+	}
+	return true
+}
+
+// strike has a fault hit an owner at the worst moment: its partition was just
+// changed, and it does not hear of it for a while.
+func (g *grid) strike(owner partition.Incarnation) {
+	m := g.members[owner]
+	if g.calm || m == nil || !m.alive || !g.w.chance(g.cfg.Strike) {
+		return
+	}
+	f := deafMember
+	if g.w.chance(0.2) {
+		f = pauseMember
+	}
+	g.befallMember(f, m)
+	g.counts.Faults[f]++
+	g.w.note(faulted, "", int64(f), int64(m.place))
+}
+
+// turn gives a clock a wrong pace for a while: a little, up to a tenth, or anything
+// from less than half to more than twice as fast. A fast owner takes a holder for dead
+// that is not. The whiles are short because an owner that hears of no raise runs
+// ahead, and what it attaches then begins there: its holders would wait as long.
+func (g *grid) turn(p *process) {
+	rate, limit := g.w.rng.Int64N(400)-200, time.Hour
+	switch {
+	case g.w.chance(0.5):
+		rate, limit = g.w.rng.Int64N(2_100_000)-600_000, 8*time.Second
+	case g.w.chance(0.4):
+		rate, limit = g.w.rng.Int64N(200_000)-100_000, 2*time.Minute
+	}
+	p.run(rate)
+	g.w.after(limit, func() { p.run(0) })
+}
+
+// hasten has, at times, the clock of an owner run too fast just when one of its
+// holders falls silent: it frees what the holder has while that may still be used.
+func (g *grid) hasten(h *holder) {
+	if m := h.owner(h.entries[0].def.Name()); m != nil && m.alive && g.w.chance(0.3) {
+		m.run(1_000_000 + g.w.rng.Int64N(500_000))
+		g.w.after(8*time.Second, func() { m.run(0) })
+		g.counts.Faults[turnClock]++
+		g.w.note(faulted, "", int64(turnClock), int64(m.place))
+	}
+}
+
+// cutFrom cuts a member from another one, or from a holder.
+func (g *grid) cutFrom(m *member, both bool) bool {
+	other := g.someMember().place
+	if len(g.holders) > 0 && g.w.chance(0.3) {
+		other = pick(g.w, g.holders).place
+	}
+	if other == m.place {
+		return false
+	}
+	until := g.w.now + g.span()
+	one, two := m.place, other
+	if g.w.chance(0.5) {
+		one, two = two, one
+	}
+	g.w.net.cut[[2]int{one, two}] = until
+	if both {
+		g.w.net.cut[[2]int{two, one}] = until
+	}
+	return true
+}
+
+// cutAll splits the places in two: a member and some others against the rest.
+func (g *grid) cutAll(m *member) bool {
+	until := g.w.now + g.span()
+	side := map[int]bool{m.place: true}
+	places := make([]int, 0, len(g.seats)+len(g.holders))
+	for _, s := range g.seats {
+		places = append(places, s.place)
+		if g.w.chance(0.3) {
+			side[s.place] = true
+		}
+	}
+	for _, h := range g.holders {
+		if h.within == nil {
+			places = append(places, h.place)
+			side[h.place] = g.w.chance(0.5)
+		}
+	}
+	way := g.w.rng.IntN(4) // mostly both ways
+	for _, a := range places {
+		for _, b := range places {
+			if side[a] && !side[b] {
+				if way != 0 {
+					g.w.net.cut[[2]int{a, b}] = until
+				}
+				if way != 1 {
+					g.w.net.cut[[2]int{b, a}] = until
+				}
+			}
+		}
+	}
+	return true
+}

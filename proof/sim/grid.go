@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/proof/ledger"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// grid is one grid with its holders, and what is known against it.
+type grid struct {
+	w       *world
+	cfg     Config
+	agreed  *agreement
+	seats   []*seat
+	members map[partition.Incarnation]*member // all there ever were
+	holders []*holder
+	names   []sequencer.Definition
+
+	holderOf    map[sequencer.HolderID]*holder
+	holderCount int
+	skew        map[int]partition.Tick // of each machine's wall clock
+	alarms      map[partition.Incarnation]alarm
+	lastFreed   map[string]sequencer.NodeID // by name
+	stopping    bool                        // the last member stops in order
+	calm        bool                        // no more faults
+	buffer      []sequencer.ID
+
+	ledger *ledger.Ledger
+	counts Counts
+	failed error
+}
+
+// Counts say how much happened in a run.
+type Counts struct {
+	IDs, Grants   int64 // checked
+	Takes, Losses int   // changes of owner, and partitions that began anew
+	Joins, Admits int   // replicas that began to join, and that came into sync
+	Stops         int   // stops in order that the next life began from
+	Elections     int
+	Expired       int // attachments
+	Destroyed     int // lives of names
+	Faults        [faultCount]int
+}
+
+const (
+	memberLimit  = 7
+	holderPlaces = 1000
+	firstWall    = partition.Tick(1_800_000_000_000)
+	electEvery   = 100 * time.Millisecond
+)
+
+// Result is what came of a run.
+type Result struct {
+	Counts
+	Length time.Duration // virtual
+	Hash   uint64        // of the trace: equal runs have equal ones
+	Err    error
+}
+
+// Run plays a grid. The trace goes to a writer unless that is nil.
+func Run(cfg Config, out io.Writer) Result {
+	g := newGrid(cfg)
+	if out != nil {
+		legend(out)
+		_, _ = fmt.Fprintf(out, "# %+v\n", cfg)
+		g.w.trace.out = out
+	}
+	g.play()
+	g.counts.IDs, g.counts.Grants = g.ledger.IDs(), g.ledger.Grants()
+	g.counts.Elections = g.agreed.terms
+	return Result{Counts: g.counts, Length: g.w.now, Hash: g.w.trace.hash, Err: g.failed}
+}
+
+func newGrid(cfg Config) *grid {
+	g := &grid{
+		w: newWorld(cfg.Seed), cfg: cfg, members: map[partition.Incarnation]*member{},
+		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]partition.Tick{},
+		alarms: map[partition.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+	}
+	n := &g.w.net
+	n.loss, n.twice, n.slow, n.late = cfg.Loss, cfg.Twice, cfg.Slow, cfg.Late
+	for i := range cfg.Names {
+		def, err := sequencer.Define(fmt.Sprintf("name %d", i), sequencer.Config{Epoch: epoch.Default, Nodes: 128})
+		if err != nil {
+			panic(err)
+		}
+		g.names = append(g.names, def)
+	}
+	g.form()
+	for range cfg.Holders {
+		g.addHolder()
+	}
+	g.elections()
+	g.nextFault()
+	return g
+}
+
+// form makes the first roster and starts the first members.
+func (g *grid) form() {
+	formed, err := new(partition.Roster).Apply(partition.Command{Form: &partition.Form{
+		Grid: partition.GridID(g.w.bits()), Ceiling: firstWall,
+		Settings: partition.Settings{Name: "sim", Partitions: g.cfg.Partitions, Backups: g.cfg.Backups, Window: g.cfg.Window},
+	}})
+	if err != nil {
+		panic(err)
+	}
+	g.agreed = &agreement{g: g, log: []logged{{roster: formed}}}
+	for i := range g.cfg.Members {
+		m := g.start(g.addSeat(i < g.cfg.Durable))
+		m.learn(0)
+		if i < votersFor(g.cfg.Members) {
+			g.agreed.voters = append(g.agreed.voters, m.seat)
+		}
+	}
+}
+
+func (g *grid) addSeat(durable bool) *seat {
+	place := len(g.seats)
+	s := &seat{place: place, id: partition.MemberID(fmt.Sprintf("%016x", g.w.rng.Uint64())), durable: durable, index: -1}
+	g.seats = append(g.seats, s)
+	return s
+}
+
+func (g *grid) addHolder() {
+	var within *member
+	if g.w.chance(0.3) {
+		within = g.someMember()
+	}
+	g.newHolder(within)
+}
+
+func (g *grid) elections() {
+	if g.cfg.Baseline == Quorum {
+		g.countMembers()
+	} else {
+		g.agreed.elect()
+	}
+	g.w.after(electEvery, g.elections)
+}
+
+// running gives the members that run, by seat.
+func (g *grid) running() []*member {
+	var out []*member
+	for _, s := range g.seats {
+		if s.running != nil {
+			out = append(out, s.running)
+		}
+	}
+	return out
+}
+
+func (g *grid) someMember() *member {
+	if all := g.running(); len(all) > 0 {
+		return pick(g.w, all)
+	}
+	return nil
+}
+
+// wallAt is what a machine's wall clock shows.
+func (g *grid) wallAt(place int) partition.Tick {
+	return firstWall + g.w.now.Milliseconds() + g.skew[place]
+}
+
+// gossips reports whether gossip sees a member alive, also by others.
+func (g *grid) gossips(at *member, inc partition.Incarnation) bool {
+	p, n := g.members[inc], &g.w.net
+	if !p.alive || p.until > g.w.now {
+		return false
+	}
+	if n.both(at.place, p.place) {
+		return true
+	}
+	for _, m := range g.running() {
+		if m.until <= g.w.now && n.both(at.place, m.place) && n.both(m.place, p.place) {
+			return true
+		}
+	}
+	return false
+}
+
+// sawRoster counts what a change of the roster did.
+func (g *grid) sawRoster(before, next *partition.Roster) {
+	for id, p := range next.Partitions {
+		was := before.Partitions[id]
+		switch {
+		case p.LostTerm > was.LostTerm:
+			g.counts.Losses++
+		case p.Term > was.Term:
+			g.counts.Takes++
+		case p.Joining != "" && was.Joining == "":
+			g.counts.Joins++
+		case len(p.InSync) > len(was.InSync):
+			g.counts.Admits++
+		default:
+			continue
+		}
+		g.strike(was.Owner)
+	}
+	if before.Stopped > 0 && next.Stopped == 0 {
+		g.counts.Stops++
+	}
+}
+
+// freed has users ask for a node at once that has just become free: should it be
+// somebody's still, two have it.
+func (g *grid) freed(name string, node sequencer.NodeID) {
+	g.counts.Expired++
+	g.lastFreed[name] = node
+	for _, h := range g.holders {
+		for _, e := range h.entries {
+			if e.def.Name() == name && g.w.chance(0.5) {
+				e.idle = min(e.idle, g.w.now)
+			}
+		}
+	}
+}
+
+// check takes note of the first thing that must not be. Of a baseline only equal
+// IDs count, which nobody can explain away.
+func (g *grid) check(err error) {
+	if err != nil && (g.cfg.Baseline == Real || errors.Is(err, ledger.ErrTwice)) {
+		g.fail("%w", err)
+	}
+}
+
+func (g *grid) fail(format string, args ...any) {
+	if g.failed == nil {
+		g.w.note(failed, "", 0, 0)
+		g.failed = fmt.Errorf("after %v: "+format, append([]any{g.w.now}, args...)...)
+	}
+}

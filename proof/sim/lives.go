@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// How members come and go.
+
+// restart starts a member on the machine after a while: the same one with a disk,
+// a new one without.
+func (g *grid) restart(s *seat) {
+	g.w.after(g.span(), func() {
+		switch {
+		case s.durable && s.running == nil:
+			g.start(s)
+		case !s.durable && len(g.running()) < memberLimit:
+			g.start(g.addSeat(false))
+		}
+	})
+}
+
+func (g *grid) crashOne(m *member) bool {
+	if !g.agreed.expendable(m.seat) && !m.seat.durable {
+		return false
+	}
+	if len(g.running()) == 1 && !m.seat.durable {
+		return false
+	}
+	g.crash(m)
+	g.restart(m.seat)
+	return true
+}
+
+// crashEverybody crashes all members at once, if the disks are enough to go on.
+func (g *grid) crashEverybody() bool {
+	n := 0
+	for _, v := range g.agreed.voters {
+		if v.durable {
+			n++
+		}
+	}
+	if 2*n <= len(g.agreed.voters) {
+		return false
+	}
+	for _, m := range g.running() {
+		g.crash(m)
+		g.restart(m.seat)
+	}
+	return true
+}
+
+func (g *grid) joinNew() (int, bool) {
+	if len(g.running()) >= memberLimit {
+		return 0, false
+	}
+	durable := g.cfg.Durable > 0 && g.w.chance(0.5)
+	return g.start(g.addSeat(durable)).place, true
+}
+
+// leave has a member say goodbye; it ends when the roster has let it go.
+func (g *grid) leave(m *member) bool {
+	stay := 0
+	for _, other := range g.running() {
+		if other != m && !other.leaving {
+			stay++
+		}
+	}
+	if stay == 0 || m.leaving {
+		return false
+	}
+	m.leaving = true
+	var wait func()
+	wait = func() {
+		_, in := g.agreed.newest().Member(m.inc)
+		if !in && !slices.Contains(g.agreed.voters, m.seat) {
+			m.seat.durable = false
+			g.crash(m)
+			return
+		}
+		m.after(500*time.Millisecond, wait)
+	}
+	m.after(time.Second, wait)
+	return true
+}
+
+// alarm has whoever leads believe for a while that a member is silent or gone.
+func (g *grid) alarm(m *member) {
+	kind := alarmSilent
+	if g.w.chance(0.4) {
+		kind = alarmGone
+	}
+	g.alarms[m.inc] = kind
+	g.w.after(g.w.between(100*time.Millisecond, 5*time.Second), func() { delete(g.alarms, m.inc) })
+}
+
+// stop has the last member of a durable grid stop in order: its holders give
+// everything back, it notes where grants ended, and starts again later (S1).
+func (g *grid) stop(m *member) bool {
+	r := m.roster
+	if g.stopping || m.lead == nil || !m.seat.durable || len(r.Members) != 1 || !r.Assigned() {
+		return false
+	}
+	g.stopping = true
+	for _, h := range g.holders {
+		for _, e := range h.entries {
+			if e.handle != nil {
+				_ = e.handle.DetachLogicalNode(ended)
+			}
+			e.idle = g.w.now + 5*time.Second
+		}
+	}
+	m.after(time.Second, func() {
+		m.ended = true
+		high, free := m.high()
+		end := func() {
+			g.crash(m)
+			g.restart(m.seat)
+		}
+		if !free {
+			end()
+			return
+		}
+		g.w.note(stopped, m.name, high, int64(m.roster.Version))
+		g.agreed.propose(m, partition.Command{From: r.Version, Change: &partition.Change{Stop: max(1, high)}}, func(error) { end() })
+	})
+	g.w.after(10*time.Second, func() { g.stopping = false })
+	return true
+}
+
+// high gives the first tick nobody was granted in any partition, and whether
+// nothing that was granted can be used any more.
+func (m *member) high() (high partition.Tick, free bool) {
+	for id := range m.roster.Partitions {
+		o := m.actorOf(partition.ID(id))
+		o.do(func() {})
+		h, f := o.table.High()
+		if high = max(high, h); !f || !o.copy.Acts() {
+			return 0, false
+		}
+	}
+	return high, true
+}

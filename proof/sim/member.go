@@ -1,0 +1,206 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// member is one start of a member: what a process of package grid keeps.
+type member struct {
+	process
+	g      *grid
+	seat   *seat
+	inc    partition.Incarnation
+	index  int // of the log applied
+	roster *partition.Roster
+	raised raised
+	actors map[partition.ID]*actor
+
+	lead    *leader
+	leader  *member       // who was heard leading
+	term    int           // of that leader
+	heard   time.Duration // when
+	deaf    time.Duration // it hears nothing of the log until then
+	leaving bool
+	ended   bool // it stops in order and grants nothing more
+}
+
+// raised is the last raise applied, and when.
+type raised struct {
+	time partition.Tick
+	at   time.Duration
+}
+
+// start starts a member on a seat. It has what the seat's disk has.
+func (g *grid) start(s *seat) *member {
+	s.starts++
+	inc := partition.Incarnation(fmt.Sprintf("%s-%016x", s.id, s.starts))
+	m := &member{
+		process: g.w.process(fmt.Sprintf("m%d.%d", s.place, s.starts), s.place),
+		g:       g, seat: s, inc: inc, roster: &partition.Roster{}, actors: map[partition.ID]*actor{},
+	}
+	m.wall = g.wallAt(s.place)
+	if s.durable && s.index >= 0 {
+		m.index, m.roster = s.index, g.agreed.log[s.index].roster
+	} else {
+		m.index = -1
+	}
+	s.running = m
+	g.members[inc] = m
+	durable := int64(0)
+	if s.durable {
+		durable = 1
+	}
+	g.w.note(joined, m.name, int64(s.place), durable)
+	m.after(0, m.attend)
+	m.every(tickEvery, m.tick)
+	m.every(joinEvery, m.join)
+	return m
+}
+
+const joinEvery = 700 * time.Millisecond
+
+// record is what the roster keeps of the member.
+func (m *member) record() partition.Member {
+	return partition.Member{Incarnation: m.inc, Durable: m.seat.durable}
+}
+
+// learn applies the log up to an index.
+func (m *member) learn(index int) {
+	if index <= m.index {
+		return
+	}
+	first := m.index + 1
+	m.index, m.roster = index, m.g.agreed.log[index].roster
+	if m.seat.durable {
+		m.seat.index = index
+	}
+	for i := first; i <= index; i++ {
+		if e := m.g.agreed.log[i]; e.raise {
+			m.tookRaise(e.roster.Time)
+		}
+	}
+	m.attend()
+}
+
+func (m *member) tookRaise(t partition.Tick) {
+	m.Sample(t)
+	m.raised = raised{time: t, at: m.Mono()}
+}
+
+// attend shows the newest roster to the actors it concerns.
+func (m *member) attend() {
+	for id, p := range m.roster.Partitions {
+		o := m.actors[partition.ID(id)]
+		if o == nil && p.Owner == m.inc {
+			o = m.actorOf(partition.ID(id))
+		}
+		if o != nil {
+			o.do(func() {})
+		}
+	}
+}
+
+func (m *member) actorOf(id partition.ID) *actor {
+	o := m.actors[id]
+	if o == nil {
+		o = newActor(m, id)
+		m.actors[id] = o
+	}
+	return o
+}
+
+// tick lets owners look at their sessions.
+func (m *member) tick() {
+	for id := range m.roster.Partitions {
+		if o := m.actors[partition.ID(id)]; o != nil && o.ticks() {
+			o.do(o.tick)
+		}
+	}
+}
+
+// join asks the leader to be let in, or out.
+func (m *member) join() {
+	_, in := m.roster.Member(m.inc)
+	silent := m.w.now-m.heard > 2*joinEvery
+	if in && !silent && !m.leaving {
+		return
+	}
+	leader := m.leader
+	if leader == nil || silent {
+		leader = m.g.someMember()
+	}
+	if leader == nil {
+		return
+	}
+	leaves := m.leaving
+	m.w.net.send(&m.process, &leader.process, func() {
+		if l := leader.lead; l != nil {
+			l.asked(m, leaves)
+		}
+	})
+}
+
+// heardLeader notes that a leader of a term knows the log up to an index.
+func (m *member) heardLeader(from *member, term, index int) {
+	if m.deaf > m.w.now {
+		return
+	}
+	if term < m.term {
+		m.rebuff(from)
+		return
+	}
+	if m.lead != nil && m.lead.term < term {
+		m.lead = nil
+	}
+	m.leader, m.term, m.heard = from, term, m.w.now
+	m.learn(index)
+}
+
+// rebuff lets an old leader know, sometimes, that it leads no more.
+func (m *member) rebuff(old *member) {
+	newer := m.term
+	if !m.w.chance(0.2) {
+		return
+	}
+	m.w.net.send(&m.process, &old.process, func() {
+		if old.lead != nil && old.lead.term < newer {
+			old.lead = nil
+		}
+	})
+}
+
+// report tells the leader which joining replica holds its table, for as long as
+// that is worth telling (R5).
+func (m *member) report(o *actor, h partition.Holding) {
+	if now, ready := o.copy.Admission(); !ready || now != h || m.leader == nil {
+		return
+	}
+	leader := m.leader
+	m.w.net.send(&m.process, &leader.process, func() {
+		if l := leader.lead; l != nil {
+			l.toldHeld(m.inc, h)
+		}
+	})
+	m.after(time.Second, func() { m.report(o, h) })
+}
+
+// crash ends a member without a word.
+func (g *grid) crash(m *member) {
+	m.alive = false
+	m.lead = nil
+	m.seat.running = nil
+	for _, h := range slices.Clone(g.holders) {
+		if h.within == m {
+			g.endHolder(h)
+		}
+	}
+	how := int64(0)
+	if m.leaving {
+		how = 1
+	}
+	g.w.note(left, m.name, int64(m.seat.place), how)
+}

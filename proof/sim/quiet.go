@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// slack is what everybody may need for an ID beyond a window, once all is quiet.
+const slack = 30 * time.Second
+
+// play runs the grid through its faults and into the quiet after them.
+func (g *grid) play() {
+	const step = time.Second
+	for g.w.now < g.cfg.Length && g.failed == nil {
+		g.w.run(g.w.now + step)
+	}
+	if g.failed != nil {
+		return
+	}
+	g.settle()
+	began := g.w.now
+	bound := time.Duration(g.cfg.Window)*time.Millisecond + slack
+	for g.w.now < began+bound && g.failed == nil {
+		g.w.run(g.w.now + step)
+	}
+	if g.cfg.Baseline != Real || g.failed != nil {
+		return
+	}
+	g.w.run(g.w.now + g.ahead())
+	g.checkLive(began)
+	g.checkReplicas()
+}
+
+// aheadMax is how long a holder may wait for a time that an owner ran ahead to.
+const aheadMax = time.Minute
+
+// ahead is how much longer some holder has to wait because its attachment begins
+// ahead of cluster time: an owner whose clock runs far too fast and that hears of
+// no raise notes what it attaches from its own time on.
+func (g *grid) ahead() time.Duration {
+	var most partition.Tick
+	for _, h := range g.holders {
+		for _, e := range h.entries {
+			if e.control != nil {
+				most = max(most, e.last.Grant.From-h.Now()+1000)
+			}
+		}
+	}
+	return min(time.Duration(most)*time.Millisecond, aheadMax)
+}
+
+// settle ends all faults: everybody runs, reaches everybody, and has a right clock.
+func (g *grid) settle() {
+	g.calm, g.w.net.calm = true, true
+	clear(g.w.net.cut)
+	clear(g.alarms)
+	for _, s := range g.seats {
+		if s.durable && s.running == nil {
+			g.start(s)
+		}
+	}
+	for _, m := range g.running() {
+		m.run(0)
+	}
+	for _, h := range g.holders {
+		h.run(0)
+	}
+	g.w.note(quiet, "", int64(len(g.running())), int64(len(g.holders)))
+}
+
+// checkLive wants a new ID of every handle.
+func (g *grid) checkLive(since time.Duration) {
+	for _, h := range g.holders {
+		for _, e := range h.entries {
+			if e.made <= since {
+				state := "no handle"
+				if e.handle != nil {
+					held, _ := e.control.Held()
+					state = fmt.Sprintf("%v at cluster time %d, %+v", e.handle.State(), h.Now(), held)
+				}
+				g.fail("holder %s made no ID of %q for %v after all faults had ended: %s",
+					h.name, e.def.Name(), g.w.now-since, state)
+				return
+			}
+		}
+	}
+}
+
+// checkReplicas wants all replicas that are meant to be in sync to be so, and to be
+// equal, at some moment soon: what is on its way has to arrive.
+func (g *grid) checkReplicas() {
+	var last error
+	for range 600 {
+		if last = g.replicas(); last == nil {
+			return
+		}
+		g.w.run(g.w.now + 100*time.Millisecond)
+	}
+	g.check(last)
+}
+
+func (g *grid) replicas() error {
+	r := g.agreed.newest()
+	if r.Joining() > 0 || len(r.Unsettled) > 0 {
+		return fmt.Errorf("%d replicas are not in sync yet, and these members not settled: %v", r.Joining(), r.Unsettled)
+	}
+	for id, p := range r.Partitions {
+		owner := g.members[p.Owner].actors[partition.ID(id)]
+		if owner == nil || !owner.copy.Acts() {
+			return fmt.Errorf("partition %d: its owner %s does not act", id, p.Owner)
+		}
+		want := withoutEnds(owner.table.Snapshot())
+		for _, inc := range p.InSync {
+			o := g.members[inc].actors[partition.ID(id)]
+			if o == nil || o.copy.Position() != owner.copy.Position() {
+				return fmt.Errorf("partition %d: replica %s is not where owner %s is", id, inc, p.Owner)
+			}
+			if have := withoutEnds(o.table.Snapshot()); !reflect.DeepEqual(have, want) {
+				return fmt.Errorf("partition %d: replica %s holds\n%+v, and owner %s\n%+v", id, inc, have, p.Owner, want)
+			}
+		}
+	}
+	return nil
+}
+
+// withoutEnds leaves out what replicas need not agree on: where the grant of an
+// assigned node ends, for which the next owner takes its floor.
+func withoutEnds(s sequencer.TableState) sequencer.TableState {
+	for i := range s.Records {
+		slots := s.Records[i].Slots
+		for j := range slots {
+			if !slots[j].ID.IsZero() {
+				slots[j].Free = 0
+			}
+		}
+		slices.SortFunc(slots, func(a, b sequencer.SlotState) int { return cmp.Compare(a.Node, b.Node) })
+		if len(slots) == 0 {
+			s.Records[i].Slots = nil
+		}
+	}
+	return s
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package sim_test
+
+// seedsDefault is small where the race detector makes everything ten times slower.
+const seedsDefault = 15

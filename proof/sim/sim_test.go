@@ -1,0 +1,150 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/proof/sim"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "play this seed alone")
+	seedsFlag = flag.Int("seeds", 0, "play that many seeds; 0 for the usual number")
+	hoursFlag = flag.Float64("hours", 0, "play seeds until that many hours of virtual time are over")
+	firstFlag = flag.Uint64("first", 1, "the first of the seeds")
+	traceFlag = flag.String("tracefile", "", "with -seed: write what happened to this file")
+)
+
+// seedsShort is for a quick look, as at each of many broken rules.
+const seedsShort = 30
+
+// gridTime is how long faults befall one grid.
+const gridTime = 870 * time.Second
+
+// total adds up what runs did.
+type total struct {
+	runs int
+	time time.Duration
+	sum  sim.Counts
+}
+
+func (t *total) add(r sim.Result) {
+	t.runs++
+	t.time += r.Length
+	t.sum.IDs += r.IDs
+	t.sum.Grants += r.Grants
+	t.sum.Takes += r.Takes
+	t.sum.Losses += r.Losses
+	t.sum.Joins += r.Joins
+	t.sum.Admits += r.Admits
+	t.sum.Stops += r.Stops
+	t.sum.Expired += r.Expired
+	t.sum.Destroyed += r.Destroyed
+	t.sum.Elections += r.Elections
+	for i, n := range r.Faults {
+		t.sum.Faults[i] += n
+	}
+}
+
+func (t *total) report(log func(string, ...any)) {
+	faults := 0
+	for i, n := range t.sum.Faults {
+		faults += n
+		log("%8d  %s", n, sim.FaultName(i))
+	}
+	log("%d grids, %.1f hours, %d faults, %d IDs checked, %d grants checked", t.runs, t.time.Hours(), faults, t.sum.IDs, t.sum.Grants)
+	log("%d takeovers, %d losses, %d joins of replicas, %d admitted, %d clean stops, %d elections", t.sum.Takes, t.sum.Losses,
+		t.sum.Joins, t.sum.Admits, t.sum.Stops, t.sum.Elections)
+	log("%d attachments expired, %d lives destroyed", t.sum.Expired, t.sum.Destroyed)
+}
+
+// TestSeeds plays many grids.
+func TestSeeds(t *testing.T) {
+	if *seedFlag != 0 {
+		playOne(t, *seedFlag)
+		return
+	}
+	seeds := *seedsFlag
+	if seeds == 0 && *hoursFlag == 0 {
+		seeds = seedsDefault
+		if testing.Short() {
+			seeds = min(seeds, seedsShort)
+		}
+	}
+	var sum total
+	for n := uint64(0); ; n++ {
+		if seeds > 0 && n == uint64(seeds) || seeds == 0 && sum.time.Hours() >= *hoursFlag {
+			break
+		}
+		seed := *firstFlag + n
+		r := sim.Run(sim.Draw(seed, gridTime), nil)
+		sum.add(r)
+		if r.Err != nil {
+			t.Errorf("seed %d: %v\nplay it again: go test ./proof/sim -run TestSeeds -seed %d -v -tracefile /tmp/seed-%d.txt",
+				seed, r.Err, seed, seed)
+			break
+		}
+		if n%1000 == 999 {
+			t.Logf("%d grids, %.0f hours so far", n+1, sum.time.Hours())
+		}
+	}
+	sum.report(t.Logf)
+}
+
+func playOne(t *testing.T, seed uint64) {
+	var out io.Writer
+	if *traceFlag != "" {
+		file, err := os.Create(*traceFlag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		out = file
+	}
+	cfg := sim.Draw(seed, gridTime)
+	t.Logf("%+v", cfg)
+	r := sim.Run(cfg, out)
+	var sum total
+	sum.add(r)
+	sum.report(t.Logf)
+	if r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
+// TestReplay plays grids twice: the same seed has to give the same trace.
+func TestReplay(t *testing.T) {
+	hashes := map[uint64]uint64{}
+	for seed := uint64(1); seed <= 10; seed++ {
+		cfg := sim.Draw(seed, 3*time.Minute)
+		one, two := sim.Run(cfg, nil), sim.Run(cfg, io.Discard)
+		if one.Hash != two.Hash {
+			t.Errorf("seed %d: two runs differ: %x and %x", seed, one.Hash, two.Hash)
+		}
+		if other, found := hashes[one.Hash]; found {
+			t.Errorf("seeds %d and %d have one trace", seed, other)
+		}
+		hashes[one.Hash] = seed
+	}
+}
+
+// TestBaselines plays the same schedules with simpler rules, which issue equal IDs.
+func TestBaselines(t *testing.T) {
+	for name, baseline := range map[string]sim.Baseline{"count of members": sim.Quorum, "immediate reuse": sim.Reuse} {
+		t.Run(name, func(t *testing.T) {
+			for seed := uint64(1); seed <= 50; seed++ {
+				cfg := sim.Draw(seed, gridTime)
+				cfg.Baseline = baseline
+				if r := sim.Run(cfg, nil); r.Err != nil {
+					t.Logf("seed %d: %v", seed, fmt.Errorf("as it must be: %w", r.Err))
+					return
+				}
+			}
+			t.Error("50 grids made no two equal IDs")
+		})
+	}
+}

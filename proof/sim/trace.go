@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// kind is what an event of the trace is.
+type kind uint8
+
+const (
+	faulted kind = iota
+	committed
+	refused
+	elected
+	tookOffice
+	stopped
+	granted
+	attached
+	released
+	issued
+	created
+	destroyed
+	expired
+	joined
+	left
+	quiet
+	failed
+)
+
+// kinds has the name of each kind, and what its two numbers are.
+var kinds = [...]struct{ name, a, b string }{
+	faulted:    {"fault", "kind of fault", "whom it hits"},
+	committed:  {"commit", "roster version", "ceiling"},
+	refused:    {"refuse", "version it was computed from", "version by then"},
+	elected:    {"elect", "roster version", "voters"},
+	tookOffice: {"office", "partition", "term"},
+	stopped:    {"stop", "first tick never granted", "roster version"},
+	granted:    {"grant", "from", "until"},
+	attached:   {"attach", "name", "logical node"},
+	released:   {"release", "logical node", "last timestamp used"},
+	issued:     {"issue", "first ID", "how many"},
+	created:    {"create", "name", "roster version"},
+	destroyed:  {"destroy", "name", "logical node given back, -1 for none"},
+	expired:    {"expire", "partition", "logical node"},
+	joined:     {"start", "seat", "with a disk"},
+	left:       {"end", "seat", "0 crash, 1 leave"},
+	quiet:      {"quiet", "members", "holders"},
+	failed:     {"FAILED", "", ""},
+}
+
+// trace is a digest of all that happened, and its text if it is asked for.
+type trace struct {
+	hash uint64
+	out  io.Writer
+}
+
+func newTrace() trace { return trace{hash: 0xcbf29ce484222325} }
+
+// legend says how to read the text.
+func legend(out io.Writer) {
+	_, _ = fmt.Fprintln(out, "# virtual time, event, who, two numbers. m = member, by seat and start; h = holder. Times are in Unix ms.")
+	for _, k := range kinds {
+		_, _ = fmt.Fprintf(out, "# %-8s %s; %s\n", k.name, k.a, k.b)
+	}
+	for i, f := range faultNames {
+		_, _ = fmt.Fprintf(out, "# fault %-2d %s\n", i, f)
+	}
+}
+
+func (t *trace) note(now time.Duration, k kind, who string, a, b int64) {
+	t.mix(uint64(now))
+	t.mix(uint64(k))
+	for i := range len(who) {
+		t.mix(uint64(who[i]))
+	}
+	t.mix(uint64(a))
+	t.mix(uint64(b))
+	if t.out != nil {
+		_, _ = fmt.Fprintf(t.out, "%13.6f %-8s %-8s %d %d\n", now.Seconds(), kinds[k].name, who, a, b)
+	}
+}
+
+// mix is a step of FNV-1a, eight bytes at a time.
+func (t *trace) mix(n uint64) {
+	t.hash = (t.hash ^ n) * 0x100000001b3
+	t.hash ^= t.hash >> 29
+}

@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// What the users of handles do: create, attach, go idle, detach, destroy.
+
+// want begins what the user of an entry wants next.
+func (e *entry) want() {
+	h, w := e.h, e.h.w
+	calm := h.g.calm
+	if e.busy || e.idle > w.now && !calm {
+		return
+	}
+	switch {
+	case e.control == nil:
+		e.create()
+	case e.handle.State() == sequencer.Detached:
+		e.attach(sequencer.AttachmentID{})
+	case calm:
+	case w.chance(h.g.cfg.Detach):
+		e.idle = w.now + w.between(0, 10*time.Second)
+		if w.chance(0.3) {
+			e.idle = w.now
+		}
+		_ = e.handle.DetachLogicalNode(ended)
+	case w.chance(h.g.cfg.Destroy):
+		e.destroy()
+	}
+}
+
+// create asks for the name's life and makes a handle on it.
+func (e *entry) create() {
+	e.busy = true
+	ref := sequencer.Ref{Definition: e.def, Life: sequencer.Life(e.h.w.bits())}
+	name := e.def.Name()
+	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
+		askOwner(m, name, func(o *actor) (sequencer.Ref, error) { return o.create(ref) }, reply)
+	}, func(ref sequencer.Ref, s stamp, err error) {
+		e.busy = false
+		if err != nil {
+			return
+		}
+		e.lives++
+		e.label = fmt.Sprintf("%s/%d.%d", e.h.name, e.name, e.lives)
+		e.handle, e.control = sequencer.New(ref, e, e.h)
+		e.seen, e.last, e.next = s.version, sequencer.Attachment{}, e.h.Mono()
+		e.h.w.note(created, e.label, int64(e.name), int64(s.version))
+	})
+}
+
+// attach gets a logical node, in place of an attachment or of none.
+func (e *entry) attach(instead sequencer.AttachmentID) {
+	if e.busy {
+		return
+	}
+	e.busy = true
+	w, control := e.h.w, e.control
+	c := claim{ref: control.Ref(), id: sequencer.AttachmentID(w.bits()), any: true, version: e.seen}
+	if w.chance(0.8) { // few nodes, so that they soon come to others
+		c.any, c.node = false, sequencer.NodeID(w.rng.IntN(e.h.g.cfg.Nodes))
+		if node, found := e.h.g.lastFreed[e.def.Name()]; found && w.chance(0.5) {
+			c.node = node
+		}
+	}
+	name := e.def.Name()
+	ask(e.h, name, w.between(time.Second, e.h.window()+time.Second), func(m *member, reply func(answer[sequencer.Attachment])) {
+		askOwner(m, name, func(o *actor) (sequencer.Attachment, error) { return o.attach(e.h.id, c) }, reply)
+	}, func(a sequencer.Attachment, s stamp, err error) {
+		e.busy = false
+		switch {
+		case e.control != control:
+		case errors.Is(err, sequencer.ErrDestroyed):
+			e.end()
+		case err == nil:
+			e.install(a, s, instead)
+		}
+	})
+}
+
+// install gives an attachment to the handle.
+func (e *entry) install(a sequencer.Attachment, s stamp, instead sequencer.AttachmentID) {
+	e.arrived = a
+	if instead.IsZero() {
+		_ = e.handle.AttachLogicalNode(ended)
+	} else {
+		_ = e.control.Replace(ended, instead)
+	}
+	held, has := e.control.Held()
+	if !has || held.ID != a.ID {
+		return
+	}
+	e.seen, e.last = max(e.seen, s.version), a
+	quarter := e.h.window() / 4
+	e.next = e.h.Mono() + quarter - e.h.w.between(0, quarter/5)
+	e.h.w.note(attached, e.label, int64(e.name), int64(a.Node))
+	e.granted(a.ID, a.Grant)
+	e.hurry(a.Grant)
+}
+
+// giveBack tells the owner of a release until the session would have ended.
+func (e *entry) giveBack(ref sequencer.Ref, rel sequencer.Release) {
+	h, name := e.h, e.def.Name()
+	h.w.note(released, e.label, int64(rel.Node), rel.LastUsed)
+	h.g.ledger.Released(e.holding(sequencer.Attachment{ID: rel.ID, Node: rel.Node}), rel.LastUsed)
+	ask(h, name, h.window(), func(m *member, reply func(answer[struct{}])) {
+		askOwner(m, name, func(o *actor) (struct{}, error) { return o.detach(h.id, ref, rel) }, reply)
+	}, func(struct{}, stamp, error) {})
+}
+
+// lifeEnded is an owner's word that a life has ended.
+func (h *holder) lifeEnded(ref sequencer.Ref) {
+	for _, e := range h.entries {
+		if e.control != nil && e.control.Ref().Life == ref.Life {
+			e.end()
+		}
+	}
+}
+
+// end takes the handle to its end and gives back what it has. The user creates
+// the name again.
+func (e *entry) end() {
+	control := e.control
+	if control == nil {
+		return
+	}
+	rel, held := control.Destroy()
+	node := int64(-1)
+	if held {
+		node = int64(rel.Node)
+	}
+	e.h.w.note(destroyed, e.label, int64(e.name), node)
+	if held {
+		e.giveBack(control.Ref(), rel)
+	}
+	e.h.g.ledger.Forget(e.label)
+	e.handle, e.control = nil, nil
+}
+
+// destroy ends the life of the name for everybody.
+func (e *entry) destroy() {
+	e.busy = true
+	ref, name := e.control.Ref(), e.def.Name()
+	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[struct{}])) {
+		m.destroy(name, ref, reply)
+	}, func(_ struct{}, _ stamp, err error) {
+		e.busy = false
+		gone := err == nil || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrNotFound)
+		if gone && e.control != nil && e.control.Ref().Life == ref.Life {
+			e.end()
+		}
+	})
+}
