@@ -112,7 +112,9 @@ func (o *actor) act() (*partition.Roster, sequencer.Bounds, error) {
 	if !o.copy.Acts() {
 		return nil, sequencer.Bounds{}, wire.ErrWrongOwner
 	}
-	return r, sequencer.Bounds{Now: o.m.clock.Now(), Ceiling: r.Ceiling}, nil
+	// A clock that runs ahead of the ceiling must not begin grants up there: they
+	// would be empty, and stay so for as long under a later owner.
+	return r, sequencer.Bounds{Now: min(o.m.clock.Now(), r.Ceiling), Ceiling: r.Ceiling}, nil
 }
 
 // tookOffice begins the term's sessions: attachments taken over live for a

@@ -73,7 +73,7 @@ func (l *errorLog) has(parts ...string) bool {
 }
 
 const (
-	diskWindow = 3 * time.Second
+	diskWindow = 5 * time.Second
 	diskNames  = 12 // sequencers
 )
 

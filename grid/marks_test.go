@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -49,6 +50,11 @@ func TestDestroyWaitsForItsMark(t *testing.T) {
 		done := l.destroy("orders")
 		if until := l.one(ref, 1, partition.GridID{1}); until != 0 {
 			t.Errorf("grants of a life that ends were extended until %d", until)
+		}
+		open := l.open("orders")
+		l.holds(2)
+		if err := <-open; !errors.Is(err, sequencer.ErrUnavailable) {
+			t.Errorf("open of a life that ends: %v", err)
 		}
 		time.Sleep(answerTime + time.Second)
 		synctest.Wait()

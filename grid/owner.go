@@ -59,8 +59,8 @@ func (o *actor) create(in wire.CreateRequest) (wire.SequencerResponse, error) {
 	if err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	if o.ending[in.Name] != nil {
-		return wire.SequencerResponse{}, fmt.Errorf("sequencer %q: %w: it is being destroyed", in.Name, sequencer.ErrUnavailable)
+	if err := o.settled(in.Name); err != nil {
+		return wire.SequencerResponse{}, err
 	}
 	if b.Now == 0 {
 		return wire.SequencerResponse{}, errNoTime
@@ -79,6 +79,15 @@ func (o *actor) create(in wire.CreateRequest) (wire.SequencerResponse, error) {
 		o.changed(in.Name, sequencer.AttachmentID{})
 	}
 	return wire.SequencerResponse{Stamp: o.stamp(r, b), Sequencer: wire.SequencerOf(ref)}, nil
+}
+
+// settled refuses to say whether there is a name while its life is being ended: its
+// holders have been told already that it has.
+func (o *actor) settled(name string) error {
+	if o.ending[name] == nil {
+		return nil
+	}
+	return fmt.Errorf("sequencer %q: %w: it is being destroyed", name, sequencer.ErrUnavailable)
 }
 
 // learning refuses to say that a name is unknown while a loss may have made this
@@ -112,7 +121,7 @@ func (o *actor) open(in wire.OpenRequest) (wire.SequencerResponse, error) {
 	if err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	if err := o.learning(r, b, in.Name); err != nil {
+	if err := cmp.Or(o.settled(in.Name), o.learning(r, b, in.Name)); err != nil {
 		return wire.SequencerResponse{}, err
 	}
 	ref, err := o.table.Open(in.Name)

@@ -63,6 +63,22 @@ func TestOwnerLooksAtTheNewestRoster(t *testing.T) {
 	})
 }
 
+// TestGrantsBeginBelowTheCeiling: an owner whose clock runs on although it hears of
+// no raise begins no grant above its ceiling, which nobody could use for long.
+func TestGrantsBeginBelowTheCeiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		ref, _ := l.create()
+		time.Sleep(time.Minute)
+		attach := l.attach(ref, 1)
+		l.holds(2)
+		l.answered("attach", attach, true)
+		if from, ceiling := l.record().Slots[0].From, l.m.roster.Load().Ceiling; from > ceiling {
+			t.Errorf("the grant begins at %d, the ceiling is %d", from, ceiling)
+		}
+	})
+}
+
 // TestAnswersEndWithTheirTerm: what waits when its owner begins another term of its
 // own is never answered: the record it rests on was discarded with the table (O2, O4).
 func TestAnswersEndWithTheirTerm(t *testing.T) {

@@ -102,7 +102,7 @@ func (o *actor) act() (*partition.Roster, sequencer.Bounds, error) {
 	if o.m.g.cfg.Baseline == Quorum {
 		ceiling = o.m.Now() + r.Settings.Window // everybody for himself
 	}
-	return r, sequencer.Bounds{Now: o.m.Now(), Ceiling: ceiling}, nil
+	return r, sequencer.Bounds{Now: min(o.m.Now(), ceiling), Ceiling: ceiling}, nil
 }
 
 func (o *actor) tookOffice(r *partition.Roster) {

@@ -12,7 +12,7 @@ import (
 )
 
 // slack is what everybody may need for an ID beyond a window, once all is quiet.
-const slack = 30 * time.Second
+const slack = 30*time.Second + partition.JumpAgreement
 
 // play runs the grid through its faults and into the quiet after them.
 func (g *grid) play() {
@@ -32,27 +32,8 @@ func (g *grid) play() {
 	if g.cfg.Baseline != Real || g.failed != nil {
 		return
 	}
-	g.w.run(g.w.now + g.ahead())
 	g.checkLive(began)
 	g.checkReplicas()
-}
-
-// aheadMax is how long a holder may wait for a time that an owner ran ahead to.
-const aheadMax = time.Minute
-
-// ahead is how much longer some holder has to wait because its attachment begins
-// ahead of cluster time: an owner whose clock runs far too fast and that hears of
-// no raise notes what it attaches from its own time on.
-func (g *grid) ahead() time.Duration {
-	var most partition.Tick
-	for _, h := range g.holders {
-		for _, e := range h.entries {
-			if e.control != nil {
-				most = max(most, e.last.Grant.From-h.Now()+1000)
-			}
-		}
-	}
-	return min(time.Duration(most)*time.Millisecond, aheadMax)
 }
 
 // settle ends all faults: everybody runs, reaches everybody, and has a right clock.
@@ -67,7 +48,9 @@ func (g *grid) settle() {
 	}
 	for _, m := range g.running() {
 		m.run(0)
+		m.wall -= g.skew[m.place]
 	}
+	clear(g.skew)
 	for _, h := range g.holders {
 		h.run(0)
 	}

@@ -3,4 +3,4 @@
 package sim_test
 
 // seedsDefault is small where the race detector makes everything ten times slower.
-const seedsDefault = 15
+const seedsDefault = 4
