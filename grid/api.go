@@ -19,8 +19,8 @@ const (
 	headerTimeout  = 5 * time.Second
 	bodyTimeout    = 10 * time.Second
 	serveTimeout   = 10 * time.Second
-	maxHeaderBytes = 16 << 10
-	maxStreams     = 1000 // calls at once on one connection
+	maxHeaderBytes = 4 << 10
+	maxConnections = 16384 // at once; one more waits to be accepted
 )
 
 // newAPI returns the member's HTTP server.
@@ -46,9 +46,13 @@ func (m *Member) newAPI() *http.Server {
 		WriteTimeout:      bodyTimeout + serveTimeout + bodyTimeout, // the event stream sets its own
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
-		ErrorLog:          slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
-		BaseContext:       func(net.Listener) context.Context { return m.ctx },
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: callsMax, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second,
+			MaxReceiveBufferPerStream: callWindow, MaxReceiveBufferPerConnection: callsMax * callWindow,
+		},
+		ErrorLog:    slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return m.ctx },
+		ConnContext: withConnection,
 	}
 }
 
@@ -73,7 +77,8 @@ func (m *Member) handle(w http.ResponseWriter, r *http.Request, c *call) {
 		}
 		defer leave()
 	}
-	in, err := m.read(w, r, kind, c)
+	in, leave, err := m.read(w, r, kind, c)
+	defer leave()
 	if err != nil {
 		m.refuse(w, kind, err)
 		return
@@ -88,16 +93,22 @@ func (m *Member) handle(w http.ResponseWriter, r *http.Request, c *call) {
 	m.answer(w, kind, http.StatusOK, out)
 }
 
-// read reads and decodes a request's body.
-func (m *Member) read(w http.ResponseWriter, r *http.Request, kind string, c *call) (any, error) {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can
-	body, err := wire.ReadBody(r.Body)
-	if err != nil {
-		return nil, err
+// read reads and decodes a request's body. What is large in memory, now or once it
+// is answered, has its turn until leave.
+func (m *Member) read(w http.ResponseWriter, r *http.Request, kind string, c *call) (in any, leave func(), err error) {
+	conn := connectionOf(r)
+	small, turn := int64(smallBody), conn.holders
+	if c.large {
+		small = 0
 	}
-	_ = control.SetReadDeadline(time.Time{})
-	return c.decode(kind, body)
+	if c.target {
+		turn = conn.members
+	}
+	body, leave, err := readBody(w, r, small, turn)
+	if err == nil {
+		in, err = c.decode(kind, body)
+	}
+	return in, leave, err
 }
 
 // addressed refuses a call between members that is for another grid or another
@@ -137,7 +148,8 @@ func (m *Member) handleEvents(w http.ResponseWriter, r *http.Request) {
 		m.refuse(w, wire.JSON, err)
 		return
 	}
-	in, err := m.read(w, r, kind, typed(func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil }))
+	in, leave, err := m.read(w, r, kind, typed(func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil }))
+	leave()
 	if err == nil {
 		err = wire.CheckHolder(in.(wire.EventsRequest).Holder)
 	}
@@ -145,6 +157,12 @@ func (m *Member) handleEvents(w http.ResponseWriter, r *http.Request) {
 		m.refuse(w, kind, err)
 		return
 	}
+	end, err := connectionOf(r).openStream()
+	if err != nil {
+		m.refuse(w, kind, err)
+		return
+	}
+	defer end()
 	s := m.events.open(r.Context(), in.(wire.EventsRequest).Holder)
 	defer s.end()
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -166,6 +184,12 @@ func (m *Member) handleEvents(w http.ResponseWriter, r *http.Request) {
 func (m *Member) handleStatus(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
 	defer cancel()
+	leave, err := connectionOf(r).holders.take(ctx)
+	if err != nil {
+		m.refuse(w, wire.JSON, err)
+		return
+	}
+	defer leave()
 	out, err := m.serveStatus(ctx, wire.StatusRequest{})
 	if err != nil {
 		m.refuse(w, wire.JSON, err)

@@ -16,6 +16,7 @@ type call struct {
 	deliver func(out, result any) // stores a result where a local caller wants it
 	target  bool                  // only for members that address this one
 	members bool                  // ... as one of their grid
+	large   bool                  // its answer is large, whatever its request is
 }
 
 // typed makes a call out of a function.
@@ -37,6 +38,9 @@ func (c *call) forTarget() *call { c.target = true; return c }
 // forMembers marks a call between members of a grid.
 func (c *call) forMembers() *call { c.target, c.members = true, true; return c }
 
+// withLargeAnswer marks a call of which a connection may have one at a time.
+func (c *call) withLargeAnswer() *call { c.large = true; return c }
+
 // calls returns every call of the API but the event stream, by path.
 func (m *Member) calls() map[string]*call {
 	return map[string]*call{
@@ -47,7 +51,7 @@ func (m *Member) calls() map[string]*call {
 		wire.PathDetach:    typed(m.serveDetach),
 		wire.PathDestroy:   typed(m.serveDestroy),
 		wire.PathDirectory: typed(m.serveDirectory),
-		wire.PathStatus:    typed(m.serveStatus),
+		wire.PathStatus:    typed(m.serveStatus).withLargeAnswer(),
 		wire.PathIDs:       typed(m.serveIDs),
 		wire.PathHello:     typed(m.serveHello).forTarget(),
 		wire.PathAccept:    typed(m.serveAccept).forTarget(),

@@ -18,6 +18,8 @@ type (
 const (
 	HandshakeTimeout = handshakeTimeout
 	HandshakesMax    = handshakesMax
+	CrowdMax         = crowdMax
+	StreamsMax       = streamsMax
 	GossipProtocol   = gossipProtocol
 )
 
@@ -63,4 +65,14 @@ func (m *Member) TableOf(name string) (table sequencer.TableState, acts bool) {
 		return o.table.Snapshot(), nil
 	})
 	return table, acts
+}
+
+// Peers returns whom gossip sees, and how many members of other grids it has met.
+func (m *Member) Peers() (seen []partition.Incarnation, strangers int) {
+	for _, p := range m.gossip.peers() {
+		seen = append(seen, p.Incarnation)
+	}
+	m.gossip.mu.Lock()
+	defer m.gossip.mu.Unlock()
+	return seen, len(m.gossip.strangers)
 }

@@ -100,6 +100,7 @@ type gossipTransport struct {
 	advertise netip.AddrPort
 	socket    net.PacketConn
 	acceptor  *acceptor
+	crowd     crowd // of accepted streams
 	packets   chan *memberlist.Packet
 	ctx       context.Context // ends with Shutdown
 	cancel    context.CancelFunc
@@ -209,7 +210,7 @@ func (t *gossipTransport) DialTimeout(addr string, timeout time.Duration) (net.C
 		_ = conn.Close()
 		return nil, err
 	}
-	return conn, nil
+	return &gossipStream{Conn: conn}, nil
 }
 
 // introduce is the dialer's half of the greeting.
@@ -264,7 +265,9 @@ func (t *gossipTransport) welcome(conn net.Conn) (net.Conn, error) {
 	if theirs != t.greeting() {
 		return nil, errNotGreeting
 	}
-	return conn, nil
+	guest := t.crowd.guest(conn)
+	guest.enter()
+	return &gossipStream{Conn: guest}, nil
 }
 
 func (t *gossipTransport) greeting() greeting {

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -62,15 +63,43 @@ func loadIdentity(dir string) (*identity, error) {
 	if err != nil {
 		return nil, invalid("DataDir: %v", err)
 	}
-	var s sealed
-	if err := json.Unmarshal(data, &s); err != nil || crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
-		return nil, invalid("DataDir: %s is damaged; restore it, or start with an empty directory as a new member", path)
+	if id, err = decodeIdentity(data); err != nil {
+		return nil, invalid("DataDir: %s is damaged: %v; restore it, or start with an empty directory as a new member", path, err)
 	}
-	id.Member = ""
-	if err := json.Unmarshal(s.Identity, id); err != nil || id.Member == "" {
-		return nil, invalid("DataDir: %s is damaged: it names no member (%v)", path, err)
+	id.dir = dir
+	return id, nil
+}
+
+// decodeIdentity reads what encode wrote, and nothing else: not a byte of the file
+// is without meaning.
+func decodeIdentity(data []byte) (*identity, error) {
+	var s sealed
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
+	}
+	if crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
+		return nil, errors.New("its checksum is of other content")
+	}
+	id := new(identity)
+	if err := json.Unmarshal(s.Identity, id); err != nil {
+		return nil, err
+	}
+	if err := newIncarnation(id.Member).Check(); err != nil {
+		return nil, fmt.Errorf("it names no member: %w", err)
+	}
+	if again, err := id.encode(); err != nil || !bytes.Equal(again, data) {
+		return nil, errors.New("it holds what this version does not know")
 	}
 	return id, nil
+}
+
+// encode returns the file's content.
+func (id *identity) encode() ([]byte, error) {
+	inner, err := json.Marshal(id)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(sealed{Identity: inner, CRC32: crc32.ChecksumIEEE(inner)})
 }
 
 // checkIdentityKept refuses a data directory with a log whose member is unknown:
@@ -95,11 +124,7 @@ func (id *identity) save() error {
 	if id.dir == "" {
 		return nil
 	}
-	inner, err := json.Marshal(id)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(sealed{Identity: inner, CRC32: crc32.ChecksumIEEE(inner)})
+	data, err := id.encode()
 	if err != nil {
 		return err
 	}

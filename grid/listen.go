@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+
+	"golang.org/x/net/netutil"
 )
 
 // listeners are the member's open stream listeners; gossip opens its own.
@@ -29,7 +31,7 @@ func listen(cfg Config) (*listeners, error) {
 	if err != nil {
 		return nil, errors.Join(invalid("APIAddr: %v", err), raft.Close())
 	}
-	return &listeners{raft: raft, api: api}, nil
+	return &listeners{raft: raft, api: netutil.LimitListener(api, maxConnections)}, nil
 }
 
 // addrs returns where others reach the listeners.

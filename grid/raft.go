@@ -114,6 +114,7 @@ func (m *Member) raftConfig() *raft.Config {
 	conf.LeaderLeaseTimeout, conf.CommitTimeout = leaderTimeout, commitTimeout
 	conf.SnapshotThreshold, conf.TrailingLogs = snapshotEvery, trailingLogs
 	conf.SnapshotInterval = time.Minute
+	conf.MaxAppendEntries = raftListMax
 	conf.ShutdownOnRemove = false
 	conf.NoLegacyTelemetry = true
 	conf.Logger = hclog.New(&hclog.LoggerOptions{Name: "raft", Output: lineLog{m.log}, Level: hclog.Info, DisableTime: true})

@@ -100,6 +100,8 @@ type raftStream struct {
 	server   *tls.Config // nil: clear text
 	client   *tls.Config
 	acceptor *acceptor
+	crowd    crowd // of accepted streams
+	large    turn  // of requests that are not small
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -119,6 +121,7 @@ func newRaftStream(ln net.Listener, nw Network, grid [16]byte, self, advertise s
 		self:    self,
 		address: raftAddress(raft.ServerID(self), advertise),
 		open:    make(map[*raftConn]struct{}),
+		large:   make(turn, 1),
 	}
 	if tlsConf != nil {
 		s.server, s.client = tlsConf.Clone(), tlsConf.Clone()
@@ -134,7 +137,7 @@ func newRaftStream(ln net.Listener, nw Network, grid [16]byte, self, advertise s
 func (s *raftStream) Accept() (net.Conn, error) {
 	select {
 	case conn := <-s.acceptor.streams:
-		return conn, nil
+		return s.serveRaft(conn), nil
 	case <-s.ctx.Done():
 		return nil, net.ErrClosed
 	}
@@ -212,8 +215,9 @@ func (s *raftStream) clientFor(hostPort string) *tls.Config {
 }
 
 // welcome is the listener's half of the handshake.
-func (s *raftStream) welcome(raw net.Conn) (net.Conn, error) {
-	stream := raw
+func (s *raftStream) welcome(conn net.Conn) (net.Conn, error) {
+	raw := s.crowd.guest(conn)
+	stream := net.Conn(raw)
 	if s.server != nil {
 		stream = tls.Server(raw, s.server)
 	}
@@ -224,7 +228,12 @@ func (s *raftStream) welcome(raw net.Conn) (net.Conn, error) {
 	if p.grid != s.grid || p.target != s.self {
 		return nil, errNotForUs
 	}
-	return s.track(raw, stream)
+	tracked, err := s.track(raw, stream)
+	if err != nil {
+		return nil, err
+	}
+	raw.enter()
+	return tracked, nil
 }
 
 // track remembers a stream until it is closed.

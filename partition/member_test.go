@@ -65,6 +65,21 @@ func FuzzGridID(f *testing.F) {
 	})
 }
 
+// FuzzIncarnation: what is accepted is made of a member's ID and of a start, both
+// as they are written.
+func FuzzIncarnation(f *testing.F) {
+	f.Add("0123456789abcdef-fedcba9876543210")
+	f.Add("0123456789ABCDEF-fedcba9876543210")
+	f.Add("0123456789abcdef-fedcba9876543210-")
+	f.Add("-")
+	f.Fuzz(func(t *testing.T, text string) {
+		i := Incarnation(text)
+		if i.Check() == nil && (len(text) != 33 || !isHex(string(i.Member())) || string(i.Member())+"-"+text[17:] != text) {
+			t.Fatalf("%q is accepted, of member %q", text, i.Member())
+		}
+	})
+}
+
 const (
 	changeText = `{"from":2,"change":{"join":[` + recordText + `"b1"` + addressText + `],"remove":["c1"],` +
 		`"lose":[{"partition":0,"owner":"a1","with":["b1"]}],"add":[{"partition":1,"member":"b1"}],` +

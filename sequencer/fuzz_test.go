@@ -72,6 +72,32 @@ func FuzzIDBinary(f *testing.F) {
 	})
 }
 
+// FuzzIDSQL: a column of integers and one of text are read as what is written to
+// them, and the text of an ID is the only one.
+func FuzzIDSQL(f *testing.F) {
+	f.Add(int64(0), "0")
+	f.Add(int64(-1), "-1")
+	f.Add(int64(1<<63-1), "9223372036854775807")
+	f.Add(int64(44368264925552640), "044368264925552640")
+	f.Fuzz(func(t *testing.T, v int64, text string) {
+		var number, words, raw sequencer.ID
+		err := number.Scan(v)
+		if (err == nil) != (v >= 0) {
+			t.Fatalf("%d: %v", v, err)
+		}
+		if got, valueErr := sequencer.ID(v).Value(); (valueErr == nil) != (err == nil) || err == nil && got != v {
+			t.Errorf("%d is stored as %v, %v", v, got, valueErr)
+		}
+		err = words.Scan(text)
+		if rawErr := raw.Scan([]byte(text)); (rawErr == nil) != (err == nil) || words != raw {
+			t.Errorf("%q is %d as text, %v, and %d as bytes, %v", text, words, err, raw, rawErr)
+		}
+		if err == nil && words.String() != text {
+			t.Errorf("%q is read as %d", text, words)
+		}
+	})
+}
+
 func FuzzIdentityText(f *testing.F) {
 	for _, seed := range []string{"00112233445566778899aabbccddeeff", "00112233445566778899AABBCCDDEEFF", "00", ""} {
 		f.Add([]byte(seed))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
@@ -60,7 +61,23 @@ func messages() []any {
 		wire.AcceptResponse{Member: "00112233445566aa", Durable: true},
 		wire.JoinRequest{Member: someMember(incarnation), Server: "s"}, wire.LeaveRequest{Incarnation: incarnation, Server: "s"},
 		wire.EarlierRequest{Until: 99}, wire.MemberResponse{Version: 8},
+		wire.RenewRequest{Holder: "h", Grid: stamp.Grid, Sets: []wire.ClaimSet{{Partition: 3, Count: 2, Print: sequencer.Print{}}, {}}},
+		wire.RenewResponse{Sets: []sequencer.Tick{5, 0}},
+		wire.ReplicateRequest{Partition: 7, Version: 9, Position: backup.Position{Term: 8, Number: 3}, Pages: 2, Page: 1, Table: pointer(someTable())},
+		wire.ReplicateRequest{Since: 2, Changes: []wire.Table{{Forgotten: []string{"gone"}}, someTable()}},
+		wire.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Newest: 9, Gap: true},
+		wire.HeldRequest{Owner: incarnation, Held: []partition.Holding{{}, {}}},
+		wire.InitRequest{Force: true, Floor: 5}, wire.InitResponse{Grid: stamp.Grid, Members: 3, First: 7},
+		wire.AbandonRequest{Old: stamp.Grid, Grid: partition.GridID{2}, Founder: "00112233445566aa", Expect: 2},
+		wire.AbandonResponse{Ceiling: 3, Time: 2, Window: 1},
 	}
+}
+
+func someTable() wire.Table {
+	return wire.Table{Base: 4, Records: []wire.Record{{
+		Sequencer: someClaim().Sequencer, Destroyed: true, Mark: 3, Free: 5,
+		Slots: []sequencer.SlotState{{Node: 1, ID: sequencer.AttachmentID{7}, From: 2, Free: 6}, {Node: 8191}},
+	}}}
 }
 
 // decodeLike decodes into a fresh value of the type of v.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,14 +12,27 @@ import (
 )
 
 // Before a body is decoded its shape is checked, without allocating: a length
-// that is more than the body holds, a list longer than any message has, deep
-// nesting, and, where the msgpack decoder would silently cut off bits, numbers
-// that their field cannot hold.
+// that is more than the body holds, a list longer than any message has, lists of
+// empty values that would grow in memory to many times their bytes, deep nesting,
+// and, where the msgpack decoder would silently cut off bits, numbers that their
+// field cannot hold.
 const maxDepth = 16
+
+// The elements of msgpack's lists may take maxGrowth bytes of memory for each byte
+// of the body, and freeGrowth besides, those of a word not counted: of what snowgrid
+// sends, a partition without an owner grows most, 2.9 times. A JSON body may have
+// jsonElements in all its lists, numbers not counted.
+const (
+	maxGrowth    = 3
+	freeGrowth   = 64 << 10
+	wordSize     = 8
+	jsonElements = 2 * MaxElements
+)
 
 var (
 	errDeep   = fmt.Errorf("it is nested more than %d deep", maxDepth)
 	errLong   = fmt.Errorf("a list or map has more than %d elements", MaxElements)
+	errEmpty  = errors.New("its lists hold too many values without content")
 	errNumber = errors.New("a number is out of its field's range")
 )
 
@@ -26,7 +40,8 @@ var (
 // JSON at all, and whether numbers fit, the decoder finds out.
 func checkJSON(data []byte) error {
 	var elements [maxDepth + 1]int // by depth, of the innermost open ones
-	depth, quoted := 0, false
+	var list [maxDepth + 1]bool    // by depth, whether that is a list
+	depth, quoted, listed := 0, false, 0
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case quoted && c == '\\':
@@ -38,11 +53,17 @@ func checkJSON(data []byte) error {
 			if depth++; depth > maxDepth {
 				return errDeep
 			}
-			elements[depth] = 1
+			elements[depth], list[depth] = 1, c == '['
 		case c == ']' || c == '}':
 			depth = max(depth-1, 0)
 		case c == ',':
 			if elements[depth]++; elements[depth] > MaxElements {
+				return errLong
+			}
+			if list[depth] && !isNumber(data[i+1:]) {
+				listed++
+			}
+			if listed > jsonElements {
 				return errLong
 			}
 		}
@@ -50,15 +71,24 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
+// isNumber reports whether JSON goes on with a number.
+func isNumber(data []byte) bool {
+	data = bytes.TrimLeft(data, " \t\r\n")
+	return len(data) > 0 && (data[0] == '-' || data[0] >= '0' && data[0] <= '9')
+}
+
 // checkMsgPack checks the shape of one value that is to be decoded into a t.
 // What follows the value is not looked at.
 func checkMsgPack(data []byte, t reflect.Type) error {
-	s := scan{rest: data}
+	s := scan{rest: data, room: maxGrowth*len(data) + freeGrowth}
 	return s.value(t, 0)
 }
 
 // scan walks through msgpack.
-type scan struct{ rest []byte }
+type scan struct {
+	rest []byte
+	room int // bytes that the elements of lists may still take in memory
+}
 
 // kind is what a msgpack header announces.
 type kind int
@@ -110,6 +140,12 @@ func (s *scan) array(t reflect.Type, n, depth int) error {
 	}
 	if t != nil && t.Kind() == reflect.Slice {
 		elem = t.Elem()
+		if size := int(elem.Size()); size > wordSize {
+			s.room -= n * size
+		}
+	}
+	if s.room < 0 {
+		return errEmpty
 	}
 	for range n {
 		if err := s.value(elem, depth+1); err != nil {

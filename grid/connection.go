@@ -1,0 +1,97 @@
+package grid
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	// callsMax is how many calls one connection may have at once; a client with
+	// more opens another.
+	callsMax = 24
+	// smallBody is what a request may bring without waiting for its turn.
+	smallBody = 4 << 10
+	// callWindow is what HTTP/2 keeps of a body that nobody reads, so that requests
+	// that wait leave room on their connection for the one whose turn it is.
+	callWindow = 8 << 10
+	// streamsMax is how many event streams one connection may have: one for each
+	// holder of a process, with room for one that replaces another.
+	streamsMax = 8
+)
+
+// connection is what one connection to the API has under way. Its limits are what
+// keeps the memory that a hostile one can take at about 2 MiB: of its many calls at
+// once, one may be large of those of holders, and one of those between members.
+// They take turns apart, since an answer to a holder may wait for a replica's.
+type connection struct {
+	holders, members turn
+	streams          atomic.Int32
+}
+
+// turn is held by one request at a time.
+type turn chan struct{}
+
+type connectionKey struct{}
+
+// withConnection is how the API server begins each connection.
+func withConnection(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{holders: make(turn, 1), members: make(turn, 1)})
+}
+
+// connectionOf returns the connection that a request came by.
+func connectionOf(r *http.Request) *connection {
+	return r.Context().Value(connectionKey{}).(*connection)
+}
+
+// take waits for the turn; leave ends it.
+func (t turn) take(ctx context.Context) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
+	defer cancel()
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: other large requests take too long: %w", sequencer.ErrUnavailable, ctx.Err())
+	}
+}
+
+// readBody reads a request's body. One of more than small bytes waits for its turn,
+// which it keeps until leave. After an error the connection keeps its deadline, so
+// that the server does not wait for the rest of the body.
+func readBody(w http.ResponseWriter, r *http.Request, small int64, t turn) (body []byte, leave func(), err error) {
+	control := http.NewResponseController(w)
+	bound := func(by time.Time) { _ = control.SetReadDeadline(by) } // not every connection can
+	leave = func() {}
+	bound(time.Now().Add(bodyTimeout))
+	body, err = wire.ReadBody(io.LimitReader(r.Body, small+1))
+	if err == nil && int64(len(body)) > small {
+		bound(time.Time{})
+		if leave, err = t.take(r.Context()); err != nil {
+			return nil, func() {}, err
+		}
+		bound(time.Now().Add(bodyTimeout))
+		body, err = wire.ReadBody(io.MultiReader(bytes.NewReader(body), r.Body))
+	}
+	if err == nil {
+		bound(time.Time{})
+	}
+	return body, leave, err
+}
+
+// openStream counts an event stream, which close ends.
+func (c *connection) openStream() (end func(), err error) {
+	if c.streams.Add(1) > streamsMax {
+		c.streams.Add(-1)
+		return nil, fmt.Errorf("%w: this connection has %d event streams already", sequencer.ErrUnavailable, streamsMax)
+	}
+	return func() { c.streams.Add(-1) }, nil
+}

@@ -1,0 +1,138 @@
+package grid
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// memberlist believes what a stream announces: a header of 40 bytes makes it take
+// 140 MB for nodes and state that never come, and a few compressed bytes as much.
+// So what it is given of a stream is bounded, and how each stream opens is looked
+// at first. With a GossipKey the rest is encrypted, and only those with the key can
+// announce anything.
+const (
+	// gossipStreamMax is how many bytes one side may say on a stream, and
+	// gossipNodesMax how many nodes it may announce: enough for 2,000 members.
+	gossipStreamMax = 640 << 10
+	gossipNodesMax  = 2048
+	// openingMax is more than a label and a header have.
+	openingMax = 512
+)
+
+// The first bytes of memberlist's messages that are looked at.
+const (
+	gossipPushPull   = 6
+	gossipUser       = 8
+	gossipCompressed = 9
+	gossipLabel      = 244
+)
+
+var errBadOpening = errors.New("grid: the gossip stream opens with what no member sends")
+
+// gossipStream is a stream that memberlist reads. It is not read concurrently.
+type gossipStream struct {
+	net.Conn
+	rest io.Reader // nil before the first Read
+}
+
+// Read implements net.Conn.
+func (s *gossipStream) Read(b []byte) (int, error) {
+	if s.rest == nil {
+		bounded := io.LimitReader(s.Conn, gossipStreamMax)
+		read, err := readOpening(bounded)
+		if err != nil {
+			return 0, err
+		}
+		s.rest = io.MultiReader(bytes.NewReader(read), bounded)
+	}
+	return s.rest.Read(b)
+}
+
+// readOpening reads how a stream opens, and perhaps more, and returns all of it.
+func readOpening(r io.Reader) ([]byte, error) {
+	var read bytes.Buffer
+	from := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, openingMax), &read), openingMax)
+	kind, err := from.ReadByte()
+	if err == nil && kind == gossipLabel {
+		kind, err = skipLabel(from)
+	}
+	if err == nil {
+		err = checkOpening(kind, from)
+	}
+	return read.Bytes(), err
+}
+
+// skipLabel returns the first byte after a label.
+func skipLabel(from *bufio.Reader) (byte, error) {
+	n, err := from.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	if _, err := from.Discard(int(n)); err != nil {
+		return 0, err
+	}
+	return from.ReadByte()
+}
+
+// checkOpening checks the header of an exchange of states, and refuses what no
+// member uses. Any other message is small, or is bounded by its bytes.
+func checkOpening(kind byte, from *bufio.Reader) error {
+	switch kind {
+	case gossipUser, gossipCompressed:
+		return errBadOpening
+	case gossipPushPull:
+		return checkStates(msgpack.NewDecoder(from))
+	}
+	return nil
+}
+
+// checkStates wants each field of the header once, and neither more nodes than may
+// be nor a state of the delegate, of which there is none.
+func checkStates(dec *msgpack.Decoder) error {
+	fields, err := dec.DecodeMapLen()
+	if err != nil || fields != 3 {
+		return errBadOpening
+	}
+	most := map[string]uint64{"Nodes": gossipNodesMax, "UserStateLen": 0}
+	for range fields {
+		name, err := fieldName(dec)
+		if err != nil {
+			return err
+		}
+		if limit, found := most[name]; found {
+			n, err := dec.DecodeUint64()
+			if err != nil || n > limit {
+				return fmt.Errorf("%w: %s is %d, and at most %d is taken", errBadOpening, name, n, limit)
+			}
+			delete(most, name)
+			continue
+		}
+		if _, err := dec.DecodeBool(); err != nil || name != "Join" {
+			return errBadOpening
+		}
+	}
+	if len(most) > 0 {
+		return errBadOpening
+	}
+	return nil
+}
+
+// fieldName reads the name of a field. DecodeString would first make room for as
+// many bytes as a name announces.
+func fieldName(dec *msgpack.Decoder) (string, error) {
+	n, err := dec.DecodeBytesLen()
+	if err != nil || n < 0 || n > len("UserStateLen") {
+		return "", errBadOpening
+	}
+	name := make([]byte, n)
+	if err := dec.ReadFull(name); err != nil {
+		return "", errBadOpening
+	}
+	return string(name), nil
+}

@@ -1,0 +1,237 @@
+package grid_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/wire"
+)
+
+// attack is what somebody says on a connection before keeping it open.
+type attack struct {
+	what   string
+	addr   string
+	opener []byte
+	// flood is sent after the opener, again and again, until nobody takes it or
+	// so many bytes are sent.
+	flood []byte
+	total int
+	// streams says that, instead, each stream of HTTP/2 is sent that much.
+	streams bool
+	// closed is how long the connection may live, 0 for as long as it is in use.
+	closed time.Duration
+}
+
+// attacks are ways to cost a member memory or goroutines on each listener. No
+// header or length prefix in them is followed by what it announces.
+func attacks(m *grid.Member) []attack {
+	s, addrs := m.Status(), m.Addrs()
+	greeting := grid.NewGreeting(grid.GossipProtocol, "snowgrid").Encode()
+	says := func(b []byte) []byte { return append(bytes.Clone(greeting), labelled("snowgrid", b)...) }
+	server := s.Answering
+	if s.Members[0].Durable {
+		server = string(s.Members[0].Incarnation.Member())
+	}
+	preamble := grid.NewPreamble(s.Grid, server).Encode()
+	raftSays := func(b string) []byte { return append(bytes.Clone(preamble), b...) }
+	spaces := bytes.Repeat([]byte{' '}, 16<<10)
+	const post = "POST /v1/renew HTTP/1.1\r\nHost: a\r\n"
+	const header, body, gossip, raftRequest = 6 * time.Second, 16 * time.Second, 3 * time.Second, 11 * time.Second
+	return []attack{
+		{"API, silence", addrs.API, nil, nil, 0, false, header},
+		{"API, half a header", addrs.API, []byte(post + "X-A: "), []byte("aaaa"), 4000, false, header},
+		{"API, half a body", addrs.API, []byte(post + "Content-Length: 1048576\r\n\r\n"), spaces, 1000 << 10, false, body},
+		{"API, chunks without end", addrs.API, []byte(post + "Transfer-Encoding: chunked\r\n\r\nfffff\r\n"), spaces, 1000 << 10, false, body},
+		{"API, HTTP/2, bodies", addrs.API, manyStreams(wire.PathRenew, 24, 8<<10, false), nil, 1000 << 10, true, 0},
+		{"API, HTTP/2, events", addrs.API, manyStreams(wire.PathEvents, 24, 0, true), nil, 0, false, 0},
+		{"API, HTTP/2, bodies for members", addrs.API, manyStreams(wire.PathReplicate, 24, 8<<10, false), nil, 1000 << 10, true, 0},
+		{"gossip, silence", addrs.Gossip, nil, nil, 0, false, gossip},
+		{"gossip, half a greeting", addrs.Gossip, greeting[:7], nil, 0, false, gossip},
+		{"gossip, nothing after it", addrs.Gossip, greeting, nil, 0, false, gossip},
+		{"gossip, a million nodes", addrs.Gossip, says(message(pushPullMsg, pushHeader{Nodes: 1 << 20})), nil, 0, false, gossip},
+		{"gossip, 20 MB of state", addrs.Gossip, says(message(pushPullMsg, pushHeader{UserStateLen: 20 << 20})), nil, 0, false, gossip},
+		{"gossip, a long name", addrs.Gossip, says(append(message(pushPullMsg, pushHeader{Nodes: 2000}), "\x81\xa4Name\xdb\x7f\xff\xff\xff"...)), spaces, 4 << 20, false, gossip},
+		{"gossip, compressed", addrs.Gossip, says([]byte{9, 0x82, 0xa4, 'A', 'l', 'g', 'o', 0, 0xa3, 'B', 'u', 'f', 0xdb, 0x7f, 0xff, 0xff, 0xff}), spaces, 4 << 20, false, gossip},
+		{"raft, silence", addrs.Raft, nil, nil, 0, false, gossip},
+		{"raft, half a preamble", addrs.Raft, preamble[:9], nil, 0, false, gossip},
+		{"raft, nothing after it", addrs.Raft, preamble, nil, 0, false, raftRequest},
+		{"raft, a command of 2 GB", addrs.Raft, raftSays("\x00\x81\xa7Entries\x91\x81\xa4Data\xdb\x7f\xff\xff\xff"), spaces, 4 << 20, false, 2 * raftRequest},
+		{"raft, 4 billion entries", addrs.Raft, raftSays("\x00\x81\xa7Entries\xdd\xff\xff\xff\xff"), bytes.Repeat([]byte{0x80}, 16<<10), 4 << 20, false, 2 * raftRequest},
+	}
+}
+
+// frame is one of HTTP/2.
+func frame(kind, flags byte, stream int, payload []byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	b = binary.BigEndian.AppendUint32(append(b, flags), uint32(stream))
+	return append(b, payload...)
+}
+
+// manyStreams is an HTTP/2 connection on which n calls to a path send size bytes
+// of a larger body each; holders of event streams send a whole one.
+func manyStreams(path string, n, size int, whole bool) []byte {
+	const data, headers, settings, endStream, endHeaders = 0, 1, 4, 1, 4
+	var fields bytes.Buffer
+	encoder := hpack.NewEncoder(&fields)
+	out := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	out = append(out, frame(settings, 0, 0, []byte{0, 4, 0, 0, 0, 0})...) // nobody may send anything
+	for i := range n {
+		fields.Reset()
+		body, flags := bytes.Repeat([]byte{' '}, size), byte(0)
+		if whole {
+			body, flags = fmt.Appendf(nil, `{"holder":"h%d"}`, i), endStream
+		}
+		for _, f := range []hpack.HeaderField{
+			{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: path}, {Name: ":authority", Value: "a"},
+			{Name: "content-type", Value: "application/json"}, {Name: "x-large", Value: strings.Repeat("x", 3500)},
+		} {
+			f.Sensitive = true // it stays out of the table, so that each stream has its own
+			_ = encoder.WriteField(f)
+		}
+		out = append(out, frame(headers, endHeaders, 2*i+1, fields.Bytes())...)
+		out = append(out, frame(data, flags, 2*i+1, body)...)
+	}
+	return out
+}
+
+// launch says what an attack says, and sends that on said when nobody takes more
+// of it.
+func (a attack) launch(conn net.Conn, said chan<- struct{}) {
+	defer func() { said <- struct{}{} }()
+	defer conn.SetDeadline(time.Time{})
+	_ = conn.SetDeadline(time.Now().Add(300 * time.Millisecond))
+	_, err := conn.Write(a.opener)
+	if a.streams {
+		_ = conn.SetDeadline(time.Now().Add(time.Second))
+		fillStreams(conn, a.total)
+		return
+	}
+	for sent := 0; err == nil && sent < a.total; sent += len(a.flood) {
+		_, err = conn.Write(a.flood)
+	}
+}
+
+// fillStreams sends on each stream of an HTTP/2 connection what it may, up to most
+// bytes, until nothing more is allowed.
+func fillStreams(conn net.Conn, most int) {
+	const windowUpdate = 8
+	sent := map[int]int{}
+	for {
+		var head [9]byte
+		if _, err := io.ReadFull(conn, head[:]); err != nil {
+			return
+		}
+		payload := make([]byte, binary.BigEndian.Uint32(head[:])>>8)
+		if _, err := io.ReadFull(conn, payload); err != nil {
+			return
+		}
+		id := int(binary.BigEndian.Uint32(head[5:]))
+		if head[3] != windowUpdate || id == 0 || sent[id] > most {
+			continue
+		}
+		n := int(binary.BigEndian.Uint32(payload))
+		sent[id] += n
+		if _, err := conn.Write(frame(0, 0, id, bytes.Repeat([]byte{' '}, n))); err != nil {
+			return
+		}
+	}
+}
+
+// inUse returns the bytes of memory that the process cannot do without.
+func inUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+const (
+	hostile       = 20      // connections at once
+	perConnection = 2 << 20 // bytes that each may take
+)
+
+// TestHostileConnectionsTakeLittleMemory opens many connections of each kind to a
+// member, and meanwhile asks it for IDs. When they are gone their memory is free.
+func TestHostileConnectionsTakeLittleMemory(t *testing.T) { // not parallel: it looks at the process's memory
+	m := startOne(t, func(c *grid.Config) { c.Logger = nil })
+	serves(t, m)
+	all := attacks(m)
+	base := inUse()
+	for range 3 { // what other tests have left goes by and by
+		base = min(base, inUse())
+	}
+	for _, a := range all {
+		eventually(t, "the memory is free", func() bool { return inUse()-base < hostile*perConnection/8 })
+		most := a.memory(t, func() { serves(t, m) }) - base
+		t.Logf("%-32s %5d KiB a connection", a.what, most/hostile>>10)
+		if most > hostile*perConnection*5/4 { // it is a measurement
+			t.Errorf("%s: %d KiB of memory a connection", a.what, most/hostile>>10)
+		}
+	}
+}
+
+// memory returns the most memory in use while many attack at once.
+func (a attack) memory(t *testing.T, meanwhile func()) (most int64) {
+	said := make(chan struct{})
+	for range hostile {
+		conn, err := net.Dial("tcp", a.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		go a.launch(conn, said)
+	}
+	for left := hostile; left > 0; left-- {
+		if <-said; left%10 == 0 {
+			most = max(most, inUse())
+		}
+	}
+	meanwhile()
+	for range 5 { // what was said may still be on its way
+		time.Sleep(10 * time.Millisecond)
+		most = max(most, inUse())
+	}
+	return most
+}
+
+// TestEventStreamsOfOneConnection: one connection has a few, and another has its own.
+func TestEventStreamsOfOneConnection(t *testing.T) {
+	t.Parallel()
+	m := startOne(t, nil)
+	open := func(b *browser, holder string) (status int) {
+		body := strings.NewReader(`{"holder":"` + holder + `"}`)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+m.Addrs().API+wire.PathEvents, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := b.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = res.Body.Close() })
+		return res.StatusCode
+	}
+	one, other := newBrowser(t, m, 2), newBrowser(t, m, 2)
+	for i := range grid.StreamsMax {
+		if status := open(one, fmt.Sprint("h", i)); status != http.StatusOK {
+			t.Fatalf("stream %d: status %d", i, status)
+		}
+	}
+	if status := open(one, "more"); status != http.StatusServiceUnavailable {
+		t.Errorf("one stream more: status %d", status)
+	}
+	if status := open(other, "more"); status != http.StatusOK {
+		t.Errorf("on another connection: status %d", status)
+	}
+}

@@ -1,0 +1,135 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// Raft's transport reads a request of any length, for as long as its bytes come. So
+// what it reads is bounded here: one request at a time is under way on a stream,
+// and it is over when its answer is written.
+const (
+	// raftSmallRequest is what any stream may ask at once. Nearly every request
+	// is smaller; of the larger ones, the first entries of a large grid or its
+	// snapshot, one is read at a time of all streams together.
+	raftSmallRequest = 512 << 10
+	raftRequestMax   = 64 << 20
+	// raftRequestTimeout is how long a request may take to arrive, and longer by
+	// raftCallTimeout for each raftPace bytes.
+	raftRequestTimeout = 10 * time.Second
+	raftPace           = 1 << 20
+)
+
+var errRequestTooLarge = errors.New("grid: the Raft request is larger than any member sends")
+
+// raftServed is an accepted stream. One goroutine at a time reads it; another may
+// close it.
+type raftServed struct {
+	net.Conn
+	ctx  context.Context // ends with the layer
+	turn turn            // of the layer's large requests
+
+	mu     sync.Mutex // guards what follows; never held while waiting
+	closed bool
+	leave  func()    // ends this stream's turn, nil if it has none
+	began  time.Time // of the request that is being read
+	taken  int       // bytes of it
+	shape  raftShape // of it
+}
+
+// serveRaft bounds the requests on an accepted stream. The first one has to come
+// at once, later ones when they like.
+func (s *raftStream) serveRaft(conn net.Conn) *raftServed {
+	_ = conn.SetReadDeadline(time.Now().Add(raftRequestTimeout))
+	return &raftServed{Conn: conn, ctx: s.ctx, turn: s.large}
+}
+
+// Read implements net.Conn.
+func (r *raftServed) Read(b []byte) (int, error) {
+	room, err := r.room()
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.Conn.Read(b[:min(len(b), room)])
+	if n > 0 {
+		if err := r.count(b[:n]); err != nil {
+			return 0, err // not a byte of it is decoded
+		}
+	}
+	return n, err
+}
+
+// room returns how many bytes of the request may be read now, and waits for its
+// turn first if it is not small any more.
+func (r *raftServed) room() (int, error) {
+	r.mu.Lock()
+	taken, waits, until := r.taken, r.leave == nil, r.deadline()
+	r.mu.Unlock()
+	switch {
+	case taken >= raftRequestMax:
+		return 0, errRequestTooLarge
+	case !waits:
+		return raftRequestMax - taken, nil
+	case taken < raftSmallRequest:
+		return raftSmallRequest - taken, nil
+	}
+	ctx, cancel := context.WithDeadline(r.ctx, until)
+	defer cancel()
+	leave, err := r.turn.take(ctx)
+	if err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		leave()
+		return 0, net.ErrClosed
+	}
+	r.leave = leave
+	return raftRequestMax - taken, nil
+}
+
+// count notes bytes of a request that have come.
+func (r *raftServed) count(b []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taken == 0 {
+		r.began = time.Now()
+	}
+	r.taken += len(b)
+	_ = r.SetReadDeadline(r.deadline())
+	return r.shape.feed(b)
+}
+
+// deadline is when the request has to be there. The caller holds mu.
+func (r *raftServed) deadline() time.Time {
+	return r.began.Add(raftRequestTimeout + time.Duration(r.taken/raftPace)*raftCallTimeout)
+}
+
+// Write implements net.Conn: it answers the request.
+func (r *raftServed) Write(b []byte) (int, error) {
+	r.end(false)
+	_ = r.SetReadDeadline(time.Time{})
+	return r.Conn.Write(b)
+}
+
+// Close implements net.Conn.
+func (r *raftServed) Close() error {
+	r.end(true)
+	return r.Conn.Close()
+}
+
+// end ends the request.
+func (r *raftServed) end(closed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = closed
+	r.taken, r.shape = 0, raftShape{}
+	if r.leave != nil {
+		r.leave()
+		r.leave = nil
+	}
+}
