@@ -118,8 +118,15 @@ func serves(t *testing.T, m *grid.Member) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Next(ctx); err != nil || !m.Ready() {
-		t.Fatalf("ready %v, error %v", m.Ready(), err)
+	if _, err := s.Next(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for !m.Ready() { // on a busy machine the leader may doubt a member for a moment
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("not ready: %v", ctx.Err())
+		}
 	}
 }
 
