@@ -164,6 +164,9 @@ const (
 // TestHostileConnectionsTakeLittleMemory opens many connections of each kind to a
 // member, and meanwhile asks it for IDs. When they are gone their memory is free.
 func TestHostileConnectionsTakeLittleMemory(t *testing.T) { // not parallel: it looks at the process's memory
+	if raceDetector {
+		t.Skip("it measures memory, and the race detector takes memory of its own; run it without -race")
+	}
 	m := startOne(t, func(c *grid.Config) { c.Logger = nil })
 	serves(t, m)
 	all := attacks(m)

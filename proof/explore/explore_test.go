@@ -14,13 +14,18 @@ var (
 	rewrite = flag.Bool("rewrite", false, "write testdata anew")
 )
 
+// skipUnderRace skips what has one goroutine only and would take many times longer.
+func skipUnderRace(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine, nothing to race with; run it without -race")
+	}
+}
+
 // TestNoDuplicate explores small scopes to their end.
 func TestNoDuplicate(t *testing.T) {
+	skipUnderRace(t)
 	for _, s := range Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
-			if raceDetector && s.Wide {
-				t.Skip("too wide under the race detector; there is one goroutine here")
-			}
 			if r := explore(t, s, Limits{}); !r.Exhausted {
 				t.Error("ended before everything was seen")
 			}
@@ -90,9 +95,10 @@ func TestMutants(t *testing.T) {
 // TestMutantScopes explores the scopes of the mutants with every rule in force: what
 // is found there is due to the mutant. Most of them are seen to their end.
 func TestMutantScopes(t *testing.T) {
+	skipUnderRace(t)
 	seen, ended := map[Scope]bool{}, 0
 	for _, m := range Mutants() {
-		if seen[m.Scope] || raceDetector && m.Scope.Wide {
+		if seen[m.Scope] {
 			continue
 		}
 		seen[m.Scope] = true

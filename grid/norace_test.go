@@ -1,0 +1,5 @@
+//go:build !race
+
+package grid_test
+
+const raceDetector = false
