@@ -172,7 +172,7 @@ func (m *Member) shut() error {
 		failed = append(failed, m.api.Close())
 	}
 	if node != nil {
-		failed = append(failed, node.raft.Shutdown().Error())
+		failed = append(failed, node.shutdown())
 	}
 	if m.gossip != nil {
 		failed = append(failed, m.gossip.list.Shutdown())

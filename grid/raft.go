@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -24,6 +25,17 @@ type raftNode struct {
 	raft   *raft.Raft
 	server raft.ServerID
 	ended  bool // it was shut down, because the member has left that grid for good
+	// proposals are under way; none begins once the member is closed or the node
+	// has ended.
+	proposals sync.WaitGroup
+}
+
+// shutdown ends the node when no proposal is under way: Raft leaves one without an
+// answer that it has committed and not applied. Each is over soon, since a leader
+// without a majority steps down.
+func (n *raftNode) shutdown() error {
+	n.proposals.Wait()
+	return n.raft.Shutdown().Error()
 }
 
 // Raft's pace.
@@ -172,14 +184,15 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 
 // propose has a command agreed on. Only the leader can.
 func (m *Member) propose(c partition.Command) error {
-	node := m.node()
-	if node == nil {
-		return errNotLeader
-	}
 	data, err := wire.EncodeCommand(c)
 	if err != nil {
 		return err
 	}
+	node, err := m.proposer()
+	if err != nil {
+		return err
+	}
+	defer node.proposals.Done()
 	future := node.raft.Apply(data, raftCallTimeout)
 	if err := future.Error(); err != nil {
 		return fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
@@ -188,6 +201,20 @@ func (m *Member) propose(c partition.Command) error {
 		return err
 	}
 	return nil
+}
+
+// proposer returns the member's Raft node with one more proposal under way.
+func (m *Member) proposer() (*raftNode, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return nil, errClosed
+	case m.raft == nil || m.raft.ended:
+		return nil, errNotLeader
+	}
+	m.raft.proposals.Add(1)
+	return m.raft, nil
 }
 
 var errNotLeader = fmt.Errorf("%w: this member does not lead the grid", sequencer.ErrUnavailable)

@@ -83,7 +83,7 @@ func (m *Member) endStay() {
 	}
 	m.mu.Unlock()
 	if node != nil {
-		_ = node.raft.Shutdown().Error() // nil, when it has ended
+		_ = node.shutdown() // nil, when it has ended
 		m.listeners.raftEnded()
 	}
 	s.end()
