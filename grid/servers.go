@@ -35,8 +35,8 @@ func (l *leader) configured() []raft.Server {
 func (l *leader) admitted() []partition.Member {
 	var out []partition.Member
 	for _, j := range l.joining() {
-		address := raftAddress(j.server, j.member.Raft)
-		if !l.serves(j.server, address) {
+		if !l.serves(j.server) {
+			address := raftAddress(j.server, j.member.Raft)
 			if err := l.node.raft.AddNonvoter(j.server, address, 0, raftCallTimeout).Error(); err != nil {
 				l.report("add a server", err)
 				continue
@@ -57,7 +57,7 @@ func (l *leader) joining() []joining {
 	for inc, j := range m.joins {
 		_, in := r.Member(inc)
 		switch {
-		case m.clock.Mono()-j.at > joinLives, m.leaves[inc], in && l.serves(j.server, raftAddress(j.server, j.member.Raft)):
+		case m.clock.Mono()-j.at > joinLives, m.leaves[inc], in && l.serves(j.server):
 			delete(m.joins, inc)
 		default:
 			out = append(out, j)
@@ -66,14 +66,11 @@ func (l *leader) joining() []joining {
 	return out
 }
 
-// serves reports whether a server is configured with an address.
-func (l *leader) serves(id raft.ServerID, address raft.ServerAddress) bool {
-	for _, s := range l.configured() {
-		if s.ID == id {
-			return s.Address == address || l.m.lone
-		}
-	}
-	return false
+// serves reports whether a server is configured. It keeps the address that it was
+// configured with: where it is now the addressBook knows, and Raft reads a server's
+// address while it writes a new one (hashicorp/raft v1.8.0, updateLastAppended).
+func (l *leader) serves(id raft.ServerID) bool {
+	return slices.ContainsFunc(l.configured(), func(s raft.Server) bool { return s.ID == id })
 }
 
 // electorate is what Raft's servers are to the members.
