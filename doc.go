@@ -7,6 +7,7 @@
 //   - epoch: the time origin of a sequencer's IDs.
 //
 // Most programs need nothing else. Behind them stand partition (who decides for a name),
-// backup (how a decision survives the process that made it) and grid/wire (the messages).
+// owner (what it decides), backup (how a decision survives the process that made it) and
+// grid/wire (the messages).
 // The command line is in cmd/snowgrid, programs to copy from are in examples.
 package snowgrid

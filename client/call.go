@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -88,7 +88,7 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 // again reports whether a call that ended with err is worth another try.
 func again(err error) bool {
 	for _, passing := range []error{
-		wire.ErrWrongOwner, sequencer.ErrUnavailable, sequencer.ErrClosed, context.DeadlineExceeded, context.Canceled,
+		partition.ErrWrongOwner, sequencer.ErrUnavailable, sequencer.ErrClosed, context.DeadlineExceeded, context.Canceled,
 	} {
 		if errors.Is(err, passing) {
 			return true

@@ -225,7 +225,7 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 
 func (f *fake) owns(addr, name string) error {
 	if f.members[f.owners[partition.Of(name, len(f.owners))]] != addr {
-		return wire.ErrWrongOwner
+		return partition.ErrWrongOwner
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -37,7 +38,7 @@ func (m *Member) ownerOf(name string) (*actor, error) {
 	}
 	id := partition.Of(name, len(r.Partitions))
 	if r.Partitions[id].Owner != m.self {
-		return nil, wire.ErrWrongOwner
+		return nil, partition.ErrWrongOwner
 	}
 	return m.actorOf(id)
 }
@@ -92,84 +93,55 @@ func (m *Member) wake(id partition.ID, p partition.Partition) {
 	}
 }
 
-// answer is what a request came to.
+// answer is what a request came to, and by which view.
 type answer[T any] struct {
 	value T
+	stamp wire.Stamp
 	err   error
 }
 
-// ask has an actor serve a request and waits for the answer. A request whose
-// caller has gone is not begun.
-func ask[T any](ctx context.Context, o *actor, serve func() (T, error)) (T, error) {
-	return await(ctx, o, func(answers chan<- answer[T]) {
-		value, err := serve()
-		answers <- answer[T]{value, err}
-	})
+// look has an actor look at something and waits for what it saw.
+func look[T any](ctx context.Context, o *actor, at func(v owner.View) (T, error)) (T, error) {
+	a := await(ctx, o, func(v owner.View, reply func(T, error)) { reply(at(v)) })
+	return a.value, a.err
 }
 
-// askOwner is ask at the owner of a name. The answer leaves only when all that it
-// rests on is held by every replica: the whole table as it is then, unless serve
-// says in o.after that less will do (O4). If it changes nothing, every replica is
-// asked whether there is no later owner.
-func askOwner[T any](ctx context.Context, m *Member, name string, serve func(o *actor) (T, error)) (T, error) {
-	var none T
+// askOwner has the owner of a name serve a request and waits for the answer.
+func askOwner[T any](ctx context.Context, m *Member, name string, request func(o *owner.Machine, v owner.View, reply func(T, error))) (T, wire.Stamp, error) {
 	o, err := m.ownerOf(name)
 	if err != nil {
-		return none, err
+		var none T
+		return none, wire.Stamp{}, err
 	}
-	return askHeld(ctx, o, func() (T, error) { return serve(o) })
+	a := await(ctx, o, func(v owner.View, reply func(T, error)) { request(o.machine, v, reply) })
+	return a.value, a.stamp, a.err
 }
 
-// askHeld is askOwner at a partition's actor.
-func askHeld[T any](ctx context.Context, o *actor, serve func() (T, error)) (T, error) {
-	return await(ctx, o, func(answers chan<- answer[T]) {
-		o.after = wholeTable
-		before := o.copy.Position()
-		value, err := serve()
-		if !o.copy.Acts() {
-			answers <- answer[T]{value, err}
-			return
-		}
-		h := heldAnswer{number: min(o.after, o.copy.Position().Number), send: func(notHeld error) {
-			if notHeld != nil {
-				answers <- answer[T]{err: notHeld}
-				return
-			}
-			answers <- answer[T]{value, err}
-		}}
-		if o.after == wholeTable && o.copy.Position() == before {
-			h.question = o.question()
-		}
-		o.hold(h)
-	})
-}
-
-// await puts a request to an actor and waits for what it puts into its channel,
-// which has room for one answer.
-func await[T any](ctx context.Context, o *actor, request func(answers chan<- answer[T])) (T, error) {
-	var none T
+// await puts a request to an actor and waits for its reply. A request whose caller
+// has gone is not begun.
+func await[T any](ctx context.Context, o *actor, request func(v owner.View, reply func(T, error))) answer[T] {
 	answers := make(chan answer[T], 1)
-	served := func() {
+	served := func(v owner.View) {
 		if err := o.refuses(ctx); err != nil {
 			answers <- answer[T]{err: err}
 			return
 		}
-		request(answers)
+		request(v, func(value T, err error) { answers <- answer[T]{value, stampOf(v), err} })
 	}
 	select {
 	case o.inbox <- served:
 	case <-ctx.Done():
-		return none, fmt.Errorf("%w: partition %d is busy: %w", sequencer.ErrUnavailable, o.id, ctx.Err())
+		return answer[T]{err: fmt.Errorf("%w: partition %d is busy: %w", sequencer.ErrUnavailable, o.id, ctx.Err())}
 	case <-o.stay.ctx.Done():
-		return none, o.gone()
+		return answer[T]{err: o.gone()}
 	}
 	select {
 	case a := <-answers:
-		return a.value, a.err
+		return a
 	case <-ctx.Done():
-		return none, fmt.Errorf("%w: partition %d did not answer: %w", sequencer.ErrUnavailable, o.id, ctx.Err())
+		return answer[T]{err: fmt.Errorf("%w: partition %d did not answer: %w", sequencer.ErrUnavailable, o.id, ctx.Err())}
 	case <-o.stay.ctx.Done():
-		return none, o.gone()
+		return answer[T]{err: o.gone()}
 	}
 }
 

@@ -21,16 +21,6 @@ const (
 	admissionAgain = time.Second
 )
 
-// askAdmission asks for the admission of a joining replica that is ready.
-func (o *actor) askAdmission() {
-	h, ready := o.copy.Admission()
-	if !ready || h == o.asked {
-		return
-	}
-	o.asked = h
-	o.m.reportHeld(h)
-}
-
 // reportHeld has the leader told, together with what else there is to tell.
 func (m *Member) reportHeld(h partition.Holding) {
 	m.mu.Lock()

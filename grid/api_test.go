@@ -25,17 +25,6 @@ import (
 // apiPatience bounds every wait for something that should happen soon.
 const apiPatience = 20 * time.Second
 
-// eventually waits until holds does; nobody says when it will.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(apiPatience); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", apiPatience, what)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // call makes a call in JSON, given and answered as plain objects.
 func (b *browser) call(path string, in map[string]any) (status int, out map[string]any) {
 	b.t.Helper()
@@ -106,7 +95,7 @@ func testAnotherLanguage(t *testing.T, b *browser, name string) {
 	}
 
 	claim["node"], claim["version"], claim["until"] = attached["node"], attached["version"], grant["until"]
-	eventually(t, "a renewal reaches further", func() bool {
+	within(t, apiPatience, "a renewal reaches further", func() bool {
 		renewed := b.mustCall(wire.PathRenew, map[string]any{"holder": holder, "claims": []any{claim}})
 		result := renewed["results"].([]any)[0].(map[string]any)
 		if result["error"] != nil {
@@ -371,7 +360,7 @@ func TestAPIBeforeTheGrid(t *testing.T) {
 		text, _ := io.ReadAll(res.Body)
 		return res.StatusCode, string(text)
 	}
-	eventually(t, "the API answers", func() bool { status, _ := get("/livez"); return status == http.StatusOK })
+	within(t, apiPatience, "the API answers", func() bool { status, _ := get("/livez"); return status == http.StatusOK })
 	if status, text := get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(text, "2 members are expected") {
 		t.Errorf("/readyz: %d %q", status, text)
 	}

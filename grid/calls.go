@@ -2,9 +2,11 @@ package grid
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -66,55 +68,98 @@ func (m *Member) calls() map[string]*call {
 }
 
 func (m *Member) serveCreate(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
-	if _, err := (wire.Sequencer{Name: in.Name, Epoch: in.Epoch, Nodes: in.Nodes}).Ref(); err != nil {
+	ref, err := wire.Sequencer{Name: in.Name, Epoch: in.Epoch, Nodes: in.Nodes}.Ref()
+	if err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	return askOwner(ctx, m, in.Name, func(o *actor) (wire.SequencerResponse, error) { return o.create(in) })
+	_, _ = rand.Read(ref.Life[:])
+	return askForLife(ctx, m, in.Name, func(o *owner.Machine, v owner.View, reply func(sequencer.Ref, error)) { o.Create(v, ref, reply) })
 }
 
 func (m *Member) serveOpen(ctx context.Context, in wire.OpenRequest) (wire.SequencerResponse, error) {
 	if err := checkName(in.Name); err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	return askOwner(ctx, m, in.Name, func(o *actor) (wire.SequencerResponse, error) { return o.open(in) })
+	return askForLife(ctx, m, in.Name, func(o *owner.Machine, v owner.View, reply func(sequencer.Ref, error)) { o.Open(v, in.Name, reply) })
+}
+
+// askForLife asks the owner of a name something that is answered with a life.
+func askForLife(ctx context.Context, m *Member, name string, request func(o *owner.Machine, v owner.View, reply func(sequencer.Ref, error))) (wire.SequencerResponse, error) {
+	ref, stamp, err := askOwner(ctx, m, name, request)
+	if err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	return wire.SequencerResponse{Stamp: stamp, Sequencer: wire.SequencerOf(ref)}, nil
 }
 
 func (m *Member) serveAttach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
-	if _, err := in.Claim.Sequencer.Ref(); err != nil {
+	claim, err := claimOf(in.Claim)
+	if err == nil {
+		err = checkAttachment(in.Holder, in.Claim)
+	}
+	if err != nil {
 		return wire.AttachResponse{}, err
 	}
-	return askOwner(ctx, m, in.Claim.Sequencer.Name, func(o *actor) (wire.AttachResponse, error) { return o.attach(in) })
+	a, stamp, err := askOwner(ctx, m, in.Claim.Sequencer.Name, func(o *owner.Machine, v owner.View, reply func(sequencer.Attachment, error)) {
+		o.Attach(v, in.Holder, claim, reply)
+	})
+	if err != nil {
+		return wire.AttachResponse{}, err
+	}
+	return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, nil
+}
+
+// checkAttachment refuses a request that names no attachment.
+func checkAttachment(h sequencer.HolderID, c wire.Claim) error {
+	if err := wire.CheckHolder(h); err != nil {
+		return err
+	}
+	if c.ID.IsZero() {
+		return fmt.Errorf("%w: the attachment ID is zero; give 128 random bits, new for each attach", sequencer.ErrInvalidConfig)
+	}
+	return nil
+}
+
+// claimOf is a claim as the owner takes it.
+func claimOf(in wire.Claim) (owner.Claim, error) {
+	ref, err := in.Sequencer.Ref()
+	c := owner.Claim{Ref: ref, ID: in.ID, Grid: in.Grid, Version: in.Version, Until: in.Until}
+	if in.Node == nil {
+		c.Any = true
+	} else {
+		c.Node = *in.Node
+	}
+	return c, err
 }
 
 func (m *Member) serveDetach(ctx context.Context, in wire.DetachRequest) (wire.Done, error) {
-	if _, err := in.Sequencer.Ref(); err != nil {
+	ref, err := in.Sequencer.Ref()
+	if err == nil {
+		err = wire.CheckHolder(in.Holder)
+	}
+	if err != nil {
 		return wire.Done{}, err
 	}
-	return askOwner(ctx, m, in.Sequencer.Name, func(o *actor) (wire.Done, error) { return o.detach(in) })
+	rel := sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
+	_, stamp, err := askOwner(ctx, m, in.Sequencer.Name, func(o *owner.Machine, v owner.View, reply func(struct{}, error)) {
+		o.Detach(v, in.Holder, ref, rel, nothing(reply))
+	})
+	return wire.Done{Stamp: stamp}, err
 }
 
-// serveDestroy waits for the holders' answers outside the owner, which goes on
-// serving other requests meanwhile.
 func (m *Member) serveDestroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
 	if err := checkName(in.Name); err != nil {
 		return wire.Done{}, err
 	}
-	outcome := make(chan error, 1)
-	_, err := askOwner(ctx, m, in.Name, func(o *actor) (struct{}, error) {
-		o.destroy(in, outcome)
-		return struct{}{}, nil
+	_, _, err := askOwner(ctx, m, in.Name, func(o *owner.Machine, v owner.View, reply func(struct{}, error)) {
+		o.Destroy(v, in.Name, in.Life, nothing(reply))
 	})
-	if err != nil {
-		return wire.Done{}, err
-	}
-	select {
-	case err := <-outcome:
-		return wire.Done{Stamp: m.stamp()}, err
-	case <-ctx.Done():
-		return wire.Done{}, fmt.Errorf("%w: the destroy is still under way: %w", sequencer.ErrUnavailable, ctx.Err())
-	case <-m.ctx.Done():
-		return wire.Done{}, errClosed
-	}
+	return wire.Done{Stamp: m.stamp()}, err
+}
+
+// nothing makes a reply without a value.
+func nothing(reply func(struct{}, error)) func(error) {
+	return func(err error) { reply(struct{}{}, err) }
 }
 
 func (m *Member) serveDirectory(context.Context, wire.DirectoryRequest) (wire.DirectoryResponse, error) {

@@ -2,39 +2,15 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// A grid that starts with nothing stored assumes that clocks were not stepped
-// back by more than a margin since an earlier life. A holder that comes from an
-// earlier life and shows a grant beyond the floor proves the assumption wrong. It
-// is not served, nor is anybody else, before the floors lie above that grant.
-
-// earlierLimit bounds how far ahead of cluster time a shown grant is believed,
-// beyond the largest window: a lie could otherwise end the grid's time.
-const earlierLimit = 24 * time.Hour
-
-// checkEarlier refuses a claim from another life of the grid whose grant reaches
-// beyond this partition's floor, and has the leader raise the floors.
-func (o *actor) checkEarlier(r *partition.Roster, b sequencer.Bounds, in wire.Claim) error {
-	if in.Grid == r.Grid || in.Until <= r.Partitions[o.id].Floor {
-		return nil
-	}
-	if b.Now == 0 {
-		return errNoTime // what is believable is not known yet
-	}
-	if limit := b.Now + partition.MaxWindow + earlierLimit.Milliseconds(); in.Until > limit {
-		return fmt.Errorf("%w: a grant that ends at %s is not believed; restart this holder",
-			sequencer.ErrInvalidConfig, time.UnixMilli(in.Until).UTC().Format(time.RFC3339))
-	}
-	o.m.reportEarlier(in.Until)
-	return fmt.Errorf("%w: an earlier life of the grid granted beyond the floor; the floors are being raised", sequencer.ErrUnavailable)
-}
+// A holder of an earlier life of the grid that was granted beyond the floor is not
+// served by the owner (package owner), which has the leader raise all floors (S2).
 
 // reportEarlier tells the leader of a grant of an earlier life. It is told again
 // with every try of the holder's, until the floors are raised.
@@ -79,7 +55,7 @@ func (m *Member) noteEarlier(until partition.Tick) bool {
 
 // serveEarlier notes a grant that another member was shown.
 func (m *Member) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.MemberResponse, error) {
-	if limit := m.clock.Now() + 2*earlierLimit.Milliseconds(); in.Until > limit {
+	if limit := m.clock.Now() + 2*owner.EarlierLimit.Milliseconds(); in.Until > limit {
 		return wire.MemberResponse{}, invalid("until %d is not believed", in.Until)
 	}
 	if !m.noteEarlier(in.Until) {

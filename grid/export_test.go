@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -20,6 +21,7 @@ const (
 	HandshakesMax    = handshakesMax
 	CrowdMax         = crowdMax
 	StreamsMax       = streamsMax
+	CallsMax         = callsMax
 	GossipProtocol   = gossipProtocol
 )
 
@@ -60,9 +62,9 @@ func (m *Member) TableOf(name string) (table sequencer.TableState, acts bool) {
 	if err != nil {
 		return sequencer.TableState{}, false
 	}
-	table, _ = ask(m.ctx, o, func() (sequencer.TableState, error) {
-		acts = o.copy.Acts()
-		return o.table.Snapshot(), nil
+	table, _ = look(m.ctx, o, func(owner.View) (sequencer.TableState, error) {
+		acts = o.machine.Acts()
+		return o.machine.Table().Snapshot(), nil
 	})
 	return table, acts
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -18,10 +19,11 @@ import (
 // lonely is an owner whose only backup is played by the test: it acknowledges what
 // and when the test says. It has to be used in a bubble.
 type lonely struct {
-	t    *testing.T
-	m    *Member
-	o    *actor
-	term partition.Term
+	t      *testing.T
+	m      *Member
+	o      *actor
+	played *played
+	term   partition.Term
 }
 
 const (
@@ -49,6 +51,11 @@ func newLonely(t *testing.T) *lonely {
 	if l.o, err = m.actorOf(0); err != nil {
 		t.Fatal(err)
 	}
+	l.played = &played{actor: l.o}
+	l.do(func(now owner.View) {
+		l.o.machine = owner.New(0, ownerInc, now.Mono, l.played)
+		l.o.machine.Observe(now)
+	})
 	t.Cleanup(func() {
 		m.stop()
 		m.done.Wait()
@@ -76,12 +83,32 @@ func (l *lonely) change(c partition.Change) {
 	l.apply(partition.Command{From: l.m.roster.Load().Version, Change: &c})
 }
 
+// played is a member whose deliveries the test answers.
+type played struct {
+	*actor
+	under []owner.Delivery // way: not answered yet
+}
+
+// Send implements owner.Member.
+func (p *played) Send(d owner.Delivery) { p.under = append(p.under, d) }
+
 // holds has the backup say what it holds, in answer to whatever it was asked.
 func (l *lonely) holds(number uint64) {
-	l.o.inbox <- func() {
-		l.o.senders[backupInc].asked = l.o.questions
-		l.o.sent(backupInc, l.m.roster.Load().Version, wire.ReplicateResponse{Held: backup.Position{Term: l.term, Number: number}}, nil)
+	for range 2 { // what is on its way, and what was asked meanwhile
+		l.delivered(l.m.roster.Load().Version, owner.Holds{Held: backup.Position{Term: l.term, Number: number}})
 	}
+}
+
+// delivered has the backup answer what it was sent last, as if at a version.
+func (l *lonely) delivered(v partition.Version, h owner.Holds) {
+	l.do(func(now owner.View) {
+		d := owner.Delivery{To: backupInc}
+		if n := len(l.played.under); n > 0 {
+			d, l.played.under = l.played.under[n-1], nil
+		}
+		d.Update.Version = v
+		l.o.machine.Delivered(now, d, h, nil)
+	})
 	synctest.Wait()
 }
 
@@ -232,7 +259,7 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 func (l *lonely) set(ref wire.Sequencer) (until sequencer.Tick) {
 	r, _ := ref.Ref()
 	set := wire.ClaimSet{Count: 2}
-	table, _ := ask(l.m.ctx, l.o, func() (sequencer.TableState, error) { return l.o.table.Snapshot(), nil })
+	table, _ := look(l.m.ctx, l.o, func(owner.View) (sequencer.TableState, error) { return l.o.machine.Table().Snapshot(), nil })
 	for _, s := range table.Records[0].Slots {
 		set.Print = set.Print.With(sequencer.PrintOf(r.Life, sequencer.Attachment{ID: s.ID, Node: s.Node, Grant: sequencer.Grant{From: s.From}}))
 	}
@@ -265,11 +292,11 @@ func TestHeldAnswersFollowTheRoster(t *testing.T) {
 
 		third := l.attach(ref, 3)
 		l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
-		if err := <-third; !errors.Is(err, wire.ErrWrongOwner) {
+		if err := <-third; !errors.Is(err, partition.ErrWrongOwner) {
 			t.Errorf("an attach of an earlier term: %v", err)
 		}
 		l.holds(4) // too late
-		if err := <-l.renew(ref, 1, 0); !errors.Is(err, wire.ErrWrongOwner) {
+		if err := <-l.renew(ref, 1, 0); !errors.Is(err, partition.ErrWrongOwner) {
 			t.Errorf("a renewal under a later term: %v", err)
 		}
 	})
@@ -297,14 +324,13 @@ func TestGivenBackStaysSo(t *testing.T) {
 				t.Errorf("a late %s: %v", what, err)
 			}
 		}
-		tenants, _ := ask(l.m.ctx, l.o, func() ([]sequencer.Tenant, error) { return l.o.table.Tenants(), nil })
+		tenants, _ := look(l.m.ctx, l.o, func(owner.View) ([]sequencer.Tenant, error) { return l.o.machine.Table().Tenants(), nil })
 		if len(tenants) > 0 {
 			t.Errorf("attached again: %v", tenants)
 		}
 		time.Sleep(30 * time.Second)
-		left, _ := ask(l.m.ctx, l.o, func() (int, error) { return len(l.o.given), nil })
-		if left > 0 {
-			t.Errorf("%d attachments are remembered for ever", left)
+		if left, _ := look(l.m.ctx, l.o, func(owner.View) (bool, error) { return l.o.machine.Ticks(), nil }); left {
+			t.Error("the attachment, or its handle, is remembered for ever")
 		}
 	})
 }

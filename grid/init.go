@@ -72,7 +72,7 @@ func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T
 	}
 	m.done.Go(func() {
 		value, err := f()
-		answers <- answer[T]{value, err}
+		answers <- answer[T]{value: value, err: err}
 	})
 	m.mu.Unlock()
 	select {

@@ -121,13 +121,7 @@ func serves(t *testing.T, m *grid.Member) {
 	if _, err := s.Next(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for !m.Ready() { // on a busy machine the leader may doubt a member for a moment
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("not ready: %v", ctx.Err())
-		}
-	}
+	within(t, apiPatience, "ready", m.Ready) // on a busy machine the leader may doubt a member for a moment
 }
 
 // valid is a request of each path that decodes, to be spoiled in all ways.

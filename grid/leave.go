@@ -98,16 +98,7 @@ func (m *Member) finalHigh(ctx context.Context, id partition.ID) (partition.Tick
 	if err != nil {
 		return 0, err
 	}
-	return ask(ctx, o, func() (partition.Tick, error) {
-		high, free := o.table.High()
-		switch {
-		case !o.copy.Acts():
-			return 0, wire.ErrWrongOwner
-		case !free:
-			return 0, fmt.Errorf("logical nodes of partition %d are attached still", id)
-		}
-		return high, nil
-	})
+	return look(ctx, o, o.machine.High)
 }
 
 // othersStay reports whether another member is alive that does not leave.

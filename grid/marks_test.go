@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -35,7 +36,7 @@ func (l *lonely) raise(to partition.Tick) {
 // record returns the owner's only record.
 func (l *lonely) record() (r sequencer.RecordState) {
 	l.t.Helper()
-	l.do(func() { r = l.o.table.Snapshot().Records[0] })
+	l.do(func(owner.View) { r = l.o.machine.Table().Snapshot().Records[0] })
 	return r
 }
 
@@ -56,7 +57,7 @@ func TestDestroyWaitsForItsMark(t *testing.T) {
 		if err := <-open; !errors.Is(err, sequencer.ErrUnavailable) {
 			t.Errorf("open of a life that ends: %v", err)
 		}
-		time.Sleep(answerTime + time.Second)
+		time.Sleep(2 * time.Second) // of which holders had the first
 		synctest.Wait()
 		if n := l.number(); n != 3 {
 			t.Errorf("%d changes after the holders' time, want 3", n)
@@ -161,7 +162,7 @@ func TestForgettingIsAChange(t *testing.T) {
 		l.create()
 		l.destroy("orders") // nobody holds it
 		l.holds(2)
-		l.do(func() { l.o.tick() })
+		l.do(l.o.machine.Tick)
 		if n := l.number(); n != 3 {
 			t.Errorf("%d changes after the mark has passed, want 3", n)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -42,12 +43,9 @@ func TestNothingLeavesOfAnEarlierOwner(t *testing.T) {
 					}
 					return
 				}
-				l.o.inbox <- func() {
-					held := backup.Position{Term: later}
-					l.o.sent(backupInc, l.m.roster.Load().Version, wire.ReplicateResponse{Held: held, Newest: later}, nil)
-				}
+				l.delivered(l.m.roster.Load().Version, owner.Holds{Held: backup.Position{Term: later}, Newest: later})
 				for _, call := range []<-chan error{open, unknown} {
-					if err := <-call; !errors.Is(err, wire.ErrWrongOwner) {
+					if err := <-call; !errors.Is(err, partition.ErrWrongOwner) {
 						t.Errorf("an owner that was replaced answers %v, want wrong owner", err)
 					}
 				}

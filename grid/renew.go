@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -64,11 +65,9 @@ func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Cl
 	if err != nil {
 		return 0
 	}
-	until, err := askHeld(ctx, o, func() (sequencer.Tick, error) { return o.renewSet(in.Holder, set) })
-	if err != nil {
-		return 0
-	}
-	return until
+	shown := owner.ClaimSet{Count: set.Count, Print: set.Print}
+	a := await(ctx, o, func(v owner.View, reply func(sequencer.Tick, error)) { o.machine.RenewSet(v, in.Holder, shown, reply) })
+	return a.value
 }
 
 // byPartition returns the indexes of the claims of each partition.
@@ -82,27 +81,33 @@ func (m *Member) byPartition(claims []wire.Claim) map[partition.ID][]int {
 	return out
 }
 
-// renewClaims renews the claims of one partition, one after the other, and waits
-// until all may be answered.
+// renewClaims renews the claims of one partition, and waits until all of them may be
+// answered. What is wrong with one is no concern of the others.
 func (m *Member) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []int) []wire.RenewResult {
-	name := in.Claims[indexes[0]].Sequencer.Name
-	results, err := askOwner(ctx, m, name, func(o *actor) ([]wire.RenewResult, error) {
-		var after uint64
-		results := make([]wire.RenewResult, len(indexes))
-		for i, index := range indexes {
-			o.after = wholeTable
-			grant, err := o.renew(in.Holder, in.Claims[index])
-			results[i] = m.renewResult(grant, err)
-			after = max(after, o.after)
-		}
-		o.after = after
-		return results, nil
-	})
-	if err != nil {
-		results = make([]wire.RenewResult, len(indexes))
-		for i := range results {
+	results := make([]wire.RenewResult, len(indexes))
+	var claims []owner.Claim
+	var asked []int // of results
+	for i, index := range indexes {
+		claim, err := claimOf(in.Claims[index])
+		if err != nil {
 			results[i] = m.renewResult(sequencer.Grant{}, err)
+			continue
 		}
+		claims, asked = append(claims, claim), append(asked, i)
+	}
+	if len(claims) == 0 {
+		return results
+	}
+	name := in.Claims[indexes[0]].Sequencer.Name
+	renewed, _, err := askOwner(ctx, m, name, func(o *owner.Machine, v owner.View, reply func([]owner.Renewed, error)) {
+		o.Renew(v, in.Holder, claims, reply)
+	})
+	for i, at := range asked {
+		if err != nil {
+			results[at] = m.renewResult(sequencer.Grant{}, err)
+			continue
+		}
+		results[at] = m.renewResult(renewed[i].Grant, renewed[i].Err)
 	}
 	return results
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -32,7 +33,7 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 				m := startAlone(t)
 				c := claim(ref, 1)
 				c.Grid = partition.GridID{9}
-				c.Until = m.clock.Now() + 1000*earlierLimit.Milliseconds()
+				c.Until = m.clock.Now() + 1000*owner.EarlierLimit.Milliseconds()
 				if err := show(m, c); !errors.Is(err, sequencer.ErrInvalidConfig) || m.earlier.Load() != 0 {
 					t.Errorf("a grant of years ahead: %v", err)
 				}
@@ -115,8 +116,8 @@ func TestPagesAreOfOneTable(t *testing.T) {
 				t.Errorf("step %d: %+v, %v", i, res, err)
 			}
 		}
-		l.do(func() {
-			if n := len(l.o.table.Snapshot().Records); n != 3 {
+		l.do(func(owner.View) {
+			if n := len(l.o.machine.Table().Snapshot().Records); n != 3 {
 				t.Errorf("the table has %d names, want 3", n)
 			}
 		})

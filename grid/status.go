@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -177,7 +178,7 @@ func (m *Member) ownSequencers(ctx context.Context) []SequencerInfo {
 	out := []SequencerInfo{}
 	nodes := 0
 	for _, o := range m.running() {
-		infos, err := ask(ctx, o, o.describe)
+		infos, err := look(ctx, o, o.describe)
 		if err != nil {
 			continue
 		}
@@ -193,18 +194,19 @@ func (m *Member) ownSequencers(ctx context.Context) []SequencerInfo {
 }
 
 // describe returns the partition's sequencers, if this member owns it.
-func (o *actor) describe() ([]SequencerInfo, error) {
-	if _, _, err := o.act(); err != nil {
+func (o *actor) describe(v owner.View) ([]SequencerInfo, error) {
+	if err := o.machine.Serves(v); err != nil {
 		return nil, err
 	}
 	var out []SequencerInfo
-	for _, ref := range o.table.Lives(MaxStatusSequencers) {
+	table := o.machine.Table()
+	for _, ref := range table.Lives(MaxStatusSequencers) {
 		d := ref.Definition
 		info := SequencerInfo{
 			Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Life: ref.Life,
 			Partition: o.id, Owner: o.m.self, AttachedNodes: []sequencer.NodeID{},
 		}
-		for _, t := range o.table.TenantsOf(d.Name()) {
+		for _, t := range table.TenantsOf(d.Name()) {
 			if info.Attached++; info.Attached <= MaxStatusNodes {
 				info.AttachedNodes = append(info.AttachedNodes, t.Node)
 			}

@@ -9,27 +9,22 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // do runs f in the actor's goroutine.
-func (l *lonely) do(f func()) {
+func (l *lonely) do(f func(now owner.View)) {
 	done := make(chan struct{})
-	l.o.inbox <- func() { f(); close(done) }
+	l.o.inbox <- func(now owner.View) { f(now); close(done) }
 	<-done
 }
 
 // number is how many changes the owner has made in its term.
 func (l *lonely) number() (n uint64) {
-	l.do(func() { n = l.o.copy.Position().Number })
+	l.do(func(owner.View) { n = l.o.machine.Position().Number })
 	return n
-}
-
-// replied has the backup answer what it was sent at a version.
-func (l *lonely) replied(v partition.Version, res wire.ReplicateResponse) {
-	l.do(func() { l.o.sent(backupInc, v, res, nil) })
-	synctest.Wait()
 }
 
 // attached creates a sequencer and gives it an attachment that the backup holds.
@@ -56,8 +51,10 @@ func TestOwnerLooksAtTheNewestRoster(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.m.roster.Store(next) // without a nudge
-		l.do(func() { _, _, err = l.o.act() })
-		if !errors.Is(err, wire.ErrWrongOwner) {
+		l.do(func(now owner.View) {
+			l.o.machine.Renew(now, "h", nil, func(_ []owner.Renewed, answer error) { err = answer })
+		})
+		if !errors.Is(err, partition.ErrWrongOwner) {
 			t.Errorf("the owner before acts on a roster that names another: %v", err)
 		}
 	})
@@ -90,7 +87,7 @@ func TestAnswersEndWithTheirTerm(t *testing.T) {
 		l.change(partition.Change{Lose: []partition.Loss{{Partition: 0, Owner: ownerInc, With: []partition.Incarnation{backupInc}}}})
 		l.term = l.m.roster.Load().Partitions[0].Term
 		l.holds(0)
-		if err := <-late; !errors.Is(err, wire.ErrWrongOwner) {
+		if err := <-late; !errors.Is(err, partition.ErrWrongOwner) {
 			t.Errorf("an attach of the term before the loss was answered: %v", err)
 		}
 	})
@@ -105,8 +102,8 @@ func TestOwnerHearsOfLaterTerms(t *testing.T) {
 				l := newLonely(t)
 				ref := l.attached(1)
 				held := backup.Position{Term: l.term, Number: 2}
-				l.replied(l.m.roster.Load().Version, wire.ReplicateResponse{Held: held, Newest: l.term + 1, Gap: gap})
-				if err := <-l.renew(ref, 1, 0); !errors.Is(err, wire.ErrWrongOwner) {
+				l.delivered(l.m.roster.Load().Version, owner.Holds{Held: held, Newest: l.term + 1, Gap: gap})
+				if err := <-l.renew(ref, 1, 0); !errors.Is(err, partition.ErrWrongOwner) {
 					t.Errorf("a renewal when a later term was heard of: %v", err)
 				}
 			})
@@ -129,10 +126,10 @@ func TestJoinerIsAskedAtTheVersion(t *testing.T) {
 			number  uint64
 			admits  bool
 		}{{v - 1, 2, false}, {v, 1, false}, {v, 2, true}} {
-			l.replied(reply.version, wire.ReplicateResponse{Held: backup.Position{Term: l.term, Number: reply.number}, Newest: l.term})
+			l.delivered(reply.version, owner.Holds{Held: backup.Position{Term: l.term, Number: reply.number}, Newest: l.term})
 			var ready bool
 			var h partition.Holding
-			l.do(func() { h, ready = l.o.copy.Admission() })
+			l.do(func(owner.View) { h, ready = l.o.machine.Admission() })
 			if ready != reply.admits || ready && h.Version != v {
 				t.Errorf("at version %d, with number %d held at %d: %v, %v", v, reply.number, reply.version, h, ready)
 			}
@@ -146,12 +143,13 @@ func TestRequestOfAnotherStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		ctx := context.WithValue(t.Context(), stayKey{}, newStay(l.m.ctx))
-		_, err := ask(ctx, l.o, func() (bool, error) { return true, nil })
+		begin := func(owner.View) (bool, error) { return true, nil }
+		_, err := look(ctx, l.o, begin)
 		if !errors.Is(err, wire.ErrNotAddressed) {
 			t.Errorf("a request of another stay: %v", err)
 		}
 		ctx = context.WithValue(t.Context(), stayKey{}, l.m.stay.Load())
-		if _, err := ask(ctx, l.o, func() (bool, error) { return true, nil }); err != nil {
+		if _, err := look(ctx, l.o, begin); err != nil {
 			t.Errorf("a request of this stay: %v", err)
 		}
 	})
@@ -255,12 +253,18 @@ func TestNoEndWhileAttached(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := partition.Of("orders", len(m.roster.Load().Partitions))
+		m.ended.Store(true)
 		if high, err := m.finalHigh(t.Context(), id); err == nil {
 			t.Errorf("grants ended at %d with a logical node attached", high)
 		}
+		m.ended.Store(false)
 		if err := s.DetachLogicalNode(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		if high, err := m.finalHigh(t.Context(), id); err == nil {
+			t.Errorf("grants ended at %d while the partition is served", high)
+		}
+		m.ended.Store(true)
 		if _, err := m.finalHigh(t.Context(), id); err != nil {
 			t.Errorf("with nothing attached: %v", err)
 		}

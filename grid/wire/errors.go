@@ -10,10 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ErrWrongOwner says that the partition has another owner; Error.Version is the
-// roster version by which the answering member says so.
-var ErrWrongOwner = errors.New("wire: another member owns the partition; look up the directory again")
-
 // ErrNotAddressed says that a call between members was for another grid or
 // another incarnation.
 var ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
@@ -34,7 +30,7 @@ type code struct {
 
 // codes is in order of precedence: an error that matches two travels as the first.
 var codes = []code{
-	{"wrong_owner", http.StatusMisdirectedRequest, ErrWrongOwner},
+	{"wrong_owner", http.StatusMisdirectedRequest, partition.ErrWrongOwner},
 	{"not_addressed", http.StatusMisdirectedRequest, ErrNotAddressed},
 	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted},
 	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig},

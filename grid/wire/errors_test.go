@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -15,7 +16,7 @@ var kinds = []string{wire.MsgPack, wire.JSON}
 
 // sentinels are the errors that cross the wire.
 var sentinels = []error{
-	wire.ErrWrongOwner, wire.ErrNotAddressed,
+	partition.ErrWrongOwner, wire.ErrNotAddressed,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
 	sequencer.ErrNotFound, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
 	sequencer.ErrInvalidConfig, sequencer.ErrUnavailable, sequencer.ErrClosed,
@@ -63,7 +64,7 @@ func TestErrorsSurviveTheWire(t *testing.T) {
 // that tells the caller what to do.
 func TestErrorPrecedence(t *testing.T) {
 	tests := []struct{ first, second error }{
-		{wire.ErrWrongOwner, sequencer.ErrUnavailable},
+		{partition.ErrWrongOwner, sequencer.ErrUnavailable},
 		{wire.ErrNotAddressed, sequencer.ErrUnavailable},
 		{sequencer.ErrEpochExhausted, sequencer.ErrInvalidConfig},
 		{sequencer.ErrDestroyed, sequencer.ErrDetached},

@@ -1,275 +1,105 @@
 package sim
 
 import (
-	"errors"
-	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// actor runs a member's replica of one partition, as the actor of package grid
-// does: the same machines, driven in the same order, without the goroutine.
+// actor drives a member's machine of one partition, as the actor of package grid
+// does, without the goroutine.
 type actor struct {
-	m        *member
-	id       partition.ID
-	copy     *backup.Replica[sequencer.TableState, sequencer.TableChange]
-	table    *sequencer.Table
-	sessions *sequencer.Sessions
-	ending   map[string]*ending
-	given    map[sequencer.AttachmentID]time.Duration
-	office   time.Duration
-
-	held      []heldAnswer
-	after     uint64 // what all have to hold before the answer under way may leave
-	unheld    map[unheldKey]uint64
-	questions uint64
-	senders   map[partition.Incarnation]*sender
-	asked     partition.Holding
+	m       *member
+	id      partition.ID
+	machine *owner.Machine
+	shown   map[sequencer.AttachmentID]shown // for the baseline Reuse
 }
-
-// unheldKey is a name, or one attachment of it, that was changed.
-type unheldKey struct {
-	name string
-	id   sequencer.AttachmentID
-}
-
-// heldAnswer waits until everybody needed holds what it rests on (O4).
-type heldAnswer struct {
-	number   uint64
-	question uint64
-	send     func(error)
-}
-
-// sender is one replica that is sent something, one request at a time.
-type sender struct {
-	busy            bool
-	pause           time.Duration
-	asked, answered uint64
-}
-
-const (
-	tickEvery  = 250 * time.Millisecond
-	firstPause = 20 * time.Millisecond
-	lastPause  = 400 * time.Millisecond
-	wholeTable = ^uint64(0)
-	// heldSize is smaller than a real owner's: here nobody takes back what nobody
-	// waits for any more.
-	heldSize = 64
-)
-
-var errWrongOwner = errors.New("sim: another member is the owner")
 
 func newActor(m *member, id partition.ID) *actor {
-	table := sequencer.NewTable()
-	return &actor{
-		m: m, id: id, table: table, copy: backup.New(id, m.inc, table),
-		sessions: sequencer.NewSessions(0, m.Mono()),
-		ending:   map[string]*ending{}, given: map[sequencer.AttachmentID]time.Duration{},
-		unheld: map[unheldKey]uint64{}, senders: map[partition.Incarnation]*sender{},
+	o := &actor{m: m, id: id}
+	if m.g.cfg.Baseline == Reuse {
+		o.shown = map[sequencer.AttachmentID]shown{}
 	}
+	o.machine = owner.New(id, m.inc, m.Mono(), o)
+	return o
 }
 
-// do serves one request, between two looks at the newest roster.
-func (o *actor) do(serve func()) {
-	o.observe()
-	serve()
-	o.observe()
-	o.settle()
+// view is what the member knows now.
+func (m *member) view() owner.View {
+	v := owner.View{Roster: m.roster, Time: m.Now(), Mono: m.Mono(), Ended: m.ended}
+	if m.g.cfg.Baseline == Quorum { // everybody for himself
+		own := *m.roster
+		own.Ceiling = m.Now() + own.Settings.Window
+		v.Roster = &own
+	}
+	return v
 }
 
-func (o *actor) observe() {
-	r := o.m.roster
-	if int(o.id) >= len(r.Partitions) {
-		return
-	}
-	if o.copy.Observe(r.Version, r.Partitions[o.id]) {
-		o.tookOffice(r)
-	}
-}
-
-// act looks whether this member may answer for the partition, and under which
-// bounds.
-func (o *actor) act() (*partition.Roster, sequencer.Bounds, error) {
-	r := o.m.roster
-	o.observe()
-	if o.m.ended || !o.copy.Acts() {
-		return nil, sequencer.Bounds{}, errWrongOwner
-	}
-	ceiling := r.Ceiling
-	if o.m.g.cfg.Baseline == Quorum {
-		ceiling = o.m.Now() + r.Settings.Window // everybody for himself
-	}
-	return r, sequencer.Bounds{Now: min(o.m.Now(), ceiling), Ceiling: ceiling}, nil
-}
-
-func (o *actor) tookOffice(r *partition.Roster) {
-	o.fail(errWrongOwner)
-	now := o.m.Mono()
-	o.office = now
-	clear(o.unheld)
-	patience := time.Duration(r.Settings.Window) * time.Millisecond
-	if o.m.g.cfg.Baseline == Reuse {
-		patience /= 2
-	}
-	o.sessions = sequencer.NewSessions(patience, now)
-	for _, t := range o.table.Tenants() {
-		o.sessions.Show(t, now)
-	}
-	o.m.w.note(tookOffice, o.m.name, int64(o.id), int64(o.copy.Position().Term))
-}
-
-// settle does what follows from whatever has just happened.
-func (o *actor) settle() {
-	if !o.copy.Acts() {
-		o.fail(errWrongOwner)
-		if o.sessions.Len() > 0 {
-			o.sessions = sequencer.NewSessions(0, o.m.Mono())
-		}
-		return
-	}
-	o.replicate()
-	o.release()
-	if h, ready := o.copy.Admission(); ready && h != o.asked {
-		o.asked = h
-		o.m.report(o, h)
-	}
-}
-
-// fail gives up every destroy under way and every answer that is held.
-func (o *actor) fail(err error) {
-	for _, name := range o.endings() {
-		e := o.ending[name]
-		delete(o.ending, name)
-		for _, done := range e.waiting {
-			done(err)
-		}
-	}
-	held := o.held
-	o.held = nil
-	for _, h := range held {
-		h.send(err)
-	}
-}
-
-// hold sends an answer once everybody needed holds what it rests on.
-func (o *actor) hold(h heldAnswer) {
-	switch {
-	case len(o.held) == 0 && o.allHold(h):
-		h.send(nil)
-	case len(o.held) >= heldSize:
-		h.send(sequencer.ErrUnavailable)
-	default:
-		o.held = append(o.held, h)
-	}
-}
-
-func (o *actor) allHold(h heldAnswer) bool {
-	unasked := func(i partition.Incarnation) bool {
-		s := o.senders[i]
-		return h.question > 0 && (s == nil || s.answered < h.question)
-	}
-	return o.copy.Holds(h.number) && !slices.ContainsFunc(o.copy.Needed(), unasked)
-}
-
-// release sends the answers that waited long enough.
-func (o *actor) release() {
-	if len(o.held) == 0 {
-		return
-	}
-	held := o.held
-	o.held = nil
-	for _, h := range held {
-		if o.allHold(h) {
-			h.send(nil)
-		} else {
-			o.held = append(o.held, h)
-		}
-	}
-}
-
-// changed numbers a change of a name, and of an attachment unless that is zero.
-func (o *actor) changed(name string, id sequencer.AttachmentID) {
-	if number := o.copy.Changed().Number; !o.copy.Holds(number) {
-		o.unheld[unheldKey{name, id}] = number
-	}
-}
-
-// replicate sends everybody needed what it lacks.
-func (o *actor) replicate() {
-	for _, to := range o.copy.Needed() {
-		s := o.senders[to]
-		if s == nil {
-			s = &sender{pause: firstPause}
-			o.senders[to] = s
-		}
-		if s.busy {
-			continue
-		}
-		if u, due := o.copy.Update(to); due || s.answered < o.questions {
-			s.busy, s.asked = true, o.questions
-			o.send(to, u)
-		}
-	}
-}
-
-type update = backup.Update[sequencer.TableState, sequencer.TableChange]
-
-// holds is what a replica says that it has.
-type holds struct {
-	held   backup.Position
-	newest partition.Term
-	gap    bool
-	failed bool
-}
-
-func (o *actor) send(to partition.Incarnation, u update) {
-	peer := o.m.g.members[to]
+// Send implements owner.Member.
+func (o *actor) Send(d owner.Delivery) {
+	peer := o.m.g.members[d.To]
+	u := o.part(d.Update)
 	call(&o.m.process, &peer.process, time.Second,
-		func(reply func(holds)) {
+		func(reply func(delivered)) {
 			if int(o.id) >= len(peer.roster.Partitions) {
 				return // it does not know of the grid yet
 			}
-			p := peer.actorOf(o.id)
-			p.do(func() { reply(p.accept(u)) })
+			holds, err := peer.actorOf(o.id).machine.Accept(peer.view(), u)
+			reply(delivered{holds, err})
 		},
-		func(res holds, err error) {
-			if err != nil || res.failed {
-				s := o.senders[to]
-				pause := s.pause
-				s.pause = min(2*s.pause, lastPause)
-				o.m.after(pause, func() { o.do(func() { s.busy = false }) })
+		func(res delivered, err error) {
+			if err == nil {
+				err = res.err
+			}
+			if err != nil {
+				o.m.after(d.Pause, func() { o.machine.Delivered(o.m.view(), d, owner.Holds{}, err) })
 				return
 			}
-			o.do(func() { o.sent(to, u.Version, res) })
+			o.machine.Delivered(o.m.view(), d, res.holds, nil)
 		})
 }
 
-// sent notes a replica's answer.
-func (o *actor) sent(to partition.Incarnation, v partition.Version, res holds) {
-	s := o.senders[to]
-	s.busy = false
-	o.copy.Heard(res.newest)
-	if res.gap {
-		o.copy.Behind(to)
-		return
+// delivered is what a replica answers.
+type delivered struct {
+	holds owner.Holds
+	err   error
+}
+
+// part leaves out, at times, the last of many changes: a request may carry so many.
+func (o *actor) part(u owner.Update) owner.Update {
+	if n := len(u.Changes); n > 1 && o.m.w.chance(0.2) {
+		u.Changes = u.Changes[:1+o.m.w.rng.IntN(n-1)]
+		u.Position.Number = u.Since + uint64(len(u.Changes))
 	}
-	s.pause, s.answered = firstPause, s.asked
-	o.copy.Acknowledged(to, v, res.held)
-	for key, number := range o.unheld {
-		if o.copy.Holds(number) {
-			delete(o.unheld, key)
+	return u
+}
+
+// TellEnded implements owner.Member.
+func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
+	for _, id := range holders {
+		if h := o.m.g.holderOf[id]; h != nil {
+			o.m.w.net.send(&o.m.process, &h.process, func() { h.lifeEnded(ref) })
 		}
 	}
 }
 
-// accept takes what another owner sends.
-func (o *actor) accept(u update) holds {
-	_, err := o.copy.Accept(u)
-	return holds{
-		held: o.copy.Position(), newest: o.copy.Newest(), gap: errors.Is(err, backup.ErrGap),
-		failed: err != nil && !errors.Is(err, backup.ErrGap) && !errors.Is(err, backup.ErrOldTerm),
-	}
+// ReportHeld implements owner.Member.
+func (o *actor) ReportHeld(h partition.Holding) { o.m.report(o, h) }
+
+// ReportEarlier implements owner.Member. No grid here has had an earlier life.
+func (o *actor) ReportEarlier(until partition.Tick) {
+	o.m.g.fail("an owner takes a grant that ends at %d for one of an earlier life of the grid", until)
+}
+
+// TookOffice implements owner.Member.
+func (o *actor) TookOffice(id partition.ID, term partition.Term) {
+	o.m.w.note(tookOffice, o.m.name, int64(id), int64(term))
+}
+
+// Expired implements owner.Member.
+func (o *actor) Expired(id partition.ID, t sequencer.Tenant) {
+	o.m.g.freed(t.Name, t.Node)
+	o.m.w.note(expired, o.m.name, int64(id), int64(t.Node))
 }

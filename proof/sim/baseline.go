@@ -1,9 +1,14 @@
 package sim
 
 import (
+	"bytes"
+	"maps"
 	"slices"
+	"time"
 
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // The baseline without agreement: a member that is the first of those it sees,
@@ -64,4 +69,53 @@ func (m *member) follow(r *partition.Roster) {
 		m.tookRaise(r.Time)
 	}
 	m.attend()
+}
+
+// The baseline that reuses nodes at once: a service beside the owner counts a holder
+// as gone that showed nothing for half a window, and gives its nodes back as if it
+// had used none of its grant any more.
+
+// shown is an attachment as its holder showed it last.
+type shown struct {
+	holder sequencer.HolderID
+	claim  owner.Claim
+	node   sequencer.NodeID
+	at     time.Duration
+}
+
+// show notes what a holder showed, if that is what the baseline is about.
+func (o *actor) show(h sequencer.HolderID, c owner.Claim, a sequencer.Attachment, err error) {
+	if o.shown != nil && err == nil && !c.ID.IsZero() {
+		o.shown[c.ID] = shown{h, c, a.Node, o.m.Mono()}
+	}
+}
+
+// tick does what time does here.
+func (o *actor) tick() {
+	if o.shown != nil {
+		o.reuse()
+	}
+	if o.machine.Ticks() {
+		o.machine.Tick(o.m.view())
+	}
+}
+
+func (o *actor) reuse() {
+	v := o.m.view()
+	silence := time.Duration(v.Roster.Settings.Window) * time.Millisecond / 2
+	byID := func(a, b sequencer.AttachmentID) int { return bytes.Compare(a[:], b[:]) }
+	for _, id := range slices.SortedFunc(maps.Keys(o.shown), byID) {
+		s := o.shown[id]
+		if v.Mono-s.at <= silence {
+			continue
+		}
+		delete(o.shown, id)
+		name := s.claim.Ref.Definition.Name()
+		rel := sequencer.Release{ID: id, Node: s.node, LastUsed: v.Bounds().Now - 1}
+		o.machine.Detach(v, s.holder, s.claim.Ref, rel, func(err error) {
+			if err == nil {
+				o.m.g.freed(name, s.node)
+			}
+		})
+	}
 }

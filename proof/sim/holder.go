@@ -54,6 +54,8 @@ const (
 	lookEvery  = 200 * time.Millisecond
 	retryAfter = 300 * time.Millisecond
 	oldAnswer  = 2 * time.Second // an answer to an older request tells no time
+	firstPause = 20 * time.Millisecond
+	lastPause  = 400 * time.Millisecond
 )
 
 // newHolder starts a holder, in a process of its own or within a member.
@@ -188,7 +190,7 @@ func ask[T any](h *holder, name string, patience time.Duration, serve func(m *me
 			switch {
 			case err != nil:
 				again(err)
-			case errors.Is(a.err, errWrongOwner), errors.Is(a.err, sequencer.ErrUnavailable):
+			case errors.Is(a.err, partition.ErrWrongOwner), errors.Is(a.err, sequencer.ErrUnavailable):
 				again(a.err)
 			default:
 				if a.err == nil {

@@ -134,10 +134,8 @@ func (g *grid) stop(m *member) bool {
 // nothing that was granted can be used any more.
 func (m *member) high() (high partition.Tick, free bool) {
 	for id := range m.roster.Partitions {
-		o := m.actorOf(partition.ID(id))
-		o.do(func() {})
-		h, f := o.table.High()
-		if high = max(high, h); !f || !o.copy.Acts() {
+		h, err := m.actorOf(partition.ID(id)).machine.High(m.view())
+		if high = max(high, h); err != nil {
 			return 0, false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -56,7 +57,7 @@ func (g *grid) start(s *seat) *member {
 	}
 	g.w.note(joined, m.name, int64(s.place), durable)
 	m.after(0, m.attend)
-	m.every(tickEvery, m.tick)
+	m.every(owner.TickEvery, m.tick)
 	m.every(joinEvery, m.join)
 	return m
 }
@@ -99,7 +100,7 @@ func (m *member) attend() {
 			o = m.actorOf(partition.ID(id))
 		}
 		if o != nil {
-			o.do(func() {})
+			o.machine.Observe(m.view())
 		}
 	}
 }
@@ -116,8 +117,8 @@ func (m *member) actorOf(id partition.ID) *actor {
 // tick lets owners look at their sessions.
 func (m *member) tick() {
 	for id := range m.roster.Partitions {
-		if o := m.actors[partition.ID(id)]; o != nil && o.ticks() {
-			o.do(o.tick)
+		if o := m.actors[partition.ID(id)]; o != nil {
+			o.tick()
 		}
 	}
 }
@@ -176,7 +177,7 @@ func (m *member) rebuff(old *member) {
 // report tells the leader which joining replica holds its table, for as long as
 // that is worth telling (R5).
 func (m *member) report(o *actor, h partition.Holding) {
-	if now, ready := o.copy.Admission(); !ready || now != h || m.leader == nil {
+	if now, ready := o.machine.Admission(); !ready || now != h || m.leader == nil {
 		return
 	}
 	leader := m.leader

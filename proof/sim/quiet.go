@@ -94,17 +94,17 @@ func (g *grid) replicas() error {
 		return fmt.Errorf("%d replicas are not in sync yet, and these members not settled: %v", r.Joining(), r.Unsettled)
 	}
 	for id, p := range r.Partitions {
-		owner := g.members[p.Owner].actors[partition.ID(id)]
-		if owner == nil || !owner.copy.Acts() {
+		own := g.members[p.Owner].actors[partition.ID(id)]
+		if own == nil || !own.machine.Acts() {
 			return fmt.Errorf("partition %d: its owner %s does not act", id, p.Owner)
 		}
-		want := withoutEnds(owner.table.Snapshot())
+		want := withoutEnds(own.machine.Table().Snapshot())
 		for _, inc := range p.InSync {
 			o := g.members[inc].actors[partition.ID(id)]
-			if o == nil || o.copy.Position() != owner.copy.Position() {
+			if o == nil || o.machine.Position() != own.machine.Position() {
 				return fmt.Errorf("partition %d: replica %s is not where owner %s is", id, inc, p.Owner)
 			}
-			if have := withoutEnds(o.table.Snapshot()); !reflect.DeepEqual(have, want) {
+			if have := withoutEnds(o.machine.Table().Snapshot()); !reflect.DeepEqual(have, want) {
 				return fmt.Errorf("partition %d: replica %s holds\n%+v, and owner %s\n%+v", id, inc, have, p.Owner, want)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -42,6 +43,7 @@ func (h *holder) window() time.Duration {
 func (h *holder) renewSet(mine []*entry, done func()) {
 	var print sequencer.Print
 	told := make([]sequencer.Attachment, len(mine))
+	claims := make([]owner.Claim, len(mine))
 	controls := make([]*sequencer.Control, len(mine))
 	for i, e := range mine {
 		held, has := e.control.Held()
@@ -52,7 +54,7 @@ func (h *holder) renewSet(mine []*entry, done func()) {
 		if has {
 			told[i] = e.last
 		}
-		controls[i] = e.control
+		controls[i], claims[i] = e.control, e.claim(told[i])
 		print = print.With(sequencer.PrintOf(e.control.Ref().Life, told[i]))
 	}
 	m := h.owner(mine[0].def.Name())
@@ -62,7 +64,14 @@ func (h *holder) renewSet(mine []*entry, done func()) {
 	}
 	began := h.Mono()
 	call(&h.process, &m.process, time.Second, func(reply func(answer[sequencer.Tick])) {
-		askOwner(m, mine[0].def.Name(), func(o *actor) (sequencer.Tick, error) { return o.renewSet(h.id, len(mine), print) }, reply)
+		askOwner(m, mine[0].def.Name(), func(o *actor, v owner.View, reply func(sequencer.Tick, error)) {
+			o.machine.RenewSet(v, h.id, owner.ClaimSet{Count: len(mine), Print: print}, func(until sequencer.Tick, err error) {
+				for i, c := range claims {
+					o.show(h.id, c, told[i], err)
+				}
+				reply(until, err)
+			})
+		}, reply)
 	}, func(a answer[sequencer.Tick], err error) {
 		switch {
 		case err != nil:
@@ -113,18 +122,25 @@ func (h *holder) renewClaims(mine []*entry, done func()) {
 		h.renewFailed(mine, done)
 		return
 	}
-	claims := make([]claim, len(mine))
+	claims := make([]owner.Claim, len(mine))
 	shown := make([]sequencer.Attachment, len(mine))
 	controls := make([]*sequencer.Control, len(mine))
 	for i, e := range mine {
 		controls[i] = e.control
 		shown[i], _ = e.control.Held()
-		claims[i] = claim{ref: e.control.Ref(), id: shown[i].ID, node: shown[i].Node, version: e.seen}
+		claims[i] = e.claim(shown[i])
 	}
 	began := h.Mono()
-	call(&h.process, &m.process, time.Second, func(reply func(answer[[]renewed])) {
-		askOwner(m, mine[0].def.Name(), func(o *actor) ([]renewed, error) { return o.renewAll(h.id, claims) }, reply)
-	}, func(a answer[[]renewed], err error) {
+	call(&h.process, &m.process, time.Second, func(reply func(answer[[]owner.Renewed])) {
+		askOwner(m, mine[0].def.Name(), func(o *actor, v owner.View, reply func([]owner.Renewed, error)) {
+			o.machine.Renew(v, h.id, claims, func(out []owner.Renewed, err error) {
+				for i := range out {
+					o.show(h.id, claims[i], shown[i], out[i].Err)
+				}
+				reply(out, err)
+			})
+		}, reply)
+	}, func(a answer[[]owner.Renewed], err error) {
 		if err != nil || a.err != nil {
 			h.renewFailed(mine, done)
 			return
@@ -140,19 +156,19 @@ func (h *holder) renewClaims(mine []*entry, done func()) {
 }
 
 // renewed delivers the answer to one claim.
-func (e *entry) renewed(shown sequencer.Attachment, s stamp, res renewed) {
+func (e *entry) renewed(shown sequencer.Attachment, s stamp, res owner.Renewed) {
 	switch {
-	case res.err == nil:
+	case res.Err == nil:
 		e.seen = max(e.seen, s.version)
 		if !shown.ID.IsZero() {
-			e.last = sequencer.Attachment{ID: shown.ID, Node: shown.Node, Grant: res.grant}
-			e.control.Renewed(shown.ID, res.grant)
-			e.granted(shown.ID, res.grant)
-			e.hurry(res.grant)
+			e.last = sequencer.Attachment{ID: shown.ID, Node: shown.Node, Grant: res.Grant}
+			e.control.Renewed(shown.ID, res.Grant)
+			e.granted(shown.ID, res.Grant)
+			e.hurry(res.Grant)
 		}
-	case errors.Is(res.err, sequencer.ErrDestroyed):
+	case errors.Is(res.Err, sequencer.ErrDestroyed):
 		e.end()
-	case errors.Is(res.err, sequencer.ErrDetached):
+	case errors.Is(res.Err, sequencer.ErrDetached):
 		e.attach(shown.ID)
 	default:
 		e.next = e.h.Mono() + retryAfter

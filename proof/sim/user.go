@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -40,7 +41,7 @@ func (e *entry) create() {
 	ref := sequencer.Ref{Definition: e.def, Life: sequencer.Life(e.h.w.bits())}
 	name := e.def.Name()
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
-		askOwner(m, name, func(o *actor) (sequencer.Ref, error) { return o.create(ref) }, reply)
+		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Ref, error)) { o.machine.Create(v, ref, reply) }, reply)
 	}, func(ref sequencer.Ref, s stamp, err error) {
 		e.busy = false
 		if err != nil {
@@ -61,16 +62,22 @@ func (e *entry) attach(instead sequencer.AttachmentID) {
 	}
 	e.busy = true
 	w, control := e.h.w, e.control
-	c := claim{ref: control.Ref(), id: sequencer.AttachmentID(w.bits()), any: true, version: e.seen}
+	c := e.claim(sequencer.Attachment{ID: sequencer.AttachmentID(w.bits())})
+	c.Any = true
 	if w.chance(0.8) { // few nodes, so that they soon come to others
-		c.any, c.node = false, sequencer.NodeID(w.rng.IntN(e.h.g.cfg.Nodes))
+		c.Any, c.Node = false, sequencer.NodeID(w.rng.IntN(e.h.g.cfg.Nodes))
 		if node, found := e.h.g.lastFreed[e.def.Name()]; found && w.chance(0.5) {
-			c.node = node
+			c.Node = node
 		}
 	}
 	name := e.def.Name()
 	ask(e.h, name, w.between(time.Second, e.h.window()+time.Second), func(m *member, reply func(answer[sequencer.Attachment])) {
-		askOwner(m, name, func(o *actor) (sequencer.Attachment, error) { return o.attach(e.h.id, c) }, reply)
+		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Attachment, error)) {
+			o.machine.Attach(v, e.h.id, c, func(a sequencer.Attachment, err error) {
+				o.show(e.h.id, c, a, err)
+				reply(a, err)
+			})
+		}, reply)
 	}, func(a sequencer.Attachment, s stamp, err error) {
 		e.busy = false
 		switch {
@@ -81,6 +88,14 @@ func (e *entry) attach(instead sequencer.AttachmentID) {
 			e.install(a, s, instead)
 		}
 	})
+}
+
+// claim shows an attachment.
+func (e *entry) claim(a sequencer.Attachment) owner.Claim {
+	return owner.Claim{
+		Ref: e.control.Ref(), ID: a.ID, Preference: sequencer.Preference{Node: a.Node},
+		Grid: e.h.dir.Grid, Version: e.seen, Until: a.Grant.Until,
+	}
 }
 
 // install gives an attachment to the handle.
@@ -109,7 +124,9 @@ func (e *entry) giveBack(ref sequencer.Ref, rel sequencer.Release) {
 	h.w.note(released, e.label, int64(rel.Node), rel.LastUsed)
 	h.g.ledger.Released(e.holding(sequencer.Attachment{ID: rel.ID, Node: rel.Node}), rel.LastUsed)
 	ask(h, name, h.window(), func(m *member, reply func(answer[struct{}])) {
-		askOwner(m, name, func(o *actor) (struct{}, error) { return o.detach(h.id, ref, rel) }, reply)
+		askOwner(m, name, func(o *actor, v owner.View, reply func(struct{}, error)) {
+			o.machine.Detach(v, h.id, ref, rel, nothing(reply))
+		}, reply)
 	}, func(struct{}, stamp, error) {})
 }
 
@@ -147,9 +164,14 @@ func (e *entry) destroy() {
 	e.busy = true
 	ref, name := e.control.Ref(), e.def.Name()
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[struct{}])) {
-		m.destroy(name, ref, reply)
+		askOwner(m, name, func(o *actor, v owner.View, reply func(struct{}, error)) {
+			o.machine.Destroy(v, name, ref.Life, nothing(reply))
+		}, reply)
 	}, func(_ struct{}, _ stamp, err error) {
 		e.busy = false
+		if err == nil {
+			e.h.g.counts.Destroyed++
+		}
 		gone := err == nil || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrNotFound)
 		if gone && e.control != nil && e.control.Ref().Life == ref.Life {
 			e.end()

@@ -1,72 +1,111 @@
-package grid
+package owner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// wholeTable says that an answer rests on everything the table holds.
-const wholeTable = math.MaxUint64
+const (
+	// wholeTable says that an answer rests on everything the table holds.
+	wholeTable = math.MaxUint64
+	// heldMax bounds the answers of one partition that wait for replicas.
+	heldMax = 4096
+)
 
 // heldAnswer is an answer that waits until every replica holds what it rests on
 // (O4). send gets nil then, or the reason why it never will be.
 type heldAnswer struct {
 	number   uint64 // of this term
 	question uint64 // 0 for none
-	send     func(error)
+	send     func(notHeld error)
+}
+
+// serve serves a request and has its answer wait until all that it rests on is held
+// by every replica: the whole table as it is then, unless the request says in
+// m.after that less will do (O4). If it changes nothing, every replica is asked
+// whether there is no later owner.
+func serve[T any](m *Machine, v View, request func(b sequencer.Bounds) (T, error), reply func(T, error)) {
+	defer m.settle(v)
+	var none T
+	b, err := m.act(v)
+	if err != nil {
+		reply(none, err)
+		return
+	}
+	m.after = wholeTable
+	before := m.replica.Position()
+	value, err := request(b)
+	h := heldAnswer{number: min(m.after, m.replica.Position().Number), send: func(notHeld error) {
+		if notHeld != nil {
+			value = none
+		}
+		reply(value, cmp.Or(notHeld, err))
+	}}
+	if m.after == wholeTable && m.replica.Position() == before {
+		h.question = m.question()
+	}
+	m.hold(h)
 }
 
 // hold sends an answer once everybody needed holds what it rests on.
-func (o *actor) hold(h heldAnswer) {
+func (m *Machine) hold(h heldAnswer) {
 	switch {
-	case len(o.held) == 0 && o.allHold(h):
+	case len(m.held) == 0 && m.allHold(h):
 		h.send(nil)
-	case len(o.held) >= heldSize:
-		h.send(fmt.Errorf("%w: partition %d waits for its backups; try again", sequencer.ErrUnavailable, o.id))
+	case len(m.held) >= heldMax:
+		h.send(fmt.Errorf("%w: partition %d waits for its backups; try again", sequencer.ErrUnavailable, m.id))
 	default:
-		o.held = append(o.held, h)
+		m.held = append(m.held, h)
 	}
 }
 
 // allHold reports whether everybody needed holds what an answer rests on.
-func (o *actor) allHold(h heldAnswer) bool {
-	unasked := func(i partition.Incarnation) bool {
-		s := o.senders[i]
-		return h.question > 0 && (s == nil || s.answered < h.question)
-	}
-	return o.copy.Holds(h.number) && !slices.ContainsFunc(o.copy.Needed(), unasked)
+func (m *Machine) allHold(h heldAnswer) bool {
+	return m.replica.Holds(h.number) && h.question <= m.answered()
 }
 
 // question begins a question to all replicas, whose answers say that none of them
 // knew of a later owner. An answer that changes nothing rests on that alone: an
 // owner that stood still and was replaced meanwhile would tell what once was.
-func (o *actor) question() uint64 {
-	o.questions++
-	return o.questions
+func (m *Machine) question() uint64 {
+	m.questions++
+	return m.questions
+}
+
+// answered returns the last question that everybody needed has answered.
+func (m *Machine) answered() uint64 {
+	least := m.questions
+	for _, i := range m.replica.Needed() {
+		s := m.senders[i]
+		if s == nil {
+			return 0
+		}
+		least = min(least, s.answered)
+	}
+	return least
 }
 
 // release sends the answers that waited long enough.
-func (o *actor) release() {
-	kept := o.held[:0]
-	for _, h := range o.held {
-		if o.allHold(h) {
+func (m *Machine) release() {
+	kept := m.held[:0]
+	for _, h := range m.held {
+		if m.allHold(h) {
 			h.send(nil)
 		} else {
 			kept = append(kept, h)
 		}
 	}
-	clear(o.held[len(kept):])
-	o.held = kept
+	clear(m.held[len(kept):])
+	m.held = kept
 }
 
 // changed numbers a change of a name, and of an attachment unless that is zero.
-func (o *actor) changed(name string, id sequencer.AttachmentID) {
-	if number := o.copy.Changed().Number; !o.copy.Holds(number) {
-		o.unheld.note(name, id, number)
+func (m *Machine) changed(name string, id sequencer.AttachmentID) {
+	if number := m.replica.Changed().Number; !m.replica.Holds(number) {
+		m.unheld.note(name, id, number)
 	}
 }
 

@@ -1,0 +1,87 @@
+package owner
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Claim is an attachment as its holder shows it; with a zero ID it is a handle
+// without one. Grid, Version and Until are of its newest grant, or of the last answer
+// about the life if there is none.
+type Claim struct {
+	Ref sequencer.Ref
+	ID  sequencer.AttachmentID
+	sequencer.Preference
+	Grid    partition.GridID
+	Version partition.Version
+	Until   sequencer.Tick
+}
+
+// EarlierLimit bounds how far ahead of cluster time a shown grant is believed,
+// beyond the largest window: a lie could otherwise end the grid's time.
+const EarlierLimit = 24 * time.Hour
+
+// check refuses a claim that cannot be served: of another life of the grid with a
+// grant beyond the floor, or one that was given back.
+func (m *Machine) check(v View, c Claim) error {
+	if err := m.checkEarlier(v, c); err != nil {
+		return err
+	}
+	if name := c.Ref.Definition.Name(); m.life(name) == c.Ref.Life {
+		return m.given.refuse(name, c.ID)
+	}
+	return nil
+}
+
+// checkEarlier refuses a claim from another life of the grid whose grant reaches
+// beyond this partition's floor, and has the leader raise the floors (S2). A grid
+// that starts with nothing stored assumes that clocks were not stepped back by more
+// than a margin since an earlier life, and such a grant proves the assumption wrong:
+// nobody is served before the floors lie above it.
+func (m *Machine) checkEarlier(v View, c Claim) error {
+	if c.Grid == v.Roster.Grid || c.Until <= v.Roster.Partitions[m.id].Floor {
+		return nil
+	}
+	now := v.Bounds().Now
+	if now == 0 {
+		return errNoTime // what is believable is not known yet
+	}
+	if limit := now + partition.MaxWindow + EarlierLimit.Milliseconds(); c.Until > limit {
+		return fmt.Errorf("%w: a grant that ends at %s is not believed; restart this holder",
+			sequencer.ErrInvalidConfig, time.UnixMilli(c.Until).UTC().Format(time.RFC3339))
+	}
+	m.member.ReportEarlier(c.Until)
+	return fmt.Errorf("%w: an earlier life of the grid granted beyond the floor; the floors are being raised", sequencer.ErrUnavailable)
+}
+
+// forTable is what the table needs to know of a claim. What was shown may be about a
+// life that a loss made the grid forget.
+func (m *Machine) forTable(v View, c Claim) sequencer.Claim {
+	lost := partition.Version(v.Roster.Partitions[m.id].LostTerm)
+	return sequencer.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Forgotten: c.Grid != v.Roster.Grid || c.Version < lost}
+}
+
+// took does what follows from a claim that the table has taken: before is the life
+// that the name had.
+func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attachment, before sequencer.Life, changed bool) {
+	name := c.Ref.Definition.Name()
+	if !before.IsZero() && m.life(name) != before {
+		// That life has given way to a later one: its attachments are not recorded
+		// any more, so nobody's may be extended unseen.
+		m.sessions.DropName(name)
+	}
+	if changed {
+		m.changed(name, c.ID)
+	}
+	m.show(v, h, c.Ref, a)
+}
+
+// show notes that a holder showed a handle of a life, with what it was answered.
+func (m *Machine) show(v View, h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
+	m.sessions.Show(sequencer.Tenant{
+		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
+	}, v.Mono)
+}

@@ -1,0 +1,129 @@
+package owner
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// answerTime is how long a destroy waits for holders to say what they used.
+const answerTime = time.Second
+
+// ending is a destroy under way: the holders were told, and each that is alive
+// gives its logical node back with the last timestamp it used. When all have, or
+// time is up, the life ends.
+type ending struct {
+	ref      sequencer.Ref
+	deadline time.Duration
+	waiting  []func(error)
+}
+
+// endings returns the names of the lives that are being ended, sorted.
+func (m *Machine) endings() []string {
+	if len(m.ending) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m.ending))
+}
+
+// Destroy ends a life, the one there is if life is zero. It replies when the life
+// has ended; the machine goes on serving meanwhile.
+func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(error)) {
+	begun := &begun{reply: reply}
+	serve(m, v, func(sequencer.Bounds) (struct{}, error) {
+		m.destroy(v, name, life, begun.ended)
+		return struct{}{}, nil
+	}, func(_ struct{}, err error) { begun.answered(err) })
+}
+
+// begun is the answer to a destroy. It waits for the life's end, and for what the
+// beginning rests on, unless that never comes.
+type begun struct {
+	reply    func(error) // nil when it was called
+	outcome  error
+	settled  bool // the beginning may be answered
+	finished bool
+}
+
+func (b *begun) answered(err error) {
+	b.settled = true
+	if err != nil {
+		b.finished, b.outcome = true, err
+	}
+	b.done()
+}
+
+func (b *begun) ended(err error) {
+	b.finished, b.outcome = true, cmp.Or(b.outcome, err)
+	b.done()
+}
+
+func (b *begun) done() {
+	if b.settled && b.finished && b.reply != nil {
+		b.reply(b.outcome)
+		b.reply = nil
+	}
+}
+
+// destroy begins to end a life, or waits with those who asked before.
+func (m *Machine) destroy(v View, name string, life sequencer.Life, done func(error)) {
+	if err := m.learning(v, name); err != nil {
+		done(err)
+		return
+	}
+	if e := m.ending[name]; e != nil {
+		e.waiting = append(e.waiting, done)
+		return
+	}
+	ref, err := m.table.Open(name)
+	if err == nil && !life.IsZero() && life != ref.Life {
+		err = sequencer.ErrDestroyed
+	}
+	if err != nil {
+		done(err)
+		return
+	}
+	m.ending[name] = &ending{ref: ref, deadline: v.Mono + answerTime, waiting: []func(error){done}}
+	m.tellEnded(ref)
+	m.endIfSilent(name)
+}
+
+// tellEnded tells every holder with a handle on a life that the life has ended.
+func (m *Machine) tellEnded(ref sequencer.Ref) {
+	m.member.TellEnded(m.sessions.Holders(ref.Definition.Name()), ref)
+}
+
+// endIfSilent ends a life under way once nobody holds a node of it any more.
+func (m *Machine) endIfSilent(name string) {
+	if len(m.table.TenantsOf(name)) == 0 {
+		m.end(name)
+	}
+}
+
+// endOverdue ends the lives whose holders had their time.
+func (m *Machine) endOverdue(now time.Duration) {
+	for _, name := range m.endings() {
+		if now >= m.ending[name].deadline {
+			m.end(name)
+		}
+	}
+}
+
+// end ends a life. Holders are told once more: one may have opened its stream
+// after the first time, and renewed before this.
+func (m *Machine) end(name string) {
+	e := m.ending[name]
+	delete(m.ending, name)
+	err := m.table.Destroy(e.ref)
+	if err == nil {
+		m.changed(name, sequencer.AttachmentID{})
+		m.tellEnded(e.ref)
+	}
+	m.sessions.DropName(name)
+	for _, done := range e.waiting {
+		m.hold(heldAnswer{number: m.replica.Position().Number, send: func(notHeld error) { done(cmp.Or(err, notHeld)) }})
+	}
+}

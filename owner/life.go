@@ -1,0 +1,89 @@
+package owner
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// showTime is how long, beyond a renewal's pause, holders have to show what a loss
+// made their owner forget.
+const showTime = 3 * time.Second
+
+// errNoTime is the answer of a member that does not know the cluster time yet.
+var errNoTime = fmt.Errorf("%w: this member does not know the cluster time yet", sequencer.ErrUnavailable)
+
+// Create replies with a name's life: the one there is, if it is defined so, or a new
+// one. The caller gives the new one's Life, which is random.
+func (m *Machine) Create(v View, ref sequencer.Ref, reply func(sequencer.Ref, error)) {
+	serve(m, v, func(b sequencer.Bounds) (sequencer.Ref, error) {
+		name := ref.Definition.Name()
+		if err := m.settled(name); err != nil {
+			return sequencer.Ref{}, err
+		}
+		if b.Now == 0 {
+			return sequencer.Ref{}, errNoTime
+		}
+		if err := m.learning(v, name); err != nil {
+			return sequencer.Ref{}, err
+		}
+		at := m.replica.Position()
+		ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
+		ref, changed, err := m.table.Create(ref, b.Now)
+		if err != nil {
+			return sequencer.Ref{}, err
+		}
+		if changed {
+			m.changed(name, sequencer.AttachmentID{})
+		}
+		return ref, nil
+	}, reply)
+}
+
+// Open replies with a name's life.
+func (m *Machine) Open(v View, name string, reply func(sequencer.Ref, error)) {
+	serve(m, v, func(sequencer.Bounds) (sequencer.Ref, error) {
+		if err := cmp.Or(m.settled(name), m.learning(v, name)); err != nil {
+			return sequencer.Ref{}, err
+		}
+		return m.table.Open(name)
+	}, reply)
+}
+
+// settled refuses to say whether there is a name while its life is being ended: its
+// holders have been told already that it has.
+func (m *Machine) settled(name string) error {
+	if m.ending[name] == nil {
+		return nil
+	}
+	return fmt.Errorf("sequencer %q: %w: it is being destroyed", name, sequencer.ErrUnavailable)
+}
+
+// learning refuses to say that a name is unknown while a loss may have made this
+// owner forget it and its holders may not have shown it yet: a second life of the
+// name would end the handles of the first. Nothing of the new life could be used
+// before cluster time has reached the floor, so it costs nobody anything.
+func (m *Machine) learning(v View, name string) error {
+	if !m.isLearning(v) {
+		return nil
+	}
+	if _, err := m.table.Open(name); err == nil {
+		return nil
+	}
+	return fmt.Errorf("sequencer %q: %w: its partition was lost a moment ago; its holders are being asked", name, sequencer.ErrUnavailable)
+}
+
+// isLearning reports whether holders may still have to show what a loss made this
+// owner forget.
+func (m *Machine) isLearning(v View) bool {
+	p := v.Roster.Partitions[m.id]
+	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.office <= v.window()/4+showTime
+}
+
+// life returns a name's life, zero for none.
+func (m *Machine) life(name string) sequencer.Life {
+	ref, _ := m.table.Open(name) // a zero Ref with an error
+	return ref.Life
+}

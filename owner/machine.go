@@ -1,0 +1,228 @@
+package owner
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// ErrEnded is the answer of an owner whose member grants nothing any more.
+var ErrEnded = fmt.Errorf("%w: this member has ended", sequencer.ErrClosed)
+
+// View is what a member knows at the moment when it has a machine do something.
+type View struct {
+	Roster *partition.Roster // the newest that it has applied
+	Time   partition.Tick    // its cluster time, 0 while it does not know it
+	Mono   time.Duration     // its monotonic clock
+	Ended  bool              // it grants nothing any more (S1)
+}
+
+// Bounds are the times under which the member acts as an owner. A clock that runs
+// ahead of the ceiling must not begin grants up there: they would be empty, and stay
+// so for as long under a later owner.
+func (v View) Bounds() sequencer.Bounds {
+	return sequencer.Bounds{Now: min(v.Time, v.Roster.Ceiling), Ceiling: v.Roster.Ceiling}
+}
+
+func (v View) window() time.Duration {
+	return time.Duration(v.Roster.Settings.Window) * time.Millisecond
+}
+
+// Member is what a machine has its member do. No method may call the machine.
+type Member interface {
+	// Send brings a replica an update; what came of it goes to [Machine.Delivered].
+	Send(d Delivery)
+	// TellEnded tells holders that a life has ended.
+	TellEnded(holders []sequencer.HolderID, ref sequencer.Ref)
+	// ReportHeld tells the leader, for as long as that is worth telling, that a
+	// joining replica holds the table (R5).
+	ReportHeld(h partition.Holding)
+	// ReportEarlier tells the leader of a grant of an earlier life of the grid (S2).
+	ReportEarlier(until partition.Tick)
+	// TookOffice and Expired are for the log.
+	TookOffice(id partition.ID, term partition.Term)
+	Expired(id partition.ID, t sequencer.Tenant)
+}
+
+// Machine is one member's part in one partition. Between any two of its methods it
+// has done all that follows from the newest view: it never answers for a term that
+// it has heard to be over. It is not safe for concurrent use.
+type Machine struct {
+	id       partition.ID
+	member   Member
+	replica  *backup.Replica[sequencer.TableState, sequencer.TableChange]
+	table    *sequencer.Table
+	sessions *sequencer.Sessions
+	ending   map[string]*ending
+	given    givenBack
+	office   time.Duration // when it took office
+
+	held      []heldAnswer // answers that wait for the other replicas
+	after     uint64       // what all have to hold before the answer under way may leave
+	unheld    unheld
+	questions uint64 // what the other replicas were asked besides
+	senders   map[partition.Incarnation]*sender
+	reported  partition.Holding // the last one
+}
+
+// New returns what a member, of which self is this start, does for a partition. mono
+// is its monotonic clock.
+func New(id partition.ID, self partition.Incarnation, mono time.Duration, member Member) *Machine {
+	table := sequencer.NewTable()
+	return &Machine{
+		id: id, member: member, table: table,
+		replica:  backup.New(id, self, table),
+		sessions: sequencer.NewSessions(0, mono),
+		ending:   map[string]*ending{},
+		given:    givenBack{},
+		unheld:   newUnheld(),
+		senders:  map[partition.Incarnation]*sender{},
+	}
+}
+
+// Table is the logical-node table, to look at.
+func (m *Machine) Table() *sequencer.Table { return m.table }
+
+// Position is what the replica holds.
+func (m *Machine) Position() backup.Position { return m.replica.Position() }
+
+// Acts reports whether the replica may act as the owner (O1).
+func (m *Machine) Acts() bool { return m.replica.Acts() }
+
+// Admission is [backup.Replica.Admission].
+func (m *Machine) Admission() (partition.Holding, bool) { return m.replica.Admission() }
+
+// Observe shows the machine a view that says something new.
+func (m *Machine) Observe(v View) {
+	m.observe(v)
+	m.settle(v)
+}
+
+// observe shows a roster to the replica.
+func (m *Machine) observe(v View) {
+	if int(m.id) >= len(v.Roster.Partitions) {
+		return
+	}
+	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id]) {
+		m.takeOffice(v)
+	}
+}
+
+// act looks whether this member may answer for the partition, and under which
+// bounds. Everything an owner does begins with it.
+func (m *Machine) act(v View) (sequencer.Bounds, error) {
+	if int(m.id) >= len(v.Roster.Partitions) {
+		return sequencer.Bounds{}, fmt.Errorf("%w: the grid is not formed yet", sequencer.ErrUnavailable)
+	}
+	m.observe(v)
+	switch {
+	case v.Ended:
+		return sequencer.Bounds{}, ErrEnded
+	case !m.replica.Acts():
+		return sequencer.Bounds{}, partition.ErrWrongOwner
+	}
+	return v.Bounds(), nil
+}
+
+// takeOffice begins the term's sessions: attachments taken over live for a window
+// from now, unless their holders show them.
+func (m *Machine) takeOffice(v View) {
+	m.Fail(partition.ErrWrongOwner)
+	m.office = v.Mono
+	m.unheld = newUnheld()
+	m.sessions = sequencer.NewSessions(v.window(), v.Mono)
+	for _, t := range m.table.Tenants() {
+		m.sessions.Show(t, v.Mono)
+	}
+	m.member.TookOffice(m.id, m.replica.Position().Term)
+}
+
+// settle does what follows from whatever has just happened.
+func (m *Machine) settle(v View) {
+	if !m.replica.Acts() {
+		m.Fail(partition.ErrWrongOwner)
+		clear(m.given)
+		if m.sessions.Len() > 0 {
+			m.sessions = sequencer.NewSessions(0, v.Mono)
+		}
+		return
+	}
+	m.replicate()
+	m.release()
+	if h, ready := m.replica.Admission(); ready && h != m.reported {
+		m.reported = h
+		m.member.ReportHeld(h)
+	}
+}
+
+// Fail gives up every destroy under way and every answer that is held.
+func (m *Machine) Fail(err error) {
+	for _, name := range m.endings() {
+		e := m.ending[name]
+		delete(m.ending, name)
+		for _, done := range e.waiting {
+			done(err)
+		}
+	}
+	held := m.held
+	m.held = nil
+	for _, h := range held {
+		h.send(err)
+	}
+}
+
+// TickEvery is how often a machine that [Machine.Ticks] wants [Machine.Tick] called.
+const TickEvery = 250 * time.Millisecond
+
+// Ticks reports whether there is anything that time alone does here.
+func (m *Machine) Ticks() bool {
+	return m.sessions.Len() > 0 || len(m.ending) > 0 || len(m.given) > 0
+}
+
+// Tick lets silent holders' attachments expire and overdue destroys go on.
+func (m *Machine) Tick(v View) {
+	if b, err := m.act(v); err == nil {
+		m.pass(v, b)
+	}
+	m.settle(v)
+}
+
+// pass does what is due by now.
+func (m *Machine) pass(v View, b sequencer.Bounds) {
+	m.given.forget(v.Mono, v.window())
+	for _, t := range m.sessions.Expired(v.Mono) {
+		if m.table.Expire(t.Name, t.Node, t.ID, t.Until) {
+			m.changed(t.Name, t.ID)
+			m.member.Expired(m.id, t)
+		}
+	}
+	m.endOverdue(v.Mono)
+	if m.table.Fold(b.Now) {
+		m.replica.Changed()
+	}
+}
+
+// Serves returns nil if the member serves the partition as its owner, or says why not.
+func (m *Machine) Serves(v View) error {
+	_, err := m.act(v)
+	return err
+}
+
+// High returns the first tick that nobody was granted in the partition, when its
+// member grants nothing any more (S1).
+func (m *Machine) High(v View) (partition.Tick, error) {
+	m.Observe(v)
+	high, free := m.table.High()
+	switch {
+	case !m.replica.Acts():
+		return 0, partition.ErrWrongOwner
+	case !v.Ended:
+		return 0, fmt.Errorf("partition %d is still served", m.id)
+	case !free:
+		return 0, fmt.Errorf("logical nodes of partition %d are attached still", m.id)
+	}
+	return high, nil
+}
