@@ -4,7 +4,7 @@
 //
 //	go run ./proof/mutants            # each mutant against the tests beside its rule
 //	go run ./proof/mutants -rule O4   # only those of some rules, by a regular expression
-//	go run ./proof/mutants -by './proof/sim -run TestSeeds -seeds 30'
+//	go run ./proof/mutants -in '^(partition|backup|sequencer)/' -by './proof/sim -run TestSeeds -seeds 60'
 //
 // The source is not touched: a mutant is compiled by way of go test -overlay. It
 // prints a Markdown table and ends with status 1 if a mutant survived.
@@ -24,6 +24,7 @@ import (
 
 var (
 	rule  = flag.String("rule", "", "run the mutants of rules that match this regular expression only, O4 for instance")
+	in    = flag.String("in", "", "run the mutants of files whose path matches this regular expression only")
 	by    = flag.String("by", "", "what to run in place of the tests beside each rule: arguments of go test")
 	limit = flag.Duration("limit", 3*time.Minute, "how long the tests of one mutant may take; a mutant that hangs them is killed")
 )
@@ -32,7 +33,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	chosen, err := choose(*rule)
+	chosen, err := choose(*rule, *in)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
@@ -48,15 +49,21 @@ func main() {
 	}
 }
 
-// choose returns the mutants of the rules that match.
-func choose(rules string) ([]mutant, error) {
-	match, err := regexp.Compile("^(" + rules + ")")
+// choose returns the mutants of the rules and files that match.
+func choose(rules, files string) ([]mutant, error) {
+	rule, err := regexp.Compile("^(" + rules + ")")
 	if err != nil {
 		return nil, fmt.Errorf("-rule %q: %w", rules, err)
 	}
-	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return !match.MatchString(m.rule) })
+	file, err := regexp.Compile(files)
+	if err != nil {
+		return nil, fmt.Errorf("-in %q: %w", files, err)
+	}
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
+		return !rule.MatchString(m.rule) || !file.MatchString(m.file)
+	})
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("-rule %q: no rule matches", rules)
+		return nil, fmt.Errorf("-rule %q -in %q: no mutant matches", rules, files)
 	}
 	return chosen, nil
 }
