@@ -17,12 +17,14 @@ import (
 const (
 	// callsMax is how many calls one connection may have at once; a client with
 	// more opens another.
-	callsMax = 24
+	callsMax = 12
 	// smallBody is what a request may bring without waiting for its turn.
 	smallBody = 4 << 10
-	// callWindow is what HTTP/2 keeps of a body that nobody reads, so that requests
-	// that wait leave room on their connection for the one whose turn it is.
-	callWindow = 8 << 10
+	// callWindow is what HTTP/2 keeps of a body that nobody reads, and a connection
+	// has room for that of every call, so that those that wait do not stop the one
+	// whose turn it is. A client may send so much before it knows the limit (RFC 9113,
+	// 6.9.3), and Go's server resets what is beyond it.
+	callWindow = 64 << 10
 	// streamsMax is how many event streams one connection may have: one for each
 	// holder of a process, with room for one that replaces another.
 	streamsMax = 8
