@@ -141,6 +141,9 @@ func (g *grid) befallMember(f fault, m *member) bool {
 			step /= 1000
 		}
 		m.wall += step
+		if _, before := g.ahead[m.place]; !before || g.skew[m.place] <= 0 {
+			g.ahead[m.place] = g.w.now
+		}
 		g.skew[m.place] += step
 	case turnClock:
 		g.turn(&m.process)

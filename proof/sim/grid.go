@@ -29,7 +29,12 @@ type grid struct {
 	lastFreed   map[string]sequencer.NodeID // by name
 	stopping    bool                        // the last member stops in order
 	calm        bool                        // no more faults
-	buffer      []sequencer.ID
+	ahead       map[int]time.Duration       // since when a machine's wall clock may be ahead
+
+	doomed map[sequencer.Life]bool            // lives that somebody asked to end
+	gone   map[sequencer.Life]gone            // those of which somebody was told that they have
+	lost   map[partition.ID]partition.Version // at which a partition was lost last
+	buffer []sequencer.ID
 
 	ledger *ledger.Ledger
 	counts Counts
@@ -81,7 +86,8 @@ func newGrid(cfg Config) *grid {
 	g := &grid{
 		w: newWorld(cfg.Seed), cfg: cfg, members: map[partition.Incarnation]*member{},
 		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]partition.Tick{},
-		alarms: map[partition.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+		alarms: map[partition.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
+		ahead: map[int]time.Duration{}, doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, lost: map[partition.ID]partition.Version{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
 	n := &g.w.net
 	n.loss, n.twice, n.slow, n.late = cfg.Loss, cfg.Twice, cfg.Slow, cfg.Late
@@ -191,6 +197,8 @@ func (g *grid) sawRoster(before, next *partition.Roster) {
 		switch {
 		case p.LostTerm > was.LostTerm:
 			g.counts.Losses++
+			g.lost[partition.ID(id)] = next.Version
+			g.w.note(lost, "", int64(id), int64(next.Version))
 		case p.Term > was.Term:
 			g.counts.Takes++
 		case p.Joining != "" && was.Joining == "":

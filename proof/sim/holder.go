@@ -38,6 +38,7 @@ type entry struct {
 	last    sequencer.Attachment // the last whole answer
 	next    time.Duration        // when to renew
 	busy    bool                 // a create, attach, detach or destroy is under way
+	born    partition.Version    // of the answer that the handle was made of
 	idle    time.Duration        // the user wants no IDs until then
 	arrived sequencer.Attachment // what the handle's home answers next
 	made    time.Duration        // when the last ID was made
@@ -256,4 +257,5 @@ func (e *entry) issue(now partition.Tick) {
 	e.h.w.note(issued, e.label, int64(buffer[0]), int64(k))
 	a, _ := e.control.Held()
 	e.h.g.check(e.h.g.ledger.Issued(e.label, e.holding(a), e.def, buffer[:k]))
+	e.h.g.check(e.checkAhead(now, buffer[k-1]))
 }

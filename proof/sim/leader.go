@@ -199,6 +199,7 @@ func (l *leader) decide(clocks []partition.Tick, voters int, known partition.Tic
 	}
 	t, keeper, _ := l.keeper.Next(prev, elapsed, clocks, voters)
 	l.keeper = keeper
+	m.g.check(m.g.checkTime(prev, t))
 	if prev == 0 {
 		t = max(t, r.Time, known)
 	}

@@ -46,6 +46,9 @@ func (g *grid) settle() {
 			g.start(s)
 		}
 	}
+	for len(g.running()) < g.cfg.Members && !g.agreed.newest().Assigned() { // it waits for so many
+		g.start(g.addSeat(false))
+	}
 	for _, m := range g.running() {
 		m.run(0)
 		m.wall -= g.skew[m.place]
@@ -109,7 +112,7 @@ func (g *grid) replicas() error {
 			}
 		}
 	}
-	return nil
+	return g.checkDiscarded(r)
 }
 
 // withoutEnds leaves out what replicas need not agree on: where the grant of an

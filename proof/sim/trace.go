@@ -16,6 +16,7 @@ const (
 	elected
 	tookOffice
 	stopped
+	lost
 	granted
 	attached
 	released
@@ -36,6 +37,7 @@ var kinds = [...]struct{ name, a, b string }{
 	refused:    {"refuse", "version it was computed from", "version by then"},
 	elected:    {"elect", "roster version", "voters"},
 	tookOffice: {"office", "partition", "term"},
+	lost:       {"lose", "partition", "roster version"},
 	stopped:    {"stop", "first tick never granted", "roster version"},
 	granted:    {"grant", "from", "until"},
 	attached:   {"attach", "name", "logical node"},

@@ -38,10 +38,12 @@ func (e *entry) want() {
 // create asks for the name's life and makes a handle on it.
 func (e *entry) create() {
 	e.busy = true
-	ref := sequencer.Ref{Definition: e.def, Life: sequencer.Life(e.h.w.bits())}
 	name := e.def.Name()
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
-		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Ref, error)) { o.machine.Create(v, ref, reply) }, reply)
+		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Ref, error)) {
+			// The owner's member draws it, so a request that comes twice has two.
+			o.machine.Create(v, sequencer.Ref{Definition: e.def, Life: sequencer.Life(e.h.w.bits())}, reply)
+		}, reply)
 	}, func(ref sequencer.Ref, s stamp, err error) {
 		e.busy = false
 		if err != nil {
@@ -50,6 +52,7 @@ func (e *entry) create() {
 		e.lives++
 		e.label = fmt.Sprintf("%s/%d.%d", e.h.name, e.name, e.lives)
 		e.handle, e.control = sequencer.New(ref, e, e.h)
+		e.born = s.version
 		e.seen, e.last, e.next = s.version, sequencer.Attachment{}, e.h.Mono()
 		e.h.w.note(created, e.label, int64(e.name), int64(s.version))
 	})
@@ -70,7 +73,7 @@ func (e *entry) attach(instead sequencer.AttachmentID) {
 			c.Node = node
 		}
 	}
-	name := e.def.Name()
+	name, began := e.def.Name(), w.now
 	ask(e.h, name, w.between(time.Second, e.h.window()+time.Second), func(m *member, reply func(answer[sequencer.Attachment])) {
 		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Attachment, error)) {
 			o.machine.Attach(v, e.h.id, c, func(a sequencer.Attachment, err error) {
@@ -85,6 +88,7 @@ func (e *entry) attach(instead sequencer.AttachmentID) {
 		case errors.Is(err, sequencer.ErrDestroyed):
 			e.end()
 		case err == nil:
+			e.h.g.check(e.checkAlive(began, s))
 			e.install(a, s, instead)
 		}
 	})
@@ -146,6 +150,7 @@ func (e *entry) end() {
 	if control == nil {
 		return
 	}
+	e.h.g.check(e.checkEnded())
 	rel, held := control.Destroy()
 	node := int64(-1)
 	if held {
@@ -163,14 +168,16 @@ func (e *entry) end() {
 func (e *entry) destroy() {
 	e.busy = true
 	ref, name := e.control.Ref(), e.def.Name()
+	e.h.g.doomed[ref.Life] = true
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[struct{}])) {
 		askOwner(m, name, func(o *actor, v owner.View, reply func(struct{}, error)) {
 			o.machine.Destroy(v, name, ref.Life, nothing(reply))
 		}, reply)
-	}, func(_ struct{}, _ stamp, err error) {
+	}, func(_ struct{}, s stamp, err error) {
 		e.busy = false
 		if err == nil {
 			e.h.g.counts.Destroyed++
+			e.h.g.gone[ref.Life] = gone{e.h.w.now, s.version}
 		}
 		gone := err == nil || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrNotFound)
 		if gone && e.control != nil && e.control.Ref().Life == ref.Life {

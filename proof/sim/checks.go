@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// What the rules promise besides unique IDs. Nothing here uses the code that it
+// judges; the letters are the rules.
+
+// checkRoster wants a committed roster to follow from the one before.
+func (g *grid) checkRoster(before, next *partition.Roster, raise bool) error {
+	if next.Time < before.Time || next.Ceiling < before.Ceiling {
+		return fmt.Errorf("R1: time and ceiling go back from %d, %d to %d, %d", before.Time, before.Ceiling, next.Time, next.Ceiling)
+	}
+	if raise {
+		return nil
+	}
+	members := map[partition.MemberID]partition.Incarnation{}
+	for _, m := range next.Members {
+		id := m.Incarnation.Member()
+		if twin, found := members[id]; found {
+			return fmt.Errorf("R8: %s and %s are both in the roster", twin, m.Incarnation)
+		}
+		members[id] = m.Incarnation
+	}
+	for id, p := range next.Partitions {
+		if err := checkPartition(before, next.Version, before.Partitions[id], p); err != nil {
+			return fmt.Errorf("partition %d: %w", id, err)
+		}
+		for _, i := range p.InSync {
+			if members[i.Member()] != i {
+				return fmt.Errorf("R8: partition %d: %s is in sync and no member", id, i)
+			}
+		}
+	}
+	return nil
+}
+
+// checkPartition wants the next state of a partition to follow from the last.
+func checkPartition(before *partition.Roster, version partition.Version, was, p partition.Partition) error {
+	switch {
+	case p.Owner != "" && !slices.Contains(p.InSync, p.Owner):
+		return fmt.Errorf("R4: its owner %s is not in its in-sync set %v", p.Owner, p.InSync)
+	case p.Owner == was.Owner && p.Term == was.Term:
+		return nil
+	case p.Term != partition.Term(version):
+		return fmt.Errorf("R2: it is %s's with term %d at version %d", p.Owner, p.Term, version)
+	case p.Floor < before.Ceiling && before.Stopped == 0:
+		return fmt.Errorf("R2: its floor is %d and the ceiling was %d", p.Floor, before.Ceiling)
+	case p.LostTerm != p.Term && !slices.Contains(was.InSync, p.Owner):
+		return fmt.Errorf("R2: %s takes it, which was not in sync: %v", p.Owner, was.InSync)
+	}
+	return nil
+}
+
+// aheadMax is how far cluster time may be ahead of the truth: by a jump that is
+// followed at once, and by what a clock may be fast.
+const aheadMax = partition.JumpLimit + 60_000
+
+// checkTime wants no jump of cluster time for which there is no voter's clock but ones
+// that were stepped a moment ago: they have to agree on it for JumpAgreement, by a
+// clock of the leader's that may itself be more than twice too fast.
+func (g *grid) checkTime(before, next partition.Tick) error {
+	jump := next - before
+	if before == 0 || jump <= aheadMax { // at a start there is no time that could jump
+		return nil
+	}
+	for _, v := range g.agreed.voters {
+		if at, found := g.ahead[v.place]; found && g.w.now-at > partition.JumpAgreement/3 && g.wallAt(v.place) > before+partition.JumpLimit {
+			return nil
+		}
+	}
+	return fmt.Errorf("R1: cluster time jumps by %v, and no clock has agreed to that", time.Duration(jump)*time.Millisecond)
+}
+
+// checkEnded wants a holder to be told that a life has ended only if somebody asked
+// for that, or its partition was lost, also in the term that the handle is of: an
+// ended life may then come back for a moment, and give way again.
+func (e *entry) checkEnded() error {
+	g, life := e.h.g, e.control.Ref().Life
+	if g.doomed[life] || e.lost() >= e.born {
+		return nil
+	}
+	return fmt.Errorf("O6: holder %s was told that its life of %q has ended, which nobody asked for", e.h.name, e.def.Name())
+}
+
+// gone is the end of a life as somebody was told it.
+type gone struct {
+	at      time.Duration
+	version partition.Version // of the answer
+}
+
+// checkAlive wants no grant of a life by an owner that knows the version at which it
+// had ended when it was asked for, but for what a loss made the grid forget. (An
+// owner that was replaced and has no replica to ask does not know better.)
+func (e *entry) checkAlive(asked time.Duration, s stamp) error {
+	end, found := e.h.g.gone[e.control.Ref().Life]
+	if !found || asked < end.at || s.version < end.version || e.lost() > end.version {
+		return nil
+	}
+	return fmt.Errorf("O6: holder %s was granted a logical node of a life of %q at %v, which had ended by %v",
+		e.h.name, e.def.Name(), asked, end.at)
+}
+
+// lost is the version at which the entry's partition was lost last.
+func (e *entry) lost() partition.Version {
+	return e.h.g.lost[partition.Of(e.def.Name(), len(e.h.dir.Partitions))]
+}
+
+// checkDiscarded wants nobody to keep the table of an earlier term of a partition that
+// it has nothing to do with (B2). One of this term may have come late.
+func (g *grid) checkDiscarded(r *partition.Roster) error {
+	for _, m := range g.running() {
+		for id, o := range m.actors {
+			if p, has := r.Partitions[id], o.machine.Position(); !p.Keeps(m.inc) && has.Term > 0 && has.Term < p.Term {
+				return fmt.Errorf("B2: %s keeps the table of partition %d, of which it is no replica", m.inc, id)
+			}
+		}
+	}
+	return nil
+}
+
+// checkAhead wants no ID to be of a time that its holder's cluster time has not come
+// to (H3).
+func (e *entry) checkAhead(now partition.Tick, last sequencer.ID) error {
+	if at := e.def.Decompose(last).Time.UnixMilli(); at > now {
+		return fmt.Errorf("H3: handle %s made an ID for %d at cluster time %d", e.label, at, now)
+	}
+	return nil
+}
