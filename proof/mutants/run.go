@@ -22,6 +22,21 @@ type mutant struct {
 	tests      []string // arguments of go test: those that guard the rule
 }
 
+// edit is a line that is weakened.
+type edit struct{ file, old, new string }
+
+// edits returns the lines that are weakened, of a whole grid or beside the rule.
+func (m mutant) edits(whole bool) []edit {
+	if m.file == "" {
+		return nil
+	}
+	out := []edit{{m.file, m.old, m.new}}
+	if second, found := secondLines[m.what]; found && whole {
+		out = append(out, second)
+	}
+	return out
+}
+
 // verdict is what became of a mutant.
 type verdict struct {
 	killed bool
@@ -37,8 +52,8 @@ func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	args := []string{"test", "-count=1", "-failfast", "-timeout", limit.String()}
-	if m.file != "" {
-		overlay, err := m.overlay(dir)
+	if edits := m.edits(*by != ""); len(edits) > 0 {
+		overlay, err := overlay(dir, edits)
 		if err != nil {
 			return verdict{}, err
 		}
@@ -60,29 +75,33 @@ func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
 	return verdictOf(string(out)), nil
 }
 
-// overlay writes the weakened file, and what go test needs to take it.
-func (m mutant) overlay(dir string) (string, error) {
-	source, err := os.ReadFile(m.file)
+// overlay writes the weakened files, and what go test needs to take them.
+func overlay(dir string, edits []edit) (string, error) {
+	replace := map[string]string{}
+	for i, e := range edits {
+		source, err := os.ReadFile(e.file)
+		if err != nil {
+			return "", err
+		}
+		if n := strings.Count(string(source), e.old); n != 1 {
+			return "", fmt.Errorf("%s has the line to weaken %d times: %s", e.file, n, e.old)
+		}
+		weak := filepath.Join(dir, fmt.Sprintf("%d-%s", i, filepath.Base(e.file)))
+		if err := os.WriteFile(weak, []byte(strings.Replace(string(source), e.old, e.new, 1)), 0o600); err != nil {
+			return "", err
+		}
+		path, err := filepath.Abs(e.file)
+		if err != nil {
+			return "", err
+		}
+		replace[path] = weak
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
-	if n := strings.Count(string(source), m.old); n != 1 {
-		return "", fmt.Errorf("%s has the line to weaken %d times: %s", m.file, n, m.old)
-	}
-	weak := filepath.Join(dir, filepath.Base(m.file))
-	if err := os.WriteFile(weak, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600); err != nil {
-		return "", err
-	}
-	path, err := filepath.Abs(m.file)
-	if err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{path: weak}})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, text, 0o600)
+	list := filepath.Join(dir, "overlay.json")
+	return list, os.WriteFile(list, text, 0o600)
 }
 
 var (

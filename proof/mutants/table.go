@@ -78,3 +78,12 @@ var mutants = []mutant{
 	{"H5", "a detach does not stop the IDs", "sequencer/generator.go", "	g.next.Or(stoppedBit)\n", "", tableTests},
 	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= maxOffset:\n", "		case now < 0:\n", tableTests},
 }
+
+// secondLines do the same as the first in a whole grid, where a rule is gone only with
+// both. The tests beside a rule have to miss the first alone.
+var secondLines = map[string]edit{
+	"an owner from outside the in-sync set":  {"partition/view.go", "&& next == \"\") && slices.Contains(p.InSync, i) {", "&& next == \"\") {"},
+	"the owner is dropped like a backup":     {"partition/view.go", "slices.Contains(want, i) || i == p.Owner || !stays", "slices.Contains(want, i) || !stays"},
+	"a replica goes back to an older roster": {"proof/sim/member.go", "	if index <= m.index {\n		return\n	}\n", ""}, // which stands for Raft's order
+	"a table of an older term is taken":      {"owner/delivery.go", "		m.replica.Heard(h.Newest)\n		m.replica.Acknowledged", "		m.replica.Acknowledged"},
+}

@@ -67,8 +67,8 @@ const aheadMax = partition.JumpLimit + 60_000
 // clock of the leader's that may itself be more than twice too fast.
 func (g *grid) checkTime(before, next partition.Tick) error {
 	jump := next - before
-	if before == 0 || jump <= aheadMax { // at a start there is no time that could jump
-		return nil
+	if before == 0 || jump <= aheadMax || next <= firstWall+g.w.now.Milliseconds()+aheadMax {
+		return nil // at a start there is no time that could jump, and back to the truth it may
 	}
 	for _, v := range g.agreed.voters {
 		if at, found := g.ahead[v.place]; found && g.w.now-at > partition.JumpAgreement/3 && g.wallAt(v.place) > before+partition.JumpLimit {

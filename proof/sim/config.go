@@ -47,6 +47,7 @@ type Config struct {
 	Slow       float64        // ... or late
 	Late       time.Duration  // how late at most
 	Length     time.Duration  // virtual time with faults
+	Ends       bool           // the epoch of the first name ends meanwhile
 }
 
 // Draw gives the grid of a seed.
@@ -69,5 +70,6 @@ func Draw(seed uint64, length time.Duration) Config {
 	case 1:
 		c.Durable = some(0, c.Members)
 	}
+	c.Ends = some(0, 9) == 0
 	return c
 }

@@ -92,7 +92,11 @@ func newGrid(cfg Config) *grid {
 	n := &g.w.net
 	n.loss, n.twice, n.slow, n.late = cfg.Loss, cfg.Twice, cfg.Slow, cfg.Late
 	for i := range cfg.Names {
-		def, err := sequencer.Define(fmt.Sprintf("name %d", i), sequencer.Config{Epoch: epoch.Default, Nodes: 128})
+		origin := epoch.Default
+		if i == 0 && cfg.Ends {
+			origin = epoch.UnixMilli(firstWall + cfg.Length.Milliseconds()*2/3 - 1<<40)
+		}
+		def, err := sequencer.Define(fmt.Sprintf("name %d", i), sequencer.Config{Epoch: origin, Nodes: 128})
 		if err != nil {
 			panic(err)
 		}
