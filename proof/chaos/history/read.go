@@ -23,8 +23,10 @@ func Read(from io.Reader) ([]Op, error) {
 	}
 }
 
+// reader reads records. After the first failure, err, every field reads as zero.
 type reader struct {
 	from  *bufio.Reader
+	err   error
 	names []string
 	ops   []Op
 	at    time.Duration
@@ -32,118 +34,104 @@ type reader struct {
 }
 
 func (r *reader) record() error {
-	tag, err := r.from.ReadByte()
-	if err != nil {
-		return err
+	switch tag := r.byte(); {
+	case r.err != nil:
+	case tag == recordName:
+		r.name()
+	case tag == recordCall:
+		r.call()
+	case tag == recordReturn:
+		r.answer()
+	default:
+		r.fail("a record of kind %q", tag)
 	}
-	switch tag {
-	case recordName:
-		return r.name()
-	case recordCall:
-		return r.call()
-	case recordReturn:
-		return r.answer()
-	}
-	return fmt.Errorf("%w: a record of kind %q", errFormat, tag)
+	return r.err
 }
 
-func (r *reader) name() error {
-	n, err := binary.ReadUvarint(r.from)
-	if err != nil {
-		return err
+func (r *reader) fail(format string, args ...any) {
+	r.err = fmt.Errorf("%w: %s", errFormat, fmt.Sprintf(format, args...))
+}
+
+func (r *reader) byte() byte {
+	return field(r, r.from.ReadByte)
+}
+
+func (r *reader) uint() uint64 {
+	return field(r, func() (uint64, error) { return binary.ReadUvarint(r.from) })
+}
+
+func (r *reader) int() int64 {
+	return field(r, func() (int64, error) { return binary.ReadVarint(r.from) })
+}
+
+// field reads one field of a record, if all before it were read.
+func field[T any](r *reader, read func() (T, error)) (value T) {
+	if r.err == nil {
+		value, r.err = read()
 	}
+	return value
+}
+
+func (r *reader) name() {
+	n := r.uint()
 	if n > 255 {
-		return fmt.Errorf("%w: a name of %d bytes", errFormat, n)
+		r.fail("a name of %d bytes", n)
+	}
+	if r.err != nil {
+		return
 	}
 	name := make([]byte, n)
-	if _, err := io.ReadFull(r.from, name); err != nil {
-		return err
+	if _, r.err = io.ReadFull(r.from, name); r.err == nil {
+		r.names = append(r.names, string(name))
 	}
-	r.names = append(r.names, string(name))
-	return nil
 }
 
-func (r *reader) call() error {
-	at, err := binary.ReadUvarint(r.from)
-	if err != nil {
-		return err
-	}
-	number, err := binary.ReadUvarint(r.from)
-	if err != nil {
-		return err
-	}
-	kind, err := r.from.ReadByte()
-	if err != nil {
-		return err
-	}
-	name, err := binary.ReadUvarint(r.from)
-	if err != nil {
-		return err
-	}
-	handle, err := binary.ReadUvarint(r.from)
-	if err != nil {
-		return err
-	}
-	if number != uint64(len(r.ops)) || name >= uint64(len(r.names)) {
-		return fmt.Errorf("%w: operation %d of name %d", errFormat, number, name)
+func (r *reader) call() {
+	at, number, kind, name, handle := r.uint(), r.uint(), r.byte(), r.uint(), r.uint()
+	switch {
+	case r.err != nil:
+		return
+	case number != uint64(len(r.ops)) || name >= uint64(len(r.names)):
+		r.fail("operation %d of name %d", number, name)
+		return
 	}
 	r.at += time.Duration(at)
 	r.ops = append(r.ops, Op{Kind: Kind(kind), Name: r.names[name], Handle: int(handle), Call: r.at, Node: -1})
-	return nil
 }
 
 // answer reads a return. It changes nothing before it has all of the record.
-func (r *reader) answer() error {
-	at, err := binary.ReadUvarint(r.from)
-	if err != nil {
-		return err
-	}
-	number, err := binary.ReadUvarint(r.from)
-	if err != nil {
-		return err
-	}
-	outcome, err := r.from.ReadByte()
-	if err != nil {
-		return err
-	}
-	node, err := binary.ReadUvarint(r.from)
-	if err != nil {
-		return err
-	}
-	runs, err := r.runs()
-	if err != nil {
-		return err
-	}
-	if number >= uint64(len(r.ops)) || r.ops[number].Outcome != 0 {
-		return fmt.Errorf("%w: a return of operation %d", errFormat, number)
+func (r *reader) answer() {
+	at, number, outcome, node := r.uint(), r.uint(), r.byte(), r.uint()
+	runs := r.runs()
+	switch {
+	case r.err != nil:
+		return
+	case number >= uint64(len(r.ops)) || r.ops[number].Outcome != 0:
+		r.fail("a return of operation %d", number)
+		return
 	}
 	r.at += time.Duration(at)
 	op := &r.ops[number]
 	op.Return, op.Outcome, op.Node, op.Runs = r.at, Outcome(outcome), int(node)-1, runs
-	return nil
 }
 
-func (r *reader) runs() ([]Run, error) {
-	n, err := binary.ReadUvarint(r.from)
-	if err != nil || n == 0 {
-		return nil, err
-	}
+func (r *reader) runs() []Run {
+	n := r.uint()
 	if n > 1<<20 {
-		return nil, fmt.Errorf("%w: %d runs", errFormat, n)
+		r.fail("%d runs", n)
+	}
+	if r.err != nil || n == 0 {
+		return nil
 	}
 	runs := make([]Run, 0, n)
 	for range n {
-		step, err := binary.ReadVarint(r.from)
-		if err != nil {
-			return nil, err
-		}
-		count, err := binary.ReadUvarint(r.from)
-		if err != nil {
-			return nil, err
+		step, count := r.int(), r.uint()
+		if r.err != nil {
+			return nil
 		}
 		run := Run{First: r.last + step, Count: int64(count)}
 		r.last = run.Last()
 		runs = append(runs, run)
 	}
-	return runs, nil
+	return runs
 }
