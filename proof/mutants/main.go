@@ -38,13 +38,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
 	}
-	killed, err := sweep(ctx, chosen)
+	t, err := sweep(ctx, chosen)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
 	}
-	fmt.Printf("\n%d of %d mutants killed\n", killed, len(chosen))
-	if killed < len(chosen) {
+	fmt.Printf("\n%d of %d mutants killed\n", t.killed, t.run)
+	if t.killed < t.run {
 		os.Exit(1)
 	}
 }
@@ -68,23 +68,33 @@ func choose(rules, files string) ([]mutant, error) {
 	return chosen, nil
 }
 
-// sweep runs mutants, prints a row for each, and returns how many were killed.
-func sweep(ctx context.Context, chosen []mutant) (killed int, err error) {
+// tally is how many mutants were run and killed.
+type tally struct{ run, killed int }
+
+// sweep runs mutants and prints a row for each.
+func sweep(ctx context.Context, chosen []mutant) (t tally, err error) {
 	if err := clean(ctx, chosen); err != nil {
-		return 0, err
+		return t, err
 	}
 	fmt.Print("| rule | weakened | noticed by | what it said |\n|---|---|---|---|\n")
 	for _, m := range chosen {
+		if why, same := equivalents[m.what]; same && *by != "" {
+			fmt.Printf("| %s | %s | equivalent | %s |\n", m.rule, m.what, why)
+			continue
+		}
 		v, err := m.run(ctx, m.command())
 		if err != nil {
-			return killed, fmt.Errorf("%s, %s: %w", m.rule, m.what, err)
+			return t, fmt.Errorf("%s, %s: %w", m.rule, m.what, err)
 		}
+		t.run++
 		if v.killed {
-			killed++
+			t.killed++
+		} else if *by != "" {
+			v.said = unseen[m.what]
 		}
 		fmt.Printf("| %s | %s | %s | %s |\n", m.rule, m.what, v.test, cell(v.said))
 	}
-	return killed, nil
+	return t, nil
 }
 
 // clean runs what the mutants are run against once without any: a test that fails

@@ -31,8 +31,8 @@ func (m mutant) edits(whole bool) []edit {
 		return nil
 	}
 	out := []edit{{m.file, m.old, m.new}}
-	if second, found := secondLines[m.what]; found && whole {
-		out = append(out, second)
+	if whole {
+		out = append(out, secondLines[m.what]...)
 	}
 	return out
 }
@@ -78,23 +78,21 @@ func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
 // overlay writes the weakened files, and what go test needs to take them.
 func overlay(dir string, edits []edit) (string, error) {
 	replace := map[string]string{}
-	for i, e := range edits {
-		source, err := os.ReadFile(e.file)
-		if err != nil {
-			return "", err
-		}
-		if n := strings.Count(string(source), e.old); n != 1 {
-			return "", fmt.Errorf("%s has the line to weaken %d times: %s", e.file, n, e.old)
-		}
-		weak := filepath.Join(dir, fmt.Sprintf("%d-%s", i, filepath.Base(e.file)))
-		if err := os.WriteFile(weak, []byte(strings.Replace(string(source), e.old, e.new, 1)), 0o600); err != nil {
-			return "", err
-		}
+	for _, e := range edits {
 		path, err := filepath.Abs(e.file)
 		if err != nil {
 			return "", err
 		}
-		replace[path] = weak
+		source, weak := path, replace[path]
+		if weak == "" {
+			weak = filepath.Join(dir, fmt.Sprintf("%d-%s", len(replace), filepath.Base(e.file)))
+			replace[path] = weak
+		} else {
+			source = weak // it has lost a line already
+		}
+		if err := e.apply(source, weak); err != nil {
+			return "", err
+		}
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -102,6 +100,18 @@ func overlay(dir string, edits []edit) (string, error) {
 	}
 	list := filepath.Join(dir, "overlay.json")
 	return list, os.WriteFile(list, text, 0o600)
+}
+
+// apply writes a file with the line weakened.
+func (e edit) apply(source, weak string) error {
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(string(text), e.old); n != 1 {
+		return fmt.Errorf("%s has the line to weaken %d times: %s", e.file, n, e.old)
+	}
+	return os.WriteFile(weak, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600)
 }
 
 var (

@@ -112,6 +112,20 @@ func (e *entry) lost() partition.Version {
 	return e.h.g.lost[partition.Of(e.def.Name(), len(e.h.dir.Partitions))]
 }
 
+// checkAdmitted wants a replica that comes into sync to hold what its owner had done
+// when it began to join (R5).
+func (g *grid) checkAdmitted(id partition.ID, replica partition.Incarnation) error {
+	m, least := g.members[replica], g.began[id]
+	o := m.actors[id]
+	if !m.alive || o == nil {
+		return nil
+	}
+	if has := o.machine.Position(); has.Compare(least) < 0 {
+		return fmt.Errorf("R5: %s comes into sync of partition %d with %v, and its owner was at %v when it began to join", replica, id, has, least)
+	}
+	return nil
+}
+
 // checkDiscarded wants nobody to keep the table of an earlier term of a partition that
 // it has nothing to do with (B2). One of this term may have come late.
 func (g *grid) checkDiscarded(r *partition.Roster) error {

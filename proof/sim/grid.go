@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/proof/ledger"
@@ -33,6 +34,7 @@ type grid struct {
 
 	doomed map[sequencer.Life]bool            // lives that somebody asked to end
 	gone   map[sequencer.Life]gone            // those of which somebody was told that they have
+	began  map[partition.ID]backup.Position   // of the owner, when a replica began to join
 	lost   map[partition.ID]partition.Version // at which a partition was lost last
 	buffer []sequencer.ID
 
@@ -87,7 +89,7 @@ func newGrid(cfg Config) *grid {
 		w: newWorld(cfg.Seed), cfg: cfg, members: map[partition.Incarnation]*member{},
 		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]partition.Tick{},
 		alarms: map[partition.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
-		ahead: map[int]time.Duration{}, doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, lost: map[partition.ID]partition.Version{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+		ahead: map[int]time.Duration{}, doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[partition.ID]backup.Position{}, lost: map[partition.ID]partition.Version{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
 	n := &g.w.net
 	n.loss, n.twice, n.slow, n.late = cfg.Loss, cfg.Twice, cfg.Slow, cfg.Late
@@ -207,8 +209,12 @@ func (g *grid) sawRoster(before, next *partition.Roster) {
 			g.counts.Takes++
 		case p.Joining != "" && was.Joining == "":
 			g.counts.Joins++
+			if o := g.members[p.Owner].actors[partition.ID(id)]; o != nil {
+				g.began[partition.ID(id)] = o.machine.Position()
+			}
 		case len(p.InSync) > len(was.InSync):
 			g.counts.Admits++
+			g.check(g.checkAdmitted(partition.ID(id), was.Joining))
 		default:
 			continue
 		}
