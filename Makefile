@@ -6,10 +6,10 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race kills mutants explore sim chaos storms fuzz lint fmt demo
+.PHONY: help build test race kills mutants sim-mutants explore sim chaos storms fuzz lint fmt demo
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## compile everything, and the command line to bin/snowgrid
 	$(GO) build ./...
@@ -27,6 +27,9 @@ kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes
 
 mutants: ## weaken each rule, one line at a time, and see that its tests notice (ten minutes)
 	$(GO) run ./proof/mutants
+
+sim-mutants: ## weaken each rule, and see that the simulation notices (ten minutes)
+	$(GO) run ./proof/mutants -in '^(partition|backup|sequencer|owner)/' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
 
 explore: ## search larger scopes of the model for an hour
 	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge$$' ./proof/explore -long -long-for 1h
