@@ -64,7 +64,7 @@ func (g *grid) settle() {
 func (g *grid) checkLive(since time.Duration) {
 	for _, h := range g.holders {
 		for _, e := range h.entries {
-			if e.made <= since && !(g.cfg.Ends && e.name == 0) {
+			if gone := g.cfg.Ends && e.name == 0; e.made <= since && !gone {
 				state := "no handle"
 				if e.handle != nil {
 					held, _ := e.control.Held()
