@@ -96,11 +96,12 @@ type gone struct {
 }
 
 // checkAlive wants no grant of a life by an owner that knows the version at which it
-// had ended when it was asked for, but for what a loss made the grid forget. (An
-// owner that was replaced and has no replica to ask does not know better.)
+// had ended when it was asked for. (An owner that was replaced and has no replica to
+// ask does not know better.) After a loss a holder that has not heard of the end may
+// bring the life back.
 func (e *entry) checkAlive(asked time.Duration, s stamp) error {
 	end, found := e.h.g.gone[e.control.Ref().Life]
-	if !found || asked < end.at || s.version < end.version || e.lost() > end.version {
+	if !found || asked < end.at || s.version < end.version || e.lost() > partition.Version(e.control.Ref().Born.Term) {
 		return nil
 	}
 	return fmt.Errorf("O6: holder %s was granted a logical node of a life of %q at %v, which had ended by %v",
