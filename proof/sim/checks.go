@@ -79,11 +79,9 @@ func (g *grid) checkTime(before, next partition.Tick) error {
 }
 
 // checkEnded wants a holder to be told that a life has ended only if somebody asked
-// for that, or its partition was lost, also in the term that the handle is of: an
-// ended life may then come back for a moment, and give way again.
+// for that. After a loss a later life of the name may take an earlier one's place.
 func (e *entry) checkEnded() error {
-	g, life := e.h.g, e.control.Ref().Life
-	if g.doomed[life] || e.lost() >= e.born {
+	if e.h.g.doomed[e.control.Ref().Life] || e.forgotten() {
 		return nil
 	}
 	return fmt.Errorf("O6: holder %s was told that its life of %q has ended, which nobody asked for", e.h.name, e.def.Name())
@@ -101,16 +99,17 @@ type gone struct {
 // bring the life back.
 func (e *entry) checkAlive(asked time.Duration, s stamp) error {
 	end, found := e.h.g.gone[e.control.Ref().Life]
-	if !found || asked < end.at || s.version < end.version || e.lost() > partition.Version(e.control.Ref().Born.Term) {
+	if !found || asked < end.at || s.version < end.version || e.forgotten() {
 		return nil
 	}
 	return fmt.Errorf("O6: holder %s was granted a logical node of a life of %q at %v, which had ended by %v",
 		e.h.name, e.def.Name(), asked, end.at)
 }
 
-// lost is the version at which the entry's partition was lost last.
-func (e *entry) lost() partition.Version {
-	return e.h.g.lost[partition.Of(e.def.Name(), len(e.h.dir.Partitions))]
+// forgotten reports whether the handle's life was lost since it began.
+func (e *entry) forgotten() bool {
+	lost := e.h.g.lost[partition.Of(e.def.Name(), len(e.h.dir.Partitions))]
+	return lost > partition.Version(e.control.Ref().Born.Term)
 }
 
 // checkAdmitted wants a replica that comes into sync to hold what its owner had done

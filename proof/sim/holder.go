@@ -38,7 +38,6 @@ type entry struct {
 	last    sequencer.Attachment // the last whole answer
 	next    time.Duration        // when to renew
 	busy    bool                 // a create, attach, detach or destroy is under way
-	born    partition.Version    // of the answer that the handle was made of
 	idle    time.Duration        // the user wants no IDs until then
 	arrived sequencer.Attachment // what the handle's home answers next
 	made    time.Duration        // when the last ID was made
@@ -108,6 +107,9 @@ func (e *entry) Detach(_ context.Context, ref sequencer.Ref, rel sequencer.Relea
 
 // Destroy implements sequencer.Home. Destroys do not go by the handle here.
 func (e *entry) Destroy(context.Context, sequencer.Ref) error { return nil }
+
+// Read implements sequencer.Clock: nobody knows how long anything lasts here.
+func (h *holder) Read() (now sequencer.Tick, lasts time.Duration) { return h.Now(), 0 }
 
 // Wait implements sequencer.Clock: it ends as its context does, at once.
 func (h *holder) Wait(ctx context.Context, until sequencer.Tick, _ <-chan struct{}) error {

@@ -52,7 +52,6 @@ func (e *entry) create() {
 		e.lives++
 		e.label = fmt.Sprintf("%s/%d.%d", e.h.name, e.name, e.lives)
 		e.handle, e.control = sequencer.New(ref, e, e.h)
-		e.born = s.version
 		e.seen, e.last, e.next = s.version, sequencer.Attachment{}, e.h.Mono()
 		e.h.w.note(created, e.label, int64(e.name), int64(s.version))
 	})
