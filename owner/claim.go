@@ -25,12 +25,20 @@ type Claim struct {
 const EarlierLimit = 24 * time.Hour
 
 // check refuses a claim that cannot be served: of another life of the grid with a
-// grant beyond the floor, or one that was given back.
+// grant beyond the floor, of a later version than this owner knows, or one that was
+// given back.
 func (m *Machine) check(v View, c Claim) error {
 	if err := m.checkEarlier(v, c); err != nil {
 		return err
 	}
-	if name := c.Ref.Definition.Name(); m.life(name) == c.Ref.Life {
+	name := c.Ref.Definition.Name()
+	if c.Grid == v.Roster.Grid && c.Version > v.Roster.Version {
+		// An owner that was replaced unheard, and has no replica to ask, would take
+		// a life that began since for one that has ended.
+		return fmt.Errorf("sequencer %q: %w: its holder was answered at version %d of the roster, and this member knows %d",
+			name, sequencer.ErrUnavailable, c.Version, v.Roster.Version)
+	}
+	if m.life(name) == c.Ref.Life {
 		return m.given.refuse(name, c.ID)
 	}
 	return nil

@@ -298,3 +298,27 @@ func TestDestroyEndsInTime(t *testing.T) {
 		t.Errorf("open after it: %v", outcome)
 	}
 }
+
+// TestHolderKnowsMore: an owner says nothing of a life to a holder that was answered
+// by a later roster than it knows. Else one that was replaced unheard would tell the
+// holder of a life that began since that it has ended (simulation, seed 1260).
+func TestHolderKnowsMore(t *testing.T) {
+	p := newPair(t)
+	m := p.machines[0]
+	m.Create(p.view(), ref(t, "orders", 1), func(sequencer.Ref, error) {})
+	p.deliver()
+	for _, c := range []struct {
+		known partition.Version
+		want  error
+	}{{p.roster.Version, sequencer.ErrDestroyed}, {p.roster.Version + 1, sequencer.ErrUnavailable}} {
+		later := claim(ref(t, "orders", 2), 7)
+		later.Version = c.known
+		var attach, renewal error
+		m.Attach(p.view(), "h", later, func(_ sequencer.Attachment, err error) { attach = err })
+		m.Renew(p.view(), "h", []owner.Claim{later}, func(out []owner.Renewed, err error) { renewal = errors.Join(err, out[0].Err) })
+		p.deliver()
+		if !errors.Is(attach, c.want) || !errors.Is(renewal, c.want) {
+			t.Errorf("answered at version %d of %d: %v, %v, want %v", c.known, p.roster.Version, attach, renewal, c.want)
+		}
+	}
+}
