@@ -55,6 +55,15 @@ func (c *Clock) Now() sequencer.Tick {
 	return 0
 }
 
+// Read returns the cluster time, and for how long at least it stays so unless there
+// is a sample.
+func (c *Clock) Read() (now sequencer.Tick, lasts time.Duration) {
+	if pace := c.pace.Load(); pace != nil {
+		return pace.Read(c.Mono())
+	}
+	return 0, 0
+}
+
 // waitStep bounds one sleep of Wait, so that a sample that moved the time
 // forward is noticed; unknownStep does so while no time is known.
 const (

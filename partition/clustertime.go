@@ -98,6 +98,15 @@ func (p Pace) At(mono time.Duration) Tick {
 	return p.nanos(clamp(int64(mono), maxMonoNanos)) / int64(time.Millisecond)
 }
 
+// Read gives the same as At, and for how long at least it stays so.
+func (p Pace) Read(mono time.Duration) (now Tick, lasts time.Duration) {
+	if !p.known {
+		return 0, 0
+	}
+	n := p.nanos(clamp(int64(mono), maxMonoNanos))
+	return n / int64(time.Millisecond), time.Millisecond - time.Duration(n%int64(time.Millisecond))
+}
+
 // nanos gives the higher of the two lines. It is at least 0, as every anchor is.
 func (p Pace) nanos(mono int64) int64 {
 	ahead := uint64(max(mono-p.anchorMono, 0))

@@ -94,7 +94,7 @@ func (s *Sequencer) install(t *tenure, a Attachment) error {
 		last = t.gen.stop()
 	}
 	last = max(last, t.last)
-	gen := newGenerator(s.ref.Definition, a, last)
+	gen := newGenerator(s.ref.Definition, a, last, &s.counts)
 	replaced := s.now.CompareAndSwap(t, &tenure{state: Attached, gen: gen, last: last, node: Preference{Node: a.Node}})
 	if t.gen != nil {
 		t.gen.wake()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // manualClock is cluster time that a test sets.
@@ -31,6 +32,8 @@ func (c *manualClock) Now() Tick {
 	now, _ := c.look()
 	return now
 }
+
+func (c *manualClock) Read() (Tick, time.Duration) { return c.Now(), 0 }
 
 func (c *manualClock) look() (Tick, chan struct{}) {
 	c.mu.Lock()
@@ -67,6 +70,8 @@ func (c *manualClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}
 type runningClock struct{ now atomic.Int64 }
 
 func (c *runningClock) Now() Tick { return c.now.Add(1) }
+
+func (c *runningClock) Read() (Tick, time.Duration) { return c.Now(), 0 }
 
 func (c *runningClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
 	if c.now.Load() >= until {
@@ -165,4 +170,10 @@ func (h *handle) next(t testing.TB) (Tick, uint32) {
 	}
 	p := h.Definition().Decompose(id)
 	return p.Time.UnixMilli(), p.Counter
+}
+
+// takeAt takes up to n slots at a cluster time that may be over in a moment.
+func takeAt(g *generator, now Tick, n int) (slot int64, k int, at Tick, out outcome) {
+	t := g.take(reading{now: now}, n, -1)
+	return t.slot, t.k, t.at, t.out
 }

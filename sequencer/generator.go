@@ -2,7 +2,11 @@ package sequencer
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
 // A generator turns one attachment's grants into IDs.
@@ -13,28 +17,57 @@ import (
 // out slot numbers, each once and in ascending order:
 //
 //	slots   ... | ms 7: 0 1 2 ... 1023 | ms 8: 0 1 2 ... 1023 | ...
-//	                          ^ next: everything below was issued or skipped
+//	                          ^ next             ^ limit
 //
-// Invariant: next only grows, and each returned slot lies in the range that
-// exactly one compare-and-swap consumed, so no slot is issued twice. Neither
-// the clock nor the grants appear in that argument.
+// A slot is reserved by adding to next. It may be issued if it lies within the
+// bounds low and limit, which were published after a look at the clock and the
+// grants: everything between them is granted, and of a millisecond that had begun.
+//
+// Invariant: next only grows, and each reserved slot lies in the range that
+// exactly one addition to it consumed, so no slot is issued twice. Neither the
+// clock nor the grants nor the bounds appear in that argument.
 type generator struct {
 	layout layout
 	epoch  Tick // Unix ms
 	id     AttachmentID
 	node   NodeID
 	start  int64 // the first slot this generator may issue
+	counts *counts
 
 	rights atomic.Pointer[rights]
+
+	// The bounds. limit is stored after low, and loaded before it: who sees a
+	// limit beyond a gap between two grants sees the low beyond it, too.
+	limit atomic.Int64
+	low   atomic.Int64
+	// deadline is the reading of the cycle counter at which the millisecond of the
+	// last look is over. 0 sends every call to the clock.
+	deadline atomic.Int64
+	// stride is 0, or, while callers use up most slots, that only each eighth slot
+	// asks whether the millisecond is over.
+	stride atomic.Int64
+
+	mu sync.Mutex // held to look at the clock and to publish bounds
 	// trailUntil is the cluster time up to which slots of the last trail
 	// milliseconds may be used: it lies ahead only while callers have used
-	// up a millisecond not long ago.
-	trailUntil atomic.Int64
-	_          [64]byte // keeps the two apart: next is written on every call
+	// up a millisecond not long ago, or since then as many slots as there were.
+	trailUntil Tick
+	end        int64 // the first slot that was not issued, once it is stopped
+	density    density
+
+	// The space keeps the two apart: next is written on every call, and
+	// processors fetch lines in pairs.
+	_ [128]byte
 	// next is the next slot; the sign bit says that the generator was
 	// stopped, and keeps the slot.
 	next atomic.Int64
-	_    [56]byte
+	_    [120]byte
+}
+
+// counts are what all generators of one handle have done.
+type counts struct {
+	done atomic.Int64 // slots that the earlier generators have passed
+	lost atomic.Int64 // slots that were passed and not issued
 }
 
 // stoppedBit marks next once the logical node was given up.
@@ -57,8 +90,8 @@ const (
 )
 
 // newGenerator starts a generator whose first ID has a timestamp above after.
-func newGenerator(def Definition, a Attachment, after Tick) *generator {
-	g := &generator{layout: def.layout, epoch: def.epoch.UnixMilli(), id: a.ID, node: a.Node}
+func newGenerator(def Definition, a Attachment, after Tick, c *counts) *generator {
+	g := &generator{layout: def.layout, epoch: def.epoch.UnixMilli(), id: a.ID, node: a.Node, counts: c}
 	first := max(a.Grant.From, after+1, g.epoch)
 	g.start = min(first-g.epoch, maxOffset) * g.layout.counters()
 	g.next.Store(g.start)
@@ -66,57 +99,123 @@ func newGenerator(def Definition, a Attachment, after Tick) *generator {
 	return g
 }
 
-// take reserves up to n consecutive slots of one millisecond, given the
-// cluster time now. With aheadTime, at is the timestamp that the next ID would
-// have; with noGrant, it is one outside the grants, and the next grant that
-// begins above it ends the wait.
-func (g *generator) take(now Tick, n int) (slot int64, k int, at Tick, out outcome) {
+// reading is a look at the clock.
+type reading struct {
+	now    Tick
+	lasts  time.Duration // for so long at least it is this millisecond; 0 if nobody knows
+	cycles int64         // read before
+}
+
+// read looks at a clock.
+func read(c Clock) reading {
+	r := reading{cycles: cycles.Now()}
+	r.now, r.lasts = c.Read()
+	return r
+}
+
+// took is what take has done.
+type took struct {
+	slot int64 // the first of k that may be issued
+	k    int
+	at   Tick
+	// kept is a slot that the caller has reserved and may not issue yet, negative
+	// for none.
+	kept int64
+	out  outcome
+}
+
+// take reserves up to n consecutive slots of one millisecond, given a look at the
+// clock; held is a slot that the caller has kept from before, negative for none. With
+// aheadTime, at is the timestamp that the next ID would have; with noGrant, it is one
+// outside the grants, and the next grant that begins above it ends the wait.
+func (g *generator) take(r reading, n int, held int64) took {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	counters := g.layout.counters()
-	low := g.first(now)
+	low := g.first(r.now)
 	for {
 		next := g.next.Load()
 		if next < 0 {
-			return 0, 0, 0, stopped
+			g.drop(held)
+			return took{kept: -1, out: stopped}
 		}
-		slot = max(next, low)
+		if held >= 0 && held < low {
+			g.drop(held) // its millisecond is past
+			held = -1
+		}
+		slot := max(next, low)
+		if held >= 0 {
+			slot = held
+		}
 		offset := slot / counters
-		at = g.epoch + offset
-		held := g.rights.Load()
+		at := g.epoch + offset
+		have := g.rights.Load()
 		switch {
 		case offset >= maxOffset:
-			return 0, 0, at, exhausted
-		case at > now && !held.hold(now):
-			return 0, 0, now, noGrant // the grant lies ahead
-		case at > now:
-			g.trailUntil.Store(now + trail)
-			return 0, 0, at, aheadTime
-		case !held.hold(at):
-			from, found := held.after(at)
-			if !found || from > now {
-				return 0, 0, at, noGrant
+			g.drop(held)
+			return took{at: at, kept: -1, out: exhausted}
+		case at > r.now && !have.hold(r.now):
+			return took{at: r.now, kept: held, out: noGrant} // the grant lies ahead
+		case at > r.now:
+			g.saturated(r.now)
+			return took{at: at, kept: held, out: aheadTime}
+		case !have.hold(at):
+			from, found := have.after(at)
+			if !found || from > r.now {
+				return took{at: at, kept: held, out: noGrant}
 			}
 			// The trail reached back into a gap; beyond it there is a grant.
 			low = min(from-g.epoch, maxOffset) * counters
 			continue
 		}
-		k = int(min(int64(n), (offset+1)*counters-slot))
-		if g.next.CompareAndSwap(next, slot+int64(k)) {
-			return slot, k, at, taken
+		k := 1
+		if held < 0 {
+			k = int(min(int64(n), (offset+1)*counters-slot))
+			if !g.next.CompareAndSwap(next, slot+int64(k)) {
+				continue
+			}
+			g.counts.lost.Add(slot - next)
 		}
+		g.publish(r, have.around(at))
+		return took{slot: slot, k: k, at: at, kept: -1, out: taken}
+	}
+}
+
+// drop gives up a reserved slot: nobody issues it any more.
+func (g *generator) drop(slot int64) {
+	if slot >= 0 {
+		g.counts.lost.Add(1)
 	}
 }
 
 // first returns the lowest slot that is fresh enough to be issued at now.
 func (g *generator) first(now Tick) int64 {
 	passed := now - g.epoch
-	if now < g.trailUntil.Load() {
+	if now < g.trailUntil {
 		passed -= trail
 	}
 	return min(max(passed, 0), maxOffset) * g.layout.counters()
 }
 
+// saturated notes that all slots up to now are used up. Until somebody has looked at
+// the clock again nobody reserves any by just adding.
+func (g *generator) saturated(now Tick) {
+	g.trailUntil = now + trail
+	g.density.full = true
+	g.deadline.Store(0)
+	g.stride.Store(0)
+}
+
 // expand returns the ID of a slot.
 func (g *generator) expand(slot int64) ID { return g.layout.expand(slot, g.node) }
+
+// fill writes the IDs of consecutive slots.
+func (g *generator) fill(dst []ID, slot int64) {
+	layout, node := g.layout, g.node
+	for i := range dst {
+		dst[i] = layout.expand(slot+int64(i), node)
+	}
+}
 
 // extend adds a grant and wakes everybody who waits for one.
 func (g *generator) extend(grant Grant) {
@@ -133,12 +232,17 @@ func (g *generator) extend(grant Grant) {
 	}
 }
 
-// stop ends the generator for good: no take that begins after stop returned,
-// and none that is under way, succeeds. It returns the largest timestamp that
+// stop ends the generator for good: nothing is reserved after stop returned, and what
+// was reserved is issued only if stop counts it. It returns the largest timestamp that
 // was ever taken, returned to a caller or not yet, or 0.
 func (g *generator) stop() Tick {
-	g.next.Or(stoppedBit)
-	return g.lastUsed()
+	g.mu.Lock() // nobody publishes a limit from here on
+	defer g.mu.Unlock()
+	if next := g.next.Or(stoppedBit); next >= 0 {
+		g.end = min(next, g.limit.Load())
+		g.counts.done.Add(next - g.start)
+	}
+	return g.timestamp(g.end)
 }
 
 // wake lets everybody who waits for a grant look again.
@@ -152,9 +256,24 @@ func (g *generator) wake() {
 
 // lastUsed returns the largest timestamp taken so far, or 0.
 func (g *generator) lastUsed() Tick {
-	next := g.next.Load() &^ stoppedBit
-	if next == g.start {
+	next := g.next.Load()
+	if next < 0 {
+		return g.stop() // it is stopped already; this tells what it used
+	}
+	// What lies beyond the limit is reserved and not issued.
+	return g.timestamp(min(next, g.limit.Load()))
+}
+
+// timestamp returns that of the last slot below end, or 0 if there is none.
+func (g *generator) timestamp(end int64) Tick {
+	if end <= g.start {
 		return 0
 	}
-	return g.epoch + (next-1)/g.layout.counters()
+	return g.epoch + (end-1)/g.layout.counters()
+}
+
+// passed returns how many slots the generator has passed, 0 once it is stopped:
+// counts has them then.
+func (g *generator) passed() int64 {
+	return max(g.next.Load()-g.start, 0)
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
 // define returns a definition from epoch 1000.
@@ -20,56 +22,120 @@ func define(t testing.TB, nodes int) Definition {
 	return def
 }
 
+// taker takes slots of one generator, at a cluster time that the test moves, and holds
+// what it gets against the rules.
+type taker struct {
+	g      *generator
+	now    Tick
+	held   []Grant
+	last   int64
+	lastAt Tick
+	looked Tick  // the time of the last look that found slots
+	kept   int64 // a slot reserved and not issued
+	full   Tick  // when the slots had run out last, or as many had gone as there were
+	turned Tick  // the last look in another millisecond that found slots
+	went   int64 // slots issued since
+}
+
+// issued checks slots that may be issued, of which the youngest may be is at least fresh.
+func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh Tick) {
+	end := slot + int64(k) - 1
+	at := 1000 + slot>>10
+	if slot <= w.last || k < 1 || slot>>10 != end>>10 {
+		rt.Fatalf("slots %d to %d after %d", slot, end, w.last)
+	}
+	if at > w.now || at < fresh-trail || at < fresh && w.now-w.full >= trail && w.looked-w.full >= trail {
+		rt.Fatalf("at %d a timestamp %d; the slots had run out at %d", w.now, at, w.full)
+	}
+	if !anyHolds(w.held, at) {
+		rt.Fatalf("%d lies outside %v", at, w.held)
+	}
+	w.last, w.lastAt = end, at
+	w.went += int64(k)
+}
+
+// add takes a slot without a look at the clock, if that is possible now.
+func (w *taker) add(rt *rapid.T) {
+	if w.kept >= 0 {
+		return // whoever has one looks first
+	}
+	slot, ok := w.g.reserve()
+	switch {
+	case ok:
+		w.issued(rt, slot, 1, w.looked)
+	default:
+		w.kept = slot
+	}
+}
+
+// look takes slots after a look at the clock, with the one that is kept first.
+func (w *taker) look(rt *rapid.T, n int) {
+	kept := w.kept
+	t := w.g.take(reading{now: w.now, lasts: time.Millisecond, cycles: cycles.Now()}, n, kept)
+	w.kept = t.kept
+	switch t.out {
+	case taken:
+		if t.k > n || t.at != 1000+t.slot>>10 {
+			rt.Fatalf("%+v, %d wanted", t, n)
+		}
+		w.looked = w.now
+		w.issued(rt, t.slot, t.k, w.now)
+		if w.now > w.turned {
+			if w.went >= (w.now-w.turned)*1024 {
+				w.full = w.now
+			}
+			w.turned, w.went = w.now, 0
+		}
+	case aheadTime:
+		if t.at != w.now+1 || kept < 0 && w.lastAt != w.now || !anyHolds(w.held, w.now) {
+			rt.Fatalf("at %d wants to wait for %d, having used %d of %v", w.now, t.at, w.lastAt, w.held)
+		}
+		w.full = w.now
+	case noGrant:
+		if anyHolds(w.held, w.now) && w.lastAt < w.now && kept < 0 {
+			rt.Fatalf("at %d no grant, but %v", w.now, w.held)
+		}
+	default:
+		rt.Fatalf("outcome %d", t.out)
+	}
+}
+
+// calibrated waits until the pace of the cycle counter is known.
+func calibrated(t testing.TB) {
+	for cycles.Calibrate(); cycles.PerMilli() == 0; cycles.Calibrate() {
+		if cycles.Useless() {
+			t.Skip("this processor's counter has no constant pace: every call looks at the clock")
+		}
+	}
+}
+
 // TestGeneratorProperties gives a generator grants with gaps between them and
-// takes at random moments. What it takes ascends, lies in the grants, never ahead
-// of time, and behind it by the trail at most, and then only while callers are
-// faster than the slots.
+// takes at random moments, after a look at the clock or without. What it takes
+// ascends, lies in the grants, never ahead of time, and behind it by the trail at
+// most, and then only while callers are faster than the slots.
 func TestGeneratorProperties(t *testing.T) {
+	calibrated(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		def := define(t, 8192)
-		now := Tick(1000)
-		first := Grant{From: now, Until: now + rapid.Int64Range(0, 9).Draw(rt, "length")}
-		g := newGenerator(def, Attachment{Node: 5, Grant: first}, 0)
-		held := []Grant{first}
-		last, lastAt := int64(-1), Tick(0)
-		saturated := Tick(math.MinInt64) // when last
+		first := Grant{From: 1000, Until: 1000 + rapid.Int64Range(0, 9).Draw(rt, "length")}
+		w := &taker{
+			g:   newGenerator(define(t, 8192), Attachment{Node: 5, Grant: first}, 0, new(counts)),
+			now: 1000, held: []Grant{first}, last: -1, kept: -1, full: math.MinInt64 / 2,
+		}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
-			now += rapid.SampledFrom([]Tick{0, 0, 0, 1, 1, 2, 7}).Draw(rt, "elapsed")
+			w.now += rapid.SampledFrom([]Tick{0, 0, 0, 1, 1, 2, 7}).Draw(rt, "elapsed")
 			if rapid.IntRange(0, 7).Draw(rt, "renewed") == 0 {
-				from := max(now, held[len(held)-1].Until) + rapid.Int64Range(-3, 5).Draw(rt, "from")
+				from := max(w.now, w.held[len(w.held)-1].Until) + rapid.Int64Range(-3, 5).Draw(rt, "from")
 				more := Grant{From: from, Until: from + rapid.Int64Range(0, 12).Draw(rt, "length")}
-				held = append(held, more)
-				g.extend(more)
+				w.held = append(w.held, more)
+				w.g.extend(more)
 			}
-			n := rapid.SampledFrom([]int{1, 3, 700, 5000}).Draw(rt, "n")
-			slot, k, at, out := g.take(now, n)
-			switch out {
-			case taken:
-				end := slot + int64(k) - 1
-				if slot <= last || k < 1 || k > n || slot>>10 != end>>10 || at != 1000+slot>>10 {
-					rt.Fatalf("slots %d to %d at %d, %d wanted, after %d", slot, end, at, n, last)
-				}
-				if at > now || at < now-trail || at < now && now-saturated >= trail {
-					rt.Fatalf("at %d a timestamp %d; the slots had run out at %d", now, at, saturated)
-				}
-				if !anyHolds(held, at) {
-					rt.Fatalf("%d lies outside %v", at, held)
-				}
-				last, lastAt = end, at
-			case aheadTime:
-				if at != now+1 || lastAt != now || !anyHolds(held, now) {
-					rt.Fatalf("at %d wants to wait for %d, having used %d of %v", now, at, lastAt, held)
-				}
-				saturated = now
-			case noGrant:
-				if anyHolds(held, now) && lastAt < now {
-					rt.Fatalf("at %d no grant, but %v", now, held)
-				}
-			default:
-				rt.Fatalf("outcome %d", out)
+			if rapid.Bool().Draw(rt, "by adding") {
+				w.add(rt)
+			} else {
+				w.look(rt, rapid.SampledFrom([]int{1, 3, 700, 5000}).Draw(rt, "n"))
 			}
-			if g.lastUsed() != lastAt {
-				rt.Fatalf("last used %d instead of %d", g.lastUsed(), lastAt)
+			if used := w.g.lastUsed(); used != w.lastAt {
+				rt.Fatalf("last used %d instead of %d", used, w.lastAt)
 			}
 		}
 	})
@@ -93,10 +159,10 @@ func TestAdjacentNodesShareNoID(t *testing.T) {
 			counters := 1 << 23 / nodes
 			seen := make(map[ID]bool, 2*counters)
 			for _, node := range []NodeID{NodeID(nodes - 2), NodeID(nodes - 1)} {
-				g := newGenerator(def, Attachment{Node: node, Grant: Grant{From: 1007, Until: 2000}}, 0)
+				g := newGenerator(def, Attachment{Node: node, Grant: Grant{From: 1007, Until: 2000}}, 0, new(counts))
 				for i := range counters + 3 {
 					now := Tick(1007 + i/counters)
-					slot, _, _, out := g.take(now, 1)
+					slot, _, _, out := takeAt(g, now, 1)
 					if out != taken {
 						t.Fatalf("ID %d of %d: outcome %d", i, counters, out)
 					}
@@ -126,12 +192,12 @@ func TestTrail(t *testing.T) {
 		{1024, 50, 2050},
 		{1023, 2, 2002}, // not used up
 	} {
-		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0)
-		g.take(2000, c.use)
+		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
+		takeAt(g, 2000, c.use)
 		if c.use == 1024 {
-			g.take(2000, 1) // there is none left
+			takeAt(g, 2000, 1) // there is none left
 		}
-		if _, _, at, out := g.take(2000+Tick(c.sleep), 1); out != taken || at != c.want {
+		if _, _, at, out := takeAt(g, 2000+Tick(c.sleep), 1); out != taken || at != c.want {
 			t.Errorf("%d slots used and %d ms slept: %d, outcome %d, want %d", c.use, c.sleep, at, out, c.want)
 		}
 	}
@@ -140,14 +206,14 @@ func TestTrail(t *testing.T) {
 // TestTrailSkipsGap: the trail reaches back behind a grant's end; the wait must
 // not be for a grant that is there.
 func TestTrailSkipsGap(t *testing.T) {
-	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2001}}, 0)
-	g.take(2000, 1024)
+	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2001}}, 0, new(counts))
+	takeAt(g, 2000, 1024)
 	g.extend(Grant{From: 2003, Until: 2010})
 	for _, c := range []struct {
 		now, at Tick
 		out     outcome
 	}{{2000, 2001, aheadTime}, {2001, 2001, noGrant}, {2002, 2001, noGrant}, {2003, 2003, taken}} {
-		if _, _, at, out := g.take(c.now, 1); at != c.at || out != c.out {
+		if _, _, at, out := takeAt(g, c.now, 1); at != c.at || out != c.out {
 			t.Errorf("at %d: %d, outcome %d; want %d, %d", c.now, at, out, c.at, c.out)
 		}
 	}
@@ -159,13 +225,13 @@ func TestNewAttachmentStartsAboveTheLast(t *testing.T) {
 	for _, c := range []struct{ from, after, want Tick }{
 		{2000, 0, 2000}, {2000, 1999, 2000}, {2000, 2000, 2001}, {2000, 2500, 2501}, {10, 0, 1000},
 	} {
-		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after)
-		if slot, _, at, out := g.take(c.want, 1); out != taken || at != c.want || slot != (c.want-1000)<<16 {
+		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after, new(counts))
+		if slot, _, at, out := takeAt(g, c.want, 1); out != taken || at != c.want || slot != (c.want-1000)<<16 {
 			t.Errorf("grant from %d after %d: slot %d at %d, outcome %d", c.from, c.after, slot, at, out)
 		}
 		if c.want > 1000 {
-			g = newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after)
-			if _, _, _, out := g.take(c.want-1, 1); out == taken {
+			g = newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after, new(counts))
+			if _, _, _, out := takeAt(g, c.want-1, 1); out == taken {
 				t.Errorf("grant from %d after %d: taken a millisecond early", c.from, c.after)
 			}
 		}
@@ -176,19 +242,19 @@ func TestNewAttachmentStartsAboveTheLast(t *testing.T) {
 // however late it is.
 func TestEpochEnds(t *testing.T) {
 	end := Tick(1000 + 1<<40)
-	g := newGenerator(define(t, 8192), Attachment{Node: 8191, Grant: Grant{From: end - 10, Until: end + 100}}, 0)
-	slot, k, at, out := g.take(end-1, 5000)
+	g := newGenerator(define(t, 8192), Attachment{Node: 8191, Grant: Grant{From: end - 10, Until: end + 100}}, 0, new(counts))
+	slot, k, at, out := takeAt(g, end-1, 5000)
 	if out != taken || at != end-1 || k != 1024 || g.expand(slot+1023) != maxID {
 		t.Fatalf("%d slots from %d, outcome %d", k, slot, out)
 	}
 	for _, now := range []Tick{end - 1, end, end + 1<<45} {
-		if _, _, _, out := g.take(now, 1); out != exhausted {
+		if _, _, _, out := takeAt(g, now, 1); out != exhausted {
 			t.Errorf("at %d: outcome %d", now, out)
 		}
 	}
 	for _, from := range []Tick{end, end + 1<<47} {
-		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: from, Until: from + 10}}, from)
-		if _, _, _, out := g.take(from+1, 1); out != exhausted {
+		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: from, Until: from + 10}}, from, new(counts))
+		if _, _, _, out := takeAt(g, from+1, 1); out != exhausted {
 			t.Errorf("granted from %d: outcome %d", from, out)
 		}
 	}
@@ -196,21 +262,21 @@ func TestEpochEnds(t *testing.T) {
 
 // TestStoppedIsTheEnd: a grant that arrives late does not revive a generator.
 func TestStoppedIsTheEnd(t *testing.T) {
-	g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0)
+	g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0, new(counts))
 	for range 2 {
 		if used := g.stop(); used != 0 {
 			t.Errorf("unused, and %d is the last used", used)
 		}
 	}
-	g = newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0)
-	g.take(1500, 1)
+	g = newGenerator(define(t, 128), Attachment{Grant: Grant{From: 1000, Until: 2000}}, 0, new(counts))
+	takeAt(g, 1500, 1)
 	for range 2 {
 		if used := g.stop(); used != 1500 {
 			t.Errorf("last used %d", used)
 		}
 		g.extend(Grant{From: 1500, Until: 3000})
 		g.wake()
-		if _, _, _, out := g.take(1600, 1); out != stopped {
+		if _, _, _, out := takeAt(g, 1600, 1); out != stopped {
 			t.Errorf("outcome %d", out)
 		}
 	}

@@ -30,13 +30,16 @@ func newRights(grants []Grant) *rights {
 }
 
 // hold reports whether timestamp t lies inside one of the grants.
-func (r *rights) hold(t Tick) bool {
+func (r *rights) hold(t Tick) bool { return !r.around(t).Empty() }
+
+// around returns the grant that holds timestamp t, an empty one if none does.
+func (r *rights) around(t Tick) Grant {
 	for _, g := range r.grants {
 		if g.Holds(t) {
-			return true
+			return g
 		}
 	}
-	return false
+	return Grant{}
 }
 
 // after returns the first timestamp above t that the rights hold.

@@ -1,6 +1,9 @@
 package sequencer
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Home is what a handle needs from wherever its logical-node table lives. A
 // grid is one home; anything that can keep a table consistently can be another.
@@ -20,6 +23,10 @@ type Clock interface {
 	// Now returns the cluster time in Unix milliseconds, 0 while unknown. It
 	// may step back; IDs ascend all the same.
 	Now() Tick
+	// Read returns the same, and for how long at least it stays so by the
+	// monotonic clock; 0 if that is not known. IDs in between are then made
+	// without another look.
+	Read() (now Tick, lasts time.Duration)
 	// Wait returns nil when cluster time has reached until or wake is closed,
 	// and ctx's error when ctx ended first.
 	Wait(ctx context.Context, until Tick, wake <-chan struct{}) error

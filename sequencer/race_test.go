@@ -152,7 +152,7 @@ func TestReplaceKeepsNodesApart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.issued.Add(^uint64(9)) // those ten are in nobody's list
+		s.counts.lost.Add(10) // those ten are in nobody's list
 		s.control.Close()
 		s.check(t, ErrClosed)
 		_, old := s.span(0)
@@ -229,13 +229,13 @@ func TestNoWakeupIsLost(t *testing.T) {
 func TestTakesAreDistinct(t *testing.T) {
 	def := define(t, 128)
 	for range 5 {
-		g := newGenerator(def, Attachment{Grant: Grant{From: 2000, Until: 3000}}, 0)
+		g := newGenerator(def, Attachment{Grant: Grant{From: 2000, Until: 3000}}, 0, new(counts))
 		var times [1 << 16]atomic.Int32
 		var all sync.WaitGroup
 		for i := range callers {
 			all.Go(func() {
 				for {
-					slot, k, _, out := g.take(2000, 1+i%3)
+					slot, k, _, out := takeAt(g, 2000, 1+i%3)
 					if out != taken {
 						return
 					}
@@ -259,7 +259,7 @@ func TestTakesAreDistinct(t *testing.T) {
 // nothing taken after.
 func TestStopTellsTheLast(t *testing.T) {
 	for range 2000 {
-		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 2000, Until: 1 << 40}}, 0)
+		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 2000, Until: 1 << 40}}, 0, new(counts))
 		var now, begun atomic.Int64
 		now.Store(2000)
 		var highest [2]Tick
@@ -267,7 +267,7 @@ func TestStopTellsTheLast(t *testing.T) {
 		for i := range highest {
 			all.Go(func() {
 				for n := 1; ; n++ {
-					_, _, at, out := g.take(now.Add(1), 1)
+					_, _, at, out := takeAt(g, now.Add(1), 1)
 					if out == stopped {
 						return
 					}

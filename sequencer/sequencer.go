@@ -21,7 +21,8 @@
 // be right for that, and no process has to notice in time that it was replaced.
 //
 // Apart from the handle, which can wait, everything here is a pure value: time
-// comes in as an argument. The package starts no goroutine and no timer.
+// comes in as an argument. The package starts no goroutine, and a timer only while
+// callers use up most of the ID space.
 package sequencer
 
 import (
@@ -73,8 +74,7 @@ type Sequencer struct {
 	turn chan struct{}          // holds one token: attach, detach and destroy go one at a time
 	idle atomic.Int64           // DetachWhenIdle, in ns
 
-	_         [64]byte // keeps what every call writes off the lines above
-	issued    atomic.Uint64
+	counts    counts
 	waits     atomic.Uint64
 	longest   atomic.Int64 // ns
 	waitsOpen atomic.Int64 // calls of Next or Fill that wait just now
@@ -135,17 +135,18 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // and the cause: ErrGrantExpired, ErrNoFreeNode or ErrUnavailable. Only a wait for
 // the next millisecond, when this one is used up, has no other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
-	if g := s.now.Load().gen; g != nil {
-		if slot, _, _, out := g.take(s.clock.Now(), 1); out == taken {
-			s.issued.Add(1)
+	g, held := s.now.Load().gen, int64(-1)
+	if g != nil {
+		slot, ok := g.reserve()
+		if ok {
 			return g.expand(slot), nil
 		}
+		held = slot
 	}
-	g, slot, _, err := s.wait(ctx, 1)
+	g, slot, _, err := s.take(ctx, 1, g, held)
 	if err != nil {
 		return 0, err
 	}
-	s.issued.Add(1)
 	return g.expand(slot), nil
 }
 
@@ -154,14 +155,16 @@ func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 // error too. It is cheaper per ID than Next.
 func (s *Sequencer) Fill(ctx context.Context, dst []ID) (n int, err error) {
 	for n < len(dst) {
-		g, slot, k, err := s.wait(ctx, len(dst)-n)
-		if err != nil {
-			return n, err
+		g, slot, k := s.now.Load().gen, int64(0), 0
+		if g != nil {
+			slot, k = g.reserveMany(len(dst) - n)
 		}
-		s.issued.Add(uint64(k))
-		for i := range k {
-			dst[n+i] = g.expand(slot + int64(i))
+		if k == 0 {
+			if g, slot, k, err = s.take(ctx, len(dst)-n, g, -1); err != nil {
+				return n, err
+			}
 		}
+		g.fill(dst[n:n+k], slot)
 		n += k
 	}
 	return n, nil
@@ -177,7 +180,7 @@ func (s *Sequencer) DetachWhenIdle(d time.Duration) {
 
 // Stats are a handle's counts since it was created.
 type Stats struct {
-	IDs              uint64        // IDs issued
+	IDs              uint64        // IDs issued; calls under way may count already
 	GrantWaits       uint64        // calls of Next or Fill that had to wait for a grant
 	LongestGrantWait time.Duration // the longest of those waits that has ended
 	WaitingNow       int           // calls of Next or Fill that wait at this moment, for whatever reason
@@ -186,13 +189,18 @@ type Stats struct {
 
 // Stats returns the handle's counts.
 func (s *Sequencer) Stats() Stats {
+	g := s.now.Load().gen
+	passed := s.counts.done.Load() - s.counts.lost.Load()
+	if g != nil {
+		passed += g.passed()
+	}
 	st := Stats{
-		IDs:              s.issued.Load(),
+		IDs:              uint64(max(passed, 0)),
 		GrantWaits:       s.waits.Load(),
 		LongestGrantWait: time.Duration(s.longest.Load()),
 		WaitingNow:       int(s.waitsOpen.Load()),
 	}
-	if g := s.now.Load().gen; g != nil {
+	if g != nil {
 		if until := g.rights.Load().until(); until > 0 {
 			st.GrantUntil = time.UnixMilli(until).UTC()
 		}

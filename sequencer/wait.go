@@ -14,21 +14,47 @@ const farAhead Tick = 1 << 60
 // logical node is free, in ms.
 const attachPause Tick = 50
 
-// wait reserves up to n slots, waiting as long as it takes.
-func (s *Sequencer) wait(ctx context.Context, n int) (*generator, int64, int, error) {
+// take reserves up to n slots, waiting as long as it takes. held is a slot of g that
+// the caller has reserved already, negative for none.
+func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (*generator, int64, int, error) {
+	if g != nil {
+		t := g.take(read(s.clock), n, held)
+		if t.out == taken {
+			return g, t.slot, t.k, nil
+		}
+		held = t.kept
+	}
 	s.waitsOpen.Add(1)
 	defer s.waitsOpen.Add(-1)
+	return s.wait(ctx, n, g, held)
+}
+
+// wait is take for as long as it takes.
+func (s *Sequencer) wait(ctx context.Context, n int, g *generator, held int64) (*generator, int64, int, error) {
 	began := Tick(-1) // cluster time at which a wait for a grant began
+	defer func() {
+		if g != nil {
+			g.drop(held)
+		}
+	}()
 	for {
 		t := s.now.Load()
-		if t.gen == nil {
+		if t.gen != g {
+			if g != nil {
+				g.drop(held)
+			}
+			g, held = t.gen, -1
+		}
+		if g == nil {
 			if err := s.revive(ctx, t); err != nil {
 				return nil, 0, 0, err
 			}
 			continue
 		}
-		seen := t.gen.rights.Load() // before take, so that no change is missed
-		slot, k, at, out := t.gen.take(s.clock.Now(), n)
+		seen := g.rights.Load() // before take, so that no change is missed
+		got := g.take(read(s.clock), n, held)
+		held = got.kept
+		out := got.out
 		if out == noGrant && began < 0 {
 			began = s.clock.Now()
 			s.waits.Add(1)
@@ -39,7 +65,7 @@ func (s *Sequencer) wait(ctx context.Context, n int) (*generator, int64, int, er
 		}
 		switch out {
 		case taken:
-			return t.gen, slot, k, nil
+			return g, got.slot, got.k, nil
 		case stopped:
 			if s.now.Load() != t {
 				continue // what follows is there already
@@ -48,11 +74,11 @@ func (s *Sequencer) wait(ctx context.Context, n int) (*generator, int64, int, er
 			return nil, 0, 0, fmt.Errorf("sequencer %q: %w: its last ID was at %s; create one with a later epoch",
 				s.Name(), ErrEpochExhausted, s.ref.Definition.Exhausted().Format(time.RFC3339))
 		}
-		if err := s.clock.Wait(ctx, wakeTime(seen, at, out), seen.replaced); err != nil {
+		if err := s.clock.Wait(ctx, wakeTime(seen, got.at, out), seen.replaced); err != nil {
 			if began >= 0 {
 				s.waitEnded(began)
 			}
-			return nil, 0, 0, s.waitError(err, at, out)
+			return nil, 0, 0, s.waitError(err, got.at, out)
 		}
 	}
 }

@@ -4,7 +4,7 @@
 //
 //	go run ./proof/mutants            # each mutant against the tests beside its rule
 //	go run ./proof/mutants -rule O4   # only those of some rules, by a regular expression
-//	go run ./proof/mutants -in '^(partition|backup|sequencer|owner)/' -by './proof/sim -run TestSeeds -seeds 80'
+//	go run ./proof/mutants -in '^(partition|backup|owner)/' -by './proof/sim -run TestSeeds -seeds 80'
 //
 // The source is not touched: a mutant is compiled by way of go test -overlay. It
 // prints a Markdown table and ends with status 1 if a mutant survived that should not.

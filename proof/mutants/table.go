@@ -73,10 +73,14 @@ var mutants = []mutant{
 	{"H1", "every attach has the same ID", "client/home.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
 	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", tableTests},
 	{"H2", "a new attachment begins at the last timestamp", "sequencer/generator.go", "max(a.Grant.From, after+1, g.epoch)", "max(a.Grant.From, g.epoch)", tableTests},
-	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > now:\n			g.trailUntil", "		case at > now+1000:\n			g.trailUntil", tableTests},
-	{"H4", "IDs are made outside the grant", "sequencer/generator.go", "		case !held.hold(at):\n", "		case now < 0:\n", tableTests},
-	{"H5", "a detach does not stop the IDs", "sequencer/generator.go", "	g.next.Or(stoppedBit)\n", "", tableTests},
-	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= maxOffset:\n", "		case now < 0:\n", tableTests},
+	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > r.now:\n			g.saturated", "		case at > r.now+1000:\n			g.saturated", tableTests},
+	{"H4", "IDs are made outside the grant", "sequencer/generator.go", "		case !have.hold(at):\n", "		case r.now < 0:\n", tableTests},
+	{"H5", "a detach does not stop the IDs", "sequencer/generator.go", "if next := g.next.Or(stoppedBit); next >= 0 {", "if next := g.next.Load(); next >= 0 {", tableTests},
+	{"H2", "a slot of a gap is issued under the next grant", "sequencer/bounds.go", " && slot >= g.low.Load()", "", tableTests},
+	{"H3", "slots are handed out ahead of cluster time", "sequencer/bounds.go", "min(r.now+1, grant.Until,", "min(r.now+3, grant.Until,", tableTests},
+	{"H4", "slots are handed out beyond the grant", "sequencer/bounds.go", "min(r.now+1, grant.Until, g.epoch+maxOffset)", "min(r.now+1, g.epoch+maxOffset)", tableTests},
+	{"H5", "a stop tells less than was used", "sequencer/generator.go", "g.end = min(next, g.limit.Load())", "g.end = min(next, g.limit.Load()) - g.layout.counters()", tableTests},
+	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= maxOffset:\n", "		case r.now < 0:\n", tableTests},
 }
 
 // secondLines do the same as the first in a whole grid, where a rule is gone only with

@@ -141,8 +141,8 @@ func (g *grid) befallMember(f fault, m *member) bool {
 			step /= 1000
 		}
 		m.wall += step
-		if _, before := g.ahead[m.place]; !before || g.skew[m.place] <= 0 {
-			g.ahead[m.place] = g.w.now
+		if g.stepped == 0 {
+			g.stepped = g.w.now
 		}
 		g.skew[m.place] += step
 	case turnClock:

@@ -30,7 +30,7 @@ type grid struct {
 	lastFreed   map[string]sequencer.NodeID // by name
 	stopping    bool                        // the last member stops in order
 	calm        bool                        // no more faults
-	ahead       map[int]time.Duration       // since when a machine's wall clock may be ahead
+	stepped     time.Duration               // when a wall clock was stepped first
 
 	doomed map[sequencer.Life]bool            // lives that somebody asked to end
 	gone   map[sequencer.Life]gone            // those of which somebody was told that they have
@@ -89,7 +89,7 @@ func newGrid(cfg Config) *grid {
 		w: newWorld(cfg.Seed), cfg: cfg, members: map[partition.Incarnation]*member{},
 		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]partition.Tick{},
 		alarms: map[partition.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
-		ahead: map[int]time.Duration{}, doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[partition.ID]backup.Position{}, lost: map[partition.ID]partition.Version{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[partition.ID]backup.Position{}, lost: map[partition.ID]partition.Version{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
 	n := &g.w.net
 	n.loss, n.twice, n.slow, n.late = cfg.Loss, cfg.Twice, cfg.Slow, cfg.Late

@@ -1,0 +1,14 @@
+//go:build purego || !(amd64 || arm64)
+
+package cycles
+
+import "time"
+
+var started = time.Now()
+
+// Now reads the monotonic clock, where there is no counter of the processor's to
+// read, or -tags purego asks for none.
+func Now() int64 { return int64(time.Since(started)) }
+
+// invariant reports whether the counter has one pace.
+func invariant() bool { return true }

@@ -1,0 +1,259 @@
+package sequencer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// steadyClock is cluster time by the monotonic clock, from 2000 on.
+type steadyClock struct{ began time.Time }
+
+func (c steadyClock) Now() Tick {
+	now, _ := c.Read()
+	return now
+}
+
+func (c steadyClock) Read() (Tick, time.Duration) {
+	n := time.Since(c.began)
+	return 2000 + n.Milliseconds(), time.Millisecond - n%time.Millisecond
+}
+
+func (c steadyClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
+	for {
+		now, _ := c.Read()
+		if now >= until {
+			return nil
+		}
+		select {
+		case <-time.After(min(time.Duration(until-now), 1000) * time.Millisecond):
+		case <-wake:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// steady is an attached handle by a clock that runs.
+func steady(t testing.TB, nodes int, grant Grant) (*Sequencer, *Control, *fakeHome) {
+	t.Helper()
+	home := &fakeHome{grant: grant}
+	s, control := New(Ref{Definition: define(t, nodes), Life: Life{1}}, home, steadyClock{time.Now()})
+	if err := s.AttachLogicalNode(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s, control, home
+}
+
+// TestNothingFromAGap: who reserved a slot beyond the end of a grant, and is slow,
+// does not take it for one of the next grant when that has been published.
+func TestNothingFromAGap(t *testing.T) {
+	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2001}}, 0, new(counts))
+	takeAt(g, 2000, 1024)
+	slow := g.next.Add(1) - 1
+	g.extend(Grant{From: 2003, Until: 2010})
+	if _, _, at, out := takeAt(g, 2003, 1); out != taken || at != 2003 {
+		t.Fatalf("outcome %d at %d", out, at)
+	}
+	if limit := g.limit.Load(); slow >= limit || g.holds(slow) {
+		t.Errorf("slot %d of the gap lies below the limit %d and within the bounds: %v", slow, limit, g.holds(slow))
+	}
+	if got := g.take(reading{now: 2003}, 1, slow); got.out != taken || got.at != 2003 {
+		t.Errorf("with it: %+v", got)
+	}
+}
+
+// TestLimitIsWithinTheGrant: slots of the trail are handed out up to the end of their
+// grant, though the present lies beyond it.
+func TestLimitIsWithinTheGrant(t *testing.T) {
+	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2002}}, 0, new(counts))
+	takeAt(g, 2000, 1024)
+	takeAt(g, 2000, 1) // there is none left
+	if _, _, at, out := takeAt(g, 2003, 1); out != taken || at != 2001 {
+		t.Fatalf("outcome %d at %d", out, at)
+	}
+	if limit := g.limit.Load(); limit != (2002-1000)<<10 {
+		t.Errorf("the limit is slot %d of the millisecond %d", limit&1023, 1000+limit>>10)
+	}
+}
+
+// load is callers of Next and Fill, and what they got.
+type load struct {
+	ids  [callers][]ID
+	late [callers]int // IDs of a time to come
+}
+
+// run has every caller make some IDs, or fewer if an error ends it.
+func (l *load) run(t *testing.T, s *Sequencer, each int, allowed error) {
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			batch := make([]ID, 1+i%3*40)
+			for len(l.ids[i]) < each {
+				n, err := l.get(t, s, batch)
+				l.ids[i] = append(l.ids[i], batch[:n]...)
+				if n > 0 && s.Definition().Decompose(batch[n-1]).Time.UnixMilli() > s.clock.Now() {
+					l.late[i]++
+				}
+				if err != nil {
+					if !errors.Is(err, allowed) {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// get makes IDs, one by Next or more by Fill.
+func (l *load) get(t *testing.T, s *Sequencer, batch []ID) (n int, err error) {
+	if len(batch) > 1 {
+		return s.Fill(t.Context(), batch)
+	}
+	if batch[0], err = s.Next(t.Context()); err != nil {
+		return 0, err
+	}
+	return 1, nil
+}
+
+// check wants every ID once, each caller's ascending, none of a time to come, and
+// all of timestamps that some grant holds.
+func (l *load) check(t *testing.T, def Definition, held []Grant) {
+	t.Helper()
+	var ids []ID
+	for i := range callers {
+		if !slices.IsSorted(l.ids[i]) || l.late[i] > 0 {
+			t.Errorf("caller %d: not ascending, or %d batches ahead of time", i, l.late[i])
+		}
+		ids = append(ids, l.ids[i]...)
+	}
+	slices.Sort(ids)
+	for i, id := range ids {
+		if i > 0 && id == ids[i-1] {
+			t.Fatalf("%d twice", id)
+		}
+		if at := def.Decompose(id).Time.UnixMilli(); !anyHolds(held, at) {
+			t.Fatalf("%d of %d lies outside %v", id, at, held)
+		}
+	}
+}
+
+// TestUnderLoad: eight goroutines want more IDs than there are, while grants end and
+// others begin after a gap.
+func TestUnderLoad(t *testing.T) {
+	calibrated(t)
+	for nodes, worth := range map[int]int{128: 4, 8192: 40} { // ms of IDs for each caller
+		held := []Grant{{From: 2000, Until: 2020}}
+		s, control, _ := steady(t, nodes, held[0])
+		for at := Tick(2030); at < 2400; at += 30 {
+			held = append(held, Grant{From: at, Until: at + 20})
+		}
+		held = append(held, Grant{From: 2430, Until: 1 << 40})
+		renewals := make(chan struct{})
+		go func() {
+			defer close(renewals)
+			for _, g := range held[1:] {
+				_ = s.clock.Wait(t.Context(), g.From-15, nil) // some in time, before the last has ended
+				control.Renewed(numbered(1), g)
+			}
+		}()
+		var l load
+		l.run(t, s, (1<<23)/nodes*worth, nil)
+		<-renewals
+		l.check(t, s.Definition(), held)
+		made := 0
+		for _, ids := range l.ids {
+			made += len(ids)
+		}
+		if st := s.Stats(); st.IDs != uint64(made) || st.WaitingNow != 0 {
+			t.Errorf("%d nodes: %d IDs made, %+v", nodes, made, st)
+		}
+	}
+}
+
+// TestDetachUnderLoad: what a handle says that it used is not below what anybody got,
+// also of those who reserved a slot just before.
+func TestDetachUnderLoad(t *testing.T) {
+	calibrated(t)
+	for round := range 50 {
+		s, _, home := steady(t, []int{128, 8192}[round%2], Grant{From: 2000, Until: 1 << 40})
+		var l load
+		done := make(chan struct{})
+		go func() { defer close(done); l.run(t, s, 1<<30, ErrDetached) }()
+		_ = s.clock.Wait(t.Context(), s.clock.Now()+Tick(round%5), nil)
+		if err := s.DetachLogicalNode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		used := home.released[0].LastUsed
+		l.check(t, s.Definition(), []Grant{{From: 2000, Until: used + 1}})
+		if used > s.clock.Now() {
+			t.Fatalf("used %d, and it is %d", used, s.clock.Now())
+		}
+	}
+}
+
+// TestFresh: below the limit a timestamp is not older than the call.
+func TestFresh(t *testing.T) {
+	calibrated(t)
+	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
+	for i := range 200_000 {
+		before := s.clock.Now()
+		id, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := s.Definition().Decompose(id).Time.UnixMilli(); at < before || at > s.clock.Now() {
+			t.Fatalf("ID %d, asked for at %d, has timestamp %d", i, before, at)
+		}
+	}
+}
+
+// TestWrongCounter: a cycle counter that stands still, jumps or is wrong makes
+// timestamps old, and nothing else.
+func TestWrongCounter(t *testing.T) {
+	calibrated(t)
+	for _, deadline := range []int64{1<<63 - 1, -1 << 63, 0, 1} {
+		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2003}}, 0, new(counts))
+		takeAt(g, 2000, 1)
+		g.deadline.Store(deadline)
+		g.stride.Store(denseStride) // nobody asks but each eighth
+		last := int64(-1)
+		for range 3 * 1024 {
+			slot, ok := g.reserve()
+			if ok && (slot <= last || slot>>10 != 1000) {
+				t.Fatalf("deadline %d: slot %d after %d", deadline, slot, last)
+			}
+			if ok {
+				last = slot
+			}
+		}
+	}
+}
+
+// TestIdleIsIdle: a while after the last call there is no timer any more.
+func TestIdleIsIdle(t *testing.T) {
+	calibrated(t)
+	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
+	buffer := make([]ID, 1000)
+	for s.now.Load().gen.stride.Load() == 0 {
+		if _, err := s.Fill(t.Context(), buffer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := s.now.Load().gen
+	for armed := true; armed; time.Sleep(time.Millisecond) {
+		g.mu.Lock()
+		armed = g.density.armed
+		g.mu.Unlock()
+	}
+	if g.stride.Load() != 0 {
+		t.Error("slots go densely, and nobody takes any")
+	}
+}
