@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race kills mutants sim-mutants explore sim chaos storms fuzz lint fmt demo
+.PHONY: help build test race kills mutants sim-mutants explore sim chaos storms fuzz bench lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+bench: ## measure speed beside other generators, in one run, into bench/REPORT.md
+	cd bench && $(GO) run . -out .
 
 lint: $(LINTER) ## run golangci-lint, after installing it when it is missing
 	$(LINTER) run ./...

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bwmarrin/snowflake"
+	godruoyi "github.com/godruoyi/go-snowflake"
+	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
+	"github.com/rs/xid"
+	"github.com/segmentio/ksuid"
+	"github.com/sony/sonyflake/v2"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// generator is one way to make IDs.
+type generator struct {
+	name string
+	// perMilli is how many IDs a millisecond has in its ID space, 0 for as many as
+	// one likes.
+	perMilli float64
+	next     func()
+	// each is how many IDs a call of next makes; 0 stands for 1.
+	each int
+}
+
+// ids is how many IDs a call makes.
+func (g generator) ids() int { return max(g.each, 1) }
+
+// snowgrid returns handles of a member of its own, as a service has them.
+func snowgrid(ctx context.Context) (out []generator, end func(), err error) {
+	member, err := grid.Start(ctx, grid.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	end = func() { _ = member.Close() }
+	for _, bits := range []int{7, 10, 13} {
+		s, err := member.CreateSequencer(ctx, fmt.Sprintf("bits%d", bits), sequencer.Config{Nodes: 1 << bits})
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		perMilli := float64(int(1) << (23 - bits))
+		out = append(out, generator{name: fmt.Sprintf("snowgrid %d/%d", bits, 23-bits), perMilli: perMilli, next: func() { _, _ = s.Next(ctx) }})
+		if bits == 7 {
+			buffer := make([]sequencer.ID, 64)
+			out = append(out, generator{
+				name: "snowgrid 7/16, Fill(64)", perMilli: perMilli, each: len(buffer),
+				next: func() { _, _ = s.Fill(ctx, buffer) },
+			})
+		}
+	}
+	return out, end, nil
+}
+
+// peers returns what a user would otherwise take: those that can be set so with as
+// large an ID space as snowgrid's largest, and as they come.
+func peers() ([]generator, error) {
+	marrin, err := snowflake.NewNode(1) // 10 and 12 bits
+	if err != nil {
+		return nil, err
+	}
+	snowflake.NodeBits, snowflake.StepBits = 6, 16
+	wide, err := snowflake.NewNode(1)
+	if err != nil {
+		return nil, err
+	}
+	machine := func() (int, error) { return 1, nil }
+	sony, err := sonyflake.New(sonyflake.Settings{MachineID: machine})
+	if err != nil {
+		return nil, err
+	}
+	fine, err := sonyflake.New(sonyflake.Settings{
+		BitsSequence: 16, BitsMachineID: 6, TimeUnit: time.Millisecond, MachineID: machine,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []generator{
+		{name: "bwmarrin/snowflake 6/16", perMilli: 65536, next: func() { wide.Generate() }},
+		{name: "bwmarrin/snowflake 10/12", perMilli: 4096, next: func() { marrin.Generate() }},
+		{name: "sonyflake v2, 1 ms, 16 bits", perMilli: 65536, next: func() { _, _ = fine.NextID() }},
+		{name: "sonyflake v2, default", perMilli: 25.6, next: func() { _, _ = sony.NextID() }},
+		{name: "godruoyi/go-snowflake", perMilli: 4096, next: func() { godruoyi.ID() }},
+		{name: "rs/xid", next: func() { xid.New() }},
+		{name: "oklog/ulid", next: func() { ulid.Make() }},
+		{name: "google/uuid v4", next: func() { uuid.New() }},
+		{name: "google/uuid v7", next: func() { _, _ = uuid.NewV7() }},
+		{name: "segmentio/ksuid", next: func() { ksuid.New() }},
+	}, nil
+}
