@@ -13,8 +13,9 @@ import (
 // Clock is one process's cluster time: the time that the grid agreed on, kept
 // between two answers by the process's monotonic clock. It reads no wall clock.
 type Clock struct {
-	base time.Time
-	pace atomic.Pointer[partition.Pace]
+	base  time.Time
+	exact bool
+	pace  atomic.Pointer[partition.Pace]
 
 	mu   sync.Mutex // orders Sample
 	time partition.ClusterTime
@@ -22,6 +23,14 @@ type Clock struct {
 
 // NewClock returns a clock that knows no time yet.
 func NewClock() *Clock { return &Clock{base: time.Now()} }
+
+// NewExactClock returns a clock that is looked at for each ID. In a bubble of
+// testing/synctest, whose time is not the processor's, handles need one.
+func NewExactClock() *Clock {
+	c := NewClock()
+	c.exact = true
+	return c
+}
 
 // Mono returns the monotonic time since the clock was made.
 func (c *Clock) Mono() time.Duration { return time.Since(c.base) }
@@ -56,12 +65,16 @@ func (c *Clock) Now() sequencer.Tick {
 }
 
 // Read returns the cluster time, and for how long at least it stays so unless there
-// is a sample.
+// is a sample; 0 from an exact clock.
 func (c *Clock) Read() (now sequencer.Tick, lasts time.Duration) {
-	if pace := c.pace.Load(); pace != nil {
-		return pace.Read(c.Mono())
+	pace := c.pace.Load()
+	if pace == nil {
+		return 0, 0
 	}
-	return 0, 0
+	if now, lasts = pace.Read(c.Mono()); c.exact {
+		lasts = 0
+	}
+	return now, lasts
 }
 
 // waitStep bounds one sleep of Wait, so that a sample that moved the time

@@ -64,7 +64,8 @@ type Config struct {
 	// Logger gets what an operator may want to know; nil = nothing.
 	Logger *slog.Logger
 	// Network and Clock are the member's way to others and its wall clock; nil
-	// = the real ones. Tests set them.
+	// = the real ones. Tests set them; with either, cluster time is looked at for
+	// each ID, as bubbles of testing/synctest need it.
 	Network Network
 	Clock   Clock
 }

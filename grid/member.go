@@ -129,10 +129,18 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 	return m, nil
 }
 
+// clusterClock returns a member's clock, an exact one for a test.
+func clusterClock(cfg Config) *client.Clock {
+	if cfg.Network != nil || cfg.Clock != nil {
+		return client.NewExactClock()
+	}
+	return client.NewClock()
+}
+
 func newMember(cfg Config) *Member {
 	m := &Member{
 		lone:   cfg.lone(),
-		clock:  client.NewClock(),
+		clock:  clusterClock(cfg),
 		events: newEvents(),
 		actors: map[partition.ID]*actor{},
 		held:   map[partition.Replica]partition.Version{},

@@ -56,7 +56,7 @@ func (g *generator) holds(slot int64) bool {
 // fresh reports whether the millisecond of the last look at the clock still lasts. A
 // counter that is far from where it was says no.
 func (g *generator) fresh() bool {
-	return uint64(g.deadline.Load()-cycles.Now()) < uint64(cycles.PerMilli())
+	return uint64(g.deadline.Load()-cycles.Now()) < uint64(g.perMilli.Load())
 }
 
 // publish sets the bounds after a look at the clock: from the beginning of a grant to
@@ -69,15 +69,14 @@ func (g *generator) publish(r reading, grant Grant) {
 		g.limit.Store(limit)
 	}
 	g.density.look(g, r.now)
-	if cycles.PerMilli() == 0 {
-		cycles.Calibrate()
-	}
 	if r.now >= grant.Until || r.lasts <= 0 {
 		g.deadline.Store(0)
 		return
 	}
 	lasts := min(r.lasts, time.Millisecond)
-	g.deadline.Store(r.cycles + int64(lasts)*cycles.PerMilli()/int64(time.Millisecond))
+	g.pace.Reading(r.cycles, time.Duration(r.now+1)*time.Millisecond-lasts)
+	g.perMilli.Store(g.pace.PerMilli())
+	g.deadline.Store(r.cycles + int64(lasts)*g.perMilli.Load()/int64(time.Millisecond))
 }
 
 // density is how fast slots go. While most are used, several callers share a counter

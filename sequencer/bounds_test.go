@@ -46,6 +46,7 @@ func steady(t testing.TB, nodes int, grant Grant) (*Sequencer, *Control, *fakeHo
 	if err := s.AttachLogicalNode(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	calibrated(t, s.now.Load().gen)
 	return s, control, home
 }
 
@@ -147,7 +148,6 @@ func (l *load) check(t *testing.T, def Definition, held []Grant) {
 // TestUnderLoad: eight goroutines want more IDs than there are, while grants end and
 // others begin after a gap.
 func TestUnderLoad(t *testing.T) {
-	calibrated(t)
 	for nodes, worth := range map[int]int{128: 4, 8192: 40} { // ms of IDs for each caller
 		held := []Grant{{From: 2000, Until: 2020}}
 		s, control, _ := steady(t, nodes, held[0])
@@ -180,7 +180,6 @@ func TestUnderLoad(t *testing.T) {
 // TestDetachUnderLoad: what a handle says that it used is not below what anybody got,
 // also of those who reserved a slot just before.
 func TestDetachUnderLoad(t *testing.T) {
-	calibrated(t)
 	for round := range 50 {
 		s, _, home := steady(t, []int{128, 8192}[round%2], Grant{From: 2000, Until: 1 << 40})
 		var l load
@@ -201,7 +200,6 @@ func TestDetachUnderLoad(t *testing.T) {
 
 // TestFresh: below the limit a timestamp is not older than the call.
 func TestFresh(t *testing.T) {
-	calibrated(t)
 	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
 	for i := range 200_000 {
 		before := s.clock.Now()
@@ -218,7 +216,6 @@ func TestFresh(t *testing.T) {
 // TestWrongCounter: a cycle counter that stands still, jumps or is wrong makes
 // timestamps old, and nothing else.
 func TestWrongCounter(t *testing.T) {
-	calibrated(t)
 	for _, deadline := range []int64{1<<63 - 1, -1 << 63, 0, 1} {
 		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2003}}, 0, new(counts))
 		takeAt(g, 2000, 1)
@@ -239,7 +236,6 @@ func TestWrongCounter(t *testing.T) {
 
 // TestIdleIsIdle: a while after the last call there is no timer any more.
 func TestIdleIsIdle(t *testing.T) {
-	calibrated(t)
 	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
 	buffer := make([]ID, 1000)
 	for s.now.Load().gen.stride.Load() == 0 {

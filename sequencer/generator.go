@@ -43,6 +43,8 @@ type generator struct {
 	// deadline is the reading of the cycle counter at which the millisecond of the
 	// last look is over. 0 sends every call to the clock.
 	deadline atomic.Int64
+	// perMilli is how many cycles a millisecond has, 0 while that is not known.
+	perMilli atomic.Int64
 	// stride is 0, or, while callers use up most slots, that only each eighth slot
 	// asks whether the millisecond is over.
 	stride atomic.Int64
@@ -53,6 +55,7 @@ type generator struct {
 	// up a millisecond not long ago, or since then as many slots as there were.
 	trailUntil Tick
 	end        int64 // the first slot that was not issued, once it is stopped
+	pace       cycles.Pace
 	density    density
 
 	// The space keeps the two apart: next is written on every call, and

@@ -166,7 +166,7 @@ func (g *Grid) Running() []string {
 // Client returns a new thin client on a host of its own. It ends with the test.
 func (g *Grid) Client(host string) *client.Client {
 	g.tb.Helper()
-	cfg := client.Config{Dial: g.Network.Host(host).Dial}
+	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock()}
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}

@@ -88,7 +88,7 @@ func newReborn(t *testing.T, members int, moves bool, rng *rand.Rand) *reborn {
 
 // dial returns a client that knows all addresses the members may ever have.
 func (r *reborn) dial(host string) *client.Client {
-	cfg := client.Config{Dial: r.g.Network.Host(host).Dial}
+	cfg := client.Config{Dial: r.g.Network.Host(host).Dial, Clock: client.NewExactClock()}
 	for _, name := range r.names {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", name+"-b:7948")
 	}

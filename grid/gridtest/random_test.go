@@ -126,7 +126,7 @@ func elsewhere(member string) string { return member + "-b" }
 // dial puts a client on a host, which keeps taking IDs until it is closed, if
 // somebody answers it.
 func (s *storm) dial(host string) {
-	cfg := client.Config{Dial: s.g.Network.Host(host).Dial}
+	cfg := client.Config{Dial: s.g.Network.Host(host).Dial, Clock: client.NewExactClock()}
 	for _, name := range s.everybody() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", elsewhere(name)+":7948")
 	}

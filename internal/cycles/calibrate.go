@@ -2,74 +2,70 @@ package cycles
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// perMilli is how many cycles a millisecond has at least, 0 while that is not known
-// or the counter has no constant pace.
-var perMilli atomic.Int64
-
-// PerMilli returns how many cycles a millisecond has at least: a thousandth less than
-// measured, so that a millisecond counted by cycles ends early and never late. It is 0
-// until [Calibrate] has found out, and for good where the counter has no constant pace.
-func PerMilli() int64 { return perMilli.Load() }
-
-// Useless reports whether the counter was found to have no constant pace.
-func Useless() bool {
-	calibration.Lock()
-	defer calibration.Unlock()
-	return calibration.useless
-}
-
-// calibration finds perMilli from two readings of the counter and the clock.
-var calibration struct {
-	sync.Mutex
-	useless bool
-	cycles  int64
-	at      time.Time
-}
+// Constant reports whether the processor says that the counter has a constant pace.
+var Constant = sync.OnceValue(invariant)
 
 const (
-	// calibrateOver is how far apart the two readings are at least, so that what
-	// a reading may be off by is small against it.
-	calibrateOver = 20 * time.Millisecond
-	// calibrateWithin is how far apart they may be: a suspended machine stops one of
-	// the two.
-	calibrateWithin = 10 * time.Second
-	// readingMax is how long a reading of both may take to be a good one.
-	readingMax = 5 * time.Microsecond
+	// apart is how far apart two readings are at least, so that what a reading
+	// may be off by is small against it, and atMost how far at most: a machine
+	// that was suspended stops one of the two.
+	apart  = 20 * time.Millisecond
+	atMost = 10 * time.Second
+	// kept is how many paces are remembered.
+	kept = 16
+	// enough is how many it takes: a reading that was interrupted makes the pace
+	// before it too slow and the one after it too fast.
+	enough = 2
+	// slack is taken off, in parts of the pace: a clock may run a hundredth slower
+	// for a time, and a millisecond counted by cycles must not end late.
+	slack = 80
 )
 
-// Calibrate takes one more reading, until the pace is known. It is to be called now
-// and then by whoever uses the counter; it takes two calls, 20 ms to 10 s apart.
-func Calibrate() {
-	c := &calibration
-	if !c.TryLock() {
-		return
-	}
-	defer c.Unlock()
-	if c.useless || perMilli.Load() > 0 {
-		return
-	}
-	if !invariant() {
-		c.useless = true
-		return
-	}
-	before := time.Now()
-	n := Now()
-	if time.Since(before) > readingMax {
-		return // something came between
-	}
-	elapsed := before.Sub(c.at)
+// Pace is how many cycles a millisecond of some clock has. The zero value knows nothing
+// yet. It is not safe for concurrent use.
+type Pace struct {
+	at     time.Duration // by the clock
+	cycles int64
+	known  bool
+	paces  [kept]int64 // cycles a millisecond between the last readings
+	n      int         // how many there were
+}
+
+// Reading takes in that the counter showed n when the clock showed at.
+func (p *Pace) Reading(n int64, at time.Duration) {
+	elapsed := at - p.at
 	switch {
-	case c.at.IsZero(), elapsed > calibrateWithin:
-		c.cycles, c.at = n, before
-	case elapsed < calibrateOver:
-	case n <= c.cycles:
-		c.useless = true // it goes back
+	case !p.known, elapsed < 0, elapsed > atMost:
+	case n <= p.cycles:
+		p.note(0) // it went back
+	case elapsed < apart:
+		return
 	default:
-		rate := float64(n-c.cycles) / float64(elapsed) * float64(time.Millisecond)
-		perMilli.Store(int64(rate * 0.999))
+		pace := int64(float64(n-p.cycles) / float64(elapsed) * float64(time.Millisecond))
+		p.note(pace - pace/slack)
 	}
+	p.known, p.at, p.cycles = true, at, n
+}
+
+func (p *Pace) note(pace int64) {
+	p.paces[p.n%kept] = pace
+	p.n++
+}
+
+// PerMilli returns how many cycles a millisecond has at least, by the slowest of the
+// last readings: where the clock ran ahead of the counter, it may do so again. It is 0
+// while nothing is known, after the counter went back, and for good where it has no
+// constant pace.
+func (p *Pace) PerMilli() int64 {
+	if p.n < enough || !Constant() {
+		return 0
+	}
+	least := p.paces[0]
+	for _, pace := range p.paces[:min(p.n, kept)] {
+		least = min(least, pace)
+	}
+	return least
 }

@@ -7,18 +7,20 @@ import (
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
-// TestPace: a millisecond counted by cycles is not longer than one by the clock, and
-// hardly shorter.
+// TestPace: what is counted by cycles is not longer than by the clock, and not much
+// shorter, unless something came between the readings.
 func TestPace(t *testing.T) {
-	for cycles.Calibrate(); cycles.PerMilli() == 0; cycles.Calibrate() {
-		if cycles.Useless() {
-			t.Skip("this processor's counter has no constant pace")
-		}
+	if !cycles.Constant() {
+		t.Skip("this processor's counter has no constant pace")
 	}
-	const milli = float64(time.Millisecond)
+	began := time.Now()
+	var p cycles.Pace
+	for p.PerMilli() == 0 {
+		p.Reading(cycles.Now(), time.Since(began))
+	}
 	for range 5 {
-		// Whatever comes between the readings makes the outer span longer, not the
-		// inner one.
+		// Whatever comes between the readings makes the outer span longer, and not
+		// the inner one.
 		before, first := time.Now(), cycles.Now()
 		inner := time.Now()
 		for time.Since(inner) < 20*time.Millisecond {
@@ -26,9 +28,50 @@ func TestPace(t *testing.T) {
 		innerEnd := time.Since(inner)
 		last := cycles.Now()
 		outer := time.Since(before)
-		counted := float64(last-first) / float64(cycles.PerMilli()) * milli
-		if counted < float64(innerEnd) || counted > float64(outer)*1.01 {
+		counted := float64(last-first) / float64(p.PerMilli()) * float64(time.Millisecond)
+		if counted < float64(innerEnd) || counted > float64(outer)*20 {
 			t.Errorf("%v to %v by the clock, %v by cycles", innerEnd, outer, time.Duration(counted))
+		}
+	}
+}
+
+// TestReadings: the slowest of the last readings counts, and what cannot be.
+func TestReadings(t *testing.T) {
+	if !cycles.Constant() {
+		t.Skip("this processor's counter has no constant pace")
+	}
+	type reading struct {
+		cycles int64
+		at     time.Duration
+	}
+	const ms = time.Millisecond
+	steady := func(from int64, n int) (out []reading) {
+		for i := range n {
+			out = append(out, reading{from + int64(i)*80_000, time.Duration(from)/1000*ms + time.Duration(i)*20*ms})
+		}
+		return out
+	}
+	for what, c := range map[string]struct {
+		readings []reading
+		want     int64
+	}{
+		"nothing":               {nil, 0},
+		"one":                   {[]reading{{1, 0}}, 0},
+		"4,000 a millisecond":   {[]reading{{0, 0}, {80_000, 20 * ms}, {160_000, 40 * ms}}, 3950},
+		"two":                   {[]reading{{0, 0}, {80_000, 20 * ms}}, 0},
+		"too soon":              {[]reading{{0, 0}, {40_000, 10 * ms}}, 0},
+		"the slower of two":     {[]reading{{0, 0}, {80_000, 20 * ms}, {120_000, 40 * ms}}, 1975},
+		"the clock went back":   {[]reading{{0, 50 * ms}, {80_000, 20 * ms}, {160_000, 40 * ms}, {240_000, 60 * ms}}, 3950},
+		"it was suspended":      {[]reading{{0, 0}, {80_000, time.Hour}, {160_000, time.Hour + 20*ms}, {240_000, time.Hour + 40*ms}}, 3950},
+		"the counter goes back": {[]reading{{80_000, 0}, {0, 20 * ms}, {80_000, 40 * ms}}, 0},
+		"that was long ago":     {append([]reading{{80_000, 0}, {0, 20 * ms}}, steady(80_000, 18)...), 3950},
+	} {
+		var p cycles.Pace
+		for _, r := range c.readings {
+			p.Reading(r.cycles, r.at)
+		}
+		if got := p.PerMilli(); got != c.want {
+			t.Errorf("%s: %d cycles a millisecond, want %d", what, got, c.want)
 		}
 	}
 }
