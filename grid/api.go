@@ -44,7 +44,7 @@ func (m *Member) newAPI() *http.Server {
 		Protocols:         &protocols,
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      bodyTimeout + serveTimeout + bodyTimeout, // the event stream sets its own
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: callsMax, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second,

@@ -17,7 +17,7 @@ import (
 const (
 	// callsMax is how many calls one connection may have at once; a client with
 	// more opens another.
-	callsMax = 12
+	callsMax = 8
 	// smallBody is what a request may bring without waiting for its turn.
 	smallBody = 4 << 10
 	// callWindow is what HTTP/2 keeps of a body that nobody reads, and a connection
@@ -25,6 +25,10 @@ const (
 	// whose turn it is. A client may send so much before it knows the limit (RFC 9113,
 	// 6.9.3), and Go's server resets what is beyond it.
 	callWindow = 64 << 10
+	// idleTimeout is how long a connection may stay that nobody uses. Go's server
+	// keeps the memory of an HTTP/2 connection that ended in the middle of calls for
+	// as long: it sets its idle timer once more when it closes their streams.
+	idleTimeout = 20 * time.Second
 	// streamsMax is how many event streams one connection may have: one for each
 	// holder of a process, with room for one that replaces another.
 	streamsMax = 8
