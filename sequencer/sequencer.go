@@ -126,7 +126,8 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 }
 
 // Next returns the next ID. Below the limit of the ID space it is local: no
-// network, no lock, no allocation. It waits when the current millisecond is used
+// network, no allocation, and a lock for a look at the clock about once a
+// millisecond. It waits when the current millisecond is used
 // up, when the grant has ended and the grid has not renewed it, and after an idle
 // detach until it is attached again; only then it looks at ctx.
 //
