@@ -23,7 +23,7 @@ func (g *generator) reserve() (slot int64, ok bool) {
 	return slot, stride == 0 || slot&stride != stride || g.fresh()
 }
 
-// reserveMany takes up to n consecutive slots, or none.
+// reserveMany takes up to n consecutive slots, or none. What it cannot use is lost.
 func (g *generator) reserveMany(n int) (slot int64, k int) {
 	if !g.fresh() {
 		return 0, 0
@@ -33,18 +33,22 @@ func (g *generator) reserveMany(n int) (slot int64, k int) {
 		return 0, 0
 	}
 	slot = g.next.Add(more) - more
-	switch {
-	case slot < 0: // it was stopped
-		return 0, 0
-	case !g.holds(slot):
-		g.counts.lost.Add(more)
+	if slot < 0 { // it was stopped
 		return 0, 0
 	}
-	if over := slot + more - g.limit.Load(); over > 0 {
-		g.counts.lost.Add(over) // somebody else was faster
-		more -= over
+	held := g.within(slot, more)
+	g.counts.lost.Add(more - held) // the others, if somebody else was faster
+	return slot, int(held)
+}
+
+// within returns how many of n slots from one on lie within the bounds. It looks at
+// the limit once: by a later one, slots of a gap in the middle would be below it.
+func (g *generator) within(slot, n int64) int64 {
+	limit := g.limit.Load()
+	if slot >= limit || slot < g.low.Load() {
+		return 0
 	}
-	return slot, int(more)
+	return min(n, limit-slot)
 }
 
 // holds reports whether a slot lies within the bounds. As a number without a sign a

@@ -63,6 +63,13 @@ func TestNothingFromAGap(t *testing.T) {
 	if limit := g.limit.Load(); slow >= limit || g.holds(slow) {
 		t.Errorf("slot %d of the gap lies below the limit %d and within the bounds: %v", slow, limit, g.holds(slow))
 	}
+	for _, c := range []struct{ slot, n, want int64 }{
+		{slow, 10, 0}, {1003 << 10, 10, 10}, {1004<<10 - 3, 10, 3}, {1004 << 10, 10, 0},
+	} {
+		if n := g.within(c.slot, c.n); n != c.want {
+			t.Errorf("%d of %d slots from %d lie within the bounds, want %d", n, c.n, c.slot, c.want)
+		}
+	}
 	if got := g.take(reading{now: 2003}, 1, slow); got.out != taken || got.at != 2003 {
 		t.Errorf("with it: %+v", got)
 	}
