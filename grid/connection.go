@@ -31,7 +31,7 @@ const (
 	idleTimeout = 20 * time.Second
 	// streamsMax is how many event streams one connection may have: one for each
 	// holder of a process, with room for one that replaces another.
-	streamsMax = 8
+	streamsMax = 4
 )
 
 // connection is what one connection to the API has under way. Its limits are what
