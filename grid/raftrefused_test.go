@@ -17,7 +17,7 @@ import (
 // refusing is a server that now and then refuses entries that it could take.
 type refusing struct {
 	held    atomic.Uint64 // the last entry
-	refused int
+	refused atomic.Int64
 }
 
 // serve answers until the transport's consumer is no longer asked.
@@ -35,7 +35,7 @@ func (r *refusing) serve(requests <-chan raft.RPC, end <-chan struct{}) {
 			takes := req.PrevLogEntry <= r.held.Load()
 			if len(req.Entries) > 0 && n%7 == 0 {
 				takes = false
-				r.refused++
+				r.refused.Add(1)
 			}
 			if k := len(req.Entries); takes && k > 0 {
 				r.held.Store(req.Entries[k-1].Index)
@@ -60,8 +60,8 @@ func TestRaftGoesOnAfterRefusals(t *testing.T) {
 			leader.Apply([]byte("something"), time.Second)
 			time.Sleep(time.Millisecond)
 		}
-		if other.refused < 20 {
-			t.Errorf("only %d requests were refused", other.refused)
+		if other.refused.Load() < 20 {
+			t.Errorf("only %d requests were refused", other.refused.Load())
 		}
 		within(t, 10*time.Second, "all entries have arrived", func() bool { return other.held.Load() == leader.LastIndex() })
 		down := make(chan error, 1)
