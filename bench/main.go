@@ -44,17 +44,17 @@ func run(ctx context.Context) error {
 	}
 	all := append(ours, others...)
 	fmt.Println("cost of a call below the limit ...")
-	costs := costs(all)
+	spent := costs(all)
 	fmt.Println("sustained rates ...")
-	rates := rates(all)
+	reached := rates(all)
 	report, err := os.Create(filepath.Join(*out, "REPORT.md"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = report.Close() }()
-	write(report, all, costs, rates)
+	write(report, all, spent, reached)
 	picture := filepath.Join(*out, "cost.svg")
-	if err := os.WriteFile(picture, draw(all, costs), 0o600); err != nil {
+	if err := os.WriteFile(picture, draw(all, spent), 0o600); err != nil {
 		return err
 	}
 	fmt.Println("wrote", report.Name(), "and", picture)

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrEnded is the answer of an owner whose member grants nothing any more.
-var ErrEnded = fmt.Errorf("%w: this member has ended", sequencer.ErrClosed)
+var ErrEnded = fmt.Errorf("%w: this member grants nothing any more; ask another one", sequencer.ErrClosed)
 
 // View is what a member knows at the moment when it has a machine do something.
 type View struct {

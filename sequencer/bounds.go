@@ -17,7 +17,7 @@ func (g *generator) reserve() (slot int64, ok bool) {
 		return -1, false
 	}
 	slot = g.next.Add(1) - 1
-	if !g.holds(slot) {
+	if g.within(slot, 1) == 0 {
 		return slot, false
 	}
 	return slot, stride == 0 || slot&stride != stride || g.fresh()
@@ -41,20 +41,15 @@ func (g *generator) reserveMany(n int) (slot int64, k int) {
 	return slot, int(held)
 }
 
-// within returns how many of n slots from one on lie within the bounds. It looks at
-// the limit once: by a later one, slots of a gap in the middle would be below it.
+// within returns how many of n slots from one on lie within the bounds; a negative
+// one, which is of a stopped generator, lies below them. It looks at the limit once:
+// by a later one, slots of a gap in the middle would be below it.
 func (g *generator) within(slot, n int64) int64 {
 	limit := g.limit.Load()
 	if slot >= limit || slot < g.low.Load() {
 		return 0
 	}
 	return min(n, limit-slot)
-}
-
-// holds reports whether a slot lies within the bounds. As a number without a sign a
-// negative slot, which is of a stopped generator, lies beyond every limit.
-func (g *generator) holds(slot int64) bool {
-	return uint64(slot) < uint64(g.limit.Load()) && slot >= g.low.Load()
 }
 
 // fresh reports whether the millisecond of the last look at the clock still lasts. A
@@ -73,7 +68,7 @@ func (g *generator) publish(r reading, grant Grant) {
 		g.limit.Store(limit)
 	}
 	g.density.look(g, r.now)
-	if r.now >= grant.Until || r.lasts <= 0 {
+	if r.now >= grant.Until || r.lasts <= 0 || !cycles.Constant() {
 		g.deadline.Store(0)
 		return
 	}
@@ -81,71 +76,4 @@ func (g *generator) publish(r reading, grant Grant) {
 	g.pace.Reading(r.cycles, time.Duration(r.now+1)*time.Millisecond-lasts)
 	g.perMilli.Store(g.pace.PerMilli())
 	g.deadline.Store(r.cycles + int64(lasts)*g.perMilli.Load()/int64(time.Millisecond))
-}
-
-// density is how fast slots go. While most are used, several callers share a counter
-// that reading the cycle counter each time would make the narrowest place; then only
-// each eighth slot asks. A timer ends that when the callers have gone.
-type density struct {
-	now   Tick  // of the last look in another millisecond
-	next  int64 // at that look
-	lost  int64 // ... and how many were lost
-	full  bool  // all slots were used up since
-	timer *time.Timer
-	armed bool
-	seen  int64 // next when the timer was set
-}
-
-const (
-	// denseCounters is from how many IDs a millisecond that matters.
-	denseCounters = 1 << 15
-	// denseStride is which slots ask: those whose low bits are all set.
-	denseStride = 7
-	// denseShare is the part of the slots from which on they go densely: two
-	// callers that both read the cycle counter get no more than half of all.
-	denseShare = 3
-	// denseLook is how often it is checked that callers are there still.
-	denseLook = 2 * time.Millisecond
-)
-
-// look notes how many slots went since the last look in another millisecond.
-func (d *density) look(g *generator, now Tick) {
-	if now <= d.now {
-		return
-	}
-	next, lost := g.next.Load(), g.counts.lost.Load()
-	used, had := next-d.next-(lost-d.lost), (now-d.now)*g.layout.counters()
-	if now < g.trailUntil && used >= had {
-		g.trailUntil = now + trail // callers still ask for all there is
-	}
-	dense := g.layout.counters() >= denseCounters && d.now > 0 && (d.full || used > had/denseShare)
-	d.now, d.next, d.lost, d.full = now, next, lost, false
-	switch {
-	case !dense:
-		g.stride.Store(0)
-		return
-	case !d.armed:
-		d.armed, d.seen = true, next
-		if d.timer == nil {
-			d.timer = time.AfterFunc(denseLook, func() { g.cool() })
-		} else {
-			d.timer.Reset(denseLook)
-		}
-	}
-	g.stride.Store(denseStride)
-}
-
-// cool ends dense handing out unless about as many slots as before go.
-func (g *generator) cool() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	d := &g.density
-	next := g.next.Load()
-	if next >= 0 && next-d.seen > g.layout.counters()*denseLook.Milliseconds()/denseShare {
-		d.seen = next
-		d.timer.Reset(denseLook)
-		return
-	}
-	d.armed = false
-	g.stride.Store(0)
 }

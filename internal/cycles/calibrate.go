@@ -57,10 +57,10 @@ func (p *Pace) note(pace int64) {
 
 // PerMilli returns how many cycles a millisecond has at least, by the slowest of the
 // last readings: where the clock ran ahead of the counter, it may do so again. It is 0
-// while nothing is known, after the counter went back, and for good where it has no
-// constant pace.
+// while nothing is known, and after the counter went back. It means something only
+// where the counter is [Constant].
 func (p *Pace) PerMilli() int64 {
-	if p.n < enough || !Constant() {
+	if p.n < enough {
 		return 0
 	}
 	least := p.paces[0]

@@ -7,18 +7,15 @@ import (
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
-// TestPace: what is counted by cycles is not longer than by the clock, and not much
-// shorter, unless something came between the readings.
+// TestPace: what is counted by cycles is not longer than by the clock, and a pace that
+// nothing came between is hardly too slow.
 func TestPace(t *testing.T) {
 	if !cycles.Constant() {
-		t.Skip("this processor's counter has no constant pace")
+		t.Skip("this processor's counter has no constant pace: there is nothing to measure")
 	}
-	began := time.Now()
-	var p cycles.Pace
-	for p.PerMilli() == 0 {
-		p.Reading(cycles.Now(), time.Since(began))
-	}
-	for range 5 {
+	best := 0.0
+	for try := 0; try < 20 && best < 0.95; try++ {
+		p := measured()
 		// Whatever comes between the readings makes the outer span longer, and not
 		// the inner one.
 		before, first := time.Now(), cycles.Now()
@@ -29,17 +26,26 @@ func TestPace(t *testing.T) {
 		last := cycles.Now()
 		outer := time.Since(before)
 		counted := float64(last-first) / float64(p.PerMilli()) * float64(time.Millisecond)
-		if counted < float64(innerEnd) || counted > float64(outer)*20 {
+		if counted < float64(innerEnd) {
 			t.Errorf("%v to %v by the clock, %v by cycles", innerEnd, outer, time.Duration(counted))
 		}
+		best = max(best, float64(outer)/counted)
 	}
+	if best < 0.95 {
+		t.Errorf("the best pace of 20 counts %.2f of a millisecond as one", best)
+	}
+}
+
+// measured is a pace by the monotonic clock.
+func measured() (p cycles.Pace) {
+	for began := time.Now(); p.PerMilli() == 0; {
+		p.Reading(cycles.Now(), time.Since(began))
+	}
+	return p
 }
 
 // TestReadings: the slowest of the last readings counts, and what cannot be.
 func TestReadings(t *testing.T) {
-	if !cycles.Constant() {
-		t.Skip("this processor's counter has no constant pace")
-	}
 	type reading struct {
 		cycles int64
 		at     time.Duration

@@ -76,7 +76,7 @@ var mutants = []mutant{
 	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > r.now:\n			g.saturated", "		case at > r.now+1000:\n			g.saturated", tableTests},
 	{"H4", "IDs are made outside the grant", "sequencer/generator.go", "		case !have.hold(at):\n", "		case r.now < 0:\n", tableTests},
 	{"H5", "a detach does not stop the IDs", "sequencer/generator.go", "if next := g.next.Or(stoppedBit); next >= 0 {", "if next := g.next.Load(); next >= 0 {", tableTests},
-	{"H2", "a slot of a gap is issued under the next grant", "sequencer/bounds.go", " && slot >= g.low.Load()", "", tableTests},
+	{"H2", "a slot of a gap is issued under the next grant", "sequencer/bounds.go", "slot >= limit || slot < g.low.Load()", "slot < 0 || slot >= limit", tableTests},
 	{"H3", "slots are handed out ahead of cluster time", "sequencer/bounds.go", "min(r.now+1, grant.Until,", "min(r.now+3, grant.Until,", tableTests},
 	{"H4", "slots are handed out beyond the grant", "sequencer/bounds.go", "min(r.now+1, grant.Until, g.epoch+maxOffset)", "min(r.now+1, g.epoch+maxOffset)", tableTests},
 	{"H5", "a stop tells less than was used", "sequencer/generator.go", "g.end = min(next, g.limit.Load())", "g.end = min(next, g.limit.Load()) - g.layout.counters()", tableTests},

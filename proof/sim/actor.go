@@ -37,6 +37,16 @@ func (m *member) view() owner.View {
 	return v
 }
 
+// tick does what time does here.
+func (o *actor) tick() {
+	if o.shown != nil {
+		o.reuse()
+	}
+	if o.machine.Ticks() {
+		o.machine.Tick(o.m.view())
+	}
+}
+
 // Send implements owner.Member.
 func (o *actor) Send(d owner.Delivery) {
 	peer := o.m.g.members[d.To]

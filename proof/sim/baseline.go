@@ -90,16 +90,6 @@ func (o *actor) show(h sequencer.HolderID, c owner.Claim, a sequencer.Attachment
 	}
 }
 
-// tick does what time does here.
-func (o *actor) tick() {
-	if o.shown != nil {
-		o.reuse()
-	}
-	if o.machine.Ticks() {
-		o.machine.Tick(o.m.view())
-	}
-}
-
 func (o *actor) reuse() {
 	v := o.m.view()
 	silence := time.Duration(v.Roster.Settings.Window) * time.Millisecond / 2

@@ -1,0 +1,70 @@
+package sequencer
+
+import "time"
+
+// density is how fast slots go. While most are used, several callers share a counter
+// that reading the cycle counter each time would make the narrowest place; then only
+// each eighth slot asks. A timer ends that when the callers have gone.
+type density struct {
+	now   Tick  // of the last look in another millisecond
+	next  int64 // at that look
+	lost  int64 // ... and how many were lost
+	full  bool  // all slots were used up since
+	timer *time.Timer
+	armed bool
+	seen  int64 // next when the timer was set
+}
+
+const (
+	// denseCounters is from how many IDs a millisecond that matters.
+	denseCounters = 1 << 15
+	// denseStride is which slots ask: those whose low bits are all set.
+	denseStride = 7
+	// denseShare is the part of the slots from which on they go densely: two
+	// callers that both read the cycle counter get no more than half of all.
+	denseShare = 3
+	// denseLook is how often it is checked that callers are there still.
+	denseLook = 2 * time.Millisecond
+)
+
+// look notes how many slots went since the last look in another millisecond.
+func (d *density) look(g *generator, now Tick) {
+	if now <= d.now {
+		return
+	}
+	next, lost := g.next.Load(), g.counts.lost.Load()
+	used, had := next-d.next-(lost-d.lost), (now-d.now)*g.layout.counters()
+	if now < g.trailUntil && used >= had {
+		g.trailUntil = now + trail // callers still ask for all there is
+	}
+	dense := g.layout.counters() >= denseCounters && d.now > 0 && (d.full || used > had/denseShare)
+	d.now, d.next, d.lost, d.full = now, next, lost, false
+	switch {
+	case !dense:
+		g.stride.Store(0)
+		return
+	case !d.armed:
+		d.armed, d.seen = true, next
+		if d.timer == nil {
+			d.timer = time.AfterFunc(denseLook, func() { g.cool() })
+		} else {
+			d.timer.Reset(denseLook)
+		}
+	}
+	g.stride.Store(denseStride)
+}
+
+// cool ends dense handing out unless about as many slots as before go.
+func (g *generator) cool() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d := &g.density
+	next := g.next.Load()
+	if next >= 0 && next-d.seen > g.layout.counters()*denseLook.Milliseconds()/denseShare {
+		d.seen = next
+		d.timer.Reset(denseLook)
+		return
+	}
+	d.armed = false
+	g.stride.Store(0)
+}
