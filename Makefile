@@ -23,7 +23,7 @@ race: ## run every test under the race detector
 
 kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes)
 	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner)' ./cmd/snowgrid \
-		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s
+		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge
 
 mutants: ## weaken each rule, one line at a time, and see that its tests notice (ten minutes)
 	$(GO) run ./proof/mutants

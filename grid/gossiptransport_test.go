@@ -373,6 +373,9 @@ func TestMemberlistDetectsACrashAndRejoinsAfterACut(t *testing.T) {
 		for name := range lists {
 			within(t, 3*time.Second, name+" sees all again", see(name, "a", "b", "c"))
 		}
+		for name, list := range lists {
+			within(t, 30*time.Second, name+" trusts itself", func() bool { return list.GetHealthScore() == 0 })
+		}
 
 		n.Crash("c")
 		within(t, 3*time.Second, "a without c", see("a", "a", "b"))

@@ -13,8 +13,9 @@ import (
 
 // An ordinary run kills a few times; so many kills take minutes:
 //
-//	go test ./cmd/snowgrid -run 'TestAgentKilled|TestAllAgentsKilled' -kills 20 -outages 20 -window 15s
+//	go test ./cmd/snowgrid -run 'TestAgentKilled|TestAllAgentsKilled' -kills 20 -outages 20 -window 15s -judge
 var (
+	judge        = flag.Bool("judge", false, "fail when something takes longer than it should on a machine that does nothing else")
 	kills        = flag.Int("kills", 1, "how often each case of TestAgentKilled kills an agent")
 	outages      = flag.Int("outages", 2, "how often TestAllAgentsKilled kills all agents")
 	outageWindow = flag.Duration("window", 3*time.Second, "window of the grid of TestAllAgentsKilled")
@@ -97,7 +98,7 @@ func TestAgentKilled(t *testing.T) {
 	for _, v := range victims {
 		median, most := middle(took[v.name])
 		t.Logf("%s: %d killed; the first ID of a new client came after %v (median), %v (most)", v.name, len(took[v.name]), median, most)
-		if median > attachMedian || most > attachMost {
+		if *judge && (median > attachMedian || most > attachMost) {
 			t.Errorf("want %v and %v at most; all: %v", attachMedian, attachMost, took[v.name])
 		}
 	}
@@ -144,7 +145,7 @@ func TestAllAgentsKilled(t *testing.T) {
 	old.unique()
 	median, most := middle(took)
 	t.Logf("%d times all killed; the first ID came after %v (median), %v (most); %s", len(took), median, most, old.count())
-	if limit := *outageWindow + 5*time.Second; most > limit {
+	if limit := *outageWindow + 5*time.Second; *judge && most > limit {
 		t.Errorf("want %v at most; all: %v", limit, took)
 	}
 }

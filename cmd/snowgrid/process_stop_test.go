@@ -94,7 +94,7 @@ func TestStoppedOwner(t *testing.T) {
 	t.Logf("stopped for %v: a new client's first ID meanwhile came after %v; roster version %d when it was deposed", stood, took, deposed.Version)
 	t.Logf("it went on: asked by a client that knew only it, it served what was made after %v; ready and in sync after %v; %s",
 		asked.Round(time.Millisecond), back.Round(time.Millisecond), c.count())
-	if back > backMost {
+	if *judge && back > backMost {
 		t.Errorf("ready and in sync after %v, want %v at most", back, backMost)
 	}
 }
