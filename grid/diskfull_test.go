@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -44,6 +45,25 @@ func fill(t *testing.T, dir string) (free func()) {
 	return func() { _ = os.Remove(path) }
 }
 
+// writeUntilBroken has members write to their logs until a full disk has failed one
+// of those writes: a file that has room inside grows late.
+func writeUntilBroken(t *testing.T, l *grid.RaftLog, members ...*grid.Member) {
+	t.Helper()
+	ctx := testContext(t)
+	for {
+		for _, m := range members {
+			_ = m.Raft().Barrier(time.Second).Error() // an entry, if it leads
+		}
+		select {
+		case <-l.Broken():
+			return
+		case <-ctx.Done():
+			t.Fatal("no write has failed")
+		default:
+		}
+	}
+}
+
 func TestDiskIsFull(t *testing.T) {
 	t.Parallel()
 	for name, leads := range map[string]bool{"leader": true, "follower": false} {
@@ -52,7 +72,7 @@ func TestDiskIsFull(t *testing.T) {
 			g := startDiskGrid(t, tinyDisk(t), tinyDisk(t), tinyDisk(t))
 			victim, _ := g.victim(leads)
 			free := fill(t, g.cfgs[victim].DataDir)
-			breaks(t, g.members[victim].Disk())
+			writeUntilBroken(t, g.members[victim].Disk(), g.members...)
 			g.checkReplaced(victim)
 			g.end()
 			free()
@@ -81,7 +101,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 		}
 		m, err := grid.Start(ctx, cfg)
 		if m != nil {
-			breaks(t, m.Disk())
+			writeUntilBroken(t, m.Disk(), m)
 			_ = m.Close()
 		} else if !errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), dir) ||
 			!strings.Contains(err.Error(), "no space left") {
