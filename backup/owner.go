@@ -9,7 +9,7 @@ import (
 
 // owner is what a replica knows of the others while it acts.
 type owner[C any] struct {
-	changes []C    // the last ones of this term; the last of them led to position
+	changes []C    // the last ones of this term that somebody lacks; the last of them led to position
 	mark    uint64 // position's number when the version was learned (R5)
 	peers   map[partition.Incarnation]peer
 }
@@ -29,8 +29,35 @@ const changesKept = 1024
 func (o *owner[C]) remember(c C) {
 	o.changes = append(o.changes, c)
 	if len(o.changes) >= 2*changesKept {
-		o.changes = slices.Clone(o.changes[len(o.changes)-changesKept:])
+		o.forget(changesKept)
 	}
+}
+
+// forget drops the changes but the last so many. The list is copied when it is twice
+// as long as it has to be, so that what was dropped takes no memory.
+func (o *owner[C]) forget(kept uint64) {
+	if kept >= uint64(len(o.changes)) {
+		return
+	}
+	last := o.changes[uint64(len(o.changes))-kept:]
+	if 2*kept <= uint64(cap(o.changes)) {
+		last = slices.Clone(last)
+	}
+	o.changes = last
+}
+
+// forgetHeld drops the changes that everybody needed has. Somebody who has said
+// nothing yet is being sent the whole table, and may then need what follows it.
+func (r *Replica[S, C]) forgetHeld() {
+	least := r.position.Number
+	for _, i := range r.Needed() {
+		p, said := r.peers[i]
+		if !said {
+			return
+		}
+		least = min(least, p.number)
+	}
+	r.forget(r.position.Number - least)
 }
 
 // Needed gives everybody else whose acknowledgement the owner needs: the in-sync
@@ -72,6 +99,7 @@ func (r *Replica[S, C]) Acknowledged(from partition.Incarnation, v partition.Ver
 	p, said := r.peers[from]
 	if !said || cmp.Or(cmp.Compare(v, p.at), cmp.Compare(held.Number, p.number)) > 0 {
 		r.peers[from] = peer{number: held.Number, at: v}
+		r.forgetHeld()
 	}
 }
 

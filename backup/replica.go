@@ -102,5 +102,6 @@ func (r *Replica[S, C]) Changed() Position {
 	}
 	r.position.Number++
 	r.remember(r.machine.Change())
+	r.forgetHeld()
 	return r.position
 }

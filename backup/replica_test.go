@@ -88,12 +88,18 @@ func TestChangesKept(t *testing.T) {
 			t.Errorf("of %d changes %d are kept", written, kept)
 		}
 		kept := uint64(len(a.replica.changes))
-		for _, behind := range []uint64{0, 1, written / 2, kept - 1, kept, kept + 1, written - 1, written} {
+		distances := []uint64{written, written - 1, kept + 1, kept, kept - 1, written / 2, 1, 0}
+		slices.Sort(distances)
+		slices.Reverse(distances) // what somebody has said that it has is kept no more
+		for _, behind := range distances {
 			if behind > written {
 				continue
 			}
 			a.replica.Behind("b")
 			a.replica.Acknowledged("b", 1, Position{1, written - behind})
+			if left := uint64(len(a.replica.changes)); left != min(behind, kept) {
+				t.Errorf("%d behind of %d: %d changes are kept", behind, written, left)
+			}
 			u, due := a.replica.Update("b")
 			switch {
 			case due != (behind > 0), due && (u.Whole == nil) != (behind <= kept):
@@ -109,6 +115,26 @@ func TestChangesKept(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestChangesAreKeptForAJoiner: what follows the table that is being sent to somebody
+// new is kept although everybody else has it; else the table would be sent for ever.
+func TestChangesAreKeptForAJoiner(t *testing.T) {
+	a := owning(t)
+	a.replica.Observe(2, partition.Partition{Owner: "a", InSync: []partition.Incarnation{"a", "b"}, Joining: "c", Term: 1, LostTerm: 1})
+	a.write("x")
+	a.replica.Acknowledged("b", 2, Position{1, 1})
+	a.write("y")
+	a.replica.Acknowledged("b", 2, Position{1, 2})
+	a.replica.Acknowledged("c", 2, Position{1, 1})
+	u, due := a.replica.Update("c")
+	if !due || u.Whole != nil || u.Since != 1 || len(u.Changes) != 1 {
+		t.Errorf("%v: %+v, want the change after 1", due, u)
+	}
+	a.replica.Acknowledged("c", 2, Position{1, 2})
+	if left := len(a.replica.changes); left != 0 {
+		t.Errorf("%d changes are kept that everybody has", left)
 	}
 }
 

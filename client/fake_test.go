@@ -213,7 +213,7 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 		ref, err := in.Sequencer.Ref()
 		if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err == nil {
 			f.table.Detach(ref, sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed})
-			f.session(f.of(in.Sequencer.Name)).Drop(in.ID)
+			f.session(f.of(in.Sequencer.Name)).Drop(in.Sequencer.Name, in.ID)
 			f.show(in.Holder, ref, sequencer.Attachment{})
 		}
 		return wire.Done{Stamp: stamp}, err

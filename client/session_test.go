@@ -199,7 +199,7 @@ func TestLostNode(t *testing.T) {
 		f.set(func() {
 			ref := c.handles.live("orders").control.Ref()
 			f.table.Expire("orders", held.Node, held.ID, 0)
-			f.session(f.of("orders")).Drop(held.ID)
+			f.session(f.of("orders")).Drop("orders", held.ID)
 			claim := sequencer.Claim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: held.Node}}
 			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {
 				t.Error(err)

@@ -47,7 +47,7 @@ func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel se
 		m.changed(name, rel.ID)
 		m.given.note(rel.ID, v.Mono)
 	}
-	m.sessions.Drop(rel.ID)
+	m.sessions.Drop(name, rel.ID)
 	if m.ending[name] == nil {
 		m.show(v, h, ref, sequencer.Attachment{}) // the handle is still there, Detached
 	} else {

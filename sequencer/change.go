@@ -68,6 +68,9 @@ func (t *Table) Apply(c TableChange) {
 			t.records[name] = r
 		}
 		r.ref, r.destroyed, r.mark, r.free = state.Ref, state.Destroyed, state.Mark, state.Free
+		if r.destroyed {
+			t.folds = min(t.folds, r.mark)
+		}
 		for _, s := range state.Slots {
 			r.put(s.slot())
 		}

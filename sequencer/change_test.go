@@ -344,3 +344,23 @@ func TestHigh(t *testing.T) {
 	p.destroy(t)
 	expect("destroyed while extended", 80, true)
 }
+
+// TestFoldSeesWhatWasApplied: a copy that takes office folds the marks it was sent,
+// although it found none to fold before.
+func TestFoldSeesWhatWasApplied(t *testing.T) {
+	original, replica := NewTable(), NewTable()
+	if replica.Fold(100) {
+		t.Error("an empty table folded something")
+	}
+	ref := Ref{Definition: define(t, 128), Life: Life{1}}
+	if _, _, err := original.Create(ref, ref.Definition.Epoch().UnixMilli()); err != nil {
+		t.Fatal(err)
+	}
+	if err := original.Destroy(ref); err != nil {
+		t.Fatal(err)
+	}
+	replica.Apply(original.Change())
+	if !replica.Fold(ref.Definition.Epoch().UnixMilli()) {
+		t.Error("a mark that was applied is not folded")
+	}
+}

@@ -59,35 +59,36 @@ func (p Print) With(q Print) Print {
 type Sessions struct {
 	window  time.Duration
 	ran     time.Duration // when the owner last looked
-	tenants map[tenantKey]shown
+	next    time.Duration // nobody expires before
+	count   int           // of tenants
+	names   map[string][]shown
 	holders map[HolderID]*session
 }
 
 // session is one holder.
 type session struct {
-	count int
-	print Print         // of all its tenants
-	at    time.Duration // when all of them were last shown at once
-	until Tick          // where their grants were extended to then
-}
-
-// tenantKey is the attachment, or the holder and name of a Detached handle.
-type tenantKey struct {
-	id     AttachmentID
 	holder HolderID
-	name   string
+	count  int
+	print  Print         // of all its tenants
+	at     time.Duration // when all of them were last shown at once
+	until  Tick          // where their grants were extended to then
 }
 
-func (t Tenant) key() tenantKey {
-	if t.ID.IsZero() {
-		return tenantKey{holder: t.Holder, name: t.Name}
-	}
-	return tenantKey{id: t.ID}
-}
-
+// shown is one tenant of a name; there may be millions.
 type shown struct {
-	Tenant
-	at time.Duration
+	id    AttachmentID
+	print Print
+	of    *session
+	at    time.Duration
+	node  NodeID
+}
+
+// last is when a tenant was last shown, alone or with all others of its holder.
+func (t shown) last() time.Duration { return max(t.at, t.of.at) }
+
+// is reports whether two are the same tenant. A holder has one handle to a name.
+func (t shown) is(other shown) bool {
+	return t.id == other.id && (!t.id.IsZero() || t.of == other.of)
 }
 
 // gapLimit is the longest time between two looks that still counts as time in
@@ -96,11 +97,11 @@ const gapLimit = time.Second
 
 // NewSessions returns no sessions, at the owner's time now.
 func NewSessions(window, now time.Duration) *Sessions {
-	return &Sessions{window: window, ran: now, tenants: map[tenantKey]shown{}, holders: map[HolderID]*session{}}
+	return &Sessions{window: window, ran: now, next: now, names: map[string][]shown{}, holders: map[HolderID]*session{}}
 }
 
 // Len returns the number of tenants known.
-func (s *Sessions) Len() int { return len(s.tenants) }
+func (s *Sessions) Len() int { return s.count }
 
 // Show notes that a tenant was shown. A holder has one handle to a name, so an
 // attachment takes the place of a Detached handle.
@@ -108,16 +109,17 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 	s.run(now)
 	h := s.holders[t.Holder]
 	if h == nil {
-		h = &session{}
+		h = &session{holder: t.Holder}
+		s.holders[t.Holder] = h
 	}
-	if !t.ID.IsZero() {
-		s.remove(tenantKey{holder: t.Holder, name: t.Name})
+	it := shown{id: t.ID, print: t.Print, of: h, at: now, node: t.Node}
+	h.add(it) // before what it replaces goes, so that the session outlives that
+	s.remove(t.Name, func(old shown) bool { return old.is(it) || old.is(shown{of: h}) })
+	if s.count == 0 {
+		s.next = now + s.window
 	}
-	s.remove(t.key())
-	s.holders[t.Holder] = h // the same as before, even if it was empty for a moment
-	s.tenants[t.key()] = shown{Tenant: t, at: now}
-	h.count++
-	h.print = h.print.With(t.Print)
+	s.names[t.Name] = append(s.names[t.Name], it)
+	s.count++
 }
 
 // Confirm notes that a holder showed everything it has, by their number and the
@@ -133,37 +135,55 @@ func (s *Sessions) Confirm(h HolderID, count int, p Print, until Tick, now time.
 	return true
 }
 
-// Drop forgets an attachment.
-func (s *Sessions) Drop(id AttachmentID) { s.remove(tenantKey{id: id}) }
+// Drop forgets an attachment of a name.
+func (s *Sessions) Drop(name string, id AttachmentID) {
+	s.remove(name, func(t shown) bool { return t.id == id && !id.IsZero() })
+}
 
 // DropName forgets everybody who has to do with a name.
 func (s *Sessions) DropName(name string) {
-	for key, t := range s.tenants {
-		if t.Name == name {
-			s.remove(key)
+	s.remove(name, func(shown) bool { return true })
+}
+
+// remove forgets some tenants of a name.
+func (s *Sessions) remove(name string, gone func(t shown) bool) {
+	of := s.names[name]
+	kept := slices.DeleteFunc(of, func(t shown) bool {
+		if !gone(t) {
+			return false
 		}
+		s.subtract(t)
+		return true
+	})
+	switch {
+	case len(kept) == 0:
+		delete(s.names, name)
+	case len(kept) < len(of):
+		s.names[name] = kept
 	}
 }
 
-func (s *Sessions) remove(key tenantKey) {
-	t, found := s.tenants[key]
-	if !found {
-		return
-	}
-	delete(s.tenants, key)
-	h := s.holders[t.Holder]
-	h.print = h.print.With(t.Print)
-	if h.count--; h.count == 0 {
-		delete(s.holders, t.Holder)
+// add and subtract count a tenant in its holder's session, and no more. A session
+// ends with its last tenant.
+func (h *session) add(t shown) {
+	h.count++
+	h.print = h.print.With(t.print)
+}
+
+func (s *Sessions) subtract(t shown) {
+	s.count--
+	t.of.print = t.of.print.With(t.print)
+	if t.of.count--; t.of.count == 0 {
+		delete(s.holders, t.of.holder)
 	}
 }
 
 // Holders returns who is concerned when something happens to a name, ascending.
 func (s *Sessions) Holders(name string) []HolderID {
 	var out []HolderID
-	for _, t := range s.tenants {
-		if t.Name == name && t.Holder != "" {
-			out = append(out, t.Holder)
+	for _, t := range s.names[name] {
+		if t.of.holder != "" {
+			out = append(out, t.of.holder)
 		}
 	}
 	slices.Sort(out)
@@ -172,19 +192,30 @@ func (s *Sessions) Holders(name string) []HolderID {
 
 // Expired forgets and returns the attachments that were not shown for a window,
 // in ascending order of name and node. It has to be called at least once a
-// gapLimit while there are sessions.
+// gapLimit while there are sessions. Most calls look at nobody: each look says
+// when the next one is due.
 func (s *Sessions) Expired(now time.Duration) []Tenant {
 	s.run(now)
+	if now < s.next {
+		return nil
+	}
+	s.next = now + s.window
 	var out []Tenant
-	for key, t := range s.tenants {
-		h := s.holders[t.Holder]
-		if now-max(t.at, h.at) < s.window {
-			continue
+	for name, of := range s.names {
+		late := false
+		for i := range of {
+			t := &of[i]
+			if due := t.last() + s.window; due > now {
+				s.next = min(s.next, due)
+				continue
+			}
+			late = true
+			if !t.id.IsZero() {
+				out = append(out, Tenant{ID: t.id, Holder: t.of.holder, Name: name, Node: t.node, Print: t.print, Until: t.of.until})
+			}
 		}
-		t.Until = h.until
-		s.remove(key)
-		if !t.ID.IsZero() {
-			out = append(out, t.Tenant)
+		if late {
+			s.remove(name, func(t shown) bool { return t.last()+s.window <= now })
 		}
 	}
 	slices.SortFunc(out, func(a, b Tenant) int { return cmp.Or(cmp.Compare(a.Name, b.Name), int(a.Node)-int(b.Node)) })
@@ -194,13 +225,15 @@ func (s *Sessions) Expired(now time.Duration) []Tenant {
 // run extends every session by a gap in which the owner did not run.
 func (s *Sessions) run(now time.Duration) {
 	if gap := now - s.ran; gap > gapLimit {
-		for key, t := range s.tenants {
-			t.at += gap
-			s.tenants[key] = t
+		for _, of := range s.names {
+			for i := range of {
+				of[i].at += gap
+			}
 		}
 		for _, h := range s.holders {
 			h.at += gap
 		}
+		s.next += gap
 	}
 	s.ran = now
 }

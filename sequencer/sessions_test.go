@@ -102,9 +102,10 @@ func TestSessionsWatchers(t *testing.T) {
 	if got := s.Holders("none"); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
-	s.Drop(attachmentID("a"))
-	s.Drop(attachmentID("a"))
-	s.Drop(AttachmentID{})
+	s.Drop("orders", attachmentID("a"))
+	s.Drop("orders", attachmentID("a"))
+	s.Drop("bills", attachmentID("b"))
+	s.Drop("orders", AttachmentID{})
 	s.Show(tenant("c", "g", "orders", 3), 0)
 	if got := s.Holders("orders"); !slices.Equal(got, []HolderID{"g", "h", "v", "w"}) {
 		t.Errorf("%v", got)

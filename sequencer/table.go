@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -21,6 +22,7 @@ type Table struct {
 	base    Tick // nothing at or above it was granted for a name that is forgotten
 	records map[string]*record
 	touched []touch // since the last call of Change
+	folds   Tick    // no mark lies below it, so earlier folds look at none
 	// granted is where a grant of any assigned node may end that was extended
 	// together with all others.
 	granted Tick
@@ -272,18 +274,27 @@ func (t *Table) end(r *record) {
 		r.mark = max(r.mark, r.slots[i].free)
 	}
 	r.destroyed, r.slots, r.unslotted = true, nil, 0
+	t.folds = min(t.folds, r.mark)
 }
 
 // Fold forgets the destroyed names whose marks cluster time has passed, and
 // reports whether there were any.
 func (t *Table) Fold(now Tick) bool {
+	if now < t.folds {
+		return false
+	}
 	folded := false
+	t.folds = math.MaxInt64
 	for name, r := range t.records {
-		if r.destroyed && r.mark <= now {
+		switch {
+		case !r.destroyed:
+		case r.mark <= now:
 			t.base = max(t.base, r.mark)
 			delete(t.records, name)
 			t.touch(name, noNode)
 			folded = true
+		default:
+			t.folds = min(t.folds, r.mark)
 		}
 	}
 	return folded

@@ -348,7 +348,7 @@ func (w *world) detach(t *rapid.T) {
 	w.ledger[at] = kept
 	if rapid.IntRange(0, 5).Draw(t, "word lost") > 0 {
 		w.on(t, func(o *owner, _ Bounds) (bool, error) {
-			o.sessions.Drop(h.id)
+			o.sessions.Drop(h.ref.Definition.Name(), h.id)
 			return o.table.Detach(h.ref, Release{ID: h.id, Node: h.node, LastUsed: last}), nil
 		})
 	}
@@ -357,7 +357,7 @@ func (w *world) detach(t *rapid.T) {
 func (w *world) expire(t *rapid.T) {
 	if h := w.drawHolder(t); h != nil {
 		w.on(t, func(o *owner, _ Bounds) (bool, error) {
-			until := o.lapsed(h.id)
+			until := o.lapsed(h)
 			return o.table.Expire(h.ref.Definition.Name(), h.node, h.id, until), nil
 		})
 	}

@@ -24,25 +24,34 @@ func (o *owner) shown(ref Ref, a Attachment, err error) {
 
 // replaced drops the sessions of a name that has another life now.
 func (o *owner) replaced(ref Ref) {
-	for _, s := range o.sessions.tenants {
-		r := o.table.records[s.Name]
-		if s.Name == ref.Definition.Name() && r != nil && r.assigned(s.ID) == nil {
-			o.sessions.DropName(s.Name)
+	name := ref.Definition.Name()
+	for _, t := range o.sessions.names[name] {
+		if r := o.table.records[name]; r != nil && r.assigned(t.id) == nil {
+			o.sessions.DropName(name)
 			return
 		}
 	}
 }
 
+// session returns the session that a holder's attachment belongs to, nil for none.
+func (o *owner) session(h *holder) *session {
+	for _, t := range o.sessions.names[h.ref.Definition.Name()] {
+		if t.id == h.id {
+			return t.of
+		}
+	}
+	return nil
+}
+
 // lapsed ends one attachment's session as if it alone had not been shown, and
 // returns where its grant was extended to with the others'.
-func (o *owner) lapsed(id AttachmentID) Tick {
-	s, found := o.sessions.tenants[tenantKey{id: id}]
-	if !found {
+func (o *owner) lapsed(h *holder) Tick {
+	of := o.session(h)
+	if of == nil {
 		return 0
 	}
-	until := o.sessions.holders[s.Holder].until
-	o.sessions.Drop(id)
-	return until
+	o.sessions.Drop(h.ref.Definition.Name(), h.id)
+	return of.until
 }
 
 var errOtherwise = errors.New("the owner knows the set otherwise")
@@ -56,7 +65,7 @@ func (w *world) renewTogether(t *rapid.T) {
 	if !w.on(t, func(o *owner, b Bounds) (bool, error) {
 		var print Print
 		for _, h := range w.holders {
-			if _, known := o.sessions.tenants[tenantKey{id: h.id}]; known && h.placed && !h.gone {
+			if o.session(h) != nil && h.placed && !h.gone {
 				all = append(all, h)
 				print = print.With(PrintOf(h.ref.Life, h.told))
 			}

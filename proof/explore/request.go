@@ -212,7 +212,7 @@ func (p *process) detach(l *lab, in input) bool {
 		return false
 	}
 	p.changed(in.holder)
-	p.session(int(in.holder)).Drop(id)
+	p.session(int(in.holder)).Drop(l.refs.get(in.life).Definition.Name(), id)
 	return true
 }
 
