@@ -133,7 +133,7 @@ func (c *Client) find(ctx context.Context, name, path string, in any) (*entry, e
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{seen: res.Stamp}
+	e := &entry{seen: res.Stamp, bare: sequencer.PrintOf(ref.Life, sequencer.Attachment{})}
 	_, e.control = sequencer.New(ref, &home{client: c, entry: e}, c.clock)
 	if !c.handles.put(e) {
 		return nil, c.errClosed()

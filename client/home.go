@@ -115,19 +115,20 @@ func (e *entry) saw(s wire.Stamp) {
 func (e *entry) told(a sequencer.Attachment) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last = a
+	e.last, e.print = a, sequencer.PrintOf(e.control.Ref().Life, a)
 }
 
 // answered returns the last whole answer about the attachment that the handle
-// holds, or a zero Attachment if it holds none; false if there was no answer yet.
-func (e *entry) answered() (sequencer.Attachment, bool) {
+// holds, or a zero Attachment if it holds none, and its print; false if there was no
+// answer yet.
+func (e *entry) answered() (sequencer.Attachment, sequencer.Print, bool) {
 	held, has := e.control.Held()
-	if !has {
-		return sequencer.Attachment{}, true
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.last, e.last.ID == held.ID
+	if !has {
+		return sequencer.Attachment{}, e.bare, true
+	}
+	return e.last, e.print, e.last.ID == held.ID
 }
 
 // renewAt sets when the entry is renewed next.

@@ -17,6 +17,7 @@ type registry struct {
 	mu     sync.Mutex // never held while waiting
 	closed bool
 	byName map[string]*entry
+	sorted []*entry // all of them by name; nil when one came or went since
 	turns  map[string]*turn
 }
 
@@ -29,8 +30,10 @@ type entry struct {
 	mu   sync.Mutex           // guards what follows; never held while waiting
 	seen wire.Stamp           // the last answer about the life
 	last sequencer.Attachment // the last answer about an attachment of the handle
-	next time.Duration        // when to renew next, by the client's clock
-	busy bool                 // an idle detach or a replacement is under way
+	// Prints of the handle: with that attachment, and without any.
+	print, bare sequencer.Print
+	next        time.Duration // when to renew next, by the client's clock
+	busy        bool          // an idle detach or a replacement is under way
 }
 
 // turn lets one create or open of a name run at a time.
@@ -85,6 +88,7 @@ func (r *registry) put(e *entry) bool {
 	defer r.mu.Unlock()
 	if !r.closed {
 		r.byName[e.control.Handle().Name()] = e
+		r.sorted = nil
 	}
 	return !r.closed
 }
@@ -95,14 +99,16 @@ func (r *registry) forget(e *entry) {
 	defer r.mu.Unlock()
 	if name := e.control.Handle().Name(); r.byName[name] == e {
 		delete(r.byName, name)
+		r.sorted = nil
 	}
 }
 
-// all returns every handle, by ascending name.
+// all returns every handle, by ascending name. As long as none comes or goes it is
+// the same slice, which nobody writes to.
 func (r *registry) all() []*entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sorted()
+	return r.inOrder()
 }
 
 // close refuses handles from now on and returns those there are.
@@ -110,15 +116,17 @@ func (r *registry) close() []*entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	return r.sorted()
+	return r.inOrder()
 }
 
-func (r *registry) sorted() []*entry {
-	out := make([]*entry, 0, len(r.byName))
-	for _, name := range slices.Sorted(maps.Keys(r.byName)) {
-		out = append(out, r.byName[name])
+func (r *registry) inOrder() []*entry {
+	if r.sorted == nil {
+		r.sorted = make([]*entry, 0, len(r.byName))
+		for _, name := range slices.Sorted(maps.Keys(r.byName)) {
+			r.sorted = append(r.sorted, r.byName[name])
+		}
 	}
-	return out
+	return r.sorted
 }
 
 // begin adds a goroutine to wg unless the registry was closed, after which

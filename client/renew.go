@@ -94,18 +94,17 @@ func setsOf(entries []*entry, partitions int) []*set {
 	var out []*set
 	byID := map[partition.ID]*set{}
 	for _, e := range entries {
-		ref := e.control.Ref()
-		id := partition.Of(ref.Definition.Name(), partitions)
+		id := partition.Of(e.control.Handle().Name(), partitions)
 		s := byID[id]
 		if s == nil {
 			s = &set{ClaimSet: wire.ClaimSet{Partition: id}, whole: true}
 			byID[id] = s
 			out = append(out, s)
 		}
-		told, known := e.answered()
+		told, print, known := e.answered()
 		s.whole = s.whole && known
 		s.Count++
-		s.Print = s.Print.With(sequencer.PrintOf(ref.Life, told))
+		s.Print = s.Print.With(print)
 		s.entries, s.told = append(s.entries, e), append(s.told, told)
 	}
 	return out

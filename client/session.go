@@ -12,6 +12,7 @@ import (
 // goroutine runs it; calls go out from goroutines of their own.
 type session struct {
 	c       *Client
+	groups  groups
 	streams map[string]*follower // by owner's address
 	calls   map[string]bool      // owners with a renewal under way
 	ended   chan string          // owners whose renewal has ended
@@ -65,19 +66,35 @@ func (s *session) run(ctx context.Context) {
 // look does what is due, and reports whether there is anything to look after.
 func (s *session) look(ctx context.Context) bool {
 	entries := s.c.handles.all()
-	byOwner := map[string][]*entry{}
-	d := s.c.directory.Load()
 	for _, e := range entries {
 		s.detachIdle(e)
-		owner := d.owner(e.control.Handle().Name())
-		byOwner[owner] = append(byOwner[owner], e)
 	}
+	byOwner := s.groups.of(entries, s.c.directory.Load())
 	for owner, mine := range byOwner {
 		s.renewDue(ctx, owner, mine)
 	}
-	delete(byOwner, "")
 	s.follow(ctx, byOwner)
 	return len(entries) > 0 || len(s.streams) > 0
+}
+
+// groups is a client's handles by their owner's address, kept as long as neither
+// handles nor owners change.
+type groups struct {
+	entries   []*entry
+	directory *directory
+	byOwner   map[string][]*entry
+}
+
+func (g *groups) of(entries []*entry, d *directory) map[string][]*entry {
+	same := g.directory == d && len(g.entries) == len(entries) && (len(entries) == 0 || &g.entries[0] == &entries[0])
+	if !same || g.byOwner == nil {
+		*g = groups{entries: entries, directory: d, byOwner: map[string][]*entry{}}
+		for _, e := range entries {
+			owner := d.owner(e.control.Handle().Name())
+			g.byOwner[owner] = append(g.byOwner[owner], e)
+		}
+	}
+	return g.byOwner
 }
 
 // detachIdle gives an idle handle's logical node back.
@@ -131,7 +148,7 @@ func (s *session) follow(ctx context.Context, owners map[string][]*entry) {
 		}
 	}
 	for owner := range owners {
-		if s.streams[owner] == nil {
+		if owner != "" && s.streams[owner] == nil {
 			ctx, stop := context.WithCancel(ctx)
 			s.streams[owner] = &follower{stop: stop, needed: now}
 			s.c.background(func(context.Context) { s.c.follow(ctx, owner) })

@@ -15,9 +15,10 @@ func TestSetsRestOnWhatWasAnswered(t *testing.T) {
 		c := f.dial(t)
 		create(t, c, "orders")
 		e := c.handles.all()[0]
-		told, known := e.answered()
+		told, print, known := e.answered()
 		sets := setsOf([]*entry{e}, len(f.owners))
-		if !known || len(sets) != 1 || !sets[0].whole || sets[0].Count != 1 {
+		if !known || len(sets) != 1 || !sets[0].whole || sets[0].Count != 1 || sets[0].Print != print ||
+			print != sequencer.PrintOf(e.control.Ref().Life, told) {
 			t.Fatalf("sets of one handle: %+v", sets)
 		}
 		want := sequencer.Grant{From: told.Grant.From, Until: told.Grant.Until + 5000}
