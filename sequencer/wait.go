@@ -71,8 +71,7 @@ func (s *Sequencer) wait(ctx context.Context, n int, g *generator, held int64) (
 				continue // what follows is there already
 			}
 		case exhausted:
-			return nil, 0, 0, fmt.Errorf("sequencer %q: %w: its last ID was at %s; create one with a later epoch",
-				s.Name(), ErrEpochExhausted, s.ref.Definition.Exhausted().Format(time.RFC3339))
+			return nil, 0, 0, s.exhausted()
 		}
 		if err := s.clock.Wait(ctx, wakeTime(seen, got.at, out), seen.replaced); err != nil {
 			if began >= 0 {
@@ -148,6 +147,12 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 			return fmt.Errorf("%w: %w", err, waitErr)
 		}
 	}
+}
+
+// exhausted says when the epoch ended.
+func (s *Sequencer) exhausted() error {
+	return fmt.Errorf("sequencer %q: %w: its last ID was at %s; create one with a later epoch",
+		s.Name(), ErrEpochExhausted, s.ref.Definition.Exhausted().Format(time.RFC3339))
 }
 
 // named puts the sequencer's name before a sentinel.

@@ -1,0 +1,187 @@
+package sequencer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// MaxStripes is the largest number of logical nodes of one [Striped]. It is half of what
+// the smallest sequencer has, so one process cannot take all of a name by mistake.
+const MaxStripes = 64
+
+// Striped is one handle over several logical nodes of a sequencer, its stripes, for a
+// process that needs more IDs a millisecond than one logical node has, or whose
+// goroutines wait for each other at one counter. Most users need a [Sequencer].
+// All methods may be called from any number of goroutines.
+//
+// What it costs is order. The IDs that one goroutine gets ascend for each logical
+// node, not over all of them: two IDs in succession are mostly of different nodes,
+// and the later one may be smaller, within a millisecond or by some of them. Who
+// needs the order within one goroutine takes a Sequencer. IDs are unique all the same.
+//
+// It has its stripes from the beginning to [Striped.Leave]: there is no attach and
+// no idle detach.
+type Striped struct {
+	stripes []*Sequencer // at least one, all of one life
+	leave   func(context.Context) error
+}
+
+// NewStriped makes one handle of several, which nobody else should use any more: a
+// stripe that is Detached is left out until it is attached again, by others than this
+// handle. leave is called by [Striped.Leave]; it ends the stripes and gives their
+// logical nodes back. Homes call it; users get a Striped from a grid member or client.
+//
+// Errors: ErrInvalidConfig for a number of stripes that [Definition.CheckStripes]
+// refuses, for stripes of different lives, and for one that is given twice.
+func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Striped, error) {
+	if len(stripes) == 0 {
+		return nil, fmt.Errorf("%w: no stripes: give 1 to %d", ErrInvalidConfig, MaxStripes)
+	}
+	if err := stripes[0].Definition().CheckStripes(len(stripes)); err != nil {
+		return nil, err
+	}
+	for i, h := range stripes {
+		if h.ref != stripes[0].ref {
+			return nil, fmt.Errorf("sequencer %q: %w: stripe %d is of another sequencer or another life: give handles of one", h.Name(), ErrInvalidConfig, i)
+		}
+		if slices.Contains(stripes[:i], h) {
+			return nil, fmt.Errorf("sequencer %q: %w: stripe %d is given twice: give handles with a logical node each", h.Name(), ErrInvalidConfig, i)
+		}
+	}
+	return &Striped{stripes: slices.Clone(stripes), leave: leave}, nil
+}
+
+// CheckStripes returns nil if one process may have so many logical nodes of the
+// sequencer in one [Striped]: 1 to [MaxStripes].
+//
+// Errors: ErrInvalidConfig.
+func (d Definition) CheckStripes(n int) error {
+	switch {
+	case n < 1:
+		return fmt.Errorf("sequencer %q: %w: %d stripes are fewer than 1: give 1 to %d", d.Name(), ErrInvalidConfig, n, MaxStripes)
+	case n > MaxStripes:
+		return fmt.Errorf("sequencer %q: %w: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes have more IDs a millisecond",
+			d.Name(), ErrInvalidConfig, n, MaxStripes, MaxStripes)
+	}
+	return nil
+}
+
+// Next returns an ID of any of the stripes. Like [Sequencer.Next] it is local and
+// allocates nothing. It waits only while no stripe has an ID, and only then looks at
+// ctx: a stripe whose millisecond is used up, or whose grant was not renewed, stops
+// nobody while another one has IDs.
+//
+// Errors, when no stripe can give an ID: ErrDestroyed if the life has ended, else
+// ErrEpochExhausted, ErrClosed after Leave or when the member or client was closed, and
+// ErrDetached. When ctx ended a wait, an error that matches ctx.Err() and mostly the
+// cause, ErrGrantExpired or ErrUnavailable, as of Sequencer.Next.
+func (s *Striped) Next(ctx context.Context) (ID, error) {
+	at := s.any()
+	if g := s.stripes[at].now.Load().gen; g != nil {
+		if slot, k := g.reserveMany(1); k == 1 {
+			return g.expand(slot), nil
+		}
+	}
+	a, err := s.take(ctx, 1, at)
+	if err != nil {
+		return 0, err
+	}
+	return a.gen.expand(a.slot), nil
+}
+
+// Fill fills dst with IDs and returns how many it wrote: len(dst), or fewer with an
+// error as Next returns it. dst[:n] is valid with an error too. It takes what one
+// stripe has, then goes on to the next, and waits only when none has any, so dst
+// ascends for each logical node only. It is cheaper per ID than Next.
+func (s *Striped) Fill(ctx context.Context, dst []ID) (n int, err error) {
+	for at := s.any(); n < len(dst); {
+		a, err := s.take(ctx, len(dst)-n, at)
+		if err != nil {
+			return n, err
+		}
+		a.gen.fill(dst[n:n+a.k], a.slot)
+		n += a.k
+		at = a.stripe // it may have more
+	}
+	return n, nil
+}
+
+// any returns a stripe at random, so that callers spread over all of them.
+func (s *Striped) any() int { return rand.IntN(len(s.stripes)) }
+
+// Name returns the sequencer's name.
+func (s *Striped) Name() string { return s.stripes[0].Name() }
+
+// Definition returns the sequencer's definition, for taking IDs apart.
+func (s *Striped) Definition() Definition { return s.stripes[0].Definition() }
+
+// LogicalNodes returns the logical nodes that the handle holds, ascending. The grid
+// may replace one by another.
+func (s *Striped) LogicalNodes() []NodeID {
+	var nodes []NodeID
+	for _, h := range s.stripes {
+		if node, held := h.LogicalNode(); held {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+// State returns Attached while any stripe is; else Destroyed if the life has ended,
+// and Detached if not. It may have changed when the caller looks.
+func (s *Striped) State() State {
+	state := Detached
+	for _, h := range s.stripes {
+		switch h.State() {
+		case Attached:
+			return Attached
+		case Destroyed:
+			state = Destroyed
+		}
+	}
+	return state
+}
+
+// Stats returns the counts of all stripes together. LongestGrantWait is the longest of
+// all, and GrantUntil the earliest end of a grant that a stripe has.
+func (s *Striped) Stats() Stats {
+	var sum Stats
+	for _, h := range s.stripes {
+		st := h.Stats()
+		sum.IDs += st.IDs
+		sum.GrantWaits += st.GrantWaits
+		sum.LongestGrantWait = max(sum.LongestGrantWait, st.LongestGrantWait)
+		sum.WaitingNow += st.WaitingNow
+		if sum.GrantUntil.IsZero() || !st.GrantUntil.IsZero() && st.GrantUntil.Before(sum.GrantUntil) {
+			sum.GrantUntil = st.GrantUntil
+		}
+	}
+	return sum
+}
+
+// Leave gives every logical node back and ends the handle; Next returns ErrClosed
+// from then on. After an error, too, the handle has ended, and the grid takes the
+// nodes back, at the latest after its window. Of a destroyed sequencer nothing is
+// left to give back.
+//
+// Errors: ErrClosed if the handle has ended before; and, when ctx ended, an error that
+// matches ctx.Err() and ErrUnavailable.
+func (s *Striped) Leave(ctx context.Context) error { return s.leave(ctx) }
+
+// Destroy ends this life of the sequencer in the whole grid, as [Sequencer.Destroy]
+// does.
+//
+// Errors: ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
+// ErrUnavailable: the sequencer may be destroyed then or not.
+func (s *Striped) Destroy(ctx context.Context) error {
+	if err := s.stripes[0].Destroy(ctx); err != nil {
+		return err
+	}
+	for _, h := range s.stripes[1:] {
+		h.end(Destroyed, ErrDestroyed) // if the home has not done so
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package sequencer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+)
+
+// How a Striped gets slots: it tries its stripes one after the other, none of which
+// waits, and waits itself when all have failed.
+
+// lookAgain is how long a Striped waits at most before it tries all stripes again, in
+// ms. A wait hears of one stripe's changes at once; those of the others it finds so.
+const lookAgain Tick = 50
+
+// attempt is what one look at one stripe came to.
+type attempt struct {
+	handle *Sequencer
+	stripe int
+	gen    *generator // nil when the handle is Detached
+	seen   *rights    // loaded before the look, so that a wait misses no change
+	slot   int64      // taken: the first of k
+	k      int
+	at     Tick // as of took
+	out    outcome
+	bar    error // the sentinel that keeps the handle from serving, nil if none does
+}
+
+// try reserves up to n slots if there are any now; it never waits. It keeps no slot
+// whose time has not come, unlike Sequencer.Next: the next one may be another stripe's.
+func (s *Sequencer) try(n int) attempt {
+	t := s.now.Load()
+	g := t.gen
+	if g == nil {
+		return attempt{handle: s, out: stopped, bar: cmp.Or(t.final, ErrDetached)}
+	}
+	if slot, k := g.reserveMany(n); k > 0 {
+		return attempt{handle: s, gen: g, slot: slot, k: k}
+	}
+	seen := g.rights.Load()
+	got := g.take(read(s.clock), n, -1)
+	a := attempt{handle: s, gen: g, seen: seen, slot: got.slot, k: got.k, at: got.at, out: got.out}
+	if a.out == exhausted {
+		a.bar = ErrEpochExhausted
+	}
+	return a
+}
+
+// before reports whether a says better than b what can be waited for, or why nothing
+// can.
+func (a attempt) before(b attempt) bool {
+	if a.bar != nil || b.bar != nil {
+		return finality(a.bar) < finality(b.bar)
+	}
+	return a.wake() < b.wake()
+}
+
+// wake is when cluster time alone may end a wait. A generator that was stopped is
+// being given up or replaced at this moment, so that ends before any time does.
+func (a attempt) wake() Tick {
+	if a.out == stopped {
+		return 0
+	}
+	return wakeTime(a.seen, a.at, a.out)
+}
+
+// finality orders what keeps stripes from serving: what holds for all comes first.
+func finality(bar error) int {
+	for i, sentinel := range [...]error{ErrDestroyed, ErrEpochExhausted, ErrClosed, ErrDetached} {
+		if errors.Is(bar, sentinel) {
+			return 1 + i
+		}
+	}
+	return 0
+}
+
+// round tries every stripe once, from one on, until one gives something. If none does
+// it returns the attempt that comes before the others.
+func (s *Striped) round(n, first int) attempt {
+	var best attempt
+	for i, at := 0, first; i < len(s.stripes); i++ {
+		a := s.stripes[at].try(n)
+		a.stripe = at
+		if a.out == taken {
+			return a
+		}
+		if i == 0 || a.before(best) {
+			best = a
+		}
+		if at++; at == len(s.stripes) {
+			at = 0
+		}
+	}
+	return best
+}
+
+// take reserves up to n slots of one stripe, waiting as long as it takes.
+func (s *Striped) take(ctx context.Context, n, first int) (attempt, error) {
+	a := s.round(n, first)
+	if a.out != taken && a.bar == nil {
+		return s.wait(ctx, n, first, a)
+	}
+	return a, a.failure()
+}
+
+// failure is the error of an attempt that cannot be waited for, nil if there is none.
+func (a attempt) failure() error {
+	switch {
+	case a.bar == nil:
+		return nil
+	case errors.Is(a.bar, ErrEpochExhausted):
+		return a.handle.exhausted()
+	}
+	return a.handle.named(a.bar)
+}
+
+// wait is take for as long as it takes, from a failed attempt on. The counts of the
+// stripe that was tried first have the wait.
+func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, error) {
+	h := s.stripes[first]
+	h.waitsOpen.Add(1)
+	defer h.waitsOpen.Add(-1)
+	began := Tick(-1) // cluster time at which a wait for a grant began
+	end := func() {
+		if began >= 0 {
+			h.waitEnded(began)
+			began = -1
+		}
+	}
+	defer end()
+	for a.out != taken && a.bar == nil {
+		if a.out != noGrant {
+			end()
+		} else if began < 0 {
+			began = h.clock.Now()
+			h.waits.Add(1)
+		}
+		until := min(wakeTime(a.seen, a.at, a.out), h.clock.Now()+lookAgain)
+		if err := h.clock.Wait(ctx, until, a.seen.replaced); err != nil {
+			return attempt{}, a.handle.waitError(err, a.at, a.out)
+		}
+		a = s.round(n, first)
+	}
+	return a, a.failure()
+}
