@@ -107,9 +107,7 @@ func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
 	if err != nil && !errors.Is(err, sequencer.ErrDestroyed) && !errors.Is(err, sequencer.ErrNotFound) {
 		return err
 	}
-	if e := c.handles.live(name); e != nil && e.control.Ref().Life == ref.Life {
-		c.ended(e)
-	}
+	c.ended(name, ref.Life)
 	return nil
 }
 
@@ -123,17 +121,28 @@ func (c *Client) turn(ctx context.Context, name string) (unlock func(), err erro
 
 // find asks for a name's life and makes the handle for it.
 func (c *Client) find(ctx context.Context, name, path string, in any) (*entry, error) {
-	began := c.clock.Mono()
-	var res wire.SequencerResponse
-	if err := c.callOwner(ctx, name, path, in, &res); err != nil {
-		return nil, err
-	}
-	c.stamped(res.Stamp, began)
-	ref, err := res.Sequencer.Ref()
+	ref, stamp, err := c.life(ctx, name, path, in)
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{seen: res.Stamp, bare: sequencer.PrintOf(ref.Life, sequencer.Attachment{})}
+	return c.keep(ref, &entry{seen: stamp})
+}
+
+// life asks for a name's life.
+func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer.Ref, wire.Stamp, error) {
+	began := c.clock.Mono()
+	var res wire.SequencerResponse
+	if err := c.callOwner(ctx, name, path, in, &res); err != nil {
+		return sequencer.Ref{}, wire.Stamp{}, err
+	}
+	c.stamped(res.Stamp, began)
+	ref, err := res.Sequencer.Ref()
+	return ref, res.Stamp, err
+}
+
+// keep makes a handle on a life for an entry, and has the session look after it.
+func (c *Client) keep(ref sequencer.Ref, e *entry) (*entry, error) {
+	e.bare = sequencer.PrintOf(ref.Life, sequencer.Attachment{})
 	_, e.control = sequencer.New(ref, &home{client: c, entry: e}, c.clock)
 	if !c.handles.put(e) {
 		return nil, c.errClosed()

@@ -43,9 +43,7 @@ func (c *Client) listen(ctx context.Context, owner string) bool {
 			c.showAll(owner)
 			continue
 		}
-		if e := c.handles.live(event.Name); e != nil && e.control.Ref().Life == event.Life {
-			c.ended(e)
-		}
+		c.ended(event.Name, event.Life)
 	}
 }
 

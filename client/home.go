@@ -82,12 +82,13 @@ func (c *Client) background(f func(ctx context.Context)) {
 	}
 }
 
-// ended takes a handle to its end because its life has ended, and gives its
-// logical node back, so that the next life need not count it as used up.
-func (c *Client) ended(e *entry) {
-	c.handles.forget(e)
-	if rel, held := e.control.Destroy(); held {
-		c.releaseLater(e.control.Ref(), rel)
+// ended takes the handles on a life to their end because the life has ended, and gives
+// their logical nodes back, so that the next life need not count them as used up.
+func (c *Client) ended(name string, life sequencer.Life) {
+	for _, e := range c.handles.forgetLife(name, life) {
+		if rel, held := e.control.Destroy(); held {
+			c.releaseLater(e.control.Ref(), rel)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,18 +13,20 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// registry is every handle of a client: one per name.
+// registry is every handle of a client: one per name, and stripes.
 type registry struct {
-	mu     sync.Mutex // never held while waiting
-	closed bool
-	byName map[string]*entry
-	sorted []*entry // all of them by name; nil when one came or went since
-	turns  map[string]*turn
+	mu      sync.Mutex // never held while waiting
+	closed  bool
+	byName  map[string]*entry
+	stripes []*entry // of all Striped handles, of which a name may have several
+	sorted  []*entry // all of them by name; nil when one came or went since
+	turns   map[string]*turn
 }
 
 // entry is one handle and what the session keeps of it.
 type entry struct {
 	control *sequencer.Control
+	stripe  bool // it is part of a Striped
 	// owed says that CreateSequencer has yet to attach the handle.
 	owed bool // guarded by the name's turn
 
@@ -82,29 +85,67 @@ func (r *registry) live(name string) *entry {
 	return nil
 }
 
-// put makes e its name's handle, false if the registry was closed.
+// put adds a handle, which is its name's unless it is a stripe; false if the
+// registry was closed.
 func (r *registry) put(e *entry) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.closed {
-		r.byName[e.control.Handle().Name()] = e
-		r.sorted = nil
+	if r.closed {
+		return false
 	}
-	return !r.closed
+	if e.stripe {
+		r.stripes = append(r.stripes, e)
+	} else {
+		r.byName[e.control.Handle().Name()] = e
+	}
+	r.sorted = nil
+	return true
 }
 
-// forget drops a handle that was destroyed.
-func (r *registry) forget(e *entry) {
+// forget drops handles.
+func (r *registry) forget(gone []*entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if name := e.control.Handle().Name(); r.byName[name] == e {
-		delete(r.byName, name)
-		r.sorted = nil
-	}
+	r.drop(gone)
 }
 
-// all returns every handle, by ascending name. As long as none comes or goes it is
-// the same slice, which nobody writes to.
+// forgetLife drops all handles on a life that has ended, and returns them.
+func (r *registry) forgetLife(name string, life sequencer.Life) []*entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gone := r.on(name, life)
+	r.drop(gone)
+	return gone
+}
+
+// on returns the handles on a life. mu must be held.
+func (r *registry) on(name string, life sequencer.Life) (out []*entry) {
+	for _, e := range r.stripes {
+		if ref := e.control.Ref(); ref.Life == life && ref.Definition.Name() == name {
+			out = append(out, e)
+		}
+	}
+	if e := r.byName[name]; e != nil && e.control.Ref().Life == life {
+		out = append(out, e)
+	}
+	return out
+}
+
+// drop is forget with mu held.
+func (r *registry) drop(gone []*entry) {
+	for _, e := range gone {
+		if name := e.control.Handle().Name(); r.byName[name] == e {
+			delete(r.byName, name)
+		}
+	}
+	r.stripes = slices.DeleteFunc(r.stripes, func(e *entry) bool { return slices.Contains(gone, e) })
+	r.sorted = nil
+}
+
+// all returns every handle, by ascending name. A name's stripes, which are attached,
+// come before its own handle: an owner forgets that a holder has a Detached one
+// when it is shown an attachment of the name after it. As long as no handle comes or
+// goes it is the same slice, which nobody writes to.
 func (r *registry) all() []*entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,12 +160,13 @@ func (r *registry) close() []*entry {
 	return r.inOrder()
 }
 
+// inOrder is all with mu held.
 func (r *registry) inOrder() []*entry {
 	if r.sorted == nil {
-		r.sorted = make([]*entry, 0, len(r.byName))
-		for _, name := range slices.Sorted(maps.Keys(r.byName)) {
-			r.sorted = append(r.sorted, r.byName[name])
-		}
+		r.sorted = slices.AppendSeq(slices.Clone(r.stripes), maps.Values(r.byName))
+		slices.SortStableFunc(r.sorted, func(a, b *entry) int {
+			return cmp.Compare(a.control.Handle().Name(), b.control.Handle().Name())
+		})
 	}
 	return r.sorted
 }

@@ -165,7 +165,7 @@ func (c *Client) renewed(e *entry, shown sequencer.Attachment, stamp wire.Stamp,
 		}
 	case errors.Is(err, sequencer.ErrDestroyed), errors.Is(err, sequencer.ErrConflict):
 		c.log.Info("sequencer has ended", "sequencer", e.control.Handle().Name(), "reason", err)
-		c.ended(e)
+		c.ended(e.control.Handle().Name(), e.control.Ref().Life)
 	case errors.Is(err, sequencer.ErrDetached):
 		c.replace(e, shown.ID)
 	default:

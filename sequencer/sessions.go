@@ -103,8 +103,9 @@ func NewSessions(window, now time.Duration) *Sessions {
 // Len returns the number of tenants known.
 func (s *Sessions) Len() int { return s.count }
 
-// Show notes that a tenant was shown. A holder has one handle to a name, so an
-// attachment takes the place of a Detached handle.
+// Show notes that a tenant was shown. An attachment takes the place of its holder's
+// Detached handle to the name, which it mostly was before; a holder that has both
+// shows the Detached one after it.
 func (s *Sessions) Show(t Tenant, now time.Duration) {
 	s.run(now)
 	h := s.holders[t.Holder]
