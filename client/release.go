@@ -24,8 +24,10 @@ type pending struct {
 	end time.Duration
 }
 
-// releasers is how many goroutines give attachments back at once.
-const releasers = 32
+// releasers is how many goroutines give attachments back at once. A member takes 8 calls
+// of one connection; with far more than that, some are refused before the client knows
+// of another connection's limit, and net/http sends those again after a second only.
+const releasers = 16
 
 // releaseLater gives an attachment back, trying until its session would have
 // ended anyway.
