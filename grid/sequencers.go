@@ -19,6 +19,25 @@ func (m *Member) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	return m.handles.CreateSequencer(ctx, name, cfg)
 }
 
+// CreateStriped returns one new handle over several logical nodes of a named sequencer,
+// 1 to sequencer.MaxStripes, creating the sequencer if the grid has none of that name.
+// It is for a process that needs more than one node's IDs; order is by node, see
+// [sequencer.Striped].
+//
+// Each call makes another handle with logical nodes of its own, beside the one that
+// CreateSequencer returns. [sequencer.Striped.Leave] gives the nodes back, and so does
+// the member's Leave; Close ends the handle too. If not all logical nodes can be
+// attached there is no handle, and those that were are given back; if ctx has ended,
+// in the background, at the latest after the grid's window.
+//
+// Errors: sequencer.ErrInvalidConfig, for a number of stripes too; ErrConflict if the
+// grid has the name with another definition (the message shows both); ErrNoFreeNode;
+// ErrDestroyed if the sequencer was destroyed meanwhile; ErrClosed; and, when ctx
+// ended, an error that matches ctx.Err() and ErrUnavailable.
+func (m *Member) CreateStriped(ctx context.Context, name string, cfg sequencer.Config, stripes int) (*sequencer.Striped, error) {
+	return m.handles.CreateStriped(ctx, name, cfg, stripes)
+}
+
 // OpenSequencer returns this member's handle on a sequencer that exists,
 // Detached unless this member has attached it before.
 //
