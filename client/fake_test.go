@@ -31,6 +31,7 @@ type fake struct {
 	down          map[string]bool
 	table         *sequencer.Table
 	sessions      map[partition.ID]*sequencer.Sessions
+	given         map[sequencer.AttachmentID]bool // back: what was under way comes too late
 	calls         []made
 	streams       map[string]*fakeStream // by address and holder
 	skew          time.Duration          // added to cluster time
@@ -73,7 +74,7 @@ func newFake() *fake {
 		stamp: wire.Stamp{Grid: partition.GridID{1}, Version: 5}, window: 15000,
 		members: []string{"a:1", "b:1", "c:1"}, owners: []int{0, 1, 2, 0, 1, 2},
 		down: map[string]bool{}, table: sequencer.NewTable(),
-		sessions: map[partition.ID]*sequencer.Sessions{}, streams: map[string]*fakeStream{},
+		sessions: map[partition.ID]*sequencer.Sessions{}, given: map[sequencer.AttachmentID]bool{}, streams: map[string]*fakeStream{},
 	}
 }
 
@@ -212,6 +213,7 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 	case wire.DetachRequest:
 		ref, err := in.Sequencer.Ref()
 		if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err == nil {
+			f.given[in.ID] = true
 			f.table.Detach(ref, sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed})
 			f.session(f.of(in.Sequencer.Name)).Drop(in.Sequencer.Name, in.ID)
 			f.show(in.Holder, ref, sequencer.Attachment{})
@@ -234,6 +236,9 @@ func (f *fake) attach(addr string, h sequencer.HolderID, in wire.Claim, renew bo
 	ref, err := in.Sequencer.Ref()
 	if err = errors.Join(err, f.owns(addr, in.Sequencer.Name)); err != nil {
 		return sequencer.Attachment{}, err
+	}
+	if f.given[in.ID] {
+		return sequencer.Attachment{}, sequencer.ErrDetached
 	}
 	claim := sequencer.Claim{Ref: ref, ID: in.ID, Preference: sequencer.Preference{Any: in.Node == nil}}
 	if in.Node != nil {
