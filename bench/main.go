@@ -1,38 +1,78 @@
-// Command bench measures snowgrid beside other ID generators, in one process and one
-// run, and writes a report with a picture.
+// Command bench measures snowgrid beside other ID generators, in one run, and writes
+// a report with pictures.
 //
 //	cd bench && go run . -out .
+//	cd bench && go run . -out /tmp -quick -only cost,latency
 //
-// Machines are noisy, so designs take turns in short batches, and what counts are
-// medians and ratios of one run. It is a module of its own: nobody who uses snowgrid
-// gets the others into go.sum.
+// Machines are noisy, so whatever is compared takes turns, and what counts are
+// medians and ratios of one run. It is a module of its own: nobody who uses
+// snowgrid gets the others into go.sum.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
-	"time"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
 )
 
 var (
-	out     = flag.String("out", ".", "directory for REPORT.md and cost.svg")
-	batches = flag.Int("batches", 300, "batches of calls for each generator's cost")
-	window  = flag.Duration("window", 300*time.Millisecond, "how long a sustained rate is measured")
-	windows = flag.Int("windows", 5, "how many of these windows each rate is the median of")
+	out   = flag.String("out", ".", "directory for REPORT.md and its pictures")
+	only  = flag.String("only", "", "sections to run, with commas between them; empty = all of "+names())
+	quick = flag.Bool("quick", false, "small samples: shows in less than a minute that everything works, and no more")
 )
+
+// section is one part of the report.
+type section struct {
+	name, title string
+	// run measures first and writes then, so a section that fails has written nothing.
+	run func(ctx context.Context, b *bench) error
+}
+
+func sections() []section {
+	return []section{
+		{"cost", "A call while the limit is far", measureCosts},
+		{"rates", "As many as there are", measureRates},
+	}
+}
+
+// names are those of all sections.
+func names() string {
+	var out []string
+	for _, s := range sections() {
+		out = append(out, s.name)
+	}
+	return strings.Join(out, ",")
+}
+
+// bench is one run.
+type bench struct {
+	size   size
+	all    []generator
+	report *report
+}
 
 func main() {
 	flag.Parse()
-	if err := run(context.Background()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context) error {
+	picked, err := pick(*only)
+	if err != nil {
+		return err
+	}
 	ours, end, err := snowgrid(ctx)
 	if err != nil {
 		return err
@@ -42,21 +82,51 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := append(ours, others...)
-	fmt.Println("cost of a call below the limit ...")
-	spent := costs(all)
-	fmt.Println("sustained rates ...")
-	reached := rates(all)
-	report, err := os.Create(filepath.Join(*out, "REPORT.md"))
-	if err != nil {
-		return err
+	b := &bench{size: whole, all: append(ours, others...), report: newReport()}
+	if *quick {
+		b.size = small
 	}
-	defer func() { _ = report.Close() }()
-	write(report, all, spent, reached)
-	picture := filepath.Join(*out, "cost.svg")
-	if err := os.WriteFile(picture, draw(all, spent), 0o600); err != nil {
-		return err
+	failed := b.runAll(ctx, picked)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	fmt.Println("wrote", report.Name(), "and", picture)
-	return nil
+	return errors.Join(failed, b.report.save(*out))
+}
+
+// runAll runs sections one after the other. One that fails says so in the report, and
+// the next goes on.
+func (b *bench) runAll(ctx context.Context, picked []section) error {
+	var failed []error
+	for _, s := range picked {
+		fmt.Println(s.title, "...")
+		b.report.p("\n## %s\n\n", s.title)
+		err := s.run(ctx, b)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
+			b.report.p("Not measured: there was an error.\n")
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// pick returns the sections that a list names, all for an empty one.
+func pick(list string) ([]section, error) {
+	if list == "" {
+		return sections(), nil
+	}
+	asked := strings.Split(list, ",")
+	var out []section
+	for _, s := range sections() {
+		if i := slices.Index(asked, s.name); i >= 0 {
+			asked = slices.Delete(asked, i, i+1)
+			out = append(out, s)
+		}
+	}
+	if len(asked) > 0 {
+		return nil, fmt.Errorf("-only: there is no section %q; give some of %s", asked[0], names())
+	}
+	return out, nil
 }

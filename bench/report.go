@@ -2,50 +2,124 @@ package main
 
 import (
 	"fmt"
-	"html"
-	"io"
+	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 )
 
-// write writes the report.
-func write(to io.Writer, all []generator, costs []cost, rates [][]rate) {
-	p := func(format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }
-	p("# Speed, beside other generators\n\nMade by `cd bench && go run .` on %s.\n", machine())
-	p("All generators took turns in one process; the figures are medians. Compare ratios within\nthis report, not figures of two.\n\n")
-	p("n/m is n bits of logical node and m bits of counter; at 7/16, 6/16 and \"16 bits\" a millisecond\nhas 65,536 IDs, so these share one ID space.\n\n")
-	base := costs[find(all, "bwmarrin/snowflake 6/16")].ns
-	p("## A call while the limit is far\n\n![cost of an ID](cost.svg)\n\n| generator | ns an ID | tenth percentile | allocations | bwmarrin 6/16 takes |\n|---|---|---|---|---|\n")
-	for i, g := range all {
-		p("| %s | %.1f | %.1f | %.2g | %.2f times as long |\n", g.name, costs[i].ns, costs[i].low, costs[i].allocs, base/costs[i].ns)
-	}
-	p("\n## As many as there are\n\nThe share of the own ID space, and the processor cores burnt, by the number of goroutines. Where\nthe ID space has no limit, IDs a microsecond.\n\n| generator |")
-	for _, n := range goroutines {
-		p(" %d |", n)
-	}
-	p("\n|---|%s\n", strings.Repeat("---|", len(goroutines)))
-	for i, g := range all {
-		p("| %s |", g.name)
-		for j := range goroutines {
-			if r := rates[i][j]; g.perMilli > 0 {
-				p(" %.3f, %.2f cores |", r.share, r.cores)
-			} else {
-				p(" %.1f/µs, %.2f cores |", r.perMilli/1000, r.cores)
-			}
-		}
-		p("\n")
-	}
-	p("\nNot measured here: Redis INCR, etcd, latency percentiles.\n")
+// report is REPORT.md while it grows.
+type report struct {
+	body      strings.Builder
+	headlines [][]string
+	pictures  map[string][]byte // by file name
+	load      string            // of the machine when it began
+	began     time.Time
 }
 
-func find(all []generator, name string) int {
-	for i, g := range all {
-		if g.name == name {
-			return i
+func newReport() *report {
+	return &report{pictures: map[string][]byte{}, load: loadAverage(), began: time.Now()}
+}
+
+// p adds text to the section under way.
+func (r *report) p(format string, args ...any) { _, _ = fmt.Fprintf(&r.body, format, args...) }
+
+// table adds a table to the section under way.
+func (r *report) table(head []string, rows [][]string) { r.body.WriteString(table(head, rows)) }
+
+// headline adds a line to the table at the top: how snowgrid does, how the other
+// does, and by how much they differ.
+func (r *report) headline(what, ours, other, ratio string) {
+	r.headlines = append(r.headlines, []string{what, ours, other, ratio})
+}
+
+// save writes the report and its pictures.
+func (r *report) save(dir string) error {
+	files := map[string][]byte{"REPORT.md": []byte(r.head() + r.body.String())}
+	for name, picture := range r.pictures {
+		files[name] = picture
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return err
 		}
 	}
-	return 0
+	fmt.Printf("wrote %d files to %s after %v\n", len(files), dir, time.Since(r.began).Round(time.Second))
+	return nil
+}
+
+func (r *report) head() string {
+	var b strings.Builder
+	b.WriteString("# Speed, beside other generators\n\n")
+	if *quick {
+		b.WriteString("**A quick run: the samples are too small for the figures to mean anything.**\n\n")
+	}
+	fmt.Fprintf(&b, "Made by `cd bench && go run .` on %s.\nLoad average %s at the beginning, %s at the end; the run took %v.\n\n",
+		machine(), r.load, loadAverage(), time.Since(r.began).Round(time.Second))
+	b.WriteString(`Whatever is compared took turns in one run, so that noise hits all alike. Compare ratios within this
+report, not figures of two reports. n/m is n bits of logical node and m bits of counter; at 7/16, 6/16
+and "16 bits" a millisecond has 65,536 IDs, so these share one ID space.
+`)
+	if len(r.headlines) > 0 {
+		b.WriteString("\n" + table([]string{"in short", "snowgrid", "beside it", "which is"}, r.headlines))
+	}
+	return b.String()
+}
+
+func table(head []string, rows [][]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	return b.String()
+}
+
+// times writes a ratio.
+func times(ratio float64) string {
+	switch {
+	case ratio >= 1000:
+		return thousands(ratio) + " times"
+	case ratio >= 10:
+		return fmt.Sprintf("%.0f times", ratio)
+	}
+	return fmt.Sprintf("%.2f times", ratio)
+}
+
+// rounded writes a large number with commas and three digits that are not 0.
+func rounded(v float64) string {
+	unit := 1.0
+	for v/unit >= 1000 {
+		unit *= 10
+	}
+	return thousands(math.Round(v/unit) * unit)
+}
+
+// thousands writes a large number with commas.
+func thousands(v float64) string {
+	digits := fmt.Sprintf("%.0f", v)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// short writes a duration with two or three digits.
+func short(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
+		switch v := float64(d) / float64(unit.of); {
+		case v >= 10:
+			return fmt.Sprintf("%.0f %s", v, unit.name)
+		case v >= 1:
+			return fmt.Sprintf("%.1f %s", v, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d ns", d.Nanoseconds())
 }
 
 // machine says where this runs.
@@ -62,26 +136,12 @@ func machine() string {
 	return fmt.Sprintf("%d cores of %s, %s", runtime.NumCPU(), model, runtime.Version())
 }
 
-// draw draws the costs as bars.
-func draw(all []generator, costs []cost) []byte {
-	const row, left, width = 24, 220, 420
-	most := 0.0
-	for _, c := range costs {
-		most = max(most, min(c.ns, 400))
+// loadAverage is how many processes want a core, averaged over the last minute.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	first, _, found := strings.Cut(string(text), " ")
+	if err != nil || !found {
+		return "unknown"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", left+width+80, row*len(all)+30)
-	fmt.Fprintf(&b, `<text x="%d" y="16">ns an ID, below the limit; shorter is better</text>`+"\n", left)
-	for i, g := range all {
-		y := 26 + i*row
-		color := "#b0b8c4"
-		if strings.HasPrefix(g.name, "snowgrid") {
-			color = "#2b6cb0"
-		}
-		bar := min(costs[i].ns, most) / most * width
-		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text><rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%d">%.1f</text>`+"\n",
-			left-8, y+14, html.EscapeString(g.name), left, y, bar, row-8, color, left+bar+6, y+14, costs[i].ns)
-	}
-	b.WriteString("</svg>\n")
-	return []byte(b.String())
+	return first
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// cost is what a call costs while the limit is far.
+type cost struct {
+	ns     float64 // an ID, median of batches
+	low    float64 // tenth percentile
+	allocs float64 // an ID
+}
+
+// batchShare is the part of a millisecond's IDs that a batch takes at most, so that
+// the limit is not what is measured.
+const batchShare = 0.25
+
+func measureCosts(ctx context.Context, b *bench) error {
+	spent, err := costs(ctx, b.all, b.size.batches)
+	if err != nil {
+		return err
+	}
+	b.writeCosts(spent)
+	return nil
+}
+
+// costs measures all in turn, batch by batch.
+func costs(ctx context.Context, all []generator, batches int) ([]cost, error) {
+	samples := make([][]float64, len(all))
+	for range batches {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		for i, g := range all {
+			samples[i] = append(samples[i], batch(g))
+		}
+	}
+	out := make([]cost, len(all))
+	for i, g := range all {
+		slices.Sort(samples[i])
+		out[i] = cost{
+			ns: samples[i][len(samples[i])/2], low: samples[i][len(samples[i])/10],
+			allocs: testing.AllocsPerRun(100, g.next) / float64(g.ids()),
+		}
+	}
+	return out, nil
+}
+
+// batch returns the ns an ID of up to a thousand in a row.
+func batch(g generator) float64 {
+	calls := 1000 / g.ids()
+	if g.perMilli > 0 {
+		calls = min(calls, max(1, int(g.perMilli*batchShare)/g.ids()))
+	}
+	time.Sleep(200 * time.Microsecond) // what was used up before is free again
+	began := time.Now()
+	for range calls {
+		g.next()
+	}
+	return float64(time.Since(began)) / float64(calls*g.ids())
+}
+
+func (b *bench) writeCosts(spent []cost) {
+	base := spent[find(b.all, rival)].ns
+	var rows [][]string
+	for i, g := range b.all {
+		rows = append(rows, []string{
+			g.name, fmt.Sprintf("%.1f", spent[i].ns), fmt.Sprintf("%.1f", spent[i].low),
+			fmt.Sprintf("%.2g", spent[i].allocs), times(base / spent[i].ns),
+		})
+	}
+	r := b.report
+	r.p(`Batches of up to 1,000 calls in a row, never more than a quarter of a millisecond's IDs, from one
+goroutine. This is what an ID costs the caller; it says nothing of several callers at once.
+
+![cost of an ID](cost.svg)
+
+`)
+	r.table([]string{"generator", "ns an ID", "tenth percentile", "allocations", rival + " takes"}, rows)
+	r.pictures["cost.svg"] = drawCosts(b.all, spent)
+	ours := spent[find(b.all, "snowgrid 7/16")].ns
+	r.headline("an ID, the limit being far", fmt.Sprintf("%.1f ns", ours), fmt.Sprintf("%s: %.1f ns", rival, base), times(base/ours)+" as long")
+}
