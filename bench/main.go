@@ -38,6 +38,7 @@ func sections() []section {
 	return []section{
 		{"cost", "A call while the limit is far", measureCosts},
 		{"rates", "As many as there are", measureRates},
+		{"latency", "How long a single call takes", measureLatency},
 	}
 }
 

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// percentiles are those that the report shows.
+var percentiles = []float64{0.5, 0.99, 0.999, 0.9999}
+
+// manner is a way of calling.
+type manner struct {
+	title      string
+	goroutines int
+	pace       time.Duration // from one call of a goroutine to its next; 0 = at once
+}
+
+var manners = []manner{
+	{title: "1 goroutine, as fast as it can", goroutines: 1},
+	{title: "2 goroutines, as fast as they can", goroutines: 2},
+	{title: "64 goroutines, as fast as they can", goroutines: 64},
+	{title: "2 goroutines, each a call in 20 µs", goroutines: 2, pace: 20 * time.Microsecond},
+}
+
+// latency is how long a generator's calls took.
+type latency struct {
+	name  string
+	times histogram
+}
+
+// latencies are those of all generators, called in one manner.
+type latencies struct {
+	manner
+	rows []*latency
+}
+
+// clockAlone is the row of a call that does nothing.
+const clockAlone = "nothing, the clock alone"
+
+func measureLatency(ctx context.Context, b *bench) error {
+	picked := pickNamed(b.all, "snowgrid 7/16", "snowgrid 10/13", "snowgrid 13/10", rival, "sonyflake v2, 1 ms, 16 bits")
+	picked = append(picked, generator{name: clockAlone, next: func() {}})
+	var measured []latencies
+	for _, m := range manners {
+		l := latencies{manner: m}
+		for _, g := range picked {
+			l.rows = append(l.rows, &latency{name: g.name})
+		}
+		measured = append(measured, l)
+	}
+	for range b.size.rounds {
+		for _, l := range measured {
+			for i, g := range picked {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				l.rows[i].times.merge(timeCalls(g, l.manner, b.size.window))
+			}
+		}
+	}
+	b.writeLatency(measured)
+	return nil
+}
+
+// timeCalls times every call of a window.
+func timeCalls(g generator, m manner, window time.Duration) *histogram {
+	var stop atomic.Bool
+	var all sync.WaitGroup
+	each := make([]histogram, m.goroutines)
+	base := time.Now()
+	for i := range each {
+		all.Go(func() {
+			p := pacer{base: base, pace: m.pace}
+			for !stop.Load() {
+				p.wait()
+				began := time.Since(base)
+				g.next()
+				each[i].add(time.Since(base) - began)
+			}
+		})
+	}
+	time.Sleep(window)
+	stop.Store(true)
+	all.Wait()
+	for i := range each[1:] {
+		each[0].merge(&each[i+1])
+	}
+	return &each[0]
+}
+
+// pacer keeps calls apart. It spins, since a sleep is far longer than what it waits.
+type pacer struct {
+	base time.Time
+	pace time.Duration
+	due  time.Duration
+}
+
+// wait returns when the next call is due; what was missed is not made up for.
+func (p *pacer) wait() {
+	if p.pace == 0 {
+		return
+	}
+	now := time.Since(p.base)
+	for now < p.due {
+		now = time.Since(p.base)
+	}
+	p.due = max(p.due, now-p.pace) + p.pace
+}
+
+func (b *bench) writeLatency(measured []latencies) {
+	alone := measured[0].rows[len(measured[0].rows)-1].times.percentile(0.5)
+	b.report.p(`Every call between two readings of the monotonic clock, which alone take %s (median); nothing is taken
+off for that. Who asks for more IDs than a millisecond has must wait, and the fewer it has, the more calls
+do: their tail is a wait for time to pass, not work. Reading the clock twice a call keeps a few goroutines
+from using up 65,536. The longest calls of 64 goroutines are those that lost their core to the others,
+which says more about the scheduler than about generators.
+
+![latency of a call](latency.svg)
+`, short(alone))
+	for _, l := range measured {
+		b.report.p("\n### %s\n\n", l.title)
+		b.report.table([]string{"generator", "p50", "p99", "p99.9", "p99.99", "longest", "calls"}, latencyRows(l))
+	}
+	b.report.pictures["latency.svg"] = drawLatency(measured)
+	for _, l := range measured[2:] {
+		ours, theirs := l.rows[0].times.percentile(0.999), l.rows[3].times.percentile(0.999)
+		b.report.headline("p99.9 of a call, "+l.title, short(ours), fmt.Sprintf("%s: %s", rival, short(theirs)),
+			times(float64(theirs)/float64(ours))+" as long")
+	}
+}
+
+func latencyRows(l latencies) (rows [][]string) {
+	for _, r := range l.rows {
+		row := []string{r.name}
+		for _, q := range percentiles {
+			row = append(row, short(r.times.percentile(q)))
+		}
+		rows = append(rows, append(row, short(r.times.longest), thousands(float64(r.times.count))))
+	}
+	return rows
+}
