@@ -39,6 +39,7 @@ func sections() []section {
 		{"cost", "A call while the limit is far", measureCosts},
 		{"rates", "As many as there are", measureRates},
 		{"latency", "How long a single call takes", measureLatency},
+		{"staleness", "How old a timestamp is", measureStaleness},
 	}
 }
 

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// ages are how old the timestamps of a scenario's IDs were.
+type ages struct {
+	scenario string
+	ids      int
+	share    float64 // of the ID space that went while it was looked at
+	future   int     // timestamps after the call
+	old      int     // 1 ms or more before the call
+	oldest   int64   // ms
+}
+
+// aged is a sequencer, and the clock that its handle goes by.
+type aged struct {
+	*sequencer.Sequencer
+	clock *client.Clock
+}
+
+// see makes an ID and notes how old it is.
+func (s aged) see(ctx context.Context, a *ages) error {
+	before := s.clock.Now()
+	id, err := s.Next(ctx)
+	if err != nil {
+		return err
+	}
+	after := s.clock.Now()
+	at := s.Definition().Decompose(id).Time.UnixMilli()
+	a.ids++
+	if at > after {
+		a.future++
+	}
+	if at < before {
+		a.old++
+		a.oldest = max(a.oldest, before-at)
+	}
+	return nil
+}
+
+func measureStaleness(ctx context.Context, b *bench) (err error) {
+	handles, end, err := dialAged(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	calm, err := b.unsaturated(ctx, handles[0], "")
+	if err != nil {
+		return err
+	}
+	stop := hogs(2 * runtime.GOMAXPROCS(0))
+	hard, err := b.unsaturated(ctx, handles[0], ", beside hogs")
+	stop()
+	if err != nil {
+		return err
+	}
+	full := make([]ages, len(handles))
+	for i, s := range handles {
+		if full[i], err = saturated(ctx, s, 5*b.size.window); err != nil {
+			return err
+		}
+	}
+	b.writeStaleness(append(calm, hard...), full)
+	return nil
+}
+
+// dialAged returns sequencers of a client with a clock that can be asked. Their IDs
+// have 7, 10 and 13 bits of logical node.
+func dialAged(ctx context.Context) (out []aged, end func() error, err error) {
+	member, err := grid.Start(ctx, grid.Config{
+		GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", FirstLife: true,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	clock := client.NewClock()
+	c, err := client.Dial(ctx, client.Config{Addrs: []string{member.Addrs().API}, Clock: clock})
+	if err != nil {
+		return nil, nil, errors.Join(err, member.Close())
+	}
+	end = func() error { return errors.Join(c.Close(), member.Close()) }
+	for _, bits := range []int{7, 10, 13} {
+		s, err := c.CreateSequencer(ctx, fmt.Sprintf("aged%d", bits), sequencer.Config{Nodes: 1 << bits})
+		if err != nil {
+			return nil, nil, errors.Join(err, end())
+		}
+		out = append(out, aged{Sequencer: s, clock: clock})
+	}
+	return out, end, nil
+}
+
+// hogs spins so many goroutines until stop.
+func hogs(n int) (stop func()) {
+	var ended atomic.Bool
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for !ended.Load() {
+			}
+		})
+	}
+	return func() { ended.Store(true); all.Wait() }
+}
+
+// unsaturated runs the scenarios that leave most of the ID space unused.
+func (b *bench) unsaturated(ctx context.Context, s aged, suffix string) ([]ages, error) {
+	pace := pacer{base: time.Now(), pace: 10 * time.Microsecond}
+	scenarios := []struct {
+		name  string
+		ids   int
+		pause func(i int)
+	}{
+		{"one in 10 µs", b.size.paced, func(int) { pace.wait() }},
+		{"one in 3 ms", b.size.sparse, func(int) { time.Sleep(3 * time.Millisecond) }},
+		{"bursts of 20,000, 5 ms apart", b.size.bursts * burst, func(i int) {
+			if i%burst == 0 {
+				time.Sleep(5 * time.Millisecond)
+			}
+		}},
+	}
+	var out []ages
+	for _, scenario := range scenarios {
+		a := ages{scenario: scenario.name + suffix}
+		began := s.began()
+		for i := range scenario.ids {
+			scenario.pause(i)
+			if err := s.see(ctx, &a); err != nil {
+				return nil, err
+			}
+		}
+		a.share = began.share()
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// burst is how many IDs are made at once.
+const burst = 20_000
+
+// saturated looks at the IDs of one goroutine while another takes as many as there are.
+func saturated(ctx context.Context, s aged, window time.Duration) (ages, error) {
+	var stop atomic.Bool
+	var taking sync.WaitGroup
+	taking.Go(func() {
+		buffer := make([]sequencer.ID, 64)
+		for !stop.Load() {
+			_, _ = s.Fill(ctx, buffer)
+		}
+	})
+	time.Sleep(20 * time.Millisecond) // until it is saturated
+	a := ages{scenario: fmt.Sprintf("as many as possible of %s a millisecond", thousands(float64(s.perMilli())))}
+	var err error
+	began := s.began()
+	for err == nil && time.Since(began.at) < window {
+		err = s.see(ctx, &a)
+	}
+	a.share = began.share()
+	stop.Store(true)
+	taking.Wait()
+	return a, err
+}
+
+// perMilli is how many IDs the logical node has in a millisecond.
+func (s aged) perMilli() int { return 1 << 23 / s.Definition().Nodes() }
+
+// beginning is where a look at the number of IDs began.
+type beginning struct {
+	of  aged
+	ids uint64
+	at  time.Time
+}
+
+func (s aged) began() beginning { return beginning{of: s, ids: s.Stats().IDs, at: time.Now()} }
+
+// share is the part of the ID space that went since the beginning.
+func (b beginning) share() float64 {
+	took := float64(time.Since(b.at)) / float64(time.Millisecond)
+	return float64(b.of.Stats().IDs-b.ids) / took / float64(b.of.perMilli())
+}
+
+func (b *bench) writeStaleness(unsaturated, full []ages) {
+	var rows [][]string
+	var future, old, ids int
+	for _, a := range append(unsaturated, full...) {
+		rows = append(rows, []string{
+			a.scenario, thousands(float64(a.ids)), fmt.Sprintf("%.3f", a.share), fmt.Sprint(a.future),
+			fmt.Sprintf("%s (%.3g %%)", thousands(float64(a.old)), 100*float64(a.old)/float64(max(a.ids, 1))), fmt.Sprintf("%d ms", a.oldest),
+		})
+		future += a.future
+	}
+	for _, a := range unsaturated {
+		old, ids = old+a.old, ids+a.ids
+	}
+	b.report.p(`A client reads its own cluster time, the clock that its handle goes by, just before and just after each
+call: an ID is old by how far its timestamp lies before the first reading, and of the future if it lies
+after the second. That is exact, and says nothing of how far cluster time is from true time. Scenarios
+that leave room are at 65,536 IDs a millisecond; the hogs are two spinning goroutines a core. Where as
+many go as possible, a goroutine takes 64 at a time beside the one that looks; then timestamps may be up
+to 4 ms old by design.
+
+`)
+	b.report.table([]string{"IDs", "looked at", "share of the ID space used", "of the future", "1 ms old or more", "the oldest"}, rows)
+	b.report.headline("timestamps of the future", fmt.Sprint(future), "", "")
+	b.report.headline("timestamps 1 ms old or more while there is room", fmt.Sprintf("%d of %s", old, thousands(float64(ids))), "", "")
+}
