@@ -5,7 +5,8 @@
 //	cd bench && go run . -out /tmp -quick -only cost,latency
 //
 // Machines are noisy, so whatever is compared takes turns, and what counts are
-// medians and ratios of one run. It is a module of its own: nobody who uses
+// medians and ratios of one run. Servers to compare with, etcd and Redis, are started
+// when they are in PATH, and ended. It is a module of its own: nobody who uses
 // snowgrid gets the others into go.sum.
 package main
 
@@ -40,6 +41,7 @@ func sections() []section {
 		{"rates", "As many as there are", measureRates},
 		{"latency", "How long a single call takes", measureLatency},
 		{"staleness", "How old a timestamp is", measureStaleness},
+		{"control", "Attaching, beside etcd", measureControl},
 	}
 }
 
@@ -63,7 +65,11 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	work := run
+	if os.Getenv(memberVar) != "" {
+		work = beMember
+	}
+	if err := work(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		stop()
 		os.Exit(1)

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// gridSize is how many members a grid has that is measured; etcd has as many servers.
+const gridSize = 3
+
+// memberConfig is the configuration of a member of a grid whose members listen for
+// gossip at the given addresses.
+func memberConfig(gossip []string, i int) grid.Config {
+	return grid.Config{
+		Name: "bench", GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
+		Join: gossip, Expect: len(gossip), Backups: 1, FirstLife: true,
+	}
+}
+
+// startMembers starts a grid whose members are in this process, and returns where
+// their API is.
+func startMembers(ctx context.Context) (apis []string, end func(), err error) {
+	gossip, err := freeAddrs(gridSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	members, errs := make([]*grid.Member, gridSize), make([]error, gridSize)
+	var starting sync.WaitGroup
+	for i := range members {
+		starting.Go(func() {
+			if members[i], errs[i] = grid.Start(ctx, memberConfig(gossip, i)); errs[i] != nil {
+				cancel() // the others would wait for this one in vain
+			}
+		})
+	}
+	starting.Wait()
+	end = func() {
+		for _, m := range members {
+			if m != nil {
+				_ = m.Close()
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		end()
+		return nil, nil, err
+	}
+	for _, m := range members {
+		apis = append(apis, m.Addrs().API)
+	}
+	return apis, end, nil
+}
+
+// memberVar is the variable that makes this program a member: its number, and where
+// all members gossip.
+const memberVar = "SNOWGRID_BENCH_MEMBER"
+
+// beMember is a member in a process of its own. It says where its API is, and ends
+// when its input does, so that it never outlives who started it.
+func beMember(ctx context.Context) error {
+	var i int
+	var gossip string
+	if _, err := fmt.Sscan(os.Getenv(memberVar), &i, &gossip); err != nil {
+		return fmt.Errorf("%s: %w", memberVar, err)
+	}
+	starting, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	member, err := grid.Start(starting, memberConfig(strings.Split(gossip, ","), i))
+	if err != nil {
+		return err
+	}
+	fmt.Println(member.Addrs().API)
+	left := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(left)
+	}()
+	select {
+	case <-left:
+	case <-ctx.Done():
+	}
+	return member.Close()
+}
+
+// startMemberProcesses starts a grid of members in processes of their own.
+func startMemberProcesses(ctx context.Context) (apis []string, end func(), err error) {
+	gossip, err := freeAddrs(gridSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	var started []*process
+	var outputs []io.Reader
+	end = func() { endAll(started) }
+	for i := range gridSize {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", memberVar, i, strings.Join(gossip, ",")))
+		p, output, err := startMemberProcess(cmd)
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		started, outputs = append(started, p), append(outputs, output)
+	}
+	for i, output := range outputs {
+		line, err := bufio.NewReader(output).ReadString('\n')
+		if err != nil {
+			end()
+			return nil, nil, fmt.Errorf("a member did not start: %w: %s", err, started[i].said.text())
+		}
+		apis = append(apis, strings.TrimSpace(line))
+	}
+	return apis, end, ctx.Err()
+}
+
+// startMemberProcess starts one member, whose input lasts as long as this process.
+func startMemberProcess(cmd *exec.Cmd) (*process, io.Reader, error) {
+	if _, err := cmd.StdinPipe(); err != nil {
+		return nil, nil, err
+	}
+	output, input, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Stdout = input
+	p, err := startProcess(cmd)
+	_ = input.Close() // the member has its own
+	if err != nil {
+		return nil, nil, errors.Join(err, output.Close())
+	}
+	return p, output, nil
+}
+
+// gridKeeper is a grid as those see it who attach to it through one client.
+func gridKeeper(ctx context.Context, name string, start func(ctx context.Context) ([]string, func(), error)) (k *keeper, err error) {
+	apis, end, err := start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.Dial(ctx, client.Config{Addrs: apis})
+	if err != nil {
+		end()
+		return nil, err
+	}
+	g := &gridCalls{client: c, created: make([][]*sequencer.Sequencer, callers)}
+	k = &keeper{
+		name:     name,
+		steps:    []step{{"attach", g.attach}},
+		giveBack: g.detach,
+		toAndFro: "attach, detach",
+		creates:  []step{{"create, attach", g.create}},
+		clean:    g.clean,
+		end:      func() { _ = c.Close(); end() },
+	}
+	for i := range callers {
+		s, err := c.CreateSequencer(ctx, fmt.Sprintf("held-%d", i), sequencer.Config{})
+		if err == nil {
+			err = s.DetachLogicalNode(ctx)
+		}
+		if err != nil {
+			k.end()
+			return nil, err
+		}
+		g.held = append(g.held, s)
+	}
+	return k, nil
+}
+
+// gridCalls are the calls of a client, by caller.
+type gridCalls struct {
+	client  *client.Client
+	held    []*sequencer.Sequencer
+	created [][]*sequencer.Sequencer
+}
+
+func (g *gridCalls) attach(ctx context.Context, caller, _ int) error {
+	return g.held[caller].AttachLogicalNode(ctx)
+}
+
+func (g *gridCalls) detach(ctx context.Context, caller int) error {
+	return g.held[caller].DetachLogicalNode(ctx)
+}
+
+func (g *gridCalls) create(ctx context.Context, caller, number int) error {
+	s, err := g.client.CreateSequencer(ctx, fmt.Sprintf("created-%d-%d", caller, number), sequencer.Config{})
+	if err == nil {
+		g.created[caller] = append(g.created[caller], s)
+	}
+	return err
+}
+
+// clean destroys what a caller has created.
+func (g *gridCalls) clean(ctx context.Context, caller int) error {
+	for _, s := range g.created[caller] {
+		if err := s.Destroy(ctx); err != nil {
+			return err
+		}
+	}
+	g.created[caller] = nil
+	return nil
+}

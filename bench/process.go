@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// process is a server that runs beside this program, and is ended by it.
+type process struct {
+	cmd  *exec.Cmd
+	said tail
+	over chan struct{} // closed when it has ended
+}
+
+// patience is how long a server may take to start, and to end by itself.
+const (
+	startPatience = 60 * time.Second
+	endPatience   = 5 * time.Second
+)
+
+// startProcess starts a program; what it says is kept for the message when it fails.
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, over: make(chan struct{})}
+	if cmd.Stdout == nil {
+		cmd.Stdout = &p.said
+	}
+	cmd.Stderr = &p.said
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = cmd.Wait()
+		close(p.over)
+	}()
+	return p, nil
+}
+
+// await asks again and again until ready returns nil. It gives up when the process has
+// ended or time is up.
+func (p *process) await(ctx context.Context, ready func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for {
+		try, end := context.WithTimeout(ctx, time.Second)
+		err := ready(try)
+		end()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.over:
+			return fmt.Errorf("%s has ended: %v: %s", p.cmd.Path, p.cmd.ProcessState, p.said.text())
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// end asks the process to end, and kills it when it does not.
+func (p *process) end() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.over:
+		return
+	case <-time.After(endPatience):
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.over
+}
+
+// endAll ends processes, all at once.
+func endAll(all []*process) {
+	var ending sync.WaitGroup
+	for _, p := range all {
+		ending.Go(p.end)
+	}
+	ending.Wait()
+}
+
+// tail keeps the end of what was written to it.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+const tailBytes = 2000
+
+func (t *tail) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, text...)
+	t.kept = t.kept[max(len(t.kept)-tailBytes, 0):]
+	return len(text), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.kept)
+}
+
+// freeAddrs returns addresses on loopback whose ports were free for TCP and UDP a
+// moment ago.
+func freeAddrs(count int) (addrs []string, err error) {
+	var held []interface{ Close() error } // until all are found, so that they differ
+	defer func() {
+		for _, h := range held {
+			_ = h.Close()
+		}
+	}()
+	for range 100 {
+		if len(addrs) == count {
+			return addrs, nil
+		}
+		tcp, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, tcp)
+		udp, err := net.ListenPacket("udp", tcp.Addr().String())
+		if err != nil {
+			continue // taken by somebody else's UDP
+		}
+		held = append(held, udp)
+		addrs = append(addrs, tcp.Addr().String())
+	}
+	return nil, errors.New("no free ports on 127.0.0.1")
+}
