@@ -55,7 +55,7 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 		done; \
 	done
 
-bench: ## measure speed beside other generators, in one run, into bench/REPORT.md
+bench: ## measure speed beside other generators, etcd and Redis, in one run, into bench/REPORT.md (minutes)
 	cd bench && $(GO) run . -out .
 
 lint: $(LINTER) ## run golangci-lint, after installing it when it is missing

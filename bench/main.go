@@ -42,6 +42,7 @@ func sections() []section {
 		{"latency", "How long a single call takes", measureLatency},
 		{"staleness", "How old a timestamp is", measureStaleness},
 		{"control", "Attaching, beside etcd", measureControl},
+		{"redis", "Beside Redis INCR", measureRedis},
 	}
 }
 
