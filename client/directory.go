@@ -110,6 +110,7 @@ func (c *Client) adopt(d *directory) {
 		d = have
 	}
 	c.directory.Store(d)
+	c.look() // owners may have changed
 }
 
 // candidates returns every address that may know the directory: the members

@@ -110,6 +110,7 @@ func (e *entry) saw(s wire.Stamp) {
 	if s.Grid != e.seen.Grid || s.Version >= e.seen.Version {
 		e.seen = s
 	}
+	e.failures = 0
 }
 
 // told notes the owner's last whole answer about an attachment.
@@ -139,11 +140,22 @@ func (e *entry) renewAt(at time.Duration) {
 	e.next = at
 }
 
-// dueBy reports whether the entry is to be renewed by the given time.
-func (e *entry) dueBy(at time.Duration) bool {
+// renewAgainAt sets when the entry is renewed after a failure: each one in succession
+// doubles the pause, up to most, so that an owner with more to do than it can is not
+// asked ever more.
+func (e *entry) renewAgainAt(now, most time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.next <= at
+	pause := max(min(retryAfter<<e.failures, most), retryAfter)
+	e.failures = min(e.failures+1, 10)
+	e.next = now + pause - rand.N(pause/4)
+}
+
+// due is when the entry is renewed next.
+func (e *entry) due() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.next
 }
 
 // begin reports whether nothing was under way for the entry, and notes that

@@ -36,6 +36,7 @@ type entry struct {
 	// Prints of the handle: with that attachment, and without any.
 	print, bare sequencer.Print
 	next        time.Duration // when to renew next, by the client's clock
+	failures    int           // of renewals, in succession
 	busy        bool          // an idle detach or a replacement is under way
 }
 

@@ -46,7 +46,7 @@ func (c *Client) renewAgain(entries []*entry, err error) {
 	c.log.Debug("renewal failed; trying again", "error", err)
 	began := c.clock.Mono()
 	for _, e := range entries {
-		e.renewAt(began + retryAfter)
+		e.renewAgainAt(began, c.window()/8)
 	}
 	c.refresh(began)
 }

@@ -25,10 +25,12 @@ type follower struct {
 }
 
 const (
-	// lookEvery is how often the session looks at its handles.
-	lookEvery = 100 * time.Millisecond
-	// retryAfter is when a failed renewal is tried again, and how often a
-	// grant that is about to end is asked for.
+	// lookEvery is how often the session looks at its handles at most, lookAtLeast how
+	// often it does when nothing is due.
+	lookEvery   = 100 * time.Millisecond
+	lookAtLeast = time.Second
+	// retryAfter is when a renewal that failed once is tried again, and how often
+	// a grant that is about to end is asked for.
 	retryAfter = 300 * time.Millisecond
 	// streamIdle is how long a stream stays open without need, so that a
 	// handle that comes soon hears of a destroy from its first moment.
@@ -49,7 +51,7 @@ func (s *session) run(ctx context.Context) {
 	for {
 		var tick <-chan time.Time
 		if s.look(ctx) {
-			timer.Reset(lookEvery)
+			timer.Reset(s.pause())
 			tick = timer.C
 		}
 		select {
@@ -75,6 +77,18 @@ func (s *session) look(ctx context.Context) bool {
 	}
 	s.follow(ctx, byOwner)
 	return len(entries) > 0 || len(s.streams) > 0
+}
+
+// pause is how long nothing is due. What comes up meanwhile wakes the session.
+func (s *session) pause() time.Duration {
+	now, next := s.c.clock.Mono(), lookAtLeast
+	for _, e := range s.c.handles.all() {
+		if e.control.Detaches() {
+			return lookEvery // only its counters say when it is idle
+		}
+		next = min(next, e.due()-now)
+	}
+	return max(next, lookEvery)
 }
 
 // groups is a client's handles by their owner's address, kept as long as neither
@@ -117,7 +131,7 @@ func (s *session) renewDue(ctx context.Context, owner string, entries []*entry) 
 	now := s.c.clock.Mono()
 	due := false
 	for _, e := range entries {
-		due = due || e.dueBy(now)
+		due = due || e.due() <= now
 	}
 	if !due || s.calls[owner] {
 		return

@@ -71,18 +71,25 @@ func TestFailedRenewals(t *testing.T) {
 		})
 		time.Sleep(8 * time.Second)
 		f.hook(nil)
+		pause := retryAfter
 		for _, gap := range gaps(f.made(wire.PathRenew)) {
-			if gap < retryAfter || gap > retryAfter+lookEvery {
-				t.Errorf("a failed renewal is tried again after %v", gap)
+			if gap < pause*3/4 || gap > pause+lookEvery {
+				t.Errorf("a failed renewal is tried again after %v, want %v", gap, pause)
 			}
+			pause = min(2*pause, c.window()/8)
 		}
-		if n := f.count(); n < 10 || n > 100 {
+		if n := f.count(); n < 6 || n > 30 {
 			t.Errorf("%d calls in 8 s of a cut", n)
 		}
 		works(t, h)
 		f.set(func() { delete(f.down, owner) })
 		time.Sleep(20 * time.Second)
 		works(t, h)
+		f.set(func() { f.down[owner], f.calls = true, nil })
+		time.Sleep(5 * time.Second)
+		if again := gaps(f.made(wire.PathRenew)); len(again) == 0 || again[0] > retryAfter+lookEvery {
+			t.Errorf("after a renewal that worked failed ones are tried again after %v", again)
+		}
 	})
 }
 

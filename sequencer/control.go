@@ -74,5 +74,8 @@ func (c *Control) Idle(now Tick) bool {
 	return now-since >= max(limit.Milliseconds(), 1)
 }
 
+// Detaches reports whether an idle handle is to be detached at all.
+func (c *Control) Detaches() bool { return c.s.idle.Load() > 0 }
+
 // DetachIdle gives the logical node back; Next attaches again by itself.
 func (c *Control) DetachIdle(ctx context.Context) error { return c.s.detach(ctx, byIdle) }
