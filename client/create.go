@@ -31,10 +31,9 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	e := c.handles.live(name)
 	if e == nil {
 		req := wire.CreateRequest{Name: name, Epoch: def.Epoch().UnixMilli(), Nodes: def.Nodes()}
-		if e, err = c.find(ctx, name, wire.PathCreate, req); err != nil {
+		if e, err = c.find(ctx, name, wire.PathCreate, req, true); err != nil {
 			return nil, err
 		}
-		e.owed = true
 	}
 	h := e.control.Handle()
 	if have := h.Definition(); have != def {
@@ -45,6 +44,7 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 		return h, nil
 	}
 	if err := h.AttachLogicalNode(ctx); err != nil && !errors.Is(err, sequencer.ErrAttached) {
+		e.renewAt(c.clock.Mono())
 		c.look() // so that the owner knows whom to tell of a destroy
 		return h, err
 	}
@@ -68,7 +68,7 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 	defer unlock()
 	e := c.handles.live(name)
 	if e == nil {
-		if e, err = c.find(ctx, name, wire.PathOpen, wire.OpenRequest{Name: name}); err != nil {
+		if e, err = c.find(ctx, name, wire.PathOpen, wire.OpenRequest{Name: name}, false); err != nil {
 			return nil, err
 		}
 		c.look() // so that the owner knows whom to tell of a destroy
@@ -119,13 +119,13 @@ func (c *Client) turn(ctx context.Context, name string) (unlock func(), err erro
 	return c.handles.lock(ctx, name)
 }
 
-// find asks for a name's life and makes the handle for it.
-func (c *Client) find(ctx context.Context, name, path string, in any) (*entry, error) {
+// find asks for a name's life and makes the handle for it, to be attached if owed.
+func (c *Client) find(ctx context.Context, name, path string, in any, owed bool) (*entry, error) {
 	ref, stamp, err := c.life(ctx, name, path, in)
 	if err != nil {
 		return nil, err
 	}
-	return c.keep(ref, &entry{seen: stamp})
+	return c.keep(ref, &entry{seen: stamp, owed: owed})
 }
 
 // life asks for a name's life.
@@ -143,6 +143,9 @@ func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer
 // keep makes a handle on a life for an entry, and has the session look after it.
 func (c *Client) keep(ref sequencer.Ref, e *entry) (*entry, error) {
 	e.bare = sequencer.PrintOf(ref.Life, sequencer.Attachment{})
+	if e.owed || e.stripe {
+		e.next = c.clock.Mono() + c.pause() // its attachment is asked for now
+	}
 	_, e.control = sequencer.New(ref, &home{client: c, entry: e}, c.clock)
 	if !c.handles.put(e) {
 		return nil, c.errClosed()
