@@ -9,19 +9,30 @@ import (
 // How slots are handed out between two looks at the clock: by adding to next, as
 // long as the millisecond of the last look lasts.
 
-// reserve takes the next slot without a look at the clock. If it is not ok, the slot
-// is kept for the caller all the same, to be given to take; a negative one is none.
+// reserve takes the next slot if the millisecond of the last look still lasts. If the
+// slot may not be issued it is kept for the caller all the same, to be given to take;
+// a negative one is none.
 func (g *generator) reserve() (slot int64, ok bool) {
-	stride := g.stride.Load()
-	if stride == 0 && !g.fresh() {
+	if !g.fresh() {
 		return -1, false
 	}
 	slot = g.next.Add(1) - 1
-	if g.within(slot, 1) == 0 {
-		return slot, false
-	}
-	return slot, stride == 0 || slot&stride != stride || g.fresh()
+	return slot, g.holds(slot)
 }
+
+// reserveDense takes the next slot without asking whether the millisecond still lasts,
+// but for some slots, which are not ok until they have asked.
+func (g *generator) reserveDense() (slot int64, ok bool) {
+	slot = g.next.Add(1) - 1
+	return slot, g.holds(slot) && slot&denseStride != denseStride
+}
+
+// ask reports whether a slot that reserveDense took may be issued all the same.
+func (g *generator) ask(slot int64) bool { return g.holds(slot) && g.fresh() }
+
+// holds reports whether a slot lies within the bounds; a negative one, which is of a
+// stopped generator, lies below them.
+func (g *generator) holds(slot int64) bool { return slot < g.limit.Load() && slot >= g.low.Load() }
 
 // reserveMany takes up to n consecutive slots, or none. What it cannot use is lost.
 func (g *generator) reserveMany(n int) (slot int64, k int) {
@@ -41,9 +52,8 @@ func (g *generator) reserveMany(n int) (slot int64, k int) {
 	return slot, int(held)
 }
 
-// within returns how many of n slots from one on lie within the bounds; a negative
-// one, which is of a stopped generator, lies below them. It looks at the limit once:
-// by a later one, slots of a gap in the middle would be below it.
+// within returns how many of n slots from one on lie within the bounds. It looks at
+// the limit once: by a later one, slots of a gap in the middle would be below it.
 func (g *generator) within(slot, n int64) int64 {
 	limit := g.limit.Load()
 	if slot >= limit || slot < g.low.Load() {
@@ -67,13 +77,17 @@ func (g *generator) publish(r reading, grant Grant) {
 		g.low.Store(max(g.low.Load(), (grant.From-g.epoch)*counters))
 		g.limit.Store(limit)
 	}
+	if r.before(g.looked) {
+		return // its caller waited for the lock while somebody else looked
+	}
+	g.looked = r
 	g.density.look(g, r.now)
 	if r.now >= grant.Until || r.lasts <= 0 || !cycles.Constant() {
 		g.deadline.Store(0)
 		return
 	}
 	lasts := min(r.lasts, time.Millisecond)
-	g.pace.Reading(r.cycles, time.Duration(r.now+1)*time.Millisecond-lasts)
+	g.pace.Note(cycles.Reading{Before: r.cycles, After: r.after, At: time.Duration(r.now+1)*time.Millisecond - lasts})
 	g.perMilli.Store(g.pace.PerMilli())
 	g.deadline.Store(r.cycles + int64(lasts)*g.perMilli.Load()/int64(time.Millisecond))
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
 // steadyClock is cluster time by the monotonic clock, from 2000 on.
@@ -68,6 +70,9 @@ func TestNothingFromAGap(t *testing.T) {
 	} {
 		if n := g.within(c.slot, c.n); n != c.want {
 			t.Errorf("%d of %d slots from %d lie within the bounds, want %d", n, c.n, c.slot, c.want)
+		}
+		if holds := g.holds(c.slot); holds != (c.want > 0) {
+			t.Errorf("slot %d lies within the bounds: %v", c.slot, holds)
 		}
 	}
 	if got := g.take(reading{now: 2003}, 1, slow); got.out != taken || got.at != 2003 {
@@ -227,10 +232,10 @@ func TestWrongCounter(t *testing.T) {
 		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2003}}, 0, new(counts))
 		takeAt(g, 2000, 1)
 		g.deadline.Store(deadline)
-		g.stride.Store(denseStride) // nobody asks but each eighth
+		g.dense.Store(true) // few ask
 		last := int64(-1)
 		for range 3 * 1024 {
-			slot, ok := g.reserve()
+			slot, ok := g.reserveAny()
 			if ok && (slot <= last || slot>>10 != 1000) {
 				t.Fatalf("deadline %d: slot %d after %d", deadline, slot, last)
 			}
@@ -245,7 +250,7 @@ func TestWrongCounter(t *testing.T) {
 func TestIdleIsIdle(t *testing.T) {
 	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
 	buffer := make([]ID, 1000)
-	for s.now.Load().gen.stride.Load() == 0 {
+	for !s.now.Load().gen.dense.Load() {
 		if _, err := s.Fill(t.Context(), buffer); err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +261,27 @@ func TestIdleIsIdle(t *testing.T) {
 		armed = g.density.armed
 		g.mu.Unlock()
 	}
-	if g.stride.Load() != 0 {
+	if g.dense.Load() {
 		t.Error("slots go densely, and nobody takes any")
+	}
+}
+
+// TestLateLookUndoesNothing: who waited for the lock while somebody else looked at the
+// clock takes its slot, and leaves what is known of the present millisecond.
+func TestLateLookUndoesNothing(t *testing.T) {
+	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2100}}, 0, new(counts))
+	calibrated(g)
+	early := reading{now: 2000, lasts: time.Microsecond, cycles: cycles.Now()}
+	sooner := reading{now: 2001, lasts: time.Millisecond, cycles: early.cycles + 1}
+	latest := reading{now: 2001, lasts: time.Millisecond, cycles: early.cycles + 2}
+	g.take(latest, 1, -1)
+	deadline := g.deadline.Load()
+	for _, late := range []reading{early, sooner} {
+		if got := g.take(late, 1, -1); late == sooner && got.out != taken {
+			t.Errorf("%+v", got)
+		}
+		if got := g.deadline.Load(); got != deadline {
+			t.Errorf("after a look at %d the millisecond ends at %d, not %d", late.now, got, deadline)
+		}
 	}
 }

@@ -4,7 +4,7 @@ import "time"
 
 // density is how fast slots go. While most are used, several callers share a counter
 // that reading the cycle counter each time would make the narrowest place; then only
-// each eighth slot asks. A timer ends that when the callers have gone.
+// each sixteenth slot asks. A timer ends that when the callers have gone.
 type density struct {
 	now   Tick  // of the last look in another millisecond
 	next  int64 // at that look
@@ -19,7 +19,7 @@ const (
 	// denseCounters is from how many IDs a millisecond that matters.
 	denseCounters = 1 << 15
 	// denseStride is which slots ask: those whose low bits are all set.
-	denseStride = 7
+	denseStride = 15
 	// denseShare is the part of the slots from which on they go densely: two
 	// callers that both read the cycle counter get no more than half of all.
 	denseShare = 3
@@ -41,7 +41,7 @@ func (d *density) look(g *generator, now Tick) {
 	d.now, d.next, d.lost, d.full = now, next, lost, false
 	switch {
 	case !dense:
-		g.stride.Store(0)
+		g.dense.Store(false)
 		return
 	case !d.armed:
 		d.armed, d.seen = true, next
@@ -51,7 +51,7 @@ func (d *density) look(g *generator, now Tick) {
 			d.timer.Reset(denseLook)
 		}
 	}
-	g.stride.Store(denseStride)
+	g.dense.Store(true)
 }
 
 // cool ends dense handing out unless about as many slots as before go.
@@ -66,5 +66,5 @@ func (g *generator) cool() {
 		return
 	}
 	d.armed = false
-	g.stride.Store(0)
+	g.dense.Store(false)
 }

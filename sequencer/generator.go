@@ -28,6 +28,7 @@ import (
 // clock nor the grants nor the bounds appear in that argument.
 type generator struct {
 	layout layout
+	line   line
 	epoch  Tick // Unix ms
 	id     AttachmentID
 	node   NodeID
@@ -45,16 +46,17 @@ type generator struct {
 	deadline atomic.Int64
 	// perMilli is how many cycles a millisecond has, 0 while that is not known.
 	perMilli atomic.Int64
-	// stride is 0, or, while callers use up most slots, that only each eighth slot
-	// asks whether the millisecond is over.
-	stride atomic.Int64
+	// dense is set while callers use up most slots: then only each sixteenth slot asks
+	// whether the millisecond is over.
+	dense atomic.Bool
 
 	mu sync.Mutex // held to look at the clock and to publish bounds
 	// trailUntil is the cluster time up to which slots of the last trail
 	// milliseconds may be used: it lies ahead only while callers have used
 	// up a millisecond not long ago, or since then as many slots as there were.
 	trailUntil Tick
-	end        int64 // the first slot that was not issued, once it is stopped
+	end        int64   // the first slot that was not issued, once it is stopped
+	looked     reading // the newest look at the clock
 	pace       cycles.Pace
 	density    density
 
@@ -94,7 +96,7 @@ const (
 
 // newGenerator starts a generator whose first ID has a timestamp above after.
 func newGenerator(def Definition, a Attachment, after Tick, c *counts) *generator {
-	g := &generator{layout: def.layout, epoch: def.epoch.UnixMilli(), id: a.ID, node: a.Node, counts: c}
+	g := &generator{layout: def.layout, line: def.layout.line(a.Node), epoch: def.epoch.UnixMilli(), id: a.ID, node: a.Node, counts: c}
 	first := max(a.Grant.From, after+1, g.epoch)
 	g.start = min(first-g.epoch, maxOffset) * g.layout.counters()
 	g.next.Store(g.start)
@@ -107,13 +109,20 @@ type reading struct {
 	now    Tick
 	lasts  time.Duration // for so long at least it is this millisecond; 0 if nobody knows
 	cycles int64         // read before
+	after  int64         // read after
 }
 
 // read looks at a clock.
 func read(c Clock) reading {
 	r := reading{cycles: cycles.Now()}
 	r.now, r.lasts = c.Read()
+	r.after = cycles.Now()
 	return r
+}
+
+// before reports whether a look was earlier than another one.
+func (r reading) before(o reading) bool {
+	return r.now < o.now || r.now == o.now && r.cycles < o.cycles
 }
 
 // took is what take has done.
@@ -160,7 +169,9 @@ func (g *generator) take(r reading, n int, held int64) took {
 		case at > r.now && !have.hold(r.now):
 			return took{at: r.now, kept: held, out: noGrant} // the grant lies ahead
 		case at > r.now:
-			g.saturated(r.now)
+			if !r.before(g.looked) { // else its millisecond may be over
+				g.saturated(r.now)
+			}
 			return took{at: at, kept: held, out: aheadTime}
 		case !have.hold(at):
 			from, found := have.after(at)
@@ -206,17 +217,17 @@ func (g *generator) saturated(now Tick) {
 	g.trailUntil = now + trail
 	g.density.full = true
 	g.deadline.Store(0)
-	g.stride.Store(0)
+	g.dense.Store(false)
 }
 
 // expand returns the ID of a slot.
-func (g *generator) expand(slot int64) ID { return g.layout.expand(slot, g.node) }
+func (g *generator) expand(slot int64) ID { return g.line.expand(slot) }
 
 // fill writes the IDs of consecutive slots.
 func (g *generator) fill(dst []ID, slot int64) {
-	layout, node := g.layout, g.node
+	line := g.line
 	for i := range dst {
-		dst[i] = layout.expand(slot+int64(i), node)
+		dst[i] = line.expand(slot + int64(i))
 	}
 }
 

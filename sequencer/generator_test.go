@@ -55,12 +55,21 @@ func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh Tick) {
 	w.went += int64(k)
 }
 
+// reserveAny takes a slot as Next does before it looks at the clock.
+func (g *generator) reserveAny() (slot int64, ok bool) {
+	if !g.dense.Load() {
+		return g.reserve()
+	}
+	slot, ok = g.reserveDense()
+	return slot, ok || g.ask(slot)
+}
+
 // add takes a slot without a look at the clock, if that is possible now.
 func (w *taker) add(rt *rapid.T) {
 	if w.kept >= 0 {
 		return // whoever has one looks first
 	}
-	slot, ok := w.g.reserve()
+	slot, ok := w.g.reserveAny()
 	switch {
 	case ok:
 		w.issued(rt, slot, 1, w.looked)
@@ -108,7 +117,9 @@ func (w *taker) look(rt *rapid.T, n int) {
 // pace is that of this processor's counter, by a clock that is ahead of every test's.
 var pace = sync.OnceValue(func() (p cycles.Pace) {
 	for began := time.Now(); p.PerMilli() == 0 && cycles.Constant(); {
-		p.Reading(cycles.Now(), time.Since(began)+time.Hour)
+		r := cycles.Reading{Before: cycles.Now(), At: time.Since(began) + time.Hour}
+		r.After = cycles.Now()
+		p.Note(r)
 	}
 	return p
 })

@@ -84,15 +84,25 @@ func (l layout) decompose(id ID) (offset Tick, node NodeID, counter uint32) {
 	return Tick(v >> timeShift), NodeID(v >> l.counterBits & nodeMask), uint32(v & counterMask)
 }
 
+// line is a layout for one logical node, ready to expand slots.
+type line struct {
+	shift uint8 // counter bits
+	mask  int64 // of the counter
+	node  int64 // in its place
+}
+
+// line returns the layout for a node. The caller guarantees node < nodes.
+func (l layout) line(node NodeID) line {
+	return line{shift: l.counterBits, mask: l.counters() - 1, node: int64(node) << l.counterBits}
+}
+
 // expand builds a node's ID from a slot: offset<<counterBits | counter, which
 // numbers all IDs the node can ever have without a gap. The counter's overflow
 // is the next millisecond and so cannot reach the node bits. The caller
-// guarantees 0 <= slot < maxOffset<<counterBits and node < nodes.
+// guarantees 0 <= slot < maxOffset<<counterBits.
 //
 // Every ID comes through here: there is no branch, and the shift distance is
 // masked only to let the compiler leave out its own check.
-func (l layout) expand(slot int64, node NodeID) ID {
-	shift := l.counterBits & 63
-	counterMask := int64(1)<<shift - 1
-	return ID(slot>>shift<<timeShift | int64(node)<<shift | slot&counterMask)
+func (l line) expand(slot int64) ID {
+	return ID(slot>>(l.shift&63)<<timeShift | l.node | slot&l.mask)
 }

@@ -125,14 +125,14 @@ func TestExpandNeverSpillsIntoTheNode(t *testing.T) {
 		first := int64(10_000) << l.counterBits
 		for _, node := range []NodeID{6, 7} {
 			for slot := first; slot < first+l.counters()+2; slot++ {
-				id := l.expand(slot, node)
+				id := l.line(node).expand(slot)
 				if seen[id] {
 					t.Fatalf("%d nodes: ID %d twice", l.nodes(), id)
 				}
 				seen[id] = true
 			}
 		}
-		if offset, node, counter := l.decompose(l.expand(first+l.counters(), 6)); offset != 10_001 || node != 6 || counter != 0 {
+		if offset, node, counter := l.decompose(l.line(6).expand(first + l.counters())); offset != 10_001 || node != 6 || counter != 0 {
 			t.Errorf("%d nodes: the slot after a full millisecond is offset %d, node %d, counter %d",
 				l.nodes(), offset, node, counter)
 		}
@@ -151,7 +151,7 @@ func TestExpandIsComposeOfTheSlotsFields(t *testing.T) {
 		if id < 0 {
 			t.Fatalf("compose(%d, %d, %d) is negative", offset, node, counter)
 		}
-		if got := l.expand(offset*l.counters()+int64(counter), node); got != id {
+		if got := l.line(node).expand(offset*l.counters() + int64(counter)); got != id {
 			t.Fatalf("expand = %d, compose = %d", got, id)
 		}
 		if o, n, c := l.decompose(id); o != offset || n != node || c != counter {
@@ -166,7 +166,7 @@ func TestExpandKeepsTheOrderOfSlots(t *testing.T) {
 		l := rapid.SampledFrom(layouts).Draw(t, "layout")
 		node := NodeID(rapid.IntRange(0, l.nodes()-1).Draw(t, "node"))
 		slot := rapid.Int64Range(0, maxOffset<<l.counterBits-2).Draw(t, "slot")
-		if a, b := l.expand(slot, node), l.expand(slot+1, node); a >= b {
+		if a, b := l.line(node).expand(slot), l.line(node).expand(slot+1); a >= b {
 			t.Fatalf("slots %d and %d of node %d give %d and %d", slot, slot+1, node, a, b)
 		}
 	})

@@ -137,7 +137,20 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // and the cause: ErrGrantExpired, ErrNoFreeNode or ErrUnavailable. Only a wait for
 // the next millisecond, when this one is used up, has no other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
-	g, held := s.now.Load().gen, int64(-1)
+	g := s.now.Load().gen
+	if g == nil || !g.dense.Load() {
+		return s.nextSlot(ctx, g)
+	}
+	slot, ok := g.reserveDense()
+	if ok {
+		return g.expand(slot), nil
+	}
+	return s.nextAsking(ctx, g, slot)
+}
+
+// nextSlot is Next while callers leave many slots unused.
+func (s *Sequencer) nextSlot(ctx context.Context, g *generator) (ID, error) {
+	held := int64(-1)
 	if g != nil {
 		slot, ok := g.reserve()
 		if ok {
@@ -145,6 +158,20 @@ func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 		}
 		held = slot
 	}
+	return s.nextWaiting(ctx, g, held)
+}
+
+// nextAsking is Next with a slot that asks whether the millisecond still lasts, or that
+// may not be issued yet.
+func (s *Sequencer) nextAsking(ctx context.Context, g *generator, slot int64) (ID, error) {
+	if g.ask(slot) {
+		return g.expand(slot), nil
+	}
+	return s.nextWaiting(ctx, g, slot)
+}
+
+// nextWaiting is Next after a look at the clock, and as much later as it takes.
+func (s *Sequencer) nextWaiting(ctx context.Context, g *generator, held int64) (ID, error) {
 	g, slot, _, err := s.take(ctx, 1, g, held)
 	if err != nil {
 		return 0, err

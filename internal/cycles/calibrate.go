@@ -16,9 +16,12 @@ const (
 	atMost = 10 * time.Second
 	// kept is how many paces are remembered.
 	kept = 16
-	// enough is how many it takes: a reading that was interrupted makes the pace
-	// before it too slow and the one after it too fast.
+	// enough is how many it takes.
 	enough = 2
+	// widest is how many times as wide as the narrowest reading one may be, and wider
+	// by a little for counters that hardly count in between: what interrupts a reading
+	// takes far longer.
+	widest, little = 4, 64
 	// slack is taken off, in parts of the pace: a clock may run a hundredth slower
 	// for a time, and a millisecond counted by cycles must not end late.
 	slack = 80
@@ -27,27 +30,42 @@ const (
 // Pace is how many cycles a millisecond of some clock has. The zero value knows nothing
 // yet. It is not safe for concurrent use.
 type Pace struct {
-	at     time.Duration // by the clock
-	cycles int64
+	last   Reading
 	known  bool
+	narrow int64       // the narrowest reading
 	paces  [kept]int64 // cycles a millisecond between the last readings
 	n      int         // how many there were
 }
 
-// Reading takes in that the counter showed n when the clock showed at.
-func (p *Pace) Reading(n int64, at time.Duration) {
-	elapsed := at - p.at
+// Reading is a look at the clock between two at the counter.
+type Reading struct {
+	Before, After int64         // what the counter showed
+	At            time.Duration // what the clock showed
+}
+
+// Note takes in a reading.
+func (p *Pace) Note(r Reading) {
+	elapsed := r.At - p.last.At
+	if p.known && r.Before < p.last.Before {
+		p.note(0) // the counter went back
+		p.last = r
+		return
+	}
+	width := r.After - r.Before
+	if !p.known || width < p.narrow {
+		p.narrow = width
+	}
 	switch {
-	case !p.known, elapsed < 0, elapsed > atMost:
-	case n <= p.cycles:
-		p.note(0) // it went back
+	case width < 0, width > widest*p.narrow+little:
+		return // something came between
+	case !p.known, elapsed < 0, elapsed > atMost, p.last.After-p.last.Before > widest*p.narrow+little:
 	case elapsed < apart:
 		return
 	default:
-		pace := int64(float64(n-p.cycles) / float64(elapsed) * float64(time.Millisecond))
+		pace := int64(float64(r.Before-p.last.Before) / float64(elapsed) * float64(time.Millisecond))
 		p.note(pace - pace/slack)
 	}
-	p.known, p.at, p.cycles = true, at, n
+	p.known, p.last = true, r
 }
 
 func (p *Pace) note(pace int64) {

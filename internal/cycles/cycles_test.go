@@ -39,21 +39,22 @@ func TestPace(t *testing.T) {
 // measured is a pace by the monotonic clock.
 func measured() (p cycles.Pace) {
 	for began := time.Now(); p.PerMilli() == 0; {
-		p.Reading(cycles.Now(), time.Since(began))
+		r := cycles.Reading{Before: cycles.Now(), At: time.Since(began)}
+		r.After = cycles.Now()
+		p.Note(r)
 	}
 	return p
 }
 
-// TestReadings: the slowest of the last readings counts, and what cannot be.
+// TestReadings: the slowest of the last readings counts, what cannot be does, and what
+// was interrupted does not.
 func TestReadings(t *testing.T) {
-	type reading struct {
-		cycles int64
-		at     time.Duration
-	}
 	const ms = time.Millisecond
+	at := func(cycles int64, at time.Duration) reading { return reading{cycles, 20, at} }
+	wide := func(cycles int64, at time.Duration) reading { return reading{cycles, 4000, at} }
 	steady := func(from int64, n int) (out []reading) {
 		for i := range n {
-			out = append(out, reading{from + int64(i)*80_000, time.Duration(from)/1000*ms + time.Duration(i)*20*ms})
+			out = append(out, at(from+int64(i)*80_000, time.Duration(from)/1000*ms+time.Duration(i)*20*ms))
 		}
 		return out
 	}
@@ -61,23 +62,33 @@ func TestReadings(t *testing.T) {
 		readings []reading
 		want     int64
 	}{
-		"nothing":               {nil, 0},
-		"one":                   {[]reading{{1, 0}}, 0},
-		"4,000 a millisecond":   {[]reading{{0, 0}, {80_000, 20 * ms}, {160_000, 40 * ms}}, 3950},
-		"two":                   {[]reading{{0, 0}, {80_000, 20 * ms}}, 0},
-		"too soon":              {[]reading{{0, 0}, {40_000, 10 * ms}}, 0},
-		"the slower of two":     {[]reading{{0, 0}, {80_000, 20 * ms}, {120_000, 40 * ms}}, 1975},
-		"the clock went back":   {[]reading{{0, 50 * ms}, {80_000, 20 * ms}, {160_000, 40 * ms}, {240_000, 60 * ms}}, 3950},
-		"it was suspended":      {[]reading{{0, 0}, {80_000, time.Hour}, {160_000, time.Hour + 20*ms}, {240_000, time.Hour + 40*ms}}, 3950},
-		"the counter goes back": {[]reading{{80_000, 0}, {0, 20 * ms}, {80_000, 40 * ms}}, 0},
-		"that was long ago":     {append([]reading{{80_000, 0}, {0, 20 * ms}}, steady(80_000, 18)...), 3950},
+		"nothing":                 {nil, 0},
+		"one":                     {[]reading{at(1, 0)}, 0},
+		"4,000 a millisecond":     {[]reading{at(0, 0), at(80_000, 20*ms), at(160_000, 40*ms)}, 3950},
+		"two":                     {[]reading{at(0, 0), at(80_000, 20*ms)}, 0},
+		"too soon":                {[]reading{at(0, 0), at(40_000, 10*ms)}, 0},
+		"the slower of two":       {[]reading{at(0, 0), at(80_000, 20*ms), at(120_000, 40*ms)}, 1975},
+		"the clock went back":     {[]reading{at(0, 50*ms), at(80_000, 20*ms), at(160_000, 40*ms), at(240_000, 60*ms)}, 3950},
+		"it was suspended":        {[]reading{at(0, 0), at(80_000, time.Hour), at(160_000, time.Hour+20*ms), at(240_000, time.Hour+40*ms)}, 3950},
+		"the counter goes back":   {[]reading{at(80_000, 0), at(0, 20*ms), at(80_000, 40*ms)}, 0},
+		"that was long ago":       {append([]reading{at(80_000, 0), at(0, 20*ms)}, steady(80_000, 18)...), 3950},
+		"one was interrupted":     {[]reading{at(0, 0), at(80_000, 20*ms), wide(120_000, 40*ms), at(160_000, 40*ms)}, 3950},
+		"the first was":           {[]reading{wide(0, 10*ms), at(4000, ms), at(84_000, 21*ms), at(164_000, 41*ms)}, 3950},
+		"all of them were":        {[]reading{wide(0, 0), wide(80_000, 20*ms), wide(160_000, 40*ms)}, 3950},
+		"the counter hardly runs": {[]reading{{0, 0, 0}, {80_000, 60, 20 * ms}, {160_000, 1, 40 * ms}}, 3950},
 	} {
 		var p cycles.Pace
 		for _, r := range c.readings {
-			p.Reading(r.cycles, r.at)
+			p.Note(cycles.Reading{Before: r.cycles, After: r.cycles + r.width, At: r.at})
 		}
 		if got := p.PerMilli(); got != c.want {
 			t.Errorf("%s: %d cycles a millisecond, want %d", what, got, c.want)
 		}
 	}
+}
+
+// reading is a look at a clock that took so many cycles.
+type reading struct {
+	cycles, width int64
+	at            time.Duration
 }
