@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// countedCalls is a transport whose renewals are counted.
+type countedCalls struct {
+	*client.HTTP
+	renewed *atomic.Int64
+}
+
+// Call implements client.Transport.
+func (t countedCalls) Call(ctx context.Context, addr, path string, in, out any) error {
+	if path == wire.PathRenew {
+		t.renewed.Add(1)
+	}
+	return t.HTTP.Call(ctx, addr, path, in, out)
+}
+
+// callers is how many calls are under way at once.
+const callers = 64
+
+// each calls f for 0 to n-1 from so many goroutines, and returns how long all took.
+func each(n int, f func(i int) error) (time.Duration, error) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	failed := make([]error, callers)
+	began := time.Now()
+	for at := range callers {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && failed[at] == nil; i = next.Add(1) - 1 {
+				failed[at] = f(int(i))
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(began), errors.Join(failed...)
+}
+
+// nameOf gives names of 16 bytes.
+func nameOf(i int) string { return fmt.Sprintf("sequencer%07d", i) }
+
+// remote is a holder that makes its own calls to owners, as a process in another
+// language would. It keeps little, so what the heap grows by is the members'.
+type remote struct {
+	http      *client.HTTP
+	directory wire.DirectoryResponse
+	holder    sequencer.HolderID
+
+	mu   sync.Mutex
+	sets map[partition.ID]*wire.ClaimSet // what it holds
+}
+
+// remote returns a holder that knows who owns what.
+func (w *world) remote(ctx context.Context) (*remote, error) {
+	h := countedHost{w.network.Host("remote"), &w.traffic}
+	r := &remote{http: client.NewHTTP(h.Dial, nil), holder: client.NewHolder(), sets: map[partition.ID]*wire.ClaimSet{}}
+	return r, r.http.Call(ctx, memberName(0)+":7948", wire.PathDirectory, wire.DirectoryRequest{}, &r.directory)
+}
+
+// owner is where the owner of a partition is.
+func (r *remote) owner(id partition.ID) string {
+	return r.directory.Members[r.directory.Owners[id]].API
+}
+
+func (r *remote) partition(name string) partition.ID {
+	return partition.Of(name, len(r.directory.Owners))
+}
+
+// call calls the owner of a name until it can answer: a grid that has just begun asks
+// for a moment whether it had an earlier life.
+func (r *remote) call(ctx context.Context, id partition.ID, path string, in, out any) error {
+	for {
+		err := r.http.Call(ctx, r.owner(id), path, in, out)
+		if !errors.Is(err, sequencer.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// create creates a sequencer.
+func (r *remote) create(ctx context.Context, name string) (wire.Sequencer, error) {
+	var res wire.SequencerResponse
+	err := r.call(ctx, r.partition(name), wire.PathCreate, wire.CreateRequest{Name: name, Epoch: epoch.Default.UnixMilli()}, &res)
+	return res.Sequencer, err
+}
+
+// attach attaches a logical node of a sequencer.
+func (r *remote) attach(ctx context.Context, s wire.Sequencer) error {
+	id := r.partition(s.Name)
+	claim := wire.Claim{Sequencer: s}
+	_, _ = rand.Read(claim.ID[:])
+	var res wire.AttachResponse
+	if err := r.call(ctx, id, wire.PathAttach, wire.AttachRequest{Holder: r.holder, Claim: claim}, &res); err != nil {
+		return err
+	}
+	print := sequencer.PrintOf(s.Life, sequencer.Attachment{ID: claim.ID, Node: res.Node, Grant: res.Grant})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	set := r.sets[id]
+	if set == nil {
+		set = &wire.ClaimSet{Partition: id}
+		r.sets[id] = set
+	}
+	set.Count++
+	set.Print = set.Print.With(print)
+	return nil
+}
+
+// renew shows each owner everything that is attached there, in one call, and says how
+// many attachments were renewed, and by how many bytes.
+func (r *remote) renew(ctx context.Context) (renewed int, err error) {
+	byOwner := map[string]*wire.RenewRequest{}
+	r.mu.Lock()
+	for id, set := range r.sets {
+		owner := r.owner(id)
+		if byOwner[owner] == nil {
+			byOwner[owner] = &wire.RenewRequest{Holder: r.holder, Grid: r.directory.Grid}
+		}
+		byOwner[owner].Sets = append(byOwner[owner].Sets, *set)
+	}
+	r.mu.Unlock()
+	for owner, req := range byOwner {
+		var res wire.RenewResponse
+		if err := r.http.Call(ctx, owner, wire.PathRenew, req, &res); err != nil {
+			return renewed, err
+		}
+		for i, until := range res.Sets {
+			if until > 0 {
+				renewed += req.Sets[i].Count
+			}
+		}
+	}
+	return renewed, nil
+}
+
+// renewUntil renews every few seconds until stop is closed.
+func (r *remote) renewUntil(ctx context.Context, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(2 * time.Second):
+			_, _ = r.renew(ctx) // what failed is tried again, long before it would expire
+		}
+	}
+}

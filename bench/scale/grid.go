@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+)
+
+// world is one grid and those who use it.
+type world struct {
+	network *gridtest.Network
+	traffic traffic
+	renewed atomic.Int64 // calls that renew
+	size    int
+	members map[string]*grid.Member
+	users   []*client.Client
+}
+
+// startWorld forms a grid with one backup of everything, and waits until all its
+// replicas are in sync.
+func startWorld(ctx context.Context, size int) (*world, error) {
+	w := &world{network: gridtest.NewNetwork(), size: size, members: map[string]*grid.Member{}}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var failed []error
+	for i := range size {
+		name := memberName(i)
+		all.Go(func() {
+			m, err := grid.Start(ctx, w.config(name))
+			mu.Lock()
+			defer mu.Unlock()
+			w.members[name], failed = m, append(failed, err)
+		})
+	}
+	all.Wait()
+	if err := errors.Join(failed...); err != nil {
+		w.end()
+		return nil, err
+	}
+	return w, w.inSync(ctx)
+}
+
+func memberName(i int) string { return fmt.Sprintf("m%d", i+1) }
+
+func (w *world) config(name string) grid.Config {
+	cfg := grid.Config{
+		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
+		Expect: w.size, Backups: 1, FirstLife: true, Network: countedHost{w.network.Host(name), &w.traffic},
+	}
+	for i := range min(w.size, 5) {
+		cfg.Join = append(cfg.Join, memberName(i)+":7946")
+	}
+	return cfg
+}
+
+// join starts one more member, and waits until it has its share of all tables.
+func (w *world) join(ctx context.Context, name string) error {
+	m, err := grid.Start(ctx, w.config(name))
+	if err != nil {
+		return err
+	}
+	w.members[name] = m
+	return w.inSync(ctx)
+}
+
+// inSync waits until every member is ready.
+func (w *world) inSync(ctx context.Context) error {
+	return poll(ctx, func() bool {
+		for _, m := range w.members {
+			if !m.Ready() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// poll waits until ok: readiness tells nobody when it comes.
+func poll(ctx context.Context, ok func() bool) error {
+	for !ok() {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// client returns a new user of the grid on a host of its own.
+func (w *world) client(ctx context.Context, host string) (*client.Client, error) {
+	h := countedHost{w.network.Host(host), &w.traffic}
+	cfg := client.Config{Transport: countedCalls{client.NewHTTP(h.Dial, nil), &w.renewed}}
+	for name := range w.members {
+		cfg.Addrs = append(cfg.Addrs, name+":7948")
+	}
+	c, err := client.Dial(ctx, cfg)
+	if err == nil {
+		w.users = append(w.users, c)
+	}
+	return c, err
+}
+
+// crash ends a member's machine.
+func (w *world) crash(name string) {
+	w.network.Crash(name)
+	_ = w.members[name].Close()
+	delete(w.members, name)
+}
+
+// ownerOf returns the member that owns a name.
+func (w *world) ownerOf(sequencer string) string {
+	for _, m := range w.members {
+		owner := string(m.Status().OwnerOf(sequencer))
+		for name, m := range w.members {
+			if m.Status().Answering == owner {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// end closes everything.
+func (w *world) end() {
+	var all sync.WaitGroup
+	for _, c := range w.users {
+		all.Go(func() { _ = c.Close() })
+	}
+	all.Wait()
+	for _, m := range w.members {
+		if m != nil {
+			all.Go(func() { _ = m.Close() })
+		}
+	}
+	all.Wait()
+}
+
+// heap is how much of the process's heap is in use.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC() // what the first made free of finalizers and pools
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// idle is what a grid costs a second while nobody asks for anything.
+type idle struct{ bytes, packets, renewals, cores float64 }
+
+func (w *world) observe() idle {
+	bytes, packets, renewals, burnt, began := w.traffic.bytes.Load(), w.traffic.packets.Load(), w.renewed.Load(), cpu(), time.Now()
+	time.Sleep(*observed)
+	seconds := time.Since(began).Seconds()
+	return idle{
+		bytes:    float64(w.traffic.bytes.Load()-bytes) / seconds,
+		packets:  float64(w.traffic.packets.Load()-packets) / seconds,
+		renewals: float64(w.renewed.Load()-renewals) / seconds,
+		cores:    (cpu() - burnt).Seconds() / seconds,
+	}
+}
+
+// cpu is the processor time that this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

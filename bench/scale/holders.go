@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const aboutHolders = `Three members, one backup of everything; every holder is a client of its own, on a host of its own,
+with one handle. All of it, members and holders, runs in this one process, so heap and cores are those of
+both ends; traffic counts what either end sends, renewals included.`
+
+// measureHolders measures what so many clients cost.
+func measureHolders(ctx context.Context, size int) (point, error) {
+	w, err := startWorld(ctx, 3)
+	if err != nil {
+		return point{}, err
+	}
+	defer w.end()
+	p := point{size: size}
+	before := heap()
+	began := time.Now()
+	for i := range size {
+		if _, err := w.client(ctx, fmt.Sprint("h", i)); err != nil {
+			return p, err
+		}
+	}
+	p.add("dialled a second", float64(size)/time.Since(began).Seconds(), "")
+	var waits atomic.Int64
+	handles := make([]*sequencer.Sequencer, size)
+	took, err := each(size, func(i int) (err error) {
+		handles[i], err = w.users[i].CreateSequencer(ctx, nameOf(i%1000), sequencer.Config{})
+		return err
+	})
+	if err != nil {
+		return p, err
+	}
+	p.add("first attaches a second", float64(size)/took.Seconds(), "")
+	p.add("heap a holder", (heap()-before)/float64(size)/1000, "kB")
+	rest := w.observe()
+	p.add("renewals a second", rest.renewals, "")
+	p.add("traffic", rest.bytes/1000, "kB/s")
+	p.add("cores", rest.cores, "")
+	for _, h := range handles {
+		waits.Add(int64(h.Stats().GrantWaits))
+	}
+	if n := waits.Load(); n > 0 {
+		return p, fmt.Errorf("holders waited %d times", n)
+	}
+	took, err = w.failOver(ctx, nameOf(0))
+	p.add("fail over", took.Seconds(), "s")
+	return p, err
+}

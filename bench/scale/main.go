@@ -1,0 +1,88 @@
+// Command scale runs grids of real members and holders in one process, on a network
+// in memory, and measures what they cost as they grow.
+//
+//	cd bench && go run ./scale -out .
+//
+// Everything runs on one machine, so what a member costs is measured, and how fast a
+// hundred machines would be is not.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	out      = flag.String("out", ".", "directory for SCALE.md")
+	names    = flag.String("sequencers", "1,1000,10000,100000,1000000", "numbers of sequencers")
+	nodes    = flag.String("attachments", "1000,10000,100000", "numbers of attachments, of 100,000 sequencers at most")
+	holders  = flag.String("holders", "1,10,100,1000,10000", "numbers of holders, each a client with one handle")
+	members  = flag.String("members", "3,5,9,15,30,60,100", "numbers of members")
+	observed = flag.Duration("observe", 8*time.Second, "how long traffic is counted")
+)
+
+func main() {
+	flag.Parse()
+	// Thousands of processes are one here, and their garbage is one heap's.
+	debug.SetGCPercent(400)
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+// experiment is one quantity that grows, and what is measured at each size.
+type experiment struct {
+	title, about, sizes string
+	measure             func(ctx context.Context, size int) (point, error)
+}
+
+func run(ctx context.Context) error {
+	var results []result
+	for _, e := range []experiment{
+		{"Sequencers", aboutNames, *names, measureNames},
+		{"Attachments", aboutNodes, *nodes, measureNodes},
+		{"Holders", aboutHolders, *holders, measureHolders},
+		{"Members", aboutMembers, *members, measureMembers},
+	} {
+		sizes, err := numbers(e.sizes)
+		if err != nil {
+			return fmt.Errorf("%s: %w", strings.ToLower(e.title), err)
+		}
+		r := result{experiment: e}
+		for _, size := range sizes {
+			began := time.Now()
+			p, err := e.measure(ctx, size)
+			if err != nil {
+				return fmt.Errorf("%d %s: %w", size, strings.ToLower(e.title), err)
+			}
+			fmt.Printf("%d %s: %v (%v)\n", size, strings.ToLower(e.title), p.figures, time.Since(began).Round(time.Second))
+			r.points = append(r.points, p)
+		}
+		results = append(results, r)
+	}
+	path := filepath.Join(*out, "SCALE.md")
+	return os.WriteFile(path, report(results), 0o600)
+}
+
+// numbers reads a list of sizes.
+func numbers(list string) (out []int, err error) {
+	for _, text := range strings.Split(list, ",") {
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q is no number of at least 1; give a list such as 1,10,100", text)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
