@@ -64,17 +64,18 @@ func (c *Clock) Now() sequencer.Tick {
 	return 0
 }
 
-// Read returns the cluster time, and for how long at least it stays so unless there
-// is a sample; 0 from an exact clock.
-func (c *Clock) Read() (now sequencer.Tick, lasts time.Duration) {
+// Read returns the cluster time, for how long at least it stays so unless there is a
+// sample, and the monotonic time. An exact clock says 0 for how long.
+func (c *Clock) Read() (now sequencer.Tick, lasts, mono time.Duration) {
 	pace := c.pace.Load()
 	if pace == nil {
-		return 0, 0
+		return 0, 0, 0
 	}
-	if now, lasts = pace.Read(c.Mono()); c.exact {
+	mono = c.Mono()
+	if now, lasts = pace.Read(mono); c.exact {
 		lasts = 0
 	}
-	return now, lasts
+	return now, lasts, mono
 }
 
 // waitStep bounds one sleep of Wait, so that a sample that moved the time

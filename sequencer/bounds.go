@@ -81,13 +81,14 @@ func (g *generator) publish(r reading, grant Grant) {
 		return // its caller waited for the lock while somebody else looked
 	}
 	g.looked = r
-	g.density.look(g, r.now)
-	if r.now >= grant.Until || r.lasts <= 0 || !cycles.Constant() {
+	counted := r.lasts > 0 && cycles.Constant()
+	g.density.look(g, r.now, counted)
+	if r.now >= grant.Until || !counted {
 		g.deadline.Store(0)
 		return
 	}
 	lasts := min(r.lasts, time.Millisecond)
-	g.pace.Note(cycles.Reading{Before: r.cycles, After: r.after, At: time.Duration(r.now+1)*time.Millisecond - lasts})
+	g.pace.Note(cycles.Reading{Before: r.cycles, After: r.after, At: r.mono})
 	g.perMilli.Store(g.pace.PerMilli())
 	g.deadline.Store(r.cycles + int64(lasts)*g.perMilli.Load()/int64(time.Millisecond))
 }

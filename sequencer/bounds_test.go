@@ -15,18 +15,18 @@ import (
 type steadyClock struct{ began time.Time }
 
 func (c steadyClock) Now() Tick {
-	now, _ := c.Read()
+	now, _, _ := c.Read()
 	return now
 }
 
-func (c steadyClock) Read() (Tick, time.Duration) {
+func (c steadyClock) Read() (Tick, time.Duration, time.Duration) {
 	n := time.Since(c.began)
-	return 2000 + n.Milliseconds(), time.Millisecond - n%time.Millisecond
+	return 2000 + n.Milliseconds(), time.Millisecond - n%time.Millisecond, n
 }
 
 func (c steadyClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
 	for {
-		now, _ := c.Read()
+		now, _, _ := c.Read()
 		if now >= until {
 			return nil
 		}

@@ -2,9 +2,10 @@ package sequencer
 
 import "time"
 
-// density is how fast slots go. While most are used, several callers share a counter
-// that reading the cycle counter each time would make the narrowest place; then only
-// each sixteenth slot asks. A timer ends that when the callers have gone.
+// density is how fast slots go. While callers take all there are, timestamps may be old
+// (trail) and reading the cycle counter each time would cost as much as all the rest; and
+// where a millisecond has very many, it would be the narrowest place long before. Then
+// only each sixteenth slot asks. A timer ends that when the callers have gone.
 type density struct {
 	now   Tick  // of the last look in another millisecond
 	next  int64 // at that look
@@ -16,7 +17,7 @@ type density struct {
 }
 
 const (
-	// denseCounters is from how many IDs a millisecond that matters.
+	// denseCounters is from how many IDs a millisecond that matters before all are used.
 	denseCounters = 1 << 15
 	// denseStride is which slots ask: those whose low bits are all set.
 	denseStride = 15
@@ -24,11 +25,12 @@ const (
 	// callers that both read the cycle counter get no more than half of all.
 	denseShare = 3
 	// denseLook is how often it is checked that callers are there still.
-	denseLook = 2 * time.Millisecond
+	denseLook = time.Millisecond
 )
 
-// look notes how many slots went since the last look in another millisecond.
-func (d *density) look(g *generator, now Tick) {
+// look notes how many slots went since the last look in another millisecond. Unless
+// counted, no counter says how long that lasts, and every call is to look.
+func (d *density) look(g *generator, now Tick, counted bool) {
 	if now <= d.now {
 		return
 	}
@@ -37,7 +39,8 @@ func (d *density) look(g *generator, now Tick) {
 	if now < g.trailUntil && used >= had {
 		g.trailUntil = now + trail // callers still ask for all there is
 	}
-	dense := g.layout.counters() >= denseCounters && d.now > 0 && (d.full || used > had/denseShare)
+	many := g.layout.counters() >= denseCounters && used > had/denseShare
+	dense := counted && d.now > 0 && (d.full || now < g.trailUntil || many)
 	d.now, d.next, d.lost, d.full = now, next, lost, false
 	switch {
 	case !dense:

@@ -33,7 +33,7 @@ func (c *manualClock) Now() Tick {
 	return now
 }
 
-func (c *manualClock) Read() (Tick, time.Duration) { return c.Now(), 0 }
+func (c *manualClock) Read() (Tick, time.Duration, time.Duration) { return c.Now(), 0, 0 }
 
 func (c *manualClock) look() (Tick, chan struct{}) {
 	c.mu.Lock()
@@ -71,7 +71,7 @@ type runningClock struct{ now atomic.Int64 }
 
 func (c *runningClock) Now() Tick { return c.now.Add(1) }
 
-func (c *runningClock) Read() (Tick, time.Duration) { return c.Now(), 0 }
+func (c *runningClock) Read() (Tick, time.Duration, time.Duration) { return c.Now(), 0, 0 }
 
 func (c *runningClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
 	if c.now.Load() >= until {

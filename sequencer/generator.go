@@ -108,14 +108,15 @@ func newGenerator(def Definition, a Attachment, after Tick, c *counts) *generato
 type reading struct {
 	now    Tick
 	lasts  time.Duration // for so long at least it is this millisecond; 0 if nobody knows
-	cycles int64         // read before
-	after  int64         // read after
+	mono   time.Duration // the monotonic clock
+	cycles int64         // the cycle counter, before
+	after  int64         // and after
 }
 
 // read looks at a clock.
 func read(c Clock) reading {
 	r := reading{cycles: cycles.Now()}
-	r.now, r.lasts = c.Read()
+	r.now, r.lasts, r.mono = c.Read()
 	r.after = cycles.Now()
 	return r
 }

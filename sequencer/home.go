@@ -23,10 +23,11 @@ type Clock interface {
 	// Now returns the cluster time in Unix milliseconds, 0 while unknown. It
 	// may step back; IDs ascend all the same.
 	Now() Tick
-	// Read returns the same, and for how long at least it stays so by the
-	// monotonic clock; 0 if that is not known. IDs in between are then made
-	// without another look.
-	Read() (now Tick, lasts time.Duration)
+	// Read returns the same, for how long at least it stays so by the monotonic
+	// clock, and what that shows. With a lasts of 0 every ID needs another look;
+	// with more, IDs in between are made without, and mono says how fast the
+	// processor's cycle counter runs.
+	Read() (now Tick, lasts, mono time.Duration)
 	// Wait returns nil when cluster time has reached until or wake is closed,
 	// and ctx's error when ctx ended first.
 	Wait(ctx context.Context, until Tick, wake <-chan struct{}) error

@@ -109,7 +109,7 @@ func (e *entry) Detach(_ context.Context, ref sequencer.Ref, rel sequencer.Relea
 func (e *entry) Destroy(context.Context, sequencer.Ref) error { return nil }
 
 // Read implements sequencer.Clock: nobody knows how long anything lasts here.
-func (h *holder) Read() (now sequencer.Tick, lasts time.Duration) { return h.Now(), 0 }
+func (h *holder) Read() (now sequencer.Tick, lasts, mono time.Duration) { return h.Now(), 0, 0 }
 
 // Wait implements sequencer.Clock: it ends as its context does, at once.
 func (h *holder) Wait(ctx context.Context, until sequencer.Tick, _ <-chan struct{}) error {
