@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -161,5 +163,37 @@ func TestFullMemberSendsHoldersAway(t *testing.T) {
 		check(t, s.AttachLogicalNode(t.Context()))
 		_, err = s.Next(t.Context())
 		check(t, err)
+	})
+}
+
+// TestTableOfManyPages: a table that takes several calls arrives whole, though it
+// changes meanwhile.
+func TestTableOfManyPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) {
+			c.Partitions, c.FirstLife = 1, true
+		}})
+		c := g.Client("c")
+		create := func(first, end int) {
+			for i := first; i < end; i++ {
+				_, err := c.CreateSequencer(t.Context(), fmt.Sprint(strings.Repeat("n", 200), i), sequencer.Config{})
+				check(t, err)
+			}
+		}
+		create(0, 800)
+		g.Network.SetDelay(5 * time.Millisecond)
+		g.Crash(g.OwnerOf("orders"))
+		create(800, 850)
+		for _, name := range g.Running() {
+			within(t, time.Minute, name+" has its replicas", g.Member(name).Ready)
+		}
+		create(850, 860)
+		sameTables(t, g, "a crash")
+		for _, name := range g.Running() {
+			table, _ := g.Member(name).TableOf("orders")
+			if pages := len(wire.PagesOf(table)); len(table.Records) != 860 || pages < 2 {
+				t.Errorf("%s has %d names, of %d pages", name, len(table.Records), pages)
+			}
+		}
 	})
 }

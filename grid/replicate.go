@@ -3,6 +3,7 @@ package grid
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/wire"
@@ -20,7 +21,7 @@ func (o *actor) Send(d owner.Delivery) {
 func (o *actor) deliver(ctx context.Context, d owner.Delivery) {
 	var res wire.ReplicateResponse
 	var err error
-	for _, req := range requests(o.id, d.Update) {
+	for req := range requests(o.id, d.Update) {
 		res = wire.ReplicateResponse{}
 		if err = o.m.callReplica(ctx, d.To, req, &res); err != nil || res.Gap {
 			break
@@ -37,19 +38,24 @@ func (o *actor) deliver(ctx context.Context, d owner.Delivery) {
 	}
 }
 
-// requests returns the calls that carry an update.
-func requests(id partition.ID, u owner.Update) []wire.ReplicateRequest {
-	head := wire.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position}
-	if u.Whole == nil {
-		return []wire.ReplicateRequest{changes(head, u)}
+// requests returns the calls that carry an update. Each is made when its turn comes, so
+// that a table on its way is there once and not three times.
+func requests(id partition.ID, u owner.Update) iter.Seq[wire.ReplicateRequest] {
+	return func(yield func(wire.ReplicateRequest) bool) {
+		head := wire.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position}
+		if u.Whole == nil {
+			yield(changes(head, u))
+			return
+		}
+		pages := wire.PagesOf(*u.Whole)
+		for i, page := range pages {
+			req, table := head, wire.TableOf(page)
+			req.Pages, req.Page, req.Table = len(pages), i, &table
+			if !yield(req) {
+				return
+			}
+		}
 	}
-	pages := wire.PagesOf(*u.Whole)
-	out := make([]wire.ReplicateRequest, len(pages))
-	for i := range pages {
-		out[i] = head
-		out[i].Pages, out[i].Page, out[i].Table = len(pages), i, &pages[i]
-	}
-	return out
 }
 
 // changes puts changes into a request, as many as one may have.

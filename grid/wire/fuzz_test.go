@@ -160,7 +160,7 @@ func FuzzReplicate(f *testing.F) {
 		}
 		got := sequencer.TableState{Base: state.Base}
 		for _, page := range wire.PagesOf(state) {
-			part, err := page.State()
+			part, err := wire.TableOf(page).State()
 			if err != nil || part.Base != state.Base {
 				t.Fatalf("page %+v: %v", page, err)
 			}

@@ -56,21 +56,28 @@ const (
 	MaxChanges = 256
 )
 
-// PagesOf cuts a table into pages, at least one.
-func PagesOf(state sequencer.TableState) []Table {
-	pages := []Table{{Base: state.Base}}
-	weight := 0
-	for _, r := range state.Records {
+// PagesOf cuts a table into pages, at least one. They share its records.
+func PagesOf(state sequencer.TableState) []sequencer.TableState {
+	var pages []sequencer.TableState
+	first, weight := 0, 0
+	for i, r := range state.Records {
 		w := recordWeight + len(r.Ref.Definition.Name()) + slotWeight*len(r.Slots)
 		if weight > 0 && weight+w > pageWeight {
-			pages = append(pages, Table{Base: state.Base})
-			weight = 0
+			pages = append(pages, sequencer.TableState{Base: state.Base, Records: state.Records[first:i]})
+			first, weight = i, 0
 		}
-		last := &pages[len(pages)-1]
-		last.Records = append(last.Records, recordOf(r))
 		weight += w
 	}
-	return pages
+	return append(pages, sequencer.TableState{Base: state.Base, Records: state.Records[first:]})
+}
+
+// TableOf returns what a page looks like on the wire.
+func TableOf(page sequencer.TableState) Table {
+	out := Table{Base: page.Base}
+	for _, r := range page.Records {
+		out.Records = append(out.Records, recordOf(r))
+	}
+	return out
 }
 
 // ChangesOf returns what changes look like on the wire.

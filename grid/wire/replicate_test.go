@@ -21,7 +21,7 @@ func TestTablesAreCarriedWhole(t *testing.T) {
 	}}
 	table := sequencer.TableState{Base: 10, Records: records}
 	pages := wire.PagesOf(table)
-	if got, err := pages[0].State(); err != nil || len(pages) != 1 || !reflect.DeepEqual(got, table) {
+	if got, err := wire.TableOf(pages[0]).State(); err != nil || len(pages) != 1 || !reflect.DeepEqual(got, table) {
 		t.Errorf("%d pages: %+v, %v; want %+v", len(pages), got, err, table)
 	}
 	change := sequencer.TableChange{Base: 10, Forgotten: []string{"gone"}, Records: records}

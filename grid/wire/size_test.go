@@ -29,8 +29,9 @@ func TestPagesFitABody(t *testing.T) {
 		change = encoded(t, ReplicateRequest{Changes: ChangesOf([]sequencer.TableChange{table.Change()})})
 	}
 	pages := PagesOf(table.Snapshot())
-	for i := range pages {
-		n := encoded(t, ReplicateRequest{Pages: len(pages), Page: i, Table: &pages[i]})
+	for i, page := range pages {
+		sent := TableOf(page)
+		n := encoded(t, ReplicateRequest{Pages: len(pages), Page: i, Table: &sent})
 		if n > MaxBody {
 			t.Errorf("page %d of %d has %d bytes, more than a body of %d", i, len(pages), n, MaxBody)
 		}
