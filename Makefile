@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race kills mutants sim-mutants explore sim chaos storms fuzz bench lint fmt demo
+.PHONY: help build test race kills mutants sim-mutants explore sim chaos storms fuzz bench scale lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 
 bench: ## measure speed beside other generators, etcd and Redis, in one run, into bench/REPORT.md (minutes)
 	cd bench && $(GO) run . -out .
+
+scale: ## measure what sequencers, holders and members cost as they grow, into bench/SCALE.md (half an hour)
+	cd bench && $(GO) run ./scale -out .
 
 lint: $(LINTER) ## run golangci-lint, after installing it when it is missing
 	$(LINTER) run ./...

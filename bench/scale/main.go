@@ -42,15 +42,17 @@ func main() {
 type experiment struct {
 	title, about, sizes string
 	measure             func(ctx context.Context, size int) (point, error)
+	paper               int    // a size to which the growth is drawn on, 0 for none
+	after               string // what there is to say about it
 }
 
 func run(ctx context.Context) error {
 	var results []result
 	for _, e := range []experiment{
-		{"Sequencers", aboutNames, *names, measureNames},
-		{"Attachments", aboutNodes, *nodes, measureNodes},
-		{"Holders", aboutHolders, *holders, measureHolders},
-		{"Members", aboutMembers, *members, measureMembers},
+		{title: "Sequencers", about: aboutNames, sizes: *names, measure: measureNames},
+		{title: "Attachments", about: aboutNodes, sizes: *nodes, measure: measureNodes},
+		{title: "Holders", about: aboutHolders, sizes: *holders, measure: measureHolders},
+		{title: "Members", about: aboutMembers, sizes: *members, measure: measureMembers, paper: 1000, after: breaksFirst},
 	} {
 		sizes, err := numbers(e.sizes)
 		if err != nil {

@@ -46,19 +46,26 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', places, 64)
 }
 
-// exponent is by which power of the size a figure grows: the slope of the straight
-// line through the logarithms of all points.
-func exponent(points []point, at int) float64 {
+// growth is the straight line through the logarithms of all points: the size to the
+// power of exponent, times factor.
+type growth struct{ exponent, factor float64 }
+
+// grows gives the growth of a figure.
+func grows(points []point, at int) growth {
 	var n, sx, sy, sxx, sxy float64
 	for _, p := range points {
-		if at >= len(p.figures) || p.figures[at].value <= 0 {
+		if p.figures[at].value <= 0 {
 			continue
 		}
 		x, y := math.Log(float64(p.size)), math.Log(p.figures[at].value)
 		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 	}
-	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+	exponent := (n*sxy - sx*sy) / (n*sxx - sx*sx)
+	return growth{exponent, math.Exp((sy - exponent*sx) / n)}
 }
+
+// at is what the line says for a size.
+func (g growth) at(size int) float64 { return g.factor * math.Pow(float64(size), g.exponent) }
 
 // report writes all tables.
 func report(results []result) []byte {
@@ -66,23 +73,49 @@ func report(results []result) []byte {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	p("# What it costs as it grows\n\nMade by `cd bench && go run ./scale` on %d cores, %s %s. Members, clients and the network run in one\nprocess, so times are those of one machine that does everything. The exponent is the power of the size by\nwhich a quantity grows: 0 is constant, 1 is in proportion.\n", runtime.NumCPU(), runtime.Version(), runtime.GOARCH)
 	for _, r := range results {
-		if len(r.points) == 0 {
-			continue
-		}
-		p("\n## %s\n\n%s\n\n|", r.title, r.about)
-		for _, point := range r.points {
-			p(" | %d", point.size)
-		}
-		p(" | exponent |\n|%s\n", line(len(r.points)+2))
-		for at, f := range r.points[0].figures {
-			p("| %s%s |", f.name, inUnit(f.unit))
-			for _, point := range r.points {
-				p(" %s |", digits(point.figures[at].value))
-			}
-			p(" %.2f |\n", exponent(r.points, at))
+		if len(r.points) > 0 {
+			r.write(p)
 		}
 	}
 	return b.Bytes()
+}
+
+// write writes one experiment's table.
+func (r result) write(p func(format string, args ...any)) {
+	p("\n## %s\n\n%s\n\n|", r.title, r.about)
+	for _, point := range r.points {
+		p(" | %d", point.size)
+	}
+	p(" | exponent |")
+	columns := len(r.points) + 2
+	if r.paper > 0 {
+		p(" %d, on paper |", r.paper)
+		columns++
+	}
+	p("\n|%s\n", line(columns))
+	for at, f := range r.points[0].figures {
+		p("| %s%s |", f.name, inUnit(f.unit))
+		for _, point := range r.points {
+			p(" %s |", digits(point.figures[at].value))
+		}
+		g := grows(r.points, at)
+		p(" %s |", decimals(g.exponent))
+		if r.paper > 0 {
+			p(" %s |", digits(g.at(r.paper)))
+		}
+		p("\n")
+	}
+	if r.after != "" {
+		p("\n%s\n", r.after)
+	}
+}
+
+// decimals writes an exponent, none if there is one point only.
+func decimals(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "-"
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
 func inUnit(unit string) string {
