@@ -52,7 +52,7 @@ func costs(ctx context.Context, all []generator, batches int) ([]cost, error) {
 
 // batch returns the ns an ID of up to a thousand in a row.
 func batch(g generator) float64 {
-	calls := 1000 / g.ids()
+	calls := 1000
 	if g.perMilli > 0 {
 		calls = min(calls, max(1, int(g.perMilli*batchShare)/g.ids()))
 	}

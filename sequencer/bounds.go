@@ -48,7 +48,9 @@ func (g *generator) reserveMany(n int) (slot int64, k int) {
 		return 0, 0
 	}
 	held := g.within(slot, more)
-	g.counts.lost.Add(more - held) // the others, if somebody else was faster
+	if held < more { // somebody else was faster
+		g.counts.lost.Add(more - held)
+	}
 	return slot, int(held)
 }
 

@@ -224,11 +224,16 @@ func (g *generator) saturated(now Tick) {
 // expand returns the ID of a slot.
 func (g *generator) expand(slot int64) ID { return g.line.expand(slot) }
 
-// fill writes the IDs of consecutive slots.
+// fill writes the IDs of consecutive slots. Those of one millisecond are consecutive, too.
 func (g *generator) fill(dst []ID, slot int64) {
-	line := g.line
-	for i := range dst {
-		dst[i] = line.expand(slot + int64(i))
+	for len(dst) > 0 {
+		n := min(int64(len(dst)), g.line.mask+1-slot&g.line.mask)
+		now, id := dst[:n], g.expand(slot)
+		for i := range now {
+			now[i] = id
+			id++
+		}
+		dst, slot = dst[n:], slot+n
 	}
 }
 

@@ -302,3 +302,18 @@ func TestStoppedIsTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestFillExpands: what is filled at once are the IDs of the slots one by one, over the
+// ends of milliseconds, too.
+func TestFillExpands(t *testing.T) {
+	g := newGenerator(define(t, 8192), Attachment{Node: 77, Grant: Grant{From: 2000, Until: 2100}}, 0, new(counts))
+	for _, first := range []int64{0, 1, 1023, 1024, 5000} {
+		dst := make([]ID, 2500)
+		g.fill(dst, first)
+		for i, id := range dst {
+			if want := g.expand(first + int64(i)); id != want {
+				t.Fatalf("ID %d from slot %d is %d, want %d", i, first, id, want)
+			}
+		}
+	}
+}
