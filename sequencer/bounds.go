@@ -9,25 +9,18 @@ import (
 // How slots are handed out between two looks at the clock: by adding to next, as
 // long as the millisecond of the last look lasts.
 
-// reserve takes the next slot if the millisecond of the last look still lasts. If the
-// slot may not be issued it is kept for the caller all the same, to be given to take;
-// a negative one is none.
-func (g *generator) reserve() (slot int64, ok bool) {
-	if !g.fresh() {
-		return -1, false
-	}
-	slot = g.next.Add(1) - 1
-	return slot, g.holds(slot)
-}
+// current reports whether the next slot may be reserved without a look at the clock:
+// the millisecond of the last look still lasts, or the slot will say whether it asks.
+func (g *generator) current() bool { return g.dense.Load() || g.fresh() }
 
-// reserveDense takes the next slot without asking whether the millisecond still lasts,
-// but for some slots, which are not ok until they have asked.
-func (g *generator) reserveDense() (slot int64, ok bool) {
+// reserve takes the next slot. Some slots are not ok until they have asked; one that is
+// not ok then either is kept for the caller, to be given to take.
+func (g *generator) reserve() (slot int64, ok bool) {
 	slot = g.next.Add(1) - 1
 	return slot, g.holds(slot) && slot&denseStride != denseStride
 }
 
-// ask reports whether a slot that reserveDense took may be issued all the same.
+// ask reports whether a slot that reserve took may be issued all the same.
 func (g *generator) ask(slot int64) bool { return g.holds(slot) && g.fresh() }
 
 // holds reports whether a slot lies within the bounds; a negative one, which is of a

@@ -57,10 +57,10 @@ func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh Tick) {
 
 // reserveAny takes a slot as Next does before it looks at the clock.
 func (g *generator) reserveAny() (slot int64, ok bool) {
-	if !g.dense.Load() {
-		return g.reserve()
+	if !g.current() {
+		return -1, false
 	}
-	slot, ok = g.reserveDense()
+	slot, ok = g.reserve()
 	return slot, ok || g.ask(slot)
 }
 

@@ -138,27 +138,14 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // the next millisecond, when this one is used up, has no other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	g := s.now.Load().gen
-	if g == nil || !g.dense.Load() {
-		return s.nextSlot(ctx, g)
+	if g == nil || !g.current() {
+		return s.nextWaiting(ctx, g, -1)
 	}
-	slot, ok := g.reserveDense()
+	slot, ok := g.reserve()
 	if ok {
 		return g.expand(slot), nil
 	}
 	return s.nextAsking(ctx, g, slot)
-}
-
-// nextSlot is Next while callers leave many slots unused.
-func (s *Sequencer) nextSlot(ctx context.Context, g *generator) (ID, error) {
-	held := int64(-1)
-	if g != nil {
-		slot, ok := g.reserve()
-		if ok {
-			return g.expand(slot), nil
-		}
-		held = slot
-	}
-	return s.nextWaiting(ctx, g, held)
 }
 
 // nextAsking is Next with a slot that asks whether the millisecond still lasts, or that

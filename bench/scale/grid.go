@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -21,14 +22,15 @@ type world struct {
 	traffic traffic
 	renewed atomic.Int64 // calls that renew
 	size    int
+	window  time.Duration
 	members map[string]*grid.Member
 	users   []*client.Client
 }
 
 // startWorld forms a grid with one backup of everything, and waits until all its
-// replicas are in sync.
-func startWorld(ctx context.Context, size int) (*world, error) {
-	w := &world{network: gridtest.NewNetwork(), size: size, members: map[string]*grid.Member{}}
+// replicas are in sync. A window of 0 is the grid's own.
+func startWorld(ctx context.Context, size int, window time.Duration) (*world, error) {
+	w := &world{network: gridtest.NewNetwork(), size: size, window: window, members: map[string]*grid.Member{}}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var failed []error
@@ -54,7 +56,7 @@ func memberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 func (w *world) config(name string) grid.Config {
 	cfg := grid.Config{
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
-		Expect: w.size, Backups: 1, FirstLife: true, Network: countedHost{w.network.Host(name), &w.traffic},
+		Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Network: countedHost{w.network.Host(name), &w.traffic},
 	}
 	for i := range min(w.size, 5) {
 		cfg.Join = append(cfg.Join, memberName(i)+":7946")
@@ -152,6 +154,13 @@ func heap() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
+}
+
+// settle waits until the heap shrinks no more: what ended before goes little by little.
+func settle() {
+	for last, now := math.Inf(1), heap(); now < last*0.99; last, now = now, heap() {
+		time.Sleep(2 * time.Second)
+	}
 }
 
 // idle is what a grid costs a second while nobody asks for anything.

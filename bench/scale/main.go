@@ -31,7 +31,8 @@ var (
 func main() {
 	flag.Parse()
 	// Thousands of processes are one here, and their garbage is one heap's.
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(200)
+	debug.SetMemoryLimit(16 << 30)
 	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
@@ -60,6 +61,7 @@ func run(ctx context.Context) error {
 		}
 		r := result{experiment: e}
 		for _, size := range sizes {
+			settle()
 			began := time.Now()
 			p, err := e.measure(ctx, size)
 			if err != nil {

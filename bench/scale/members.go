@@ -20,7 +20,7 @@ does not break: what it costs a member hardly grows. More than some hundred proc
 func measureMembers(ctx context.Context, size int) (point, error) {
 	before := heap()
 	began := time.Now()
-	w, err := startWorld(ctx, size)
+	w, err := startWorld(ctx, size, 0)
 	if err != nil {
 		return point{}, err
 	}

@@ -16,7 +16,7 @@ ends without a word, and a new client asks for a logical node of a name that it 
 
 // measureNames measures what so many sequencers cost.
 func measureNames(ctx context.Context, size int) (point, error) {
-	w, err := startWorld(ctx, 3)
+	w, err := startWorld(ctx, 3, 0)
 	if err != nil {
 		return point{}, err
 	}
@@ -88,7 +88,7 @@ each attachment and each of its two copies. The holder renews all of them with o
 
 // measureNodes measures what so many attachments cost.
 func measureNodes(ctx context.Context, size int) (point, error) {
-	w, err := startWorld(ctx, 3)
+	w, err := startWorld(ctx, 3, 0)
 	if err != nil {
 		return point{}, err
 	}
