@@ -11,12 +11,12 @@ import (
 
 const aboutHolders = `Three members, one backup of everything; every holder is a client of its own, on a host of its own,
 with one handle. All of it, members and holders, runs in this one process, so heap and cores are those of
-both ends; traffic counts what either end sends, renewals included. The window is a minute here, so that ten
+both ends; traffic counts what either end sends, renewals included. The window is 30 s here, so that ten
 thousand processes leave two cores time: a holder renews each fifth to quarter of it, and with the grid's own
-15 s there are four times as many renewals.`
+15 s there are twice as many renewals.`
 
 // holdersWindow is how far grants reach ahead.
-const holdersWindow = time.Minute
+const holdersWindow = 30 * time.Second
 
 // measureHolders measures what so many clients cost.
 func measureHolders(ctx context.Context, size int) (point, error) {
