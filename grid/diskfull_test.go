@@ -4,6 +4,7 @@ package grid_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -46,20 +48,25 @@ func fill(t *testing.T, dir string) (free func()) {
 }
 
 // writeUntilBroken has members write to their logs until a full disk has failed one
-// of those writes: a file that has room inside grows late.
+// of those writes: a file that has room inside grows late. What is written is long, and
+// refused, being about a version of long ago.
 func writeUntilBroken(t *testing.T, l *grid.RaftLog, members ...*grid.Member) {
 	t.Helper()
 	ctx := testContext(t)
+	stale := partition.Command{From: 1, Change: &partition.Change{}}
+	for i := range 40 {
+		stale.Change.Remove = append(stale.Change.Remove, partition.Incarnation(fmt.Sprint(strings.Repeat("x", 100), i)))
+	}
 	for {
 		for _, m := range members {
-			_ = m.Raft().Barrier(time.Second).Error() // an entry, if it leads
+			_ = m.Propose(stale) // works if it leads
 		}
 		select {
 		case <-l.Broken():
 			return
 		case <-ctx.Done():
 			t.Fatal("no write has failed")
-		default:
+		case <-time.After(10 * time.Millisecond): // others have work to do as well
 		}
 	}
 }

@@ -40,6 +40,9 @@ func (m *Member) Disk() *raftLog { return m.stores.disk }
 // Raft returns the member's Raft node.
 func (m *Member) Raft() *raft.Raft { return m.node().raft }
 
+// Propose has the grid agree on a command, if this member leads.
+func (m *Member) Propose(c partition.Command) error { return m.propose(c) }
+
 // Changed returns a channel that is closed when something changes that the
 // member knows of the grid.
 func (m *Member) Changed() <-chan struct{} { return m.changed.wait() }
