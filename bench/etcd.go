@@ -11,6 +11,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 // holdSeconds is how long etcd keeps what nobody renews: as long as a grid's window.
@@ -34,7 +36,7 @@ func etcdKeeper(ctx context.Context) (k *keeper, err error) {
 			end()
 		}
 	}()
-	addrs, err := freeAddrs(2 * gridSize)
+	addrs, err := loopback.FreeAddrs(2 * gridSize)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -31,7 +32,7 @@ func memberConfig(gossip []string, i int) grid.Config {
 // startMembers starts a grid whose members are in this process, and returns where
 // their API is.
 func startMembers(ctx context.Context) (apis []string, end func(), err error) {
-	gossip, err := freeAddrs(gridSize)
+	gossip, err := loopback.FreeAddrs(gridSize)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +98,7 @@ func beMember(ctx context.Context) error {
 
 // startMemberProcesses starts a grid of members in processes of their own.
 func startMemberProcesses(ctx context.Context) (apis []string, end func(), err error) {
-	gossip, err := freeAddrs(gridSize)
+	gossip, err := loopback.FreeAddrs(gridSize)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -104,32 +103,4 @@ func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.kept)
-}
-
-// freeAddrs returns addresses on loopback whose ports were free for TCP and UDP a
-// moment ago.
-func freeAddrs(count int) (addrs []string, err error) {
-	var held []interface{ Close() error } // until all are found, so that they differ
-	defer func() {
-		for _, h := range held {
-			_ = h.Close()
-		}
-	}()
-	for range 100 {
-		if len(addrs) == count {
-			return addrs, nil
-		}
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		held = append(held, tcp)
-		udp, err := net.ListenPacket("udp", tcp.Addr().String())
-		if err != nil {
-			continue // taken by somebody else's UDP
-		}
-		held = append(held, udp)
-		addrs = append(addrs, tcp.Addr().String())
-	}
-	return nil, errors.New("no free ports on 127.0.0.1")
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 // counter is a Redis server, started for this.
@@ -27,7 +29,7 @@ func startRedis(ctx context.Context) (c *counter, err error) {
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := freeAddrs(1)
+	addrs, err := loopback.FreeAddrs(1)
 	if err != nil {
 		return nil, err
 	}

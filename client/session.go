@@ -51,7 +51,7 @@ func (s *session) run(ctx context.Context) {
 	for {
 		var tick <-chan time.Time
 		if s.look(ctx) {
-			timer.Reset(s.pause())
+			timer.Reset(s.untilDue())
 			tick = timer.C
 		}
 		select {
@@ -79,8 +79,8 @@ func (s *session) look(ctx context.Context) bool {
 	return len(entries) > 0 || len(s.streams) > 0
 }
 
-// pause is how long nothing is due. What comes up meanwhile wakes the session.
-func (s *session) pause() time.Duration {
+// untilDue is how long nothing is due. What comes up meanwhile wakes the session.
+func (s *session) untilDue() time.Duration {
 	now, next := s.c.clock.Mono(), lookAtLeast
 	for _, e := range s.c.handles.all() {
 		if e.control.Detaches() {

@@ -48,7 +48,11 @@ func startWorld(ctx context.Context, size int, window time.Duration) (*world, er
 		w.end()
 		return nil, err
 	}
-	return w, w.inSync(ctx)
+	if err := w.inSync(ctx); err != nil {
+		w.end()
+		return nil, err
+	}
+	return w, nil
 }
 
 func memberName(i int) string { return fmt.Sprintf("m%d", i+1) }

@@ -14,17 +14,27 @@ a hundred handles. Heap is what all three members together grow by, for each nam
 copies. Then a fourth member joins, which takes over its share of all tables; and then an owner's machine
 ends without a word, and a new client asks for a logical node of a name that it owned.`
 
+// startThree forms a grid of three, and returns a holder that makes its own calls.
+func startThree(ctx context.Context) (*world, *remote, error) {
+	w, err := startWorld(ctx, 3, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := w.remote(ctx)
+	if err != nil {
+		w.end()
+		return nil, nil, err
+	}
+	return w, r, nil
+}
+
 // measureNames measures what so many sequencers cost.
 func measureNames(ctx context.Context, size int) (point, error) {
-	w, err := startWorld(ctx, 3, 0)
+	w, r, err := startThree(ctx)
 	if err != nil {
 		return point{}, err
 	}
 	defer w.end()
-	r, err := w.remote(ctx)
-	if err != nil {
-		return point{}, err
-	}
 	if _, err := each(1000, func(i int) error { _, err := r.create(ctx, fmt.Sprint("warm-up ", i)); return err }); err != nil {
 		return point{}, err
 	}
@@ -88,15 +98,11 @@ each attachment and each of its two copies. The holder renews all of them with o
 
 // measureNodes measures what so many attachments cost.
 func measureNodes(ctx context.Context, size int) (point, error) {
-	w, err := startWorld(ctx, 3, 0)
+	w, r, err := startThree(ctx)
 	if err != nil {
 		return point{}, err
 	}
 	defer w.end()
-	r, err := w.remote(ctx)
-	if err != nil {
-		return point{}, err
-	}
 	sequencers := make([]wire.Sequencer, 100)
 	for i := range sequencers {
 		if sequencers[i], err = r.create(ctx, nameOf(i)); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -125,7 +125,7 @@ func (d *demoCommand) show(ctx context.Context, screen *screen, flow *flow) (err
 // start forms the grid and connects the clients.
 func (d *demo) start(ctx context.Context, root string) error {
 	began := time.Now()
-	gossip, err := freeAddrs(demoMembers)
+	gossip, err := loopback.FreeAddrs(demoMembers)
 	if err != nil {
 		return err
 	}
@@ -278,31 +278,3 @@ func (d *demo) stop(ctx context.Context) {
 }
 
 func memberName(i int) string { return "member " + strconv.Itoa(i+1) }
-
-// freeAddrs returns loopback addresses whose ports were free for both TCP and
-// UDP a moment ago. Members have to know each other's before any has started.
-func freeAddrs(count int) (addrs []string, err error) {
-	var held []interface{ Close() error } // until all are found, so that they differ
-	defer func() {
-		for _, h := range held {
-			_ = h.Close()
-		}
-	}()
-	for range 100 {
-		if len(addrs) == count {
-			return addrs, nil
-		}
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		held = append(held, tcp)
-		udp, err := net.ListenPacket("udp", tcp.Addr().String())
-		if err != nil {
-			continue // taken by somebody else's UDP
-		}
-		held = append(held, udp)
-		addrs = append(addrs, tcp.Addr().String())
-	}
-	return nil, errors.New("no free ports on 127.0.0.1")
-}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -213,7 +214,7 @@ func (a *agent) awaitAPI(served <-chan string) {
 // startAgents starts three agents that form a grid.
 func startAgents(t *testing.T, more ...string) []*agent {
 	t.Helper()
-	gossip, err := freeAddrs(3)
+	gossip, err := loopback.FreeAddrs(3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -576,7 +577,7 @@ func testSequencerStatus(t *testing.T, agents []*agent) {
 
 // testJoinAndLeave has a fourth agent come and go.
 func testJoinAndLeave(t *testing.T, agents []*agent) {
-	gossip, err := freeAddrs(1)
+	gossip, err := loopback.FreeAddrs(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -760,7 +761,7 @@ func TestStoppedProcesses(t *testing.T) {
 // TestAgentEnds covers the ends of an agent that is alone.
 func TestAgentEnds(t *testing.T) {
 	t.Parallel()
-	gossip, err := freeAddrs(2)
+	gossip, err := loopback.FreeAddrs(2)
 	if err != nil {
 		t.Fatal(err)
 	}

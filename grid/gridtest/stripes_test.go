@@ -163,7 +163,7 @@ func TestStripesAreDestroyed(t *testing.T) {
 		orders, err := g.Client("web").CreateStriped(t.Context(), "orders", sequencer.Config{}, 64)
 		ok(t, "create", err)
 		newStripeChecker(t).must("web", orders, 1000)
-		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		began := time.Now()
 		ok(t, "destroy", g.Client("other").DestroySequencer(t.Context(), "orders"))
 		if took := time.Since(began); took > 500*time.Millisecond {
