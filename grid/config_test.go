@@ -27,7 +27,7 @@ import (
 
 // mustNotStart wants Start to refuse a configuration at once, as one that is
 // wrong, in words that name what.
-func mustNotStart(t *testing.T, cfg grid.Config, words ...string) {
+func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), apiPatience)
 	defer cancel()
@@ -44,6 +44,7 @@ func mustNotStart(t *testing.T, cfg grid.Config, words ...string) {
 			t.Errorf("error %q does not say %q", err, word)
 		}
 	}
+	return err.Error()
 }
 
 // loopback is a configuration that starts, with every port free.
@@ -104,11 +105,6 @@ func TestConfigPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	datagrams, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer datagrams.Close()
 	for setting, change := range map[string]func(c *grid.Config, addr string){
 		"GossipAddr": func(c *grid.Config, addr string) { c.GossipAddr = addr },
 		"RaftAddr":   func(c *grid.Config, addr string) { c.RaftAddr = addr },
@@ -125,9 +121,22 @@ func TestConfigPortInUse(t *testing.T) {
 		}
 		_ = m.Close()
 	}
-	cfg := loopback(t)
-	cfg.GossipAddr = datagrams.LocalAddr().String()
-	mustNotStart(t, cfg, "GossipAddr", cfg.GossipAddr, "in use", "udp")
+	// The same by UDP alone. Another process may have the port by TCP just now, which
+	// is complained about first.
+	complaint := ""
+	for range 20 {
+		datagrams, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer datagrams.Close()
+		cfg := loopback(t)
+		cfg.GossipAddr = datagrams.LocalAddr().String()
+		if complaint = mustNotStart(t, cfg, "GossipAddr", cfg.GossipAddr, "in use"); strings.Contains(complaint, "udp") {
+			return
+		}
+	}
+	t.Errorf("error %q does not say %q", complaint, "udp")
 }
 
 func TestConfigDataDir(t *testing.T) {
@@ -240,14 +249,16 @@ func TestConfigNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, err := s.Next(ctx)
-	if took := time.Since(began); err != nil || id <= 0 || took > 3*time.Second {
+	// Those who are several and keep nothing on disk start with a wait of the window and more.
+	if took := time.Since(began); err != nil || id <= 0 || took > 15*time.Second {
 		t.Errorf("the first ID, %v, came after %v; error %v", id, took, err)
 	}
 	if m.Addrs() != (grid.Addrs{}) {
 		t.Errorf("a member that listens nowhere says it is at %+v", m.Addrs())
 	}
-	if got := s.Definition().Decompose(id).Time; time.Since(got).Abs() > 3*time.Second {
-		t.Errorf("the first ID says %v", got)
+	got := s.Definition().Decompose(id).Time
+	if earliest, latest := began.Add(-time.Second), time.Now().Add(time.Second); got.Before(earliest) || got.After(latest) {
+		t.Errorf("the first ID says %v, want %v to %v", got, earliest, latest)
 	}
 }
 

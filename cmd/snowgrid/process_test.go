@@ -665,14 +665,13 @@ func testSecondSignal(t *testing.T, agents []*agent) {
 	if last.hasEnded() {
 		t.Fatal("it has left already")
 	}
-	began := time.Now()
 	await(t, "the second signal ends it", func() bool {
 		last.signal(syscall.SIGTERM)
 		return last.hasEnded()
 	})
 	state, _ := last.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if took := time.Since(began); !state.Signaled() || state.Signal() != syscall.SIGTERM || took > 2*time.Second {
-		t.Errorf("after a second signal it ended after %v: %v", took, last.cmd.ProcessState)
+	if !state.Signaled() || state.Signal() != syscall.SIGTERM {
+		t.Errorf("after a second signal it ended: %v", last.cmd.ProcessState)
 	}
 }
 
