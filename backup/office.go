@@ -15,6 +15,9 @@ func (r *Replica[S, C]) Observe(v partition.Version, p partition.Partition) (too
 		return false
 	}
 	r.version, r.entry = v, p
+	if p.Term == p.LostTerm {
+		r.loss = loss{term: p.Term, floor: p.Floor}
+	}
 	r.Heard(p.Term)
 	r.discard()
 	if p.Owner == r.self && p.Term >= r.newest && p.Term > r.position.Term {
@@ -30,10 +33,21 @@ func (r *Replica[S, C]) Observe(v partition.Version, p partition.Partition) (too
 // discarded whoever it belonged to.
 func (r *Replica[S, C]) takeOffice() {
 	lost := r.position.Term < r.entry.LostTerm
-	r.machine.TakeOffice(r.entry.Floor, lost)
+	r.machine.TakeOffice(r.floor(lost), lost)
 	r.office = r.entry.Term
 	r.position = Position{Term: r.entry.Term}
 	r.owner = owner[C]{peers: map[partition.Incarnation]peer{}}
+}
+
+// floor returns what was granted at most, to begin a term with. Without a table from
+// after the loss that is as of the loss, also when others were owners since then: they
+// needed this replica, which was in sync and never held a table of theirs, for every
+// answer, so they gave none. Whoever did not see the loss takes the later floor.
+func (r *Replica[S, C]) floor(lost bool) partition.Tick {
+	if lost && r.loss.term == r.entry.LostTerm {
+		return r.loss.floor
+	}
+	return r.entry.Floor
 }
 
 // discard forgets the table of a partition that this process has nothing to do

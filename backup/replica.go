@@ -74,12 +74,19 @@ type Replica[S, C any] struct {
 
 	version  partition.Version   // of the newest roster known; it never goes back (R6)
 	entry    partition.Partition // what that roster says about the partition
+	loss     loss                // the last one that a roster told of
 	newest   partition.Term      // the latest term heard of, from rosters or messages
 	office   partition.Term      // the last term this replica took office for
 	position Position            // of the table the machine holds
 	shown    partition.Version   // the latest version at which an owner was told what is held
 
 	owner[C]
+}
+
+// loss is a term that began without any copy, and what had been granted before it at most.
+type loss struct {
+	term  partition.Term
+	floor partition.Tick
 }
 
 // New gives a replica without a table, for the process self.

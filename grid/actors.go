@@ -77,12 +77,13 @@ func (m *Member) attend(ctx context.Context) {
 	}
 }
 
-// wake wakes a partition's actor, starting it if this member owns the partition.
+// wake wakes a partition's actor, starting it if this member has a part in the partition:
+// who is in sync from a loss on has to have seen the loss.
 func (m *Member) wake(id partition.ID, p partition.Partition) {
 	m.mu.Lock()
 	o := m.actors[id]
 	m.mu.Unlock()
-	if o == nil && p.Owner == m.self {
+	if o == nil && p.Keeps(m.self) {
 		o, _ = m.actorOf(id) // fails only when the member is closed
 	}
 	if o != nil {

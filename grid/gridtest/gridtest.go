@@ -36,8 +36,9 @@ import (
 
 // Config says what grid to start. Only Members is needed.
 type Config struct {
-	Members int  // how many form the grid
-	Durable bool // each has a data directory, which survives Crash
+	Members int           // how many form the grid
+	Durable bool          // each has a data directory, which survives Crash
+	Delay   time.Duration // of the network from the start, see [Network.SetDelay]
 	// Change, if not nil, changes a member's configuration before each start.
 	Change func(name string, c *grid.Config)
 	// Logger gets what all members log; nil = nothing.
@@ -70,6 +71,7 @@ func Start(tb testing.TB, cfg Config) *Grid {
 		Network: NewNetwork(), tb: tb, cfg: cfg,
 		members: map[string]*grid.Member{}, clocks: map[string]*clock{}, dirs: map[string]string{},
 	}
+	g.Network.SetDelay(cfg.Delay)
 	tb.Cleanup(func() {
 		for _, name := range g.Running() {
 			_ = g.Member(name).Close()

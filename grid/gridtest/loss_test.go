@@ -44,3 +44,28 @@ func TestCreateDuringAnOwnerCrash(t *testing.T) {
 		}
 	})
 }
+
+// TestCrashOfAnOwnerThatHasJustBegun: partitions that nobody owned yet begin like lost
+// ones, with replicas that hold nothing so far. When an owner crashes before they do,
+// nothing has been granted, and new holders do not wait either.
+func TestCrashOfAnOwnerThatHasJustBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Delay: 20 * time.Millisecond})
+		var names []string
+		for _, name := range several(150) {
+			if g.OwnerOf(name) == "m1" {
+				names = append(names, name)
+			}
+		}
+		g.Crash("m1")
+		c := g.Client("c1")
+		for _, name := range names {
+			s := create(t, c, name, 0)
+			_, err := s.Next(within(t, time.Minute))
+			if st := s.Stats(); err != nil || st.GrantWaits > 0 {
+				t.Fatalf("%s waited %v; error %v", name, st.LongestGrantWait, err)
+			}
+		}
+		t.Logf("%d names", len(names))
+	})
+}

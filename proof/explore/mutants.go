@@ -117,5 +117,7 @@ func addedMutants() []Mutant {
 			Scope{Alone: true, Nodes: 1, Holders: 2, Versions: 4, Operations: 2, Restarts: 2, Moves: "rs"}},
 		{"the last member grants after its stop", "S1", StopStillGrants,
 			Scope{Alone: true, Nodes: 1, Holders: 2, Versions: 3, Operations: 2, Restarts: 1, Moves: "rs"}},
+		{"a table from before a loss begins at the floor of an earlier one", "O2", FloorOfEarlierLoss,
+			Scope{InSync: "B", Nodes: 1, Holders: 2, Versions: 3, Operations: 1, Script: "LAtB"}},
 	}
 }

@@ -222,6 +222,9 @@ func (p *process) learn(l *lab, id rosterID) {
 	if l.weak == LossForgotten || l.weak == LossKnownToOneOwner && entry.Term != entry.LostTerm {
 		entry.LostTerm = 0
 	}
+	if l.weak == FloorOfEarlierLoss && entry.Term == entry.LostTerm && entry.Owner != p.self {
+		entry.Floor = base
+	}
 	if p.copy.Observe(r.Version, entry) {
 		p.tookOffice(l)
 	}

@@ -49,6 +49,7 @@ const (
 	StopWhileAttached
 	StopNotCleared
 	StopStillGrants
+	FloorOfEarlierLoss
 
 	weaknesses // how many there are
 )

@@ -39,6 +39,7 @@ var mutants = []mutant{
 	{"O1", "ownership is known by name", "backup/office.go", "	if p.Owner == r.self && p.Term >= r.newest", "	if p.Owner == r.self && r.office > 0 {\n		r.office = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest", replicaTests},
 	{"O2", "the floor is not raised for assigned nodes", "sequencer/table.go", "s.free = max(s.free, floor)", "_ = floor", tableTests},
 	{"O2", "a table from before a loss is used", "backup/office.go", "lost := r.position.Term < r.entry.LostTerm", "lost := false", replicaTests},
+	{"O2", "the floor of an earlier loss", "backup/office.go", "lost && r.loss.term == r.entry.LostTerm", "lost && r.loss.term > 0", replicaTests},
 	{"O2", "a table from before a loss is not discarded", "sequencer/table.go", "	if lost {\n", "	if lost && floor < 0 {\n", tableTests},
 	{"O2", "office is taken twice for a term", "backup/office.go", "p.Term >= r.newest && p.Term > r.position.Term", "p.Term >= r.newest", replicaTests},
 	{"O3", "a detach is not sent to the replicas", "owner/attach.go", "		m.changed(name, rel.ID)\n		m.given.note", "		m.given.note", memberTests},
