@@ -35,6 +35,7 @@ type Stream interface {
 type HTTP struct {
 	scheme string
 	base   *http.Transport
+	lanes  lanes
 }
 
 // NewHTTP returns a transport that opens connections by dial, and speaks TLS on
@@ -71,6 +72,11 @@ func (h *HTTP) Call(ctx context.Context, addr, path string, in, out any) error {
 
 // CallWith is Call with headers, which it adds to.
 func (h *HTTP) CallWith(ctx context.Context, addr, path string, header http.Header, in, out any) error {
+	done, err := h.lanes.enter(ctx, addr, path)
+	if err != nil {
+		return unreachable(addr, err)
+	}
+	defer done()
 	res, err := h.post(ctx, addr, path, header, in)
 	if err != nil {
 		return err

@@ -2,10 +2,12 @@ package gridtest_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -70,4 +72,25 @@ func goOn(t *testing.T, ids *checker, handles map[string]*sequencer.Sequencer) m
 		}
 	}
 	return went
+}
+
+// TestBurst: a process that starts creates all its sequencers at once, before its
+// connections have heard how many calls they may have. None of them waits for that.
+func TestBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Delay: 5 * time.Millisecond})
+		time.Sleep(5 * time.Second)
+		c := g.Client("c1")
+		began := time.Now()
+		var creating sync.WaitGroup
+		for _, name := range several(500) {
+			creating.Go(func() { create(t, c, name, 0) })
+		}
+		creating.Wait()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("500 sequencers at once took %v", took)
+		} else {
+			t.Logf("500 sequencers at once took %v", took)
+		}
+	})
 }
