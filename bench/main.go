@@ -41,9 +41,18 @@ func sections() []section {
 		{"rates", "As many as there are", measureRates},
 		{"latency", "How long a single call takes", measureLatency},
 		{"staleness", "How old a timestamp is", measureStaleness},
+		{"portable", "How old without the cycle counter", measurePortable},
+		{"fence", "What a fence costs", measureFence},
+		{"steps", "When the wall clock is stepped", measureSteps},
 		{"control", "Attaching, beside etcd", measureControl},
 		{"redis", "Beside Redis INCR", measureRedis},
 	}
+}
+
+// titleOf returns a section's title.
+func titleOf(name string) string {
+	all := sections()
+	return all[slices.IndexFunc(all, func(s section) bool { return s.name == name })].title
 }
 
 // names are those of all sections.
@@ -91,7 +100,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{size: whole, all: append(ours, others...), report: newReport()}
+	b := &bench{size: whole, all: slices.Concat(ours, others, floors()), report: newReport()}
 	if *quick {
 		b.size = small
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,11 +17,12 @@ type report struct {
 	headlines [][]string
 	pictures  map[string][]byte // by file name
 	load      string            // of the machine when it began
+	stolen    float64           // seconds of the machine's processors that went to others, until it began
 	began     time.Time
 }
 
 func newReport() *report {
-	return &report{pictures: map[string][]byte{}, load: loadAverage(), began: time.Now()}
+	return &report{pictures: map[string][]byte{}, load: loadAverage(), stolen: stolen(), began: time.Now()}
 }
 
 // p adds text to the section under way.
@@ -56,8 +58,9 @@ func (r *report) head() string {
 	if *quick {
 		b.WriteString("**A quick run: the samples are too small for the figures to mean anything.**\n\n")
 	}
-	fmt.Fprintf(&b, "Made by `cd bench && go run .` on %s.\nLoad average %s at the beginning, %s at the end; the run took %v.\n\n",
-		machine(), r.load, loadAverage(), time.Since(r.began).Round(time.Second))
+	took := time.Since(r.began)
+	fmt.Fprintf(&b, "Made by `cd bench && go run .` on %s.\nLoad average %s at the beginning, %s at the end; the run took %v, in which other machines of the same host took\n%.1f %% of the processors' time.\n\n",
+		machine(), r.load, loadAverage(), took.Round(time.Second), 100*(stolen()-r.stolen)/took.Seconds()/float64(runtime.NumCPU()))
 	b.WriteString(`Whatever is compared took turns in one run, so that noise hits all alike. Compare ratios within this
 report, not figures of two reports. n/m is n bits of logical node and m bits of counter; at 7/16, 6/16
 and "16 bits" a millisecond has 65,536 IDs, so these share one ID space.
@@ -144,4 +147,18 @@ func loadAverage() string {
 		return "unknown"
 	}
 	return first
+}
+
+// stolen is how many seconds the processors of this virtual machine were given to others
+// since it began, 0 where nobody counts that.
+func stolen() float64 {
+	const ticks = 100 // a second, on Linux
+	text, _ := os.ReadFile("/proc/stat")
+	first, _, _ := strings.Cut(string(text), "\n")
+	fields := strings.Fields(first)
+	if len(fields) < 9 {
+		return 0
+	}
+	v, _ := strconv.ParseFloat(fields[8], 64)
+	return v / ticks
 }

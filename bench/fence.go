@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// What it costs that a handle uses nothing beyond its grants: one whose grants end soon
+// and are extended takes turns with one whose only grant has no end that matters.
+
+// lone is the home of one handle, without a grid.
+type lone struct{ until sequencer.Tick }
+
+func (l lone) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
+	a := sequencer.Attachment{ID: sequencer.AttachmentID{1}}
+	a.Grant = sequencer.Grant{From: wall{}.Now(), Until: l.until}
+	return a, nil
+}
+
+func (lone) Detach(context.Context, sequencer.Ref, sequencer.Release) error { return nil }
+func (lone) Destroy(context.Context, sequencer.Ref) error                   { return nil }
+
+// wall is this machine's time.
+type wall struct{}
+
+func (wall) Now() sequencer.Tick { return time.Now().UnixMilli() }
+
+func (wall) Read() (sequencer.Tick, time.Duration, time.Duration) {
+	now := time.Now()
+	left := time.Millisecond - time.Duration(now.Nanosecond())%time.Millisecond
+	return now.UnixMilli(), left, time.Since(started)
+}
+
+var started = time.Now()
+
+func (w wall) Wait(ctx context.Context, until sequencer.Tick, wake <-chan struct{}) error {
+	select {
+	case <-wake:
+		return nil
+	case <-time.After(time.Duration(until-w.Now()) * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attached returns a handle of 65,536 IDs a millisecond, whose grant ends after that.
+func attached(ctx context.Context, last time.Duration) (*sequencer.Sequencer, *sequencer.Control, error) {
+	d, err := sequencer.Define("fence", sequencer.Config{Nodes: 128})
+	if err != nil {
+		return nil, nil, err
+	}
+	home := lone{until: wall{}.Now() + last.Milliseconds()}
+	s, control := sequencer.New(sequencer.Ref{Definition: d, Life: sequencer.Life{1}}, home, wall{})
+	return s, control, s.AttachLogicalNode(ctx)
+}
+
+func measureFence(ctx context.Context, b *bench) error {
+	const window, renewal = 15 * time.Second, 3750 * time.Millisecond
+	free, _, err := attached(ctx, 365*24*time.Hour)
+	if err != nil {
+		return err
+	}
+	fenced, control, err := attached(ctx, window)
+	if err != nil {
+		return err
+	}
+	handles := []generator{
+		{name: "no fence", perMilli: 65536, next: func() { _, _ = free.Next(ctx) }},
+		{name: "fence", perMilli: 65536, next: func() { _, _ = fenced.Next(ctx) }},
+	}
+	var ratios []float64
+	renewed := time.Now()
+	for range 10 * b.size.batches {
+		if time.Since(renewed) >= renewal {
+			renewed = time.Now()
+			held, _ := control.Held()
+			control.Renewed(held.ID, sequencer.Grant{From: held.Grant.From, Until: wall{}.Now() + window.Milliseconds()})
+		}
+		first := rand.IntN(2) // whoever comes first finds the processor slower
+		var took [2]float64
+		for i := range handles {
+			took[first^i] = batch(handles[first^i])
+		}
+		ratios = append(ratios, took[1]/took[0])
+	}
+	slices.Sort(ratios)
+	middle, quarter := ratios[len(ratios)/2], len(ratios)/4
+	b.report.p(`Two handles of one process, by turns: one under grants of 15 s that are extended each 3.75 s, the other
+under a single one of a year. Both run the same code, since the end of a grant is one of two things that
+bound what may be issued, and the other, the end of the millisecond, is always there. Of %s pairs of
+batches the fenced one took %.3f times as long as the other (median; half of all lie between %.2f and %.2f).
+`, thousands(float64(len(ratios))), middle, ratios[quarter], ratios[len(ratios)-1-quarter])
+	b.report.headline("an ID under a fence", fmt.Sprintf("%.1f %% more", 100*(middle-1)), "without one", "")
+	return ctx.Err()
+}
