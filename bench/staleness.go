@@ -79,18 +79,11 @@ func measureStaleness(ctx context.Context, b *bench) (err error) {
 // dialAged returns sequencers of a client with a clock that can be asked. Their IDs
 // have 7, 10 and 13 bits of logical node.
 func dialAged(ctx context.Context) (out []aged, end func() error, err error) {
-	member, err := grid.Start(ctx, grid.Config{
-		GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", FirstLife: true,
-	})
+	clock := client.NewClock()
+	c, end, err := dialOwn(ctx, grid.Config{}, clock)
 	if err != nil {
 		return nil, nil, err
 	}
-	clock := client.NewClock()
-	c, err := client.Dial(ctx, client.Config{Addrs: []string{member.Addrs().API}, Clock: clock})
-	if err != nil {
-		return nil, nil, errors.Join(err, member.Close())
-	}
-	end = func() error { return errors.Join(c.Close(), member.Close()) }
 	for _, bits := range []int{7, 10, 13} {
 		s, err := c.CreateSequencer(ctx, fmt.Sprintf("aged%d", bits), sequencer.Config{Nodes: 1 << bits})
 		if err != nil {
@@ -99,6 +92,20 @@ func dialAged(ctx context.Context) (out []aged, end func() error, err error) {
 		out = append(out, aged{Sequencer: s, clock: clock})
 	}
 	return out, end, nil
+}
+
+// dialOwn returns a client, which goes by clock, of a member that is started for it.
+func dialOwn(ctx context.Context, cfg grid.Config, clock *client.Clock) (c *client.Client, end func() error, err error) {
+	cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr, cfg.FirstLife = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
+	member, err := grid.Start(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err = client.Dial(ctx, client.Config{Addrs: []string{member.Addrs().API}, Clock: clock})
+	if err != nil {
+		return nil, nil, errors.Join(err, member.Close())
+	}
+	return c, func() error { return errors.Join(c.Close(), member.Close()) }, nil
 }
 
 // hogs spins so many goroutines until stop.
