@@ -41,6 +41,8 @@ func CheckClock(now Tick) error {
 type Timekeeper struct {
 	holds  bool          // a jump was seen in the last round
 	agreed time.Duration // since it was first seen
+	prev   Tick          // the cluster time of the last raise, in the last round that held
+	since  time.Duration // ... and how long ago that was
 	rest   time.Duration // below a tick, of time that ran without the clocks
 }
 
@@ -76,14 +78,23 @@ func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters
 		return median, Timekeeper{}, Verdict{Majority: true}
 	}
 	if k.holds {
-		k.agreed += max(elapsed, 0)
+		k.agreed += max(elapsed-k.counted(prev), 0)
 	}
 	verdict := Verdict{Majority: true, Jump: jump, Agreed: k.agreed}
 	if k.agreed >= JumpAgreement {
 		return median, Timekeeper{}, verdict
 	}
 	verdict.Held = true
-	return onward, Timekeeper{holds: true, agreed: k.agreed, rest: rest}, verdict
+	return onward, Timekeeper{holds: true, agreed: k.agreed, prev: prev, since: elapsed, rest: rest}, verdict
+}
+
+// counted returns how much of the time since the raise of prev the last round has
+// counted: none if that raise came of it. A raise may fail for many rounds.
+func (k Timekeeper) counted(prev Tick) time.Duration {
+	if prev != k.prev {
+		return 0
+	}
+	return k.since
 }
 
 // advance moves prev on by 0.99 of the time elapsed, and gives what is left over

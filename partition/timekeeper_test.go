@@ -36,14 +36,17 @@ func TestCheckClock(t *testing.T) {
 }
 
 // TestTimekeeperProperties: time never goes back, never runs ahead of the clocks
-// faster than 0.99, and jumps far only after a minute of agreement.
+// faster than 0.99, and jumps far only after a minute of agreement, however many of
+// its raises fail.
 func TestTimekeeperProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var k Timekeeper
 		now, agreed := Tick(1_800_000_000_000), time.Duration(-1)
+		var elapsed time.Duration // since the last raise that did not fail
 		for range rapid.IntRange(1, 60).Draw(t, "rounds") {
 			voters := rapid.IntRange(1, 5).Draw(t, "voters")
-			elapsed := time.Duration(rapid.Int64Range(0, 20e9).Draw(t, "elapsed"))
+			passed := time.Duration(rapid.Int64Range(0, 20e9).Draw(t, "passed"))
+			elapsed += passed
 			clocks := drawClocks(t, now, voters)
 			given := slices.Clone(clocks)
 			next, kept, v := k.Next(now, elapsed, clocks, voters)
@@ -63,17 +66,35 @@ func TestTimekeeperProperties(t *testing.T) {
 			case agreed < 0:
 				agreed = 0
 			default:
-				agreed += elapsed
+				agreed += passed
 			}
-			if next-onward > JumpLimit+1 && agreed < JumpAgreement || v.Held && agreed >= JumpAgreement {
+			// A raise that did not move the time is not told from one that failed.
+			if next-onward > JumpLimit+1 && agreed < JumpAgreement || v.Held && agreed >= JumpAgreement+time.Second {
 				t.Fatalf("from %d to %d after %s: %+v", now, next, agreed, v)
 			}
 			if !v.Held {
 				agreed = -1
 			}
-			now, k = next, kept
+			if k = kept; !rapid.Bool().Draw(t, "fails") {
+				now, elapsed = next, 0
+			}
 		}
 	})
+}
+
+// TestJumpWhileRaisesFail: time since the last raise goes on while raises fail, and each
+// round of them is no longer agreement than it lasted.
+func TestJumpWhileRaisesFail(t *testing.T) {
+	const prev = 1_800_000_000_000
+	clocks := []Tick{prev + 3_600_000}
+	var k Timekeeper
+	for elapsed := time.Second; elapsed <= time.Second+JumpAgreement; elapsed += time.Second {
+		next, kept, v := k.Next(prev, elapsed, clocks, 1)
+		if agreed := elapsed - time.Second; v.Agreed != agreed || v.Held != (agreed < JumpAgreement) || v.Held == (next == clocks[0]) {
+			t.Fatalf("%v after the last raise: %d, %+v", elapsed, next, v)
+		}
+		k = kept
+	}
 }
 
 // drawClocks gives the clocks of some voters, near now or far ahead.

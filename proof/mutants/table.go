@@ -13,6 +13,7 @@ var (
 // mutants are the rules of the protocol, each with what is left of it when a line
 // is gone. The letters are those in the comments of the code.
 var mutants = []mutant{
+	{"R1", "agreement on a jump is counted from the last raise in every round", "partition/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
 	{"R1", "a jump of the clocks is followed at once", "partition/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
 	{"R1", "the ceiling may go back", "partition/command.go", "next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)", "next.Ceiling = t.Time + r.Settings.Window", rosterTests},
 	{"R2", "an owner from outside the in-sync set", "partition/reassign.go", "case !slices.Contains(before.InSync, m.Member):", "case false:", rosterTests},
