@@ -95,7 +95,7 @@ func (m *Member) startRaft(bootstrap bool) error {
 	if err != nil {
 		return fmt.Errorf("grid: listen for other members: %w", err)
 	}
-	replayed, err := s.logs.LastIndex()
+	last, err := lastEntry(s.logs)
 	if err != nil {
 		return fmt.Errorf("grid: read the log: %w", err)
 	}
@@ -105,7 +105,7 @@ func (m *Member) startRaft(bootstrap bool) error {
 			return fmt.Errorf("grid: form the grid: %w", err)
 		}
 	}
-	node, err := s.newRaft(conf, fsm{m, replayed}, trans)
+	node, err := s.newRaft(conf, fsm{m, last}, trans)
 	if err != nil {
 		return fmt.Errorf("grid: start agreement: %w", err)
 	}
@@ -252,8 +252,24 @@ func (n *raftNode) leader() string {
 
 // fsm applies agreed commands to the roster.
 type fsm struct {
-	m        *Member
-	replayed uint64 // entries up to this one were in the log at the start: their times are old
+	m    *Member
+	last raft.Log // of the log at the start; the zero value if it was empty
+}
+
+// lastEntry returns the last entry of a log, the zero value if there is none.
+func lastEntry(logs raft.LogStore) (last raft.Log, err error) {
+	index, err := logs.LastIndex()
+	if err == nil && index > 0 {
+		err = logs.GetLog(index, &last)
+	}
+	return last, err
+}
+
+// replays reports whether an entry was in the log at the start, so that its time is old.
+// One of a later term takes the place of entries that were never agreed on, of which
+// there may be any number.
+func (f fsm) replays(entry *raft.Log) bool {
+	return entry.Index <= f.last.Index && entry.Term <= f.last.Term
 }
 
 // Apply implements raft.FSM; it returns nil or the error of a refused command.
@@ -267,7 +283,7 @@ func (f fsm) Apply(entry *raft.Log) any {
 		return err
 	}
 	f.m.roster.Store(next)
-	if c.Raise != nil && entry.Index > f.replayed {
+	if c.Raise != nil && !f.replays(entry) {
 		f.m.clock.Sample(next.Time)
 		f.m.raised.Store(&raise{time: next.Time, at: f.m.clock.Mono()})
 	}

@@ -1,0 +1,45 @@
+package grid
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// TestTimesOfTheLog: a member that starts again does not take the times in its log for
+// the present, but those of entries that take the place of its own. It may have many of
+// its own that were never agreed on, and would not know the time until all were passed.
+func TestTimesOfTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := startAlone(t).roster.Load()
+		data, err := wire.EncodeCommand(partition.Command{From: r.Version, Raise: &partition.Raise{Time: r.Time + 1000}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			what        string
+			index, term uint64
+			known       bool
+		}{
+			{"the last entry of its log", 40, 7, false},
+			{"an earlier one", 12, 3, false},
+			{"one that follows", 41, 7, true},
+			{"one of a later term, in the place of its own", 35, 9, true},
+		} {
+			m := &Member{clock: client.NewExactClock()}
+			m.roster.Store(r)
+			f := fsm{m, raft.Log{Index: 40, Term: 7}}
+			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {
+				t.Fatalf("%s: %v", c.what, err)
+			}
+			if known, raised := m.clock.Now() > 0, m.raised.Load() != nil; known != c.known || raised != c.known {
+				t.Errorf("%s: the time is known: %v, counts as raised: %v, want %v", c.what, known, raised, c.known)
+			}
+		}
+	})
+}
