@@ -88,6 +88,7 @@ func TestReplicas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{history: newHistory(t), made: map[Position]table{}, seen: seen}
 		w.lose(t)
+		w.start()
 		for range rapid.IntRange(300, 500).Draw(t, "operations") {
 			operations[rapid.SampledFrom(often).Draw(t, "operation")](w, t)
 			w.start()
