@@ -13,7 +13,7 @@ import (
 // wait here instead.
 
 // laneWidth is how many calls of one kind are under way to one member at once.
-const laneWidth = 8
+const laneWidth = wire.MaxCalls
 
 // inLanes are the paths of such calls. Renewals are not among them: there is one to a
 // member at a time, and it must not wait behind what a member is slow to decide.

@@ -47,8 +47,8 @@ func (m *Member) newAPI() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: callsMax, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second,
-			MaxReceiveBufferPerStream: callWindow, MaxReceiveBufferPerConnection: callsMax * callWindow,
+			MaxConcurrentStreams: wire.MaxCalls, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second,
+			MaxReceiveBufferPerStream: callWindow, MaxReceiveBufferPerConnection: wire.MaxCalls * callWindow,
 		},
 		ErrorLog:    slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return m.ctx },

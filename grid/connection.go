@@ -15,9 +15,6 @@ import (
 )
 
 const (
-	// callsMax is how many calls one connection may have at once; a client with
-	// more opens another.
-	callsMax = 8
 	// smallBody is what a request may bring without waiting for its turn.
 	smallBody = 4 << 10
 	// callWindow is what HTTP/2 keeps of a body that nobody reads, and a connection

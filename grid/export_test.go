@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -21,7 +22,7 @@ const (
 	HandshakesMax    = handshakesMax
 	CrowdMax         = crowdMax
 	StreamsMax       = streamsMax
-	CallsMax         = callsMax
+	CallsMax         = wire.MaxCalls
 	GossipProtocol   = gossipProtocol
 )
 

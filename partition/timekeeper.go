@@ -39,10 +39,9 @@ func CheckClock(now Tick) error {
 //	   +-----------------------+
 //	    no jump, or no majority
 type Timekeeper struct {
-	holds  bool          // a jump was seen in the last round
-	agreed time.Duration // since it was first seen
-	prev   Tick          // the cluster time of the last raise, in the last round that held
-	since  time.Duration // ... and how long ago that was
+	prev   Tick          // the cluster time of the last raise if a jump was held in the last round, else 0
+	since  time.Duration // ... how long ago that raise was then
+	agreed time.Duration // ... and for how long the jump had been seen
 	rest   time.Duration // below a tick, of time that ran without the clocks
 }
 
@@ -77,7 +76,7 @@ func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters
 	if prev == 0 || jump <= JumpLimit {
 		return median, Timekeeper{}, Verdict{Majority: true}
 	}
-	if k.holds {
+	if k.prev > 0 {
 		k.agreed += max(elapsed-k.counted(prev), 0)
 	}
 	verdict := Verdict{Majority: true, Jump: jump, Agreed: k.agreed}
@@ -85,7 +84,7 @@ func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters
 		return median, Timekeeper{}, verdict
 	}
 	verdict.Held = true
-	return onward, Timekeeper{holds: true, agreed: k.agreed, prev: prev, since: elapsed, rest: rest}, verdict
+	return onward, Timekeeper{prev: prev, since: elapsed, agreed: k.agreed, rest: rest}, verdict
 }
 
 // counted returns how much of the time since the raise of prev the last round has

@@ -79,7 +79,6 @@ func goOn(t *testing.T, ids *checker, handles map[string]*sequencer.Sequencer) m
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Delay: 5 * time.Millisecond})
-		time.Sleep(5 * time.Second)
 		c := g.Client("c1")
 		began := time.Now()
 		var creating sync.WaitGroup

@@ -65,3 +65,7 @@ const (
 
 // StaleAnswer is the age of a request over which its answer's time is not used.
 const StaleAnswer = 2 * time.Second
+
+// MaxCalls is how many calls a member lets one connection have at once; a client with
+// more opens another.
+const MaxCalls = 8
