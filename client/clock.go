@@ -16,13 +16,21 @@ type Clock struct {
 	base  time.Time
 	exact bool
 	pace  atomic.Pointer[partition.Pace]
+	// timers are those that no Wait uses just now: where IDs run out, a crowd of callers
+	// waits a thousand times a second.
+	timers sync.Pool
 
 	mu   sync.Mutex // orders Sample
 	time partition.ClusterTime
 }
 
 // NewClock returns a clock that knows no time yet.
-func NewClock() *Clock { return &Clock{base: time.Now()} }
+func NewClock() *Clock {
+	return &Clock{
+		base:   time.Now(),
+		timers: sync.Pool{New: func() any { return time.NewTimer(waitStep) }},
+	}
+}
 
 // NewExactClock returns a clock that is looked at for each ID. In a bubble of
 // testing/synctest, whose time is not the processor's, handles need one.
@@ -88,6 +96,11 @@ const (
 // Wait returns nil when cluster time has reached until or wake is closed, and
 // ctx's error when ctx ended first.
 func (c *Clock) Wait(ctx context.Context, until sequencer.Tick, wake <-chan struct{}) error {
+	timer := c.timers.Get().(*time.Timer)
+	defer func() {
+		timer.Stop()
+		c.timers.Put(timer)
+	}()
 	for {
 		step := waitStep
 		now := c.Now()
@@ -100,14 +113,12 @@ func (c *Clock) Wait(ctx context.Context, until sequencer.Tick, wake <-chan stru
 		if now == 0 {
 			step = unknownStep
 		}
-		timer := time.NewTimer(step)
+		timer.Reset(step)
 		select {
 		case <-wake:
-			timer.Stop()
 			return nil
 		case <-timer.C:
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
 		}
 	}
