@@ -9,19 +9,12 @@ import (
 // How slots are handed out between two looks at the clock: by adding to next, as
 // long as the millisecond of the last look lasts.
 
-// current reports whether the next slot may be reserved without a look at the clock:
-// the millisecond of the last look still lasts, or the slot will say whether it asks.
-func (g *generator) current() bool { return g.dense.Load() || g.fresh() }
-
-// reserve takes the next slot. Some slots are not ok until they have asked; one that is
-// not ok then either is kept for the caller, to be given to take.
+// reserve takes the next slot. One that is not ok may not be issued yet, and is kept for
+// the caller, to be given to take.
 func (g *generator) reserve() (slot int64, ok bool) {
 	slot = g.next.Add(1) - 1
-	return slot, g.holds(slot) && slot&denseStride != denseStride
+	return slot, g.holds(slot)
 }
-
-// ask reports whether a slot that reserve took may be issued all the same.
-func (g *generator) ask(slot int64) bool { return g.holds(slot) && g.fresh() }
 
 // holds reports whether a slot lies within the bounds; a negative one, which is of a
 // stopped generator, lies below them.

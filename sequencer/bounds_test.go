@@ -75,7 +75,7 @@ func TestNothingFromAGap(t *testing.T) {
 			t.Errorf("slot %d lies within the bounds: %v", c.slot, holds)
 		}
 	}
-	if got := g.take(reading{now: 2003}, 1, slow); got.out != taken || got.at != 2003 {
+	if got := g.take(reading{now: 2003}, 1, slow, false); got.out != taken || got.at != 2003 {
 		t.Errorf("with it: %+v", got)
 	}
 }
@@ -274,10 +274,10 @@ func TestLateLookUndoesNothing(t *testing.T) {
 	early := reading{now: 2000, lasts: time.Microsecond, cycles: cycles.Now()}
 	sooner := reading{now: 2001, lasts: time.Millisecond, cycles: early.cycles + 1}
 	latest := reading{now: 2001, lasts: time.Millisecond, cycles: early.cycles + 2}
-	g.take(latest, 1, -1)
+	g.take(latest, 1, -1, false)
 	deadline := g.deadline.Load()
 	for _, late := range []reading{early, sooner} {
-		if got := g.take(late, 1, -1); late == sooner && got.out != taken {
+		if got := g.take(late, 1, -1, false); late == sooner && got.out != taken {
 			t.Errorf("%+v", got)
 		}
 		if got := g.deadline.Load(); got != deadline {

@@ -24,6 +24,10 @@ const (
 	// denseShare is the part of the slots from which on they go densely: two
 	// callers that both read the cycle counter get no more than half of all.
 	denseShare = 3
+	// trailShare is the part of the slots that callers may leave and still trail. Who takes
+	// a little less than there is at times, because the processor is slower then, could
+	// not make up for what it slept through.
+	trailShare = 4
 	// denseLook is how often it is checked that callers are there still.
 	denseLook = time.Millisecond
 )
@@ -36,8 +40,8 @@ func (d *density) look(g *generator, now Tick, counted bool) {
 	}
 	next, lost := g.next.Load(), g.counts.lost.Load()
 	used, had := next-d.next-(lost-d.lost), (now-d.now)*g.layout.counters()
-	if now < g.trailUntil && used >= had {
-		g.trailUntil = now + trail // callers still ask for all there is
+	if now < g.trailUntil && used > had-had/trailShare {
+		g.trailUntil = now + trail // callers still ask for about all there is
 	}
 	many := g.layout.counters() >= denseCounters && used > had/denseShare
 	dense := counted && d.now > 0 && (d.full || now < g.trailUntil || many)

@@ -174,6 +174,6 @@ func (h *handle) next(t testing.TB) (Tick, uint32) {
 
 // takeAt takes up to n slots at a cluster time that may be over in a moment.
 func takeAt(g *generator, now Tick, n int) (slot int64, k int, at Tick, out outcome) {
-	t := g.take(reading{now: now}, n, -1)
+	t := g.take(reading{now: now}, n, -1, false)
 	return t.slot, t.k, t.at, t.out
 }

@@ -139,9 +139,11 @@ type took struct {
 
 // take reserves up to n consecutive slots of one millisecond, given a look at the
 // clock; held is a slot that the caller has kept from before, negative for none. With
-// aheadTime, at is the timestamp that the next ID would have; with noGrant, it is one
-// outside the grants, and the next grant that begins above it ends the wait.
-func (g *generator) take(r reading, n int, held int64) took {
+// aheadTime, at is the timestamp that the next ID would have; a caller that will wait
+// for it keeps a slot of the next millisecond, so that nobody is before it for ever.
+// With noGrant, at is a timestamp outside the grants, and the next grant that begins
+// above it ends the wait.
+func (g *generator) take(r reading, n int, held int64, waits bool) took {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	counters := g.layout.counters()
@@ -172,6 +174,12 @@ func (g *generator) take(r reading, n int, held int64) took {
 		case at > r.now:
 			if !r.before(g.looked) { // else its millisecond may be over
 				g.saturated(r.now)
+			}
+			if waits && held < 0 && at == r.now+1 && have.hold(at) {
+				if !g.next.CompareAndSwap(next, slot+1) {
+					continue
+				}
+				held = slot
 			}
 			return took{at: at, kept: held, out: aheadTime}
 		case !have.hold(at):

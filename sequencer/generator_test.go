@@ -57,11 +57,12 @@ func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh Tick) {
 
 // reserveAny takes a slot as Next does before it looks at the clock.
 func (g *generator) reserveAny() (slot int64, ok bool) {
-	if !g.current() {
+	dense := g.dense.Load()
+	if !dense && !g.fresh() {
 		return -1, false
 	}
 	slot, ok = g.reserve()
-	return slot, ok || g.ask(slot)
+	return slot, ok && (!dense || slot&denseStride != denseStride || g.fresh())
 }
 
 // add takes a slot without a look at the clock, if that is possible now.
@@ -79,9 +80,9 @@ func (w *taker) add(rt *rapid.T) {
 }
 
 // look takes slots after a look at the clock, with the one that is kept first.
-func (w *taker) look(rt *rapid.T, n int) {
+func (w *taker) look(rt *rapid.T, n int, waits bool) {
 	kept := w.kept
-	t := w.g.take(reading{now: w.now, lasts: time.Millisecond, cycles: cycles.Now()}, n, kept)
+	t := w.g.take(reading{now: w.now, lasts: time.Millisecond, cycles: cycles.Now()}, n, kept, waits)
 	w.kept = t.kept
 	switch t.out {
 	case taken:
@@ -95,7 +96,7 @@ func (w *taker) look(rt *rapid.T, n int) {
 		w.looked = w.now
 		w.issued(rt, t.slot, t.k, w.now)
 		if w.now > w.turned {
-			if w.went >= (w.now-w.turned)*1024 {
+			if w.went > (w.now-w.turned)*1024*3/4 {
 				w.full = w.now
 			}
 			w.turned, w.went = w.now, 0
@@ -103,6 +104,9 @@ func (w *taker) look(rt *rapid.T, n int) {
 	case aheadTime:
 		if t.at != w.now+1 || kept < 0 && w.lastAt != w.now || !anyHolds(w.held, w.now) {
 			rt.Fatalf("at %d wants to wait for %d, having used %d of %v", w.now, t.at, w.lastAt, w.held)
+		}
+		if kept < 0 && t.kept >= 0 && (!waits || t.kept <= w.last || 1000+t.kept>>10 != w.now+1 || !anyHolds(w.held, w.now+1)) {
+			rt.Fatalf("at %d keeps slot %d after %d of %v", w.now, t.kept, w.last, w.held)
 		}
 		w.full = w.now
 	case noGrant:
@@ -153,7 +157,7 @@ func TestGeneratorProperties(t *testing.T) {
 			if rapid.Bool().Draw(rt, "by adding") {
 				w.add(rt)
 			} else {
-				w.look(rt, rapid.SampledFrom([]int{1, 3, 700, 5000}).Draw(rt, "n"))
+				w.look(rt, rapid.SampledFrom([]int{1, 3, 700, 5000}).Draw(rt, "n"), rapid.Bool().Draw(rt, "waits"))
 			}
 			if used := w.g.lastUsed(); used != w.lastAt {
 				rt.Fatalf("last used %d instead of %d", used, w.lastAt)
@@ -221,6 +225,65 @@ func TestTrail(t *testing.T) {
 		if _, _, at, out := takeAt(g, 2000+Tick(c.sleep), 1); out != taken || at != c.want {
 			t.Errorf("%d slots used and %d ms slept: %d, outcome %d, want %d", c.use, c.sleep, at, out, c.want)
 		}
+	}
+}
+
+// TestTrailLasts: once slots have run out, callers trail for as long as they take more than
+// three quarters of them.
+func TestTrailLasts(t *testing.T) {
+	for _, c := range []struct {
+		each   int // slots used in a millisecond
+		behind bool
+	}{
+		{1024, true},
+		{769, true},
+		{768, false},
+		{100, false},
+	} {
+		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
+		takeAt(g, 2000, 1024)
+		takeAt(g, 2000, 1) // there is none left
+		var at, now Tick
+		for now = 2002; now < 2030; now++ {
+			for range c.each {
+				_, _, at, _ = takeAt(g, now, 1)
+			}
+		}
+		if now--; at < now != c.behind {
+			t.Errorf("%d slots a millisecond: at %d the timestamp is %d", c.each, now, at)
+		}
+	}
+}
+
+// TestTurns: who waits for the next millisecond has a slot of it, and nobody who comes
+// later takes it. No slot is kept of a millisecond after that.
+func TestTurns(t *testing.T) {
+	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 2002}}, 0, new(counts))
+	wait := func(now Tick, waits bool) int64 {
+		got := g.take(reading{now: now}, 1, -1, waits)
+		if got.out != aheadTime {
+			t.Fatalf("at %d: %+v", now, got)
+		}
+		return got.kept
+	}
+	first, _, _, _ := takeAt(g, 2000, 1024)
+	after := first + 1024
+	if got := wait(2000, false); got >= 0 {
+		t.Errorf("who does not wait keeps slot %d", got)
+	}
+	for i := range int64(1024) {
+		if got := wait(2000, true); got != after+i {
+			t.Fatalf("caller %d waits for slot %d instead of %d", i, got, after+i)
+		}
+	}
+	if got := wait(2000, true); got >= 0 {
+		t.Errorf("slot %d is kept, which is two milliseconds ahead", got)
+	}
+	if got := g.take(reading{now: 2001}, 1, after+7, true); got.out != taken || got.slot != after+7 || got.at != 2001 {
+		t.Errorf("of slot %d came %+v", after+7, got)
+	}
+	if got := wait(2001, true); got >= 0 {
+		t.Errorf("slot %d is kept, which no grant holds", got)
 	}
 }
 

@@ -138,20 +138,34 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // the next millisecond, when this one is used up, has no other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	g := s.now.Load().gen
-	if g == nil || !g.current() {
+	if g == nil || !g.dense.Load() {
+		return s.nextExact(ctx, g)
+	}
+	// Nothing is called before this addition: a processor does it when all that was
+	// stored before is in its cache, and a call stores much.
+	slot, ok := g.reserve()
+	if !ok || slot&denseStride == denseStride {
+		return s.nextAsking(ctx, g, slot)
+	}
+	return g.expand(slot), nil
+}
+
+// nextExact is Next while slots do not go densely: each call asks whether the millisecond
+// of the last look at the clock still lasts.
+func (s *Sequencer) nextExact(ctx context.Context, g *generator) (ID, error) {
+	if g == nil || !g.fresh() {
 		return s.nextWaiting(ctx, g, -1)
 	}
 	slot, ok := g.reserve()
-	if ok {
-		return g.expand(slot), nil
+	if !ok {
+		return s.nextWaiting(ctx, g, slot)
 	}
-	return s.nextAsking(ctx, g, slot)
+	return g.expand(slot), nil
 }
 
-// nextAsking is Next with a slot that asks whether the millisecond still lasts, or that
-// may not be issued yet.
+// nextAsking is Next with a slot that asks the same, or that may not be issued yet.
 func (s *Sequencer) nextAsking(ctx context.Context, g *generator, slot int64) (ID, error) {
-	if g.ask(slot) {
+	if g.holds(slot) && g.fresh() {
 		return g.expand(slot), nil
 	}
 	return s.nextWaiting(ctx, g, slot)

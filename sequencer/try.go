@@ -38,7 +38,7 @@ func (s *Sequencer) try(n int) attempt {
 		return attempt{handle: s, gen: g, slot: slot, k: k}
 	}
 	seen := g.rights.Load()
-	got := g.take(read(s.clock), n, -1)
+	got := g.take(read(s.clock), n, -1, false)
 	a := attempt{handle: s, gen: g, seen: seen, slot: got.slot, k: got.k, at: got.at, out: got.out}
 	if a.out == exhausted {
 		a.bar = ErrEpochExhausted

@@ -18,7 +18,7 @@ const attachPause Tick = 50
 // the caller has reserved already, negative for none.
 func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (*generator, int64, int, error) {
 	if g != nil {
-		t := g.take(read(s.clock), n, held)
+		t := g.take(read(s.clock), n, held, false)
 		if t.out == taken {
 			return g, t.slot, t.k, nil
 		}
@@ -52,7 +52,7 @@ func (s *Sequencer) wait(ctx context.Context, n int, g *generator, held int64) (
 			continue
 		}
 		seen := g.rights.Load() // before take, so that no change is missed
-		got := g.take(read(s.clock), n, held)
+		got := g.take(read(s.clock), n, held, ctx.Err() == nil)
 		held = got.kept
 		out := got.out
 		if out == noGrant && began < 0 {
