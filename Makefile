@@ -58,7 +58,7 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 bench: ## measure speed beside other generators, etcd and Redis, in one run, into bench/REPORT.md (minutes)
 	cd bench && $(GO) run . -out .
 
-scale: ## measure what sequencers, holders and members cost as they grow, into bench/SCALE.md (half an hour)
+scale: ## measure what sequencers, holders and members cost as they grow, into bench/SCALE.md (a quarter of an hour)
 	cd bench && $(GO) run ./scale -out .
 
 lint: $(LINTER) ## run golangci-lint, after installing it when it is missing

@@ -91,6 +91,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(*out, 0o750); err != nil { // now, not when all is measured
+		return err
+	}
 	ours, end, err := snowgrid(ctx)
 	if err != nil {
 		return err

@@ -41,26 +41,43 @@ func main() {
 
 // experiment is one quantity that grows, and what is measured at each size.
 type experiment struct {
-	title, about, sizes string
-	measure             func(ctx context.Context, size int) (point, error)
-	paper               int    // a size to which the growth is drawn on, 0 for none
-	after               string // what there is to say about it
+	title, about string
+	sizes        []int
+	measure      func(ctx context.Context, size int) (point, error)
+	paper        int    // a size to which the growth is drawn on, 0 for none
+	after        string // what there is to say about it
+}
+
+// experiments returns all, each with the sizes that its flag lists.
+func experiments() ([]experiment, error) {
+	all := []experiment{
+		{title: "Sequencers", about: aboutNames, measure: measureNames},
+		{title: "Attachments", about: aboutNodes, measure: measureNodes},
+		{title: "Holders", about: aboutHolders, measure: measureHolders},
+		{title: "Members", about: aboutMembers, measure: measureMembers, paper: 1000, after: breaksFirst},
+	}
+	for i, list := range []string{*names, *nodes, *holders, *members} {
+		sizes, err := numbers(list)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.ToLower(all[i].title), err)
+		}
+		all[i].sizes = sizes
+	}
+	return all, nil
 }
 
 func run(ctx context.Context) error {
+	all, err := experiments()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(*out, 0o750); err != nil { // now, not when all is measured
+		return err
+	}
 	var results []result
-	for _, e := range []experiment{
-		{title: "Sequencers", about: aboutNames, sizes: *names, measure: measureNames},
-		{title: "Attachments", about: aboutNodes, sizes: *nodes, measure: measureNodes},
-		{title: "Holders", about: aboutHolders, sizes: *holders, measure: measureHolders},
-		{title: "Members", about: aboutMembers, sizes: *members, measure: measureMembers, paper: 1000, after: breaksFirst},
-	} {
-		sizes, err := numbers(e.sizes)
-		if err != nil {
-			return fmt.Errorf("%s: %w", strings.ToLower(e.title), err)
-		}
+	for _, e := range all {
 		r := result{experiment: e}
-		for _, size := range sizes {
+		for _, size := range e.sizes {
 			settle()
 			began := time.Now()
 			p, err := e.measure(ctx, size)
