@@ -70,6 +70,12 @@ func snowgrid(ctx context.Context) (out []generator, end func(), err error) {
 				name: "snowgrid 7/16, Fill(64)", perMilli: perMilli, each: len(buffer),
 				next: func() { _, _ = s.Fill(ctx, buffer) },
 			})
+			striped, err := member.CreateStriped(ctx, "striped", sequencer.Config{Nodes: 1 << bits}, 8)
+			if err != nil {
+				end()
+				return nil, nil, err
+			}
+			out = append(out, generator{name: "snowgrid 7/16, 8 nodes", next: func() { _, _ = striped.Next(ctx) }})
 		}
 	}
 	return out, end, nil

@@ -55,22 +55,12 @@ func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh Tick) {
 	w.went += int64(k)
 }
 
-// reserveAny takes a slot as Next does before it looks at the clock.
-func (g *generator) reserveAny() (slot int64, ok bool) {
-	dense := g.dense.Load()
-	if !dense && !g.fresh() {
-		return -1, false
-	}
-	slot, ok = g.reserve()
-	return slot, ok && (!dense || slot&denseStride != denseStride || g.fresh())
-}
-
 // add takes a slot without a look at the clock, if that is possible now.
 func (w *taker) add(rt *rapid.T) {
 	if w.kept >= 0 {
 		return // whoever has one looks first
 	}
-	slot, ok := w.g.reserveAny()
+	slot, ok := w.g.quick()
 	switch {
 	case ok:
 		w.issued(rt, slot, 1, w.looked)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 )
 
 // MaxStripes is the largest number of logical nodes of one [Striped]. It is half of what
@@ -17,8 +18,8 @@ const MaxStripes = 64
 // All methods may be called from any number of goroutines.
 //
 // What it costs is order. The IDs that one goroutine gets ascend for each logical
-// node, not over all of them: two IDs in succession are mostly of different nodes,
-// and the later one may be smaller, within a millisecond or by some of them. Who
+// node, not over all of them: two IDs in succession may be of different nodes, and
+// the later one may be smaller, within a millisecond or by some of them. Who
 // needs the order within one goroutine takes a Sequencer. IDs are unique all the same.
 //
 // It has its stripes from the beginning to [Striped.Leave]: there is no attach and
@@ -26,6 +27,15 @@ const MaxStripes = 64
 type Striped struct {
 	stripes []*Sequencer // at least one, all of one life
 	leave   func(context.Context) error
+
+	seats sync.Pool // of *seat: a processor gets back the one that it put back last
+}
+
+// seat is where a caller begins to look. It keeps to one stripe as long as nobody else
+// takes from that: processors that share a counter wait for each other.
+type seat struct {
+	stripe int
+	next   int64 // the slot after the last one that was taken there, 0 before the first
 }
 
 // NewStriped makes one handle of several, which nobody else should use any more: a
@@ -50,7 +60,9 @@ func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Strip
 			return nil, fmt.Errorf("sequencer %q: %w: stripe %d is given twice: give handles with a logical node each", h.Name(), ErrInvalidConfig, i)
 		}
 	}
-	return &Striped{stripes: slices.Clone(stripes), leave: leave}, nil
+	s := &Striped{stripes: slices.Clone(stripes), leave: leave}
+	s.seats.New = func() any { return &seat{stripe: s.any()} }
+	return s, nil
 }
 
 // CheckStripes returns nil if one process may have so many logical nodes of the
@@ -78,16 +90,27 @@ func (d Definition) CheckStripes(n int) error {
 // ErrDetached. When ctx ended a wait, an error that matches ctx.Err() and mostly the
 // cause, ErrGrantExpired or ErrUnavailable, as of Sequencer.Next.
 func (s *Striped) Next(ctx context.Context) (ID, error) {
-	at := s.any()
-	if g := s.stripes[at].now.Load().gen; g != nil {
-		if slot, k := g.reserveMany(1); k == 1 {
+	at := s.seats.Get().(*seat)
+	id, err := s.next(ctx, at)
+	s.seats.Put(at)
+	return id, err
+}
+
+// next is Next of a caller on a seat.
+func (s *Striped) next(ctx context.Context, at *seat) (ID, error) {
+	if g := s.stripes[at.stripe].now.Load().gen; g != nil {
+		slot, ok := g.quick()
+		if ok {
+			s.took(at, at.stripe, slot, 1)
 			return g.expand(slot), nil
 		}
+		g.drop(slot)
 	}
-	a, err := s.take(ctx, 1, at)
+	a, err := s.take(ctx, 1, at.stripe)
 	if err != nil {
 		return 0, err
 	}
+	s.took(at, a.stripe, a.slot, 1)
 	return a.gen.expand(a.slot), nil
 }
 
@@ -96,19 +119,33 @@ func (s *Striped) Next(ctx context.Context) (ID, error) {
 // stripe has, then goes on to the next, and waits only when none has any, so dst
 // ascends for each logical node only. It is cheaper per ID than Next.
 func (s *Striped) Fill(ctx context.Context, dst []ID) (n int, err error) {
-	for at := s.any(); n < len(dst); {
-		a, err := s.take(ctx, len(dst)-n, at)
+	at := s.seats.Get().(*seat)
+	defer s.seats.Put(at)
+	for n < len(dst) {
+		a, err := s.take(ctx, len(dst)-n, at.stripe)
 		if err != nil {
 			return n, err
 		}
 		a.gen.fill(dst[n:n+a.k], a.slot)
 		n += a.k
-		at = a.stripe // it may have more
+		s.took(at, a.stripe, a.slot, a.k)
 	}
 	return n, nil
 }
 
-// any returns a stripe at random, so that callers spread over all of them.
+// took notes where a caller had slots. If others had some there in the same millisecond,
+// it goes elsewhere the next time.
+func (s *Striped) took(at *seat, stripe int, slot int64, k int) {
+	if at.stripe == stripe && at.next > 0 && at.next < slot {
+		if counters := s.Definition().layout.counters(); at.next/counters == slot/counters {
+			at.stripe, at.next = s.any(), 0
+			return
+		}
+	}
+	at.stripe, at.next = stripe, slot+int64(k)
+}
+
+// any returns a stripe at random.
 func (s *Striped) any() int { return rand.IntN(len(s.stripes)) }
 
 // Name returns the sequencer's name.

@@ -139,18 +139,31 @@ func TestStripedFill(t *testing.T) {
 	}
 }
 
-// TestStripedSpreads: few IDs are of many nodes.
-func TestStripedSpreads(t *testing.T) {
-	s := newStriped(t, 2)
-	of := map[NodeID]int{}
-	for range 200 {
-		id, err := s.Next(t.Context())
+// TestSeats: two callers that both begin at the first stripe soon keep to one each, and
+// use the others when theirs has no more.
+func TestSeats(t *testing.T) {
+	s := newStriped(t, 3)
+	var callers [2]seat
+	var last [2]NodeID
+	moved := 0 // the last call after which a caller was elsewhere
+	for i := range 600 {
+		for c := range callers {
+			id, err := s.next(t.Context(), &callers[c])
+			is(t, "next", err, nil)
+			if node := s.Definition().Decompose(id).Node; node != last[c] {
+				last[c], moved = node, i
+			}
+		}
+	}
+	if last[0] == last[1] || moved > 300 {
+		t.Errorf("nodes %v since call %d of 600", last, moved)
+	}
+	for range 3*1024 - 2*600 {
+		_, err := s.next(ended(t), &callers[0])
 		is(t, "next", err, nil)
-		of[s.Definition().Decompose(id).Node]++
 	}
-	if of[9] < 50 || of[10] < 50 {
-		t.Errorf("IDs by node: %v", of)
-	}
+	_, err := s.next(ended(t), &callers[0])
+	is(t, "next", err, context.Canceled)
 }
 
 func TestStripedNextDoesNotAllocate(t *testing.T) {
