@@ -49,6 +49,13 @@ func (c *manualClock) set(now Tick) {
 	c.moved = make(chan struct{})
 }
 
+// quietly sets the time, and whoever waits does not notice yet.
+func (c *manualClock) quietly(now Tick) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now
+}
+
 func (c *manualClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
 	for {
 		now, moved := c.look()

@@ -21,25 +21,32 @@ type attempt struct {
 	seen   *rights    // loaded before the look, so that a wait misses no change
 	slot   int64      // taken: the first of k
 	k      int
-	at     Tick // as of took
+	kept   int64 // a slot of gen that a waiting caller has reserved, negative for none
+	at     Tick  // as of took
 	out    outcome
 	bar    error // the sentinel that keeps the handle from serving, nil if none does
 }
 
-// try reserves up to n slots if there are any now; it never waits. It keeps no slot
-// whose time has not come, unlike Sequencer.Next: the next one may be another stripe's.
+// try reserves up to n slots if there are any now; it never waits, and keeps no slot
+// whose time has not come.
 func (s *Sequencer) try(n int) attempt {
 	t := s.now.Load()
 	g := t.gen
 	if g == nil {
-		return attempt{handle: s, out: stopped, bar: cmp.Or(t.final, ErrDetached)}
+		return attempt{handle: s, kept: -1, out: stopped, bar: cmp.Or(t.final, ErrDetached)}
 	}
 	if slot, k := g.reserveMany(n); k > 0 {
-		return attempt{handle: s, gen: g, slot: slot, k: k}
+		return attempt{handle: s, gen: g, slot: slot, k: k, kept: -1}
 	}
-	seen := g.rights.Load()
-	got := g.take(read(s.clock), n, -1, false)
-	a := attempt{handle: s, gen: g, seen: seen, slot: got.slot, k: got.k, at: got.at, out: got.out}
+	return attempt{handle: s, gen: g, kept: -1}.again(n, false)
+}
+
+// again is the same attempt after another look at the clock, with the slot that was kept
+// first. A caller that waits may keep one.
+func (a attempt) again(n int, waits bool) attempt {
+	a.seen = a.gen.rights.Load()
+	got := a.gen.take(read(a.handle.clock), n, a.kept, waits)
+	a.slot, a.k, a.kept, a.at, a.out = got.slot, got.k, got.kept, got.at, got.out
 	if a.out == exhausted {
 		a.bar = ErrEpochExhausted
 	}
@@ -135,11 +142,33 @@ func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, e
 			began = h.clock.Now()
 			h.waits.Add(1)
 		}
-		until := min(wakeTime(a.seen, a.at, a.out), h.clock.Now()+lookAgain)
-		if err := h.clock.Wait(ctx, until, a.seen.replaced); err != nil {
-			return attempt{}, a.handle.waitError(err, a.at, a.out)
+		var err error
+		if a, err = s.await(ctx, n, a); err != nil {
+			return attempt{}, err
 		}
-		a = s.round(n, first)
+		if a.out != taken {
+			a = s.round(n, first)
+		}
 	}
 	return a, a.failure()
+}
+
+// await waits for the stripe of a failed attempt, with a slot of its next millisecond if
+// that is what it waits for, and tries it once more.
+func (s *Striped) await(ctx context.Context, n int, a attempt) (attempt, error) {
+	if a.out == aheadTime && ctx.Err() == nil {
+		if a = a.again(n, true); a.out == taken {
+			return a, nil
+		}
+	}
+	until := min(wakeTime(a.seen, a.at, a.out), a.handle.clock.Now()+lookAgain)
+	err := a.handle.clock.Wait(ctx, until, a.seen.replaced)
+	if err == nil {
+		a = a.again(n, false)
+	}
+	a.gen.drop(a.kept)
+	if err != nil {
+		return attempt{}, a.handle.waitError(err, a.at, a.out)
+	}
+	return a, nil
 }

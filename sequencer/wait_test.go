@@ -119,6 +119,50 @@ func TestGrantWaitStats(t *testing.T) {
 	})
 }
 
+// TestWaitersHaveSlots: calls that wait for the next millisecond have an ID of it, however
+// fast another caller takes all the others.
+func TestWaitersHaveSlots(t *testing.T) {
+	type handle interface {
+		Next(context.Context) (ID, error)
+		Fill(context.Context, []ID) (int, error)
+		Definition() Definition
+	}
+	for name, handleOf := range map[string]func(*striped) handle{
+		"Sequencer": func(s *striped) handle { return s.handles[0].Sequencer },
+		"Striped":   func(s *striped) handle { return s.Striped },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const waiting = 40
+				s := newStriped(t, 1)
+				h := handleOf(s)
+				if n, err := h.Fill(t.Context(), make([]ID, 1024)); err != nil {
+					t.Fatal(n, err)
+				}
+				at := make(chan Tick, waiting)
+				for range waiting {
+					go func() {
+						id, err := h.Next(t.Context())
+						is(t, "next", err, nil)
+						at <- h.Definition().Decompose(id).Time.UnixMilli()
+					}()
+				}
+				synctest.Wait()
+				s.clock.quietly(2001)
+				if n, err := h.Fill(ended(t), make([]ID, 1024)); n != 1024-waiting || !errors.Is(err, context.Canceled) {
+					t.Errorf("%d IDs for who came later, %v", n, err)
+				}
+				s.clock.set(2001)
+				for range waiting {
+					if got := <-at; got != 2001 {
+						t.Errorf("waited for %d", got)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestNothingIsIssuedInAGap: the new owner's grant begins after a loss; what lies
 // between the old one and it is not the holder's, however long it waits there.
 func TestNothingIsIssuedInAGap(t *testing.T) {
