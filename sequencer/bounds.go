@@ -1,10 +1,15 @@
 package sequencer
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
+
+// measuredPace is how many cycles a millisecond has by the newest measurement of any
+// generator of this process. The counter is the same for all, and measuring takes 40 ms.
+var measuredPace atomic.Int64
 
 // How slots are handed out between two looks at the clock: by adding to next, as
 // long as the millisecond of the last look lasts.
@@ -88,6 +93,9 @@ func (g *generator) publish(r reading, grant Grant) {
 	}
 	lasts := min(r.lasts, time.Millisecond)
 	g.pace.Note(cycles.Reading{Before: r.cycles, After: r.after, At: r.mono})
-	g.perMilli.Store(g.pace.PerMilli())
+	if g.pace.Known() {
+		measuredPace.Store(g.pace.PerMilli())
+	}
+	g.perMilli.Store(measuredPace.Load())
 	g.deadline.Store(r.cycles + int64(lasts)*g.perMilli.Load()/int64(time.Millisecond))
 }

@@ -266,6 +266,31 @@ func TestIdleIsIdle(t *testing.T) {
 	}
 }
 
+// TestNewGeneratorKnowsThePace that another one has measured.
+func TestNewGeneratorKnowsThePace(t *testing.T) {
+	if !cycles.Constant() {
+		t.Skip("this processor's counter has no constant pace: nobody measures one")
+	}
+	measuredPace.Store(0)
+	began := time.Now()
+	look := func(g *generator) int64 {
+		r := reading{lasts: time.Millisecond, cycles: cycles.Now(), mono: time.Since(began)}
+		r.now, r.after = 2000+r.mono.Milliseconds(), cycles.Now()
+		g.take(r, 1, -1, false)
+		return g.perMilli.Load()
+	}
+	attached := Attachment{Grant: Grant{From: 2000, Until: 1 << 40}}
+	first := newGenerator(define(t, 128), attached, 0, new(counts))
+	if pace := look(first); pace != 0 {
+		t.Errorf("%d cycles a millisecond after one look", pace)
+	}
+	for look(first) == 0 {
+	}
+	if look(newGenerator(define(t, 128), attached, 0, new(counts))) == 0 {
+		t.Error("the next one does not know it")
+	}
+}
+
 // TestLateLookUndoesNothing: who waited for the lock while somebody else looked at the
 // clock takes its slot, and leaves what is known of the present millisecond.
 func TestLateLookUndoesNothing(t *testing.T) {

@@ -73,12 +73,15 @@ func (p *Pace) note(pace int64) {
 	p.n++
 }
 
+// Known reports whether there were enough readings to tell a pace.
+func (p *Pace) Known() bool { return p.n >= enough }
+
 // PerMilli returns how many cycles a millisecond has at least, by the slowest of the
 // last readings: where the clock ran ahead of the counter, it may do so again. It is 0
 // while nothing is known, and after the counter went back. It means something only
 // where the counter is [Constant].
 func (p *Pace) PerMilli() int64 {
-	if p.n < enough {
+	if !p.Known() {
 		return 0
 	}
 	least := p.paces[0]
