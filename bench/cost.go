@@ -79,7 +79,8 @@ func (b *bench) writeCosts(spent []cost) {
 	}
 	r := b.report
 	r.p(`Batches of up to 1,000 calls in a row, never more than a quarter of a millisecond's IDs, from one
-goroutine, after a tenth as many that do not count. This is what an ID costs the caller; it says nothing of several callers at once.
+goroutine, after a tenth as many that do not count. This is what an ID costs the caller; it says nothing
+of several callers at once.
 
 ![cost of an ID](cost.svg)
 

@@ -63,7 +63,8 @@ func (r *report) head() string {
 		machine(), r.load, loadAverage(), took.Round(time.Second), 100*(stolen()-r.stolen)/took.Seconds()/float64(runtime.NumCPU()))
 	b.WriteString(`Whatever is compared took turns in one run, so that noise hits all alike. Compare ratios within this
 report, not figures of two reports. n/m is n bits of logical node and m bits of counter; at 7/16, 6/16
-and "16 bits" a millisecond has 65,536 IDs, so these share one ID space.
+and "16 bits" a millisecond has 65,536 IDs, so these share one ID space. "8 nodes" is one striped handle
+over eight logical nodes.
 `)
 	if len(r.headlines) > 0 {
 		b.WriteString("\n" + table([]string{"in short", "snowgrid", "beside it", "which is"}, r.headlines))
