@@ -29,8 +29,11 @@ func (g *generator) quick() (slot int64, ok bool) {
 		return -1, false
 	}
 	slot, ok = g.reserve()
-	return slot, ok && (!dense || slot&denseStride != denseStride || g.fresh())
+	return slot, ok && (!dense || !asks(slot) || g.fresh())
 }
+
+// asks reports whether a slot asks even where they go densely.
+func asks(slot int64) bool { return slot&denseStride == denseStride }
 
 // holds reports whether a slot lies within the bounds; a negative one, which is of a
 // stopped generator, lies below them.

@@ -170,6 +170,7 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 			g.drop(held)
 			return took{at: at, kept: -1, out: exhausted}
 		case at > r.now && !have.hold(r.now):
+			g.close()
 			return took{at: r.now, kept: held, out: noGrant} // the grant lies ahead
 		case at > r.now:
 			if !r.before(g.looked) { // else its millisecond may be over
@@ -185,6 +186,7 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 		case !have.hold(at):
 			from, found := have.after(at)
 			if !found || from > r.now {
+				g.close()
 				return took{at: at, kept: held, out: noGrant}
 			}
 			// The trail reached back into a gap; beyond it there is a grant.
@@ -220,11 +222,16 @@ func (g *generator) first(now Tick) int64 {
 	return min(max(passed, 0), maxOffset) * g.layout.counters()
 }
 
-// saturated notes that all slots up to now are used up. Until somebody has looked at
-// the clock again nobody reserves any by just adding.
+// saturated notes that all slots up to now are used up.
 func (g *generator) saturated(now Tick) {
 	g.trailUntil = now + trail
 	g.density.full = true
+	g.close()
+}
+
+// close has nobody reserve slots by just adding until somebody got one by a look at the
+// clock. Else callers that fail again and again would drive the slots ahead of time.
+func (g *generator) close() {
 	g.deadline.Store(0)
 	g.dense.Store(false)
 }

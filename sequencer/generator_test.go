@@ -277,6 +277,28 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// TestNothingIsAddedInVain: callers that fail for want of a grant, again and again, do not
+// drive the slots ahead of time, although slots went densely before.
+func TestNothingIsAddedInVain(t *testing.T) {
+	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 2002}}, 0, new(counts))
+	takeAt(g, 2000, 1024)
+	takeAt(g, 2000, 1) // there is none left
+	late := reading{now: 2003, lasts: time.Millisecond}
+	if got := g.take(late, 1024, -1, false); got.out != taken || got.k != 1024 || got.at != 2001 {
+		t.Fatalf("of what was slept through came %+v", got)
+	}
+	end := g.next.Load()
+	for range 1000 {
+		slot, ok := g.quick()
+		if got := g.take(late, 1, slot, false); ok || got.out != noGrant {
+			t.Fatalf("slot %d, %v, then %+v", slot, ok, got)
+		}
+	}
+	if more := g.next.Load() - end; more > 1 {
+		t.Errorf("a thousand calls in vain added %d slots", more)
+	}
+}
+
 // TestTrailSkipsGap: the trail reaches back behind a grant's end; the wait must
 // not be for a grant that is there.
 func TestTrailSkipsGap(t *testing.T) {

@@ -144,7 +144,7 @@ func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	// Nothing is called before this addition: a processor does it when all that was
 	// stored before is in its cache, and a call stores much.
 	slot, ok := g.reserve()
-	if !ok || slot&denseStride == denseStride {
+	if !ok || asks(slot) {
 		return s.nextAsking(ctx, g, slot)
 	}
 	return g.expand(slot), nil
