@@ -244,9 +244,13 @@ func (g *generator) fill(dst []ID, slot int64) {
 	for len(dst) > 0 {
 		n := min(int64(len(dst)), g.line.mask+1-slot&g.line.mask)
 		now, id := dst[:n], g.expand(slot)
+		// Four at a time: counting would cost more than writing.
+		for ; len(now) >= 4; now, id = now[4:], id+4 {
+			four := (*[4]ID)(now)
+			four[0], four[1], four[2], four[3] = id, id+1, id+2, id+3
+		}
 		for i := range now {
-			now[i] = id
-			id++
+			now[i] = id + ID(i)
 		}
 		dst, slot = dst[n:], slot+n
 	}
