@@ -16,9 +16,6 @@ type Clock struct {
 	base  time.Time
 	exact bool
 	pace  atomic.Pointer[partition.Pace]
-	// timers are those that no Wait uses just now: where IDs run out, a crowd of callers
-	// waits a thousand times a second.
-	timers sync.Pool
 
 	mu   sync.Mutex // orders Sample
 	time partition.ClusterTime
@@ -26,10 +23,7 @@ type Clock struct {
 
 // NewClock returns a clock that knows no time yet.
 func NewClock() *Clock {
-	return &Clock{
-		base:   time.Now(),
-		timers: sync.Pool{New: func() any { return time.NewTimer(waitStep) }},
-	}
+	return &Clock{base: time.Now()}
 }
 
 // NewExactClock returns a clock that is looked at for each ID. In a bubble of
@@ -91,16 +85,17 @@ func (c *Clock) Read() (now sequencer.Tick, lasts, mono time.Duration) {
 const (
 	waitStep    = time.Second
 	unknownStep = 20 * time.Millisecond
+	// nap is a wait, in ms, that nothing ends early. Where IDs run out, a crowd of callers
+	// waits a thousand times a second, and to listen would cost more than to sleep.
+	nap sequencer.Tick = 2
 )
 
 // Wait returns nil when cluster time has reached until or wake is closed, and
-// ctx's error when ctx ended first.
+// ctx's error when ctx ended first. It hears of both up to 2 ms late.
 func (c *Clock) Wait(ctx context.Context, until sequencer.Tick, wake <-chan struct{}) error {
-	timer := c.timers.Get().(*time.Timer)
-	defer func() {
-		timer.Stop()
-		c.timers.Put(timer)
-	}()
+	if ahead := until - c.Now(); ahead > 0 && ahead <= nap {
+		time.Sleep(time.Duration(ahead) * time.Millisecond)
+	}
 	for {
 		step := waitStep
 		now := c.Now()
@@ -113,11 +108,10 @@ func (c *Clock) Wait(ctx context.Context, until sequencer.Tick, wake <-chan stru
 		if now == 0 {
 			step = unknownStep
 		}
-		timer.Reset(step)
 		select {
 		case <-wake:
 			return nil
-		case <-timer.C:
+		case <-time.After(step):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +85,9 @@ func TestClockWait(t *testing.T) {
 		time.AfterFunc(time.Second/3, stop)
 		if d, err := took(ctx, 1<<60, nil); err == nil || d != time.Second/3 {
 			t.Errorf("cancelled: %v, %v", d, err)
+		}
+		if d, err := took(ctx, c.Now()+nap, wake); !errors.Is(err, context.Canceled) || d > time.Duration(nap+1)*time.Millisecond {
+			t.Errorf("a nap when both have ended: %v, %v", d, err)
 		}
 	})
 }

@@ -124,24 +124,10 @@ func (a attempt) failure() error {
 // wait is take for as long as it takes, from a failed attempt on. The counts of the
 // stripe that was tried first have the wait.
 func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, error) {
-	h := s.stripes[first]
-	h.waitsOpen.Add(1)
-	defer h.waitsOpen.Add(-1)
-	began := Tick(-1) // cluster time at which a wait for a grant began
-	end := func() {
-		if began >= 0 {
-			h.waitEnded(began)
-			began = -1
-		}
-	}
-	defer end()
+	w := waiting{s: s.stripes[first], began: -1}
+	defer w.end()
 	for a.out != taken && a.bar == nil {
-		if a.out != noGrant {
-			end()
-		} else if began < 0 {
-			began = h.clock.Now()
-			h.waits.Add(1)
-		}
+		w.note(a.out)
 		var err error
 		if a, err = s.await(ctx, n, a); err != nil {
 			return attempt{}, err

@@ -17,35 +17,16 @@ const attachPause Tick = 50
 // take reserves up to n slots, waiting as long as it takes. held is a slot of g that
 // the caller has reserved already, negative for none.
 func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (*generator, int64, int, error) {
-	if g != nil {
-		t := g.take(read(s.clock), n, held, false)
-		if t.out == taken {
-			return g, t.slot, t.k, nil
-		}
-		held = t.kept
-	}
-	s.waitsOpen.Add(1)
-	defer s.waitsOpen.Add(-1)
-	return s.wait(ctx, n, g, held)
-}
-
-// wait is take for as long as it takes.
-func (s *Sequencer) wait(ctx context.Context, n int, g *generator, held int64) (*generator, int64, int, error) {
-	began := Tick(-1) // cluster time at which a wait for a grant began
-	defer func() {
-		if g != nil {
-			g.drop(held)
-		}
-	}()
+	w := waiting{s: s, began: -1}
+	defer w.end()
 	for {
 		t := s.now.Load()
 		if t.gen != g {
-			if g != nil {
-				g.drop(held)
-			}
+			g.drop(held)
 			g, held = t.gen, -1
 		}
 		if g == nil {
+			w.note(stopped)
 			if err := s.revive(ctx, t); err != nil {
 				return nil, 0, 0, err
 			}
@@ -53,32 +34,66 @@ func (s *Sequencer) wait(ctx context.Context, n int, g *generator, held int64) (
 		}
 		seen := g.rights.Load() // before take, so that no change is missed
 		got := g.take(read(s.clock), n, held, ctx.Err() == nil)
-		held = got.kept
-		out := got.out
-		if out == noGrant && began < 0 {
-			began = s.clock.Now()
-			s.waits.Add(1)
-		}
-		if out != noGrant && began >= 0 {
-			s.waitEnded(began)
-			began = -1
-		}
-		switch out {
-		case taken:
+		if got.out == taken {
 			return g, got.slot, got.k, nil
-		case stopped:
-			if s.now.Load() != t {
-				continue // what follows is there already
-			}
-		case exhausted:
+		}
+		held = got.kept
+		w.note(got.out)
+		switch {
+		case got.out == exhausted:
 			return nil, 0, 0, s.exhausted()
+		case got.out == stopped && s.now.Load() != t:
+			continue // what follows is there already
 		}
-		if err := s.clock.Wait(ctx, wakeTime(seen, got.at, out), seen.replaced); err != nil {
-			if began >= 0 {
-				s.waitEnded(began)
-			}
-			return nil, 0, 0, s.waitError(err, got.at, out)
+		if err := s.clock.Wait(ctx, wakeTime(seen, got.at, got.out), seen.replaced); err != nil {
+			g.drop(held)
+			return nil, 0, 0, s.waitError(err, got.at, got.out)
 		}
+	}
+}
+
+// waiting is one call as a handle's counts have it. It does not wait before the first
+// note.
+type waiting struct {
+	s     *Sequencer
+	open  bool
+	began Tick // cluster time at which a wait for a grant began, negative for none
+}
+
+// note counts the call as one that waits, and as one that waits for a grant while that
+// is what it lacks.
+func (w *waiting) note(out outcome) {
+	if !w.open {
+		w.open = true
+		w.s.waitsOpen.Add(1)
+	}
+	switch {
+	case out != noGrant:
+		w.granted()
+	case w.began < 0:
+		w.began = w.s.clock.Now()
+		w.s.waits.Add(1)
+	}
+}
+
+// granted ends a wait for a grant, if there is one.
+func (w *waiting) granted() {
+	if w.began < 0 {
+		return
+	}
+	waited := (w.s.clock.Now() - w.began) * int64(time.Millisecond)
+	longest := w.s.longest.Load()
+	for waited > longest && !w.s.longest.CompareAndSwap(longest, waited) {
+		longest = w.s.longest.Load()
+	}
+	w.began = -1
+}
+
+// end ends all of it.
+func (w *waiting) end() {
+	w.granted()
+	if w.open {
+		w.s.waitsOpen.Add(-1)
 	}
 }
 
@@ -93,17 +108,6 @@ func wakeTime(seen *rights, at Tick, out outcome) Tick {
 		}
 	}
 	return farAhead
-}
-
-// waitEnded records a wait for a grant that began at the given cluster time.
-func (s *Sequencer) waitEnded(began Tick) {
-	waited := (s.clock.Now() - began) * int64(time.Millisecond)
-	for {
-		longest := s.longest.Load()
-		if waited <= longest || s.longest.CompareAndSwap(longest, waited) {
-			return
-		}
-	}
 }
 
 // waitError names why Next waited when its context ended.
