@@ -17,8 +17,12 @@ type density struct {
 }
 
 const (
-	// denseCounters is from how many IDs a millisecond that matters before all are used.
-	denseCounters = 1 << 15
+	// denseCounters is how many IDs a millisecond has where it costs much to ask for each;
+	// where it has fewer, each call asks, so that no timestamp is older than the trail
+	// however long the machine stands still. manyCounters is from how many on that
+	// matters before all are used.
+	denseCounters = 1 << 13
+	manyCounters  = 1 << 15
 	// denseStride is which slots ask: those whose low bits are all set.
 	denseStride = 15
 	// denseShare is the part of the slots from which on they go densely: two
@@ -43,8 +47,9 @@ func (d *density) look(g *generator, now Tick, counted bool) {
 	if now < g.trailUntil && used > had-had/trailShare {
 		g.trailUntil = now + trail // callers still ask for about all there is
 	}
-	many := g.layout.counters() >= denseCounters && used > had/denseShare
-	dense := counted && d.now > 0 && (d.full || now < g.trailUntil || many)
+	counters := g.layout.counters()
+	many := counters >= manyCounters && used > had/denseShare
+	dense := counted && d.now > 0 && counters >= denseCounters && (d.full || now < g.trailUntil || many)
 	d.now, d.next, d.lost, d.full = now, next, lost, false
 	switch {
 	case !dense:

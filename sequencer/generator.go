@@ -173,8 +173,11 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 			g.close()
 			return took{at: r.now, kept: held, out: noGrant} // the grant lies ahead
 		case at > r.now:
-			if !r.before(g.looked) { // else its millisecond may be over
+			switch {
+			case !r.before(g.looked): // else its millisecond may be over
 				g.saturated(r.now)
+			case r.cycles > g.looked.cycles: // it is the clock that went back
+				g.close()
 			}
 			if waits && held < 0 && at == r.now+1 && have.hold(at) {
 				if !g.next.CompareAndSwap(next, slot+1) {

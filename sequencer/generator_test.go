@@ -27,6 +27,7 @@ func define(t testing.TB, nodes int) Definition {
 // what it gets against the rules.
 type taker struct {
 	g      *generator
+	bits   int // of a counter
 	now    Tick
 	held   []Grant
 	last   int64
@@ -41,8 +42,8 @@ type taker struct {
 // issued checks slots that may be issued, of which the youngest may be is at least fresh.
 func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh Tick) {
 	end := slot + int64(k) - 1
-	at := 1000 + slot>>10
-	if slot <= w.last || k < 1 || slot>>10 != end>>10 {
+	at := 1000 + slot>>w.bits
+	if slot <= w.last || k < 1 || slot>>w.bits != end>>w.bits {
 		rt.Fatalf("slots %d to %d after %d", slot, end, w.last)
 	}
 	if at > w.now || at < fresh-trail || at < fresh && w.now-w.full >= trail && w.looked-w.full >= trail {
@@ -76,7 +77,7 @@ func (w *taker) look(rt *rapid.T, n int, waits bool) {
 	w.kept = t.kept
 	switch t.out {
 	case taken:
-		if t.k > n || t.at != 1000+t.slot>>10 {
+		if t.k > n || t.at != 1000+t.slot>>w.bits {
 			rt.Fatalf("%+v, %d wanted", t, n)
 		}
 		if w.g.deadline.Load() != 0 { // the millisecond lasts as long as the test likes
@@ -86,7 +87,7 @@ func (w *taker) look(rt *rapid.T, n int, waits bool) {
 		w.looked = w.now
 		w.issued(rt, t.slot, t.k, w.now)
 		if w.now > w.turned {
-			if w.went > (w.now-w.turned)*1024*3/4 {
+			if w.went > (w.now-w.turned)<<w.bits*3/4 {
 				w.full = w.now
 			}
 			w.turned, w.went = w.now, 0
@@ -95,7 +96,7 @@ func (w *taker) look(rt *rapid.T, n int, waits bool) {
 		if t.at != w.now+1 || kept < 0 && w.lastAt != w.now || !anyHolds(w.held, w.now) {
 			rt.Fatalf("at %d wants to wait for %d, having used %d of %v", w.now, t.at, w.lastAt, w.held)
 		}
-		if kept < 0 && t.kept >= 0 && (!waits || t.kept <= w.last || 1000+t.kept>>10 != w.now+1 || !anyHolds(w.held, w.now+1)) {
+		if kept < 0 && t.kept >= 0 && (!waits || t.kept <= w.last || 1000+t.kept>>w.bits != w.now+1 || !anyHolds(w.held, w.now+1)) {
 			rt.Fatalf("at %d keeps slot %d after %d of %v", w.now, t.kept, w.last, w.held)
 		}
 		w.full = w.now
@@ -132,9 +133,10 @@ func calibrated(g *generator) {
 func TestGeneratorProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		first := Grant{From: 1000, Until: 1000 + rapid.Int64Range(0, 9).Draw(rt, "length")}
+		bits := rapid.SampledFrom([]int{10, 13}).Draw(rt, "bits") // where each call asks, and where few do
 		w := &taker{
-			g:   newGenerator(define(t, 8192), Attachment{Node: 5, Grant: first}, 0, new(counts)),
-			now: 1000, held: []Grant{first}, last: -1, kept: -1, full: math.MinInt64 / 2,
+			g:    newGenerator(define(t, 1<<(23-bits)), Attachment{Node: 5, Grant: first}, 0, new(counts)),
+			bits: bits, now: 1000, held: []Grant{first}, last: -1, kept: -1, full: math.MinInt64 / 2,
 		}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			w.now += rapid.SampledFrom([]Tick{0, 0, 0, 1, 1, 2, 7}).Draw(rt, "elapsed")
@@ -277,25 +279,50 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestNothingIsAddedInVain: callers that fail for want of a grant, again and again, do not
-// drive the slots ahead of time, although slots went densely before.
-func TestNothingIsAddedInVain(t *testing.T) {
-	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 2002}}, 0, new(counts))
-	takeAt(g, 2000, 1024)
-	takeAt(g, 2000, 1) // there is none left
-	late := reading{now: 2003, lasts: time.Millisecond}
-	if got := g.take(late, 1024, -1, false); got.out != taken || got.k != 1024 || got.at != 2001 {
-		t.Fatalf("of what was slept through came %+v", got)
-	}
-	end := g.next.Load()
-	for range 1000 {
-		slot, ok := g.quick()
-		if got := g.take(late, 1, slot, false); ok || got.out != noGrant {
-			t.Fatalf("slot %d, %v, then %+v", slot, ok, got)
+// TestFewSlotsAlwaysAsk: where a millisecond has few slots each call asks whether it lasts,
+// also when they run out, so that a machine that stands still makes no timestamp old.
+func TestFewSlotsAlwaysAsk(t *testing.T) {
+	for nodes, dense := range map[int]bool{8192: false, 2048: false, 1024: true, 128: true} {
+		g := newGenerator(define(t, nodes), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
+		calibrated(g)
+		all := 1 << 23 / nodes
+		for now := Tick(2000); now < 2010; now++ {
+			for range 2 { // the second time there is none left
+				g.take(reading{now: now, lasts: time.Millisecond, cycles: cycles.Now()}, all, -1, false)
+			}
+		}
+		g.take(reading{now: 2011, lasts: time.Millisecond, cycles: cycles.Now()}, all, -1, false)
+		if got := g.dense.Load(); got != (dense && cycles.Constant()) {
+			t.Errorf("%d nodes: slots go densely: %v", nodes, got)
 		}
 	}
-	if more := g.next.Load() - end; more > 1 {
-		t.Errorf("a thousand calls in vain added %d slots", more)
+}
+
+// TestNothingIsAddedInVain: callers that fail for want of a grant or of time, again and
+// again, do not drive the slots ahead of time, although slots went densely before. The time
+// may also have gone back, as that of another grid.
+func TestNothingIsAddedInVain(t *testing.T) {
+	for now, out := range map[Tick]outcome{2003: noGrant, 1999: aheadTime, 1500: noGrant} {
+		g := newGenerator(define(t, 1024), Attachment{Grant: Grant{From: 1999, Until: 2002}}, 0, new(counts))
+		takeAt(g, 2000, 8192)
+		takeAt(g, 2000, 1) // there is none left
+		late := reading{now: 2003, lasts: time.Millisecond, cycles: cycles.Now()}
+		if got := g.take(late, 8192, -1, false); got.out != taken || got.k != 8192 || got.at != 2001 {
+			t.Fatalf("of what was slept through came %+v", got)
+		}
+		if g.dense.Load() != cycles.Constant() {
+			t.Fatal("slots do not go densely: this shows nothing")
+		}
+		end := g.next.Load()
+		for range 1000 {
+			slot, ok := g.quick()
+			if got := g.take(reading{now: now, lasts: time.Millisecond, cycles: cycles.Now()}, 1, slot, false); ok || got.out != out {
+				t.Fatalf("slot %d, %v, then %+v", slot, ok, got)
+			}
+		}
+		if more := g.next.Load() - end; more > 1 {
+			t.Errorf("at %d a thousand calls in vain added %d slots", now, more)
+		}
 	}
 }
 

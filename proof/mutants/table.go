@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{"H1", "every attach has the same ID", "client/home.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
 	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", tableTests},
 	{"H2", "a new attachment begins at the last timestamp", "sequencer/generator.go", "max(a.Grant.From, after+1, g.epoch)", "max(a.Grant.From, g.epoch)", tableTests},
-	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > r.now:\n			if !r.before", "		case at > r.now+1000:\n			if !r.before", tableTests},
+	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > r.now:\n			switch {", "		case at > r.now+1000:\n			switch {", tableTests},
 	{"H4", "IDs are made outside the grant", "sequencer/generator.go", "		case !have.hold(at):\n", "		case r.now < 0:\n", tableTests},
 	{"H5", "a detach does not stop the IDs", "sequencer/generator.go", "if next := g.next.Or(stoppedBit); next >= 0 {", "if next := g.next.Load(); next >= 0 {", tableTests},
 	{"H2", "a slot of a gap is issued under the next grant", "sequencer/bounds.go", "slot < g.limit.Load() && slot >= g.low.Load()", "slot < g.limit.Load() && slot >= 0", tableTests},
