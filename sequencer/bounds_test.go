@@ -246,6 +246,21 @@ func TestWrongCounter(t *testing.T) {
 	}
 }
 
+// TestContended: who adds alone never backs off, and who was followed by another does.
+func TestContended(t *testing.T) {
+	g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 2000, Until: 2003}}, 0, new(counts))
+	takeAt(g, 2000, 1)
+	for range 100 {
+		if slot, ok := g.reserve(); !ok || g.contended(slot) {
+			t.Fatalf("alone: slot %d, %v, contended", slot, ok)
+		}
+	}
+	slot, _ := g.reserve()
+	if g.reserve(); !g.contended(slot) {
+		t.Errorf("nobody was seen to follow slot %d", slot)
+	}
+}
+
 // TestIdleIsIdle: a while after the last call there is no timer any more.
 func TestIdleIsIdle(t *testing.T) {
 	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})

@@ -165,7 +165,7 @@ func (s *Sequencer) nextExact(ctx context.Context, g *generator) (ID, error) {
 
 // nextAsking is Next with a slot that asks the same, or that may not be issued yet.
 func (s *Sequencer) nextAsking(ctx context.Context, g *generator, slot int64) (ID, error) {
-	if g.holds(slot) && g.fresh() {
+	if g.holds(slot) && g.answers(slot) {
 		return g.expand(slot), nil
 	}
 	return s.nextWaiting(ctx, g, slot)
