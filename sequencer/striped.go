@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
+	"sync/atomic"
+	"unsafe"
 )
 
 // MaxStripes is the largest number of logical nodes of one [Striped]. It is half of what
@@ -28,14 +29,24 @@ type Striped struct {
 	stripes []*Sequencer // at least one, all of one life
 	leave   func(context.Context) error
 
-	seats sync.Pool // of *seat: a processor gets back the one that it put back last
+	seats [1 << seatBits]seat
 }
 
-// seat is where a caller begins to look. It keeps to one stripe as long as nobody else
-// takes from that: processors that share a counter wait for each other.
-type seat struct {
-	stripe int
-	next   int64 // the slot after the last one that was taken there, 0 before the first
+// seatBits makes so many seats that few of the goroutines that run at one time share one.
+const seatBits = 8
+
+// seat is where some goroutines begin to look: a stripe. They keep to it as long as nobody
+// else takes from that at the same time, since processors that share a counter wait for
+// each other.
+type seat struct{ at atomic.Uint32 }
+
+func (t *seat) stripe() int { return int(t.at.Load()) }
+
+// move stores only what is new: seats lie close together.
+func (t *seat) move(stripe int) {
+	if t.stripe() != stripe {
+		t.at.Store(uint32(stripe))
+	}
 }
 
 // NewStriped makes one handle of several, which nobody else should use any more: a
@@ -61,7 +72,9 @@ func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Strip
 		}
 	}
 	s := &Striped{stripes: slices.Clone(stripes), leave: leave}
-	s.seats.New = func() any { return &seat{stripe: s.any()} }
+	for i := range s.seats {
+		s.seats[i].move(i % len(stripes))
+	}
 	return s, nil
 }
 
@@ -90,28 +103,35 @@ func (d Definition) CheckStripes(n int) error {
 // ErrDetached. When ctx ended a wait, an error that matches ctx.Err() and mostly the
 // cause, ErrGrantExpired or ErrUnavailable, as of Sequencer.Next.
 func (s *Striped) Next(ctx context.Context) (ID, error) {
-	at := s.seats.Get().(*seat)
-	id, err := s.next(ctx, at)
-	s.seats.Put(at)
-	return id, err
-}
-
-// next is Next of a caller on a seat.
-func (s *Striped) next(ctx context.Context, at *seat) (ID, error) {
-	if g := s.stripes[at.stripe].now.Load().gen; g != nil {
+	at := s.seat()
+	stripe := at.stripe()
+	if g := s.stripes[stripe].now.Load().gen; g != nil {
 		slot, ok := g.quick()
 		if ok {
-			s.took(at, at.stripe, slot, 1)
+			if g.contended(slot) {
+				at.move(rand.IntN(len(s.stripes)))
+			}
 			return g.expand(slot), nil
 		}
 		g.drop(slot)
 	}
-	a, err := s.take(ctx, 1, at.stripe)
+	a, err := s.take(ctx, 1, stripe)
 	if err != nil {
 		return 0, err
 	}
-	s.took(at, a.stripe, a.slot, 1)
+	at.move(a.stripe)
 	return a.gen.expand(a.slot), nil
+}
+
+// seat returns that of the calling goroutine. Goroutines are told apart by where their
+// stacks are, which costs nothing; when one moves, its goroutine sits elsewhere.
+func (s *Striped) seat() *seat {
+	const (
+		smallest = 11                 // bits of the size of the smallest stack
+		golden   = 0x9E3779B97F4A7C15 // Fibonacci hashing: Knuth, volume 3, section 6.4
+	)
+	var here byte
+	return &s.seats[uint64(uintptr(unsafe.Pointer(&here)))>>smallest*golden>>(64-seatBits)]
 }
 
 // Fill fills dst with IDs and returns how many it wrote: len(dst), or fewer with an
@@ -119,34 +139,18 @@ func (s *Striped) next(ctx context.Context, at *seat) (ID, error) {
 // stripe has, then goes on to the next, and waits only when none has any, so dst
 // ascends for each logical node only. It is cheaper per ID than Next.
 func (s *Striped) Fill(ctx context.Context, dst []ID) (n int, err error) {
-	at := s.seats.Get().(*seat)
-	defer s.seats.Put(at)
+	at := s.seat()
 	for n < len(dst) {
-		a, err := s.take(ctx, len(dst)-n, at.stripe)
+		a, err := s.take(ctx, len(dst)-n, at.stripe())
 		if err != nil {
 			return n, err
 		}
 		a.gen.fill(dst[n:n+a.k], a.slot)
 		n += a.k
-		s.took(at, a.stripe, a.slot, a.k)
+		at.move(a.stripe)
 	}
 	return n, nil
 }
-
-// took notes where a caller had slots. If others had some there in the same millisecond,
-// it goes elsewhere the next time.
-func (s *Striped) took(at *seat, stripe int, slot int64, k int) {
-	if at.stripe == stripe && at.next > 0 && at.next < slot {
-		if counters := s.Definition().layout.counters(); at.next/counters == slot/counters {
-			at.stripe, at.next = s.any(), 0
-			return
-		}
-	}
-	at.stripe, at.next = stripe, slot+int64(k)
-}
-
-// any returns a stripe at random.
-func (s *Striped) any() int { return rand.IntN(len(s.stripes)) }
 
 // Name returns the sequencer's name.
 func (s *Striped) Name() string { return s.stripes[0].Name() }

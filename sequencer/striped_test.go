@@ -3,7 +3,11 @@ package sequencer
 import (
 	"context"
 	"errors"
+	"math"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -139,31 +143,49 @@ func TestStripedFill(t *testing.T) {
 	}
 }
 
-// TestSeats: two callers that both begin at the first stripe soon keep to one each, and
-// use the others when theirs has no more.
+// TestSeats: a goroutine alone stays where it is while there are IDs, and then uses the
+// other stripes.
 func TestSeats(t *testing.T) {
 	s := newStriped(t, 3)
-	var callers [2]seat
-	var last [2]NodeID
-	moved := 0 // the last call after which a caller was elsewhere
-	for i := range 600 {
-		for c := range callers {
-			id, err := s.next(t.Context(), &callers[c])
-			is(t, "next", err, nil)
-			if node := s.Definition().Decompose(id).Node; node != last[c] {
-				last[c], moved = node, i
-			}
+	first, err := s.Next(t.Context())
+	is(t, "next", err, nil)
+	for i := range 3*1024 - 1 {
+		id, err := s.Next(ended(t))
+		is(t, "next", err, nil)
+		if node := s.Definition().Decompose(id).Node; i < 1023 != (node == s.Definition().Decompose(first).Node) {
+			t.Fatalf("ID %d is of node %d", i, node)
 		}
 	}
-	if last[0] == last[1] || moved > 300 {
-		t.Errorf("nodes %v since call %d of 600", last, moved)
-	}
-	for range 3*1024 - 2*600 {
-		_, err := s.next(ended(t), &callers[0])
-		is(t, "next", err, nil)
-	}
-	_, err := s.next(ended(t), &callers[0])
+	_, err = s.Next(ended(t))
 	is(t, "next", err, context.Canceled)
+}
+
+// TestContendedSeats: where two take from one stripe at a time, one goes elsewhere.
+func TestContendedSeats(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("one processor: no two goroutines take at a time")
+	}
+	s := newStriped(t, 3)
+	for i := range s.seats {
+		s.seats[i].move(0)
+	}
+	g := s.stripes[0].now.Load().gen // has IDs for as long as the test likes
+	g.limit.Store(math.MaxInt64)
+	g.perMilli.Store(math.MaxInt64)
+	g.deadline.Store(math.MaxInt64)
+	var moved atomic.Bool
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for at := s.seat(); at.stripe() == 0 && !moved.Load(); {
+				if _, err := s.Next(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			moved.Store(true)
+		})
+	}
+	all.Wait()
 }
 
 func TestStripedNextDoesNotAllocate(t *testing.T) {
