@@ -91,7 +91,8 @@ const (
 )
 
 // Wait returns nil when cluster time has reached until or wake is closed, and
-// ctx's error when ctx ended first. It hears of both up to 2 ms late.
+// ctx's error when ctx ended first. If until is 2 ms ahead or less it hears of neither before
+// that has come.
 func (c *Clock) Wait(ctx context.Context, until sequencer.Tick, wake <-chan struct{}) error {
 	if ahead := until - c.Now(); ahead > 0 && ahead <= nap {
 		time.Sleep(time.Duration(ahead) * time.Millisecond)

@@ -28,34 +28,38 @@ func (g *generator) quick() (slot int64, ok bool) {
 	if !dense && !g.fresh() {
 		return -1, false
 	}
-	slot, ok = g.reserve()
-	return slot, ok && (!dense || !asks(slot) || g.answers(slot))
+	if slot, ok = g.reserve(); !ok || !dense || !asks(slot) {
+		return slot, ok
+	}
+	if !g.fresh() {
+		return slot, false
+	}
+	g.backOff(slot)
+	return slot, true
 }
 
 // asks reports whether a slot asks even where they go densely.
 func asks(slot int64) bool { return slot&denseStride == denseStride }
 
-// answers reports whether a slot that asks may be issued. Its caller backs off if another
-// processor adds at this moment.
-func (g *generator) answers(slot int64) bool {
-	if !g.fresh() {
-		return false
-	}
-	if g.contended(slot) {
-		for range backOff {
-			cycles.Now()
-		}
-	}
-	return true
-}
-
 // contended reports whether somebody has added since the slot was reserved.
 func (g *generator) contended(slot int64) bool { return g.next.Load() != slot+1 }
 
-// backOff is for how many readings of the cycle counter, about two microseconds, a caller
-// leaves the counter to others. Two processors that add to it in turn have to wait for it
-// each time, and get fewer slots together than one of them alone.
-const backOff = 200
+// pause is how many readings of the cycle counter a caller that backs off lasts: about two
+// microseconds on amd64, more where reading takes longer. It is no time to wait for, since
+// a counter may stand still.
+const pause = 200
+
+// backOff has a caller leave the counter to others for a while if they contend for it. Two
+// processors that add to it in turn wait for it each time, and get fewer slots together
+// than one of them alone.
+func (g *generator) backOff(slot int64) {
+	if !g.contended(slot) {
+		return
+	}
+	for range pause {
+		cycles.Now()
+	}
+}
 
 // holds reports whether a slot lies within the bounds; a negative one, which is of a
 // stopped generator, lies below them.

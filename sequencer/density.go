@@ -17,10 +17,10 @@ type density struct {
 }
 
 const (
-	// denseCounters is how many IDs a millisecond has where it costs much to ask for each;
-	// where it has fewer, each call asks, so that no timestamp is older than the trail
-	// however long the machine stands still. manyCounters is from how many on that
-	// matters before all are used.
+	// denseCounters is how many IDs a millisecond has where it costs much to ask for each.
+	// Where it has fewer, each call asks: when the machine stands still, only one that had
+	// just asked can have a timestamp older than the trail. manyCounters is from how many on
+	// that matters before all are used.
 	denseCounters = 1 << 13
 	manyCounters  = 1 << 15
 	// denseStride is which slots ask: those whose low bits are all set.

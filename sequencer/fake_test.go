@@ -60,7 +60,7 @@ func (c *manualClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}
 	for {
 		now, moved := c.look()
 		if now >= until {
-			return nil
+			return ctx.Err()
 		}
 		select {
 		case <-wake:
@@ -70,6 +70,21 @@ func (c *manualClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}
 			return ctx.Err()
 		}
 	}
+}
+
+// lateClock has something happen right after the next reading, before that is made use of.
+type lateClock struct {
+	*manualClock
+	late func()
+}
+
+func (c *lateClock) Read() (Tick, time.Duration, time.Duration) {
+	now, lasts, mono := c.manualClock.Read()
+	if late := c.late; late != nil {
+		c.late = nil
+		late()
+	}
+	return now, lasts, mono
 }
 
 // runningClock moves on by a millisecond whenever it is read, so that no two

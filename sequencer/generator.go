@@ -46,8 +46,8 @@ type generator struct {
 	deadline atomic.Int64
 	// perMilli is how many cycles a millisecond has, 0 while that is not known.
 	perMilli atomic.Int64
-	// dense is set while callers use up most slots: then only each sixteenth slot asks
-	// whether the millisecond is over.
+	// dense is set while callers use up most slots, of which a millisecond has many: then
+	// only each sixteenth slot asks whether that is over.
 	dense atomic.Bool
 
 	mu sync.Mutex // held to look at the clock and to publish bounds

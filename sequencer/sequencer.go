@@ -130,7 +130,7 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // network, no allocation, and a lock for a look at the clock about once a
 // millisecond. It waits when the current millisecond is used
 // up, when the grant has ended and the grid has not renewed it, and after an idle
-// detach until it is attached again; only then it looks at ctx.
+// detach until it is attached again; only then ctx may end it.
 //
 // Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed,
 // ErrEpochExhausted; and when ctx ended a wait, an error that matches ctx.Err()
@@ -165,7 +165,8 @@ func (s *Sequencer) nextExact(ctx context.Context, g *generator) (ID, error) {
 
 // nextAsking is Next with a slot that asks the same, or that may not be issued yet.
 func (s *Sequencer) nextAsking(ctx context.Context, g *generator, slot int64) (ID, error) {
-	if g.holds(slot) && g.answers(slot) {
+	if g.holds(slot) && g.fresh() {
+		g.backOff(slot)
 		return g.expand(slot), nil
 	}
 	return s.nextWaiting(ctx, g, slot)
@@ -212,7 +213,7 @@ func (s *Sequencer) DetachWhenIdle(d time.Duration) {
 type Stats struct {
 	IDs              uint64        // IDs issued; calls under way may count already
 	GrantWaits       uint64        // calls of Next or Fill that had to wait for a grant
-	LongestGrantWait time.Duration // the longest of those waits that has ended
+	LongestGrantWait time.Duration // the longest of those waits that has ended and began when the time was known
 	WaitingNow       int           // calls of Next or Fill that wait at this moment, for whatever reason
 	GrantUntil       time.Time     // end of the current grant, in cluster time; zero without one
 }

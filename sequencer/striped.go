@@ -29,6 +29,7 @@ type Striped struct {
 	stripes []*Sequencer // at least one, all of one life
 	leave   func(context.Context) error
 
+	_     [128]byte // what follows is written at times, what is before never
 	seats [1 << seatBits]seat
 }
 
@@ -109,7 +110,7 @@ func (s *Striped) Next(ctx context.Context) (ID, error) {
 		slot, ok := g.quick()
 		if ok {
 			if g.contended(slot) {
-				at.move(rand.IntN(len(s.stripes)))
+				s.part(at)
 			}
 			return g.expand(slot), nil
 		}
@@ -123,8 +124,11 @@ func (s *Striped) Next(ctx context.Context) (ID, error) {
 	return a.gen.expand(a.slot), nil
 }
 
-// seat returns that of the calling goroutine. Goroutines are told apart by where their
-// stacks are, which costs nothing; when one moves, its goroutine sits elsewhere.
+// part has the goroutines of a seat begin at any stripe.
+func (s *Striped) part(at *seat) { at.move(rand.IntN(len(s.stripes))) }
+
+// seat returns that of the calling goroutine. Goroutines are told apart by where on their
+// stacks the call is, which costs nothing; one whose stack moves may sit elsewhere.
 func (s *Striped) seat() *seat {
 	const (
 		smallest = 11                 // bits of the size of the smallest stack
@@ -147,7 +151,9 @@ func (s *Striped) Fill(ctx context.Context, dst []ID) (n int, err error) {
 		}
 		a.gen.fill(dst[n:n+a.k], a.slot)
 		n += a.k
-		at.move(a.stripe)
+		if at.move(a.stripe); a.gen.contended(a.slot + int64(a.k) - 1) {
+			s.part(at)
+		}
 	}
 	return n, nil
 }

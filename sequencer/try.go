@@ -30,15 +30,20 @@ type attempt struct {
 // try reserves up to n slots if there are any now; it never waits, and keeps no slot
 // whose time has not come.
 func (s *Sequencer) try(n int) attempt {
-	t := s.now.Load()
-	g := t.gen
-	if g == nil {
-		return attempt{handle: s, kept: -1, out: stopped, bar: cmp.Or(t.final, ErrDetached)}
+	for {
+		t := s.now.Load()
+		g := t.gen
+		if g == nil {
+			return attempt{handle: s, kept: -1, out: stopped, bar: cmp.Or(t.final, ErrDetached)}
+		}
+		if slot, k := g.reserveMany(n); k > 0 {
+			return attempt{handle: s, gen: g, slot: slot, k: k, kept: -1}
+		}
+		a := attempt{handle: s, gen: g, kept: -1}.again(n, false)
+		if a.out != stopped || s.now.Load() == t {
+			return a
+		} // else what follows is there already
 	}
-	if slot, k := g.reserveMany(n); k > 0 {
-		return attempt{handle: s, gen: g, slot: slot, k: k, kept: -1}
-	}
-	return attempt{handle: s, gen: g, kept: -1}.again(n, false)
 }
 
 // again is the same attempt after another look at the clock, with the slot that was kept
@@ -143,18 +148,17 @@ func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, e
 // that is what it waits for, and tries it once more.
 func (s *Striped) await(ctx context.Context, n int, a attempt) (attempt, error) {
 	if a.out == aheadTime && ctx.Err() == nil {
-		if a = a.again(n, true); a.out == taken {
+		if a = a.again(n, true); a.out != aheadTime {
 			return a, nil
 		}
 	}
 	until := min(wakeTime(a.seen, a.at, a.out), a.handle.clock.Now()+lookAgain)
 	err := a.handle.clock.Wait(ctx, until, a.seen.replaced)
-	if err == nil {
-		a = a.again(n, false)
-	}
-	a.gen.drop(a.kept)
-	if err != nil {
+	if err != nil && !a.handle.hasCome(a.at, a.out) {
+		a.gen.drop(a.kept)
 		return attempt{}, a.handle.waitError(err, a.at, a.out)
 	}
+	a = a.again(n, false)
+	a.gen.drop(a.kept)
 	return a, nil
 }

@@ -275,3 +275,13 @@ func untilRefused(t *testing.T, s *Striped, atOnce bool, begun func()) (ids []ID
 		}
 	}
 }
+
+// TestTryFollowsReplace: a try whose generator is replaced meanwhile takes from the new one.
+func TestTryFollowsReplace(t *testing.T) {
+	clock := &lateClock{manualClock: newManualClock(2000)}
+	h := stripe(t, 0, clock)
+	clock.late = func() { is(t, "replace", h.control.Replace(t.Context(), numbered(0)), nil) }
+	if a := h.try(1); a.out != taken {
+		t.Errorf("outcome %d", a.out)
+	}
+}

@@ -34,22 +34,28 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 		}
 		seen := g.rights.Load() // before take, so that no change is missed
 		got := g.take(read(s.clock), n, held, ctx.Err() == nil)
-		if got.out == taken {
-			return g, got.slot, got.k, nil
-		}
 		held = got.kept
-		w.note(got.out)
 		switch {
+		case got.out == taken:
+			return g, got.slot, got.k, nil
 		case got.out == exhausted:
 			return nil, 0, 0, s.exhausted()
 		case got.out == stopped && s.now.Load() != t:
 			continue // what follows is there already
 		}
-		if err := s.clock.Wait(ctx, wakeTime(seen, got.at, got.out), seen.replaced); err != nil {
+		w.note(got.out)
+		err := s.clock.Wait(ctx, wakeTime(seen, got.at, got.out), seen.replaced)
+		if err != nil && !s.hasCome(got.at, got.out) {
 			g.drop(held)
 			return nil, 0, 0, s.waitError(err, got.at, got.out)
 		}
 	}
+}
+
+// hasCome reports whether what was ahead of time is so no more. A look may have waited for
+// others; then a context that has ended does not keep the call from what is there.
+func (s *Sequencer) hasCome(at Tick, out outcome) bool {
+	return out == aheadTime && at <= s.clock.Now()
 }
 
 // waiting is one call as a handle's counts have it. It does not wait before the first
@@ -69,16 +75,18 @@ func (w *waiting) note(out outcome) {
 	}
 	switch {
 	case out != noGrant:
-		w.granted()
+		w.endGrantWait()
 	case w.began < 0:
 		w.began = w.s.clock.Now()
 		w.s.waits.Add(1)
 	}
 }
 
-// granted ends a wait for a grant, if there is one.
-func (w *waiting) granted() {
-	if w.began < 0 {
+// endGrantWait ends a wait for a grant, if there is one. One that began while no time was
+// known, at 0, is not timed.
+func (w *waiting) endGrantWait() {
+	if w.began <= 0 {
+		w.began = -1
 		return
 	}
 	waited := (w.s.clock.Now() - w.began) * int64(time.Millisecond)
@@ -91,7 +99,7 @@ func (w *waiting) granted() {
 
 // end ends all of it.
 func (w *waiting) end() {
-	w.granted()
+	w.endGrantWait()
 	if w.open {
 		w.s.waitsOpen.Add(-1)
 	}

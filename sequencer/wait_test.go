@@ -354,3 +354,38 @@ func TestReviveRemembersWhyItWaits(t *testing.T) {
 		is(t, "next", (<-out).err, ErrNoFreeNode, context.Canceled)
 	})
 }
+
+// TestLateLookWithoutContext: the next millisecond has come while a call looked. That its
+// context has ended does not matter then.
+func TestLateLookWithoutContext(t *testing.T) {
+	clock := &lateClock{manualClock: newManualClock(2000)}
+	s := stripedOn(t, 1, clock)
+	for what, next := range map[string]func(context.Context) (ID, error){"Sequencer": s.handles[0].Next, "Striped": s.Next} {
+		_, err := s.Fill(t.Context(), make([]ID, 1024))
+		is(t, "fill", err, nil)
+		at := clock.Now() + 1
+		clock.late = func() { clock.quietly(at) }
+		id, err := next(ended(t))
+		is(t, what, err, nil)
+		if got := s.Definition().Decompose(id).Time.UnixMilli(); got != at {
+			t.Errorf("%s: an ID of %d at %d", what, got, at)
+		}
+		clock.set(at + 10)
+	}
+}
+
+// TestUnknownTimeIsNotTimed: a wait for a grant that began while no time was known is
+// counted; how long it was nobody can tell.
+func TestUnknownTimeIsNotTimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := attachedHandle(t)
+		h.clock.set(0)
+		out := h.goNext(t.Context())
+		waits(t, out)
+		h.clock.set(2010)
+		is(t, "next", (<-out).err, nil)
+		if st := h.Stats(); st.GrantWaits != 1 || st.LongestGrantWait != 0 || st.WaitingNow != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
