@@ -121,10 +121,12 @@ func (g *generator) publish(r reading, grant Grant) {
 		return
 	}
 	lasts := min(r.lasts, time.Millisecond)
-	g.pace.Note(cycles.Reading{Before: r.cycles, After: r.after, At: r.mono})
-	if g.pace.Known() {
+	if g.pace.Note(cycles.Reading{Before: r.cycles, After: r.after, At: r.mono}) {
 		measuredPace.Store(g.pace.PerMilli())
 	}
-	g.perMilli.Store(measuredPace.Load())
-	g.deadline.Store(r.cycles + int64(lasts)*g.perMilli.Load()/int64(time.Millisecond))
+	pace := measuredPace.Load()
+	if g.perMilli.Load() != pace {
+		g.perMilli.Store(pace)
+	}
+	g.deadline.Store(r.cycles + int64(lasts)*pace/int64(time.Millisecond))
 }

@@ -53,7 +53,9 @@ func (d *density) look(g *generator, now Tick, counted bool) {
 	d.now, d.next, d.lost, d.full = now, next, lost, false
 	switch {
 	case !dense:
-		g.dense.Store(false)
+		if g.dense.Load() {
+			g.dense.Store(false)
+		}
 		return
 	case !d.armed:
 		d.armed, d.seen = true, next

@@ -124,6 +124,7 @@ var pace = sync.OnceValue(func() (p cycles.Pace) {
 func calibrated(g *generator) {
 	g.pace = pace()
 	g.perMilli.Store(g.pace.PerMilli())
+	measuredPace.Store(g.pace.PerMilli())
 }
 
 // TestGeneratorProperties gives a generator grants with gaps between them and

@@ -43,29 +43,32 @@ type Reading struct {
 	At            time.Duration // what the clock showed
 }
 
-// Note takes in a reading.
-func (p *Pace) Note(r Reading) {
+// Note takes in a reading, and reports whether that changed the pace.
+func (p *Pace) Note(r Reading) bool {
 	elapsed := r.At - p.last.At
 	if p.known && r.Before < p.last.Before {
 		p.note(0) // the counter went back
 		p.last = r
-		return
+		return p.Known()
 	}
 	width := r.After - r.Before
 	if !p.known || width < p.narrow {
 		p.narrow = width
 	}
+	noted := false
 	switch {
 	case width < 0, width > widest*p.narrow+little:
-		return // something came between
+		return false // something came between
 	case !p.known, elapsed < 0, elapsed > atMost, p.last.After-p.last.Before > widest*p.narrow+little:
 	case elapsed < apart:
-		return
+		return false
 	default:
+		noted = true
 		pace := int64(float64(r.Before-p.last.Before) / float64(elapsed) * float64(time.Millisecond))
 		p.note(pace - pace/slack)
 	}
 	p.known, p.last = true, r
+	return noted && p.Known()
 }
 
 func (p *Pace) note(pace int64) {
