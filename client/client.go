@@ -83,10 +83,14 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	pause := firstPause
+	var last error
 	for {
 		err := c.lookUp(ctx, -1)
 		if err == nil {
 			return c, nil
+		}
+		if last == nil || ctx.Err() == nil { // else it says no more than that ctx ended
+			last = err
 		}
 		if errors.Is(err, sequencer.ErrInvalidConfig) {
 			_ = c.Close()
@@ -97,7 +101,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		if ctx.Err() != nil {
 			_ = c.Close()
 			return nil, fmt.Errorf("client: no member answered at %s: %w: %w; last: %s",
-				strings.Join(cfg.Addrs, ", "), sequencer.ErrUnavailable, ctx.Err(), err.Error())
+				strings.Join(cfg.Addrs, ", "), sequencer.ErrUnavailable, ctx.Err(), last.Error())
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -275,6 +277,34 @@ func TestOvertakenAnswer(t *testing.T) {
 	if got := e.claim(sequencer.Ref{}, sequencer.Attachment{}).Version; got != 1 {
 		t.Errorf("the claim in another grid is of version %d", got)
 	}
+}
+
+// deaf answers once, with an error, and then never.
+type deaf struct {
+	*fake
+	said *atomic.Bool
+}
+
+func (d deaf) Call(ctx context.Context, addr, path string, in, out any) error {
+	if d.said.CompareAndSwap(false, true) {
+		return errors.New("tls: unknown authority")
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestDialTellsTheCause: what a member said is in the error, though the last try was cut
+// off when the context ended.
+func TestDialTellsTheCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := Dial(ctx, Config{Addrs: []string{"a:1"}, Transport: deaf{newFake(), new(atomic.Bool)}})
+		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
+		if !strings.Contains(err.Error(), "tls: unknown authority") {
+			t.Errorf("%v does not tell what the member said", err)
+		}
+	})
 }
 
 // TestWrongNode: a logical node that does not exist is not used.
