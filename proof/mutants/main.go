@@ -2,12 +2,19 @@
 // code at a time, and runs the tests that should notice. A mutant that survives is
 // a rule that no test guards.
 //
-//	go run ./proof/mutants            # each mutant against the tests beside its rule
-//	go run ./proof/mutants -rule O4   # only those of some rules, by a regular expression
+//	go run ./proof/mutants                    # each mutant against the tests next to its rule
+//	go run ./proof/mutants -rule O4           # only those of some rules, by a regular expression
+//	go run ./proof/mutants -only 'R9.*stream' # only those whose rule, text or file matches
+//	go run ./proof/mutants -list              # print the mutants and run nothing
 //	go run ./proof/mutants -in '^(partition|backup|owner)/' -by './proof/sim -run TestSeeds -seeds 80'
 //
-// The source is not touched: a mutant is compiled by way of go test -overlay. It
-// prints a Markdown table and ends with status 1 if a mutant survived that should not.
+// A mutant is killed only by a test that passes on the unchanged code and fails
+// again when it is repeated with the mutant: a flaky test kills nothing, and neither
+// does a mutant that does not compile.
+//
+// The source is not touched: a mutant is compiled by way of go test -overlay. The
+// command prints a Markdown table and ends with status 1 if a mutant was not killed
+// that should have been.
 package main
 
 import (
@@ -24,6 +31,8 @@ import (
 
 var (
 	rule  = flag.String("rule", "", "run the mutants of rules that match this regular expression only, O4 for instance")
+	only  = flag.String("only", "", "run the mutants only whose \"rule text file\" matches this regular expression")
+	list  = flag.Bool("list", false, "print the chosen mutants and run nothing")
 	in    = flag.String("in", "", "run the mutants of files whose path matches this regular expression only")
 	by    = flag.String("by", "", "what to run in place of the tests beside each rule: arguments of go test")
 	limit = flag.Duration("limit", 3*time.Minute, "how long the tests of one mutant may take; a mutant that hangs them is killed")
@@ -33,10 +42,16 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	chosen, err := choose(*rule, *in)
+	chosen, err := choose(*rule, *in, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
+	}
+	if *list {
+		for _, m := range chosen {
+			fmt.Printf("%s\t%s\t%s\n", m.rule, m.what, m.file)
+		}
+		return
 	}
 	t, err := sweep(ctx, chosen)
 	if err != nil {
@@ -49,8 +64,8 @@ func main() {
 	}
 }
 
-// choose returns the mutants of the rules and files that match.
-func choose(rules, files string) ([]mutant, error) {
+// choose returns the mutants whose rule, file and text match.
+func choose(rules, files, texts string) ([]mutant, error) {
 	rule, err := regexp.Compile("^(" + rules + ")")
 	if err != nil {
 		return nil, fmt.Errorf("-rule %q: %w", rules, err)
@@ -59,21 +74,28 @@ func choose(rules, files string) ([]mutant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-in %q: %w", files, err)
 	}
+	text, err := regexp.Compile(texts)
+	if err != nil {
+		return nil, fmt.Errorf("-only %q: %w", texts, err)
+	}
 	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
-		return !rule.MatchString(m.rule) || !file.MatchString(m.file)
+		return !rule.MatchString(m.rule) || !file.MatchString(m.file) || !text.MatchString(m.rule+" "+m.what+" "+m.file)
 	})
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("-rule %q -in %q: no mutant matches", rules, files)
+		return nil, fmt.Errorf("-rule %q -in %q -only %q: no mutant matches; -list prints them", rules, files, texts)
 	}
 	return chosen, nil
 }
 
-// tally is how many mutants were run and killed, and how many more should have been.
+// tally counts the mutants that were run and killed, and those that should have been
+// killed and were not.
 type tally struct{ run, killed, amiss int }
 
 // sweep runs mutants and prints a row for each.
 func sweep(ctx context.Context, chosen []mutant) (t tally, err error) {
-	if err := clean(ctx, chosen); err != nil {
+	run := func(ctx context.Context, m mutant, tests []string) (verdict, error) { return m.run(ctx, tests) }
+	j := judge{run: run, baseline: map[string]verdict{}}
+	if err := j.checkUnchanged(ctx, chosen); err != nil {
 		return t, err
 	}
 	fmt.Print("| rule | weakened | noticed by | what it said |\n|---|---|---|---|\n")
@@ -82,41 +104,39 @@ func sweep(ctx context.Context, chosen []mutant) (t tally, err error) {
 			fmt.Printf("| %s | %s | equivalent | %s |\n", m.rule, m.what, why)
 			continue
 		}
-		v, err := m.run(ctx, m.command())
+		v, err := j.verdict(ctx, m)
 		if err != nil {
 			return t, fmt.Errorf("%s, %s: %w", m.rule, m.what, err)
 		}
 		t.run++
 		switch {
-		case v.killed:
+		case v.outcome == killed:
 			t.killed++
-		case *by == "" || unseen[m.what] == "":
+		case v.outcome != survived || *by == "" || unseen[m.what] == "":
 			t.amiss++
 		default:
 			v.said = unseen[m.what]
 		}
-		fmt.Printf("| %s | %s | %s | %s |\n", m.rule, m.what, v.test, cell(v.said))
+		fmt.Printf("| %s | %s | %s | %s |\n", m.rule, m.what, v.noticed(), cell(v.said))
 	}
 	return t, nil
 }
 
-// clean runs what the mutants are run against once without any: a test that fails
-// anyway would kill everything.
-func clean(ctx context.Context, chosen []mutant) error {
-	ran := map[string]bool{}
-	for _, m := range chosen {
-		c := m.command()
-		if key := strings.Join(c, " "); !ran[key] {
-			ran[key] = true
-			if v, err := (mutant{}).run(ctx, c); err != nil || v.killed {
-				return fmt.Errorf("go test %s fails without any mutant: %s: %s: %w", key, v.test, v.said, err)
-			}
-		}
+// noticed is the verdict in the table's third column.
+func (v verdict) noticed() string {
+	switch v.outcome {
+	case survived:
+		return "**survived**"
+	case unbuilt:
+		return "**does not compile**"
+	case flaky:
+		return "**not by the flaky " + v.test + "**"
+	default:
+		return v.test
 	}
-	return nil
 }
 
-// command is what a mutant is run against.
+// command returns the arguments of go test that a mutant is run against.
 func (m mutant) command() []string {
 	if *by != "" {
 		return strings.Fields(*by)

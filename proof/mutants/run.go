@@ -37,14 +37,27 @@ func (m mutant) edits(whole bool) []edit {
 	return out
 }
 
-// verdict is what became of a mutant.
+// outcome is how a mutant's tests ended.
+type outcome int
+
+const (
+	survived outcome = iota // every test passed
+	killed                  // a test failed
+	unbuilt                 // the mutant does not compile
+	flaky                   // a test failed that fails without the mutant too, or not again with it
+)
+
+// verdict is the outcome for a mutant and the test it rests on.
 type verdict struct {
-	killed bool
-	test   string // the first that failed
-	said   string
+	outcome outcome
+	test    string // the first that failed, unknownTest if the output does not name it
+	said    string
 }
 
-// run tests a mutant; the zero mutant is the code as it is.
+// unknownTest stands for a failure that the output attributes to no test.
+const unknownTest = "?"
+
+// run tests a mutant; the zero mutant is the unchanged code.
 func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
@@ -59,7 +72,7 @@ func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
 		}
 		args = append(args, "-overlay", overlay)
 	}
-	// The properties are drawn anew, and leave no file behind that would be tried first.
+	// Properties draw new values in each run, and leave no file that a later run would try first.
 	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, tests)...)
 	cmd.Env = append(os.Environ(), "RAPID_NOFAILFILE=1")
 	out, err := cmd.CombinedOutput()
@@ -67,10 +80,10 @@ func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
 		return verdict{}, errors.Join(err, ctx.Err())
 	}
 	if err == nil {
-		return verdict{test: "**survived**"}, nil
+		return verdict{}, nil
 	}
 	if bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")) {
-		return verdict{}, fmt.Errorf("it does not compile:\n%s", out)
+		return verdict{outcome: unbuilt, said: string(out)}, nil
 	}
 	return verdictOf(string(out)), nil
 }
@@ -121,9 +134,9 @@ var (
 	says   = regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (.*(?:\n\s{8,}.*)?)`)
 )
 
-// verdictOf reads what go test printed.
+// verdictOf reads the output of a go test that failed.
 func verdictOf(out string) verdict {
-	v := verdict{killed: true, test: "?"}
+	v := verdict{outcome: killed, test: unknownTest}
 	if all := failed.FindAllStringSubmatch(out, -1); len(all) > 0 {
 		v.test = all[len(all)-1][1] // the innermost of the first
 		for _, one := range all {
@@ -134,7 +147,7 @@ func verdictOf(out string) verdict {
 	}
 	if p := panics.FindString(out); p != "" {
 		v.said = p
-		if running := runs.FindStringSubmatch(out); v.test == "?" && running != nil {
+		if running := runs.FindStringSubmatch(out); v.test == unknownTest && running != nil {
 			v.test = running[1]
 		}
 		return v

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// judge decides whether a mutant is killed. A single failure proves little: the test
+// may be flaky. So the test that failed is repeated alone, without the mutant, where it
+// has to pass, and with it, where it has to fail again.
+type judge struct {
+	run      func(ctx context.Context, m mutant, tests []string) (verdict, error)
+	baseline map[string]verdict // of the unchanged code, by test command
+}
+
+// repeats is how often a kill is repeated at most: a property that draws its values
+// at random may miss a mutant in one run.
+const repeats = 3
+
+// checkUnchanged runs every test command once without any mutant.
+func (j judge) checkUnchanged(ctx context.Context, chosen []mutant) error {
+	for _, m := range chosen {
+		if v, err := j.unchanged(ctx, m.command()); err != nil {
+			return err
+		} else if v.outcome != survived {
+			return fmt.Errorf("go test %s fails without any mutant: %s: %s", strings.Join(m.command(), " "), v.test, v.said)
+		}
+	}
+	return nil
+}
+
+// unchanged runs a test command on the unchanged code, once per command.
+func (j judge) unchanged(ctx context.Context, command []string) (verdict, error) {
+	key := strings.Join(command, " ")
+	if v, known := j.baseline[key]; known {
+		return v, nil
+	}
+	v, err := j.run(ctx, mutant{}, command)
+	if err == nil {
+		j.baseline[key] = v
+	}
+	return v, err
+}
+
+// verdict runs a mutant's tests, and confirms a kill.
+func (j judge) verdict(ctx context.Context, m mutant) (verdict, error) {
+	v, err := j.run(ctx, m, m.command())
+	if err != nil || v.outcome != killed {
+		return v, err
+	}
+	alone := alone(m.command(), v.test)
+	if clean, err := j.unchanged(ctx, alone); err != nil {
+		return verdict{}, err
+	} else if clean.outcome != survived {
+		v.outcome, v.said = flaky, "fails without the mutant too: "+clean.said
+		return v, nil
+	}
+	for range repeats {
+		again, err := j.run(ctx, m, alone)
+		if err != nil {
+			return verdict{}, err
+		}
+		if again.outcome == killed {
+			return v, nil
+		}
+	}
+	v.outcome, v.said = flaky, fmt.Sprintf("passed %d times with the mutant, after: %s", repeats, v.said)
+	return v, nil
+}
+
+// alone returns a test command that runs one test of it only. Of two -run flags go
+// test takes the last.
+func alone(command []string, test string) []string {
+	if test == unknownTest {
+		return command
+	}
+	levels := strings.Split(test, "/")
+	for i, name := range levels {
+		levels[i] = "^" + regexp.QuoteMeta(name) + "$"
+	}
+	return slices.Concat(command, []string{"-run", strings.Join(levels, "/")})
+}
