@@ -2,7 +2,9 @@ package grid
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"net"
@@ -22,8 +24,8 @@ import (
 
 const fuzzedIncarnation = "0123456789abcdef-fedcba9876543210"
 
-// FuzzIdentityFile: what is accepted as a member's identity is written again as
-// the same bytes.
+// FuzzIdentityFile: what is accepted as a member's identity is read again as the same
+// identity once it is written again.
 func FuzzIdentityFile(f *testing.F) {
 	id := &identity{Member: "0123456789abcdef", Grid: partition.GridID{1}, Founded: true,
 		Accepted: founding{Founder: "fedcba9876543210", Grid: partition.GridID{1}}}
@@ -34,14 +36,24 @@ func FuzzIdentityFile(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte(`{"identity":{},"crc32":2745614147}`))
+	for _, content := range []string{`{}`, `{"format":1}`, `{"format":2}`, `{"format":1,"member":"0123456789abcdef","more":[{}]}`} {
+		data, err := json.Marshal(sealed{json.RawMessage(content), crc32.ChecksumIEEE([]byte(content))})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		id, err := decodeIdentity(data)
 		if err != nil {
 			return
 		}
-		if again, err := id.encode(); err != nil || !bytes.Equal(again, data) {
-			t.Errorf("%q is kept as %q, %v", data, again, err)
+		kept, err := id.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := decodeIdentity(kept); err != nil || *again != *id {
+			t.Errorf("%q is %+v, and kept as %q %+v, %v", data, id, kept, again, err)
 		}
 	})
 }

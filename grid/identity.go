@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -39,6 +40,16 @@ type founding struct {
 // identityFile is the file's name in the data directory.
 const identityFile = ".member.meta"
 
+// identityFormat is the format of the identity's file. It grows when an older version
+// must not read the file; a field that an older version may ignore is just added.
+const identityFormat = 1
+
+// storedIdentity is an identity as its file holds it, with the number of its format.
+type storedIdentity struct {
+	Format int `json:"format"`
+	identity
+}
+
 // sealed is the file's content: the identity and a checksum over it.
 type sealed struct {
 	Identity json.RawMessage `json:"identity"`
@@ -63,15 +74,21 @@ func loadIdentity(dir string) (*identity, error) {
 	if err != nil {
 		return nil, invalid("DataDir: %v", err)
 	}
-	if id, err = decodeIdentity(data); err != nil {
+	id, err = decodeIdentity(data)
+	var later *wire.FormatError
+	if errors.As(err, &later) {
+		return nil, invalid("DataDir: %s: %v", path, err)
+	}
+	if err != nil {
 		return nil, invalid("DataDir: %s is damaged: %v; restore it, or start with an empty directory as a new member", path, err)
 	}
 	id.dir = dir
 	return id, nil
 }
 
-// decodeIdentity reads what encode wrote, and nothing else: not a byte of the file
-// is without meaning.
+// decodeIdentity reads the identity's file. Its checksum covers every field, so a
+// field that is not known was added by a later version, and is ignored. The error is
+// a *wire.FormatError if this version cannot read the format.
 func decodeIdentity(data []byte) (*identity, error) {
 	var s sealed
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -80,22 +97,31 @@ func decodeIdentity(data []byte) (*identity, error) {
 	if crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
 		return nil, errors.New("its checksum is of other content")
 	}
-	id := new(identity)
-	if err := json.Unmarshal(s.Identity, id); err != nil {
+	if again, err := json.Marshal(s); err != nil || !bytes.Equal(again, data) {
+		return nil, errors.New("there is more in it than an identity and its checksum")
+	}
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(s.Identity, &head); err != nil {
 		return nil, err
 	}
-	if err := newIncarnation(id.Member).Check(); err != nil {
+	if err := wire.CheckFormat(head.Format, identityFormat); err != nil {
+		return nil, err
+	}
+	var stored storedIdentity
+	if err := json.Unmarshal(s.Identity, &stored); err != nil {
+		return nil, err
+	}
+	if err := newIncarnation(stored.Member).Check(); err != nil {
 		return nil, fmt.Errorf("it names no member: %w", err)
 	}
-	if again, err := id.encode(); err != nil || !bytes.Equal(again, data) {
-		return nil, errors.New("it holds what this version does not know")
-	}
-	return id, nil
+	return &stored.identity, nil
 }
 
 // encode returns the file's content.
 func (id *identity) encode() ([]byte, error) {
-	inner, err := json.Marshal(id)
+	inner, err := json.Marshal(storedIdentity{identityFormat, *id})
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,12 @@ package grid
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"hash/crc32"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -134,8 +137,11 @@ func TestIdentityThatCannotBeRead(t *testing.T) {
 	refused("twice", append(bytes.Clone(good), good...))
 	refused("null", []byte("null"))
 	refused("empty object", []byte("{}"))
-	// The checksum is right, and it is nobody's identity.
-	refused("nobody", []byte(`{"identity":{},"crc32":2745614147}`))
+	// The checksum is right, and the content is no identity.
+	refused("no format", sealedContent(t, `{}`))
+	refused("no member", sealedContent(t, `{"format":1}`))
+	refused("format 0", sealedContent(t, `{"format":0,"member":"0123456789abcdef"}`))
+	refused("an extra field beside the checksum", append(bytes.Clone(good[:len(good)-1]), `,"more":1}`...))
 
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -145,6 +151,60 @@ func TestIdentityThatCannotBeRead(t *testing.T) {
 	}
 	if got, err := loadIdentity(dir); !errors.Is(err, sequencer.ErrInvalidConfig) {
 		t.Errorf("a directory in its place: %+v, error %v", got, err)
+	}
+}
+
+// sealedContent returns an identity file with any content and the right checksum.
+func sealedContent(t *testing.T, content string) []byte {
+	t.Helper()
+	data, err := json.Marshal(sealed{Identity: json.RawMessage(content), CRC32: crc32.ChecksumIEEE([]byte(content))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestIdentityWithAnExtraField: a later version may add a field without making the
+// file unreadable.
+func TestIdentityWithAnExtraField(t *testing.T) {
+	dir, path, id := newIdentity(t)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s sealed
+	if err := json.Unmarshal(good, &s); err != nil {
+		t.Fatal(err)
+	}
+	extended := string(s.Identity[:len(s.Identity)-1]) + `,"zone":"a","more":{"deep":[1,2]}}`
+	if err := os.WriteFile(path, sealedContent(t, extended), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loadIdentity(dir); err != nil || *got != *id {
+		t.Errorf("loaded %+v, error %v; want %+v", got, err, id)
+	}
+}
+
+// TestIdentityOfALaterFormat: the error names both formats and the remedy, and does
+// not call the file damaged: an empty directory would lose the grid.
+func TestIdentityOfALaterFormat(t *testing.T) {
+	dir, path, _ := newIdentity(t)
+	if err := os.WriteFile(path, sealedContent(t, `{"format":2,"member":{"an":"object"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := loadIdentity(dir)
+	if !errors.Is(err, sequencer.ErrInvalidConfig) {
+		t.Fatalf("error %v", err)
+	}
+	for _, part := range []string{path, "format 2", "format 1", "version of snowgrid that wrote it"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+	for _, wrong := range []string{"damaged", "empty directory"} {
+		if strings.Contains(err.Error(), wrong) {
+			t.Errorf("%q says %q", err, wrong)
+		}
 	}
 }
 
