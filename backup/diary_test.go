@@ -14,7 +14,7 @@ type diary struct {
 	changed int // lines that no change has given yet
 }
 
-func (d *diary) TakeOffice(floor partition.Tick, lost bool) {
+func (d *diary) TakeOffice(floor partition.Tick, lost, complete bool) {
 	if lost {
 		d.lines = nil
 	}

@@ -13,4 +13,8 @@ var (
 	// ErrOwnTerm means that a table carries a term whose owner is the replica
 	// that was to accept it. No other can have made one.
 	ErrOwnTerm = errors.New("backup: table of the replica's own term")
+
+	// ErrNotYet means that a replica has not learned of the loss after which its disk
+	// is asked for. Ask again.
+	ErrNotYet = errors.New("backup: the loss is not known here yet; ask again")
 )

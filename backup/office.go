@@ -2,19 +2,19 @@ package backup
 
 import "github.com/snowgrid/snowgrid/partition"
 
-// Observe tells the replica what a committed roster says about its partition,
-// and reports whether it took office by that. A roster that is not newer than
-// the newest one known is ignored (R6).
+// Observe tells the replica what a committed roster says about its partition, and
+// which members are durable, and reports whether it took office by that. A roster
+// that is not newer than the newest one known is ignored (R6).
 //
 // A replica takes office for a term once, when it is named owner with a term
 // that is later than its table's and than which it has heard of no later (O2).
 // The name alone does not count: an owner that was replaced and named again
 // missed what the one between did, and must begin a term of its own.
-func (r *Replica[S, C]) Observe(v partition.Version, p partition.Partition) (tookOffice bool) {
+func (r *Replica[S, C]) Observe(v partition.Version, p partition.Partition, durable ...partition.Incarnation) (tookOffice bool) {
 	if v <= r.version {
 		return false
 	}
-	r.version, r.entry = v, p
+	r.version, r.entry, r.durable = v, p, durable
 	if p.Term == p.LostTerm {
 		r.loss = loss{term: p.Term, floor: p.Floor}
 	}
@@ -33,10 +33,10 @@ func (r *Replica[S, C]) Observe(v partition.Version, p partition.Partition) (too
 // discarded whoever it belonged to.
 func (r *Replica[S, C]) takeOffice() {
 	lost := r.position.Term < r.entry.LostTerm
-	r.machine.TakeOffice(r.floor(lost), lost)
+	r.machine.TakeOffice(r.floor(lost), lost, len(r.entry.Disk) == 0)
 	r.office = r.entry.Term
 	r.position = Position{Term: r.entry.Term}
-	r.owner = owner[C]{peers: map[partition.Incarnation]peer{}}
+	r.owner = owner[C]{peers: map[partition.Incarnation]peer{}, disks: map[partition.Incarnation]uint64{}}
 }
 
 // floor returns what was granted at most, to begin a term with. Without a table from

@@ -12,6 +12,7 @@ type owner[C any] struct {
 	changes []C    // the last ones of this term that somebody lacks; the last of them led to position
 	mark    uint64 // position's number when the version was learned (R5)
 	peers   map[partition.Incarnation]peer
+	disks   map[partition.Incarnation]uint64 // the number that each has on disk, its own disk included
 }
 
 // peer is what another replica said that it holds in this term.

@@ -26,8 +26,9 @@ import (
 type Machine[S, C any] interface {
 	// TakeOffice makes the table that of a new term (O2). After a loss the table
 	// is discarded and everything counts as granted up to the floor; otherwise
-	// what is assigned does.
-	TakeOffice(floor partition.Tick, lost bool)
+	// what is assigned does. complete says of a discarded table that no disk has
+	// more than it (D5).
+	TakeOffice(floor partition.Tick, lost, complete bool)
 	// Snapshot gives the whole content.
 	Snapshot() S
 	// Restore replaces the whole content.
@@ -72,13 +73,15 @@ type Replica[S, C any] struct {
 	self      partition.Incarnation
 	machine   Machine[S, C]
 
-	version  partition.Version   // of the newest roster known; it never goes back (R6)
-	entry    partition.Partition // what that roster says about the partition
-	loss     loss                // the last one that a roster told of
-	newest   partition.Term      // the latest term heard of, from rosters or messages
-	office   partition.Term      // the last term this replica took office for
-	position Position            // of the table the machine holds
-	shown    partition.Version   // the latest version at which an owner was told what is held
+	version  partition.Version       // of the newest roster known; it never goes back (R6)
+	entry    partition.Partition     // what that roster says about the partition
+	durable  []partition.Incarnation // the members that have a data directory, by that roster
+	loss     loss                    // the last one that a roster told of
+	newest   partition.Term          // the latest term heard of, from rosters or messages
+	office   partition.Term          // the last term this replica took office for
+	position Position                // of the table the machine holds
+	shown    partition.Version       // the latest version at which an owner was told what is held
+	stored   Position                // of the last table that is on this process's disk
 
 	owner[C]
 }
@@ -110,5 +113,13 @@ func (r *Replica[S, C]) Changed() Position {
 	r.position.Number++
 	r.remember(r.machine.Change())
 	r.forgetHeld()
+	return r.position
+}
+
+// Replaced numbers a change of the whole table, like [Replica.Changed]. The others
+// need the whole table after it.
+func (r *Replica[S, C]) Replaced() Position {
+	r.Changed()
+	r.forget(0)
 	return r.position
 }

@@ -31,7 +31,7 @@ func (o *actor) deliver(ctx context.Context, d owner.Delivery) {
 		o.m.log.Debug("a replica does not take its table; trying on", "partition", o.id, "replica", string(d.To), "error", err)
 		sleep(ctx, d.Pause)
 	}
-	holds := owner.Holds{Held: res.Held, Newest: res.Newest, Gap: res.Gap}
+	holds := owner.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap}
 	select {
 	case o.inbox <- func(v owner.View) { o.machine.Delivered(v, d, holds, err) }:
 	case <-ctx.Done():
@@ -97,7 +97,7 @@ func (m *Member) serveReplicate(ctx context.Context, in wire.ReplicateRequest) (
 		return wire.ReplicateResponse{}, err
 	}
 	holds, err := look(ctx, o, func(v owner.View) (owner.Holds, error) { return o.accept(v, in, u) })
-	return wire.ReplicateResponse{Held: holds.Held, Newest: holds.Newest, Gap: holds.Gap}, err
+	return wire.ReplicateResponse{Held: holds.Held, Stored: holds.Stored, Newest: holds.Newest, Gap: holds.Gap}, err
 }
 
 // readUpdate checks a request and returns what it carries: changes, or one page.
@@ -126,7 +126,7 @@ func (o *actor) accept(v owner.View, in wire.ReplicateRequest, u owner.Update) (
 	o.machine.Observe(v)
 	if u.Whole != nil {
 		if in.Page == 0 {
-			o.partial = partial{position: u.Position, version: u.Version, table: sequencer.TableState{Base: u.Whole.Base}}
+			o.partial = partial{position: u.Position, version: u.Version, table: sequencer.TableState{Base: u.Whole.Base, Complete: u.Whole.Complete}}
 		}
 		p, has := &o.partial, o.machine.Holds()
 		if p.position != u.Position || p.version != u.Version || p.pages != in.Page {
@@ -138,7 +138,7 @@ func (o *actor) accept(v owner.View, in wire.ReplicateRequest, u owner.Update) (
 		if p.pages < in.Pages {
 			return has, nil
 		}
-		u.Whole = &sequencer.TableState{Base: p.table.Base, Records: p.table.Records}
+		u.Whole = &sequencer.TableState{Base: p.table.Base, Complete: p.table.Complete, Records: p.table.Records}
 		o.partial = partial{}
 	}
 	holds, err := o.machine.Accept(v, u)

@@ -28,8 +28,9 @@ type Delivery struct {
 // Holds is what a replica says that it has.
 type Holds struct {
 	Held   backup.Position
-	Newest partition.Term // that it has heard of
-	Gap    bool           // the changes did not follow what it has
+	Stored backup.Position // on its disk, as far as the owner may be told (D1)
+	Newest partition.Term  // that it has heard of
+	Gap    bool            // the changes did not follow what it has
 }
 
 // sender is what an owner knows of the deliveries to one replica.
@@ -114,5 +115,5 @@ func (m *Machine) Accept(v View, u Update) (Holds, error) {
 func (m *Machine) Holds() Holds { return m.holds(false) }
 
 func (m *Machine) holds(gap bool) Holds {
-	return Holds{Held: m.replica.Position(), Newest: m.replica.Newest(), Gap: gap}
+	return Holds{Held: m.replica.Position(), Stored: m.replica.OnDisk(), Newest: m.replica.Newest(), Gap: gap}
 }

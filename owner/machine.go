@@ -42,6 +42,7 @@ type Member interface {
 	ReportHeld(h partition.Holding)
 	// ReportEarlier tells the leader of a grant of an earlier life of the grid (S2).
 	ReportEarlier(until partition.Tick)
+	DiskMember
 	// TookOffice and Expired are for the log.
 	TookOffice(id partition.ID, term partition.Term)
 	Expired(id partition.ID, t sequencer.Tenant)
@@ -106,7 +107,10 @@ func (m *Machine) observe(v View) {
 	if int(m.id) >= len(v.Roster.Partitions) {
 		return
 	}
-	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id]) {
+	if v.Roster.Version <= m.replica.Version() {
+		return
+	}
+	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id], v.Roster.Durable()...) {
 		m.takeOffice(v)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -53,6 +54,12 @@ func (s seat) ReportHeld(partition.Holding)                  {}
 func (s seat) ReportEarlier(partition.Tick)                  {}
 func (s seat) TookOffice(partition.ID, partition.Term)       {}
 func (s seat) Expired(id partition.ID, t sequencer.Tenant)   { s.p.expired++ }
+
+func (s seat) Store(owner.Write)                                          {}
+func (s seat) ReportStored(partition.Incarnation, backup.Position)        {}
+func (s seat) Collect(owner.Collection)                                   {}
+func (s seat) ReportPersisted(partition.Persisted)                        {}
+func (s seat) DefinitionsCollected(partition.ID, partition.MemberID, int) {}
 
 func newPair(t rapid.TB) *pair {
 	p := &pair{t: t, roster: new(partition.Roster), open: map[string]bool{}}

@@ -28,6 +28,16 @@ type Change struct {
 	// Drop takes a replica that is not the owner out of the in-sync set (R4), or
 	// gives a join up.
 	Drop []Replica `json:"drop,omitempty"`
+	// Persist are partitions of which every durable in-sync replica has the table on
+	// disk, as their owner said at exactly the version this change is computed from:
+	// the disks of those replicas become the partition's (D4).
+	Persist []ID `json:"persist,omitempty"`
+	// Strike are dead members. Where this change ends their being in sync, their disks
+	// are named no longer, if an in-sync replica's disk is (D3).
+	Strike []MemberID `json:"strike,omitempty"`
+	// Forget are members whose disks are given up for good, also where no other disk
+	// is named. They may not be members of the grid (D10).
+	Forget []MemberID `json:"forget,omitempty"`
 	// Settle are members that have every replica they are meant to have in sync.
 	Settle []Incarnation `json:"settle,omitempty"`
 	// Doubt are members that do not answer: they are settled no longer.
@@ -62,7 +72,7 @@ type Loss struct {
 
 func (c Change) isEmpty() bool {
 	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
-		c.moves() == 0 && c.Window == 0 && c.Granted == 0 && c.Stop == 0
+		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Granted == 0 && c.Stop == 0
 }
 
 // isStop reports whether the change states an orderly stop and nothing else.
@@ -99,6 +109,9 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	if err := next.reassign(c, r.lossFloor(c), out); err != nil {
 		return nil, err
 	}
+	if err := next.redisk(c, r); err != nil {
+		return nil, err
+	}
 	return &next, nil
 }
 
@@ -107,6 +120,8 @@ func (r *Roster) checkChange(c Change) error {
 	switch {
 	case c.isEmpty():
 		return refused("it changes nothing")
+	case len(c.Strike) > 0 && len(c.Remove)+len(c.Join)+len(c.Drop) == 0:
+		return refused("disks of dead members are struck, and nothing leaves an in-sync set")
 	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
 		return refused("window %d ms must be above %d, as it only grows, and at most %d",
 			c.Window, r.Settings.Window, MaxWindow)
@@ -117,7 +132,7 @@ func (r *Roster) checkChange(c Change) error {
 	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable || !c.isStop()):
 		return refused("a grid stops in order by its last member, which has a disk, and by nothing else at once")
 	}
-	return nil
+	return r.checkForget(c.Forget)
 }
 
 // lossFloor is the floor of a loss: the ceiling, or, right after an orderly stop,

@@ -8,13 +8,16 @@ import (
 // Sight is what a leader believes at some moment, from gossip and from its own
 // calls. It may be wrong or late: uniqueness does not depend on it (R7).
 type Sight struct {
-	Join    []Member      // members that ask to join
-	Leave   []Incarnation // members that want to leave
-	Silent  []Incarnation // members that do not answer: replaced where somebody else is in sync
-	Gone    []Incarnation // incarnations that are confirmed dead, also where that is a loss
-	Held    []Holding     // joining replicas that hold their tables, as their owners say
-	Assign  bool          // partitions that nobody owned yet may get an owner now
-	Patient bool          // only what is urgent is due: joins under way need the version a little longer
+	Join   []Member      // members that ask to join
+	Leave  []Incarnation // members that want to leave
+	Silent []Incarnation // members that do not answer: replaced where somebody else is in sync
+	Gone   []Incarnation // incarnations that are confirmed dead, also where that is a loss
+	Held   []Holding     // joining replicas that hold their tables, as their owners say
+	// Persisted are partitions whose tables are on the disks of all durable in-sync
+	// replicas, as their owners say.
+	Persisted []Persisted
+	Assign    bool // partitions that nobody owned yet may get an owner now
+	Patient   bool // only what is urgent is due: joins under way need the version a little longer
 	// Granted is the latest end of a grant of an earlier life of the grid that
 	// a holder has shown; 0 if none has.
 	Granted Tick
@@ -25,6 +28,13 @@ type Sight struct {
 type Holding struct {
 	Replica
 	Version Version `json:"version"`
+}
+
+// Persisted says that every durable in-sync replica of a partition has its table on
+// disk, by an owner that acted at exactly this version (D4).
+type Persisted struct {
+	Partition ID      `json:"partition"`
+	Version   Version `json:"version"`
 }
 
 // maxJoining is how many partitions copy their table to a new replica at a time.

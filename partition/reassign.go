@@ -82,7 +82,8 @@ func (r *Roster) lose(l Loss, floor Tick) error {
 		return refused("partition %d is lost to a member twice", l.Partition)
 	}
 	term := Term(r.Version)
-	r.Partitions[l.Partition] = Partition{Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term}
+	disk := r.Partitions[l.Partition].Disk // what it has is all there is after a loss (D3)
+	r.Partitions[l.Partition] = Partition{Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term, Disk: disk}
 	return nil
 }
 

@@ -31,6 +31,10 @@ type Partition struct {
 	// LostTerm is the term of the last loss. A table of an earlier term than
 	// this must not be used.
 	LostTerm Term `json:"lost_term"`
+	// Disk are the members whose disks each have every definition that was answered.
+	// After a loss the next owner takes the definitions of any one of them. Sorted;
+	// empty while no disk has them.
+	Disk []MemberID `json:"disk,omitempty"`
 }
 
 // Roster is the state all members agree on by applying the same commands in the

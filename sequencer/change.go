@@ -9,6 +9,8 @@ import (
 // whoever holds the table as it was before them.
 type TableChange struct {
 	Base Tick `json:"base"`
+	// Complete says that the table has every name that was ever answered for.
+	Complete bool `json:"complete,omitempty"`
 	// Forgotten are names whose records go, with all their slots: they are
 	// forgotten, or began or ended a life and are in Records too.
 	Forgotten []string `json:"forgotten,omitempty"`
@@ -25,13 +27,18 @@ type touch struct {
 // noNode stands for a record that was begun, ended or forgotten.
 const noNode = -1
 
-func (t *Table) touch(name string, node int) { t.touched = append(t.touched, touch{name, node}) }
+func (t *Table) touch(name string, node int) {
+	t.touched = append(t.touched, touch{name, node})
+	if node == noNode {
+		t.disk.note(name)
+	}
+}
 
 // Change returns what the operations since its last call changed. The end of a
 // grant that was only extended is left out: who takes over counts what is
 // assigned as granted up to its floor.
 func (t *Table) Change() TableChange {
-	c := TableChange{Base: t.base}
+	c := TableChange{Base: t.base, Complete: t.complete}
 	slices.SortFunc(t.touched, func(a, b touch) int { return cmp.Or(cmp.Compare(a.name, b.name), a.node-b.node) })
 	for i, touched := range t.touched {
 		first := i == 0 || t.touched[i-1].name != touched.name
@@ -56,9 +63,10 @@ func (t *Table) Change() TableChange {
 
 // Apply makes a change that was made to another copy of this very table.
 func (t *Table) Apply(c TableChange) {
-	t.base = c.Base
+	t.base, t.complete = c.Base, c.Complete
 	for _, name := range c.Forgotten {
 		delete(t.records, name)
+		t.disk.note(name)
 	}
 	for _, state := range c.Records {
 		name := state.Ref.Definition.Name()

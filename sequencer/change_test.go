@@ -55,7 +55,7 @@ func TestChangesMakeACopy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := &followed{world: &world{ceiling: 10, ledger: map[place][]right{}}, copied: NewTable(), seen: seen}
 		f.newOwner(true)
-		f.copied.TakeOffice(f.ceiling, true)
+		f.copied.TakeOffice(f.ceiling, true, true)
 		for range rapid.IntRange(100, 200).Draw(t, "operations") {
 			operations[rapid.SampledFrom(often).Draw(t, "operation")](f, t)
 			f.check(t)
@@ -121,7 +121,7 @@ func (f *followed) promote(t *rapid.T, lost bool) {
 	before := f.newest().table.Snapshot()
 	f.newest().backups = f.copied.Snapshot()
 	f.newOwner(lost)
-	f.copied.TakeOffice(f.ceiling, lost)
+	f.copied.TakeOffice(f.ceiling, lost, true)
 	if got, want := f.copied.Snapshot(), f.newest().table.Snapshot(); !reflect.DeepEqual(got, want) {
 		t.Fatalf("two copies took office differently:\n%+v\n%+v", got, want)
 	}
@@ -292,8 +292,8 @@ func TestChangeHoldsWhatWasTouched(t *testing.T) {
 // starts to count from there.
 func TestChangeBeginsAtTheTable(t *testing.T) {
 	for name, begin := range map[string]func(*Table){
-		"office":  func(table *Table) { table.TakeOffice(50, false) },
-		"loss":    func(table *Table) { table.TakeOffice(50, true) },
+		"office":  func(table *Table) { table.TakeOffice(50, false, true) },
+		"loss":    func(table *Table) { table.TakeOffice(50, true, true) },
 		"restore": func(table *Table) { table.Restore(table.Snapshot()) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestHigh(t *testing.T) {
 		}
 	}
 	expect("empty", 0, true)
-	p.original.TakeOffice(40, true)
+	p.original.TakeOffice(40, true, true)
 	expect("after a loss", 40, true)
 	p.create(t)
 	expect("created", 40, true)

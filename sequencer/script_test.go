@@ -281,7 +281,7 @@ func (s *stage) office(a []string) string { return s.takeOffice(number(a[0]), fa
 func (s *stage) lost(a []string) string { return s.takeOffice(number(a[1]), true) }
 
 func (s *stage) takeOffice(floor Tick, lost bool) string {
-	s.table.TakeOffice(floor, lost)
+	s.table.TakeOffice(floor, lost, true)
 	s.birth = Birth{Term: s.birth.Term + 1}
 	return ""
 }

@@ -9,8 +9,9 @@ import (
 // TableState is a table as replicas exchange it and status shows it: a deep copy,
 // names and nodes ascending.
 type TableState struct {
-	Base    Tick          `json:"base"`
-	Records []RecordState `json:"records"`
+	Base     Tick          `json:"base"`
+	Complete bool          `json:"complete,omitempty"` // it has every name that was ever answered for
+	Records  []RecordState `json:"records"`
 }
 
 // RecordState is one name of a table.
@@ -32,7 +33,7 @@ type SlotState struct {
 
 // Snapshot returns a copy of the whole table.
 func (t *Table) Snapshot() TableState {
-	state := TableState{Base: t.base}
+	state := TableState{Base: t.base, Complete: t.complete}
 	for _, name := range slices.Sorted(maps.Keys(t.records)) {
 		state.Records = append(state.Records, t.snapshotOf(t.records[name]))
 	}
@@ -56,7 +57,8 @@ func (s SlotState) slot() slot { return slot{node: s.Node, id: s.ID, from: s.Fro
 
 // Restore replaces the table by a snapshot.
 func (t *Table) Restore(state TableState) {
-	*t = Table{base: state.Base, records: make(map[string]*record, len(state.Records))}
+	before := *t
+	*t = Table{base: state.Base, complete: state.Complete, records: make(map[string]*record, len(state.Records))}
 	for _, rs := range state.Records {
 		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, mark: rs.Mark, free: rs.Free}
 		for _, s := range rs.Slots {
@@ -64,6 +66,10 @@ func (t *Table) Restore(state TableState) {
 		}
 		slices.SortFunc(r.slots, func(a, b slot) int { return cmp.Compare(a.node, b.node) })
 		t.records[rs.Ref.Definition.Name()] = r
+	}
+	if before.disk.known && before.complete && t.complete {
+		t.disk = before.disk
+		t.disk.compare(before.records, t.records)
 	}
 }
 

@@ -20,8 +20,11 @@ import (
 type Table struct {
 	base    Tick // nothing at or above it was granted for a name that is forgotten
 	records map[string]*record
-	touched []touch // since the last call of Change
-	folds   Tick    // no mark lies below it, so earlier folds look at none
+	// complete says that records has every name that was ever answered for (D5).
+	complete bool
+	touched  []touch  // since the last call of Change
+	disk     unstored // which definitions a disk lacks
+	folds    Tick     // no mark lies below it, so earlier folds look at none
 	// granted is where a grant of any assigned node may end that was extended
 	// together with all others.
 	granted Tick
@@ -62,12 +65,14 @@ func (t *Table) Extend(b Bounds) { t.granted = max(t.granted, b.Ceiling) }
 // TakeOffice makes the table safe to grant from under a new term whose floor is
 // given. After a loss the table says nothing any more and is discarded; else
 // attached nodes count as granted up to the floor and free ones keep what they
-// know.
-func (t *Table) TakeOffice(floor Tick, lost bool) {
+// know. complete says that no disk knows more than the empty table after a loss; a
+// table that is not discarded stays as complete as it is (D5).
+func (t *Table) TakeOffice(floor Tick, lost, complete bool) {
 	t.touched, t.granted = nil, 0 // granted is not above the floor
 	if lost {
 		t.records = map[string]*record{}
 		t.base = max(t.base, floor)
+		t.complete, t.disk = complete, unstored{}
 		return
 	}
 	for _, r := range t.records {

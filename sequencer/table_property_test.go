@@ -138,7 +138,7 @@ func (w *world) newOwner(lost bool) {
 			before.over = lostOffice
 		}
 	}
-	o.table.TakeOffice(w.ceiling, lost)
+	o.table.TakeOffice(w.ceiling, lost, true)
 	o.backups = o.table.Snapshot()
 	for _, tenant := range o.table.Tenants() {
 		o.sessions.Show(tenant, 0)

@@ -58,11 +58,14 @@ type MemberResponse struct {
 	Version partition.Version `json:"version"`
 }
 
-// HeldRequest tells the leader which joining replicas hold their tables, as the
-// owner of their partitions says.
+// HeldRequest tells the leader which joining replicas hold their tables, and which
+// tables are on disk, as the owner of their partitions says.
 type HeldRequest struct {
 	Owner partition.Incarnation `json:"owner"`
 	Held  []partition.Holding   `json:"held"`
+	// Persisted are the owner's partitions whose tables are on the disk of every
+	// durable in-sync replica.
+	Persisted []partition.Persisted `json:"persisted,omitempty"`
 }
 
 // InitRequest has a member of a memory-only grid that lost its majority form the

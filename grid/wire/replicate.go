@@ -25,6 +25,7 @@ type ReplicateRequest struct {
 // table first, from page 0.
 type ReplicateResponse struct {
 	Held   backup.Position `json:"held"`
+	Stored backup.Position `json:"stored"` // what is on its disk; zero: nothing of use
 	Newest partition.Term  `json:"newest"` // term heard of
 	Gap    bool            `json:"gap,omitempty"`
 }
@@ -32,6 +33,7 @@ type ReplicateResponse struct {
 // Table is a page of a table, or what operations changed in one.
 type Table struct {
 	Base      sequencer.Tick `json:"base"`
+	Complete  bool           `json:"complete,omitempty"` // it has every name that was ever answered for
 	Records   []Record       `json:"records,omitempty"`
 	Forgotten []string       `json:"forgotten,omitempty"` // only of a change
 }
@@ -63,17 +65,17 @@ func PagesOf(state sequencer.TableState) []sequencer.TableState {
 	for i, r := range state.Records {
 		w := recordWeight + len(r.Ref.Definition.Name()) + slotWeight*len(r.Slots)
 		if weight > 0 && weight+w > pageWeight {
-			pages = append(pages, sequencer.TableState{Base: state.Base, Records: state.Records[first:i]})
+			pages = append(pages, sequencer.TableState{Base: state.Base, Complete: state.Complete, Records: state.Records[first:i]})
 			first, weight = i, 0
 		}
 		weight += w
 	}
-	return append(pages, sequencer.TableState{Base: state.Base, Records: state.Records[first:]})
+	return append(pages, sequencer.TableState{Base: state.Base, Complete: state.Complete, Records: state.Records[first:]})
 }
 
 // TableOf returns what a page looks like on the wire.
 func TableOf(page sequencer.TableState) Table {
-	out := Table{Base: page.Base}
+	out := Table{Base: page.Base, Complete: page.Complete}
 	for _, r := range page.Records {
 		out.Records = append(out.Records, recordOf(r))
 	}
@@ -84,7 +86,7 @@ func TableOf(page sequencer.TableState) Table {
 func ChangesOf(changes []sequencer.TableChange) []Table {
 	out := make([]Table, len(changes))
 	for i, c := range changes {
-		out[i] = Table{Base: c.Base, Forgotten: c.Forgotten}
+		out[i] = Table{Base: c.Base, Complete: c.Complete, Forgotten: c.Forgotten}
 		for _, r := range c.Records {
 			out[i].Records = append(out[i].Records, recordOf(r))
 		}
@@ -102,12 +104,12 @@ func (t Table) State() (sequencer.TableState, error) {
 		return sequencer.TableState{}, fmt.Errorf("%w: a whole table forgets nothing", sequencer.ErrInvalidConfig)
 	}
 	c, err := t.Change()
-	return sequencer.TableState{Base: c.Base, Records: c.Records}, err
+	return sequencer.TableState{Base: c.Base, Complete: c.Complete, Records: c.Records}, err
 }
 
 // Change checks a change and returns it. Errors match sequencer.ErrInvalidConfig.
 func (t Table) Change() (sequencer.TableChange, error) {
-	out := sequencer.TableChange{Base: t.Base, Forgotten: t.Forgotten}
+	out := sequencer.TableChange{Base: t.Base, Complete: t.Complete, Forgotten: t.Forgotten}
 	if t.Base < 0 {
 		return out, fmt.Errorf("%w: base %d is negative", sequencer.ErrInvalidConfig, t.Base)
 	}

@@ -20,10 +20,10 @@ const maxDepth = 16
 
 // The elements of msgpack's lists may take maxGrowth bytes of memory for each byte
 // of the body, and freeGrowth besides, those of a word not counted: of what snowgrid
-// sends, a partition without an owner grows most, 2.9 times. A JSON body may have
+// sends, a partition without an owner grows most, 3.7 times. A JSON body may have
 // jsonElements in all its lists, numbers not counted.
 const (
-	maxGrowth    = 3
+	maxGrowth    = 4
 	freeGrowth   = 64 << 10
 	wordSize     = 8
 	jsonElements = 2 * MaxElements

@@ -32,6 +32,8 @@ const (
 	PathEarlier   = "/v1/member/earlier"
 	PathReplicate = "/v1/member/replicate"
 	PathHeld      = "/v1/member/held"
+	PathStored    = "/v1/member/stored"
+	PathCollect   = "/v1/member/collect"
 	PathInit      = "/v1/member/init"
 	PathAbandon   = "/v1/member/abandon"
 )

@@ -15,14 +15,14 @@ type table struct {
 	byName bool // its owner was the owner before, by name
 }
 
-func (t *table) TakeOffice(floor partition.Tick, lost bool) {
+func (t *table) TakeOffice(floor partition.Tick, lost, complete bool) {
 	switch {
 	case t.weak == OwnerByName && t.byName:
 		return
 	case t.weak == AssignedNotRaised && !lost:
 		floor = 0
 	}
-	t.Table.TakeOffice(floor, lost)
+	t.Table.TakeOffice(floor, lost, complete)
 }
 
 func (t *table) Attach(c sequencer.Claim, b sequencer.Bounds) (sequencer.Attachment, bool, error) {

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// StoredRequest tells owners which of their partitions' tables are on the disk of one
+// of their replicas.
+type StoredRequest struct {
+	Replica partition.Incarnation `json:"replica"`
+	Stored  []Stored              `json:"stored"` // at most MaxStored
+}
+
+// Stored is how far one partition's table is on disk.
+type Stored struct {
+	Partition partition.ID    `json:"partition"`
+	Position  backup.Position `json:"position"`
+}
+
+// StoredResponse answers a StoredRequest. An owner says nothing of what it cannot use.
+type StoredResponse struct{}
+
+// CollectRequest asks a member for the definitions of a partition that its disk has,
+// page by page.
+type CollectRequest struct {
+	Partition partition.ID   `json:"partition"`
+	Term      partition.Term `json:"term"`            // of the owner that asks
+	Lost      partition.Term `json:"lost"`            // of the loss that made it ask
+	After     string         `json:"after,omitempty"` // the last name of the page before; "" for the first page
+	Revision  uint64         `json:"revision"`        // of the page before; 0 for the first page
+}
+
+// CollectResponse is one page. If the disk has changed between two pages, Revision is
+// not the one asked for and the page is the first one again.
+type CollectResponse struct {
+	Revision    uint64      `json:"revision"`
+	Definitions Definitions `json:"definitions"`
+	More        bool        `json:"more,omitempty"` // another page follows
+}
+
+// Definitions is a page of a partition's stored definitions.
+type Definitions struct {
+	Base    sequencer.Tick `json:"base"`
+	Records []Definition   `json:"records,omitempty"`
+}
+
+// Definition is one stored name.
+type Definition struct {
+	Sequencer Sequencer      `json:"sequencer"`
+	Destroyed bool           `json:"destroyed,omitempty"`
+	Mark      sequencer.Tick `json:"mark,omitempty"`
+}
+
+// MaxStored is how many partitions one StoredRequest may speak of.
+const MaxStored = 8192
+
+// DefinitionsOf returns what stored definitions look like on the wire.
+func DefinitionsOf(d sequencer.Definitions) Definitions {
+	out := Definitions{Base: d.Base}
+	for _, r := range d.Records {
+		out.Records = append(out.Records, DefinitionOf(r))
+	}
+	return out
+}
+
+// DefinitionOf returns what one stored name looks like on the wire.
+func DefinitionOf(r sequencer.DefinitionRecord) Definition {
+	return Definition{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark}
+}
+
+// State checks a page and returns it. Errors match sequencer.ErrInvalidConfig.
+func (d Definitions) State() (sequencer.Definitions, error) {
+	out := sequencer.Definitions{Base: d.Base}
+	if d.Base < 0 {
+		return out, fmt.Errorf("%w: base %d is negative", sequencer.ErrInvalidConfig, d.Base)
+	}
+	for i, r := range d.Records {
+		state, err := r.State()
+		if err != nil {
+			return out, err
+		}
+		if i > 0 && d.Records[i-1].Sequencer.Name >= r.Sequencer.Name {
+			return out, fmt.Errorf("%w: the definition of %.100q is out of order or there twice", sequencer.ErrInvalidConfig, r.Sequencer.Name)
+		}
+		out.Records = append(out.Records, state)
+	}
+	return out, nil
+}
+
+// State checks one stored name and returns it. Errors match sequencer.ErrInvalidConfig.
+func (d Definition) State() (sequencer.DefinitionRecord, error) {
+	ref, err := d.Sequencer.Ref()
+	switch {
+	case err != nil:
+		return sequencer.DefinitionRecord{}, err
+	case ref.Life.IsZero():
+		return sequencer.DefinitionRecord{}, fmt.Errorf("%w: the definition of %v names no life", sequencer.ErrInvalidConfig, ref.Definition)
+	case d.Mark < 0 || d.Mark != 0 && !d.Destroyed:
+		return sequencer.DefinitionRecord{}, fmt.Errorf("%w: the definition of %v has the mark %d", sequencer.ErrInvalidConfig, ref.Definition, d.Mark)
+	}
+	return sequencer.DefinitionRecord{Ref: ref, Destroyed: d.Destroyed, Mark: d.Mark}, nil
+}
