@@ -18,6 +18,12 @@ func (r *Replica[S, C]) IsDurable() bool { return r.isDurable(r.self) }
 
 func (r *Replica[S, C]) isDurable(i partition.Incarnation) bool { return slices.Contains(r.durable, i) }
 
+// observeDurable keeps, of the durable members, those that have to do with the partition.
+func (r *Replica[S, C]) observeDurable(durable []partition.Incarnation) {
+	r.someDurable = len(durable) > 0
+	r.durable = slices.DeleteFunc(slices.Clone(durable), func(i partition.Incarnation) bool { return i != r.self && !r.entry.Keeps(i) })
+}
+
 // Storable returns the position of the table if it is of use on disk: it is of the
 // newest term known, and newer than what is there.
 func (r *Replica[S, C]) Storable() (Position, bool) {
@@ -68,11 +74,11 @@ func (r *Replica[S, C]) Persistent(number uint64) bool {
 	if !r.Acts() {
 		return false
 	}
-	return r.onAllDisks(number) && len(r.missing()) == 0 && (len(r.durable) == 0 || len(r.entry.Disk) > 0)
+	return r.OnAllDisks(number) && len(r.missing()) == 0 && (!r.someDurable || len(r.entry.Disk) > 0)
 }
 
-// onAllDisks reports whether each durable in-sync replica has a number on disk.
-func (r *Replica[S, C]) onAllDisks(number uint64) bool {
+// OnAllDisks reports whether each durable in-sync replica has a number on disk.
+func (r *Replica[S, C]) OnAllDisks(number uint64) bool {
 	return !slices.ContainsFunc(r.entry.InSync, func(i partition.Incarnation) bool { return r.lacks(i, number) })
 }
 
@@ -100,7 +106,7 @@ func (r *Replica[S, C]) missing() []partition.MemberID {
 // Nothing answered so far is younger than that, and what is answered at this version
 // waits for the same disks.
 func (r *Replica[S, C]) Persisted() (partition.Persisted, bool) {
-	if !r.Acts() || !r.onAllDisks(r.mark) {
+	if !r.Acts() || !r.OnAllDisks(r.mark) {
 		return partition.Persisted{}, false
 	}
 	inSync, named := 0, 0
@@ -147,4 +153,15 @@ func (r *Replica[S, C]) MayShow(term, lost partition.Term) error {
 		return ErrNotYet
 	}
 	return nil
+}
+
+// OwnerOf returns the owner of a term, if the newest roster is of that term.
+func (r *Replica[S, C]) OwnerOf(term partition.Term) (partition.Incarnation, bool) {
+	return r.entry.Owner, r.entry.Term == term && r.entry.Owner != ""
+}
+
+// JoinerOnDisk reports whether the joining replica, if it is durable, has on its disk
+// what admits it: nothing then waits for its first write.
+func (r *Replica[S, C]) JoinerOnDisk() bool {
+	return r.entry.Joining == "" || !r.lacks(r.entry.Joining, r.mark)
 }

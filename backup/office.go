@@ -14,7 +14,8 @@ func (r *Replica[S, C]) Observe(v partition.Version, p partition.Partition, dura
 	if v <= r.version {
 		return false
 	}
-	r.version, r.entry, r.durable = v, p, durable
+	r.version, r.entry = v, p
+	r.observeDurable(durable)
 	if p.Term == p.LostTerm {
 		r.loss = loss{term: p.Term, floor: p.Floor}
 	}

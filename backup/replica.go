@@ -73,15 +73,16 @@ type Replica[S, C any] struct {
 	self      partition.Incarnation
 	machine   Machine[S, C]
 
-	version  partition.Version       // of the newest roster known; it never goes back (R6)
-	entry    partition.Partition     // what that roster says about the partition
-	durable  []partition.Incarnation // the members that have a data directory, by that roster
-	loss     loss                    // the last one that a roster told of
-	newest   partition.Term          // the latest term heard of, from rosters or messages
-	office   partition.Term          // the last term this replica took office for
-	position Position                // of the table the machine holds
-	shown    partition.Version       // the latest version at which an owner was told what is held
-	stored   Position                // of the last table that is on this process's disk
+	version     partition.Version       // of the newest roster known; it never goes back (R6)
+	entry       partition.Partition     // what that roster says about the partition
+	durable     []partition.Incarnation // of its replicas and this process, those with a data directory
+	someDurable bool                    // some member has a data directory
+	loss        loss                    // the last one that a roster told of
+	newest      partition.Term          // the latest term heard of, from rosters or messages
+	office      partition.Term          // the last term this replica took office for
+	position    Position                // of the table the machine holds
+	shown       partition.Version       // the latest version at which an owner was told what is held
+	stored      Position                // of the last table that is on this process's disk
 
 	owner[C]
 }

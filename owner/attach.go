@@ -51,6 +51,6 @@ func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel se
 	if m.ending[name] == nil {
 		m.show(v, h, ref, sequencer.Attachment{}) // the handle is still there, Detached
 	} else {
-		m.endIfSilent(name)
+		m.endIfSilent(name, v.Mono)
 	}
 }

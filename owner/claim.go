@@ -41,7 +41,7 @@ func (m *Machine) check(v View, c Claim) error {
 	if m.life(name) == c.Ref.Life {
 		return m.given.refuse(name, c.ID)
 	}
-	return nil
+	return m.notYet(v, c)
 }
 
 // checkEarlier refuses a claim from another life of the grid whose grant reaches
@@ -69,7 +69,8 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 // life that a loss made the grid forget.
 func (m *Machine) forTable(v View, c Claim) sequencer.Claim {
 	lost := partition.Version(v.Roster.Partitions[m.id].LostTerm)
-	return sequencer.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Forgotten: c.Grid != v.Roster.Grid || c.Version < lost}
+	forgotten := m.mayRecreate(v) && (c.Grid != v.Roster.Grid || c.Version < lost)
+	return sequencer.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Forgotten: forgotten}
 }
 
 // took does what follows from a claim that the table has taken: before is the life
@@ -84,6 +85,7 @@ func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attach
 	if changed {
 		m.changed(name, c.ID)
 	}
+	m.giveWay(name, v.Mono)
 	m.show(v, h, c.Ref, a)
 }
 

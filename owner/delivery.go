@@ -91,6 +91,7 @@ func (m *Machine) heard(d Delivery, h Holds, err error) {
 		s.answered = max(s.answered, d.Question)
 		m.replica.Heard(h.Newest)
 		m.replica.Acknowledged(d.To, d.Update.Version, h.Held)
+		m.replica.StoredBy(d.To, h.Stored)
 		m.unheld.forget(m.replica.Holds)
 	}
 	if !slices.Contains(m.replica.Needed(), d.To) {
@@ -108,6 +109,7 @@ func (m *Machine) Accept(v View, u Update) (Holds, error) {
 	if err != nil && !gap && !errors.Is(err, backup.ErrOldTerm) {
 		return Holds{}, err
 	}
+	m.store(v) // what needs no writing is on disk at once
 	return m.holds(gap), nil
 }
 

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -33,7 +34,7 @@ func (m *Machine) endings() []string {
 // has ended; the machine goes on serving meanwhile.
 func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(error)) {
 	begun := &begun{reply: reply}
-	serve(m, v, func(sequencer.Bounds) (struct{}, error) {
+	serveNames(m, v, func(v View, _ sequencer.Bounds) (struct{}, error) {
 		m.destroy(v, name, life, begun.ended)
 		return struct{}{}, nil
 	}, func(_ struct{}, err error) { begun.answered(err) })
@@ -88,7 +89,7 @@ func (m *Machine) destroy(v View, name string, life sequencer.Life, done func(er
 	}
 	m.ending[name] = &ending{ref: ref, deadline: v.Mono + answerTime, waiting: []func(error){done}}
 	m.tellEnded(ref)
-	m.endIfSilent(name)
+	m.endIfSilent(name, v.Mono)
 }
 
 // tellEnded tells every holder with a handle on a life that the life has ended.
@@ -97,9 +98,9 @@ func (m *Machine) tellEnded(ref sequencer.Ref) {
 }
 
 // endIfSilent ends a life under way once nobody holds a node of it any more.
-func (m *Machine) endIfSilent(name string) {
+func (m *Machine) endIfSilent(name string, now time.Duration) {
 	if len(m.table.TenantsOf(name)) == 0 {
-		m.end(name)
+		m.end(name, now)
 	}
 }
 
@@ -107,23 +108,39 @@ func (m *Machine) endIfSilent(name string) {
 func (m *Machine) endOverdue(now time.Duration) {
 	for _, name := range m.endings() {
 		if now >= m.ending[name].deadline {
-			m.end(name)
+			m.end(name, now)
 		}
 	}
 }
 
 // end ends a life. Holders are told once more: one may have opened its stream
 // after the first time, and renewed before this.
-func (m *Machine) end(name string) {
+func (m *Machine) end(name string, now time.Duration) {
 	e := m.ending[name]
 	delete(m.ending, name)
 	err := m.table.Destroy(e.ref)
 	if err == nil {
 		m.changed(name, sequencer.AttachmentID{})
 		m.tellEnded(e.ref)
+		m.sessions.DropName(name)
 	}
-	m.sessions.DropName(name)
+	m.answerEnding(e, err, now)
+}
+
+// giveWay ends the destroy under way of a life that a later one has replaced.
+func (m *Machine) giveWay(name string, now time.Duration) {
+	if e := m.ending[name]; e != nil && m.life(name) != e.ref.Life {
+		delete(m.ending, name)
+		m.answerEnding(e, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed), now)
+	}
+}
+
+// answerEnding answers those who asked for a life's end.
+func (m *Machine) answerEnding(e *ending, err error, now time.Duration) {
 	for _, done := range e.waiting {
-		m.hold(heldAnswer{number: m.replica.Position().Number, send: func(notHeld error) { done(cmp.Or(err, notHeld)) }})
+		m.hold(heldAnswer{
+			number: m.replica.Position().Number, persistent: true, deadline: now + namesWait,
+			send: func(notHeld error) { done(cmp.Or(err, notHeld)) },
+		})
 	}
 }

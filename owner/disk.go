@@ -1,13 +1,17 @@
 package owner
 
 import (
+	"slices"
+	"time"
+
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Durable replicas keep the definitions of their tables on disk. A machine says what
-// is to be written and asks other members' disks after a loss; its member does it.
+// Durable replicas keep the definitions of their tables on disk. A machine decides
+// what is written, which answers wait for it, and which disks the roster may name; its
+// member writes and carries the news.
 
 // Write is what a durable replica brings to its disk: all of it or nothing, in the
 // order in which a partition's writes were handed over.
@@ -16,35 +20,67 @@ type Write struct {
 	sequencer.DefinitionChange
 }
 
-// Collection asks one member's disk for a partition's definitions (D6). The member
-// answers from disk, after its own machine has agreed by [Machine.ShowDisk].
-type Collection struct {
-	From partition.MemberID // this member too
-	Term partition.Term     // of the owner that asks
-	Lost partition.Term     // of the loss that made it ask
-}
-
 // DiskMember is what a machine has its member do about disks. No method may call the
 // machine.
 type DiskMember interface {
-	// Store brings a write to this member's disk; when it is there to stay (fsync), or
-	// cannot be, [Machine.Stored] is told. There is one at a time for a partition.
+	// Store brings a write to this member's disk. When it is there to stay (fsync), or
+	// has failed, the member calls [Machine.Stored]. A partition has one at a time.
 	Store(w Write)
 	// ReportStored tells the owner, once, that a table is on this member's disk. The
-	// owner's member calls [Machine.StoredBy].
+	// owner's member calls [Machine.StoredBy]. News that is lost is asked for again.
 	ReportStored(to partition.Incarnation, p backup.Position)
-	// Collect asks a disk; what came of it goes to [Machine.Collected].
-	Collect(c Collection)
-	// ReportPersisted tells the leader, for as long as that is worth telling, which
-	// disks have everything (D4).
+	// ReportPersisted tells the leader, for as long as that is worth telling, that the
+	// roster may name the disks of a partition's durable in-sync replicas (D4).
 	ReportPersisted(p partition.Persisted)
-	// DefinitionsCollected is for the log: the definitions came from a member's disk.
+	// Collect asks a disk for definitions; the member calls [Machine.Collected] with
+	// the answer.
+	Collect(c Collection)
+	// DefinitionsCollected is for the log.
 	DefinitionsCollected(id partition.ID, from partition.MemberID, names int)
 }
 
-// Stored takes note that a write of this machine's is on disk, or failed.
-func (m *Machine) Stored(v View, w backup.Position, err error) {
+// storeRetry is the pause after a write that failed.
+const storeRetry = time.Second
+
+// disk is a machine's part in keeping definitions on disk.
+type disk struct {
+	writing  bool                // a write is under way
+	failed   bool                // the last one did
+	retry    time.Duration       // not before
+	delayed  bool                // holders may still show names that no disk has
+	reported partition.Persisted // the last one
+}
+
+// store writes what this replica's disk lacks, if that is of use: only a complete table
+// of the newest term known (D1).
+func (m *Machine) store(v View) {
+	if m.disk.writing || v.Mono < m.disk.retry || !m.replica.IsDurable() || !m.table.Complete() {
+		return
+	}
+	p, useful := m.replica.Storable()
+	switch {
+	case !useful:
+	case !m.table.Unstored():
+		m.replica.Stored(p)
+	default:
+		m.disk.writing = true
+		m.member.Store(Write{Position: p, DefinitionChange: m.table.TakeUnstored()})
+	}
+}
+
+// Stored takes note that a write of this machine is on disk, or has failed.
+func (m *Machine) Stored(v View, p backup.Position, err error) {
 	m.observe(v)
+	m.disk.writing, m.disk.failed, m.disk.retry = false, err != nil, 0
+	switch {
+	case err != nil:
+		m.table.ForgetStored()
+		m.disk.retry = v.Mono + storeRetry
+	case m.replica.Stored(p) && !m.replica.Acts():
+		if owner, named := m.replica.OwnerOf(p.Term); named {
+			m.member.ReportStored(owner, p)
+		}
+	}
 	m.settle(v)
 }
 
@@ -55,16 +91,43 @@ func (m *Machine) StoredBy(v View, from partition.Incarnation, p backup.Position
 	m.settle(v)
 }
 
-// Collected takes what came of a collection: the definitions on a member's disk.
-func (m *Machine) Collected(v View, c Collection, d sequencer.Definitions, err error) {
-	m.observe(v)
-	m.settle(v)
+// reportPersisted has the leader name the disks of the durable in-sync replicas. If
+// they take the place of others, only when an answer waits for that: after members
+// have left in order, each of their disks stays good until something changes.
+func (m *Machine) reportPersisted(v View) {
+	m.disk.delayed = false
+	p, ready := m.replica.Persisted()
+	if !ready || !m.table.Complete() {
+		return
+	}
+	d := m.replica.Disks(0)
+	replaces := len(d.Missing) > 0 && len(d.Missing) < len(d.Named)
+	switch {
+	case p == m.disk.reported, replaces && !slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent }):
+	case len(d.Named) == 0 && m.isLearning(v):
+		m.disk.delayed = true
+	default:
+		m.disk.reported = p
+		m.member.ReportPersisted(p)
+	}
 }
 
-// ShowDisk agrees to show this member's disk for a collection, or says why not. The
-// disk has to be read after it, and what is written there meanwhile does no harm.
-func (m *Machine) ShowDisk(v View, c Collection) error {
-	m.observe(v)
-	defer m.settle(v)
-	return m.replica.MayShow(c.Term, c.Lost)
+// awaitsDisks reports whether time may do something about disks here.
+func (m *Machine) awaitsDisks() bool {
+	if m.disk.failed || m.disk.delayed || len(m.waiting) > 0 {
+		return true
+	}
+	return m.replica.Acts() && (!m.table.Complete() || m.isBehind())
+}
+
+// isBehind reports whether some replica's disk lacks something.
+func (m *Machine) isBehind() bool {
+	return !m.replica.OnAllDisks(m.replica.Position().Number) || !m.replica.JoinerOnDisk()
+}
+
+// askDisks asks the replicas again for what is on their disks: news may be lost.
+func (m *Machine) askDisks() {
+	if m.table.Complete() && m.isBehind() {
+		m.question()
+	}
 }

@@ -2,8 +2,10 @@ package owner
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -20,7 +22,10 @@ const (
 type heldAnswer struct {
 	number   uint64 // of this term
 	question uint64 // 0 for none
-	send     func(notHeld error)
+	// persistent says that every disk must have it as well, by a deadline (D2).
+	persistent bool
+	deadline   time.Duration
+	send       func(notHeld error)
 }
 
 // serve serves a request and has its answer wait until all that it rests on is held
@@ -35,7 +40,7 @@ func serve[T any](m *Machine, v View, request func(b sequencer.Bounds) (T, error
 		reply(none, err)
 		return
 	}
-	m.after = wholeTable
+	m.after, m.persistent = wholeTable, false
 	before := m.replica.Position()
 	value, err := request(b)
 	h := heldAnswer{number: min(m.after, m.replica.Position().Number), send: func(notHeld error) {
@@ -44,6 +49,9 @@ func serve[T any](m *Machine, v View, request func(b sequencer.Bounds) (T, error
 		}
 		reply(value, cmp.Or(notHeld, err))
 	}}
+	if m.persistent && !errors.Is(err, sequencer.ErrUnavailable) { // that says nothing of any name
+		h.persistent, h.deadline = true, v.Mono+namesWait
+	}
 	if m.after == wholeTable && m.replica.Position() == before {
 		h.question = m.question()
 	}
@@ -64,7 +72,8 @@ func (m *Machine) hold(h heldAnswer) {
 
 // allHold reports whether everybody needed holds what an answer rests on.
 func (m *Machine) allHold(h heldAnswer) bool {
-	return m.replica.Holds(h.number) && h.question <= m.answered()
+	return m.replica.Holds(h.number) && h.question <= m.answered() &&
+		(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))
 }
 
 // question begins a question to all replicas, whose answers say that none of them
@@ -112,8 +121,9 @@ func (m *Machine) changed(name string, id sequencer.AttachmentID) {
 // unheld is which changes not every replica holds yet: by name those of its life,
 // by attachment those of its record. Renewals of all others need not wait.
 type unheld struct {
-	names map[string]uint64
-	ids   map[sequencer.AttachmentID]uint64
+	names      map[string]uint64
+	ids        map[sequencer.AttachmentID]uint64
+	everything uint64 // of a change of the whole table; 0 for none
 }
 
 func newUnheld() unheld {
@@ -121,7 +131,7 @@ func newUnheld() unheld {
 }
 
 // none reports whether every replica holds everything, as far as is known.
-func (u unheld) none() bool { return len(u.names)+len(u.ids) == 0 }
+func (u unheld) none() bool { return len(u.names)+len(u.ids) == 0 && u.everything == 0 }
 
 // note keeps the number of a change.
 func (u unheld) note(name string, id sequencer.AttachmentID, number uint64) {
@@ -135,11 +145,14 @@ func (u unheld) note(name string, id sequencer.AttachmentID, number uint64) {
 // of returns the number that all have to hold before an attachment's renewal may
 // be answered; 0 is the table as the term began with it.
 func (u unheld) of(name string, id sequencer.AttachmentID) uint64 {
-	return max(u.names[name], u.ids[id])
+	return max(u.names[name], u.ids[id], u.everything)
 }
 
 // forget drops the changes that everybody holds.
-func (u unheld) forget(holds func(uint64) bool) {
+func (u *unheld) forget(holds func(uint64) bool) {
+	if holds(u.everything) {
+		u.everything = 0
+	}
 	for name, number := range u.names {
 		if holds(number) {
 			delete(u.names, name)

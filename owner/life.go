@@ -18,7 +18,7 @@ var errNoTime = fmt.Errorf("%w: this member does not know the cluster time yet",
 // Create replies with a name's life: the one there is, if it is defined so, or a new
 // one. The caller gives the new one's Life, which is random.
 func (m *Machine) Create(v View, ref sequencer.Ref, reply func(sequencer.Ref, error)) {
-	serve(m, v, func(b sequencer.Bounds) (sequencer.Ref, error) {
+	serveNames(m, v, func(v View, b sequencer.Bounds) (sequencer.Ref, error) {
 		name := ref.Definition.Name()
 		if err := m.settled(name); err != nil {
 			return sequencer.Ref{}, err
@@ -44,7 +44,7 @@ func (m *Machine) Create(v View, ref sequencer.Ref, reply func(sequencer.Ref, er
 
 // Open replies with a name's life.
 func (m *Machine) Open(v View, name string, reply func(sequencer.Ref, error)) {
-	serve(m, v, func(sequencer.Bounds) (sequencer.Ref, error) {
+	serveNames(m, v, func(v View, _ sequencer.Bounds) (sequencer.Ref, error) {
 		if err := cmp.Or(m.settled(name), m.learning(v, name)); err != nil {
 			return sequencer.Ref{}, err
 		}
@@ -66,7 +66,7 @@ func (m *Machine) settled(name string) error {
 // name would end the handles of the first. Nothing of the new life could be used
 // before cluster time has reached the floor, so it costs nobody anything.
 func (m *Machine) learning(v View, name string) error {
-	if !m.isLearning(v) {
+	if !m.isLearning(v) || !m.mayRecreate(v) {
 		return nil
 	}
 	if _, err := m.table.Open(name); err == nil {
@@ -80,6 +80,13 @@ func (m *Machine) learning(v View, name string) error {
 func (m *Machine) isLearning(v View) bool {
 	p := v.Roster.Partitions[m.id]
 	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.office <= v.window()/4+showTime
+}
+
+// mayRecreate reports whether a name that is unknown here may be created again from
+// what a holder shows (O6): the definitions have not been collected yet, or no disk has
+// any. Otherwise every name that there is, is known (D7).
+func (m *Machine) mayRecreate(v View) bool {
+	return !m.table.Complete() || len(v.Roster.Partitions[m.id].Disk) == 0
 }
 
 // life returns a name's life, zero for none.

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
@@ -61,12 +62,17 @@ type Machine struct {
 	given    givenBack
 	office   time.Duration // when it took office
 
-	held      []heldAnswer // answers that wait for the other replicas
-	after     uint64       // what all have to hold before the answer under way may leave
-	unheld    unheld
-	questions uint64 // what the other replicas were asked besides
-	senders   map[partition.Incarnation]*sender
-	reported  partition.Holding // the last one
+	held       []heldAnswer // answers that wait for the other replicas
+	after      uint64       // what all have to hold before the answer under way may leave
+	persistent bool         // that answer waits for disks, too
+	unheld     unheld
+	questions  uint64 // what the other replicas were asked besides
+	senders    map[partition.Incarnation]*sender
+	reported   partition.Holding // the last one
+
+	disk    disk
+	asks    map[partition.MemberID]*ask // disks that are asked for definitions
+	waiting []waiting                   // requests that wait for definitions
 }
 
 // New returns what a member, of which self is this start, does for a partition. mono
@@ -81,6 +87,7 @@ func New(id partition.ID, self partition.Incarnation, mono time.Duration, member
 		given:    givenBack{},
 		unheld:   newUnheld(),
 		senders:  map[partition.Incarnation]*sender{},
+		asks:     map[partition.MemberID]*ask{},
 	}
 }
 
@@ -93,8 +100,14 @@ func (m *Machine) Position() backup.Position { return m.replica.Position() }
 // Acts reports whether the replica may act as the owner (O1).
 func (m *Machine) Acts() bool { return m.replica.Acts() }
 
-// Admission is [backup.Replica.Admission].
-func (m *Machine) Admission() (partition.Holding, bool) { return m.replica.Admission() }
+// Admission is [backup.Replica.Admission], once the joining replica has written what it
+// holds, so that no answer waits for its first write.
+func (m *Machine) Admission() (partition.Holding, bool) {
+	if m.table.Complete() && !m.replica.JoinerOnDisk() {
+		return partition.Holding{}, false
+	}
+	return m.replica.Admission()
+}
 
 // Observe shows the machine a view that says something new.
 func (m *Machine) Observe(v View) {
@@ -137,6 +150,7 @@ func (m *Machine) takeOffice(v View) {
 	m.Fail(partition.ErrWrongOwner)
 	m.office = v.Mono
 	m.unheld = newUnheld()
+	clear(m.asks)
 	m.sessions = sequencer.NewSessions(v.window(), v.Mono)
 	for _, t := range m.table.Tenants() {
 		m.sessions.Show(t, v.Mono)
@@ -146,6 +160,7 @@ func (m *Machine) takeOffice(v View) {
 
 // settle does what follows from whatever has just happened.
 func (m *Machine) settle(v View) {
+	m.store(v)
 	if !m.replica.Acts() {
 		m.Fail(partition.ErrWrongOwner)
 		clear(m.given)
@@ -154,15 +169,20 @@ func (m *Machine) settle(v View) {
 		}
 		return
 	}
+	m.collect(v)
+	m.store(v)
+	m.resume(v)
 	m.replicate()
 	m.release()
-	if h, ready := m.replica.Admission(); ready && h != m.reported {
+	m.reportPersisted(v)
+	if h, ready := m.Admission(); ready && h != m.reported {
 		m.reported = h
 		m.member.ReportHeld(h)
 	}
 }
 
-// Fail gives up every destroy under way and every answer that is held.
+// Fail gives up every destroy under way, every answer that is held and every request
+// that waits.
 func (m *Machine) Fail(err error) {
 	for _, name := range m.endings() {
 		e := m.ending[name]
@@ -176,6 +196,11 @@ func (m *Machine) Fail(err error) {
 	for _, h := range held {
 		h.send(err)
 	}
+	waiting := m.waiting
+	m.waiting = nil
+	for _, w := range waiting {
+		w.fail(err)
+	}
 }
 
 // TickEvery is how often a machine that [Machine.Ticks] wants [Machine.Tick] called.
@@ -183,7 +208,8 @@ const TickEvery = 250 * time.Millisecond
 
 // Ticks reports whether there is anything that time alone does here.
 func (m *Machine) Ticks() bool {
-	return m.sessions.Len() > 0 || len(m.ending) > 0 || len(m.given) > 0
+	return m.sessions.Len() > 0 || len(m.ending) > 0 || len(m.given) > 0 || m.awaitsDisks() ||
+		slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent })
 }
 
 // Tick lets silent holders' attachments expire and overdue destroys go on.
@@ -204,6 +230,8 @@ func (m *Machine) pass(v View, b sequencer.Bounds) {
 		}
 	}
 	m.endOverdue(v.Mono)
+	m.giveUpOverdue(v.Mono)
+	m.askDisks()
 	if m.table.Fold(b.Now) {
 		m.replica.Changed()
 	}

@@ -120,7 +120,7 @@ func (r *Roster) checkChange(c Change) error {
 	switch {
 	case c.isEmpty():
 		return refused("it changes nothing")
-	case len(c.Strike) > 0 && len(c.Remove)+len(c.Join)+len(c.Drop) == 0:
+	case len(c.Strike) > 0 && len(c.Remove)+len(c.Drop) == 0:
 		return refused("disks of dead members are struck, and nothing leaves an in-sync set")
 	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
 		return refused("window %d ms must be above %d, as it only grows, and at most %d",

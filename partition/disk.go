@@ -40,10 +40,8 @@ func (r *Roster) checkForget(forget []MemberID) error {
 		if slices.Contains(forget[:i], id) {
 			return refused("the disk of %s is to be given up twice", id)
 		}
-		for _, m := range r.Members {
-			if m.Incarnation.Member() == id {
-				return refused("the disk of %s is to be given up and %s is a member", id, m.Incarnation)
-			}
+		if r.Has(id) {
+			return refused("the disk of %s is to be given up and it is a member", id)
 		}
 	}
 	return nil
@@ -121,4 +119,9 @@ func (r *Roster) strike(id ID, dead []MemberID, before Partition) {
 	if len(kept) < len(p.Disk) && slices.ContainsFunc(kept, func(m MemberID) bool { return inSync(*p, m) }) {
 		p.Disk = kept
 	}
+}
+
+// Has reports whether a member of that ID is in the grid, whichever its incarnation.
+func (r *Roster) Has(id MemberID) bool {
+	return slices.ContainsFunc(r.Members, func(m Member) bool { return m.Incarnation.Member() == id })
 }

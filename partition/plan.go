@@ -44,6 +44,7 @@ const maxJoining = 64
 // value is ready.
 type Planner struct {
 	members    []MemberID
+	durable    []MemberID // of them
 	partitions int
 	copies     int
 	placed     [][]MemberID
@@ -65,6 +66,10 @@ type Planner struct {
 //     them: a replica joins, is admitted, becomes the owner if it is to, and what
 //     the ring does not name is dropped. Every step starts from the roster alone,
 //     so whoever leads next goes on with it.
+//   - Disks that have everything are named. The disk of a dead replica is named no
+//     longer once it is taken out of sync, and no replica in sync is dropped before a
+//     disk is named that stays. Where the grid has durable members, each partition is
+//     placed on one at least.
 //   - If an earlier life granted beyond a floor, which says that the bound on
 //     clocks was broken under which the grid began, every partition is lost anew,
 //     above those grants (S2).
@@ -95,19 +100,24 @@ func (p *Planner) change(r *Roster, s Sight) Change {
 		v.step(ID(id), &c, p.placed[id])
 	}
 	c.Doubt = v.doubted()
+	c.Persist = v.persisted(c)
+	c.Strike = v.dead(c)
 	return c
 }
 
 // place computes the placement if the members that may have partitions changed.
 func (p *Planner) place(v *view) {
-	var members []MemberID
+	var members, durable []MemberID
 	for _, i := range v.placeable() {
 		members = append(members, i.Member())
+		if v.durable[i] {
+			durable = append(durable, i.Member())
+		}
 	}
 	if partitions, copies := len(v.r.Partitions), v.r.Settings.Backups; !slices.Equal(members, p.members) ||
-		partitions != p.partitions || copies != p.copies {
-		p.members, p.partitions, p.copies = members, partitions, copies
-		p.placed = Place(members, partitions, copies)
+		!slices.Equal(durable, p.durable) || partitions != p.partitions || copies != p.copies {
+		p.members, p.durable, p.partitions, p.copies = members, durable, partitions, copies
+		p.placed = placeDurably(members, durable, partitions, copies)
 	}
 }
 
@@ -127,7 +137,7 @@ func (p *Planner) settled(r *Roster, s Sight, c Change) []Incarnation {
 	if len(ready) == 0 || silent || !next.Assigned() || next.Joining() > 0 || len(removed(next, s)) > 0 {
 		return nil
 	}
-	s.Patient, s.Held, s.Granted = false, nil, 0
+	s.Patient, s.Held, s.Persisted, s.Granted = false, nil, nil, 0
 	if more := p.change(next, s); !more.isEmpty() {
 		return nil
 	}

@@ -10,19 +10,22 @@ type view struct {
 	again   bool // every partition is lost anew
 	staying []Incarnation
 	up      map[Incarnation]bool // staying, and not silent
+	durable map[Incarnation]bool // staying, and with a data directory
 	current map[MemberID]Incarnation
 	held    map[Replica]bool // joins that may be admitted at this version
 	joining int              // partitions that copy their table
 }
 
 func newView(r *Roster, s Sight, c Change) *view {
-	v := &view{r: r, s: s, up: map[Incarnation]bool{}, current: map[MemberID]Incarnation{}, held: map[Replica]bool{}}
+	v := &view{r: r, s: s, up: map[Incarnation]bool{}, durable: map[Incarnation]bool{}, current: map[MemberID]Incarnation{}, held: map[Replica]bool{}}
 	for _, m := range c.Join {
 		v.current[m.Incarnation.Member()] = m.Incarnation
+		v.durable[m.Incarnation] = m.Durable
 	}
 	for _, m := range r.Members {
 		if _, replaced := v.current[m.Incarnation.Member()]; !replaced && !slices.Contains(c.Remove, m.Incarnation) {
 			v.current[m.Incarnation.Member()] = m.Incarnation
+			v.durable[m.Incarnation] = m.Durable
 		}
 	}
 	for _, i := range v.current {
@@ -127,7 +130,7 @@ func (v *view) move(id ID, c *Change, want []Incarnation) {
 	missing := slices.DeleteFunc(slices.Clone(want), func(i Incarnation) bool { return inSync(i) || !v.up[i] })
 	surplus := slices.DeleteFunc(slices.Clone(p.InSync), func(i Incarnation) bool {
 		_, stays := v.up[i]
-		return slices.Contains(want, i) || i == p.Owner || !stays
+		return slices.Contains(want, i) || i == p.Owner || !stays || v.keepsDisk(p, i)
 	})
 	_, stays := v.up[p.Joining]
 	switch {
