@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -141,7 +142,7 @@ func (p *pair) pass(d time.Duration) {
 }
 
 func ref(t rapid.TB, name string, life byte) sequencer.Ref {
-	d, err := sequencer.Define(name, sequencer.Config{})
+	d, err := sequencer.Define(name, sequencer.Config{Epoch: epoch.UnixMilli(1000)})
 	if err != nil {
 		t.Fatal(err)
 	}
