@@ -294,3 +294,34 @@ func TestClosed(t *testing.T) {
 		}
 	})
 }
+
+func TestForgetGivesTheNodeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		if err := c.Forget(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Next(t.Context()); !errors.Is(err, sequencer.ErrClosed) {
+			t.Errorf("the handle that was forgotten says %v", err)
+		}
+		if n := len(c.handles.all()); n != 0 {
+			t.Errorf("%d handles are left", n)
+		}
+		again := create(t, c, "orders")
+		works(t, again)
+		held := 0
+		f.set(func() { held = len(f.table.TenantsOf("orders")) })
+		if again == h || held != 1 {
+			t.Errorf("%d logical nodes are held, not the next handle's alone", held)
+		}
+		for range 2 {
+			if err := c.Forget(t.Context(), "unknown"); err != nil {
+				t.Errorf("a name without a handle: %v", err)
+			}
+		}
+		_ = c.Close()
+		wants(t, c.Forget(t.Context(), "orders"), sequencer.ErrClosed)
+	})
+}

@@ -54,7 +54,7 @@ func (m *Member) calls() map[string]*call {
 		wire.PathDestroy:   typed(m.serveDestroy),
 		wire.PathDirectory: typed(m.serveDirectory),
 		wire.PathStatus:    typed(m.serveStatus).withLargeAnswer(),
-		wire.PathIDs:       typed(m.serveIDs),
+		wire.PathIDs:       typed(m.serveCountedIDs),
 		wire.PathHello:     typed(m.serveHello).forTarget(),
 		wire.PathAccept:    typed(m.serveAccept).forTarget(),
 		wire.PathJoin:      typed(m.serveJoin).forMembers(),

@@ -45,6 +45,7 @@ type Member struct {
 	api       *http.Server
 	events    *events
 	gate      gate
+	forIDs    idsHandles
 
 	roster  atomic.Pointer[partition.Roster]
 	changed broadcast // after each new roster
