@@ -26,7 +26,7 @@ func typed[In, Out any](serve func(ctx context.Context, in In) (Out, error)) *ca
 	return &call{
 		decode: func(kind string, body []byte) (any, error) {
 			var in In
-			err := wire.Decode(kind, body, &in)
+			err := wire.DecodeRequest(kind, body, &in)
 			return in, err
 		},
 		serve:   func(ctx context.Context, in any) (any, error) { return serve(ctx, in.(In)) },

@@ -73,6 +73,7 @@ func FuzzGossipNode(f *testing.F) {
 		f.Add(fuzzedIncarnation, meta)
 	}
 	f.Add("nobody", []byte("\xc0"))
+	f.Add(fuzzedIncarnation, []byte("\x82\xa3api\xa1a\xa4zone\x81\xa1x\x91\xc0"))
 	f.Fuzz(func(t *testing.T, name string, meta []byte) {
 		g := hearing()
 		node := &memberlist.Node{Name: name, Addr: net.IPv4(10, 0, 0, 2), Port: 7946, Meta: meta}

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // The tests that guard a rule are beside it, and quick.
 var (
 	rosterTests  = []string{"./partition"}
@@ -10,9 +12,12 @@ var (
 		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups|RaftStream"}
 )
 
-// mutants are the rules of the protocol, each with what is left of it when a line
-// is gone. The letters are those in the comments of the code.
-var mutants = []mutant{
+// mutants are all rules, each with what is left of it when a line is gone. The letters
+// of the protocol's rules are those in the comments of the code.
+var mutants = slices.Concat(protocolMutants, requestMutants)
+
+// protocolMutants weaken the rules of the protocol.
+var protocolMutants = []mutant{
 	{"R1", "agreement on a jump is counted from the last raise in every round", "partition/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
 	{"R1", "a jump of the clocks is followed at once", "partition/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
 	{"R1", "the ceiling may go back", "partition/command.go", "next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)", "next.Ceiling = t.Time + r.Settings.Window", rosterTests},
