@@ -53,6 +53,9 @@ type Member struct {
 	ended   atomic.Bool  // the member grants nothing any more
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
 
+	admissions atomic.Pointer[admissions]
+	leadNow    signal // the leader's step is due
+
 	idMu sync.Mutex // guards what follows; held while id is written to disk
 	id   *identity
 	next founding // the only grid that this member leaves its grid for, or may join having left it
@@ -74,10 +77,6 @@ type Member struct {
 	ids     *client.Client                 // serves POST /v1/ids
 	fatal   error                          // why this member can never serve
 	telling bool                           // the leader is being told of a grant of an earlier life
-	// held are joining replicas of own partitions that hold their table, and
-	// joined, at the leader, those that owners told of; by the version at which.
-	held, joined map[partition.Replica]partition.Version
-	reporting    bool // the leader is being told what is in held
 
 	handles *client.Client // the user's handles
 
@@ -144,13 +143,14 @@ func newMember(cfg Config) *Member {
 		clock:  clusterClock(cfg),
 		events: newEvents(),
 		actors: map[partition.ID]*actor{},
-		held:   map[partition.Replica]partition.Version{},
-		joined: map[partition.Replica]partition.Version{},
 		joins:  map[partition.Incarnation]joining{},
 		leaves: map[partition.Incarnation]bool{},
 		failed: map[partition.Incarnation]bool{},
 		turn:   make(chan struct{}, 1),
+
+		leadNow: newSignal(),
 	}
+	m.admissions.Store(newAdmissions())
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
 		m.cfg.Window = time.Duration(partition.LoneWindow) * time.Millisecond

@@ -32,7 +32,7 @@ var protocolMutants = []mutant{
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
 	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
 	{"R5", "what a joiner held at an earlier version admits it", "backup/owner.go", "!said || p.at != r.version ||", "!said ||", replicaTests},
-	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {\n			m.joined[h.Replica] = h.Version", "r.Partitions[h.Partition].Owner == in.Owner {\n			m.joined[h.Replica] = r.Version", memberTests},
+	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {\n			a.joined[h.Replica] = h.Version", "r.Partitions[h.Partition].Owner == in.Owner {\n			a.joined[h.Replica] = r.Version", memberTests},
 	{"R5", "anybody has a joiner admitted", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner", "h.Version == r.Version", memberTests},
 	{"R6", "a replica goes back to an older roster", "backup/office.go", "if v <= r.version {", "if v == r.version {", replicaTests},
 	{"R6", "an owner uses the ceiling of a version it has not looked at", "owner/machine.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},
