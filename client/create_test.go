@@ -325,3 +325,24 @@ func TestForgetGivesTheNodeBack(t *testing.T) {
 		wants(t, c.Forget(t.Context(), "orders"), sequencer.ErrClosed)
 	})
 }
+
+// TestLoopEndsWithItsContext takes IDs at full speed with a context that has ended: the loop
+// ends with the millisecond, not with the grant.
+func TestLoopEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := create(t, newFake().dial(t), "orders")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		for n := range 200_000 {
+			if _, err := h.Next(ctx); err != nil {
+				wants(t, err, context.Canceled)
+				if limit := 1 << 23 / h.Definition().Nodes(); n > limit || time.Since(began) > 0 {
+					t.Errorf("the loop ended after %d IDs and %v, not with the millisecond", n, time.Since(began))
+				}
+				return
+			}
+		}
+		t.Error("200,000 calls with a context that had ended succeeded")
+	})
+}
