@@ -212,7 +212,7 @@ func TestTrail(t *testing.T) {
 		{1024, 6, 2002}, // older than the trail is deep: two milliseconds are lost
 		{1024, 49, 2045},
 		{1024, 50, 2050}, // so long that no caller was waiting
-		{1023, 2, 2002}, // not used up
+		{1023, 2, 2002},  // not used up
 	} {
 		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		takeAt(g, 2000, c.use)
