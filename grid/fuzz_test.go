@@ -27,7 +27,7 @@ const fuzzedIncarnation = "0123456789abcdef-fedcba9876543210"
 // FuzzIdentityFile: what is accepted as a member's identity is read again as the same
 // identity once it is written again.
 func FuzzIdentityFile(f *testing.F) {
-	id := &identity{Member: "0123456789abcdef", Grid: partition.GridID{1}, Founded: true,
+	id := &identity{Member: "0123456789abcdef", Grid: partition.GridID{1}, Forming: true,
 		Accepted: founding{Founder: "fedcba9876543210", Grid: partition.GridID{1}}}
 	for _, id := range []*identity{id, {Member: "0123456789abcdef"}} {
 		data, err := id.encode()

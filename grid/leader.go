@@ -86,6 +86,10 @@ func (l *leader) step(ctx context.Context) {
 		l.begin()
 		return
 	}
+	if err := l.m.formed(); err != nil {
+		l.report("note that the grid is formed", err)
+		return
+	}
 	l.m.joinSelf()
 	l.raise(ctx)
 	l.servers()

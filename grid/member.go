@@ -176,13 +176,7 @@ func (m *Member) warn() {
 // what there is.
 func (m *Member) open() error {
 	var err error
-	if m.stores, err = openStores(m.cfg.DataDir, lineLog{m.log}); err != nil {
-		return err
-	}
-	if err := m.checkIdentityKept(); err != nil {
-		return err
-	}
-	if m.id, err = loadIdentity(m.cfg.DataDir); err != nil {
+	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, lineLog{m.log}); err != nil {
 		return err
 	}
 	m.self = newIncarnation(m.id.Member)

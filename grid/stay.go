@@ -107,7 +107,7 @@ func (m *Member) notePast(old partition.GridID) {
 		p.settings = m.past.settings
 	}
 	m.past = p
-	m.id.Grid, m.id.Founded, m.id.Accepted = partition.GridID{}, false, founding{}
+	m.id.Grid, m.id.Forming, m.id.Accepted = partition.GridID{}, false, founding{}
 }
 
 // beginStay makes this member one that has never been in a grid, but for its own
