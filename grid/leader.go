@@ -59,6 +59,7 @@ func (m *Member) lead(ctx context.Context) {
 			l.resign()
 			return
 		case <-ticker.C:
+		case <-m.leadNow:
 		}
 	}
 }
@@ -83,6 +84,10 @@ func (l *leader) step(ctx context.Context) {
 	}
 	if !l.m.roster.Load().Formed() {
 		l.begin()
+		return
+	}
+	if err := l.m.formed(); err != nil {
+		l.report("note that the grid is formed", err)
 		return
 	}
 	l.m.joinSelf()
@@ -206,7 +211,7 @@ func (l *leader) sight(r *partition.Roster) partition.Sight {
 		l.version, l.since = r.Version, now
 	}
 	s := partition.Sight{
-		Join: l.admitted(), Leave: l.m.leavers(), Held: l.m.ready(r), Assign: l.enough(r), Granted: l.m.earlier.Load(),
+		Join: l.admitted(), Leave: l.m.leavers(), Held: l.m.admissions.Load().ready(r.Version), Assign: l.enough(r), Granted: l.m.earlier.Load(),
 	}
 	s.Patient = len(s.Held) < r.Joining() && now-l.since < patience
 	l.witness.look(r, &s)

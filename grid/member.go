@@ -45,12 +45,16 @@ type Member struct {
 	api       *http.Server
 	events    *events
 	gate      gate
+	forIDs    idsHandles
 
 	roster  atomic.Pointer[partition.Roster]
 	changed broadcast // after each new roster
 	raised  atomic.Pointer[raise]
 	ended   atomic.Bool  // the member grants nothing any more
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
+
+	admissions atomic.Pointer[admissions]
+	leadNow    signal // the leader's step is due
 
 	idMu sync.Mutex // guards what follows; held while id is written to disk
 	id   *identity
@@ -73,10 +77,6 @@ type Member struct {
 	ids     *client.Client                 // serves POST /v1/ids
 	fatal   error                          // why this member can never serve
 	telling bool                           // the leader is being told of a grant of an earlier life
-	// held are joining replicas of own partitions that hold their table, and
-	// joined, at the leader, those that owners told of; by the version at which.
-	held, joined map[partition.Replica]partition.Version
-	reporting    bool // the leader is being told what is in held
 
 	handles *client.Client // the user's handles
 
@@ -143,13 +143,14 @@ func newMember(cfg Config) *Member {
 		clock:  clusterClock(cfg),
 		events: newEvents(),
 		actors: map[partition.ID]*actor{},
-		held:   map[partition.Replica]partition.Version{},
-		joined: map[partition.Replica]partition.Version{},
 		joins:  map[partition.Incarnation]joining{},
 		leaves: map[partition.Incarnation]bool{},
 		failed: map[partition.Incarnation]bool{},
 		turn:   make(chan struct{}, 1),
+
+		leadNow: newSignal(),
 	}
+	m.admissions.Store(newAdmissions())
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
 		m.cfg.Window = time.Duration(partition.LoneWindow) * time.Millisecond
@@ -175,13 +176,7 @@ func (m *Member) warn() {
 // what there is.
 func (m *Member) open() error {
 	var err error
-	if m.stores, err = openStores(m.cfg.DataDir, lineLog{m.log}); err != nil {
-		return err
-	}
-	if err := m.checkIdentityKept(); err != nil {
-		return err
-	}
-	if m.id, err = loadIdentity(m.cfg.DataDir); err != nil {
+	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, lineLog{m.log}); err != nil {
 		return err
 	}
 	m.self = newIncarnation(m.id.Member)

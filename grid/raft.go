@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -70,17 +69,13 @@ type stores struct {
 	close  func() error
 }
 
-// openStores opens the data directory, or makes stores in memory.
+// openStores opens the log and the snapshots of a data directory.
 func openStores(dir string, log io.Writer) (stores, error) {
-	if dir == "" {
-		s := raft.NewInmemStore()
-		return stores{logs: s, stable: s, snaps: raft.NewInmemSnapshotStore(), close: func() error { return nil }}, nil
-	}
 	bolt, err := openRaftLog(dir)
 	if err != nil {
 		return stores{}, invalid("DataDir: %v", err)
 	}
-	snaps, err := raft.NewFileSnapshotStore(filepath.Join(dir, "snapshots"), 2, log)
+	snaps, err := openSnapshots(dir, bolt, log)
 	if err != nil {
 		return stores{}, errors.Join(invalid("DataDir: %v", err), bolt.Close())
 	}
@@ -97,17 +92,17 @@ func (m *Member) startRaft(bootstrap bool) error {
 	}
 	last, err := lastEntry(s.logs)
 	if err != nil {
-		return fmt.Errorf("grid: read the log: %w", err)
+		return errors.Join(fmt.Errorf("grid: read the log: %w", err), closeTransport(trans))
 	}
 	if bootstrap {
 		first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: trans.LocalAddr()}}}
 		if err := raft.BootstrapCluster(conf, s.logs, s.stable, s.snaps, trans, first); err != nil {
-			return fmt.Errorf("grid: form the grid: %w", err)
+			return errors.Join(fmt.Errorf("grid: form the grid: %w", err), closeTransport(trans))
 		}
 	}
 	node, err := s.newRaft(conf, fsm{m, last}, trans)
 	if err != nil {
-		return fmt.Errorf("grid: start agreement: %w", err)
+		return errors.Join(err, closeTransport(trans))
 	}
 	m.mu.Lock()
 	m.raft = &raftNode{raft: node, server: conf.LocalID}
@@ -115,6 +110,14 @@ func (m *Member) startRaft(bootstrap bool) error {
 	m.mu.Unlock()
 	if closed { // Close may not have seen it
 		return errors.Join(errClosed, node.Shutdown().Error())
+	}
+	return nil
+}
+
+// closeTransport ends a transport that no Raft node has taken over.
+func closeTransport(trans raft.Transport) error {
+	if c, ok := trans.(raft.WithClose); ok {
+		return c.Close()
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ func FuzzDecode(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	f.Add([]byte("\x82\xa3new\x81\xa1a\x93\x01\xcb\x00\x00\x00\x00\x00\x00\x00\x00\xd5\x01\x02\x03\xa6holder\xa1h"))
+	f.Add([]byte(`{"new":{"a":[1,2.5,null]},"holder":"h"}`))
 	f.Add([]byte("\x81\xa6claims\xdd\xff\xff\xff\xff"))
 	f.Add([]byte("\xc0"))
 	f.Add([]byte("null"))
@@ -53,8 +55,16 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, kind := range kinds {
 			for _, v := range types {
-				if got, err := decodeLike(v, kind, data); err == nil {
+				got, strict := decodeLike(v, kind, data)
+				if strict == nil {
 					stable(t, kind, got)
+				}
+				tolerated, err := decodeWith(wire.DecodeTolerant, v, kind, data)
+				if err == nil {
+					stable(t, kind, tolerated)
+				}
+				if strict == nil && (err != nil || !reflect.DeepEqual(got, tolerated)) {
+					t.Fatalf("%#v is tolerated as %#v, %v", got, tolerated, err)
 				}
 			}
 		}

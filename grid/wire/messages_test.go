@@ -80,10 +80,15 @@ func someTable() wire.Table {
 	}}}
 }
 
-// decodeLike decodes into a fresh value of the type of v.
+// decodeLike decodes into a new value of the type of v.
 func decodeLike(v any, kind string, data []byte) (any, error) {
+	return decodeWith(wire.Decode, v, kind, data)
+}
+
+// decodeWith is decodeLike with one of the decoders.
+func decodeWith(decode func(kind string, data []byte, v any) error, v any, kind string, data []byte) (any, error) {
 	p := reflect.New(reflect.TypeOf(v))
-	err := wire.Decode(kind, data, p.Interface())
+	err := decode(kind, data, p.Interface())
 	return p.Elem().Interface(), err
 }
 

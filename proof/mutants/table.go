@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // The tests that guard a rule are beside it, and quick.
 var (
 	rosterTests  = []string{"./partition"}
@@ -10,9 +12,12 @@ var (
 		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups|RaftStream"}
 )
 
-// mutants are the rules of the protocol, each with what is left of it when a line
-// is gone. The letters are those in the comments of the code.
-var mutants = []mutant{
+// mutants are all rules, each with what is left of it when a line is gone. The letters
+// of the protocol's rules are those in the comments of the code.
+var mutants = slices.Concat(protocolMutants, requestMutants, holderMutants)
+
+// protocolMutants weaken the rules of the protocol.
+var protocolMutants = []mutant{
 	{"R1", "agreement on a jump is counted from the last raise in every round", "partition/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
 	{"R1", "a jump of the clocks is followed at once", "partition/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
 	{"R1", "the ceiling may go back", "partition/command.go", "next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)", "next.Ceiling = t.Time + r.Settings.Window", rosterTests},
@@ -27,7 +32,7 @@ var mutants = []mutant{
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
 	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
 	{"R5", "what a joiner held at an earlier version admits it", "backup/owner.go", "!said || p.at != r.version ||", "!said ||", replicaTests},
-	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {\n			m.joined[h.Replica] = h.Version", "r.Partitions[h.Partition].Owner == in.Owner {\n			m.joined[h.Replica] = r.Version", memberTests},
+	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {\n			a.joined[h.Replica] = h.Version", "r.Partitions[h.Partition].Owner == in.Owner {\n			a.joined[h.Replica] = r.Version", memberTests},
 	{"R5", "anybody has a joiner admitted", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner", "h.Version == r.Version", memberTests},
 	{"R6", "a replica goes back to an older roster", "backup/office.go", "if v <= r.version {", "if v == r.version {", replicaTests},
 	{"R6", "an owner uses the ceiling of a version it has not looked at", "owner/machine.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},
