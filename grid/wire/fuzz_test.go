@@ -168,16 +168,42 @@ func FuzzReplicate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got := sequencer.TableState{Base: state.Base}
+		got := sequencer.TableState{Base: state.Base, Complete: state.Complete}
 		for _, page := range wire.PagesOf(state) {
 			part, err := wire.TableOf(page).State()
-			if err != nil || part.Base != state.Base {
+			if err != nil || part.Base != state.Base || part.Complete != state.Complete {
 				t.Fatalf("page %+v: %v", page, err)
 			}
 			got.Records = append(got.Records, part.Records...)
 		}
 		if !reflect.DeepEqual(got, state) {
 			t.Fatalf("%+v is sent on as %+v", state, got)
+		}
+	})
+}
+
+// FuzzDefinitions: what an owner takes from a disk is taken again when it is sent on.
+func FuzzDefinitions(f *testing.F) {
+	for _, v := range messages() {
+		if res, ok := v.(wire.CollectResponse); ok {
+			data, err := wire.Encode(wire.MsgPack, res)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var res wire.CollectResponse
+		if wire.Decode(wire.MsgPack, data, &res) != nil {
+			return
+		}
+		state, err := res.Definitions.State()
+		if err != nil {
+			return
+		}
+		if again, err := wire.DefinitionsOf(state).State(); err != nil || !reflect.DeepEqual(again, state) {
+			t.Fatalf("%+v is sent on as %+v, %v", state, again, err)
 		}
 	})
 }
