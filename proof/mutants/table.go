@@ -14,7 +14,7 @@ var (
 
 // mutants are all rules, each with what is left of it when a line is gone. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, requestMutants, holderMutants)
+var mutants = slices.Concat(protocolMutants, definitionMutants, requestMutants, holderMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
@@ -25,8 +25,8 @@ var protocolMutants = []mutant{
 	{"R2", "no floor at a change of owner", "partition/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, Term(r.Version), p.Floor", rosterTests},
 	{"R2", "a change of owner keeps the term", "partition/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, p.Term, r.Ceiling", rosterTests},
 	{"R2", "a command of an older version counts", "partition/command.go", "if c.From != r.Version {", "if c.From > r.Version {", rosterTests},
-	{"R3", "no floor at a loss", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term}", "Term: term, LostTerm: term}", rosterTests},
-	{"R3", "a loss is not remembered", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term}", "Term: term, Floor: floor}", rosterTests},
+	{"R3", "no floor at a loss", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, LostTerm: term, Disk: disk}", rosterTests},
+	{"R3", "a loss is not remembered", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
 	{"R4", "the owner is dropped like a backup", "partition/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
 	{"R4", "an owner does not wait for a backup that never answered", "backup/owner.go", "!said || p.number < number", "said && p.number < number", replicaTests},
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
