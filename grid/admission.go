@@ -10,9 +10,10 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// An owner whose joining replica holds the table asks the leader to admit it. The
-// request is good for one version of the roster only; at a later one the replica
-// is asked again (R5).
+// An owner whose joining replica holds the table asks the leader to admit it (R5), and
+// one whose durable in-sync replicas all have the table on disk asks it to name their
+// disks (D4). Both requests are good for one version of the roster only; at a later one
+// the replicas are asked again.
 
 const (
 	// admissionDelay is how long requests are gathered into one call.
@@ -22,14 +23,16 @@ const (
 	admissionAgain = time.Second
 )
 
-// admissions records which joining replicas hold their tables, at the owner that
-// knows it and at the leader that admits them. Its zero value is ready.
+// admissions records which joining replicas hold their tables, and which tables are on
+// disk, at the owner that knows it and at the leader that acts on it.
 type admissions struct {
 	mu        sync.Mutex // guards what follows; never held while waiting
 	held      holdings   // of this member's own partitions
+	persisted disks      // own partitions that are on disk
 	joined    holdings   // at the leader: of all partitions, as their owners told
-	reporting bool       // the leader is being told of held
-	added     signal     // held has grown
+	onDisk    disks      // at the leader: all partitions, as their owners told
+	reporting bool       // the leader is being told of held and persisted
+	added     signal     // held or persisted has grown
 }
 
 // holdings are joining replicas that hold their tables, by the version at which.
@@ -48,17 +51,44 @@ func (h holdings) at(version partition.Version) []partition.Holding {
 	return out
 }
 
+// disks are partitions whose tables are on the disks of all durable in-sync replicas,
+// by the version at which.
+type disks map[partition.ID]partition.Version
+
+// at returns the partitions noted at a version or a later one, and forgets the others.
+func (d disks) at(version partition.Version) []partition.Persisted {
+	var out []partition.Persisted
+	for id, v := range d {
+		if v < version {
+			delete(d, id)
+		} else {
+			out = append(out, partition.Persisted{Partition: id, Version: v})
+		}
+	}
+	return out
+}
+
 // newAdmissions returns admissions without any replica.
 func newAdmissions() *admissions {
-	return &admissions{held: holdings{}, joined: holdings{}, added: newSignal()}
+	return &admissions{held: holdings{}, persisted: disks{}, joined: holdings{}, onDisk: disks{}, added: newSignal()}
 }
 
 // hold notes a replica of an own partition, and reports whether the caller has to
 // begin to tell the leader.
 func (a *admissions) hold(h partition.Holding) (begin bool) {
+	return a.note(func() { a.held[h.Replica] = h.Version })
+}
+
+// persist notes that an own partition is on disk, and reports whether the caller has to
+// begin to tell the leader.
+func (a *admissions) persist(p partition.Persisted) (begin bool) {
+	return a.note(func() { a.persisted[p.Partition] = p.Version })
+}
+
+func (a *admissions) note(add func()) (begin bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.held[h.Replica] = h.Version
+	add()
 	a.added.send()
 	begin = !a.reporting
 	a.reporting = true
@@ -67,26 +97,34 @@ func (a *admissions) hold(h partition.Holding) (begin bool) {
 
 // worthTelling returns what the leader is to be told at a version. With nothing
 // left the telling has ended.
-func (a *admissions) worthTelling(version partition.Version) []partition.Holding {
+func (a *admissions) worthTelling(version partition.Version) ([]partition.Holding, []partition.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := a.held.at(version)
-	a.reporting = len(out) > 0
-	return out
+	held, persisted := a.held.at(version), a.persisted.at(version)
+	a.reporting = len(held)+len(persisted) > 0
+	return held, persisted
 }
 
 // ready returns, at the leader, the joining replicas that may be admitted at a
-// version.
-func (a *admissions) ready(version partition.Version) []partition.Holding {
+// version, and the partitions whose disks may be named.
+func (a *admissions) ready(version partition.Version) ([]partition.Holding, []partition.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.joined.at(version)
+	return a.joined.at(version), a.onDisk.at(version)
 }
 
-// reportHeld has the leader told, together with what else there is to tell.
-func (m *Member) reportHeld(h partition.Holding) {
-	if a := m.admissions.Load(); a.hold(h) {
-		m.background(func(ctx context.Context) { m.reportAllHeld(ctx, a) })
+// ReportHeld implements owner.Member: the leader is told, together with what else
+// there is to tell.
+func (o *actor) ReportHeld(h partition.Holding) {
+	if a := o.m.admissions.Load(); a.hold(h) {
+		o.m.background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
+	}
+}
+
+// ReportPersisted implements owner.Member, as ReportHeld does.
+func (o *actor) ReportPersisted(p partition.Persisted) {
+	if a := o.m.admissions.Load(); a.persist(p) {
+		o.m.background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
 	}
 }
 
@@ -96,8 +134,9 @@ func (m *Member) reportHeld(h partition.Holding) {
 func (m *Member) reportAllHeld(ctx context.Context, a *admissions) {
 	for pause := admissionDelay; ; {
 		sleep(ctx, pause)
-		req := wire.HeldRequest{Owner: m.self, Held: a.worthTelling(m.roster.Load().Version)}
-		if len(req.Held) == 0 || ctx.Err() != nil {
+		req := wire.HeldRequest{Owner: m.self}
+		req.Held, req.Persisted = a.worthTelling(m.roster.Load().Version)
+		if len(req.Held)+len(req.Persisted) == 0 || ctx.Err() != nil {
 			return
 		}
 		if err := m.reportTo(ctx, req); err != nil {
@@ -119,9 +158,9 @@ func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
 	return m.atLeader(ctx, wire.PathHeld, req)
 }
 
-// serveHeld notes, at the leader, which joining replicas hold their tables, and
-// wakes its step. A report that is not by the owner, or of another version than the
-// roster's, is of no use.
+// serveHeld notes, at the leader, what owners say of their replicas, and wakes its
+// step. A report that is not by the owner, or of another version than the roster's, is
+// of no use.
 func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
 	if !m.node().leads() {
 		return wire.MemberResponse{}, errNotLeader
@@ -130,16 +169,36 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, h := range in.Held {
-		if int(h.Partition) >= len(r.Partitions) {
-			return wire.MemberResponse{}, invalid("there is no partition %d, only %d of them", h.Partition, len(r.Partitions))
+		of, err := countsAt(r, in.Owner, h.Partition, h.Version)
+		if err != nil {
+			return wire.MemberResponse{}, err
 		}
-		if h.Version > r.Version {
-			return wire.MemberResponse{}, fmt.Errorf("%w: the leader has applied version %d only", errNotLeader, r.Version)
-		}
-		if h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {
+		if of {
 			a.joined[h.Replica] = h.Version
 			m.leadNow.send()
 		}
 	}
+	for _, p := range in.Persisted {
+		of, err := countsAt(r, in.Owner, p.Partition, p.Version)
+		if err != nil {
+			return wire.MemberResponse{}, err
+		}
+		if of {
+			a.onDisk[p.Partition] = p.Version
+			m.leadNow.send()
+		}
+	}
 	return wire.MemberResponse{Version: r.Version}, nil
+}
+
+// countsAt reports whether what a member says of a partition at a version counts by the
+// roster that the leader has applied: it is the owner, and the version is the roster's.
+func countsAt(r *partition.Roster, owner partition.Incarnation, id partition.ID, version partition.Version) (bool, error) {
+	switch {
+	case int(id) >= len(r.Partitions):
+		return false, invalid("there is no partition %d, only %d of them", id, len(r.Partitions))
+	case version > r.Version:
+		return false, fmt.Errorf("%w: the leader has applied version %d only", errNotLeader, r.Version)
+	}
+	return version == r.Version && r.Partitions[id].Owner == owner, nil
 }
