@@ -66,6 +66,7 @@ type Member struct {
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
 	raftRefusals sparse
+	parking      parking
 
 	mu      sync.Mutex // guards what follows; never held while waiting
 	closed  bool

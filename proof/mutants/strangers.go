@@ -1,7 +1,8 @@
 package main
 
 var (
-	guardTests = []string{"./grid", "-run", "TestRaft.*Believed"}
+	guardTests  = []string{"./grid", "-run", "TestRaft.*Believed"}
+	beliefTests = []string{"./owner", "-run", "RosterShows"}
 )
 
 // strangers are the rules about what a member believes of messages without a proof of
@@ -17,4 +18,9 @@ var strangers = []mutant{
 	{"R10", "entries that Raft panics over", "grid/raftguard.go", "		if err := checkEntry(entry); err != nil {", "		if err := checkEntry(entry); err != nil && index == 0 {", guardTests},
 	{"R10", "entries with a gap", "grid/raftguard.go", "case entry.Index != index || index == 0:", "case index == 0:", guardTests},
 	{"R10", "a snapshot of a configuration that is none", "grid/raftguard.go", "	return checkConfiguration(c.Configuration)", "	return nil", guardTests},
+
+	{"B1", "a term is believed before the roster shows it", "owner/belief.go", "	if !Shows(v.Roster, term) {", "	if !Shows(v.Roster, term) {\n		m.replica.Heard(term)\n	}\n	if false {", beliefTests},
+	{"B1", "a term that named no owner is believed", "owner/belief.go", "	return h, m.confirms(term)", "	return h, true", beliefTests},
+	{"O4", "an answer of a term that no roster shows counts", "owner/delivery.go", "	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):", "	case h.NotYet:", beliefTests},
+	{"O4", "an answer that took nothing counts", "owner/delivery.go", "	case h.NotYet, !m.confirms(", "	case !m.confirms(", beliefTests},
 }
