@@ -16,8 +16,5 @@ func (o *actor) ReportStored(partition.Incarnation, backup.Position) {}
 // Collect implements owner.Member.
 func (o *actor) Collect(owner.Collection) {}
 
-// ReportPersisted implements owner.Member.
-func (o *actor) ReportPersisted(partition.Persisted) {}
-
 // DefinitionsCollected implements owner.Member.
 func (o *actor) DefinitionsCollected(partition.ID, partition.MemberID, int) {}
