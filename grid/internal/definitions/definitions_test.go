@@ -1,0 +1,235 @@
+package definitions_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const member partition.MemberID = "0123456789abcdef"
+
+var aGrid = partition.GridID{7}
+
+// record returns a record of a name; seed varies everything else.
+func record(tb rapid.TB, name string, seed int64) definitions.Record {
+	d, err := sequencer.Define(name, sequencer.Config{Epoch: epoch.UnixMilli(seed), Nodes: 128 << (seed % 7)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := definitions.Record{Ref: sequencer.Ref{
+		Definition: d, Life: sequencer.Life{1, byte(seed)}, Born: sequencer.Birth{Term: 3, Number: uint64(seed)},
+	}}
+	if seed%3 == 0 {
+		r.Destroyed, r.Mark = true, 1_000_000+seed
+	}
+	return r
+}
+
+func at(term partition.Term, number uint64) definitions.Position {
+	return definitions.Position{Term: term, Number: number}
+}
+
+// newStore returns an empty store, and its directory.
+func newStore(t *testing.T) (*definitions.Store, string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := definitions.Create(dir, member); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, dir), dir
+}
+
+func open(t *testing.T, dir string) *definitions.Store {
+	t.Helper()
+	s, err := definitions.Open(dir, member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// commit makes writes in as many transactions as they take.
+func commit(tb rapid.TB, s *definitions.Store, writes ...definitions.Write) {
+	for len(writes) > 0 {
+		n, err := s.Commit(aGrid, writes)
+		if err != nil || n == 0 {
+			tb.Fatalf("%d of %d writes: %v", n, len(writes), err)
+		}
+		writes = writes[n:]
+	}
+}
+
+func load(tb rapid.TB, s *definitions.Store, id partition.ID) definitions.Table {
+	table, _, err := s.Load(id)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return table
+}
+
+// TestStoredTablesAreThereAgain: after any writes, whole ones and changes, of several
+// partitions, the store has exactly the last table of each, also when it is opened again.
+func TestStoredTablesAreThereAgain(t *testing.T) {
+	const partitions = 3
+	rapid.Check(t, func(rt *rapid.T) {
+		s, dir := newStore(t)
+		model := map[partition.ID]map[string]definitions.Record{}
+		tables := map[partition.ID]definitions.Table{}
+		names := rapid.SampledFrom([]string{"a", "b", "c", "orders", "bills", "ä", strings.Repeat("x", 255)})
+		write := func(rt *rapid.T, id partition.ID) definitions.Write {
+			before := tables[id].Position
+			w := definitions.Write{
+				Partition: id, Position: at(before.Term+1, before.Number+1), Since: before, Base: rapid.Int64Range(0, 1<<50).Draw(rt, "base"),
+				Whole: model[id] == nil || rapid.Bool().Draw(rt, "whole"),
+			}
+			changed := rapid.MapOfN(names, rapid.Int64Range(1, 60), 0, 5).Draw(rt, "records")
+			if w.Whole {
+				model[id] = map[string]definitions.Record{}
+			} else {
+				w.Gone = rapid.SliceOfN(names, 0, 3).Draw(rt, "gone")
+			}
+			for _, name := range w.Gone {
+				delete(model[id], name)
+			}
+			for name, seed := range changed {
+				r := record(rt, name, seed)
+				model[id][name] = r
+				w.Records = append(w.Records, r)
+			}
+			slices.SortFunc(w.Records, byName)
+			table := definitions.Table{Position: w.Position, Base: w.Base}
+			for _, r := range model[id] {
+				table.Records = append(table.Records, r)
+			}
+			slices.SortFunc(table.Records, byName)
+			tables[id] = table
+			return w
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"commit": func(rt *rapid.T) {
+				var writes []definitions.Write
+				for id := range partition.ID(partitions) {
+					if rapid.Bool().Draw(rt, "written") {
+						writes = append(writes, write(rt, id))
+					}
+				}
+				commit(rt, s, writes...)
+			},
+			"reopen": func(rt *rapid.T) {
+				if err := s.Close(); err != nil {
+					rt.Fatal(err)
+				}
+				s = open(t, dir)
+			},
+			"": func(rt *rapid.T) {
+				for id := range partition.ID(partitions) {
+					if got := load(rt, s, id); !reflect.DeepEqual(got, tables[id]) {
+						rt.Fatalf("partition %d has\n%v, want\n%v", id, got, tables[id])
+					}
+				}
+			},
+		})
+		_ = s.Close()
+	})
+}
+
+func byName(a, b definitions.Record) int {
+	return strings.Compare(a.Ref.Definition.Name(), b.Ref.Definition.Name())
+}
+
+// TestCommitIsBounded: a transaction takes no further partition once it is large.
+func TestCommitIsBounded(t *testing.T) {
+	s, _ := newStore(t)
+	var writes []definitions.Write
+	for id := range partition.ID(3) {
+		w := definitions.Write{Partition: id, Position: at(1, 1), Whole: true}
+		for i := range 20_000 {
+			w.Records = append(w.Records, record(t, fmt.Sprintf("name-%06d", i), 5))
+		}
+		writes = append(writes, w)
+	}
+	if n, err := s.Commit(aGrid, writes); n != 2 || err != nil {
+		t.Errorf("%d partitions in the first transaction: %v, want 2", n, err)
+	}
+	// What is equal costs nothing: all of it fits into one.
+	commit(t, s, writes[2:]...)
+	for i := range writes {
+		writes[i].Position = at(2, 0)
+	}
+	if n, err := s.Commit(aGrid, writes); n != 3 || err != nil {
+		t.Errorf("%d partitions in the transaction of equal tables: %v, want 3", n, err)
+	}
+	if got := load(t, s, 2); len(got.Records) != 20_000 || got.Position != at(2, 0) {
+		t.Errorf("%d records at %v", len(got.Records), got.Position)
+	}
+}
+
+// TestChangesHaveToFollow: changes are made only to the table they were made to, and
+// what does not follow leaves the store as it was, and usable.
+func TestChangesHaveToFollow(t *testing.T) {
+	s, _ := newStore(t)
+	changes := definitions.Write{Partition: 1, Position: at(1, 2), Since: at(1, 1), Records: []definitions.Record{record(t, "b", 1)}}
+	refused := func() {
+		t.Helper()
+		if n, err := s.Commit(aGrid, []definitions.Write{changes}); n != 0 || !errors.Is(err, definitions.ErrGap) {
+			t.Errorf("%d made, error %v, want ErrGap", n, err)
+		}
+	}
+	refused()
+	whole := definitions.Write{Partition: 1, Position: at(1, 0), Whole: true, Records: []definitions.Record{record(t, "a", 1)}}
+	commit(t, s, whole)
+	refused()
+	changes.Since = at(1, 0)
+	commit(t, s, changes)
+	if got := load(t, s, 1); len(got.Records) != 2 || got.Position != at(1, 2) {
+		t.Errorf("stored is %v", got)
+	}
+}
+
+// TestStoreIsOfOneGrid: tables of another grid are neither taken nor mixed in.
+func TestStoreIsOfOneGrid(t *testing.T) {
+	s, dir := newStore(t)
+	if s.Grid() != (partition.GridID{}) {
+		t.Errorf("an empty store is of grid %s", s.Grid())
+	}
+	commit(t, s, definitions.Write{Partition: 1, Position: at(1, 0), Whole: true})
+	if _, err := s.Commit(partition.GridID{8}, []definitions.Write{{Partition: 1, Position: at(9, 0), Whole: true}}); !errors.Is(err, definitions.ErrOtherGrid) {
+		t.Errorf("a write of another grid: %v", err)
+	}
+	_ = s.Close()
+	if s = open(t, dir); s.Grid() != aGrid || load(t, s, 1).Position != at(1, 0) {
+		t.Errorf("opened again it is of grid %s at %v", s.Grid(), load(t, s, 1).Position)
+	}
+}
+
+// TestFailedWriteIsTheLast: after a write that failed, even one that reached the file,
+// the store takes none; what was stored can be read.
+func TestFailedWriteIsTheLast(t *testing.T) {
+	s, _ := newStore(t)
+	commit(t, s, definitions.Write{Partition: 1, Position: at(1, 0), Whole: true})
+	errDisk := errors.New("no space left")
+	tried := 0
+	s.OnWrite(func(write func() error) error { tried++; return errors.Join(write(), errDisk) })
+	later := []definitions.Write{{Partition: 1, Position: at(2, 0), Whole: true}}
+	if _, err := s.Commit(aGrid, later); !errors.Is(err, errDisk) {
+		t.Errorf("the first failure: %v", err)
+	}
+	s.OnWrite(func(write func() error) error { tried++; return write() })
+	if _, err := s.Commit(aGrid, later); !errors.Is(err, errDisk) || tried != 1 {
+		t.Errorf("after the failure: %v, %d writes tried", err, tried)
+	}
+	if _, found, err := s.Load(1); err != nil || !found {
+		t.Errorf("reading after the failure: found %v, %v", found, err)
+	}
+}
