@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -37,14 +38,15 @@ type Member struct {
 	self  partition.Incarnation
 	addrs Addrs
 
-	stores    stores
-	listeners *listeners
-	gossip    *gossip // nil in a lone member
-	http      *client.HTTP
-	served    map[string]*call
-	api       *http.Server
-	events    *events
-	gate      gate
+	stores      stores
+	definitions *definitions.Store // nil without a data directory
+	listeners   *listeners
+	gossip      *gossip // nil in a lone member
+	http        *client.HTTP
+	served      map[string]*call
+	api         *http.Server
+	events      *events
+	gate        gate
 
 	roster  atomic.Pointer[partition.Roster]
 	changed broadcast // after each new roster
@@ -181,7 +183,13 @@ func (m *Member) open() error {
 	if err := m.checkIdentityKept(); err != nil {
 		return err
 	}
+	if err := checkDefinitionsOwned(m.cfg.DataDir); err != nil {
+		return err
+	}
 	if m.id, err = loadIdentity(m.cfg.DataDir); err != nil {
+		return err
+	}
+	if m.definitions, err = openDefinitions(m.id); err != nil {
 		return err
 	}
 	m.self = newIncarnation(m.id.Member)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -12,24 +13,18 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Write brings one partition to a position: the whole table, or what follows the
-// position that is stored.
+// Write brings one partition to a position, by the whole of its definitions or by what
+// changed since the write before, which this process has to have made.
 type Write struct {
 	Partition partition.ID
 	Position  Position
-	Base      sequencer.Tick
-	// Whole says that Records are all there are, with names ascending. Otherwise
-	// Gone are removed first, and Records are what changed since Since.
-	Whole   bool
-	Records []Record
-	Since   Position
-	Gone    []string
+	sequencer.DefinitionChange
 }
 
 // Errors of [Store.Commit] that leave the store as it was, and usable.
 var (
 	// ErrGap says that a write does not follow what is stored.
-	ErrGap = errors.New("definitions: the write does not follow what is stored")
+	ErrGap = errors.New("definitions: the change does not follow a write of this process")
 	// ErrOtherGrid says that the store has the definitions of another grid.
 	ErrOtherGrid = errors.New("definitions: the store is another grid's")
 )
@@ -56,7 +51,7 @@ func (s *Store) Commit(grid partition.GridID, writes []Write) (done int, err err
 	}
 	err = guard(func() error {
 		return s.update(func(tx *bolt.Tx) (err error) {
-			done, err = writeAll(tx, grid, s.grid.IsZero(), writes)
+			done, err = s.writeAll(tx, grid, writes)
 			return err
 		})
 	})
@@ -68,13 +63,16 @@ func (s *Store) Commit(grid partition.GridID, writes []Write) (done int, err err
 		return 0, s.failed
 	}
 	s.grid = grid
+	for _, w := range writes[:done] {
+		s.written[w.Partition] = true
+	}
 	return done, nil
 }
 
 // writeAll makes writes until the transaction is large.
-func writeAll(tx *bolt.Tx, grid partition.GridID, first bool, writes []Write) (done int, err error) {
+func (s *Store) writeAll(tx *bolt.Tx, grid partition.GridID, writes []Write) (done int, err error) {
 	file, partitions := tx.Bucket(bucketFile), tx.Bucket(bucketPartitions)
-	if first {
+	if s.grid.IsZero() {
 		if err := file.Put(keyGrid, grid[:]); err != nil {
 			return 0, err
 		}
@@ -83,6 +81,9 @@ func writeAll(tx *bolt.Tx, grid partition.GridID, first bool, writes []Write) (d
 	for _, w := range writes {
 		if changes >= commitMax {
 			break
+		}
+		if w.Whole == nil && !s.written[w.Partition] && !writtenBefore(writes[:done], w.Partition) {
+			return 0, fmt.Errorf("%w: partition %d at %v", ErrGap, w.Partition, w.Position)
 		}
 		if partitions.Bucket(keyOf(w.Partition)) == nil {
 			count++
@@ -100,38 +101,38 @@ func writeAll(tx *bolt.Tx, grid partition.GridID, first bool, writes []Write) (d
 	return done, file.Put(keyCount, binary.BigEndian.AppendUint32(nil, count))
 }
 
+// writtenBefore reports whether one of some writes is of a partition.
+func writtenBefore(writes []Write, id partition.ID) bool {
+	return slices.ContainsFunc(writes, func(w Write) bool { return w.Partition == id })
+}
+
 // make makes one write and returns how many records it changed.
 func (w Write) make(partitions *bolt.Bucket) (changes int, err error) {
 	key, e := keyOf(w.Partition), editor{}
 	b := partitions.Bucket(key)
-	switch {
-	case b == nil && !w.Whole:
-		return 0, fmt.Errorf("%w: nothing is stored", ErrGap)
-	case b == nil:
+	if b == nil {
 		if b, err = partitions.CreateBucket(key); err != nil {
 			return 0, err
 		}
 		if e.records, err = b.CreateBucket(bucketRecords); err != nil {
 			return 0, err
 		}
-	default:
+	} else {
 		if e.head, err = decodeHead(key, b.Get(keyHead)); err != nil {
 			return 0, err
 		}
-		if !w.Whole && e.head.Position != w.Since {
-			return 0, fmt.Errorf("%w: %v is stored, it follows %v", ErrGap, e.head.Position, w.Since)
-		}
 		e.records = b.Bucket(bucketRecords)
 	}
-	if w.Whole {
-		err = e.replace(w.Records)
+	base := w.Base
+	if w.Whole != nil {
+		base, err = w.Whole.Base, e.replace(w.Whole.Records)
 	} else {
-		err = e.apply(w.Gone, w.Records)
+		err = e.apply(w.Removed, w.Changed)
 	}
 	if err != nil {
 		return 0, err
 	}
-	e.head.Position, e.head.base = w.Position, w.Base
+	e.head.Position, e.head.base = w.Position, base
 	return e.changes, b.Put(keyHead, e.head.encode(key))
 }
 
@@ -143,8 +144,8 @@ type editor struct {
 }
 
 // apply removes names and puts records.
-func (e *editor) apply(gone []string, records []Record) error {
-	for _, name := range gone {
+func (e *editor) apply(removed []string, changed []Record) error {
+	for _, name := range removed {
 		key := []byte(name)
 		if old := e.records.Get(key); old != nil {
 			if err := e.remove(key, old); err != nil {
@@ -152,7 +153,7 @@ func (e *editor) apply(gone []string, records []Record) error {
 			}
 		}
 	}
-	for _, r := range records {
+	for _, r := range changed {
 		key := []byte(r.Ref.Definition.Name())
 		if err := e.put(key, e.records.Get(key), encodeRecord(r)); err != nil {
 			return err

@@ -41,17 +41,12 @@ type (
 )
 
 // Record is one name of a partition.
-type Record struct {
-	Ref       sequencer.Ref
-	Destroyed bool
-	Mark      sequencer.Tick // destroyed: the first tick of the next life
-}
+type Record = sequencer.DefinitionRecord
 
 // Table is what is stored of one partition.
 type Table struct {
 	Position Position
-	Base     sequencer.Tick
-	Records  []Record // names ascending
+	sequencer.Definitions
 }
 
 // The buckets of the file: what it is, and one bucket for each partition, by its
@@ -72,9 +67,10 @@ type Store struct {
 	path string
 	db   *bolt.DB
 
-	mu     sync.Mutex // held during a write
-	grid   partition.GridID
-	failed error
+	mu      sync.Mutex // held during a write
+	grid    partition.GridID
+	written map[partition.ID]bool // by this process: changes may follow
+	failed  error
 	// update makes a change in one transaction; tests replace it.
 	update func(func(tx *bolt.Tx) error) error
 }

@@ -87,34 +87,35 @@ func TestStoredTablesAreThereAgain(t *testing.T) {
 		model := map[partition.ID]map[string]definitions.Record{}
 		tables := map[partition.ID]definitions.Table{}
 		names := rapid.SampledFrom([]string{"a", "b", "c", "orders", "bills", "ä", strings.Repeat("x", 255)})
+		written := map[partition.ID]bool{}
 		write := func(rt *rapid.T, id partition.ID) definitions.Write {
 			before := tables[id].Position
-			w := definitions.Write{
-				Partition: id, Position: at(before.Term+1, before.Number+1), Since: before, Base: rapid.Int64Range(0, 1<<50).Draw(rt, "base"),
-				Whole: model[id] == nil || rapid.Bool().Draw(rt, "whole"),
-			}
-			changed := rapid.MapOfN(names, rapid.Int64Range(1, 60), 0, 5).Draw(rt, "records")
-			if w.Whole {
+			table := definitions.Table{Position: at(before.Term+1, before.Number+1)}
+			table.Base = rapid.Int64Range(0, 1<<50).Draw(rt, "base")
+			var change sequencer.DefinitionChange
+			whole := !written[id] || rapid.Bool().Draw(rt, "whole")
+			if whole {
 				model[id] = map[string]definitions.Record{}
 			} else {
-				w.Gone = rapid.SliceOfN(names, 0, 3).Draw(rt, "gone")
+				change.Base = table.Base
+				change.Removed = rapid.SliceOfNDistinct(names, 0, 3, rapid.ID).Draw(rt, "removed")
 			}
-			for _, name := range w.Gone {
+			for _, name := range change.Removed {
 				delete(model[id], name)
 			}
-			for name, seed := range changed {
-				r := record(rt, name, seed)
-				model[id][name] = r
-				w.Records = append(w.Records, r)
+			for name, seed := range rapid.MapOfN(names, rapid.Int64Range(1, 60), 0, 5).Draw(rt, "records") {
+				model[id][name] = record(rt, name, seed)
+				change.Changed = append(change.Changed, model[id][name])
 			}
-			slices.SortFunc(w.Records, byName)
-			table := definitions.Table{Position: w.Position, Base: w.Base}
 			for _, r := range model[id] {
 				table.Records = append(table.Records, r)
 			}
 			slices.SortFunc(table.Records, byName)
-			tables[id] = table
-			return w
+			if whole {
+				change = sequencer.DefinitionChange{Whole: &table.Definitions}
+			}
+			tables[id], written[id] = table, true
+			return definitions.Write{Partition: id, Position: table.Position, DefinitionChange: change}
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"commit": func(rt *rapid.T) {
@@ -131,6 +132,7 @@ func TestStoredTablesAreThereAgain(t *testing.T) {
 					rt.Fatal(err)
 				}
 				s = open(t, dir)
+				clear(written)
 			},
 			"": func(rt *rapid.T) {
 				for id := range partition.ID(partitions) {
@@ -148,16 +150,23 @@ func byName(a, b definitions.Record) int {
 	return strings.Compare(a.Ref.Definition.Name(), b.Ref.Definition.Name())
 }
 
+// whole returns a write of a whole table.
+func whole(id partition.ID, p definitions.Position, records ...definitions.Record) definitions.Write {
+	return definitions.Write{Partition: id, Position: p, DefinitionChange: sequencer.DefinitionChange{
+		Whole: &sequencer.Definitions{Records: records},
+	}}
+}
+
 // TestCommitIsBounded: a transaction takes no further partition once it is large.
 func TestCommitIsBounded(t *testing.T) {
 	s, _ := newStore(t)
 	var writes []definitions.Write
 	for id := range partition.ID(3) {
-		w := definitions.Write{Partition: id, Position: at(1, 1), Whole: true}
+		var records []definitions.Record
 		for i := range 20_000 {
-			w.Records = append(w.Records, record(t, fmt.Sprintf("name-%06d", i), 5))
+			records = append(records, record(t, fmt.Sprintf("name-%06d", i), 5))
 		}
-		writes = append(writes, w)
+		writes = append(writes, whole(id, at(1, 1), records...))
 	}
 	if n, err := s.Commit(aGrid, writes); n != 2 || err != nil {
 		t.Errorf("%d partitions in the first transaction: %v, want 2", n, err)
@@ -175,25 +184,28 @@ func TestCommitIsBounded(t *testing.T) {
 	}
 }
 
-// TestChangesHaveToFollow: changes are made only to the table they were made to, and
-// what does not follow leaves the store as it was, and usable.
+// TestChangesHaveToFollow: changes follow a write of this process, since the table
+// they were made to is not known otherwise; else the store stays as it was, and usable.
 func TestChangesHaveToFollow(t *testing.T) {
-	s, _ := newStore(t)
-	changes := definitions.Write{Partition: 1, Position: at(1, 2), Since: at(1, 1), Records: []definitions.Record{record(t, "b", 1)}}
+	s, dir := newStore(t)
+	change := definitions.Write{Partition: 1, Position: at(1, 2)}
+	change.Changed = []definitions.Record{record(t, "b", 1)}
 	refused := func() {
 		t.Helper()
-		if n, err := s.Commit(aGrid, []definitions.Write{changes}); n != 0 || !errors.Is(err, definitions.ErrGap) {
+		if n, err := s.Commit(aGrid, []definitions.Write{whole(2, at(1, 5)), change}); n != 0 || !errors.Is(err, definitions.ErrGap) {
 			t.Errorf("%d made, error %v, want ErrGap", n, err)
 		}
 	}
 	refused()
-	whole := definitions.Write{Partition: 1, Position: at(1, 0), Whole: true, Records: []definitions.Record{record(t, "a", 1)}}
-	commit(t, s, whole)
+	commit(t, s, whole(1, at(1, 0), record(t, "a", 1)), change)
+	_ = s.Close()
+	s = open(t, dir)
 	refused()
-	changes.Since = at(1, 0)
-	commit(t, s, changes)
 	if got := load(t, s, 1); len(got.Records) != 2 || got.Position != at(1, 2) {
 		t.Errorf("stored is %v", got)
+	}
+	if _, found, _ := s.Load(2); found {
+		t.Error("a part of what was refused is stored")
 	}
 }
 
@@ -203,8 +215,8 @@ func TestStoreIsOfOneGrid(t *testing.T) {
 	if s.Grid() != (partition.GridID{}) {
 		t.Errorf("an empty store is of grid %s", s.Grid())
 	}
-	commit(t, s, definitions.Write{Partition: 1, Position: at(1, 0), Whole: true})
-	if _, err := s.Commit(partition.GridID{8}, []definitions.Write{{Partition: 1, Position: at(9, 0), Whole: true}}); !errors.Is(err, definitions.ErrOtherGrid) {
+	commit(t, s, whole(1, at(1, 0)))
+	if _, err := s.Commit(partition.GridID{8}, []definitions.Write{whole(1, at(9, 0))}); !errors.Is(err, definitions.ErrOtherGrid) {
 		t.Errorf("a write of another grid: %v", err)
 	}
 	_ = s.Close()
@@ -217,11 +229,11 @@ func TestStoreIsOfOneGrid(t *testing.T) {
 // the store takes none; what was stored can be read.
 func TestFailedWriteIsTheLast(t *testing.T) {
 	s, _ := newStore(t)
-	commit(t, s, definitions.Write{Partition: 1, Position: at(1, 0), Whole: true})
+	commit(t, s, whole(1, at(1, 0)))
 	errDisk := errors.New("no space left")
 	tried := 0
 	s.OnWrite(func(write func() error) error { tried++; return errors.Join(write(), errDisk) })
-	later := []definitions.Write{{Partition: 1, Position: at(2, 0), Whole: true}}
+	later := []definitions.Write{whole(1, at(2, 0))}
 	if _, err := s.Commit(aGrid, later); !errors.Is(err, errDisk) {
 		t.Errorf("the first failure: %v", err)
 	}

@@ -11,10 +11,11 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// format is the newest format of the file that this version reads and writes.
+// format is the format of the file that this version reads and writes.
 const format = 1
 
 // lockTimeout is how long a new process waits for the one before it.
@@ -59,9 +60,10 @@ func options() *bolt.Options {
 
 // Open opens the file of a member and reads all of it. An error that matches
 // [ErrUnusable] says that it is missing, empty, damaged, another member's, or of a
-// newer version. The caller has the data directory to itself.
+// newer version; it matches fs.ErrNotExist, too, if it is missing. The caller has the
+// data directory to itself.
 func Open(dir string, member partition.MemberID) (*Store, error) {
-	s := &Store{path: filepath.Join(dir, File)}
+	s := &Store{path: filepath.Join(dir, File), written: map[partition.ID]bool{}}
 	if err := s.checkFile(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, s.path, err)
 	}
@@ -84,7 +86,7 @@ func Open(dir string, member partition.MemberID) (*Store, error) {
 func (s *Store) checkFile() error {
 	file, err := os.Open(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("it is missing")
+		return errMissing{err}
 	}
 	if err != nil {
 		return err
@@ -102,6 +104,15 @@ func (s *Store) checkFile() error {
 	return checkPages(file, info.Size())
 }
 
+// errMissing says that there is no file, and matches fs.ErrNotExist.
+type errMissing struct{ error }
+
+// Error implements error.
+func (errMissing) Error() string { return "it is missing" }
+
+// Unwrap returns what the operating system said.
+func (e errMissing) Unwrap() error { return e.error }
+
 // read checks everything in the file.
 func (s *Store) read(tx *bolt.Tx, member partition.MemberID) error {
 	file, partitions := tx.Bucket(bucketFile), tx.Bucket(bucketPartitions)
@@ -112,8 +123,8 @@ func (s *Store) read(tx *bolt.Tx, member partition.MemberID) error {
 	if len(stored) != 4 {
 		return damaged("it has no format number")
 	}
-	if n := binary.BigEndian.Uint32(stored); n == 0 || n > format {
-		return fmt.Errorf("it has format %d, and this version reads up to %d; run the version that wrote it", n, format)
+	if err := wire.CheckFormat(int(binary.BigEndian.Uint32(stored)), format); err != nil {
+		return err
 	}
 	if owner := file.Get(keyMember); string(owner) != string(member) {
 		return fmt.Errorf("it belongs to member %.40q, and this is member %s", owner, member)

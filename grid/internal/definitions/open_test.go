@@ -24,13 +24,15 @@ func filled(t *testing.T, names int) (string, map[partition.ID]definitions.Table
 	s, dir := newStore(t)
 	tables := map[partition.ID]definitions.Table{}
 	for id := range partition.ID(4) {
-		w := definitions.Write{Partition: id, Position: at(2, 1), Whole: true}
+		var records []definitions.Record
 		for i := range names * int(id) {
-			w.Records = append(w.Records, record(t, fmt.Sprintf("name-%05d", i), int64(i+1)))
+			records = append(records, record(t, fmt.Sprintf("name-%05d", i), int64(i+1)))
 		}
-		commit(t, s, w)
+		commit(t, s, whole(id, at(2, 1), records...))
 	}
-	commit(t, s, definitions.Write{Partition: 1, Position: at(2, 2), Since: at(2, 1), Gone: []string{"name-00000"}})
+	change := definitions.Write{Partition: 1, Position: at(2, 2)}
+	change.Removed = []string{"name-00000"}
+	commit(t, s, change)
 	for id := range partition.ID(4) {
 		tables[id] = load(t, s, id)
 	}
