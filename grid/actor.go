@@ -75,9 +75,6 @@ func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
 	o.m.events.publish(holders, wire.Event{Name: ref.Definition.Name(), Life: ref.Life})
 }
 
-// ReportHeld implements owner.Member.
-func (o *actor) ReportHeld(h partition.Holding) { o.m.reportHeld(h) }
-
 // ReportEarlier implements owner.Member.
 func (o *actor) ReportEarlier(until partition.Tick) { o.m.reportEarlier(until) }
 

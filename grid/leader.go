@@ -205,8 +205,9 @@ func (l *leader) sight(r *partition.Roster) partition.Sight {
 	if l.version != r.Version {
 		l.version, l.since = r.Version, now
 	}
+	held, persisted := l.m.admissions.Load().ready(r.Version)
 	s := partition.Sight{
-		Join: l.admitted(), Leave: l.m.leavers(), Held: l.m.ready(r), Assign: l.enough(r), Granted: l.m.earlier.Load(),
+		Join: l.admitted(), Leave: l.m.leavers(), Held: held, Persisted: persisted, Assign: l.enough(r), Granted: l.m.earlier.Load(),
 	}
 	s.Patient = len(s.Held) < r.Joining() && now-l.since < patience
 	l.witness.look(r, &s)

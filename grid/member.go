@@ -40,6 +40,11 @@ type Member struct {
 
 	stores      stores
 	definitions *definitions.Store // nil without a data directory
+	disk        *diskWriter        // writes them; nil without a data directory
+	stored      storedReports
+	collects    collects
+	diskLog     diskLog
+	admissions  atomic.Pointer[admissions]
 	listeners   *listeners
 	gossip      *gossip // nil in a lone member
 	http        *client.HTTP
@@ -75,10 +80,6 @@ type Member struct {
 	ids     *client.Client                 // serves POST /v1/ids
 	fatal   error                          // why this member can never serve
 	telling bool                           // the leader is being told of a grant of an earlier life
-	// held are joining replicas of own partitions that hold their table, and
-	// joined, at the leader, those that owners told of; by the version at which.
-	held, joined map[partition.Replica]partition.Version
-	reporting    bool // the leader is being told what is in held
 
 	handles *client.Client // the user's handles
 
@@ -145,8 +146,6 @@ func newMember(cfg Config) *Member {
 		clock:  clusterClock(cfg),
 		events: newEvents(),
 		actors: map[partition.ID]*actor{},
-		held:   map[partition.Replica]partition.Version{},
-		joined: map[partition.Replica]partition.Version{},
 		joins:  map[partition.Incarnation]joining{},
 		leaves: map[partition.Incarnation]bool{},
 		failed: map[partition.Incarnation]bool{},
@@ -160,6 +159,7 @@ func newMember(cfg Config) *Member {
 	m.roster.Store(&partition.Roster{})
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.stay.Store(newStay(m.ctx))
+	m.admissions.Store(new(admissions))
 	return m
 }
 
@@ -192,6 +192,9 @@ func (m *Member) open() error {
 	if m.definitions, err = openDefinitions(m.id); err != nil {
 		return err
 	}
+	if m.definitions != nil {
+		m.disk = newDiskWriter(m.definitions, m.grid, func(err error) { m.stores.disk.fail("writing the definitions", err) })
+	}
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
 	m.http = client.NewHTTP(m.cfg.Network.Dial, m.cfg.TLS)
@@ -220,6 +223,9 @@ func (m *Member) run() {
 	m.background(m.lead)
 	m.done.Go(func() { m.attend(m.ctx) })
 	m.done.Go(func() { m.watchDisk(m.ctx) })
+	if m.disk != nil {
+		m.done.Go(func() { m.disk.run(m.ctx) })
+	}
 	if m.lone {
 		return
 	}

@@ -246,10 +246,25 @@ func (l *raftLog) update(doing string, change func(*bolt.Tx) error) error {
 		return l.failed
 	}
 	if err := l.write(doing, change); err != nil {
-		l.failed = &diskError{dir: l.dir, doing: doing, cause: err}
-		close(l.broken)
+		l.breakWith(doing, err)
 	}
 	return l.failed
+}
+
+// fail has the data directory take no other write, because something else could not be
+// written to it, or read.
+func (l *raftLog) fail(doing string, cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.breakWith(doing, cause)
+	}
+}
+
+// breakWith tells of the first failure. The caller holds mu.
+func (l *raftLog) breakWith(doing string, cause error) {
+	l.failed = &diskError{dir: l.dir, doing: doing, cause: cause}
+	close(l.broken)
 }
 
 // failure returns what the first failed write came to, nil while there was none

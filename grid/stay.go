@@ -118,10 +118,9 @@ func (m *Member) beginStay() {
 	m.roster.Store(&partition.Roster{})
 	m.mu.Lock()
 	m.actors = map[partition.ID]*actor{}
-	m.held = map[partition.Replica]partition.Version{}
-	m.joined = map[partition.Replica]partition.Version{}
+	m.admissions.Store(new(admissions))
 	m.joins = map[partition.Incarnation]joining{}
-	m.forming, m.trial, m.reporting = nil, partition.GridID{}, false
+	m.forming, m.trial = nil, partition.GridID{}
 	m.stay.Store(newStay(m.ctx))
 	m.mu.Unlock()
 	m.background(m.lead)

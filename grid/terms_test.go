@@ -223,7 +223,7 @@ func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
 		}{{backupInc, r.Version, false}, {m.self, r.Version - 1, false}, {m.self, r.Version, true}} {
 			h := partition.Holding{Replica: partition.Replica{Partition: 3, Member: backupInc}, Version: c.version}
 			_, err := m.serveHeld(t.Context(), wire.HeldRequest{Owner: c.owner, Held: []partition.Holding{h}})
-			ready := m.ready(r)
+			ready, _ := m.admissions.Load().ready(r.Version)
 			if err != nil || (len(ready) == 1) != c.noted || m.roster.Load().Version != r.Version {
 				t.Errorf("told by %s at version %d of %d: %v, %v", c.owner, c.version, r.Version, ready, err)
 			}

@@ -245,3 +245,46 @@ func TestFailedWriteIsTheLast(t *testing.T) {
 		t.Errorf("reading after the failure: found %v, %v", found, err)
 	}
 }
+
+// TestPagesAreTheTable: the pages of a table, of any weight, are the table, and a table
+// that was changed between two pages begins again.
+func TestPagesAreTheTable(t *testing.T) {
+	s, _ := newStore(t)
+	var records []definitions.Record
+	for i := range 100 {
+		records = append(records, record(t, fmt.Sprintf("name-%03d", i), int64(i+1)))
+	}
+	commit(t, s, whole(3, at(1, 1), records...))
+	for _, weight := range []int{1, 1000, 5000, 1 << 20} {
+		var got []definitions.Record
+		var page definitions.Page
+		pages := 0
+		for more := true; more; more = page.More {
+			after := ""
+			if len(got) > 0 {
+				after = got[len(got)-1].Ref.Definition.Name()
+			}
+			before := page.Revision
+			var err error
+			if page, _, err = s.Page(3, after, before, weight); err != nil || before != 0 && page.Revision != before {
+				t.Fatalf("revision %d after %d: %v", page.Revision, before, err)
+			}
+			got = append(got, page.Records...)
+			pages++
+		}
+		if !slices.Equal(got, records) || weight == 1 && pages != 100 || weight == 1<<20 && pages != 1 {
+			t.Errorf("with pages of %d bytes, %d pages have %d records", weight, pages, len(got))
+		}
+	}
+	first, _, _ := s.Page(3, "", 0, 1000)
+	change := definitions.Write{Partition: 3, Position: at(1, 2)}
+	change.Removed = []string{"name-050"}
+	commit(t, s, change)
+	next, _, err := s.Page(3, first.Records[len(first.Records)-1].Ref.Definition.Name(), first.Revision, 1000)
+	if err != nil || next.Revision == first.Revision || next.Records[0] != records[0] {
+		t.Errorf("after a change the next page begins with %v: %v", next.Records[0], err)
+	}
+	if _, found, err := s.Page(4, "", 0, 1000); found || err != nil {
+		t.Errorf("a partition that was never stored: found %v, %v", found, err)
+	}
+}
