@@ -64,6 +64,7 @@ func (m *Member) calls() map[string]*call {
 		wire.PathHeld:      typed(m.serveHeld).forMembers(),
 		wire.PathStored:    typed(m.serveStored).forMembers(),
 		wire.PathCollect:   typed(m.serveCollect).forMembers().withLargeAnswer(),
+		wire.PathForget:    typed(m.serveForget).forTarget(),
 		wire.PathInit:      typed(m.serveInit).forTarget(),
 		wire.PathAbandon:   typed(m.serveAbandon).forTarget(),
 	}

@@ -116,6 +116,23 @@ func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 	return l.running
 }
 
+// watchAwaited notes the disks that the partitions of this member wait for because
+// their members do not run, until ctx ends.
+func (m *Member) watchAwaited(ctx context.Context) {
+	for ctx.Err() == nil {
+		sleep(ctx, diskLogEvery)
+		r, now, begin := m.roster.Load(), m.clock.Mono(), false
+		for _, id := range r.Owned(m.self) {
+			for _, from := range r.Awaited(id) {
+				begin = m.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
+			}
+		}
+		if begin {
+			m.background(m.logDisks)
+		}
+	}
+}
+
 // logDisks logs what the collections of this member come to, until nothing is awaited.
 func (m *Member) logDisks(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {

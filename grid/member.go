@@ -231,6 +231,7 @@ func (m *Member) run() {
 	}
 	m.done.Go(func() { m.gossip.rejoin(m.ctx) })
 	m.done.Go(func() { m.enter(m.ctx) })
+	m.done.Go(func() { m.watchAwaited(m.ctx) })
 	m.done.Go(func() { m.advise(m.ctx) })
 }
 
