@@ -21,7 +21,7 @@ const (
 	awaitedAgain = 30 * time.Second
 )
 
-const awaitedAdvice = "start these members again with their data directories; a disk that is gone for good is given up with `snowgrid forget MEMBER`"
+const awaitedAdvice = "creates, opens and destroys in these partitions wait for the definitions on one of these disks: start these members again with their data directories; a disk that is gone for good is given up with `snowgrid forget MEMBER`"
 
 // diskLog gathers what is logged of collections. Its zero value is ready.
 type diskLog struct {
@@ -106,8 +106,7 @@ func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 	}
 	if len(members) > 0 && (l.warned == 0 || now-l.warned >= awaitedAgain) {
 		l.warned = now
-		log.Warn("disk awaited: creates, opens and destroys wait for the definitions that it has",
-			"members", members, "partitions", len(partitions), "cause", cause, "to_do", awaitedAdvice)
+		log.Warn("disk awaited", "members", members, "partitions", len(partitions), "cause", cause, "to_do", awaitedAdvice)
 	}
 	l.running = len(l.awaited) > 0
 	if !l.running {
