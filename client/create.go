@@ -100,6 +100,26 @@ func (c *Client) DestroySequencer(ctx context.Context, name string) error {
 	return c.destroy(ctx, ref)
 }
 
+// Forget ends this client's handle on a named sequencer and gives its logical node back,
+// so that the client keeps nothing of the name: the handle returns sequencer.ErrClosed from
+// then on, and the next create or open makes another. Handles of CreateStriped stay. A name
+// without a handle is no error.
+//
+// Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
+// ErrUnavailable. The handle has ended then too, unless another create or open of the name
+// was in progress, and its logical node is given back in the background.
+func (c *Client) Forget(ctx context.Context, name string) error {
+	unlock, err := c.turn(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if e := c.handles.live(name); e != nil {
+		return c.giveBack(ctx, []*entry{e})
+	}
+	return nil
+}
+
 // destroy ends one life; that it has ended already is not an error.
 func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
 	name := ref.Definition.Name()

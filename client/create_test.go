@@ -294,3 +294,55 @@ func TestClosed(t *testing.T) {
 		}
 	})
 }
+
+func TestForgetGivesTheNodeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		if err := c.Forget(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Next(t.Context()); !errors.Is(err, sequencer.ErrClosed) {
+			t.Errorf("the handle that was forgotten says %v", err)
+		}
+		if n := len(c.handles.all()); n != 0 {
+			t.Errorf("%d handles are left", n)
+		}
+		again := create(t, c, "orders")
+		works(t, again)
+		held := 0
+		f.set(func() { held = len(f.table.TenantsOf("orders")) })
+		if again == h || held != 1 {
+			t.Errorf("%d logical nodes are held, not the next handle's alone", held)
+		}
+		for range 2 {
+			if err := c.Forget(t.Context(), "unknown"); err != nil {
+				t.Errorf("a name without a handle: %v", err)
+			}
+		}
+		_ = c.Close()
+		wants(t, c.Forget(t.Context(), "orders"), sequencer.ErrClosed)
+	})
+}
+
+// TestLoopEndsWithItsContext takes IDs at full speed with a context that has ended: the loop
+// ends with the millisecond, not with the grant.
+func TestLoopEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := create(t, newFake().dial(t), "orders")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		for n := range 200_000 {
+			if _, err := h.Next(ctx); err != nil {
+				wants(t, err, context.Canceled)
+				if limit := 1 << 23 / h.Definition().Nodes(); n > limit || time.Since(began) > 0 {
+					t.Errorf("the loop ended after %d IDs and %v, not with the millisecond", n, time.Since(began))
+				}
+				return
+			}
+		}
+		t.Error("200,000 calls with a context that had ended succeeded")
+	})
+}

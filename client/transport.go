@@ -89,7 +89,7 @@ func (h *HTTP) CallWith(ctx context.Context, addr, path string, header http.Head
 	if res.StatusCode != http.StatusOK {
 		return answered(addr, res.StatusCode, data)
 	}
-	if err := wire.Decode(wire.MsgPack, data, out); err != nil {
+	if err := wire.DecodeTolerant(wire.MsgPack, data, out); err != nil {
 		return unreadable(addr, res.StatusCode, err)
 	}
 	return nil
@@ -138,7 +138,7 @@ func unreachable(addr string, err error) error {
 // answered returns the error in an answer's body.
 func answered(addr string, status int, body []byte) error {
 	var e wire.Error
-	if err := wire.Decode(wire.MsgPack, body, &e); err != nil || e.Code == "" {
+	if err := wire.DecodeTolerant(wire.MsgPack, body, &e); err != nil || e.Code == "" {
 		return unreadable(addr, status, errors.New("it carries no error of snowgrid"))
 	}
 	return e.Unwire()

@@ -84,6 +84,36 @@ func TestHTTPCall(t *testing.T) {
 	wants(t, h.CallWith(t.Context(), addr, wire.PathOpen, header, wire.OpenRequest{Name: "gone"}, &out), sequencer.ErrNotFound)
 }
 
+// TestAnswersOfALaterVersion: a member may add fields to its answers, to its errors
+// too, before every client knows them.
+func TestAnswersOfALaterVersion(t *testing.T) {
+	type added struct {
+		Deep []any `json:"deep"`
+	}
+	type sequencerOfLater struct {
+		wire.Sequencer
+		Zone string `json:"zone"`
+	}
+	type answerOfLater struct {
+		wire.Stamp
+		Sequencer sequencerOfLater `json:"sequencer"`
+		Added     added            `json:"added"`
+	}
+	type errorOfLater struct {
+		wire.Error
+		RetryAfter int `json:"retry_after_ms"`
+	}
+	want := wire.SequencerResponse{Stamp: wire.Stamp{Version: 7, Time: 9}, Sequencer: wire.Sequencer{Name: "a", Nodes: 128}}
+	later := encoded(t, answerOfLater{want.Stamp, sequencerOfLater{want.Sequencer, "z"}, added{[]any{1, "x", nil, map[string]int{"y": 2}}}})
+	addr, h := serving(t, answers(http.StatusOK, later))
+	var out wire.SequencerResponse
+	if err := h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out); err != nil || out != want {
+		t.Errorf("%+v, %v", out, err)
+	}
+	addr, h = serving(t, answers(http.StatusNotFound, encoded(t, errorOfLater{*wire.ErrorOf(sequencer.ErrNotFound, 3), 50})))
+	wants(t, h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out), sequencer.ErrNotFound)
+}
+
 // TestNotSnowgrid: whatever else listens there, the error names the address and
 // asks the question that helps, and is none of a bad request.
 func TestNotSnowgrid(t *testing.T) {

@@ -1,11 +1,8 @@
 package grid
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +13,7 @@ import (
 // An owner whose joining replica holds the table asks the leader to admit it (R5), and
 // one whose durable in-sync replicas all have the table on disk asks it to name their
 // disks (D4). Both requests are good for one version of the roster only; at a later one
-// the replicas are asked anew.
+// the replicas are asked again.
 
 const (
 	// admissionDelay is how long requests are gathered into one call.
@@ -26,120 +23,129 @@ const (
 	admissionAgain = time.Second
 )
 
-// admissions are the requests that owners make of the leader, each with the version at
-// which it is good. Its zero value is ready.
+// admissions records which joining replicas hold their tables, and which tables are on
+// disk, at the owner that knows it and at the leader that acts on it.
 type admissions struct {
-	mu        sync.Mutex
-	held      map[partition.Replica]partition.Version // own partitions' joining replicas that hold their table
-	persisted map[partition.ID]partition.Version      // own partitions that are on disk
-	telling   bool                                    // the leader is being told of these
-
-	// At the leader, what owners told.
-	joined map[partition.Replica]partition.Version
-	onDisk map[partition.ID]partition.Version
+	mu        sync.Mutex // guards what follows; never held while waiting
+	held      holdings   // of this member's own partitions
+	persisted disks      // own partitions that are on disk
+	joined    holdings   // at the leader: of all partitions, as their owners told
+	onDisk    disks      // at the leader: all partitions, as their owners told
+	reporting bool       // the leader is being told of held and persisted
+	added     signal     // held or persisted has grown
 }
 
-// add notes requests, and reports whether the caller has to begin telling the leader.
-func (a *admissions) add(note func()) (begin bool) {
+// holdings are joining replicas that hold their tables, by the version at which.
+type holdings map[partition.Replica]partition.Version
+
+// at returns the replicas noted at a version or a later one, and forgets the others.
+func (h holdings) at(version partition.Version) []partition.Holding {
+	var out []partition.Holding
+	for r, v := range h {
+		if v < version {
+			delete(h, r)
+		} else {
+			out = append(out, partition.Holding{Replica: r, Version: v})
+		}
+	}
+	return out
+}
+
+// disks are partitions whose tables are on the disks of all durable in-sync replicas,
+// by the version at which.
+type disks map[partition.ID]partition.Version
+
+// at returns the partitions noted at a version or a later one, and forgets the others.
+func (d disks) at(version partition.Version) []partition.Persisted {
+	var out []partition.Persisted
+	for id, v := range d {
+		if v < version {
+			delete(d, id)
+		} else {
+			out = append(out, partition.Persisted{Partition: id, Version: v})
+		}
+	}
+	return out
+}
+
+// newAdmissions returns admissions without any replica.
+func newAdmissions() *admissions {
+	return &admissions{held: holdings{}, persisted: disks{}, joined: holdings{}, onDisk: disks{}, added: newSignal()}
+}
+
+// hold notes a replica of an own partition, and reports whether the caller has to
+// begin to tell the leader.
+func (a *admissions) hold(h partition.Holding) (begin bool) {
+	return a.note(func() { a.held[h.Replica] = h.Version })
+}
+
+// persist notes that an own partition is on disk, and reports whether the caller has to
+// begin to tell the leader.
+func (a *admissions) persist(p partition.Persisted) (begin bool) {
+	return a.note(func() { a.persisted[p.Partition] = p.Version })
+}
+
+func (a *admissions) note(add func()) (begin bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.held == nil {
-		a.held, a.persisted = map[partition.Replica]partition.Version{}, map[partition.ID]partition.Version{}
-	}
-	note()
-	begin = !a.telling
-	a.telling = true
+	add()
+	a.added.send()
+	begin = !a.reporting
+	a.reporting = true
 	return begin
 }
 
-// now returns the requests that are worth making at a version, forgets the others, and
-// with none left ends the telling.
-func (a *admissions) now(version partition.Version) (held []partition.Holding, persisted []partition.Persisted) {
+// worthTelling returns what the leader is to be told at a version. With nothing
+// left the telling has ended.
+func (a *admissions) worthTelling(version partition.Version) ([]partition.Holding, []partition.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	held, persisted = current(a.held, version), currentDisks(a.persisted, version)
-	a.telling = len(held)+len(persisted) > 0
+	held, persisted := a.held.at(version), a.persisted.at(version)
+	a.reporting = len(held)+len(persisted) > 0
 	return held, persisted
 }
 
-// take notes, at the leader, the requests of an owner by the roster that it knows. What
-// is not by the owner, or of another version than the roster's, is no use.
-func (a *admissions) take(r *partition.Roster, in wire.HeldRequest) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.joined == nil {
-		a.joined, a.onDisk = map[partition.Replica]partition.Version{}, map[partition.ID]partition.Version{}
-	}
-	for _, h := range in.Held {
-		if h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {
-			a.joined[h.Replica] = h.Version
-		}
-	}
-	for _, p := range in.Persisted {
-		if p.Version == r.Version && r.Partitions[p.Partition].Owner == in.Owner {
-			a.onDisk[p.Partition] = p.Version
-		}
-	}
-}
-
-// ready returns, at the leader, what may be granted at a version, and forgets what no
-// longer may.
+// ready returns, at the leader, the joining replicas that may be admitted at a
+// version, and the partitions whose disks may be named.
 func (a *admissions) ready(version partition.Version) ([]partition.Holding, []partition.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return current(a.joined, version), currentDisks(a.onDisk, version)
+	return a.joined.at(version), a.onDisk.at(version)
 }
 
-// current returns the requests of a version or later and deletes the others.
-func current(requests map[partition.Replica]partition.Version, version partition.Version) (out []partition.Holding) {
-	maps.DeleteFunc(requests, func(_ partition.Replica, v partition.Version) bool { return v < version })
-	for r, v := range requests {
-		out = append(out, partition.Holding{Replica: r, Version: v})
-	}
-	return out
-}
-
-// currentDisks is current for disks, by partition.
-func currentDisks(requests map[partition.ID]partition.Version, version partition.Version) (out []partition.Persisted) {
-	maps.DeleteFunc(requests, func(_ partition.ID, v partition.Version) bool { return v < version })
-	for id, v := range requests {
-		out = append(out, partition.Persisted{Partition: id, Version: v})
-	}
-	slices.SortFunc(out, func(a, b partition.Persisted) int { return cmp.Compare(a.Partition, b.Partition) })
-	return out
-}
-
-// ReportHeld implements owner.Member.
+// ReportHeld implements owner.Member: the leader is told, together with what else
+// there is to tell.
 func (o *actor) ReportHeld(h partition.Holding) {
-	a := o.m.admissions.Load()
-	if a.add(func() { a.held[h.Replica] = h.Version }) {
-		o.m.background(func(ctx context.Context) { o.m.tellAdmissions(ctx, a) })
+	if a := o.m.admissions.Load(); a.hold(h) {
+		o.m.background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
 	}
 }
 
-// ReportPersisted implements owner.Member.
+// ReportPersisted implements owner.Member, as ReportHeld does.
 func (o *actor) ReportPersisted(p partition.Persisted) {
-	a := o.m.admissions.Load()
-	if a.add(func() { a.persisted[p.Partition] = p.Version }) {
-		o.m.background(func(ctx context.Context) { o.m.tellAdmissions(ctx, a) })
+	if a := o.m.admissions.Load(); a.persist(p) {
+		o.m.background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
 	}
 }
 
-// tellAdmissions tells the leader, whoever it is, as long as the roster's version
-// makes it worth telling.
-func (m *Member) tellAdmissions(ctx context.Context, a *admissions) {
+// reportAllHeld tells the leader, whichever member it is, as long as the roster's
+// version makes it worth telling: immediately of what is new, now and then of what
+// it may have forgotten.
+func (m *Member) reportAllHeld(ctx context.Context, a *admissions) {
 	for pause := admissionDelay; ; {
 		sleep(ctx, pause)
 		req := wire.HeldRequest{Owner: m.self}
-		req.Held, req.Persisted = a.now(m.roster.Load().Version)
+		req.Held, req.Persisted = a.worthTelling(m.roster.Load().Version)
 		if len(req.Held)+len(req.Persisted) == 0 || ctx.Err() != nil {
 			return
 		}
-		pause = admissionAgain
 		if err := m.reportTo(ctx, req); err != nil {
-			m.log.Debug("leader not told what is ready; retrying", "error", err)
+			m.log.Debug("the leader was not told yet which replicas are ready", "error", err)
 			pause = admissionRetry
+			continue
 		}
+		pause = admissionDelay
+		a.added.wait(ctx, admissionAgain)
 	}
 }
 
@@ -152,26 +158,47 @@ func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
 	return m.atLeader(ctx, wire.PathHeld, req)
 }
 
-// serveHeld notes, at the leader, what owners ask for.
+// serveHeld notes, at the leader, what owners say of their replicas, and wakes its
+// step. A report that is not by the owner, or of another version than the roster's, is
+// of no use.
 func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
 	if !m.node().leads() {
 		return wire.MemberResponse{}, errNotLeader
 	}
-	r := m.roster.Load()
-	var last partition.ID
-	var version partition.Version
+	r, a := m.roster.Load(), m.admissions.Load()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, h := range in.Held {
-		last, version = max(last, h.Partition), max(version, h.Version)
+		of, err := countsAt(r, in.Owner, h.Partition, h.Version)
+		if err != nil {
+			return wire.MemberResponse{}, err
+		}
+		if of {
+			a.joined[h.Replica] = h.Version
+			m.leadNow.send()
+		}
 	}
 	for _, p := range in.Persisted {
-		last, version = max(last, p.Partition), max(version, p.Version)
+		of, err := countsAt(r, in.Owner, p.Partition, p.Version)
+		if err != nil {
+			return wire.MemberResponse{}, err
+		}
+		if of {
+			a.onDisk[p.Partition] = p.Version
+			m.leadNow.send()
+		}
 	}
-	switch {
-	case int(last) >= len(r.Partitions):
-		return wire.MemberResponse{}, invalid("there is no partition %d, only %d of them", last, len(r.Partitions))
-	case version > r.Version:
-		return wire.MemberResponse{}, fmt.Errorf("%w: the leader has applied version %d only", errNotLeader, r.Version)
-	}
-	m.admissions.Load().take(r, in)
 	return wire.MemberResponse{Version: r.Version}, nil
+}
+
+// countsAt reports whether what a member says of a partition at a version counts by the
+// roster that the leader has applied: it is the owner, and the version is the roster's.
+func countsAt(r *partition.Roster, owner partition.Incarnation, id partition.ID, version partition.Version) (bool, error) {
+	switch {
+	case int(id) >= len(r.Partitions):
+		return false, invalid("there is no partition %d, only %d of them", id, len(r.Partitions))
+	case version > r.Version:
+		return false, fmt.Errorf("%w: the leader has applied version %d only", errNotLeader, r.Version)
+	}
+	return version == r.Version && r.Partitions[id].Owner == owner, nil
 }

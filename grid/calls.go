@@ -26,7 +26,7 @@ func typed[In, Out any](serve func(ctx context.Context, in In) (Out, error)) *ca
 	return &call{
 		decode: func(kind string, body []byte) (any, error) {
 			var in In
-			err := wire.Decode(kind, body, &in)
+			err := wire.DecodeRequest(kind, body, &in)
 			return in, err
 		},
 		serve:   func(ctx context.Context, in any) (any, error) { return serve(ctx, in.(In)) },
@@ -54,7 +54,7 @@ func (m *Member) calls() map[string]*call {
 		wire.PathDestroy:   typed(m.serveDestroy),
 		wire.PathDirectory: typed(m.serveDirectory),
 		wire.PathStatus:    typed(m.serveStatus).withLargeAnswer(),
-		wire.PathIDs:       typed(m.serveIDs),
+		wire.PathIDs:       typed(m.serveCountedIDs),
 		wire.PathHello:     typed(m.serveHello).forTarget(),
 		wire.PathAccept:    typed(m.serveAccept).forTarget(),
 		wire.PathJoin:      typed(m.serveJoin).forMembers(),

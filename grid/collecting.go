@@ -131,7 +131,7 @@ var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 // the partition agrees: from then on it acknowledges nothing of a term before the loss.
 func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
 	var none wire.CollectResponse
-	if m.definitions == nil {
+	if m.stores.definitions == nil {
 		return none, invalid("this member keeps nothing on disk")
 	}
 	if r := m.roster.Load(); int(in.Partition) >= len(r.Partitions) {
@@ -147,10 +147,10 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 	if err != nil {
 		return none, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
 	}
-	page, found, err := m.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
+	page, found, err := m.stores.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
 	if err != nil {
 		if m.ctx.Err() == nil {
-			m.stores.disk.fail("reading the definitions", err)
+			_ = m.stores.disk.fail("reading the definitions", err)
 		}
 		return none, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
 	}

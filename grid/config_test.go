@@ -171,7 +171,7 @@ func TestConfigDataDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, damaged := range []string{"", "{", "null", "[]", string(good[:len(good)-1]), strings.Replace(string(good), "founded", "faunded", 1), "\x00" + string(good)} {
+	for _, damaged := range []string{"", "{", "null", "[]", string(good[:len(good)-1]), strings.Replace(string(good), "accepted", "acceptod", 1), "\x00" + string(good)} {
 		if err := os.WriteFile(identity, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -15,27 +15,19 @@ import (
 // one that is named in the roster as having everything (D9).
 
 // checkDefinitionsOwned refuses a data directory with definitions whose member is
-// unknown. It has to be called before an identity is made.
-func checkDefinitionsOwned(dir string) error {
-	if dir == "" {
+// unknown. It has to be called before a new identity is kept.
+func checkDefinitionsOwned(id *identity) error {
+	if _, err := os.Lstat(filepath.Join(id.dir, definitions.File)); !id.isNew || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_, identity := os.Lstat(filepath.Join(dir, identityFile))
-	_, stored := os.Lstat(filepath.Join(dir, definitions.File))
-	if errors.Is(identity, fs.ErrNotExist) && stored == nil {
-		return invalid("DataDir: %s is missing beside %s, so this disk belongs to no member; "+
-			"restore both, or run `snowgrid forget MEMBER` on the rest of the grid and start with an empty directory as a new member",
-			filepath.Join(dir, identityFile), definitions.File)
-	}
-	return nil
+	return invalid("DataDir: %s is missing beside %s, so this disk belongs to no member; "+
+		"restore both, or run `snowgrid forget MEMBER` on the rest of the grid and start with an empty directory as a new member",
+		filepath.Join(id.dir, identityFile), definitions.File)
 }
 
-// openDefinitions opens the definitions of a member that has a data directory, and
-// makes the file of one that was never in a grid.
+// openDefinitions opens the definitions of a member, and makes the file of one that was
+// never in a grid.
 func openDefinitions(id *identity) (*definitions.Store, error) {
-	if id.dir == "" {
-		return nil, nil
-	}
 	store, err := definitions.Open(id.dir, id.Member)
 	if errors.Is(err, fs.ErrNotExist) && id.Grid.IsZero() {
 		if err := definitions.Create(id.dir, id.Member); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -40,6 +41,15 @@ const diskAdvice = "free space or replace the disk, then restart this process"
 // shutting Raft down goes on to end.
 type mortalLog struct{ *raftLog }
 
+// GetLog implements raft.LogStore. Raft panics over an entry that it cannot read.
+func (l mortalLog) GetLog(index uint64, entry *raft.Log) error {
+	err := l.raftLog.GetLog(index, entry)
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
+		return err
+	}
+	return dieOf(l.fail("reading the Raft log", err))
+}
+
 // StoreLog implements raft.LogStore.
 func (l mortalLog) StoreLog(entry *raft.Log) error { return dieOf(l.raftLog.StoreLog(entry)) }
 
@@ -68,7 +78,9 @@ func dieOf(err error) error {
 }
 
 // newRaft starts a Raft node on the stores. Starting writes too, so a disk that
-// fails ends the goroutine that starts it; the caller gets the error.
+// fails ends the goroutine that starts it; the caller gets the error. Raft panics over
+// what it cannot read; that is an error of the directory, and never the end of the
+// process.
 func (s stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transport) (*raft.Raft, error) {
 	if s.disk == nil {
 		return raft.NewRaft(conf, machine, s.logs, s.stable, s.snaps, trans)
@@ -78,6 +90,15 @@ func (s stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transpor
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%v", r)
+			}
+			if err != nil {
+				err = invalid("DataDir: %s or %s is damaged: %v; start with an empty directory as a new member",
+					filepath.Join(s.disk.dir, raftLogFile), filepath.Join(s.disk.dir, snapshotDir), err)
+			}
+		}()
 		log := mortalLog{s.disk}
 		node, err = raft.NewRaft(conf, machine, log, log, s.snaps, trans)
 	}()

@@ -22,6 +22,7 @@ const (
 	HandshakesMax    = handshakesMax
 	CrowdMax         = crowdMax
 	StreamsMax       = streamsMax
+	IDsHandlesMax    = idsHandlesMax
 	CallsMax         = wire.MaxCalls
 	GossipProtocol   = gossipProtocol
 )

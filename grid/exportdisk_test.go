@@ -1,6 +1,9 @@
 package grid
 
 import (
+	"errors"
+	"io"
+
 	"github.com/hashicorp/raft"
 	bolt "go.etcd.io/bbolt"
 
@@ -49,3 +52,36 @@ func (m *Member) Changed() <-chan struct{} { return m.changed.wait() }
 
 // Leavers are the members that have told this one that they leave.
 func (m *Member) Leavers() []partition.Incarnation { return m.leavers() }
+
+// NoteFounding leaves a data directory as a founder does that dies right after it has
+// noted its grid.
+func NoteFounding(dir string) error {
+	id, err := loadIdentity(dir)
+	if err != nil {
+		return err
+	}
+	id.Grid, id.Forming = newGridID(), true
+	id.Accepted = founding{Founder: id.Member, Grid: id.Grid}
+	return id.save()
+}
+
+// NoteBootstrap leaves a data directory as a founder does that dies before the
+// roster's first entry.
+func NoteBootstrap(dir string) error {
+	if err := NoteFounding(dir); err != nil {
+		return err
+	}
+	id, err := loadIdentity(dir)
+	if err != nil {
+		return err
+	}
+	s, err := openStores(dir, io.Discard)
+	if err != nil {
+		return err
+	}
+	_, trans := raft.NewInmemTransport("a")
+	conf := raft.DefaultConfig()
+	conf.LocalID = raft.ServerID(id.Member)
+	first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: trans.LocalAddr()}}}
+	return errors.Join(raft.BootstrapCluster(conf, s.logs, s.stable, s.snaps, trans, first), s.close())
+}

@@ -71,16 +71,7 @@ func (m *Member) endTurn() { <-m.turn }
 
 // reopen takes part again in the grid that the data directory knows.
 func (m *Member) reopen() error {
-	if m.cfg.DataDir == "" {
-		return nil
-	}
-	last, err := m.stores.logs.LastIndex()
-	if err != nil {
-		return err
-	}
-	if m.id.Grid.IsZero() || (last == 0 && m.id.Founded) {
-		m.id.Grid, m.id.Founded = partition.GridID{}, false // its forming never began
-		m.gossip.belongs(m.id.Grid)
+	if m.id.Grid.IsZero() {
 		return nil
 	}
 	return m.startRaft(false)
@@ -92,7 +83,7 @@ func (m *Member) seekGrid(ctx context.Context) {
 		m.abandon()
 		return
 	}
-	if p, found := m.gossip.find(func(p peer) bool { return !p.Grid.IsZero() }); found {
+	if p, found := m.gossip.find(func(p peer) bool { return !p.Grid.IsZero() && p.Incarnation != m.self }); found {
 		m.adoptGrid(ctx, p)
 		return
 	}
@@ -128,15 +119,32 @@ func (m *Member) adoptGrid(ctx context.Context, p peer) {
 	m.takePart()
 }
 
-// belong makes a grid this member's, on disk before anything else follows.
-func (m *Member) belong(g partition.GridID, founded bool) error {
+// belong makes a grid this member's, on disk before anything else follows. If it is
+// forming the grid, the identity says so until the first entry is in the log.
+func (m *Member) belong(g partition.GridID, forming bool) error {
 	m.idMu.Lock()
-	m.id.Grid, m.id.Founded = g, founded
+	m.id.Grid, m.id.Forming = g, forming
 	m.next = founding{}
 	err := m.id.save()
 	m.idMu.Unlock()
 	m.gossip.belongs(g)
 	return err
+}
+
+// formed notes that the roster's first entry is in the log, before anything else
+// follows it there: from now on the log must not be lost.
+func (m *Member) formed() error {
+	m.idMu.Lock()
+	defer m.idMu.Unlock()
+	if !m.id.Forming {
+		return nil
+	}
+	m.id.Forming = false
+	if err := m.id.save(); err != nil {
+		m.id.Forming = true
+		return err
+	}
+	return nil
 }
 
 // takePart starts Raft and lets everybody know.

@@ -27,7 +27,7 @@ const fuzzedIncarnation = "0123456789abcdef-fedcba9876543210"
 // FuzzIdentityFile: what is accepted as a member's identity is read again as the same
 // identity once it is written again.
 func FuzzIdentityFile(f *testing.F) {
-	id := &identity{Member: "0123456789abcdef", Grid: partition.GridID{1}, Founded: true,
+	id := &identity{Member: "0123456789abcdef", Grid: partition.GridID{1}, Forming: true,
 		Accepted: founding{Founder: "fedcba9876543210", Grid: partition.GridID{1}}}
 	for _, id := range []*identity{id, {Member: "0123456789abcdef"}} {
 		data, err := id.encode()
@@ -73,6 +73,7 @@ func FuzzGossipNode(f *testing.F) {
 		f.Add(fuzzedIncarnation, meta)
 	}
 	f.Add("nobody", []byte("\xc0"))
+	f.Add(fuzzedIncarnation, []byte("\x82\xa3api\xa1a\xa4zone\x81\xa1x\x91\xc0"))
 	f.Fuzz(func(t *testing.T, name string, meta []byte) {
 		g := hearing()
 		node := &memberlist.Node{Name: name, Addr: net.IPv4(10, 0, 0, 2), Port: 7946, Meta: meta}

@@ -263,7 +263,7 @@ func (g *gossip) note(n *memberlist.Node) {
 func readPeer(n *memberlist.Node) (peer, error) {
 	p := peer{}
 	inc := partition.Incarnation(n.Name)
-	if err := errors.Join(inc.Check(), wire.Decode(wire.MsgPack, n.Meta, &p)); err != nil {
+	if err := errors.Join(inc.Check(), wire.DecodeTolerant(wire.MsgPack, n.Meta, &p)); err != nil {
 		return p, err
 	}
 	p.Incarnation = inc

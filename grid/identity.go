@@ -23,12 +23,16 @@ type identity struct {
 	// Grid is the grid this member belongs to, zero before it has joined or
 	// founded one. A member that belongs to a grid never forms another.
 	Grid partition.GridID `json:"grid"`
-	// Founded says that this member wrote Grid before it began to form it.
-	Founded bool `json:"founded,omitempty"`
+	// Forming says that this member is founding Grid, and that the roster's first
+	// entry may not be in its log yet: nothing rests on the log before that.
+	Forming bool `json:"forming,omitempty"`
+	// Log names the Raft log that belongs to this identity.
+	Log string `json:"log,omitempty"`
 	// Accepted is the founding that this member agreed to be part of.
 	Accepted founding `json:"accepted"`
 
-	dir string // "" = memory only
+	dir   string // "" = memory only
+	isNew bool   // there was no file
 }
 
 // founding is one attempt of one member to form a grid.
@@ -56,20 +60,18 @@ type sealed struct {
 	CRC32    uint32          `json:"crc32"`
 }
 
-// loadIdentity reads the identity kept in dir, or makes one. A file that cannot
-// be read is an error, never a reason for a new identity.
+// loadIdentity reads the identity kept in dir, or makes one that is not kept yet. A
+// file that cannot be read is an error, never a reason for a new identity.
 func loadIdentity(dir string) (*identity, error) {
 	id := &identity{Member: partition.MemberID(randomHex(8)), dir: dir}
 	if dir == "" {
 		return id, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, invalid("DataDir: %v", err)
-	}
 	path := filepath.Join(dir, identityFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return id, id.save()
+		id.isNew = true
+		return id, nil
 	}
 	if err != nil {
 		return nil, invalid("DataDir: %v", err)
@@ -128,23 +130,6 @@ func (id *identity) encode() ([]byte, error) {
 	return json.Marshal(sealed{Identity: inner, CRC32: crc32.ChecksumIEEE(inner)})
 }
 
-// checkIdentityKept refuses a data directory with a log whose member is unknown:
-// under a new identity the log would be another member's.
-func (m *Member) checkIdentityKept() error {
-	last, err := m.stores.logs.LastIndex()
-	if err != nil {
-		return invalid("DataDir: %v", err)
-	}
-	if last == 0 || m.cfg.DataDir == "" {
-		return nil
-	}
-	path := filepath.Join(m.cfg.DataDir, identityFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return invalid("DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member", path)
-	}
-	return nil
-}
-
 // save keeps the identity, on disk when it returns.
 func (id *identity) save() error {
 	if id.dir == "" {
@@ -154,6 +139,9 @@ func (id *identity) save() error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(id.dir, 0o700); err != nil {
+		return fmt.Errorf("grid: keep the member's identity: %w", err)
+	}
 	path := filepath.Join(id.dir, identityFile)
 	if err := writeSynced(path+".temp", data); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
@@ -161,6 +149,7 @@ func (id *identity) save() error {
 	if err := os.Rename(path+".temp", path); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
+	id.isNew = false
 	return syncDir(id.dir)
 }
 

@@ -21,7 +21,7 @@ func newIdentity(t *testing.T) (dir, path string, id *identity) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id.Grid, id.Founded = newGridID(), true
+	id.Grid, id.Forming = newGridID(), true
 	id.Accepted = founding{Founder: id.Member, Grid: id.Grid}
 	if err := id.save(); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestIdentityIsReplacedAsAWhole(t *testing.T) {
 	if got, err := loadIdentity(dir); err != nil || *got != *id {
 		t.Errorf("beside an unfinished save: %+v, error %v", got, err)
 	}
-	id.Founded = false
+	id.Forming = false
 	if err := id.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestIdentityIsReplacedAsAWhole(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path+".temp", "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	id.Founded = true
+	id.Forming = true
 	if err := id.save(); err == nil {
 		t.Error("a save that could not write says it did")
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// idsIdle is how long the member keeps a logical node for POST /v1/ids after the
-// last request.
+// idsIdle is how long the member keeps a handle and its logical node for POST /v1/ids
+// after the last request for its name.
 const idsIdle = time.Minute
 
 // serveIDs makes IDs for callers of any language. The member holds a logical
@@ -33,8 +33,8 @@ func (m *Member) serveIDs(ctx context.Context, in wire.IDsRequest) (wire.IDsResp
 		return wire.IDsResponse{}, err
 	}
 	ids := make([]sequencer.ID, n)
-	if n, err = s.Fill(ctx, ids); errors.Is(err, sequencer.ErrDestroyed) && n == 0 {
-		// Its name may live again.
+	if n, err = s.Fill(ctx, ids); n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)) {
+		// Its name may live again, or its handle was ended for being idle.
 		if s, err = m.idsSequencer(ctx, in.Name); err == nil {
 			_, err = s.Fill(ctx, ids)
 		}
@@ -78,6 +78,7 @@ func (m *Member) startIDs(ctx context.Context) (*client.Client, error) {
 		c = m.ids
 	default:
 		m.ids, spare = c, nil
+		m.done.Go(func() { m.endIdleIDs(m.ctx, c) })
 	}
 	m.mu.Unlock()
 	if spare != nil {

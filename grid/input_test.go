@@ -159,12 +159,8 @@ func spoiled(t *testing.T, path, kind string) map[string][]byte {
 	for n := 1; n < len(good); n += max(1, len(good)/20) {
 		out[fmt.Sprintf("the first %d of %d bytes", n, len(good))] = good[:n]
 	}
-	unknown, err := wire.Encode(kind, map[string]any{"colour": "red"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out["unknown field"] = unknown
 	if kind == wire.JSON {
+		out["unknown field"] = []byte(`{"colour":"red"}`) // in msgpack it is ignored
 		for _, text := range []string{`[]`, `"text"`, `12`, `{"name":`, `{"name":1}`, `{"n":1e99}`, `{"nodes":"1"}`, `{"name":"a"}}`,
 			`{"holder":[[[[`, `{]`, "\xff\xfe", `{"claims":{}}`, strings.Repeat("[", 1e5), strings.Repeat(`{"a":`, 1e5), `[` + strings.Repeat("0,", 1e5) + `0]`} {
 			out[fmt.Sprintf("%.20s", text)] = []byte(text)

@@ -59,6 +59,7 @@ func (m *Member) lead(ctx context.Context) {
 			l.resign()
 			return
 		case <-ticker.C:
+		case <-m.leadNow:
 		}
 	}
 }
@@ -83,6 +84,10 @@ func (l *leader) step(ctx context.Context) {
 	}
 	if !l.m.roster.Load().Formed() {
 		l.begin()
+		return
+	}
+	if err := l.m.formed(); err != nil {
+		l.report("note that the grid is formed", err)
 		return
 	}
 	l.m.joinSelf()

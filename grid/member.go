@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -38,26 +37,28 @@ type Member struct {
 	self  partition.Incarnation
 	addrs Addrs
 
-	stores      stores
-	definitions *definitions.Store // nil without a data directory
-	disk        *diskWriter        // writes them; nil without a data directory
-	stored      storedReports
-	collects    collects
-	diskLog     diskLog
-	admissions  atomic.Pointer[admissions]
-	listeners   *listeners
-	gossip      *gossip // nil in a lone member
-	http        *client.HTTP
-	served      map[string]*call
-	api         *http.Server
-	events      *events
-	gate        gate
+	stores    stores
+	disk      *diskWriter // writes definitions; nil without a data directory
+	stored    storedReports
+	collects  collects
+	diskLog   diskLog
+	listeners *listeners
+	gossip    *gossip // nil in a lone member
+	http      *client.HTTP
+	served    map[string]*call
+	api       *http.Server
+	events    *events
+	gate      gate
+	forIDs    idsHandles
 
 	roster  atomic.Pointer[partition.Roster]
 	changed broadcast // after each new roster
 	raised  atomic.Pointer[raise]
 	ended   atomic.Bool  // the member grants nothing any more
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
+
+	admissions atomic.Pointer[admissions]
+	leadNow    signal // the leader's step is due
 
 	idMu sync.Mutex // guards what follows; held while id is written to disk
 	id   *identity
@@ -150,7 +151,10 @@ func newMember(cfg Config) *Member {
 		leaves: map[partition.Incarnation]bool{},
 		failed: map[partition.Incarnation]bool{},
 		turn:   make(chan struct{}, 1),
+
+		leadNow: newSignal(),
 	}
+	m.admissions.Store(newAdmissions())
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
 		m.cfg.Window = time.Duration(partition.LoneWindow) * time.Millisecond
@@ -159,7 +163,6 @@ func newMember(cfg Config) *Member {
 	m.roster.Store(&partition.Roster{})
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.stay.Store(newStay(m.ctx))
-	m.admissions.Store(new(admissions))
 	return m
 }
 
@@ -177,23 +180,11 @@ func (m *Member) warn() {
 // what there is.
 func (m *Member) open() error {
 	var err error
-	if m.stores, err = openStores(m.cfg.DataDir, lineLog{m.log}); err != nil {
+	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, lineLog{m.log}); err != nil {
 		return err
 	}
-	if err := m.checkIdentityKept(); err != nil {
-		return err
-	}
-	if err := checkDefinitionsOwned(m.cfg.DataDir); err != nil {
-		return err
-	}
-	if m.id, err = loadIdentity(m.cfg.DataDir); err != nil {
-		return err
-	}
-	if m.definitions, err = openDefinitions(m.id); err != nil {
-		return err
-	}
-	if m.definitions != nil {
-		m.disk = newDiskWriter(m.definitions, m.grid, func(err error) { m.stores.disk.fail("writing the definitions", err) })
+	if store := m.stores.definitions; store != nil {
+		m.disk = newDiskWriter(store, m.grid, func(err error) { _ = m.stores.disk.fail("writing the definitions", err) })
 	}
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))

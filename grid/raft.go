@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -61,26 +61,24 @@ func serverID(i partition.Incarnation, durable bool) raft.ServerID {
 // isDurable reports whether a server keeps its log across restarts.
 func isDurable(id raft.ServerID) bool { return !strings.Contains(string(id), "-") }
 
-// stores are where Raft keeps its log and snapshots.
+// stores are where Raft keeps its log and snapshots, and the member its definitions.
 type stores struct {
 	logs   raft.LogStore
 	stable raft.StableStore
 	snaps  raft.SnapshotStore
 	disk   *raftLog // what logs and stable are on disk, nil in memory
 	close  func() error
+
+	definitions *definitions.Store // nil in memory
 }
 
-// openStores opens the data directory, or makes stores in memory.
+// openStores opens the log and the snapshots of a data directory.
 func openStores(dir string, log io.Writer) (stores, error) {
-	if dir == "" {
-		s := raft.NewInmemStore()
-		return stores{logs: s, stable: s, snaps: raft.NewInmemSnapshotStore(), close: func() error { return nil }}, nil
-	}
 	bolt, err := openRaftLog(dir)
 	if err != nil {
 		return stores{}, invalid("DataDir: %v", err)
 	}
-	snaps, err := raft.NewFileSnapshotStore(filepath.Join(dir, "snapshots"), 2, log)
+	snaps, err := openSnapshots(dir, bolt, log)
 	if err != nil {
 		return stores{}, errors.Join(invalid("DataDir: %v", err), bolt.Close())
 	}
@@ -97,17 +95,17 @@ func (m *Member) startRaft(bootstrap bool) error {
 	}
 	last, err := lastEntry(s.logs)
 	if err != nil {
-		return fmt.Errorf("grid: read the log: %w", err)
+		return errors.Join(fmt.Errorf("grid: read the log: %w", err), closeTransport(trans))
 	}
 	if bootstrap {
 		first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: trans.LocalAddr()}}}
 		if err := raft.BootstrapCluster(conf, s.logs, s.stable, s.snaps, trans, first); err != nil {
-			return fmt.Errorf("grid: form the grid: %w", err)
+			return errors.Join(fmt.Errorf("grid: form the grid: %w", err), closeTransport(trans))
 		}
 	}
 	node, err := s.newRaft(conf, fsm{m, last}, trans)
 	if err != nil {
-		return fmt.Errorf("grid: start agreement: %w", err)
+		return errors.Join(err, closeTransport(trans))
 	}
 	m.mu.Lock()
 	m.raft = &raftNode{raft: node, server: conf.LocalID}
@@ -115,6 +113,14 @@ func (m *Member) startRaft(bootstrap bool) error {
 	m.mu.Unlock()
 	if closed { // Close may not have seen it
 		return errors.Join(errClosed, node.Shutdown().Error())
+	}
+	return nil
+}
+
+// closeTransport ends a transport that no Raft node has taken over.
+func closeTransport(trans raft.Transport) error {
+	if c, ok := trans.(raft.WithClose); ok {
+		return c.Close()
 	}
 	return nil
 }

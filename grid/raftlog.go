@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -29,6 +30,8 @@ const (
 var (
 	raftEntries = []byte("entries") // big-endian index to entry
 	raftStable  = []byte("stable")  // Raft's own keys: term, vote
+	raftAbout   = []byte("about")   // what the log says of itself
+	raftLogID   = []byte("id")      // ... its name, drawn when it was made
 )
 
 // errKeyNotFound is a missing key. Raft knows it by exactly this text.
@@ -44,6 +47,7 @@ var errBadEntry = errors.New("grid: a stored Raft entry is damaged or of a newer
 // was stored can still be read.
 type raftLog struct {
 	dir    string
+	id     string // of this log; the member's identity names it
 	db     *bolt.DB
 	broken chan struct{} // closed when a write has failed
 
@@ -69,10 +73,7 @@ func openRaftLog(dir string) (*raftLog, error) {
 	if err == nil && info.Size() > 0 && info.Size() < raftLogMin {
 		return nil, fmt.Errorf("grid: %s in data directory %s is cut off; restore it, or delete it if this member has never run", raftLogFile, dir)
 	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:      raftLogLockTimeout,
-		FreelistType: bolt.FreelistMapType,
-	})
+	file, db, err := openBolt(path)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("grid: data directory %s is used by another process: stop it or choose another DataDir: %w", dir, err)
 	}
@@ -83,23 +84,84 @@ func openRaftLog(dir string) (*raftLog, error) {
 		return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w", raftLogFile, dir, err)
 	}
 	l := &raftLog{dir: dir, db: db, broken: make(chan struct{})}
-	l.write = func(_ string, change func(*bolt.Tx) error) error { return db.Update(change) }
+	l.write = func(_ string, change func(*bolt.Tx) error) error {
+		return guarded(func() error { return db.Update(change) })
+	}
 	if err := errors.Join(l.createBuckets(), syncDir(dir)); err != nil {
-		_ = db.Close()
-		return nil, fmt.Errorf("grid: cannot prepare data directory %s: %w", dir, err)
+		discard(file) // db may not be able to close itself
+		return nil, fmt.Errorf("grid: cannot prepare %s in data directory %s: %w", raftLogFile, dir, err)
 	}
 	return l, nil
 }
 
+// openBolt opens a database, and returns its file too, which is closed if that fails.
+func openBolt(path string) (file *os.File, db *bolt.DB, err error) {
+	options := &bolt.Options{Timeout: raftLogLockTimeout, FreelistType: bolt.FreelistMapType}
+	options.OpenFile = func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
+		file, err = os.OpenFile(name, flag, mode)
+		return file, err
+	}
+	err = guarded(func() (err error) {
+		db, err = bolt.Open(path, 0o600, options)
+		return err
+	})
+	if err != nil && file != nil {
+		discard(file)
+	}
+	return file, db, err
+}
+
+// discard releases the file of a database that cannot be used, and its lock.
+func discard(f *os.File) {
+	unlock(f)
+	_ = f.Close()
+}
+
+// createBuckets makes what a new log has, and reads the log's ID.
 func (l *raftLog) createBuckets() error {
-	return l.db.Update(func(tx *bolt.Tx) error {
+	return guarded(func() error {
+		return l.db.Update(func(tx *bolt.Tx) error {
+			for _, name := range [][]byte{raftEntries, raftStable, raftAbout} {
+				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+					return err
+				}
+			}
+			about := tx.Bucket(raftAbout)
+			if l.id = string(about.Get(raftLogID)); l.id != "" {
+				return nil
+			}
+			l.id = randomHex(8)
+			return about.Put(raftLogID, []byte(l.id))
+		})
+	})
+}
+
+// clear removes every entry, and the term and the vote: those of a founding that never
+// had a first command.
+func (l *raftLog) clear() error {
+	return l.update("clearing the Raft log", func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{raftEntries, raftStable} {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			if err := tx.DeleteBucket(name); err != nil {
+				return err
+			}
+			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// guarded runs what reads a file that this process may not have written: bbolt panics
+// over pages that make no sense, and a page that is missing is a fault of memory.
+func guarded(read func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the file is damaged: %v", r)
+		}
+	}()
+	return read()
 }
 
 // Close lets go of the data directory. It may be called more than once.
@@ -231,7 +293,7 @@ func (l *raftLog) GetUint64(key []byte) (uint64, error) {
 }
 
 func (l *raftLog) view(doing string, read func(*bolt.Tx) error) error {
-	if err := l.db.View(read); err != nil {
+	if err := guarded(func() error { return l.db.View(read) }); err != nil {
 		return fmt.Errorf("grid: %s: %w", doing, err)
 	}
 	return nil
@@ -246,25 +308,22 @@ func (l *raftLog) update(doing string, change func(*bolt.Tx) error) error {
 		return l.failed
 	}
 	if err := l.write(doing, change); err != nil {
-		l.breakWith(doing, err)
+		l.failed = &diskError{dir: l.dir, doing: doing, cause: err}
+		close(l.broken)
 	}
 	return l.failed
 }
 
-// fail has the data directory take no other write, because something else could not be
-// written to it, or read.
-func (l *raftLog) fail(doing string, cause error) {
+// fail has no later change succeed, as after a write that failed, and returns what
+// they come to.
+func (l *raftLog) fail(doing string, cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {
-		l.breakWith(doing, cause)
+		l.failed = &diskError{dir: l.dir, doing: doing, cause: cause}
+		close(l.broken)
 	}
-}
-
-// breakWith tells of the first failure. The caller holds mu.
-func (l *raftLog) breakWith(doing string, cause error) {
-	l.failed = &diskError{dir: l.dir, doing: doing, cause: cause}
-	close(l.broken)
+	return l.failed
 }
 
 // failure returns what the first failed write came to, nil while there was none

@@ -107,7 +107,7 @@ func (m *Member) notePast(old partition.GridID) {
 		p.settings = m.past.settings
 	}
 	m.past = p
-	m.id.Grid, m.id.Founded, m.id.Accepted = partition.GridID{}, false, founding{}
+	m.id.Grid, m.id.Forming, m.id.Accepted = partition.GridID{}, false, founding{}
 }
 
 // beginStay makes this member one that has never been in a grid, but for its own
@@ -118,9 +118,9 @@ func (m *Member) beginStay() {
 	m.roster.Store(&partition.Roster{})
 	m.mu.Lock()
 	m.actors = map[partition.ID]*actor{}
-	m.admissions.Store(new(admissions))
 	m.joins = map[partition.Incarnation]joining{}
 	m.forming, m.trial = nil, partition.GridID{}
+	m.admissions.Store(newAdmissions())
 	m.stay.Store(newStay(m.ctx))
 	m.mu.Unlock()
 	m.background(m.lead)

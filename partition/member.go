@@ -30,6 +30,14 @@ func (i Incarnation) Check() error {
 	return nil
 }
 
+// Check reports a malformed member ID as an [ErrInvalid].
+func (id MemberID) Check() error {
+	if isHex(string(id)) {
+		return nil
+	}
+	return fmt.Errorf("%w: member ID %.40q is not %d lower-case hex digits", ErrInvalid, string(id), idDigits)
+}
+
 // fault says what is wrong with the incarnation, or nothing.
 func (i Incarnation) fault() string {
 	id, start, found := strings.Cut(string(i), "-")

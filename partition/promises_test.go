@@ -93,7 +93,7 @@ func (k *witness) checkSettled(t *rapid.T) {
 // placed gives the replicas that are wanted after the change.
 func (k *witness) placed() [][]Incarnation {
 	current := make(map[MemberID]Incarnation)
-	var stay, all []MemberID
+	var stay, all, durable []MemberID
 	for _, m := range k.after.Members {
 		member := m.Incarnation.Member()
 		current[member] = m.Incarnation
@@ -105,8 +105,13 @@ func (k *witness) placed() [][]Incarnation {
 	if len(stay) == 0 {
 		stay = all
 	}
+	for _, member := range stay {
+		if m, _ := k.after.Member(current[member]); m.Durable {
+			durable = append(durable, member)
+		}
+	}
 	var out [][]Incarnation
-	for _, members := range Place(stay, len(k.after.Partitions), k.after.Settings.Backups) {
+	for _, members := range placeDurably(stay, durable, len(k.after.Partitions), k.after.Settings.Backups) {
 		var replicas []Incarnation
 		for _, member := range members {
 			replicas = append(replicas, current[member])

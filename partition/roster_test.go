@@ -137,6 +137,9 @@ func checkRoster(t *rapid.T, r *Roster) {
 		if p.Joining != "" {
 			checkSet(t, r, "a joining replica", []Incarnation{p.Joining})
 		}
+		if !slices.IsSorted(p.Disk) || len(slices.Compact(slices.Clone(p.Disk))) != len(p.Disk) {
+			t.Fatalf("partition %d: the disks %v are out of order, or one is there twice", id, p.Disk)
+		}
 		if slices.Contains(p.InSync, p.Joining) {
 			t.Fatalf("partition %d: %s joins %v", id, p.Joining, p.InSync)
 		}
@@ -260,11 +263,20 @@ func soundMoves(r *Roster) map[string][]Change {
 			case isIn:
 				sound["take"] = append(sound["take"], Change{Take: move})
 				sound["drop"] = append(sound["drop"], Change{Drop: move})
+				sound["strike"] = append(sound["strike"], Change{Drop: move, Strike: []MemberID{m.Incarnation.Member()}})
 			case joins:
 				sound["admit"] = append(sound["admit"], Change{Admit: move})
 				sound["give up"] = append(sound["give up"], Change{Drop: move})
 			case p.Owner != "":
 				sound["add"] = append(sound["add"], Change{Add: move})
+			}
+		}
+		if len(r.disksOf(id)) > 0 {
+			sound["persist"] = append(sound["persist"], Change{Persist: []ID{id}})
+		}
+		for _, m := range p.Disk {
+			if !r.Has(m) {
+				sound["forget"] = append(sound["forget"], Change{Forget: []MemberID{m}})
 			}
 		}
 	}
@@ -286,6 +298,7 @@ func soundMembers(t *rapid.T, r *Roster, sound map[string][]Change) {
 			if other != m {
 				c := heirs(r, i.Member(), other.Incarnation)
 				sound["remove"] = append(sound["remove"], both(c, Change{Remove: []Incarnation{i}}))
+				sound["strike a member"] = append(sound["strike a member"], both(c, Change{Remove: []Incarnation{i}, Strike: []MemberID{i.Member()}}))
 			}
 		}
 		if r.Settled(i) {
@@ -327,6 +340,7 @@ func both(a, b Change) Change {
 		Lose: slices.Concat(a.Lose, b.Lose), Take: slices.Concat(a.Take, b.Take), Add: slices.Concat(a.Add, b.Add),
 		Admit: slices.Concat(a.Admit, b.Admit), Drop: slices.Concat(a.Drop, b.Drop),
 		Settle: slices.Concat(a.Settle, b.Settle), Doubt: slices.Concat(a.Doubt, b.Doubt),
+		Persist: slices.Concat(a.Persist, b.Persist), Strike: slices.Concat(a.Strike, b.Strike), Forget: slices.Concat(a.Forget, b.Forget),
 		Window: max(a.Window, b.Window), Granted: max(a.Granted, b.Granted), Stop: max(a.Stop, b.Stop),
 	}
 }
@@ -340,6 +354,9 @@ func drawSight(t *rapid.T, r *Roster) Sight {
 		if p.Joining != "" && rapid.Bool().Draw(t, "held") {
 			s.Held = append(s.Held, Holding{Replica{ID(id), p.Joining}, r.Version})
 		}
+		if rapid.Bool().Draw(t, "persisted") {
+			s.Persisted = append(s.Persisted, Persisted{ID(id), r.Version})
+		}
 	}
 	return s
 }
@@ -350,6 +367,7 @@ func deepCopy(r *Roster) *Roster {
 	out.Partitions = slices.Clone(r.Partitions)
 	for id := range out.Partitions {
 		out.Partitions[id].InSync = slices.Clone(out.Partitions[id].InSync)
+		out.Partitions[id].Disk = slices.Clone(out.Partitions[id].Disk)
 	}
 	return &out
 }

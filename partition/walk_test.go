@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -21,6 +22,7 @@ type walk struct {
 	silent  map[Incarnation]bool
 	gone    []Incarnation
 	granted Tick
+	durable string // letters of members with a disk
 }
 
 const letterCount = 6
@@ -31,6 +33,7 @@ const letterCount = 6
 func TestPlanWalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &walk{
+			durable: rapid.SampledFrom([]string{"", "abcdef", "ab", "c", "ace"}).Draw(t, "durable"),
 			planner: new(Planner), starts: map[string]int{}, alive: map[string]Incarnation{},
 			leaving: map[Incarnation]bool{}, silent: map[Incarnation]bool{},
 		}
@@ -89,7 +92,9 @@ func (w *walk) sight() Sight {
 	s := Sight{Gone: slices.Clone(w.gone), Granted: w.granted, Assign: true}
 	for _, i := range slices.Sorted(maps.Values(w.alive)) {
 		if _, member := w.roster.Member(i); !member {
-			s.Join = append(s.Join, record(i))
+			joins := record(i)
+			joins.Durable = strings.Contains(w.durable, string(i[:1]))
+			s.Join = append(s.Join, joins)
 		}
 	}
 	s.Leave = slices.Sorted(maps.Keys(w.leaving))
@@ -103,6 +108,7 @@ func (w *walk) sight() Sight {
 		if p.Joining != "" {
 			s.Held = append(s.Held, Holding{Replica{ID(id), p.Joining}, w.roster.Version})
 		}
+		s.Persisted = append(s.Persisted, Persisted{ID(id), w.roster.Version})
 	}
 	return s
 }
@@ -120,6 +126,11 @@ func (w *walk) plan(t *rapid.T) {
 			s.Held[at].Member = w.roster.Members[0].Incarnation
 		}
 	}
+	for at := range s.Persisted {
+		if rapid.IntRange(0, 2).Draw(t, "on disk") == 0 {
+			s.Persisted[at].Version--
+		}
+	}
 	if rapid.Bool().Draw(t, "not seen yet") {
 		s.Join = nil
 	}
@@ -132,7 +143,7 @@ func (w *walk) apply(t *rapid.T, s Sight) bool {
 	c, found := w.planner.Plan(w.roster, s)
 	mirrored := Sight{
 		Join: reversed(s.Join), Leave: reversed(s.Leave), Silent: reversed(s.Silent), Gone: reversed(s.Gone),
-		Held: reversed(s.Held), Assign: s.Assign, Patient: s.Patient, Granted: s.Granted,
+		Held: reversed(s.Held), Persisted: reversed(s.Persisted), Assign: s.Assign, Patient: s.Patient, Granted: s.Granted,
 	}
 	if other, _ := new(Planner).Plan(w.roster, mirrored); !reflect.DeepEqual(c, other) {
 		t.Fatalf("the order of what was seen matters, or who plans:\n%+v\n%+v", c.Change, other.Change)
@@ -176,7 +187,7 @@ func (w *walk) calm(t *rapid.T) {
 	}
 	settings := w.roster.Settings
 	rounds := 1 + settings.Partitions/maxJoining
-	limit := 2*letterCount + 10 + 4*rounds*(1+settings.Backups)
+	limit := 2*letterCount + 10 + 6*rounds*(1+settings.Backups)
 	w.raise(w.granted + 2*LoneWindow)
 	for n := 0; w.apply(t, w.sight()); n++ {
 		if n > limit {
@@ -207,7 +218,8 @@ func (w *walk) checkRest(t *rapid.T) {
 	if len(stay) < len(r.Members) {
 		t.Fatalf("somebody who leaves is not let go: %v", r.Members)
 	}
-	placed := Place(stay, len(r.Partitions), r.Settings.Backups)
+	durable := slices.DeleteFunc(slices.Clone(stay), func(m MemberID) bool { return !strings.Contains(w.durable, string(m[:1])) })
+	placed := placeDurably(stay, durable, len(r.Partitions), r.Settings.Backups)
 	for id, p := range r.Partitions {
 		var want []Incarnation
 		for _, member := range placed[id] {
@@ -216,8 +228,15 @@ func (w *walk) checkRest(t *rapid.T) {
 		if set := slices.Sorted(slices.Values(want)); p.Owner != want[0] || !slices.Equal(p.InSync, set) || p.Joining != "" {
 			t.Fatalf("partition %d: %+v, want %v", id, p, want)
 		}
+		if disks := r.disksOf(ID(id)); len(disks) > 0 && !slices.Equal(p.Disk, disks) || len(durable) > 0 && len(disks) == 0 {
+			t.Fatalf("partition %d: the disks of %v are named, and %v are those of replicas", id, p.Disk, disks)
+		}
 	}
+	mixed := len(durable) > 0 && len(durable) < len(stay) && r.Settings.Backups == 0 // the durable ones own all
 	for _, m := range r.Members {
+		if mixed {
+			break
+		}
 		if owned := len(r.Owned(m.Incarnation)); owned > placeLimit(len(stay), len(r.Partitions)) {
 			t.Fatalf("%s owns %d", m.Incarnation, owned)
 		}

@@ -45,7 +45,7 @@ func (d *density) look(g *generator, now Tick, counted bool) {
 	next, lost := g.next.Load(), g.counts.lost.Load()
 	used, had := next-d.next-(lost-d.lost), (now-d.now)*g.layout.counters()
 	if now < g.trailUntil && used > had-had/trailShare {
-		g.trailUntil = now + trail // callers still ask for about all there is
+		g.trailUntil = now + memory // callers still ask for about all there is
 	}
 	counters := g.layout.counters()
 	many := counters >= manyCounters && used > had/denseShare

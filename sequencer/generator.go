@@ -52,8 +52,9 @@ type generator struct {
 
 	mu sync.Mutex // held to look at the clock and to publish bounds
 	// trailUntil is the cluster time up to which slots of the last trail
-	// milliseconds may be used: it lies ahead only while callers have used
-	// up a millisecond not long ago, or since then as many slots as there were.
+	// milliseconds may be used: it lies ahead only while callers have used up a
+	// millisecond in the last memory milliseconds, or since then as many slots as
+	// there were.
 	trailUntil Tick
 	end        int64   // the first slot that was not issued, once it is stopped
 	looked     reading // the newest look at the clock
@@ -78,10 +79,17 @@ type counts struct {
 // stoppedBit marks next once the logical node was given up.
 const stoppedBit = math.MinInt64
 
-// trail is how old a timestamp may be while callers ask for more IDs than there
-// are, in ms. A sleep ends a millisecond late at best; without a trail the slots
-// of that millisecond would be lost, and only spinning would get them all.
-const trail Tick = 4
+const (
+	// trail is how old a timestamp may be while callers ask for more IDs than there
+	// are, in ms. A sleep ends a millisecond late at best; without a trail the slots
+	// of that millisecond would be lost, and only spinning would get them all.
+	trail Tick = 4
+	// memory is how long it is remembered that callers ask for more IDs than there are,
+	// in ms. It has to be longer than the trail: where other processes keep a processor
+	// busy, a quarter of all waits end 4 ms late or later, and the trail is needed most
+	// after those.
+	memory Tick = 50
+)
 
 // outcome says what take could do.
 type outcome int
@@ -227,7 +235,7 @@ func (g *generator) first(now Tick) int64 {
 
 // saturated notes that all slots up to now are used up.
 func (g *generator) saturated(now Tick) {
-	g.trailUntil = now + trail
+	g.trailUntil = now + memory
 	g.density.full = true
 	g.close()
 }

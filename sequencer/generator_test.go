@@ -46,7 +46,7 @@ func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh Tick) {
 	if slot <= w.last || k < 1 || slot>>w.bits != end>>w.bits {
 		rt.Fatalf("slots %d to %d after %d", slot, end, w.last)
 	}
-	if at > w.now || at < fresh-trail || at < fresh && w.now-w.full >= trail && w.looked-w.full >= trail {
+	if at > w.now || at < fresh-trail || at < fresh && w.now-w.full >= memory && w.looked-w.full >= memory {
 		rt.Fatalf("at %d a timestamp %d; the slots had run out at %d", w.now, at, w.full)
 	}
 	if !anyHolds(w.held, at) {
@@ -197,7 +197,8 @@ func TestAdjacentNodesShareNoID(t *testing.T) {
 }
 
 // TestTrail: a caller that uses everything up and sleeps too long gets the slots
-// it slept through, of the last four milliseconds; one that does not gets none.
+// it slept through, of the last four milliseconds, unless it sleeps for longer than
+// saturation is remembered; one that does not use everything up gets none.
 func TestTrail(t *testing.T) {
 	for _, c := range []struct {
 		use, sleep int
@@ -206,9 +207,12 @@ func TestTrail(t *testing.T) {
 		{1024, 1, 2001}, // in time
 		{1024, 2, 2001},
 		{1024, 3, 2001},
-		{1024, 4, 2004}, // so long that nobody was waiting
-		{1024, 50, 2050},
-		{1023, 2, 2002}, // not used up
+		{1024, 4, 2001},
+		{1024, 5, 2001},
+		{1024, 6, 2002}, // older than the trail is deep: two milliseconds are lost
+		{1024, 49, 2045},
+		{1024, 50, 2050}, // so long that no caller was waiting
+		{1023, 2, 2002},  // not used up
 	} {
 		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		takeAt(g, 2000, c.use)
@@ -222,7 +226,7 @@ func TestTrail(t *testing.T) {
 }
 
 // TestTrailLasts: once slots have run out, callers trail for as long as they take more than
-// three quarters of them.
+// three quarters of them, and for as long as that is remembered.
 func TestTrailLasts(t *testing.T) {
 	for _, c := range []struct {
 		each   int // slots used in a millisecond
@@ -237,7 +241,7 @@ func TestTrailLasts(t *testing.T) {
 		takeAt(g, 2000, 1024)
 		takeAt(g, 2000, 1) // there is none left
 		var at, now Tick
-		for now = 2002; now < 2030; now++ {
+		for now = 2002; now < 2100; now++ {
 			for range c.each {
 				_, _, at, _ = takeAt(g, now, 1)
 			}

@@ -128,9 +128,14 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 
 // Next returns the next ID. Below the limit of the ID space it is local: no
 // network, no allocation, and a lock for a look at the clock about once a
-// millisecond. It waits when the current millisecond is used
-// up, when the grant has ended and the grid has not renewed it, and after an idle
-// detach until it is attached again; only then ctx may end it.
+// millisecond. It waits when the current millisecond is used up, when the grant has
+// ended and the grid has not renewed it, and after an idle detach until it is attached
+// again.
+//
+// A call that has to wait, however shortly, fails if ctx has ended or ends meanwhile. A
+// call that finds an ID does not look at ctx, so an ended one never costs an ID that is
+// there. A loop at full speed therefore ends within a millisecond of its context; one
+// that takes fewer IDs than there are has to check ctx.Err() itself.
 //
 // Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed,
 // ErrEpochExhausted; and when ctx ended a wait, an error that matches ctx.Err()
@@ -183,7 +188,8 @@ func (s *Sequencer) nextWaiting(ctx context.Context, g *generator, held int64) (
 
 // Fill fills dst with IDs in ascending order and returns how many it wrote:
 // len(dst), or fewer with an error as Next returns it. dst[:n] is valid with an
-// error too. It is cheaper per ID than Next.
+// error too. It looks at ctx as Next does: when it has to wait. It is cheaper per ID
+// than Next.
 func (s *Sequencer) Fill(ctx context.Context, dst []ID) (n int, err error) {
 	for n < len(dst) {
 		g, slot, k := s.now.Load().gen, int64(0), 0

@@ -96,8 +96,8 @@ func (d Definition) CheckStripes(n int) error {
 
 // Next returns an ID of any of the stripes. Like [Sequencer.Next] it is local and
 // allocates nothing. It waits only while no stripe has an ID, and only then looks at
-// ctx: a stripe whose millisecond is used up, or whose grant was not renewed, stops
-// nobody while another one has IDs.
+// ctx, as Sequencer.Next does: a stripe whose millisecond is used up, or whose grant was
+// not renewed, stops no caller while another one has IDs.
 //
 // Errors, when no stripe can give an ID: ErrDestroyed if the life has ended, else
 // ErrEpochExhausted, ErrClosed after Leave or when the member or client was closed, and

@@ -153,8 +153,7 @@ func (s *Striped) await(ctx context.Context, n int, a attempt) (attempt, error) 
 		}
 	}
 	until := min(wakeTime(a.seen, a.at, a.out), a.handle.clock.Now()+lookAgain)
-	err := a.handle.clock.Wait(ctx, until, a.seen.replaced)
-	if err != nil && !a.handle.hasCome(a.at, a.out) {
+	if err := a.handle.await(ctx, until, a.seen.replaced, a.at, a.out); err != nil {
 		a.gen.drop(a.kept)
 		return attempt{}, a.handle.waitError(err, a.at, a.out)
 	}

@@ -44,18 +44,26 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 			continue // what follows is there already
 		}
 		w.note(got.out)
-		err := s.clock.Wait(ctx, wakeTime(seen, got.at, got.out), seen.replaced)
-		if err != nil && !s.hasCome(got.at, got.out) {
+		err := s.await(ctx, wakeTime(seen, got.at, got.out), seen.replaced, got.at, got.out)
+		if err != nil {
 			g.drop(held)
 			return nil, 0, 0, s.waitError(err, got.at, got.out)
 		}
 	}
 }
 
-// hasCome reports whether what was ahead of time is so no more. A look may have waited for
-// others; then a context that has ended does not keep the call from what is there.
-func (s *Sequencer) hasCome(at Tick, out outcome) bool {
-	return out == aheadTime && at <= s.clock.Now()
+// await waits until cluster time reaches until or wake is closed, after a look that came to
+// out at at. It fails if ctx has ended or ends meanwhile, however short the wait is: a loop
+// that ends by the error must not depend on how long its waits are. A look may have waited
+// for other callers; if its time has come since, there is no wait, and ctx does not matter.
+func (s *Sequencer) await(ctx context.Context, until Tick, wake <-chan struct{}, at Tick, out outcome) error {
+	if out == aheadTime && at <= s.clock.Now() {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.clock.Wait(ctx, until, wake)
 }
 
 // waiting is one call as a handle's counts have it. It does not wait before the first

@@ -370,7 +370,7 @@ func TestLateLookWithoutContext(t *testing.T) {
 		if got := s.Definition().Decompose(id).Time.UnixMilli(); got != at {
 			t.Errorf("%s: an ID of %d at %d", what, got, at)
 		}
-		clock.set(at + 10)
+		clock.set(at + memory)
 	}
 }
 

@@ -45,47 +45,76 @@ func Encode(kind string, v any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Decode reads exactly one value. Unknown fields, numbers that their field cannot
-// hold, lists of more than MaxElements, and anything after the value are refused.
-// Errors match sequencer.ErrInvalidConfig.
-func Decode(kind string, data []byte, v any) error {
-	err := decode(kind, data, v)
+// There are three ways to read a value. All of them refuse numbers that their field
+// cannot hold, lists of more than MaxElements, and anything after the value, with
+// errors that match sequencer.ErrInvalidConfig. They differ in fields that this
+// version does not know:
+//
+//	Decode          refuses them: commands of the roster's log and snapshots, which
+//	                every member has to understand in the same way
+//	DecodeRequest   refuses them in JSON, which people write, where an unknown field
+//	                is a misspelled one; ignores them in msgpack
+//	DecodeTolerant  ignores them: answers, calls between members, gossip, events
+
+// Decode reads exactly one value and refuses unknown fields.
+func Decode(kind string, data []byte, v any) error { return decodeAs(kind, data, v, true) }
+
+// DecodeRequest reads a request. Unknown fields are refused in JSON and ignored in
+// msgpack, so that a later version of a client or member can add one.
+func DecodeRequest(kind string, data []byte, v any) error {
+	return decodeAs(kind, data, v, kind == JSON)
+}
+
+// DecodeTolerant reads exactly one value and ignores unknown fields.
+func DecodeTolerant(kind string, data []byte, v any) error { return decodeAs(kind, data, v, false) }
+
+func decodeAs(kind string, data []byte, v any, strict bool) error {
+	decode := decodeMsgPack
+	if kind == JSON {
+		decode = decodeJSON
+	}
+	err := decode(data, v, strict)
 	if err == nil || errors.Is(err, sequencer.ErrInvalidConfig) {
 		return err
 	}
 	return fmt.Errorf("%w: the body is not a valid %s message: %.200s", sequencer.ErrInvalidConfig, kind, err.Error())
 }
 
-func decode(kind string, data []byte, v any) error {
-	r := bytes.NewReader(data)
-	if kind == JSON {
-		if !utf8.Valid(data) {
-			return errors.New("it is not UTF-8")
-		}
-		if err := checkJSON(data); err != nil {
-			return err
-		}
-		dec := json.NewDecoder(r)
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(v); err != nil {
-			return err
-		}
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return errors.New("something follows the value")
-		}
-		return nil
+var errTrailing = errors.New("something follows the value")
+
+func decodeJSON(data []byte, v any, strict bool) error {
+	if !utf8.Valid(data) {
+		return errors.New("it is not UTF-8")
 	}
+	if err := checkJSON(data); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if strict {
+		dec.DisallowUnknownFields()
+	}
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errTrailing
+	}
+	return nil
+}
+
+func decodeMsgPack(data []byte, v any, strict bool) error {
 	if err := checkMsgPack(data, reflect.TypeOf(v)); err != nil {
 		return err
 	}
+	r := bytes.NewReader(data)
 	dec := msgpack.NewDecoder(r)
 	dec.SetCustomStructTag("json")
-	dec.DisallowUnknownFields(true)
+	dec.DisallowUnknownFields(strict)
 	if err := dec.Decode(v); err != nil {
 		return err
 	}
 	if r.Len() > 0 {
-		return errors.New("something follows the value")
+		return errTrailing
 	}
 	return nil
 }
@@ -127,7 +156,7 @@ func ReadEvent(r io.Reader) (Event, error) {
 		return Event{}, fmt.Errorf("wire: the stream broke inside an event: %w", err)
 	}
 	var e Event
-	err := Decode(MsgPack, data, &e)
+	err := DecodeTolerant(MsgPack, data, &e)
 	return e, err
 }
 

@@ -15,13 +15,22 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// refused wants an error of Decode into the type of v, little memory, and no panic.
+// refused wants an error of Decode into the type of v, little memory, and no panic,
+// and the same of DecodeTolerant unless only an unknown field is wrong.
 func refused(t *testing.T, kind string, v any, data string, allowed uint64) {
+	t.Helper()
+	refusedBy(t, wire.Decode, kind, v, data, allowed)
+	if !strings.Contains(t.Name(), "unknown") {
+		refusedBy(t, wire.DecodeTolerant, kind, v, data, allowed)
+	}
+}
+
+func refusedBy(t *testing.T, decode func(kind string, data []byte, v any) error, kind string, v any, data string, allowed uint64) {
 	t.Helper()
 	p := reflect.New(reflect.TypeOf(v)).Interface()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err := wire.Decode(kind, []byte(data), p)
+	err := decode(kind, []byte(data), p)
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, sequencer.ErrInvalidConfig) {
 		t.Errorf("%s: %T takes %.60q: %v", kind, v, data, err)
@@ -56,6 +65,8 @@ func TestDecodeRefusesJSON(t *testing.T) {
 	tests := map[string]string{
 		"empty":          ``,
 		"not JSON":       `<html>`,
+		"deep, ignored":  `{"new":` + strings.Repeat(`[`, 100) + strings.Repeat(`]`, 100) + `}`,
+		"many, ignored":  `{"new":[null` + strings.Repeat(",null", 200000) + `]}`,
 		"unknown field":  `{"holder":"h","lease":1}`,
 		"unknown inside": `{"claims":[{"x":1}]}`,
 		"wrong type":     `{"holder":1}`,
@@ -102,6 +113,9 @@ func TestDecodeRefusesMsgPack(t *testing.T) {
 		"ext32 of 4 GiB":      "\x81\xa6holder\xc9\xff\xff\xff\xff\x01",
 		"array32, padded":     "\x81\xa6claims\xdd\x00\x0f\x42\x40" + strings.Repeat("\xc0", 1000000),
 		"str32, padded":       "\x81\xa6holder\xdb\xff\xff\xff\xff" + strings.Repeat("a", 1000000),
+		"large field ignored": "\x82\xa3new\xc6\xff\xff\xff\xff",
+		"long list ignored":   "\x81\xa3new\xdd\x00\x0f\x42\x40" + strings.Repeat("\xc0", 1000000),
+		"deep field ignored":  "\x81\xa3new" + strings.Repeat("\x91", 1000000),
 		"deep lists":          strings.Repeat("\x91", 1000000),
 		"deep maps":           strings.Repeat("\x81\xa1a", 300000),
 		"deep in field":       "\x81\xa6claims" + strings.Repeat("\x91", 100) + "\xc0",

@@ -65,25 +65,41 @@ func messages() []any {
 		wire.RenewResponse{Sets: []sequencer.Tick{5, 0}},
 		wire.ReplicateRequest{Partition: 7, Version: 9, Position: backup.Position{Term: 8, Number: 3}, Pages: 2, Page: 1, Table: pointer(someTable())},
 		wire.ReplicateRequest{Since: 2, Changes: []wire.Table{{Forgotten: []string{"gone"}}, someTable()}},
-		wire.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Newest: 9, Gap: true},
-		wire.HeldRequest{Owner: incarnation, Held: []partition.Holding{{}, {}}},
+		wire.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Stored: backup.Position{Term: 8, Number: 2}, Newest: 9, Gap: true},
+		wire.HeldRequest{Owner: incarnation, Held: []partition.Holding{{}, {}}, Persisted: []partition.Persisted{{Partition: 3, Version: 4}, {}}},
+		wire.StoredRequest{Replica: incarnation, Stored: []wire.Stored{{Partition: 7, Position: backup.Position{Term: 8, Number: 3}}, {}}},
+		wire.StoredResponse{},
+		wire.CollectRequest{Partition: 7, Term: 9, Lost: 8, After: "orders", Revision: 12},
+		wire.CollectResponse{Revision: 12, Definitions: someDefinitions(), More: true},
 		wire.InitRequest{Force: true, Floor: 5}, wire.InitResponse{Grid: stamp.Grid, Members: 3, First: 7},
 		wire.AbandonRequest{Old: stamp.Grid, Grid: partition.GridID{2}, Founder: "00112233445566aa", Expect: 2},
 		wire.AbandonResponse{Ceiling: 3, Time: 2, Window: 1},
 	}
 }
 
+func someDefinitions() wire.Definitions {
+	return wire.Definitions{Base: 4, Records: []wire.Definition{
+		{Sequencer: someClaim().Sequencer},
+		{Sequencer: wire.Sequencer{Name: "z", Nodes: 128, Life: sequencer.Life{6}}, Destroyed: true, Mark: 9},
+	}}
+}
+
 func someTable() wire.Table {
-	return wire.Table{Base: 4, Records: []wire.Record{{
+	return wire.Table{Base: 4, Complete: true, Records: []wire.Record{{
 		Sequencer: someClaim().Sequencer, Destroyed: true, Mark: 3, Free: 5,
 		Slots: []sequencer.SlotState{{Node: 1, ID: sequencer.AttachmentID{7}, From: 2, Free: 6}, {Node: 8191}},
 	}}}
 }
 
-// decodeLike decodes into a fresh value of the type of v.
+// decodeLike decodes into a new value of the type of v.
 func decodeLike(v any, kind string, data []byte) (any, error) {
+	return decodeWith(wire.Decode, v, kind, data)
+}
+
+// decodeWith is decodeLike with one of the decoders.
+func decodeWith(decode func(kind string, data []byte, v any) error, v any, kind string, data []byte) (any, error) {
 	p := reflect.New(reflect.TypeOf(v))
-	err := wire.Decode(kind, data, p.Interface())
+	err := decode(kind, data, p.Interface())
 	return p.Elem().Interface(), err
 }
 

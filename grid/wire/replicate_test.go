@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
@@ -19,13 +20,41 @@ func TestTablesAreCarriedWhole(t *testing.T) {
 		Ref: ref, Destroyed: true, Mark: 11, Free: 12,
 		Slots: []sequencer.SlotState{{Node: 5, ID: sequencer.AttachmentID{9}, From: 13, Free: 14}},
 	}}
-	table := sequencer.TableState{Base: 10, Records: records}
+	table := sequencer.TableState{Base: 10, Complete: true, Records: records}
 	pages := wire.PagesOf(table)
 	if got, err := wire.TableOf(pages[0]).State(); err != nil || len(pages) != 1 || !reflect.DeepEqual(got, table) {
 		t.Errorf("%d pages: %+v, %v; want %+v", len(pages), got, err, table)
 	}
-	change := sequencer.TableChange{Base: 10, Forgotten: []string{"gone"}, Records: records}
+	change := sequencer.TableChange{Base: 10, Complete: true, Forgotten: []string{"gone"}, Records: records}
 	if got, err := wire.ChangesOf([]sequencer.TableChange{change})[0].Change(); err != nil || !reflect.DeepEqual(got, change) {
 		t.Errorf("%+v, %v; want %+v", got, err, change)
+	}
+}
+
+// TestDefinitionsAreCarriedWhole: an owner gets all that a disk has, and nothing that no
+// disk can have.
+func TestDefinitionsAreCarriedWhole(t *testing.T) {
+	page := someDefinitions()
+	state, err := page.State()
+	if err != nil || state.Base != 4 || len(state.Records) != 2 || !state.Records[1].Destroyed || state.Records[1].Mark != 9 {
+		t.Fatalf("%+v, %v", state, err)
+	}
+	if again := wire.DefinitionsOf(state); !reflect.DeepEqual(again, page) {
+		t.Errorf("%+v is sent on as %+v", page, again)
+	}
+	for what, damage := range map[string]func(d *wire.Definitions){
+		"a negative base":           func(d *wire.Definitions) { d.Base = -1 },
+		"a negative mark":           func(d *wire.Definitions) { d.Records[1].Mark = -1 },
+		"a mark of a life":          func(d *wire.Definitions) { d.Records[0].Mark = 1 },
+		"no life":                   func(d *wire.Definitions) { d.Records[0].Sequencer.Life = sequencer.Life{} },
+		"a bad name":                func(d *wire.Definitions) { d.Records[0].Sequencer.Name = "" },
+		"a name twice":              func(d *wire.Definitions) { d.Records[1].Sequencer.Name = d.Records[0].Sequencer.Name },
+		"names that are not sorted": func(d *wire.Definitions) { d.Records[1].Sequencer.Name = "a" },
+	} {
+		d := someDefinitions()
+		damage(&d)
+		if _, err := d.State(); !errors.Is(err, sequencer.ErrInvalidConfig) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -90,13 +90,16 @@ func checkPartition(r *partition.Roster, p partition.Partition) error {
 		return fmt.Errorf("version %d, term %d and lost term %d do not go together", r.Version, p.Term, p.LostTerm)
 	case p.Floor < 0 || p.Floor > r.Ceiling:
 		return fmt.Errorf("floor %d is not between 0 and the ceiling %d", p.Floor, r.Ceiling)
-	case p.Owner == "" && (p.Term != 0 || len(p.InSync) > 0 || p.Joining != ""):
-		return errors.New("it has a term or replicas and no owner")
+	case p.Owner == "" && (p.Term != 0 || len(p.InSync) > 0 || p.Joining != "" || len(p.Disk) > 0):
+		return errors.New("it has a term, replicas or disks and no owner")
 	case p.Owner != "" && (p.Term == 0 || !slices.Contains(p.InSync, p.Owner)):
 		return fmt.Errorf("owner %.40q has no term or is not in sync", string(p.Owner))
 	}
 	if _, found := r.Member(p.Joining); p.Joining != "" && (!found || slices.Contains(p.InSync, p.Joining)) {
 		return fmt.Errorf("joining replica %.40q is no member, or in sync", string(p.Joining))
+	}
+	if err := checkDisks(p.Disk); err != nil {
+		return err
 	}
 	for i, replica := range p.InSync {
 		if _, found := r.Member(replica); !found {
@@ -104,6 +107,19 @@ func checkPartition(r *partition.Roster, p partition.Partition) error {
 		}
 		if i > 0 && p.InSync[i-1] >= replica {
 			return fmt.Errorf("replica %s is out of order or there twice", replica)
+		}
+	}
+	return nil
+}
+
+// checkDisks wants member IDs in order; the members need not be in the roster.
+func checkDisks(disks []partition.MemberID) error {
+	for i, id := range disks {
+		if err := id.Check(); err != nil {
+			return err
+		}
+		if i > 0 && disks[i-1] >= id {
+			return fmt.Errorf("the disk of member %s is out of order or there twice", id)
 		}
 	}
 	return nil

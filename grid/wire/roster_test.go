@@ -25,7 +25,7 @@ func commands() []partition.Command {
 		{Form: &partition.Form{Grid: partition.GridID{1}, Settings: someSettings(), Ceiling: 5}},
 		{From: 1, Raise: &partition.Raise{Time: 1767225600000}},
 		{From: 1, Change: join},
-		{From: 2, Change: &partition.Change{Window: 20000, Granted: 1767225700000}},
+		{From: 2, Change: &partition.Change{Window: 20000, Granted: 1767225700000, Persist: []partition.ID{0, 1}}},
 	}
 }
 
@@ -42,7 +42,9 @@ func someRoster() *partition.Roster {
 }
 
 func TestCommandsRoundTrip(t *testing.T) {
-	more := partition.Command{From: 3, Change: &partition.Change{Remove: []partition.Incarnation{memberA}}}
+	more := partition.Command{From: 3, Change: &partition.Change{
+		Remove: []partition.Incarnation{memberA}, Strike: []partition.MemberID{memberA.Member()}, Forget: []partition.MemberID{memberB.Member()},
+	}}
 	for _, c := range append(commands(), more, partition.Command{}) {
 		data, err := wire.EncodeCommand(c)
 		if err != nil {
@@ -109,6 +111,14 @@ func TestDamagedRosters(t *testing.T) {
 		"term without owner":   func(r *partition.Roster) { r.Partitions[2].Term = 1 },
 		"lost term ahead":      func(r *partition.Roster) { r.Partitions[0].LostTerm = r.Partitions[0].Term + 1 },
 		"floor over ceiling":   func(r *partition.Roster) { r.Partitions[0].Floor = r.Ceiling + 1 },
+		"disks out of order": func(r *partition.Roster) {
+			r.Partitions[0].Disk = []partition.MemberID{memberB.Member(), memberA.Member()}
+		},
+		"disk twice": func(r *partition.Roster) {
+			r.Partitions[0].Disk = []partition.MemberID{memberA.Member(), memberA.Member()}
+		},
+		"disk of no member ID": func(r *partition.Roster) { r.Partitions[0].Disk = []partition.MemberID{"disk"} },
+		"disk without owner":   func(r *partition.Roster) { r.Partitions[2].Disk = []partition.MemberID{memberA.Member()} },
 		"negative floor":       func(r *partition.Roster) { r.Partitions[0].Floor = -1 },
 	}
 	for name, damage := range damages {

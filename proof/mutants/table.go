@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // The tests that guard a rule are beside it, and quick.
 var (
 	rosterTests  = []string{"./partition"}
@@ -10,9 +12,12 @@ var (
 		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups|RaftStream"}
 )
 
-// mutants are the rules of the protocol, each with what is left of it when a line
-// is gone. The letters are those in the comments of the code.
-var mutants = []mutant{
+// mutants are all rules, each with what is left of it when a line is gone. The letters
+// of the protocol's rules are those in the comments of the code.
+var mutants = slices.Concat(protocolMutants, definitionMutants, requestMutants, holderMutants)
+
+// protocolMutants weaken the rules of the protocol.
+var protocolMutants = []mutant{
 	{"R1", "agreement on a jump is counted from the last raise in every round", "partition/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
 	{"R1", "a jump of the clocks is followed at once", "partition/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
 	{"R1", "the ceiling may go back", "partition/command.go", "next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)", "next.Ceiling = t.Time + r.Settings.Window", rosterTests},
@@ -20,14 +25,14 @@ var mutants = []mutant{
 	{"R2", "no floor at a change of owner", "partition/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, Term(r.Version), p.Floor", rosterTests},
 	{"R2", "a change of owner keeps the term", "partition/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, p.Term, r.Ceiling", rosterTests},
 	{"R2", "a command of an older version counts", "partition/command.go", "if c.From != r.Version {", "if c.From > r.Version {", rosterTests},
-	{"R3", "no floor at a loss", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term}", "Term: term, LostTerm: term}", rosterTests},
-	{"R3", "a loss is not remembered", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term}", "Term: term, Floor: floor}", rosterTests},
+	{"R3", "no floor at a loss", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, LostTerm: term, Disk: disk}", rosterTests},
+	{"R3", "a loss is not remembered", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
 	{"R4", "the owner is dropped like a backup", "partition/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
 	{"R4", "an owner does not wait for a backup that never answered", "backup/owner.go", "!said || p.number < number", "said && p.number < number", replicaTests},
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
 	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
 	{"R5", "what a joiner held at an earlier version admits it", "backup/owner.go", "!said || p.at != r.version ||", "!said ||", replicaTests},
-	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {\n			m.joined[h.Replica] = h.Version", "r.Partitions[h.Partition].Owner == in.Owner {\n			m.joined[h.Replica] = r.Version", memberTests},
+	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {\n			a.joined[h.Replica] = h.Version", "r.Partitions[h.Partition].Owner == in.Owner {\n			a.joined[h.Replica] = r.Version", memberTests},
 	{"R5", "anybody has a joiner admitted", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner", "h.Version == r.Version", memberTests},
 	{"R6", "a replica goes back to an older roster", "backup/office.go", "if v <= r.version {", "if v == r.version {", replicaTests},
 	{"R6", "an owner uses the ceiling of a version it has not looked at", "owner/machine.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},

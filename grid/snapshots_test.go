@@ -1,0 +1,136 @@
+package grid_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// cutLog has a member's log begin with a snapshot that was taken just now.
+func cutLog(t *testing.T, m *grid.Member) {
+	t.Helper()
+	if err := m.Raft().ReloadConfig(raft.ReloadableConfig{
+		SnapshotInterval: time.Hour, SnapshotThreshold: 1 << 20, HeartbeatTimeout: time.Second, ElectionTimeout: time.Second,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Raft().Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestGoesOnFromASnapshot: a grid whose log begins with a snapshot is restarted under
+// clocks that were put back. It begins at the ceiling that the snapshot holds.
+func TestGoesOnFromASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true})
+		orders, err := g.Client("c").CreateSequencer(t.Context(), "orders", sequencer.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := orders.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		cutLog(t, g.Member("m1"))
+		if first, err := g.Member("m1").Disk().FirstIndex(); err != nil || first < 20 {
+			t.Fatalf("the log was not cut: it begins at %d, error %v", first, err)
+		}
+		before := g.Member("m1").Status()
+		g.Crash("m1")
+		g.StepClock("m1", -time.Hour)
+		g.StartMembers("m1")
+		after := g.Member("m1").Status()
+		if after.Ceiling.Before(before.Ceiling) || after.Grid != before.Grid || after.Version <= before.Version {
+			t.Errorf("ceiling %v, version %d of grid %s; before %v, %d of %s",
+				after.Ceiling, after.Version, after.Grid, before.Ceiling, before.Version, before.Grid)
+		}
+		for _, p := range after.Partitions {
+			if p.Floor.Before(before.Ceiling) {
+				t.Fatalf("partition %d begins at %v, and grants were made up to %v", p.ID, p.Floor, before.Ceiling)
+			}
+		}
+	})
+}
+
+// TestSnapshotsGone: a log that begins with a snapshot is of no use without it, and a
+// start says so; Raft would end the process.
+func TestSnapshotsGone(t *testing.T) {
+	for what, lose := range map[string]func(dir string) error{
+		"snapshots": func(dir string) error { return os.RemoveAll(filepath.Join(dir, "snapshots")) },
+		"the state of each": func(dir string) error {
+			files, err := filepath.Glob(filepath.Join(dir, "snapshots", "snapshots", "*", "state.bin"))
+			for _, f := range files {
+				err = os.WriteFile(f, []byte("garbage"), 0o600)
+			}
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			cfg := loopback(t)
+			m, err := grid.Start(testContext(t), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			serves(t, m)
+			cutLog(t, m)
+			_ = m.Close()
+			if err := lose(cfg.DataDir); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				mustNotStart(t, cfg, filepath.Join(cfg.DataDir, "snapshots"), "empty directory")
+			}
+		})
+	}
+}
+
+// TestDamagedLog: no damage of the log's file ends the process, or leaves it locked.
+func TestDamagedLog(t *testing.T) {
+	cfg := loopback(t)
+	m, err := grid.Start(testContext(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serves(t, m)
+	_ = m.Close()
+	path := filepath.Join(cfg.DataDir, "raft.db")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for page := 2 * 4096; page < min(len(good), 8*4096); page += 4096 { // bbolt checks the first two
+		bad := append([]byte(nil), good...)
+		clear(bad[page : page+4096])
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := grid.Start(testContext(t), cfg)
+		if err == nil {
+			_ = m.Close() // a page that is free
+			continue
+		}
+		if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), cfg.DataDir) {
+			t.Errorf("page %d: %v", page/4096, err)
+		}
+		damaged++
+	}
+	if damaged < 2 {
+		t.Errorf("%d pages were found damaged", damaged)
+	}
+	if err := os.WriteFile(path, good[:16*1024], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustNotStart(t, cfg, cfg.DataDir, "damaged")
+}

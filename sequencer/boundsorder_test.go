@@ -1,0 +1,55 @@
+package sequencer
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestBoundsHoldNothingOfAGap: one goroutine reserves slots all the time while another one
+// publishes the bounds of a grant, and then those of a later one. The slots between the two
+// are of nobody, also in the moment in which only one of the two bounds is the new one. That
+// moment is nanoseconds long, so there are many rounds; with the two stores the other way
+// round, thousands of slots show it.
+func TestBoundsHoldNothingOfAGap(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("needs two processors: the moment between two stores is seen from another one only")
+	}
+	const rounds, nodes = 20_000, 128
+	def, first, later := define(t, nodes), Grant{From: 2000, Until: 2001}, Grant{From: 2002, Until: 3000}
+	gap := (first.Until - 1000) * def.layout.counters() // of the one millisecond between them
+	var current atomic.Pointer[generator]
+	renew := func() *generator {
+		g := newGenerator(def, Attachment{Grant: first}, 0, new(counts))
+		g.take(reading{now: 2000}, 1, -1, false)
+		g.next.Store(gap) // all of the first grant is used
+		current.Store(g)
+		return g
+	}
+	renew()
+	var ended atomic.Bool
+	var fromGap, reserved int
+	var reserving sync.WaitGroup
+	reserving.Go(func() {
+		for !ended.Load() {
+			slot, ok := current.Load().reserve()
+			if reserved++; ok && slot < gap+def.layout.counters() {
+				fromGap++
+			}
+		}
+	})
+	for range rounds {
+		g := renew()
+		for g.next.Load() == gap {
+			runtime.Gosched() // until the other goroutine is at this one
+		}
+		g.publish(reading{now: 2002}, later)
+	}
+	ended.Store(true)
+	reserving.Wait()
+	if fromGap > 0 {
+		t.Errorf("%d of %d slots were handed out that no grant holds", fromGap, reserved)
+	}
+	t.Logf("%d slots reserved in %d rounds", reserved, rounds)
+}
