@@ -2,6 +2,7 @@ package owner_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -157,6 +158,25 @@ func TestOpenAndDestroyWaitForDisks(t *testing.T) {
 	}
 }
 
+// TestDestroyThatTakesItsTime: a holder that gives nothing back delays the end of its
+// life, and the answer waits for the disks that have the end (D2).
+func TestDestroyThatTakesItsTime(t *testing.T) {
+	n := serving(t, true, true)
+	c := n.create(0, "orders")
+	n.run()
+	if _, err := n.attach(0, "h", claimOf(n, c.ref, 1, n.roster.Version)); err != nil {
+		t.Fatal(err)
+	}
+	end := n.destroy(0, "orders")
+	n.run()
+	end.is(false, nil)
+	n.tick(time.Second)
+	n.carry("deliver", "answer")
+	end.is(false, nil)
+	n.carry()
+	end.is(true, nil)
+}
+
 // TestMemoryOnly: without durable members nothing waits for a disk, and none is named.
 func TestMemoryOnly(t *testing.T) {
 	n := newMachines(t, false, false)
@@ -267,6 +287,9 @@ func TestDefinitionsSurvive(t *testing.T) {
 	if requests[0].ref != kept.ref || requests[1].ref != kept.ref {
 		t.Errorf("%v is another life than %v", requests[0].ref, kept.ref)
 	}
+	if a, b := n.members[0].machine.Table().Snapshot(), n.members[1].machine.Table().Snapshot(); !reflect.DeepEqual(a, b) {
+		t.Errorf("the owner has %+v and its backup %+v", a, b)
+	}
 	if replied, err := n.renew(0, "h", claimOf(n, kept.ref, 1, n.roster.Version)); !replied || err != nil {
 		t.Errorf("the holder whose life the disk has goes on: %v, %v", replied, err)
 	}
@@ -342,7 +365,9 @@ func TestShownLifeEnds(t *testing.T) {
 		t.Fatalf("before the definitions are there: %v", err)
 	}
 	granted := n.roster.Ceiling
+	again := n.open(0, "orders")
 	n.run()
+	again.is(true, sequencer.ErrNotFound)
 	if !slices.Equal(n.told[len(n.told)-1:], []string{"orders"}) {
 		t.Errorf("holders were told of the end of %q", n.told)
 	}
