@@ -11,47 +11,62 @@ import (
 )
 
 // storedReports collects, owner by owner, which tables are on this member's disk, so
-// that one call tells an owner of all its partitions. Of a partition only the newest
+// that one call tells an owner of many partitions. Of a partition only the newest
 // position is kept. Its zero value is ready.
 type storedReports struct {
-	mu      sync.Mutex
-	waiting map[partition.Incarnation]map[partition.ID]backup.Position // an entry: it is being told
+	mu     sync.Mutex
+	owners map[partition.Incarnation]*reportsTo
 }
+
+// reportsTo is what one owner is to be told.
+type reportsTo struct {
+	positions map[partition.ID]backup.Position
+	calls     int // under way, or begun by whoever was told to
+}
+
+// storedCalls is how many calls tell one owner at the same time. With one, news would
+// wait for the answer to the news before it.
+const storedCalls = 4
 
 // add has an owner told of a position, and reports whether the caller has to begin
 // telling it.
 func (s *storedReports) add(to partition.Incarnation, id partition.ID, p backup.Position) (begin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting == nil {
-		s.waiting = map[partition.Incarnation]map[partition.ID]backup.Position{}
+	if s.owners == nil {
+		s.owners = map[partition.Incarnation]*reportsTo{}
 	}
-	positions, telling := s.waiting[to]
-	if !telling {
-		positions = map[partition.ID]backup.Position{}
-		s.waiting[to] = positions
+	r := s.owners[to]
+	if r == nil {
+		r = &reportsTo{positions: map[partition.ID]backup.Position{}}
+		s.owners[to] = r
 	}
-	if p.Compare(positions[id]) > 0 {
-		positions[id] = p
+	if p.Compare(r.positions[id]) > 0 {
+		r.positions[id] = p
 	}
-	return !telling
+	begin = r.calls < storedCalls
+	if begin {
+		r.calls++
+	}
+	return begin
 }
 
 // take returns what an owner is to be told, by partition. With nothing left it returns
-// false, and the telling has ended.
+// false, and the caller stops telling it.
 func (s *storedReports) take(to partition.Incarnation) ([]wire.Stored, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r := s.owners[to]
 	var out []wire.Stored
-	for id, p := range s.waiting[to] {
+	for id, p := range r.positions {
 		if len(out) == wire.MaxStored {
 			break
 		}
 		out = append(out, wire.Stored{Partition: id, Position: p})
-		delete(s.waiting[to], id)
+		delete(r.positions, id)
 	}
 	if len(out) == 0 {
-		delete(s.waiting, to)
+		s.end(to, r)
 	}
 	slices.SortFunc(out, func(a, b wire.Stored) int { return cmp.Compare(a.Partition, b.Partition) })
 	return out, len(out) > 0
@@ -59,14 +74,27 @@ func (s *storedReports) take(to partition.Incarnation) ([]wire.Stored, bool) {
 
 // putBack adds what could not be told, where nothing newer waits.
 func (s *storedReports) putBack(to partition.Incarnation, batch []wire.Stored) {
-	for _, p := range batch {
-		s.add(to, p.Partition, p.Position)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range batch {
+		if r := s.owners[to]; b.Position.Compare(r.positions[b.Partition]) > 0 {
+			r.positions[b.Partition] = b.Position
+		}
 	}
 }
 
-// drop forgets an owner; the telling has ended.
+// drop forgets what an owner was to be told, and the caller stops telling it.
 func (s *storedReports) drop(to partition.Incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.waiting, to)
+	r := s.owners[to]
+	clear(r.positions)
+	s.end(to, r)
+}
+
+// end counts a call as over. The caller holds mu.
+func (s *storedReports) end(to partition.Incarnation, r *reportsTo) {
+	if r.calls--; r.calls == 0 && len(r.positions) == 0 {
+		delete(s.owners, to)
+	}
 }
