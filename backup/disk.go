@@ -129,12 +129,16 @@ type Disks struct {
 	Named   []partition.MemberID    // by the newest roster; not to be changed
 	Missing []partition.MemberID    // of those, the ones that are no durable in-sync replica's
 	Behind  []partition.Incarnation // durable in-sync replicas that do not have a number on disk
+	InSync  int                     // durable in-sync replicas
 }
 
 // Disks tells which disks an answer that rests on a number of this term waits for.
 func (r *Replica[S, C]) Disks(number uint64) Disks {
 	d := Disks{Named: r.entry.Disk, Missing: r.missing()}
 	for _, i := range r.entry.InSync {
+		if r.isDurable(i) {
+			d.InSync++
+		}
 		if r.lacks(i, number) {
 			d.Behind = append(d.Behind, i)
 		}

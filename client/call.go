@@ -27,12 +27,17 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	ctx, cancel := c.bind(ctx)
 	defer cancel()
 	pause := firstPause
+	var said error // by the last try that was not cut off
 	for {
 		began := c.clock.Mono()
 		err := c.tryOwner(ctx, name, path, in, out)
 		if !again(err) {
 			return err
 		}
+		if said != nil && ctx.Err() != nil {
+			return c.gaveUp(ctx, name, said)
+		}
+		said = err
 		if ctx.Err() == nil {
 			err = errors.Join(err, c.lookUp(ctx, began))
 		}

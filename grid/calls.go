@@ -62,6 +62,9 @@ func (m *Member) calls() map[string]*call {
 		wire.PathEarlier:   typed(m.serveEarlier).forMembers(),
 		wire.PathReplicate: typed(m.serveReplicate).forMembers(),
 		wire.PathHeld:      typed(m.serveHeld).forMembers(),
+		wire.PathStored:    typed(m.serveStored).forMembers(),
+		wire.PathCollect:   typed(m.serveCollect).forMembers().withLargeAnswer(),
+		wire.PathForget:    typed(m.serveForget).forTarget(),
 		wire.PathInit:      typed(m.serveInit).forTarget(),
 		wire.PathAbandon:   typed(m.serveAbandon).forTarget(),
 	}

@@ -38,6 +38,7 @@ const (
 type connection struct {
 	holders, members turn
 	streams          atomic.Int32
+	remote           net.Addr // where it comes from
 }
 
 // turn is held by one request at a time.
@@ -46,8 +47,8 @@ type turn chan struct{}
 type connectionKey struct{}
 
 // withConnection is how the API server begins each connection.
-func withConnection(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &connection{holders: make(turn, 1), members: make(turn, 1)})
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{holders: make(turn, 1), members: make(turn, 1), remote: c.RemoteAddr()})
 }
 
 // connectionOf returns the connection that a request came by.

@@ -14,8 +14,9 @@ import (
 )
 
 // A data directory holds what a member must not forget: its identity (.member.meta),
-// and the log, term and vote of its Raft server (raft.db) with the snapshots that take
-// the place of the log's beginning (snapshots/). They belong together. A server that
+// the log, term and vote of its Raft server (raft.db) with the snapshots that take the
+// place of the log's beginning (snapshots/), and the definitions of sequencers that it
+// acknowledged (definitions.db, see definitions.go). They belong together. A server that
 // comes back under its old ID without its log takes back votes and acknowledgements,
 // and two owners may grant the same IDs then (B2, R8); so a directory of which a part
 // was lost is refused.
@@ -49,7 +50,13 @@ func openDataDir(dir string, log io.Writer) (stores, *identity, error) {
 	}
 	id, err := loadIdentity(dir) // again: this process has the directory's lock only now
 	if err == nil {
+		err = checkDefinitionsOwned(id) // before the identity is kept
+	}
+	if err == nil {
 		err = s.disk.belongsTo(id, s.snaps)
+	}
+	if err == nil {
+		s.definitions, err = openDefinitions(id)
 	}
 	if err != nil {
 		return stores{}, nil, errors.Join(err, s.close())

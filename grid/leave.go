@@ -172,6 +172,9 @@ func (m *Member) shut() error {
 		m.listeners.close()
 	}
 	m.done.Wait()
+	if m.stores.definitions != nil {
+		failed = append(failed, m.stores.definitions.Close())
+	}
 	if m.stores.close != nil {
 		failed = append(failed, m.stores.close())
 	}

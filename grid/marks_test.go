@@ -170,14 +170,14 @@ func TestForgettingIsAChange(t *testing.T) {
 }
 
 // TestMembersCallsAreAddressed: of all calls only those of holders are served to
-// whoever does not name this incarnation, and, but for those by which grids form,
-// its grid (R9).
+// whoever does not name this incarnation, and, but for those by which grids form and
+// those of operators, its grid (R9).
 func TestMembersCallsAreAddressed(t *testing.T) {
 	ofHolders := []string{
 		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,
 		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs,
 	}
-	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon}
+	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget}
 	m := newMember(Config{Expect: 2})
 	defer m.stop()
 	m.self, m.id = ownerInc, &identity{Grid: partition.GridID{1}}

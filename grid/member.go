@@ -38,6 +38,10 @@ type Member struct {
 	addrs Addrs
 
 	stores    stores
+	disk      *diskWriter // writes definitions; nil without a data directory
+	stored    storedReports
+	collects  collects
+	diskLog   diskLog
 	listeners *listeners
 	gossip    *gossip // nil in a lone member
 	http      *client.HTTP
@@ -182,6 +186,9 @@ func (m *Member) open() error {
 	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, lineLog{m.log}); err != nil {
 		return err
 	}
+	if store := m.stores.definitions; store != nil {
+		m.disk = newDiskWriter(store, m.grid, func(err error) { _ = m.stores.disk.fail("writing the definitions", err) })
+	}
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
 	m.http = client.NewHTTP(m.cfg.Network.Dial, m.cfg.TLS)
@@ -210,11 +217,15 @@ func (m *Member) run() {
 	m.background(m.lead)
 	m.done.Go(func() { m.attend(m.ctx) })
 	m.done.Go(func() { m.watchDisk(m.ctx) })
+	if m.disk != nil {
+		m.done.Go(func() { m.disk.run(m.ctx) })
+	}
 	if m.lone {
 		return
 	}
 	m.done.Go(func() { m.gossip.rejoin(m.ctx) })
 	m.done.Go(func() { m.enter(m.ctx) })
+	m.done.Go(func() { m.watchAwaited(m.ctx) })
 	m.done.Go(func() { m.advise(m.ctx) })
 }
 

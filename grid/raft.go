@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -60,13 +61,15 @@ func serverID(i partition.Incarnation, durable bool) raft.ServerID {
 // isDurable reports whether a server keeps its log across restarts.
 func isDurable(id raft.ServerID) bool { return !strings.Contains(string(id), "-") }
 
-// stores are where Raft keeps its log and snapshots.
+// stores are where Raft keeps its log and snapshots, and the member its definitions.
 type stores struct {
 	logs   raft.LogStore
 	stable raft.StableStore
 	snaps  raft.SnapshotStore
 	disk   *raftLog // what logs and stable are on disk, nil in memory
 	close  func() error
+
+	definitions *definitions.Store // nil in memory
 }
 
 // openStores opens the log and the snapshots of a data directory.

@@ -33,6 +33,7 @@ type Status struct {
 	Ceiling     time.Time       `json:"ceiling"`      // grants end here at the latest
 	Members     []MemberInfo    `json:"members"`
 	Partitions  []PartitionInfo `json:"partitions"`
+	Disks       []DiskInfo      `json:"disks"`                 // on which definitions rest, by member
 	Sequencers  []SequencerInfo `json:"sequencers"`            // by name; the first MaxStatusSequencers of each member
 	Unreachable []string        `json:"unreachable,omitempty"` // incarnations whose sequencers are missing
 	// Strangers are members of other grids of the same name that were met, and
@@ -61,10 +62,15 @@ type PartitionInfo struct {
 	Owner  partition.Incarnation   `json:"owner"`
 	InSync []partition.Incarnation `json:"in_sync"` // the owner among them
 	// Joining is the member that copies the partition at the moment, "" for none.
-	Joining  partition.Incarnation `json:"joining,omitempty"`
-	Term     partition.Term        `json:"term"`
-	LostTerm partition.Term        `json:"lost_term"` // of the last time that no copy was left
-	Floor    time.Time             `json:"floor"`
+	Joining partition.Incarnation `json:"joining,omitempty"`
+	// Disks are the members whose disks have every definition that was answered.
+	Disks []partition.MemberID `json:"disks,omitempty"`
+	// Awaited are those of Disks for which creates, opens and destroys wait: no replica
+	// is left, and none of these members runs.
+	Awaited  []partition.MemberID `json:"awaited,omitempty"`
+	Term     partition.Term       `json:"term"`
+	LostTerm partition.Term       `json:"lost_term"` // of the last time that no copy was left
+	Floor    time.Time            `json:"floor"`
 }
 
 // SequencerInfo is one sequencer as its owner's table has it.
@@ -113,7 +119,7 @@ func (m *Member) localStatus() Status {
 	s := Status{
 		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
 		Ready: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()),
-		Sequencers: []SequencerInfo{}, Strangers: m.gossip.toldStrangers(),
+		Disks: disksOf(r), Sequencers: []SequencerInfo{}, Strangers: m.gossip.toldStrangers(),
 	}
 	if worry := m.worry.Load(); worry != nil {
 		s.Advice = *worry
@@ -133,6 +139,7 @@ func (m *Member) localStatus() Status {
 		}
 		s.Partitions = append(s.Partitions, PartitionInfo{
 			ID: partition.ID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining,
+			Disks: p.Disk, Awaited: r.Awaited(partition.ID(id)),
 			Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
 		})
 	}

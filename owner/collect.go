@@ -21,8 +21,9 @@ type Collection struct {
 const (
 	// collectRetry is the pause after a disk could not be asked.
 	collectRetry = 400 * time.Millisecond
-	// namesWait bounds how long a create, an open or a destroy waits for disks.
-	namesWait = 2 * time.Second
+	// namesWait bounds how long a create, an open or a destroy waits for disks. It is
+	// shorter than clients wait for one answer, so that they hear which disks those are.
+	namesWait = 1500 * time.Millisecond
 	// waitingMax bounds the requests of one partition that wait for its definitions.
 	waitingMax = 4096
 )

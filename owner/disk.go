@@ -92,8 +92,10 @@ func (m *Machine) StoredBy(v View, from partition.Incarnation, p backup.Position
 }
 
 // reportPersisted has the leader name the disks of the durable in-sync replicas. If
-// they take the place of others, only when an answer waits for that: after members
-// have left in order, each of their disks stays good until something changes.
+// they take the place of others and two of them are named already, or the only one,
+// that is done only when an answer waits for it: after members have left in order, each
+// of their disks stays good until something changes. With fewer, those that leave wait
+// for others to be named in their place.
 func (m *Machine) reportPersisted(v View) {
 	m.disk.delayed = false
 	p, ready := m.replica.Persisted()
@@ -101,7 +103,8 @@ func (m *Machine) reportPersisted(v View) {
 		return
 	}
 	d := m.replica.Disks(0)
-	replaces := len(d.Missing) > 0 && len(d.Missing) < len(d.Named)
+	named := len(d.Named) - len(d.Missing)
+	replaces := len(d.Missing) > 0 && named > 0 && named >= min(2, d.InSync)
 	switch {
 	case p == m.disk.reported, replaces && !slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent }):
 	case len(d.Named) == 0 && m.isLearning(v):

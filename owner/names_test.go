@@ -243,6 +243,25 @@ func TestNamedDiskOfAnotherDelays(t *testing.T) {
 	c.is(true, nil)
 }
 
+// TestLeavingReplicaIsReplaced: where only one of two replicas in sync has a named disk,
+// the other's is named without any create that waits for it: the one that leaves may go
+// then, and its disk with it.
+func TestLeavingReplicaIsReplaced(t *testing.T) {
+	n := newMachines(t, true, true, true)
+	n.begin(0, 1)
+	n.run()
+	n.drop(1, false)
+	n.change(partition.Change{Join: []partition.Member{n.members[2].record()}, Add: []partition.Replica{{Member: n.members[2].inc}}})
+	n.learn(0, 2)
+	n.carry()
+	n.change(partition.Change{Admit: []partition.Replica{{Member: n.members[2].inc}}})
+	n.learn(0, 2)
+	n.carry()
+	if !n.settle() || !slices.Equal(n.named(), []int{0, 2}) {
+		t.Errorf("the disks of %v are named", n.named())
+	}
+}
+
 // TestDeadReplicaDelaysNothing: the disk of a dead replica is struck with it (D3).
 func TestDeadReplicaDelaysNothing(t *testing.T) {
 	n := serving(t, true, true)

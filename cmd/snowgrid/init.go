@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
@@ -74,31 +69,6 @@ func (c *initCommand) post(ctx context.Context, in wire.InitRequest) (out wire.I
 	if err != nil {
 		return out, fmt.Errorf("no status from %s: %w", c.Addr, err)
 	}
-	body, err := json.Marshal(in)
-	if err != nil {
-		return out, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.Addr+wire.PathInit, bytes.NewReader(body))
-	if err != nil {
-		return out, err
-	}
-	request.Header.Set("Content-Type", wire.JSON)
-	request.Header.Set(wire.HeaderTarget, status.Answering)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, wire.MaxBody))
-	if err != nil {
-		return out, err
-	}
-	if response.StatusCode != http.StatusOK {
-		var refusal wire.Error
-		if json.Unmarshal(answer, &refusal) == nil && refusal.Message != "" {
-			return out, errors.New(refusal.Message)
-		}
-		return out, fmt.Errorf("%s answered %s", c.Addr, response.Status)
-	}
-	return out, json.Unmarshal(answer, &out)
+	err = postTo(ctx, c.Addr, status.Answering, wire.PathInit, in, &out)
+	return out, err
 }

@@ -6,6 +6,7 @@
 //	snowgrid decode    an ID taken apart; needs no grid
 //	snowgrid status    what a grid knows about itself
 //	snowgrid destroy   the end of a sequencer
+//	snowgrid forget    the disk of a member that is gone for good
 //	snowgrid init      a grid formed anew that lost its majority, and kept nothing on disk
 //
 // It exits with 0 when it did what it was asked, with 1 when it could not, and
@@ -50,6 +51,7 @@ type commands struct {
 	Decode  decodeCommand  `cmd:"" help:"Take an ID apart."`
 	Status  statusCommand  `cmd:"" help:"Show what a grid knows about itself."`
 	Destroy destroyCommand `cmd:"" help:"Destroy a sequencer, for every holder and for good."`
+	Forget  forgetCommand  `cmd:"" help:"Give up the disk of a member that is gone for good."`
 	Init    initCommand    `cmd:"" help:"Form a grid anew that kept nothing on disk and lost its majority."`
 }
 

@@ -39,7 +39,7 @@ func (statusCommand) Help() string {
 func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	var status grid.Status
 	err := s.ask(ctx, func(ctx context.Context) (err error) {
-		status, err = fetchStatusOfAny(ctx, s.Addr)
+		status, _, err = fetchStatusOfAny(ctx, s.Addr)
 		return err
 	})
 	if err != nil {
@@ -53,17 +53,18 @@ func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	return printStatus(to.out, status, s.Partitions)
 }
 
-// fetchStatusOfAny asks one address after the other until one answers.
-func fetchStatusOfAny(ctx context.Context, addrs []string) (grid.Status, error) {
+// fetchStatusOfAny asks one address after the other until one answers, and returns
+// that address too.
+func fetchStatusOfAny(ctx context.Context, addrs []string) (status grid.Status, addr string, err error) {
 	var errs []error
 	for _, addr := range addrs {
 		status, err := fetchStatus(ctx, addr)
 		if err == nil {
-			return status, nil
+			return status, addr, nil
 		}
 		errs = append(errs, fmt.Errorf("no status from %s: %w", addr, err))
 	}
-	return grid.Status{}, errors.Join(errs...)
+	return grid.Status{}, "", errors.Join(errs...)
 }
 
 func fetchStatus(ctx context.Context, addr string) (status grid.Status, err error) {
@@ -96,6 +97,7 @@ func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printGrid(table, s)
 	printMembers(table, s.Members)
+	printDisks(table, s.Disks)
 	if partitions {
 		printPartitions(table, s.Partitions)
 	}
@@ -146,10 +148,21 @@ func printMembers(table io.Writer, members []grid.MemberInfo) {
 	}
 }
 
+// printDisks lists the disks on which definitions rest.
+func printDisks(table io.Writer, disks []grid.DiskInfo) {
+	if len(disks) == 0 {
+		return
+	}
+	fmt.Fprint(table, "\nDISK OF\tRUNS\tDEFINITIONS OF\tALONE\tAWAITED BY\n")
+	for _, d := range disks {
+		fmt.Fprintf(table, "%s\t%s\t%d partitions\t%d\t%d\n", d.Member, yes(d.Runs), d.Partitions, d.Alone, d.Awaited)
+	}
+}
+
 func printPartitions(table io.Writer, partitions []grid.PartitionInfo) {
-	fmt.Fprint(table, "\nPARTITION\tOWNER\tBACKUPS\tTERM\tFLOOR\n")
+	fmt.Fprint(table, "\nPARTITION\tOWNER\tBACKUPS\tDISKS\tTERM\tFLOOR\n")
 	for _, p := range partitions {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", p.ID, orNone(string(p.Owner)), backups(p), p.Term, moment(p.Floor))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%d\t%s\n", p.ID, orNone(string(p.Owner)), backups(p), disks(p), p.Term, moment(p.Floor))
 	}
 }
 
@@ -206,6 +219,19 @@ func backups(p grid.PartitionInfo) string {
 		if replica != p.Owner {
 			names = append(names, string(replica))
 		}
+	}
+	return orNone(strings.Join(names, " "))
+}
+
+// disks names the members whose disks have a partition's definitions, in brackets if
+// the partition waits for them.
+func disks(p grid.PartitionInfo) string {
+	var names []string
+	for _, member := range p.Disks {
+		names = append(names, string(member))
+	}
+	if len(p.Awaited) > 0 {
+		return "(" + strings.Join(names, " ") + ")"
 	}
 	return orNone(strings.Join(names, " "))
 }

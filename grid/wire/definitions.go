@@ -58,6 +58,23 @@ type Definition struct {
 // MaxStored is how many partitions one StoredRequest may speak of.
 const MaxStored = 8192
 
+// ForgetRequest asks for a member's disk to be given up for good, at any member.
+type ForgetRequest struct {
+	Member partition.MemberID `json:"member"`
+	// LoseDefinitions confirms that the definitions of partitions may be lost of which
+	// no other disk is named.
+	LoseDefinitions bool   `json:"lose_definitions,omitempty"`
+	AskedBy         string `json:"asked_by,omitempty"`  // address that asked the member that forwards it
+	Forwarded       bool   `json:"forwarded,omitempty"` // to the leader
+}
+
+// ForgetResponse tells what was given up.
+type ForgetResponse struct {
+	Partitions int               `json:"partitions"` // that rested on the disk
+	Lost       int               `json:"lost"`       // of those, the ones without another disk
+	Version    partition.Version `json:"version"`    // of the roster that says so
+}
+
 // DefinitionsOf returns what stored definitions look like on the wire.
 func DefinitionsOf(d sequencer.Definitions) Definitions {
 	out := Definitions{Base: d.Base}

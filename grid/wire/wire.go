@@ -34,6 +34,7 @@ const (
 	PathHeld      = "/v1/member/held"
 	PathStored    = "/v1/member/stored"
 	PathCollect   = "/v1/member/collect"
+	PathForget    = "/v1/member/forget"
 	PathInit      = "/v1/member/init"
 	PathAbandon   = "/v1/member/abandon"
 )

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+)
+
+// postTo makes one call of an operator to a member, addressed to one start of it.
+func postTo(ctx context.Context, addr, incarnation, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", wire.JSON)
+	request.Header.Set(wire.HeaderTarget, incarnation)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, wire.MaxBody))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		var refusal wire.Error
+		if json.Unmarshal(answer, &refusal) == nil && refusal.Message != "" {
+			return errors.New(refusal.Message)
+		}
+		return fmt.Errorf("%s answered %s", addr, response.Status)
+	}
+	return json.Unmarshal(answer, out)
+}

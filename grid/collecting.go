@@ -1,0 +1,168 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	// collectRetry is how long a collection that failed waits before its machine is
+	// told, which then asks again.
+	collectRetry = 200 * time.Millisecond
+	// collectWeight bounds a page in bytes, by estimate.
+	collectWeight = 256 << 10
+	// collectMax bounds the names of one collection, far above what a partition holds.
+	collectMax = 1 << 24
+	// collectCalls bounds one page, collectTurns the collections from one disk at a time.
+	collectCalls = 5 * time.Second
+	collectTurns = 2
+	// collectAgain is how often a collection begins again because the disk changed.
+	collectAgain = 10
+)
+
+// Collect implements owner.Member: it asks a disk, this member's own too, from a
+// goroutine that ends with this member's stay in its grid.
+func (o *actor) Collect(c owner.Collection) {
+	o.m.background(func(ctx context.Context) {
+		d, err := o.collect(ctx, c)
+		if err != nil && ctx.Err() == nil {
+			o.m.log.Debug("definitions not collected; retrying", "partition", o.id, "from", string(c.From), "error", err)
+			if o.m.diskLog.noteAwaited(c.From, o.id, err, o.m.clock.Mono()) {
+				o.m.background(o.m.logDisks)
+			}
+			sleep(ctx, collectRetry)
+		}
+		select {
+		case o.inbox <- func(v owner.View) { o.machine.Collected(v, c, d, err) }:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// collects lets a few collections from each disk run at a time; the others wait, and
+// not for disks that do not answer. Its zero value is ready.
+type collects struct {
+	mu    sync.Mutex
+	turns map[partition.MemberID]turn
+}
+
+// of returns the turns of a disk.
+func (c *collects) of(from partition.MemberID) turn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turns == nil {
+		c.turns = map[partition.MemberID]turn{}
+	}
+	t := c.turns[from]
+	if t == nil {
+		t = make(turn, collectTurns)
+		c.turns[from] = t
+	}
+	return t
+}
+
+// collect reads all pages of a member's stored definitions.
+func (o *actor) collect(ctx context.Context, c owner.Collection) (sequencer.Definitions, error) {
+	var out sequencer.Definitions
+	turn := o.m.collects.of(c.From)
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return out, ctx.Err()
+	}
+	req := wire.CollectRequest{Partition: o.id, Term: c.Term, Lost: c.Lost}
+	for again := 0; again < collectAgain; {
+		res, err := o.m.collectPage(ctx, c.From, req)
+		if err != nil {
+			return out, err
+		}
+		page, err := res.Definitions.State()
+		if err != nil {
+			return out, fmt.Errorf("what the disk of %s has: %w", c.From, err)
+		}
+		if req.Revision != res.Revision && req.Revision != 0 {
+			again++
+			out.Records, req.After = nil, ""
+		}
+		if n := len(page.Records); n > 0 {
+			if first := page.Records[0].Ref.Definition.Name(); first <= req.After || len(out.Records)+n > collectMax {
+				return out, fmt.Errorf("what the disk of %s has: name %.80q is out of order, or one of too many", c.From, first)
+			}
+			req.After = page.Records[n-1].Ref.Definition.Name()
+		} else if res.More {
+			return out, fmt.Errorf("what the disk of %s has: an empty page is not the last", c.From)
+		}
+		out.Base, out.Records = page.Base, append(out.Records, page.Records...)
+		req.Revision = res.Revision
+		if !res.More {
+			return out, nil
+		}
+	}
+	return out, fmt.Errorf("the disk of %s changes while it is read", c.From)
+}
+
+// collectPage asks a member for one page, wherever the roster says it is.
+func (m *Member) collectPage(ctx context.Context, from partition.MemberID, req wire.CollectRequest) (res wire.CollectResponse, err error) {
+	if from == m.self.Member() {
+		return m.serveCollect(ctx, req)
+	}
+	for _, member := range m.roster.Load().Members {
+		if member.Incarnation.Member() == from {
+			err = m.callMemberWithin(ctx, collectCalls, member.API, member.Incarnation, wire.PathCollect, req, &res)
+			return res, err
+		}
+	}
+	return res, errNotRunning
+}
+
+// errNotRunning is why nothing is asked of a member that the roster does not have.
+var errNotRunning = errors.New("it does not run, or is not in the grid yet")
+
+// serveCollect shows what this member's disk has of a partition, once its own part in
+// the partition agrees: from then on it acknowledges nothing of a term before the loss.
+func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
+	var none wire.CollectResponse
+	if m.stores.definitions == nil {
+		return none, invalid("this member keeps nothing on disk")
+	}
+	if r := m.roster.Load(); int(in.Partition) >= len(r.Partitions) {
+		return none, fmt.Errorf("%w: there is no partition %d here, only %d of them", sequencer.ErrUnavailable, in.Partition, len(r.Partitions))
+	}
+	o, err := m.actorOf(in.Partition)
+	if err != nil {
+		return none, err
+	}
+	_, err = look(ctx, o, func(v owner.View) (struct{}, error) {
+		return struct{}{}, o.machine.ShowDisk(v, owner.Collection{From: m.self.Member(), Term: in.Term, Lost: in.Lost})
+	})
+	if err != nil {
+		return none, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+	}
+	page, found, err := m.stores.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
+	if err != nil {
+		if m.ctx.Err() == nil {
+			_ = m.stores.disk.fail("reading the definitions", err)
+		}
+		return none, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+	}
+	if !found {
+		return none, fmt.Errorf("%w: nothing of partition %d was ever on this disk", sequencer.ErrUnavailable, in.Partition)
+	}
+	return wire.CollectResponse{Revision: page.Revision, Definitions: wire.DefinitionsOf(page.Definitions), More: page.More}, nil
+}
+
+// DefinitionsCollected implements owner.Member.
+func (o *actor) DefinitionsCollected(id partition.ID, from partition.MemberID, names int) {
+	if o.m.diskLog.noteCollected(from, id, names) {
+		o.m.background(o.m.logDisks)
+	}
+}

@@ -1,0 +1,119 @@
+package grid_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/grid"
+)
+
+// TestLostDefinitionsRefuseTheStart: a member that belongs to a grid does not start
+// without its definitions, nor definitions without their identity: it would show a disk
+// that has less than it answered for. The error names the file and the remedy.
+func TestLostDefinitionsRefuseTheStart(t *testing.T) {
+	const identity, stored = ".member.meta", "definitions.db"
+	truncate := func(size int64) func(path string) error {
+		return func(path string) error { return os.Truncate(path, size) }
+	}
+	for name, c := range map[string]struct {
+		file  string
+		harm  func(path string) error
+		words []string
+	}{
+		"missing":          {stored, os.Remove, []string{"it is missing"}},
+		"empty":            {stored, truncate(0), []string{"it is empty (0 bytes)"}},
+		"cut off":          {stored, truncate(5000), []string{"damaged"}},
+		"damaged":          {stored, flip, []string{"damaged"}},
+		"without identity": {identity, os.Remove, []string{identity + " is missing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := loopback(t)
+			m, err := grid.Start(testContext(t), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			serves(t, m)
+			member, _, _ := strings.Cut(m.Status().Answering, "-")
+			_ = m.Close()
+			if err := c.harm(filepath.Join(cfg.DataDir, c.file)); err != nil {
+				t.Fatal(err)
+			}
+			words := append(c.words, stored, cfg.DataDir, "snowgrid forget", "empty directory as a new member")
+			if c.file == stored {
+				words = append(words, "snowgrid forget "+member)
+			}
+			for range 2 { // a refusal changes nothing
+				mustNotStart(t, cfg, words...)
+			}
+			if c.file == identity {
+				if _, err := os.Stat(filepath.Join(cfg.DataDir, identity)); err == nil {
+					t.Error("a new identity was written beside the definitions of another member")
+				}
+			}
+		})
+	}
+}
+
+// flip changes one bit in every page of a file but the first two.
+func flip(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for at := 2*os.Getpagesize() + 10; at < len(data); at += os.Getpagesize() {
+		data[at] ^= 4
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+// TestOthersDefinitionsRefuseTheStart: the definitions of another member, or of another
+// grid, are not taken for one's own.
+func TestOthersDefinitionsRefuseTheStart(t *testing.T) {
+	var dirs []string
+	for range 2 {
+		cfg := loopback(t)
+		m, err := grid.Start(testContext(t), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = m.Close()
+		dirs = append(dirs, cfg.DataDir)
+	}
+	data, err := os.ReadFile(filepath.Join(dirs[0], "definitions.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := loopback(t)
+	cfg.DataDir = dirs[1]
+	if err := os.WriteFile(filepath.Join(dirs[1], "definitions.db"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustNotStart(t, cfg, "definitions.db", "belongs to member")
+}
+
+// TestNewDirectoryStarts: a directory in which a first start came to nothing, at any
+// point before the member was in a grid, is that of a new member.
+func TestNewDirectoryStarts(t *testing.T) {
+	cfg := loopback(t)
+	m, err := grid.Start(testContext(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = m.Close()
+	for _, rest := range [][]string{{"definitions.db.temp"}, {".member.meta.temp"}} {
+		again := loopback(t)
+		for _, name := range rest {
+			if err := os.WriteFile(filepath.Join(again.DataDir, name), []byte("half"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := grid.Start(testContext(t), again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		serves(t, m)
+		_ = m.Close()
+	}
+}

@@ -1,0 +1,141 @@
+package grid
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// Partitions collect their definitions by the hundred, and wait for the same few disks.
+// The log has one line for all of it, now and then.
+const (
+	diskLogEvery = time.Second
+	// awaitedAfter is how long a disk is awaited before the log says so: members that
+	// start together come within that. awaitedAgain is when it says so again.
+	awaitedAfter = 5 * time.Second
+	awaitedAgain = 30 * time.Second
+)
+
+const awaitedAdvice = "creates, opens and destroys in these partitions wait for the definitions on one of these disks: start these members again with their data directories; a disk that is gone for good is given up with `snowgrid forget MEMBER`"
+
+// diskLog gathers what is logged of collections. Its zero value is ready.
+type diskLog struct {
+	mu        sync.Mutex
+	running   bool
+	collected map[partition.MemberID]tally
+	awaited   map[partition.MemberID]*awaitedDisk
+	warned    time.Duration // by the monotonic clock; 0: not since something was awaited
+}
+
+// tally counts what came from one disk.
+type tally struct{ partitions, names int }
+
+// awaitedDisk is a disk that could not be asked.
+type awaitedDisk struct {
+	since, last time.Duration
+	partitions  map[partition.ID]bool
+	cause       error
+}
+
+// noteAwaited notes that a disk could not be asked for a partition, and reports whether
+// the caller has to begin logging.
+func (l *diskLog) noteAwaited(from partition.MemberID, id partition.ID, cause error, now time.Duration) (begin bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.awaited == nil {
+		l.awaited = map[partition.MemberID]*awaitedDisk{}
+	}
+	a := l.awaited[from]
+	if a == nil {
+		a = &awaitedDisk{since: now, partitions: map[partition.ID]bool{}}
+		l.awaited[from] = a
+	}
+	a.last, a.cause, a.partitions[id] = now, cause, true
+	return l.begin()
+}
+
+// noteCollected notes that the definitions of a partition came from a disk; the other
+// disks are awaited for it no longer.
+func (l *diskLog) noteCollected(from partition.MemberID, id partition.ID, names int) (begin bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.collected == nil {
+		l.collected = map[partition.MemberID]tally{}
+	}
+	t := l.collected[from]
+	l.collected[from] = tally{t.partitions + 1, t.names + names}
+	for _, a := range l.awaited {
+		delete(a.partitions, id)
+	}
+	return l.begin()
+}
+
+// begin reports whether nothing logs yet. The caller holds mu.
+func (l *diskLog) begin() bool {
+	begin := !l.running
+	l.running = true
+	return begin
+}
+
+// write logs what there is to say, and reports whether more may follow.
+func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, from := range slices.Sorted(maps.Keys(l.collected)) {
+		t := l.collected[from]
+		log.Info("definitions collected", "from", string(from), "partitions", t.partitions, "names", t.names)
+	}
+	clear(l.collected)
+	var members []string
+	partitions, cause := map[partition.ID]bool{}, error(nil)
+	for _, from := range slices.Sorted(maps.Keys(l.awaited)) {
+		a := l.awaited[from]
+		if len(a.partitions) == 0 || now-a.last > awaitedAfter {
+			delete(l.awaited, from)
+			continue
+		}
+		if now-a.since >= awaitedAfter {
+			members, cause = append(members, string(from)), a.cause
+			maps.Copy(partitions, a.partitions)
+		}
+	}
+	if len(members) > 0 && (l.warned == 0 || now-l.warned >= awaitedAgain) {
+		l.warned = now
+		log.Warn("disk awaited", "members", members, "partitions", len(partitions), "cause", cause, "to_do", awaitedAdvice)
+	}
+	l.running = len(l.awaited) > 0
+	if !l.running {
+		l.warned = 0
+	}
+	return l.running
+}
+
+// watchAwaited notes the disks that the partitions of this member wait for because
+// their members do not run, until ctx ends.
+func (m *Member) watchAwaited(ctx context.Context) {
+	for ctx.Err() == nil {
+		sleep(ctx, diskLogEvery)
+		r, now, begin := m.roster.Load(), m.clock.Mono(), false
+		for _, id := range r.Owned(m.self) {
+			for _, from := range r.Awaited(id) {
+				begin = m.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
+			}
+		}
+		if begin {
+			m.background(m.logDisks)
+		}
+	}
+}
+
+// logDisks logs what the collections of this member come to, until nothing is awaited.
+func (m *Member) logDisks(ctx context.Context) {
+	for more := true; more && ctx.Err() == nil; {
+		sleep(ctx, diskLogEvery)
+		more = m.diskLog.write(m.log, m.clock.Mono())
+	}
+}

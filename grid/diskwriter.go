@@ -1,0 +1,100 @@
+package grid
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// diskWriter brings the definitions of all partitions of a member to its disk. What is
+// handed over while one transaction is written goes into the next one together, so the
+// disk is synced once for all of it. A partition has at most one write in it.
+type diskWriter struct {
+	store  *definitions.Store
+	grid   func() partition.GridID
+	failed func(error) // told of the error that ended the store
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	waiting map[partition.ID]diskWrite
+}
+
+// diskWrite is a write, and the function that is called when it is on disk or was refused.
+type diskWrite struct {
+	definitions.Write
+	done func(error)
+}
+
+func newDiskWriter(store *definitions.Store, grid func() partition.GridID, failed func(error)) *diskWriter {
+	return &diskWriter{store: store, grid: grid, failed: failed, wake: make(chan struct{}, 1), waiting: map[partition.ID]diskWrite{}}
+}
+
+// add hands a write over. done is called once, from another goroutine, unless the
+// disk fails or the writer ends first.
+func (d *diskWriter) add(id partition.ID, w owner.Write, done func(error)) {
+	d.mu.Lock()
+	d.waiting[id] = diskWrite{
+		definitions.Write{Partition: id, Position: w.Position, DefinitionChange: w.DefinitionChange}, done,
+	}
+	d.mu.Unlock()
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the writes that wait, by partition.
+func (d *diskWriter) take() []diskWrite {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	writes := slices.SortedFunc(maps.Values(d.waiting), func(a, b diskWrite) int { return cmp.Compare(a.Partition, b.Partition) })
+	clear(d.waiting)
+	return writes
+}
+
+// run writes until ctx ends or the disk fails.
+func (d *diskWriter) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.wake:
+		}
+		for writes := d.take(); len(writes) > 0; writes = d.take() {
+			if ctx.Err() != nil || !d.commit(writes) {
+				return
+			}
+		}
+	}
+}
+
+// commit writes in as few transactions as possible and reports whether the disk is
+// still good.
+func (d *diskWriter) commit(writes []diskWrite) bool {
+	for len(writes) > 0 {
+		batch := make([]definitions.Write, len(writes))
+		for i, w := range writes {
+			batch[i] = w.Write
+		}
+		n, err := d.store.Commit(d.grid(), batch)
+		switch {
+		case errors.Is(err, definitions.ErrGap):
+			n = len(writes) // each machine writes the whole of its table next
+		case err != nil:
+			d.failed(err)
+			return false
+		}
+		for _, w := range writes[:n] {
+			w.done(err)
+		}
+		writes = writes[n:]
+	}
+	return true
+}

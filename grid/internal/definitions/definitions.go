@@ -1,0 +1,153 @@
+// Package definitions keeps, in one file of a data directory, the names of the
+// sequencers that its member has to remember: their definitions, their lives, and
+// the marks of those that were destroyed. What the tables hold besides, such as
+// logical nodes and grants, is not here.
+//
+// Each partition is stored as the table of one position. [Store.Commit] brings any
+// number of partitions to later ones in one transaction, which is on disk when it
+// returns; only what differs from what is stored is written. The first write that
+// fails is the last: see [Store.Commit].
+//
+// The file is trusted only as far as it proves itself. [Open] reads all of it: each
+// page, each record, and the sum of each partition's records. A file that does not
+// hold what was stored is an error that matches [ErrUnusable], and the copies of
+// other members have to do without it.
+package definitions
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// File is the file's name in the data directory.
+const File = "definitions.db"
+
+// ErrUnusable is matched by every error of [Open] over what the file is, or that it
+// is missing: the definitions this member had are lost to it.
+var ErrUnusable = errors.New("definitions: unusable")
+
+// Position and Term are those of package backup.
+type (
+	Position = backup.Position
+	Term     = partition.Term
+)
+
+// Record is one name of a partition.
+type Record = sequencer.DefinitionRecord
+
+// Table is what is stored of one partition.
+type Table struct {
+	Position Position
+	sequencer.Definitions
+}
+
+// The buckets of the file: what it is, and one bucket for each partition, by its
+// number, with its head and a bucket of its records, by name.
+var (
+	bucketFile       = []byte("file")
+	bucketPartitions = []byte("partitions")
+	bucketRecords    = []byte("records")
+	keyHead          = []byte("head")
+	keyFormat        = []byte("format")
+	keyMember        = []byte("member")
+	keyGrid          = []byte("grid")
+	keyCount         = []byte("count") // of partitions
+)
+
+// Store is an open file. Its methods may be called from any number of goroutines.
+type Store struct {
+	path string
+	db   *bolt.DB
+
+	mu      sync.Mutex // held during a write
+	grid    partition.GridID
+	written map[partition.ID]bool // by this process: changes may follow
+	failed  error
+	// update makes a change in one transaction; tests replace it.
+	update func(func(tx *bolt.Tx) error) error
+}
+
+// Close closes the file. It may be called more than once.
+func (s *Store) Close() error {
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("definitions: close %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// Grid returns the grid whose definitions these are, zero while nothing is stored.
+func (s *Store) Grid() partition.GridID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.grid
+}
+
+// Load returns what is stored of a partition, and false if nothing is.
+func (s *Store) Load(id partition.ID) (t Table, found bool, err error) {
+	err = guard(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
+			if b == nil {
+				return nil
+			}
+			found = true
+			h, err := readPartition(keyOf(id), b, func(r Record) { t.Records = append(t.Records, r) })
+			t.Position, t.Base = h.Position, h.base
+			return err
+		})
+	})
+	if err != nil {
+		return Table{}, false, fmt.Errorf("definitions: load partition %d from %s: %w", id, s.path, err)
+	}
+	return t, found, nil
+}
+
+// readPartition calls take for each record of a partition, names ascending, and
+// holds them against the partition's head.
+func readPartition(key []byte, b *bolt.Bucket, take func(r Record)) (head, error) {
+	h, err := decodeHead(key, b.Get(keyHead))
+	if err != nil {
+		return h, err
+	}
+	records := b.Bucket(bucketRecords)
+	if records == nil {
+		return h, damaged("it has no records' bucket")
+	}
+	var real head
+	err = records.ForEach(func(name, value []byte) error {
+		r, err := decodeRecord(name, value)
+		if err != nil {
+			return err
+		}
+		real.add(name, value)
+		take(r)
+		return nil
+	})
+	if err == nil && (real.count != h.count || real.sum != h.sum) {
+		err = damaged("its %d records are not the %d that were stored", real.count, h.count)
+	}
+	return h, err
+}
+
+// guard makes an error of a panic, and of a fault in the mapped file: a file that
+// was damaged or cut off while it was open ends this store and not the process.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = damaged("%v", p)
+		}
+	}()
+	return f()
+}
+
+// keyOf returns the key of a partition's bucket.
+func keyOf(id partition.ID) []byte { return []byte{byte(id >> 8), byte(id)} }

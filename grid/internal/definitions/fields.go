@@ -1,0 +1,89 @@
+package definitions
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Values are lists of fields, each a tag, a length and that many bytes. A reader
+// skips tags that it does not know, so that a newer version can add some.
+
+// fields is a list of fields being written.
+type fields []byte
+
+func (f fields) bytes(tag uint64, b []byte) fields {
+	f = binary.AppendUvarint(f, tag)
+	f = binary.AppendUvarint(f, uint64(len(b)))
+	return append(f, b...)
+}
+
+func (f fields) number(tag, n uint64) fields {
+	return f.bytes(tag, binary.AppendUvarint(nil, n))
+}
+
+func (f fields) tick(tag uint64, t int64) fields {
+	return f.bytes(tag, binary.AppendVarint(nil, t))
+}
+
+// field is one field that was read.
+type field struct {
+	tag  uint64
+	body []byte
+}
+
+// readFields calls take for each field of a value.
+func readFields(value []byte, take func(f field) error) error {
+	for len(value) > 0 {
+		tag, n := binary.Uvarint(value)
+		if n <= 0 {
+			return damaged("a field's tag is cut off")
+		}
+		value = value[n:]
+		size, n := binary.Uvarint(value)
+		if n <= 0 || size > uint64(len(value)-n) {
+			return damaged("field %d is cut off", tag)
+		}
+		body := value[n : n+int(size)]
+		value = value[n+int(size):]
+		if err := take(field{tag, body}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// number returns the field as a number.
+func (f field) number() (uint64, error) {
+	v, n := binary.Uvarint(f.body)
+	if n <= 0 || n != len(f.body) {
+		return 0, damaged("field %d is no number", f.tag)
+	}
+	return v, nil
+}
+
+// count is number for what has to fit into an int.
+func (f field) count() (int, error) {
+	v, err := f.number()
+	if err == nil && v > math.MaxInt32 {
+		err = damaged("field %d is %d", f.tag, v)
+	}
+	return int(v), err
+}
+
+// tick returns the field as a signed number.
+func (f field) tick() (int64, error) {
+	v, n := binary.Varint(f.body)
+	if n <= 0 || n != len(f.body) {
+		return 0, damaged("field %d is no time", f.tag)
+	}
+	return v, nil
+}
+
+// fill copies the field to dst, which has to be as long.
+func (f field) fill(dst []byte) error {
+	if len(f.body) != len(dst) {
+		return damaged("field %d has %d bytes, not %d", f.tag, len(f.body), len(dst))
+	}
+	copy(dst, f.body)
+	return nil
+}

@@ -1,0 +1,177 @@
+package definitions
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// format is the format of the file that this version reads and writes.
+const format = 1
+
+// lockTimeout is how long a new process waits for the one before it.
+const lockTimeout = time.Second
+
+// Create makes the file of a member that has none yet, as a whole or not at all. It
+// is an error if there is one.
+func Create(dir string, member partition.MemberID) error {
+	path := filepath.Join(dir, File)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("definitions: create %s: it exists", path)
+	}
+	temp := path + ".temp"
+	if err := errors.Join(removed(temp), guard(func() error { return write(temp, member) })); err != nil {
+		return fmt.Errorf("definitions: create %s: %w", path, err)
+	}
+	if err := errors.Join(os.Rename(temp, path), syncDir(dir)); err != nil {
+		return fmt.Errorf("definitions: create %s: %w", path, err)
+	}
+	return nil
+}
+
+// write writes an empty store.
+func write(path string, member partition.MemberID) error {
+	db, err := bolt.Open(path, 0o600, options())
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(func(tx *bolt.Tx) error {
+		file, err := tx.CreateBucket(bucketFile)
+		if err != nil {
+			return err
+		}
+		_, err = tx.CreateBucket(bucketPartitions)
+		return errors.Join(err, file.Put(keyFormat, binary.BigEndian.AppendUint32(nil, format)), file.Put(keyMember, []byte(member)))
+	}), db.Close())
+}
+
+func options() *bolt.Options {
+	return &bolt.Options{Timeout: lockTimeout, FreelistType: bolt.FreelistMapType, NoFreelistSync: true}
+}
+
+// Open opens the file of a member and reads all of it. An error that matches
+// [ErrUnusable] says that it is missing, empty, damaged, another member's, or of a
+// newer version; it matches fs.ErrNotExist, too, if it is missing. The caller has the
+// data directory to itself.
+func Open(dir string, member partition.MemberID) (*Store, error) {
+	s := &Store{path: filepath.Join(dir, File), written: map[partition.ID]bool{}}
+	if err := s.checkFile(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, s.path, err)
+	}
+	err := guard(func() (err error) {
+		s.db, err = bolt.Open(s.path, 0o600, options())
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("definitions: open %s: %w", s.path, err)
+	}
+	s.update = s.db.Update
+	if err := guard(func() error { return s.db.View(func(tx *bolt.Tx) error { return s.read(tx, member) }) }); err != nil {
+		_ = s.db.Close()
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, s.path, err)
+	}
+	return s, nil
+}
+
+// checkFile checks that the file is there and that bbolt may read it.
+func (s *Store) checkFile() error {
+	file, err := os.Open(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errMissing{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return errors.New("it is not a regular file")
+	case info.Size() == 0:
+		return errors.New("it is empty (0 bytes)")
+	}
+	return checkPages(file, info.Size())
+}
+
+// errMissing says that there is no file, and matches fs.ErrNotExist.
+type errMissing struct{ error }
+
+// Error implements error.
+func (errMissing) Error() string { return "it is missing" }
+
+// Unwrap returns what the operating system said.
+func (e errMissing) Unwrap() error { return e.error }
+
+// read checks everything in the file.
+func (s *Store) read(tx *bolt.Tx, member partition.MemberID) error {
+	file, partitions := tx.Bucket(bucketFile), tx.Bucket(bucketPartitions)
+	if file == nil || partitions == nil {
+		return damaged("it is not a definition store")
+	}
+	stored := file.Get(keyFormat)
+	if len(stored) != 4 {
+		return damaged("it has no format number")
+	}
+	if err := wire.CheckFormat(int(binary.BigEndian.Uint32(stored)), format); err != nil {
+		return err
+	}
+	if owner := file.Get(keyMember); string(owner) != string(member) {
+		return fmt.Errorf("it belongs to member %.40q, and this is member %s", owner, member)
+	}
+	if grid := file.Get(keyGrid); grid != nil {
+		if len(grid) != len(s.grid) {
+			return damaged("its grid ID has %d bytes", len(grid))
+		}
+		copy(s.grid[:], grid)
+	}
+	count := uint32(0)
+	err := partitions.ForEachBucket(func(key []byte) error {
+		if len(key) != 2 {
+			return damaged("a partition's number has %d bytes", len(key))
+		}
+		count++
+		if _, err := readPartition(key, partitions.Bucket(key), func(Record) {}); err != nil {
+			return fmt.Errorf("partition %d: %w", binary.BigEndian.Uint16(key), err)
+		}
+		return nil
+	})
+	if stored := countOf(file); err == nil && (count != stored || count > 0 && s.grid.IsZero()) {
+		err = damaged("it has %d partitions of grid %s, and %d were stored", count, s.grid, stored)
+	}
+	return err
+}
+
+// countOf returns how many partitions the file has, as it says.
+func countOf(file *bolt.Bucket) uint32 {
+	if stored := file.Get(keyCount); len(stored) == 4 {
+		return binary.BigEndian.Uint32(stored)
+	}
+	return 0
+}
+
+// removed removes what an earlier attempt left.
+func removed(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,79 @@
+package definitions
+
+import (
+	"bytes"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Page is a part of a partition's definitions, names ascending.
+type Page struct {
+	// Revision is another one whenever the stored table is; it is never 0.
+	Revision uint64
+	sequencer.Definitions
+	More bool // another page follows
+}
+
+// Page returns the definitions of a partition that follow a name, as many as there are
+// up to some weight in bytes, by estimate, and one at least if any follows. If the
+// table is not of that revision, it returns the first page. It returns false if nothing
+// is stored of the partition.
+func (s *Store) Page(id partition.ID, after string, revision uint64, weight int) (p Page, found bool, err error) {
+	err = guard(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
+			if b == nil {
+				return nil
+			}
+			found = true
+			if p.Revision = revisionOf(id, b); p.Revision != revision {
+				after = ""
+			}
+			return p.fill(keyOf(id), b, []byte(after), weight)
+		})
+	})
+	if err != nil {
+		return Page{}, false, fmt.Errorf("definitions: read partition %d from %s: %w", id, s.path, err)
+	}
+	return p, found, nil
+}
+
+// revisionOf returns the revision of a stored table: its head has position, count and
+// sum, so it is another one after every write.
+func revisionOf(id partition.ID, b *bolt.Bucket) uint64 {
+	return max(1, digest(keyOf(id), b.Get(keyHead)))
+}
+
+// fill reads the records that follow a name.
+func (p *Page) fill(key []byte, b *bolt.Bucket, after []byte, weight int) error {
+	h, err := decodeHead(key, b.Get(keyHead))
+	if err != nil {
+		return err
+	}
+	p.Base = h.base
+	cursor := b.Bucket(bucketRecords).Cursor()
+	name, value := cursor.Seek(after)
+	if len(after) > 0 && bytes.Equal(name, after) {
+		name, value = cursor.Next()
+	}
+	for ; name != nil; name, value = cursor.Next() {
+		weight -= len(name) + recordWeight
+		if weight < 0 && len(p.Records) > 0 {
+			p.More = true
+			return nil
+		}
+		r, err := decodeRecord(name, value)
+		if err != nil {
+			return err
+		}
+		p.Records = append(p.Records, r)
+	}
+	return nil
+}
+
+// recordWeight is what a record takes on the wire besides its name, by estimate.
+const recordWeight = 160

@@ -1,0 +1,148 @@
+package definitions
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// The fields of a record, whose key is its name.
+const (
+	tagEpoch  = 1 // Unix milliseconds
+	tagNodes  = 2
+	tagLife   = 3 // 16 bytes
+	tagTerm   = 4 // of the create
+	tagNumber = 5 // of the create
+	tagMark   = 6 // destroyed: the first tick of the next life; absent while the life goes on
+)
+
+// recordMax bounds a stored record; what is larger is damaged.
+const recordMax = 4096
+
+// encodeRecord returns the value of a record.
+func encodeRecord(r Record) []byte {
+	f := make(fields, 0, 64)
+	d := r.Ref.Definition
+	f = f.tick(tagEpoch, d.Epoch().UnixMilli())
+	f = f.number(tagNodes, uint64(d.Nodes()))
+	f = f.bytes(tagLife, r.Ref.Life[:])
+	f = f.number(tagTerm, r.Ref.Born.Term)
+	f = f.number(tagNumber, r.Ref.Born.Number)
+	if r.Destroyed {
+		f = f.tick(tagMark, r.Mark)
+	}
+	return f
+}
+
+// decodeRecord reads the record of a name.
+func decodeRecord(name, value []byte) (r Record, err error) {
+	if len(value) > recordMax {
+		return r, damaged("the record of %.80q has %d bytes", name, len(value))
+	}
+	var ms int64
+	var nodes int
+	err = readFields(value, func(f field) (err error) {
+		switch f.tag {
+		case tagEpoch:
+			ms, err = f.tick()
+		case tagNodes:
+			nodes, err = f.count()
+		case tagLife:
+			err = f.fill(r.Ref.Life[:])
+		case tagTerm:
+			r.Ref.Born.Term, err = f.number()
+		case tagNumber:
+			r.Ref.Born.Number, err = f.number()
+		case tagMark:
+			r.Destroyed = true
+			r.Mark, err = f.tick()
+		}
+		return err
+	})
+	if err == nil && (r.Ref.Life.IsZero() || nodes == 0) {
+		err = damaged("the record of %.80q lacks its life or its nodes", name)
+	}
+	if err == nil {
+		r.Ref.Definition, err = sequencer.Define(string(name), sequencer.Config{Epoch: epoch.UnixMilli(ms), Nodes: nodes})
+	}
+	if err != nil {
+		return Record{}, damaged("the record of %.80q: %v", name, err)
+	}
+	return r, nil
+}
+
+// digest is what one record adds to the sum of its partition, whatever the order.
+func digest(name, value []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(name)
+	_, _ = h.Write([]byte{0}) // no name contains it
+	_, _ = h.Write(value)
+	return h.Sum64()
+}
+
+// The fields of a partition's head.
+const (
+	tagAtTerm   = 1 // position
+	tagAtNumber = 2
+	tagBase     = 3
+	tagCount    = 4 // of records
+	tagSum      = 5 // of the records' digests
+)
+
+// head is what is stored of a partition besides its records. Count and sum tell a
+// record that was lost, or came back, from one that never was.
+type head struct {
+	Position
+	base  sequencer.Tick
+	count uint64
+	sum   uint64
+}
+
+// encode returns the value of the head of a partition: its fields, and a digest of
+// them and the partition's key.
+func (h head) encode(key []byte) []byte {
+	f := make(fields, 0, 56)
+	f = f.number(tagAtTerm, uint64(h.Term))
+	f = f.number(tagAtNumber, h.Number)
+	f = f.tick(tagBase, h.base)
+	f = f.number(tagCount, h.count)
+	f = f.number(tagSum, h.sum)
+	return binary.BigEndian.AppendUint64(f, digest(key, f))
+}
+
+func decodeHead(key, value []byte) (h head, err error) {
+	end := len(value) - 8
+	if end < 0 || binary.BigEndian.Uint64(value[end:]) != digest(key, value[:end]) {
+		return h, damaged("its head is another than was stored")
+	}
+	err = readFields(value[:end], func(f field) (err error) {
+		var n uint64
+		switch f.tag {
+		case tagAtTerm:
+			n, err = f.number()
+			h.Term = Term(n)
+		case tagAtNumber:
+			h.Number, err = f.number()
+		case tagBase:
+			h.base, err = f.tick()
+		case tagCount:
+			h.count, err = f.number()
+		case tagSum:
+			h.sum, err = f.number()
+		}
+		return err
+	})
+	return h, err
+}
+
+func (h *head) add(name, value []byte) {
+	h.count++
+	h.sum += digest(name, value)
+}
+
+func (h *head) remove(name, value []byte) {
+	h.count--
+	h.sum -= digest(name, value)
+}

@@ -1,0 +1,47 @@
+package grid
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// DiskInfo is one member's disk on which definitions rest.
+type DiskInfo struct {
+	Member     partition.MemberID `json:"member"`
+	Partitions int                `json:"partitions"` // whose definitions it has
+	Alone      int                `json:"alone"`      // of those, the ones that no other disk has
+	Runs       bool               `json:"runs"`       // the member is in the grid
+	// Awaited is in how many partitions creates, opens and destroys wait for it, or for
+	// another one that does not run either.
+	Awaited int `json:"awaited"`
+}
+
+// disksOf returns the disks that a roster names, by member.
+func disksOf(r *partition.Roster) []DiskInfo {
+	disks := map[partition.MemberID]*DiskInfo{}
+	for id, p := range r.Partitions {
+		awaited := len(r.Awaited(partition.ID(id))) > 0
+		for _, member := range p.Disk {
+			d := disks[member]
+			if d == nil {
+				d = &DiskInfo{Member: member, Runs: r.Has(member)}
+				disks[member] = d
+			}
+			d.Partitions++
+			if len(p.Disk) == 1 {
+				d.Alone++
+			}
+			if awaited {
+				d.Awaited++
+			}
+		}
+	}
+	out := []DiskInfo{}
+	for _, d := range disks {
+		out = append(out, *d)
+	}
+	slices.SortFunc(out, func(a, b DiskInfo) int { return cmp.Compare(a.Member, b.Member) })
+	return out
+}

@@ -1,0 +1,103 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// Store implements owner.Member: the machine is told when the write is on disk. A
+// disk that has failed acknowledges nothing; other members take this one's place.
+func (o *actor) Store(w owner.Write) {
+	if o.m.disk == nil {
+		return
+	}
+	o.m.disk.add(o.id, w, func(err error) {
+		o.tell(func(v owner.View) { o.machine.Stored(v, w.Position, err) })
+	})
+}
+
+// tell has the actor do something, from a goroutine that never waits for it.
+func (o *actor) tell(f func(v owner.View)) {
+	select {
+	case o.inbox <- f:
+	default:
+		o.m.background(func(ctx context.Context) {
+			select {
+			case o.inbox <- f:
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
+// ReportStored implements owner.Member.
+func (o *actor) ReportStored(to partition.Incarnation, p backup.Position) {
+	if o.m.stored.add(to, o.id, p) {
+		o.m.background(func(ctx context.Context) { o.m.tellStored(ctx, to) })
+	}
+}
+
+const (
+	storedRetry     = 20 * time.Millisecond
+	storedRetryLast = 400 * time.Millisecond
+)
+
+// tellStored tells an owner what is on this member's disk, until there is nothing
+// left to tell it. What becomes ready while a call is made goes with the next one.
+func (m *Member) tellStored(ctx context.Context, to partition.Incarnation) {
+	pause := storedRetry
+	for {
+		batch, more := m.stored.take(to)
+		if !more {
+			return
+		}
+		member, found := m.roster.Load().Member(to)
+		if !found || ctx.Err() != nil {
+			m.stored.drop(to) // it owns nothing any longer
+			return
+		}
+		req := wire.StoredRequest{Replica: m.self, Stored: batch}
+		if err := m.callMember(ctx, member.API, to, wire.PathStored, req, &wire.StoredResponse{}); err != nil {
+			m.log.Debug("owner not told what is on this disk; retrying", "owner", string(to), "error", err)
+			m.stored.putBack(to, batch)
+			sleep(ctx, pause)
+			pause = min(2*pause, storedRetryLast)
+			continue
+		}
+		pause = storedRetry
+	}
+}
+
+// serveStored passes on, as an owner, what is on a replica's disk.
+func (m *Member) serveStored(ctx context.Context, in wire.StoredRequest) (wire.StoredResponse, error) {
+	if err := in.Replica.Check(); err != nil {
+		return wire.StoredResponse{}, invalid("%v", err)
+	}
+	if len(in.Stored) > wire.MaxStored {
+		return wire.StoredResponse{}, invalid("%d partitions are said to be on disk; say it of at most %d", len(in.Stored), wire.MaxStored)
+	}
+	r := m.roster.Load()
+	for _, s := range in.Stored {
+		if int(s.Partition) >= len(r.Partitions) {
+			return wire.StoredResponse{}, invalid("there is no partition %d, only %d of them", s.Partition, len(r.Partitions))
+		}
+		o, err := m.actorOf(s.Partition)
+		if err != nil {
+			return wire.StoredResponse{}, err
+		}
+		select {
+		case o.inbox <- func(v owner.View) { o.machine.StoredBy(v, in.Replica, s.Position) }:
+		case <-ctx.Done():
+			return wire.StoredResponse{}, fmt.Errorf("partition %d is busy: %w", s.Partition, ctx.Err())
+		case <-o.stay.ctx.Done():
+			return wire.StoredResponse{}, o.gone()
+		}
+	}
+	return wire.StoredResponse{}, nil
+}
