@@ -30,7 +30,7 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	defer unlock()
 	e := c.handles.live(name)
 	if e == nil {
-		req := wire.CreateRequest{Name: name, Epoch: def.Epoch().UnixMilli(), Nodes: def.Nodes()}
+		req := wire.CreateRequestOf(def)
 		if e, err = c.find(ctx, name, wire.PathCreate, req, true); err != nil {
 			return nil, err
 		}

@@ -178,7 +178,7 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 		}
 		return d, nil
 	case wire.CreateRequest:
-		ref, err := wire.Sequencer{Name: in.Name, Epoch: in.Epoch, Nodes: in.Nodes}.Ref()
+		ref, err := wire.Sequencer{Name: in.Name, Epoch: in.Config().Epoch.UnixMilli(), Nodes: in.Nodes}.Ref()
 		if err = errors.Join(err, f.owns(addr, in.Name)); err != nil {
 			return nil, err
 		}

@@ -181,20 +181,3 @@ func (c *Client) hurry(e *entry, g sequencer.Grant) {
 		e.renewAt(c.clock.Mono() + retryAfter)
 	}
 }
-
-// replace attaches anew a handle whose logical node went to another holder.
-func (c *Client) replace(e *entry, id sequencer.AttachmentID) {
-	if !e.begin() {
-		return
-	}
-	c.background(func(ctx context.Context) {
-		defer e.finish()
-		ctx, cancel := context.WithTimeout(ctx, c.window())
-		defer cancel()
-		if err := e.control.Replace(ctx, id); err != nil && !settled(err) {
-			c.log.Warn("no logical node in place of the one lost yet; trying on",
-				"sequencer", e.control.Handle().Name(), "error", err)
-			e.renewAt(c.clock.Mono() + retryAfter)
-		}
-	})
-}

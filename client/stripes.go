@@ -38,7 +38,7 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 	if err := def.CheckStripes(stripes); err != nil {
 		return nil, err
 	}
-	req := wire.CreateRequest{Name: name, Epoch: def.Epoch().UnixMilli(), Nodes: def.Nodes()}
+	req := wire.CreateRequestOf(def)
 	ref, stamp, err := c.life(ctx, name, wire.PathCreate, req)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ const (
 
 // newAPI returns the member's HTTP server.
 func (m *Member) newAPI() *http.Server {
-	mux := http.NewServeMux()
+	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, origins: origins{loopback: isLoopback(m.cfg.APIAddr)}, refuse: m.refuseUnread}
 	for path, c := range m.served {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { m.handle(w, r, c) })
 	}
@@ -33,7 +33,6 @@ func (m *Member) newAPI() *http.Server {
 	mux.HandleFunc("POST "+wire.PathEvents, m.handleEvents)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", m.handleReady)
-	mux.HandleFunc("/", m.handleUnknown)
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -60,19 +59,19 @@ func (m *Member) newAPI() *http.Server {
 func (m *Member) handle(w http.ResponseWriter, r *http.Request, c *call) {
 	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
 	if err != nil {
-		m.refuse(w, wire.JSON, err)
+		m.refuseUnread(w, wire.JSON, err)
 		return
 	}
 	if c.target || r.Header.Get(wire.HeaderTarget) != "" {
 		if err := m.addressed(r.Header, c.members); err != nil {
-			m.refuse(w, kind, err)
+			m.refuseUnread(w, kind, err)
 			return
 		}
 	}
 	if !c.target {
 		leave, err := m.gate.enter()
 		if err != nil {
-			m.refuse(w, kind, err)
+			m.refuseUnread(w, kind, err)
 			return
 		}
 		defer leave()
@@ -124,6 +123,13 @@ func (m *Member) addressed(h http.Header, grid bool) error {
 	return nil
 }
 
+// refuseUnread refuses a request whose body was not read. The server reads the rest of
+// it before it continues, so the time for that is bounded.
+func (m *Member) refuseUnread(w http.ResponseWriter, kind string, err error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can
+	m.refuse(w, kind, err)
+}
+
 // refuse answers with an error.
 func (m *Member) refuse(w http.ResponseWriter, kind string, err error) {
 	e := wire.ErrorOf(err, m.roster.Load().Version)
@@ -145,7 +151,7 @@ func (m *Member) answer(w http.ResponseWriter, kind string, status int, out any)
 func (m *Member) handleEvents(w http.ResponseWriter, r *http.Request) {
 	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
 	if err != nil {
-		m.refuse(w, wire.JSON, err)
+		m.refuseUnread(w, wire.JSON, err)
 		return
 	}
 	in, leave, err := m.read(w, r, kind, typed(func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil }))
@@ -196,17 +202,6 @@ func (m *Member) handleStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.answer(w, wire.JSON, http.StatusOK, out)
-}
-
-// handleUnknown refuses, with an error as every other has, what no call is: an
-// unknown path, or another method than its path's.
-func (m *Member) handleUnknown(w http.ResponseWriter, r *http.Request) {
-	status, text := http.StatusNotFound, "nothing is served at this path"
-	if _, call := m.served[r.URL.Path]; call || r.URL.Path == wire.PathEvents {
-		status, text = http.StatusMethodNotAllowed, "this path is for POST"
-		w.Header().Set("Allow", http.MethodPost)
-	}
-	m.answer(w, wire.JSON, status, wire.ErrorOf(invalid("%s", text), m.roster.Load().Version))
 }
 
 func (m *Member) handleReady(w http.ResponseWriter, _ *http.Request) {

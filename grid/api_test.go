@@ -284,6 +284,7 @@ func hold(t *testing.T, m *grid.Member, version int) *holding {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Content-Type", wire.JSON)
 	res, err := h.client.Do(req)
 	if err != nil {
 		t.Fatal(err)

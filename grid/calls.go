@@ -71,10 +71,11 @@ func (m *Member) calls() map[string]*call {
 }
 
 func (m *Member) serveCreate(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
-	ref, err := wire.Sequencer{Name: in.Name, Epoch: in.Epoch, Nodes: in.Nodes}.Ref()
+	def, err := sequencer.Define(in.Name, in.Config())
 	if err != nil {
 		return wire.SequencerResponse{}, err
 	}
+	ref := sequencer.Ref{Definition: def}
 	_, _ = rand.Read(ref.Life[:])
 	return askForLife(ctx, m, in.Name, func(o *owner.Machine, v owner.View, reply func(sequencer.Ref, error)) { o.Create(v, ref, reply) })
 }

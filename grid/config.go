@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -174,5 +175,5 @@ func (c Config) stated() partition.Settings {
 
 // invalid returns an error that matches sequencer.ErrInvalidConfig.
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("grid: %w: "+format, append([]any{sequencer.ErrInvalidConfig}, args...)...)
+	return failure.Errorf(sequencer.ErrInvalidConfig, "grid: "+format, args...)
 }

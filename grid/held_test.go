@@ -164,7 +164,7 @@ func (l *lonely) renew(ref wire.Sequencer, id byte, node sequencer.NodeID) <-cha
 func (l *lonely) create() (wire.Sequencer, <-chan error) {
 	var ref wire.Sequencer
 	done := l.begin(func(ctx context.Context) error {
-		res, err := l.m.serveCreate(ctx, wire.CreateRequest{Name: "orders", Epoch: 1, Nodes: 128})
+		res, err := l.m.serveCreate(ctx, wire.CreateRequest{Name: "orders", Epoch: new(int64(1)), Nodes: 128})
 		ref = res.Sequencer
 		return err
 	})

@@ -46,7 +46,7 @@ func attacks(m *grid.Member) []attack {
 	preamble := grid.NewPreamble(s.Grid, server).Encode()
 	raftSays := func(b string) []byte { return append(bytes.Clone(preamble), b...) }
 	spaces := bytes.Repeat([]byte{' '}, 16<<10)
-	const post = "POST /v1/renew HTTP/1.1\r\nHost: a\r\n"
+	const post = "POST /v1/renew HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 	const header, body, gossip, raftRequest = 6 * time.Second, 16 * time.Second, 3 * time.Second, 11 * time.Second
 	return []attack{
 		{"API, silence", addrs.API, nil, nil, 0, false, header},
@@ -255,6 +255,7 @@ func TestEventStreamsOfOneConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		req.Header.Set("Content-Type", wire.JSON)
 		res, err := b.client.Do(req)
 		if err != nil {
 			t.Fatal(err)

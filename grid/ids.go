@@ -28,14 +28,14 @@ func (m *Member) serveIDs(ctx context.Context, in wire.IDsRequest) (wire.IDsResp
 	if n < 1 || n > wire.MaxIDs {
 		return wire.IDsResponse{}, fmt.Errorf("%w: n is %d; ask for 1 to %d IDs at once", sequencer.ErrInvalidConfig, in.N, wire.MaxIDs)
 	}
-	s, err := m.idsSequencer(ctx, in.Name)
+	s, err := m.idsSequencer(ctx, in)
 	if err != nil {
 		return wire.IDsResponse{}, err
 	}
 	ids := make([]sequencer.ID, n)
 	if n, err = s.Fill(ctx, ids); n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)) {
 		// Its name may live again, or its handle was ended for being idle.
-		if s, err = m.idsSequencer(ctx, in.Name); err == nil {
+		if s, err = m.idsSequencer(ctx, in); err == nil {
 			_, err = s.Fill(ctx, ids)
 		}
 	}
@@ -45,13 +45,20 @@ func (m *Member) serveIDs(ctx context.Context, in wire.IDsRequest) (wire.IDsResp
 	return wire.IDsResponse{IDs: ids}, nil
 }
 
-// idsSequencer returns the handle that serves a name.
-func (m *Member) idsSequencer(ctx context.Context, name string) (*sequencer.Sequencer, error) {
+// idsSequencer returns the handle that serves a name, of a sequencer that is created
+// if the request says so.
+func (m *Member) idsSequencer(ctx context.Context, in wire.IDsRequest) (*sequencer.Sequencer, error) {
 	c, err := m.startIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.OpenSequencer(ctx, name)
+	var s *sequencer.Sequencer
+	if in.Create == nil {
+		s, err = c.OpenSequencer(ctx, in.Name)
+	} else {
+		create := wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes}
+		s, err = c.CreateSequencer(ctx, in.Name, create.Config())
+	}
 	if err != nil {
 		return nil, err
 	}

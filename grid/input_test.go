@@ -126,7 +126,7 @@ func serves(t *testing.T, m *grid.Member) {
 
 // valid is a request of each path that decodes, to be spoiled in all ways.
 var valid = map[string]any{
-	wire.PathCreate:    wire.CreateRequest{Name: "orders", Epoch: epoch.Default.UnixMilli()},
+	wire.PathCreate:    wire.CreateRequest{Name: "orders", Epoch: new(epoch.Default.UnixMilli())},
 	wire.PathOpen:      wire.OpenRequest{Name: "orders"},
 	wire.PathAttach:    wire.AttachRequest{Holder: "h", Claim: wire.Claim{ID: sequencer.AttachmentID{1}}},
 	wire.PathRenew:     wire.RenewRequest{Holder: "h", Claims: []wire.Claim{{}, {}}},
@@ -308,7 +308,7 @@ func TestAPIValues(t *testing.T) {
 	now := time.Now()
 	const name = "orders"
 	base := epoch.Default.UnixMilli()
-	if status, answer := newBrowser(t, m, 2).post(wire.PathCreate, wire.JSON, wire.CreateRequest{Name: name, Epoch: base}); status != http.StatusOK {
+	if status, answer := newBrowser(t, m, 2).post(wire.PathCreate, wire.JSON, wire.CreateRequest{Name: name, Epoch: new(int64(base))}); status != http.StatusOK {
 		t.Fatalf("%d %s", status, answer)
 	}
 	seq := wire.Sequencer{Name: name, Epoch: base, Nodes: 8192}
@@ -319,13 +319,13 @@ func TestAPIValues(t *testing.T) {
 		in         any
 	}
 	requests := []request{
-		{"127 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: base, Nodes: 127}},
-		{"8193 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: base, Nodes: 8193}},
-		{"-1 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: base, Nodes: -1}},
-		{"an epoch to come", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: now.Add(time.Hour).UnixMilli()}},
-		{"an epoch that is exhausted", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: now.UnixMilli() - 1<<40 - 1}},
-		{"an epoch before 1970", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: -1}},
-		{"an epoch beyond all", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: 1<<63 - 1}},
+		{"127 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 127}},
+		{"8193 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 8193}},
+		{"-1 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: -1}},
+		{"an epoch to come", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(now.Add(time.Hour).UnixMilli())}},
+		{"an epoch that is exhausted", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(now.UnixMilli() - 1<<40 - 1)}},
+		{"an epoch before 1970", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(-1))}},
+		{"an epoch beyond all", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(1<<63 - 1))}},
 		{"n -1", wire.PathIDs, wire.IDsRequest{Name: name, N: -1}},
 		{"n 1001", wire.PathIDs, wire.IDsRequest{Name: name, N: 1001}},
 		{"no holder", wire.PathAttach, wire.AttachRequest{Claim: wire.Claim{Sequencer: seq, ID: id}}},
@@ -349,7 +349,7 @@ func TestAPIValues(t *testing.T) {
 		named := seq
 		named.Name = bad
 		requests = append(requests,
-			request{what, wire.PathCreate, wire.CreateRequest{Name: bad, Epoch: base}},
+			request{what, wire.PathCreate, wire.CreateRequest{Name: bad, Epoch: new(int64(base))}},
 			request{what, wire.PathOpen, wire.OpenRequest{Name: bad}},
 			request{what, wire.PathAttach, wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: named, ID: id}}},
 			request{what, wire.PathDetach, wire.DetachRequest{Holder: "h", Sequencer: named, ID: id}},
@@ -398,7 +398,7 @@ func TestAPIPreferredNodeOutOfRange(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)
 	b := newBrowser(t, m, 2)
-	status, answer := b.post(wire.PathCreate, wire.JSON, wire.CreateRequest{Name: "orders", Epoch: epoch.Default.UnixMilli(), Nodes: 128})
+	status, answer := b.post(wire.PathCreate, wire.JSON, wire.CreateRequest{Name: "orders", Epoch: new(epoch.Default.UnixMilli()), Nodes: 128})
 	var created wire.SequencerResponse
 	if err := wire.Decode(wire.JSON, answer, &created); status != http.StatusOK || err != nil {
 		t.Fatalf("%d %s", status, answer)
@@ -478,9 +478,11 @@ func TestAPISlowClients(t *testing.T) {
 		"half a header":            {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nX-", "", 8 * time.Second},
 		"a header that never ends": {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nX-A: ", "a", 8 * time.Second},
 		"half of HTTP/2's preface": {"PRI * HTTP/2.0\r\n\r\n", "", 8 * time.Second},
-		"half a body":              {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
-		"a body that never ends":   {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n{", " ", 14 * time.Second},
-		"half a chunk":             {"POST /v1/events HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{", "", 14 * time.Second},
+		"half a refused body":      {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
+		"half a body for nothing":  {"POST /v1/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
+		"half a body":              {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{", "", 14 * time.Second},
+		"a body that never ends":   {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{", " ", 14 * time.Second},
+		"half a chunk":             {"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{", "", 14 * time.Second},
 	}
 	var waiting sync.WaitGroup // all at once: each takes seconds
 	defer waiting.Wait()

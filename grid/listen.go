@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 
 	"golang.org/x/net/netutil"
@@ -99,11 +98,7 @@ func (m *Member) serveAPI() {
 // alone.
 func onlyLoopback(cfg Config) bool {
 	for _, addr := range []string{cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr} {
-		host, _, err := net.SplitHostPort(addr)
-		if err != nil {
-			return false
-		}
-		if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		if !isLoopback(addr) {
 			return false
 		}
 	}

@@ -69,6 +69,9 @@ type Member struct {
 	stay  atomic.Pointer[stay]
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
+	raftRefusals sparse
+	parking      parking
+
 	mu      sync.Mutex // guards what follows; never held while waiting
 	closed  bool
 	raft    *raftNode // nil until the member knows its grid

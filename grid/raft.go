@@ -107,6 +107,9 @@ func (m *Member) startRaft(bootstrap bool) error {
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
 	}
+	if guarded, ok := trans.(*guardedTransport); ok {
+		guarded.begin(func() raftView { return m.raftView(node, conf.LocalID) })
+	}
 	m.mu.Lock()
 	m.raft = &raftNode{raft: node, server: conf.LocalID}
 	closed := m.closed
@@ -151,7 +154,7 @@ func (m *Member) raftTransport(log hclog.Logger) (raft.Transport, error) {
 	}
 	server := serverID(m.self, m.cfg.DataDir != "")
 	stream := newRaftStream(ln, m.cfg.Network, m.grid(), string(server), m.addrs.Raft, m.cfg.TLS)
-	return newTransport(stream, addressBook{m}, log), nil
+	return guard(newTransport(stream, addressBook{m}, log), m.refusedRaft), nil
 }
 
 // newTransport sends one request after the other to each server. More at a time

@@ -23,15 +23,19 @@ func (o *actor) deliver(ctx context.Context, d owner.Delivery) {
 	var err error
 	for req := range requests(o.id, d.Update) {
 		res = wire.ReplicateResponse{}
-		if err = o.m.callReplica(ctx, d.To, req, &res); err != nil || res.Gap {
+		if err = o.m.callReplica(ctx, d.To, req, &res); err != nil || res.Gap || res.NotYet {
 			break
 		}
 	}
 	if err != nil {
-		o.m.log.Debug("a replica does not take its table; trying on", "partition", o.id, "replica", string(d.To), "error", err)
+		o.m.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To), "error", err)
 		sleep(ctx, d.Pause)
 	}
-	holds := owner.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap}
+	holds := owner.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
+	o.m.awaitTerm(ctx, max(res.Newest, res.Held.Term))
+	if holds.NotYet {
+		sleep(ctx, owner.NotYetPause)
+	}
 	select {
 	case o.inbox <- func(v owner.View) { o.machine.Delivered(v, d, holds, err) }:
 	case <-ctx.Done():
@@ -96,8 +100,12 @@ func (m *Member) serveReplicate(ctx context.Context, in wire.ReplicateRequest) (
 	if err != nil {
 		return wire.ReplicateResponse{}, err
 	}
+	if leave, parked := m.parking.enter(in.Weight()); parked {
+		m.awaitTerm(ctx, in.Position.Term)
+		leave()
+	}
 	holds, err := look(ctx, o, func(v owner.View) (owner.Holds, error) { return o.accept(v, in, u) })
-	return wire.ReplicateResponse{Held: holds.Held, Stored: holds.Stored, Newest: holds.Newest, Gap: holds.Gap}, err
+	return wire.ReplicateResponse{Held: holds.Held, Stored: holds.Stored, Newest: holds.Newest, Gap: holds.Gap, NotYet: holds.NotYet}, err
 }
 
 // readUpdate checks a request and returns what it carries: changes, or one page.
@@ -123,6 +131,9 @@ func readUpdate(in wire.ReplicateRequest) (owner.Update, error) {
 
 // accept takes changes, or a page of a table; the last page completes the table.
 func (o *actor) accept(v owner.View, in wire.ReplicateRequest, u owner.Update) (owner.Holds, error) {
+	if holds, believed := o.machine.Believes(v, u.Position.Term); !believed {
+		return holds, nil
+	}
 	o.machine.Observe(v)
 	if u.Whole != nil {
 		if in.Page == 0 {

@@ -62,7 +62,7 @@ func TestKnownWaitsForItsLife(t *testing.T) {
 		l := newLonely(t)
 		l.holds(0)
 		created := l.begin(func(ctx context.Context) error {
-			_, err := l.m.serveCreate(ctx, wire.CreateRequest{Name: "orders", Epoch: 1, Nodes: 128})
+			_, err := l.m.serveCreate(ctx, wire.CreateRequest{Name: "orders", Epoch: new(int64(1)), Nodes: 128})
 			return err
 		})
 		known := l.begin(func(ctx context.Context) error {

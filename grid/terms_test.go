@@ -93,18 +93,26 @@ func TestAnswersEndWithTheirTerm(t *testing.T) {
 	})
 }
 
-// TestOwnerHearsOfLaterTerms: a backup that has heard of a later term says so, with
-// or without what it holds, and its owner acts no more (O1).
+// TestOwnerHearsOfLaterTerms: a backup that tells of a later term acknowledges nothing,
+// and does not depose an owner whose roster shows no such term (O1, O4).
 func TestOwnerHearsOfLaterTerms(t *testing.T) {
 	for what, gap := range map[string]bool{"it holds the table": false, "it lacks something": true} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLonely(t)
 				ref := l.attached(1)
-				held := backup.Position{Term: l.term, Number: 2}
-				l.delivered(l.m.roster.Load().Version, owner.Holds{Held: held, Newest: l.term + 1, Gap: gap})
+				later := partition.Term(l.m.roster.Load().Version) + 1
+				attach := l.attach(ref, 2)
+				l.delivered(l.m.roster.Load().Version, owner.Holds{Held: backup.Position{Term: l.term, Number: 3}, Newest: later, Gap: gap})
+				l.answered("attach", attach, false)
+				if err := <-l.renew(ref, 1, 0); err != nil {
+					t.Errorf("a renewal when a later term was told of: %v", err)
+				}
+				l.holds(3)
+				l.answered("attach", attach, true)
+				l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
 				if err := <-l.renew(ref, 1, 0); !errors.Is(err, partition.ErrWrongOwner) {
-					t.Errorf("a renewal when a later term was heard of: %v", err)
+					t.Errorf("a renewal when the roster shows the later term: %v", err)
 				}
 			})
 		})
@@ -187,7 +195,7 @@ func TestStopEndsGrants(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.stopInOrder(t.Context())
-		_, err = m.serveCreate(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: m.clock.Now(), Nodes: 128})
+		_, err = m.serveCreate(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: new(m.clock.Now()), Nodes: 128})
 		if !errors.Is(err, sequencer.ErrClosed) {
 			t.Errorf("create after the stop: %v", err)
 		}

@@ -24,6 +24,6 @@ func TestAPIInvalidUTF8(t *testing.T) {
 		status, _, answer := b.send(http.MethodPost, wire.PathCreate, wire.JSON, bytes.NewReader(body))
 		refused(t, what, status, wire.JSON, answer)
 	}
-	status, answer := b.post(wire.PathCreate, wire.MsgPack, wire.CreateRequest{Name: "a\xff", Epoch: epoch.Default.UnixMilli()})
+	status, answer := b.post(wire.PathCreate, wire.MsgPack, wire.CreateRequest{Name: "a\xff", Epoch: new(epoch.Default.UnixMilli())})
 	refused(t, "msgpack", status, wire.MsgPack, answer)
 }

@@ -31,6 +31,7 @@ type Holds struct {
 	Stored backup.Position // on its disk, as far as the owner may be told (D1)
 	Newest partition.Term  // that it has heard of
 	Gap    bool            // the changes did not follow what it has
+	NotYet bool            // its roster does not show the term yet
 }
 
 // sender is what an owner knows of the deliveries to one replica.
@@ -83,6 +84,8 @@ func (m *Machine) heard(d Delivery, h Holds, err error) {
 	switch {
 	case err != nil:
 		s.pause = min(2*s.pause, lastPause)
+	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):
+		// Nothing was said that counts, by one roster or the other.
 	case h.Gap:
 		m.replica.Heard(h.Newest)
 		m.replica.Behind(d.To)
@@ -100,10 +103,14 @@ func (m *Machine) heard(d Delivery, h Holds, err error) {
 }
 
 // Accept takes what another owner sends (B1). What is of an older term is no error:
-// its sender hears of the newer one. What does not follow is asked for as a whole.
+// its sender hears of the newer one. What does not follow is asked for as a whole, and
+// what is of a term that the roster does not confirm is not looked at.
 func (m *Machine) Accept(v View, u Update) (Holds, error) {
-	m.observe(v)
+	holds, believed := m.Believes(v, u.Position.Term)
 	defer m.settle(v)
+	if !believed {
+		return holds, nil
+	}
 	_, err := m.replica.Accept(u)
 	gap := errors.Is(err, backup.ErrGap)
 	if err != nil && !gap && !errors.Is(err, backup.ErrOldTerm) {

@@ -51,7 +51,7 @@ type message struct {
 func newMachines(t rapid.TB, durable ...bool) *machines {
 	n := &machines{t: t, roster: new(partition.Roster)}
 	n.apply(partition.Command{Form: &partition.Form{
-		Grid: partition.GridID{1}, Ceiling: 1_000_000,
+		Grid: partition.GridID{1}, Ceiling: 1_800_000_000_000,
 		Settings: partition.Settings{Name: "g", Partitions: 1, Backups: len(durable) - 1, Window: window},
 	}})
 	for i, d := range durable {
@@ -120,7 +120,7 @@ func (n *machines) lose(replicas ...int) {
 		loss.With = append(loss.With, n.members[i].inc)
 	}
 	n.change(partition.Change{Join: join, Lose: []partition.Loss{loss}})
-	n.apply(partition.Command{From: n.roster.Version, Raise: &partition.Raise{Time: n.roster.Time + 1_020_000}})
+	n.apply(partition.Command{From: n.roster.Version, Raise: &partition.Raise{Time: n.roster.Ceiling + 20_000}})
 }
 
 func (n *machines) all() []int {

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -67,13 +66,13 @@ func newPair(t rapid.TB) *pair {
 	for i, inc := range incarnations {
 		p.machines = append(p.machines, owner.New(0, inc, 0, seat{p, i}))
 	}
-	form := partition.Form{Grid: partition.GridID{1}, Ceiling: 1_000_000, Settings: partition.Settings{Name: "g", Partitions: 1, Backups: 1, Window: window}}
+	form := partition.Form{Grid: partition.GridID{1}, Ceiling: 1_800_000_000_000, Settings: partition.Settings{Name: "g", Partitions: 1, Backups: 1, Window: window}}
 	p.apply(partition.Command{Form: &form})
 	p.change(partition.Change{
 		Join: []partition.Member{{Incarnation: incarnations[0], API: "a:1"}, {Incarnation: incarnations[1], API: "b:1"}},
 		Lose: []partition.Loss{{Partition: 0, Owner: incarnations[0], With: incarnations[1:]}},
 	})
-	p.raise(1_020_000)
+	p.raise(1_800_000_020_000)
 	p.mono = 20 * time.Second // beyond what a loss makes an owner wait for
 	return p
 }
@@ -142,7 +141,7 @@ func (p *pair) pass(d time.Duration) {
 }
 
 func ref(t rapid.TB, name string, life byte) sequencer.Ref {
-	d, err := sequencer.Define(name, sequencer.Config{Epoch: epoch.UnixMilli(1000)})
+	d, err := sequencer.Define(name, sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +191,7 @@ func TestRepliesOnce(t *testing.T) {
 			},
 			"detach": func(t *rapid.T) {
 				m, v := at()
-				m.Detach(v, "h", r, sequencer.Release{ID: sequencer.AttachmentID{id()}, LastUsed: 1_010_000}, p.begun("detach"))
+				m.Detach(v, "h", r, sequencer.Release{ID: sequencer.AttachmentID{id()}, LastUsed: 1_800_000_010_000}, p.begun("detach"))
 			},
 			"destroy": func(t *rapid.T) {
 				m, v := at()

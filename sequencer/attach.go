@@ -82,27 +82,42 @@ func (s *Sequencer) attach(ctx context.Context) error {
 	if err != nil {
 		return s.ended(err)
 	}
-	return s.install(t, a)
+	return s.install(a)
 }
 
-// install puts a new attachment in place of t. The turn's owner alone calls it,
-// so only the handle's end can have replaced t; then nothing shows the new
-// attachment any more and the home lets it expire.
-func (s *Sequencer) install(t *tenure, a Attachment) error {
-	last := t.last
-	if t.gen != nil {
-		last = t.gen.stop()
+// install puts a new attachment in place of what the handle has. The turn's owner alone
+// calls it. If the handle has ended meanwhile, nothing shows the new attachment and the
+// home lets it expire.
+func (s *Sequencer) install(a Attachment) error {
+	for {
+		t := s.now.Load()
+		if t.final != nil {
+			return s.named(t.final)
+		}
+		last := t.last
+		if t.gen != nil {
+			last = max(last, t.gen.stop())
+		}
+		gen := newGenerator(s.ref.Definition, a, last, &s.counts)
+		if s.swap(t, &tenure{state: Attached, gen: gen, last: last, node: Preference{Node: a.Node}}) {
+			return nil
+		}
 	}
-	last = max(last, t.last)
-	gen := newGenerator(s.ref.Definition, a, last, &s.counts)
-	replaced := s.now.CompareAndSwap(t, &tenure{state: Attached, gen: gen, last: last, node: Preference{Node: a.Node}})
+}
+
+// swap puts a picture in place of t and wakes the calls that wait by t. It reports false
+// if another one was there first.
+func (s *Sequencer) swap(t, next *tenure) bool {
+	if !s.now.CompareAndSwap(t, next) {
+		return false
+	}
 	if t.gen != nil {
 		t.gen.wake()
 	}
-	if !replaced {
-		return s.named(s.now.Load().final)
+	if t.lost != nil {
+		close(t.lost.replaced)
 	}
-	return nil
+	return true
 }
 
 // lastUsed returns the largest timestamp that the handle ever used.
@@ -127,23 +142,22 @@ func (s *Sequencer) detach(ctx context.Context, by detachment) error {
 		return err
 	}
 	defer s.giveTurn()
-	t := s.now.Load()
-	switch {
-	case t.final != nil:
-		return s.named(t.final)
-	case t.state == Detached:
-		if by == byCaller {
-			s.now.CompareAndSwap(t, &tenure{last: t.last, node: t.node, by: by})
+	for {
+		t := s.now.Load()
+		switch {
+		case t.final != nil:
+			return s.named(t.final)
+		case t.state == Detached:
+			if by == byCaller && !s.swap(t, &tenure{last: t.last, node: t.node, by: by}) {
+				continue
+			}
+			return s.named(ErrDetached)
 		}
-		return s.named(ErrDetached)
+		rel := t.release()
+		if s.swap(t, &tenure{last: t.lastUsed(), node: t.node, by: by}) {
+			return s.ended(s.home.Detach(ctx, s.ref, rel))
+		}
 	}
-	rel := t.release()
-	replaced := s.now.CompareAndSwap(t, &tenure{last: t.lastUsed(), node: t.node, by: by})
-	t.gen.wake()
-	if !replaced {
-		return s.named(s.now.Load().final)
-	}
-	return s.ended(s.home.Detach(ctx, s.ref, rel))
 }
 
 // release stops the generator and says what it used.
@@ -161,14 +175,13 @@ func (s *Sequencer) end(state State, final error) (Release, bool) {
 		}
 		next := &tenure{state: state, final: final, node: t.node}
 		if t.gen == nil {
-			if s.now.CompareAndSwap(t, next) {
+			if s.swap(t, next) {
 				return Release{}, false
 			}
 			continue
 		}
 		rel := t.release()
-		if s.now.CompareAndSwap(t, next) {
-			t.gen.wake()
+		if s.swap(t, next) {
 			return rel, true
 		}
 	}

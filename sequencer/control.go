@@ -36,25 +36,6 @@ func (c *Control) Renewed(id AttachmentID, g Grant) {
 	}
 }
 
-// Replace gets a new attachment in place of id, which the grid does not renew
-// any more. What id was granted stays usable until the new one is there.
-func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
-	s := c.s
-	if err := s.takeTurn(ctx); err != nil {
-		return err
-	}
-	defer s.giveTurn()
-	t := s.now.Load()
-	if t.gen == nil || t.gen.id != id {
-		return nil
-	}
-	a, err := s.home.Attach(ctx, s.ref, t.node)
-	if err != nil {
-		return s.ended(err)
-	}
-	return s.install(t, a)
-}
-
 // Destroy ends the handle because its life has ended. It returns what the handle
 // gave up, false if it held nothing.
 func (c *Control) Destroy() (Release, bool) { return c.s.end(Destroyed, ErrDestroyed) }

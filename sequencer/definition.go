@@ -2,12 +2,14 @@ package sequencer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // maxNameBytes is the longest name of a sequencer, in bytes.
@@ -108,11 +110,11 @@ func (d Definition) CheckAt(now Tick) error {
 	start := d.epoch.UnixMilli()
 	switch {
 	case start > now:
-		return fmt.Errorf("%w: epoch %v of %q is in the future, it is now %v: give an epoch in the past, or check the clocks",
-			ErrInvalidConfig, d.epoch, d.name, epoch.UnixMilli(now))
+		return failure.Errorf(ErrInvalidConfig, "sequencer %q: epoch %v is in the future, it is now %v; give an epoch in the past, or check the clocks",
+			d.name, d.epoch, epoch.UnixMilli(now))
 	case now-start >= maxOffset:
-		return fmt.Errorf("%w: epoch %v of %q ran out of IDs at %v: %w",
-			ErrInvalidConfig, d.epoch, d.name, epoch.At(d.Exhausted()), ErrEpochExhausted)
+		return failure.Errorf(errors.Join(ErrInvalidConfig, ErrEpochExhausted), "sequencer %q: epoch %v ran out of IDs at %v; give a later one, or leave the epoch out for %v",
+			d.name, d.epoch, epoch.At(d.Exhausted()), epoch.Default)
 	}
 	return nil
 }

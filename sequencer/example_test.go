@@ -45,7 +45,7 @@ func ExampleDefinition_CheckAt() {
 	tooEarly := time.Date(2025, time.December, 31, 0, 0, 0, 0, time.UTC)
 	fmt.Println(orders.CheckAt(tooEarly.UnixMilli()))
 	// Output:
-	// sequencer: invalid configuration: epoch 2026-01-01T00:00:00.000Z of "orders" is in the future, it is now 2025-12-31T00:00:00.000Z: give an epoch in the past, or check the clocks
+	// sequencer "orders": epoch 2026-01-01T00:00:00.000Z is in the future, it is now 2025-12-31T00:00:00.000Z; give an epoch in the past, or check the clocks
 }
 
 func ExampleDefinition_Decompose() {

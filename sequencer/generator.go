@@ -100,6 +100,7 @@ const (
 	noGrant           // no grant holds the slot's millisecond, or none the present
 	stopped           // the logical node was given up
 	exhausted         // the epoch has no milliseconds left
+	nodeless          // the logical node went to another holder, and there is no other yet
 )
 
 // newGenerator starts a generator whose first ID has a timestamp above after.

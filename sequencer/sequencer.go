@@ -35,13 +35,21 @@ import (
 
 // State is what a handle can do at the moment.
 //
-//	         AttachLogicalNode, or Next after an idle detach
+//	         AttachLogicalNode, or Next after an idle detach,
+//	         or by itself after the logical node was lost
 //	Detached ----------------------------------------------> Attached
 //	   |     <---------------------------------------------     |
-//	   |          DetachLogicalNode, or idle, or closed         |
+//	   |          DetachLogicalNode, or idle, or closed,        |
+//	   |          or the grid gave the logical node to another  |
+//	   |          holder and nothing that was granted is left   |
 //	   +-----------------------+--------------------------------+
 //	                           v  Destroy, here or anywhere in the grid
 //	                       Destroyed, for good
+//
+// A handle loses its logical node when the grid hears nothing of its process for
+// longer than a session, as while it is paused or cut off. It mostly has another
+// one at the first answer. Until then it is Attached as long as its last grant
+// lasts, since it issues IDs by that, and Detached afterwards.
 type State int
 
 // The states of a handle.
@@ -89,6 +97,13 @@ type tenure struct {
 	final error      // ErrDestroyed or ErrClosed: nothing follows
 	last  Tick       // a later attachment starts above it
 	node  Preference // the logical node held last
+	lost  *loss      // not nil exactly when it is Detached byLoss
+}
+
+// loss is what a handle knows that lost its logical node and has no other yet.
+type loss struct {
+	cause    error         // of the last try to get another; nil while there was none
+	replaced chan struct{} // closed when another picture takes this one's place
 }
 
 // detachment is why a handle is Detached.
@@ -98,6 +113,7 @@ const (
 	byNobody detachment = iota // it was never attached
 	byCaller                   // DetachLogicalNode: only AttachLogicalNode ends it
 	byIdle                     // DetachWhenIdle: Next attaches again
+	byLoss                     // the grid gave its logical node to another holder: the home attaches again
 )
 
 // New makes a handle in state Detached on the life that ref names, and the
@@ -129,8 +145,8 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // Next returns the next ID. Below the limit of the ID space it is local: no
 // network, no allocation, and a lock for a look at the clock about once a
 // millisecond. It waits when the current millisecond is used up, when the grant has
-// ended and the grid has not renewed it, and after an idle detach until it is attached
-// again.
+// ended and the grid has not renewed it, and until it is attached again after an idle
+// detach or when its logical node went to another holder.
 //
 // A call that has to wait, however shortly, fails if ctx has ended or ends meanwhile. A
 // call that finds an ID does not look at ctx, so an ended one never costs an ID that is
@@ -139,7 +155,8 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 //
 // Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed,
 // ErrEpochExhausted; and when ctx ended a wait, an error that matches ctx.Err()
-// and the cause: ErrGrantExpired, ErrNoFreeNode or ErrUnavailable. Only a wait for
+// and the cause: ErrGrantExpired; ErrNoFreeNode when all logical nodes are attached,
+// after an idle detach or the loss of its own; or ErrUnavailable. Only a wait for
 // the next millisecond, when this one is used up, has no other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	g := s.now.Load().gen
@@ -210,7 +227,8 @@ func (s *Sequencer) Fill(ctx context.Context, dst []ID) (n int, err error) {
 // DetachWhenIdle gives the logical node back once no ID was made for d, so that
 // more processes than logical nodes can share a sequencer. Next then attaches
 // again by itself, and waits while no logical node is free. It also lets Next
-// attach a handle that was never attached. 0 means never; a negative d means 0.
+// attach a handle that was never attached. A handle whose logical node went to another
+// holder takes another one then when an ID is wanted. 0 means never; a negative d means 0.
 func (s *Sequencer) DetachWhenIdle(d time.Duration) {
 	s.idle.Store(int64(max(d, 0)))
 }

@@ -102,7 +102,7 @@ func (d Definition) CheckStripes(n int) error {
 // Errors, when no stripe can give an ID: ErrDestroyed if the life has ended, else
 // ErrEpochExhausted, ErrClosed after Leave or when the member or client was closed, and
 // ErrDetached. When ctx ended a wait, an error that matches ctx.Err() and mostly the
-// cause, ErrGrantExpired or ErrUnavailable, as of Sequencer.Next.
+// cause, ErrGrantExpired, ErrNoFreeNode or ErrUnavailable, as of Sequencer.Next.
 func (s *Striped) Next(ctx context.Context) (ID, error) {
 	at := s.seat()
 	stripe := at.stripe()

@@ -18,7 +18,8 @@ type attempt struct {
 	handle *Sequencer
 	stripe int
 	gen    *generator // nil when the handle is Detached
-	seen   *rights    // loaded before the look, so that a wait misses no change
+	seen   *rights    // loaded before the look, so that a wait misses no change; nil when Detached
+	lost   *loss      // nodeless: why there is none, and what a wait hears of
 	slot   int64      // taken: the first of k
 	k      int
 	kept   int64 // a slot of gen that a waiting caller has reserved, negative for none
@@ -33,7 +34,10 @@ func (s *Sequencer) try(n int) attempt {
 	for {
 		t := s.now.Load()
 		g := t.gen
-		if g == nil {
+		switch {
+		case t.lost != nil:
+			return attempt{handle: s, kept: -1, out: nodeless, lost: t.lost}
+		case g == nil:
 			return attempt{handle: s, kept: -1, out: stopped, bar: cmp.Or(t.final, ErrDetached)}
 		}
 		if slot, k := g.reserveMany(n); k > 0 {
@@ -153,6 +157,12 @@ func (s *Striped) await(ctx context.Context, n int, a attempt) (attempt, error) 
 		}
 	}
 	until := min(wakeTime(a.seen, a.at, a.out), a.handle.clock.Now()+lookAgain)
+	if a.lost != nil {
+		if err := a.handle.await(ctx, until, a.lost.replaced, a.at, a.out); err != nil {
+			return attempt{}, a.handle.lossError(a.lost, err)
+		}
+		return a, nil
+	}
 	if err := a.handle.await(ctx, until, a.seen.replaced, a.at, a.out); err != nil {
 		a.gen.drop(a.kept)
 		return attempt{}, a.handle.waitError(err, a.at, a.out)

@@ -141,11 +141,14 @@ func (s *Sequencer) waitError(err error, at Tick, out outcome) error {
 	return fmt.Errorf("sequencer %q: %w", s.Name(), err)
 }
 
-// revive attaches a handle again that was detached for being idle, or says why
-// it may not.
+// revive attaches a handle again that was detached for being idle, waits for one that lost
+// its logical node, or says why it may not.
 func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 	if t.final != nil {
 		return s.named(t.final)
+	}
+	if t.lost != nil {
+		return s.awaitNode(ctx, t)
 	}
 	if t.by != byIdle && (t.by == byCaller || s.idle.Load() == 0) {
 		return s.named(ErrDetached)

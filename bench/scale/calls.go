@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -95,7 +94,7 @@ func (r *remote) call(ctx context.Context, id partition.ID, path string, in, out
 // create creates a sequencer.
 func (r *remote) create(ctx context.Context, name string) (wire.Sequencer, error) {
 	var res wire.SequencerResponse
-	err := r.call(ctx, r.partition(name), wire.PathCreate, wire.CreateRequest{Name: name, Epoch: epoch.Default.UnixMilli()}, &res)
+	err := r.call(ctx, r.partition(name), wire.PathCreate, wire.CreateRequest{Name: name}, &res)
 	return res.Sequencer, err
 }
 

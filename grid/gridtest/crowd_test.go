@@ -154,19 +154,33 @@ func (c *crowd) calm(when string) {
 	}
 }
 
-// tables returns what the owners know of each name.
+// tables returns what the owners know of each name. An owner that was replaced goes on
+// until the roster reaches it, so two may be seen for a moment.
 func (c *crowd) tables(when string) map[string]grid.SequencerInfo {
 	c.t.Helper()
-	out := map[string]grid.SequencerInfo{}
+	for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+		out, twice := c.tablesNow()
+		if twice == "" {
+			return out
+		}
+		if time.Now().After(end) {
+			c.t.Errorf("%s: %s", when, twice)
+			return out
+		}
+	}
+}
+
+func (c *crowd) tablesNow() (out map[string]grid.SequencerInfo, twice string) {
+	out = map[string]grid.SequencerInfo{}
 	for _, name := range c.reached() {
 		for _, q := range c.g.Member(name).Status().Sequencers {
-			if other, twice := out[q.Name]; twice {
-				c.t.Errorf("%s: %s is owned by %s and %s", when, q.Name, other.Owner, q.Owner)
+			if other, two := out[q.Name]; two {
+				twice = fmt.Sprintf("%s is owned by %s and %s", q.Name, other.Owner, q.Owner)
 			}
 			out[q.Name] = q
 		}
 	}
-	return out
+	return out, twice
 }
 
 // kept fails the test unless every holder has its logical node still, and the

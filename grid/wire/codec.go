@@ -13,21 +13,23 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ContentType returns MsgPack or JSON for a Content-Type header's value; without
-// one, JSON.
+// ContentType returns MsgPack or JSON for a Content-Type header's value. There is no
+// default: a web page can have a browser send a body without a type, or as text or a
+// form, to any address without asking it first. Errors match ErrContentType.
 func ContentType(header string) (string, error) {
-	if header == "" {
-		return JSON, nil
-	}
 	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {
 		return kind, nil
 	}
-	return "", fmt.Errorf("%w: Content-Type %.100q is not understood; send %s or %s",
-		sequencer.ErrInvalidConfig, header, JSON, MsgPack)
+	fault := fmt.Sprintf("Content-Type %.100q: not understood", header)
+	if header == "" {
+		fault = "Content-Type: missing"
+	}
+	return "", failure.Errorf(ErrContentType, "%s; send %s, as curl --json does, or %s", fault, JSON, MsgPack)
 }
 
 // Encode returns v in the encoding that kind names.

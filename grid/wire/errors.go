@@ -10,9 +10,24 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ErrNotAddressed says that a call between members was for another grid or
-// another incarnation.
-var ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
+// Errors of a request that no call of the API takes.
+var (
+	// ErrNotAddressed says that a call between members was for another grid or
+	// another incarnation.
+	ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
+
+	// ErrUnknownPath says that nothing is served at a request's path.
+	ErrUnknownPath = errors.New("wire: unknown path")
+
+	// ErrWrongMethod says that a path is served for other methods.
+	ErrWrongMethod = errors.New("wire: method not served at this path")
+
+	// ErrCrossOrigin says that a browser made a request for a page of another origin.
+	ErrCrossOrigin = errors.New("wire: cross-origin request")
+
+	// ErrContentType says that a request names no encoding, or an unknown one.
+	ErrContentType = errors.New("wire: content type missing or unknown")
+)
 
 // Error is the body of every answer that is not 200 OK.
 type Error struct {
@@ -32,6 +47,10 @@ type code struct {
 var codes = []code{
 	{"wrong_owner", http.StatusMisdirectedRequest, partition.ErrWrongOwner},
 	{"not_addressed", http.StatusMisdirectedRequest, ErrNotAddressed},
+	{"unknown_path", http.StatusNotFound, ErrUnknownPath},
+	{"wrong_method", http.StatusMethodNotAllowed, ErrWrongMethod},
+	{"cross_origin", http.StatusForbidden, ErrCrossOrigin},
+	{"content_type", http.StatusUnsupportedMediaType, ErrContentType},
 	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted},
 	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig},
 	{"not_found", http.StatusNotFound, sequencer.ErrNotFound},

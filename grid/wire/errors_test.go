@@ -17,6 +17,7 @@ var kinds = []string{wire.MsgPack, wire.JSON}
 // sentinels are the errors that cross the wire.
 var sentinels = []error{
 	partition.ErrWrongOwner, wire.ErrNotAddressed,
+	wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
 	sequencer.ErrNotFound, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
 	sequencer.ErrInvalidConfig, sequencer.ErrUnavailable, sequencer.ErrClosed,

@@ -40,11 +40,26 @@ type Stamp struct {
 	Time    sequencer.Tick    `json:"time"`
 }
 
-// CreateRequest asks for a name's life, beginning one if there is none.
+// CreateRequest asks for a name's life, beginning one if there is none. What is left
+// out means the same as in a sequencer.Config.
 type CreateRequest struct {
 	Name  string `json:"name"`
-	Epoch int64  `json:"epoch"` // Unix ms
-	Nodes int    `json:"nodes"` // 0 = 8192
+	Epoch *int64 `json:"epoch,omitempty"` // Unix ms; nil = epoch.Default, 2026
+	Nodes int    `json:"nodes"`           // 0 = 8192
+}
+
+// Config returns the definition asked for.
+func (r CreateRequest) Config() sequencer.Config {
+	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes}
+	if r.Epoch != nil {
+		cfg.Epoch = epoch.UnixMilli(*r.Epoch)
+	}
+	return cfg
+}
+
+// CreateRequestOf returns the request for a definition.
+func CreateRequestOf(d sequencer.Definition) CreateRequest {
+	return CreateRequest{Name: d.Name(), Epoch: new(d.Epoch().UnixMilli()), Nodes: d.Nodes()}
 }
 
 // OpenRequest asks for a name's life.
@@ -168,10 +183,19 @@ type Address struct {
 	API         string                `json:"api"`
 }
 
-// IDsRequest asks for up to MaxIDs IDs of an existing sequencer.
+// IDsRequest asks for up to MaxIDs IDs of a sequencer, which has to exist unless
+// Create is given.
 type IDsRequest struct {
-	Name string `json:"name"`
-	N    int    `json:"n"` // 0 = 1
+	Name   string     `json:"name"`
+	N      int        `json:"n"` // 0 = 1
+	Create *IDsCreate `json:"create,omitempty"`
+}
+
+// IDsCreate is the definition of a sequencer that is created if there is none of the
+// name; one of another definition is a conflict. Its fields are those of CreateRequest.
+type IDsCreate struct {
+	Epoch *int64 `json:"epoch,omitempty"`
+	Nodes int    `json:"nodes,omitempty"`
 }
 
 // IDsResponse holds IDs in ascending order, as strings.

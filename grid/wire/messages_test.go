@@ -40,7 +40,7 @@ func messages() []any {
 	claim := someClaim()
 	return []any{
 		wire.Error{Code: "not_found", Message: "no such thing", Version: 3},
-		wire.CreateRequest{Name: "orders", Epoch: -5, Nodes: 128}, wire.OpenRequest{Name: "orders"},
+		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128}, wire.CreateRequest{Name: "orders"}, wire.OpenRequest{Name: "orders"},
 		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer},
 		wire.AttachRequest{Holder: "h", Claim: claim}, wire.AttachRequest{},
 		wire.AttachResponse{Stamp: stamp, Node: 8191, Grant: sequencer.Grant{From: 5, Until: 9}},
@@ -53,7 +53,7 @@ func messages() []any {
 		wire.EventsRequest{Holder: "h"}, wire.Event{Name: "orders", Life: sequencer.Life{5}}, wire.Event{},
 		wire.DirectoryRequest{},
 		wire.DirectoryResponse{Stamp: stamp, Window: 15000, Members: []wire.Address{{Incarnation: incarnation, API: "a:1"}}, Owners: []int{0, -1, 0}},
-		wire.IDsRequest{Name: "orders", N: 1000}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
+		wire.IDsRequest{Name: "orders", N: 1000}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
 		wire.StatusRequest{Local: true},
 		wire.HelloRequest{},
 		wire.HelloResponse{Incarnation: incarnation, Grid: stamp.Grid, Version: 2, Founding: stamp.Grid, Settings: someSettings(), Leader: "x", Wall: 6},

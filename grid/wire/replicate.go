@@ -22,12 +22,14 @@ type ReplicateRequest struct {
 }
 
 // ReplicateResponse says what the replica holds now. With Gap it needs the whole
-// table first, from page 0.
+// table first, from page 0; with NotYet its roster does not show the term yet, and it
+// took nothing.
 type ReplicateResponse struct {
 	Held   backup.Position `json:"held"`
 	Stored backup.Position `json:"stored"` // what is on its disk; zero: nothing of use
 	Newest partition.Term  `json:"newest"` // term heard of
 	Gap    bool            `json:"gap,omitempty"`
+	NotYet bool            `json:"not_yet,omitempty"`
 }
 
 // Table is a page of a table, or what operations changed in one.
@@ -63,7 +65,7 @@ func PagesOf(state sequencer.TableState) []sequencer.TableState {
 	var pages []sequencer.TableState
 	first, weight := 0, 0
 	for i, r := range state.Records {
-		w := recordWeight + len(r.Ref.Definition.Name()) + slotWeight*len(r.Slots)
+		w := weightOf(len(r.Ref.Definition.Name()), len(r.Slots))
 		if weight > 0 && weight+w > pageWeight {
 			pages = append(pages, sequencer.TableState{Base: state.Base, Complete: state.Complete, Records: state.Records[first:i]})
 			first, weight = i, 0
@@ -71,6 +73,31 @@ func PagesOf(state sequencer.TableState) []sequencer.TableState {
 		weight += w
 	}
 	return append(pages, sequencer.TableState{Base: state.Base, Complete: state.Complete, Records: state.Records[first:]})
+}
+
+func weightOf(name, slots int) int { return recordWeight + name + slotWeight*slots }
+
+// Weight is about how many bytes of memory a request takes.
+func (r ReplicateRequest) Weight() int {
+	sum := recordWeight
+	for _, c := range r.Changes {
+		sum += c.weight()
+	}
+	if r.Table != nil {
+		sum += r.Table.weight()
+	}
+	return sum
+}
+
+func (t Table) weight() int {
+	sum := recordWeight
+	for _, r := range t.Records {
+		sum += weightOf(len(r.Sequencer.Name), len(r.Slots))
+	}
+	for _, name := range t.Forgotten {
+		sum += weightOf(len(name), 0)
+	}
+	return sum
 }
 
 // TableOf returns what a page looks like on the wire.

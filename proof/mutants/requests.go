@@ -5,6 +5,7 @@ var (
 	wireTests   = []string{"./grid/wire"}
 	answerTests = []string{"./client", "-run", "OfALater"}
 	inputTests  = []string{"./grid", "-run", "OfALater|Identity"}
+	httpTests   = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
 )
 
 // requestMutants weaken what is promised about requests, answers and stored files.
@@ -19,4 +20,12 @@ var requestMutants = []mutant{
 	{"decoding", "an unknown field of a snapshot is ignored", "grid/wire/roster.go", "if err := Decode(MsgPack, data, r); err != nil {", "if err := DecodeTolerant(MsgPack, data, r); err != nil {", wireTests},
 	{"formats", "an identity of a later format is read", "grid/identity.go", "wire.CheckFormat(head.Format, identityFormat)", "wire.CheckFormat(min(head.Format, identityFormat), identityFormat)", inputTests},
 	{"formats", "the identity file may hold more than what its checksum covers", "grid/identity.go", "err != nil || !bytes.Equal(again, data) {", "err != nil || bytes.Equal(again, nil) {", inputTests},
+	{"HTTP", "the origin is checked before the path", "grid/routes.go", "	if err == nil {\n		err = t.origins.check(r)\n	}", "	if e := t.origins.check(r); e != nil {\n		err = e\n	}", httpTests},
+	{"HTTP", "a wrong method has no Allow", "grid/routes.go", "w.Header().Set(\"Allow\", allow(methods))", "_ = allow(methods)", httpTests},
+	{"HTTP", "pages of other origins may change things", "grid/routes.go", "if err := o.protection.Check(r); err != nil {", "if err := o.protection.Check(r); err != nil && r.Method == http.MethodGet {", httpTests},
+	{"HTTP", "a rebound name is an origin like any other", "grid/routes.go", "&& o.loopback && !isLoopback(r.Host)", "&& !o.loopback && !isLoopback(r.Host)", httpTests},
+	{"HTTP", "a missing Content-Type means JSON", "grid/wire/codec.go", "	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", "	if header == \"\" {\n		return JSON, nil\n	}\n	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", httpTests},
+	{"HTTP", "a refused request may send its body for ever", "grid/api.go", "	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n", "", httpTests},
+	{"HTTP", "an epoch left out is 1970", "grid/wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes}", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes}", httpTests},
+	{"HTTP", "create is ignored by POST /v1/ids", "grid/ids.go", "	if in.Create == nil {", "	if in.Create == nil || in.N >= 0 {", httpTests},
 }

@@ -53,11 +53,13 @@ func (o *actor) Send(d owner.Delivery) {
 	u := o.part(d.Update)
 	call(&o.m.process, &peer.process, time.Second,
 		func(reply func(delivered)) {
-			if int(o.id) >= len(peer.roster.Partitions) {
-				return // it does not know of the grid yet
-			}
-			holds, err := peer.actorOf(o.id).machine.Accept(peer.view(), u)
-			reply(delivered{holds, err})
+			peer.parked(u.Position.Term, owner.ParkTime, func() {
+				if int(o.id) >= len(peer.roster.Partitions) {
+					return // it does not know of the grid yet
+				}
+				holds, err := peer.actorOf(o.id).machine.Accept(peer.view(), u)
+				reply(delivered{holds, err})
+			})
 		},
 		func(res delivered, err error) {
 			if err == nil {
@@ -67,8 +69,27 @@ func (o *actor) Send(d owner.Delivery) {
 				o.m.after(d.Pause, func() { o.machine.Delivered(o.m.view(), d, owner.Holds{}, err) })
 				return
 			}
-			o.machine.Delivered(o.m.view(), d, res.holds, nil)
+			o.m.parked(max(res.holds.Newest, res.holds.Held.Term), owner.ParkTime, func() {
+				pause := time.Duration(0)
+				if res.holds.NotYet {
+					pause = owner.NotYetPause
+				}
+				o.m.after(pause, func() { o.machine.Delivered(o.m.view(), d, res.holds, nil) })
+			})
 		})
+}
+
+// parkedEvery is how often what waits for the roster looks at it.
+const parkedEvery = 10 * time.Millisecond
+
+// parked does something once the member's roster tells what a term is, or that has
+// lasted too long.
+func (m *member) parked(term partition.Term, limit time.Duration, then func()) {
+	if owner.Shows(m.roster, term) || limit <= 0 {
+		then()
+		return
+	}
+	m.after(parkedEvery, func() { m.parked(term, limit-parkedEvery, then) })
 }
 
 // delivered is what a replica answers.

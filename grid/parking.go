@@ -1,0 +1,61 @@
+package grid
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// Bounds of the messages that wait at a member for its roster (package owner). In a
+// takeover there is one for each partition that this member keeps a copy of.
+const (
+	parkedMax      = 1024
+	parkedBytesMax = 32 << 20
+)
+
+// parking counts the messages that wait. Its zero value is ready.
+type parking struct {
+	mu           sync.Mutex // guards what follows
+	count, bytes int
+}
+
+// enter lets a message of about so many bytes wait until leave, if there is room.
+func (p *parking) enter(bytes int) (leave func(), room bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.count >= parkedMax || p.bytes+bytes > parkedBytesMax {
+		return nil, false
+	}
+	p.count++
+	p.bytes += bytes
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.count--
+		p.bytes -= bytes
+	}, true
+}
+
+// awaitTerm waits until the roster tells what a term is, for no longer than a message
+// is kept.
+func (m *Member) awaitTerm(ctx context.Context, term partition.Term) {
+	changed := m.changed.wait()
+	if owner.Shows(m.roster.Load(), term) {
+		return
+	}
+	timer := time.NewTimer(owner.ParkTime)
+	defer timer.Stop()
+	for !owner.Shows(m.roster.Load(), term) {
+		select {
+		case <-changed:
+			changed = m.changed.wait()
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package grid
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// TestParkingIsBounded: so many messages wait for the roster, and so many bytes.
+func TestParkingIsBounded(t *testing.T) {
+	var p parking
+	var leave []func()
+	for range parkedMax {
+		end, room := p.enter(1)
+		if !room {
+			t.Fatal("no room for a message")
+		}
+		leave = append(leave, end)
+	}
+	if _, room := p.enter(1); room {
+		t.Error("one more message waits than may")
+	}
+	for _, end := range leave {
+		end()
+	}
+	end, room := p.enter(parkedBytesMax)
+	if !room {
+		t.Fatal("no room for a large message")
+	}
+	if _, room := p.enter(1); room {
+		t.Error("more bytes wait than may")
+	}
+	end()
+	if p.count != 0 || p.bytes != 0 {
+		t.Error("something is left of those that went")
+	}
+}
+
+// TestTableWaitsForTheRoster: a table that is there before its term is in the roster is
+// taken when the roster shows it, and else is to be sent again.
+func TestTableWaitsForTheRoster(t *testing.T) {
+	for what, shows := range map[string]bool{"the roster shows it": true, "the roster does not": false} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLonely(t)
+				next := l.m.roster.Load().Version + 1
+				at := backup.Position{Term: partition.Term(next), Number: 3}
+				answers := make(chan wire.ReplicateResponse)
+				began := time.Now()
+				go func() {
+					res, err := l.m.serveReplicate(t.Context(), wire.ReplicateRequest{Version: next, Position: at, Pages: 1, Table: &wire.Table{}})
+					if err != nil {
+						t.Error(err)
+					}
+					answers <- res
+				}()
+				time.Sleep(owner.ParkTime / 2)
+				if shows {
+					l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
+				}
+				res := <-answers
+				if took := time.Since(began); (res.Held == at) != shows || res.NotYet == shows || took > owner.ParkTime {
+					t.Errorf("after %v: %+v", took, res)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package grid
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+)
+
+// Raft believes every message that it is given: any higher term, any leader, and
+// entries over which its own code panics. What one server can know without proof of
+// identity is decided here, before Raft sees a message.
+
+// Limits of the terms that are believed. An election that succeeds takes one term, so
+// that a server which was away for a year meets a term that is higher by some
+// thousands.
+const (
+	raftTermStep  = 1 << 20 // above the own term
+	raftFirstTerm = 1 << 40 // of the first leader that an empty server hears of
+)
+
+// raftView is what a Raft server knows when a message arrives.
+type raftView struct {
+	self    raft.ServerID
+	term    uint64 // its own
+	empty   bool   // it has no configuration: it follows the first leader that it hears of
+	leader  raft.ServerID
+	inTouch bool                     // it leads, or has just heard from the leader
+	knows   func(raft.ServerID) bool // servers of its configuration and of its roster
+}
+
+// Why a Raft message is not believed.
+var (
+	errTermTooHigh   = errors.New("grid: the term is higher than any that this grid can have reached")
+	errUnknownServer = errors.New("grid: the Raft server is unknown here")
+	errNotItsLeader  = errors.New("grid: only the leader that this server follows may pass the lead on")
+	errBadEntries    = errors.New("grid: the Raft entries are not as any leader sends them")
+)
+
+// admit returns nil if a request may go to Raft, or says why not.
+func (v raftView) admit(command any) error {
+	switch c := command.(type) {
+	case *raft.AppendEntriesRequest:
+		return errors.Join(v.fromLeader(c.RPCHeader, c.Term), checkEntries(c))
+	case *raft.InstallSnapshotRequest:
+		return errors.Join(v.fromLeader(c.RPCHeader, c.Term), checkSnapshot(c))
+	case *raft.RequestVoteRequest:
+		return errors.Join(v.fromVoter(c.RPCHeader), v.believes(c.Term), v.believes(c.LastLogTerm))
+	case *raft.RequestPreVoteRequest:
+		return errors.Join(v.fromVoter(c.RPCHeader), v.believes(c.Term), v.believes(c.LastLogTerm))
+	case *raft.TimeoutNowRequest:
+		if from := raft.ServerID(c.ID); from == "" || from != v.leader {
+			return fmt.Errorf("%w: %.80q asks for it", errNotItsLeader, from)
+		}
+		return nil
+	}
+	return fmt.Errorf("grid: a Raft request of type %T is not expected", command)
+}
+
+// believes returns nil for a term that may be.
+func (v raftView) believes(term uint64) error {
+	limit := v.term + raftTermStep
+	if v.empty {
+		limit = raftFirstTerm
+	}
+	if term > limit {
+		return fmt.Errorf("%w: %d, this server is at %d", errTermTooHigh, term, v.term)
+	}
+	return nil
+}
+
+// fromVoter checks the sender of what only a voter sends. A server without a
+// configuration may have been made a voter before the first entry reached it.
+func (v raftView) fromVoter(h raft.RPCHeader) error {
+	from, err := v.sender(h)
+	if err == nil && !v.empty && !v.knows(from) {
+		err = fmt.Errorf("%w: %.80q", errUnknownServer, from)
+	}
+	return err
+}
+
+// fromLeader checks the sender of entries or a snapshot. All servers that this one
+// knows may have been replaced while it was cut off, so it takes an unknown leader
+// while it hears from none.
+func (v raftView) fromLeader(h raft.RPCHeader, term uint64) error {
+	from, err := v.sender(h)
+	if err == nil && !v.empty && v.inTouch && !v.knows(from) {
+		err = fmt.Errorf("%w: %.80q, and this server is in touch with its leader", errUnknownServer, from)
+	}
+	return errors.Join(err, v.believes(term))
+}
+
+// sender returns the server that a request names as its sender. Raft does without its
+// own checks if none is named.
+func (v raftView) sender(h raft.RPCHeader) (raft.ServerID, error) {
+	from := raft.ServerID(h.ID)
+	named, _, err := cutRaftAddress(raft.ServerAddress(h.Addr))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", errUnknownServer, err)
+	case named != string(from):
+		return "", fmt.Errorf("%w: %.80q, with the address of %.80q", errUnknownServer, from, named)
+	case from == v.self:
+		return "", fmt.Errorf("%w: it calls itself by this server's name", errUnknownServer)
+	}
+	return from, nil
+}
+
+// checkEntries refuses entries over which Raft panics, or that leave a gap in the log.
+func checkEntries(c *raft.AppendEntriesRequest) error {
+	if c.PrevLogTerm > c.Term {
+		return fmt.Errorf("%w: an entry of term %d in a request of term %d", errBadEntries, c.PrevLogTerm, c.Term)
+	}
+	index, term := c.PrevLogEntry, c.PrevLogTerm
+	for _, entry := range c.Entries {
+		index++
+		switch {
+		case entry == nil:
+			return fmt.Errorf("%w: entry %d is missing", errBadEntries, index)
+		case entry.Index != index || index == 0:
+			return fmt.Errorf("%w: entry %d where %d follows", errBadEntries, entry.Index, index)
+		case entry.Term < term || entry.Term > c.Term:
+			return fmt.Errorf("%w: entry %d of term %d", errBadEntries, index, entry.Term)
+		}
+		term = entry.Term
+		if err := checkEntry(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEntry refuses an entry that no server of this project writes.
+func checkEntry(entry *raft.Log) error {
+	switch entry.Type {
+	case raft.LogCommand, raft.LogNoop, raft.LogBarrier:
+		return nil
+	case raft.LogConfiguration:
+		return checkConfiguration(entry.Data)
+	}
+	return fmt.Errorf("%w: entry %d of type %d", errBadEntries, entry.Index, entry.Type)
+}
+
+// checkSnapshot refuses the head of a snapshot over which Raft panics.
+func checkSnapshot(c *raft.InstallSnapshotRequest) error {
+	switch {
+	case c.LastLogTerm > c.Term:
+		return fmt.Errorf("%w: a snapshot of term %d in a request of term %d", errBadEntries, c.LastLogTerm, c.Term)
+	case c.SnapshotVersion != raft.SnapshotVersionMax:
+		return fmt.Errorf("%w: a snapshot of version %d", errBadEntries, c.SnapshotVersion)
+	case c.Size < 0 || c.Size > raftRequestMax:
+		return fmt.Errorf("%w: a snapshot of %d bytes", errBadEntries, c.Size)
+	}
+	return checkConfiguration(c.Configuration)
+}
+
+// checkConfiguration refuses a configuration that cannot be read, or with which no
+// leader can be elected. Raft panics over one that it cannot read.
+func checkConfiguration(data []byte) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("%w: a configuration: %v", errBadEntries, broken)
+		}
+	}()
+	voters := 0
+	for _, s := range raft.DecodeConfiguration(data).Servers {
+		if s.ID == "" || s.Address == "" {
+			return fmt.Errorf("%w: a configuration with a server that has no name or address", errBadEntries)
+		}
+		if s.Suffrage == raft.Voter {
+			voters++
+		}
+	}
+	if voters == 0 {
+		return fmt.Errorf("%w: a configuration without a voter", errBadEntries)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package grid
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// follower is the view of a server that follows m1 and knows m2 too.
+func follower() raftView {
+	return raftView{
+		self: "me", term: 7, leader: "m1", inTouch: true,
+		knows: func(id raft.ServerID) bool { return id == "me" || id == "m1" || id == "m2" },
+	}
+}
+
+func headerOf(id raft.ServerID) raft.RPCHeader {
+	return raft.RPCHeader{ProtocolVersion: 3, ID: []byte(id), Addr: []byte(raftAddress(id, "host:1"))}
+}
+
+// TestRaftTermsThatAreBelieved has the limits of a term for a server that has a log
+// and for one that has none.
+func TestRaftTermsThatAreBelieved(t *testing.T) {
+	for _, c := range []struct {
+		view     raftView
+		term     uint64
+		believed bool
+	}{
+		{raftView{term: 7}, 0, true},
+		{raftView{term: 7}, 7 + raftTermStep, true},
+		{raftView{term: 7}, 8 + raftTermStep, false},
+		{raftView{term: 7}, math.MaxUint64, false},
+		{raftView{empty: true}, raftFirstTerm, true},
+		{raftView{empty: true}, raftFirstTerm + 1, false},
+		{raftView{empty: true}, math.MaxUint64, false},
+	} {
+		if err := c.view.believes(c.term); (err == nil) != c.believed || err != nil && !errors.Is(err, errTermTooHigh) {
+			t.Errorf("a server at term %d, empty %v, and term %d: %v", c.view.term, c.view.empty, c.term, err)
+		}
+	}
+}
+
+// TestRaftSendersThatAreBelieved: votes come from servers that are known, entries of
+// another leader only while there is none, and the lead is passed on by the leader.
+func TestRaftSendersThatAreBelieved(t *testing.T) {
+	lost := follower()
+	lost.inTouch = false
+	fresh := raftView{self: "me", empty: true, knows: func(raft.ServerID) bool { return false }}
+	votes := func(h raft.RPCHeader) []any {
+		return []any{&raft.RequestVoteRequest{RPCHeader: h, Term: 8}, &raft.RequestPreVoteRequest{RPCHeader: h, Term: 8}}
+	}
+	leads := func(h raft.RPCHeader) []any {
+		return []any{&raft.AppendEntriesRequest{RPCHeader: h, Term: 8}, &raft.InstallSnapshotRequest{
+			RPCHeader: h, Term: 8, SnapshotVersion: raft.SnapshotVersionMax, Configuration: configurationOf("m1"),
+		}}
+	}
+	passes := func(h raft.RPCHeader) []any { return []any{&raft.TimeoutNowRequest{RPCHeader: h}} }
+	for what, c := range map[string]struct {
+		view     raftView
+		requests []any
+		believed bool
+	}{
+		"a vote for a known server":             {follower(), votes(headerOf("m2")), true},
+		"a vote for an unknown one":             {follower(), votes(headerOf("evil")), false},
+		"a vote for nobody":                     {follower(), votes(raft.RPCHeader{}), false},
+		"a vote for another's address":          {follower(), votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(raftAddress("evil", "host:1"))}), false},
+		"a vote in the server's own name":       {follower(), votes(headerOf("me")), false},
+		"a vote at a server without a log":      {fresh, votes(headerOf("m2")), true},
+		"entries of a known server":             {follower(), leads(headerOf("m2")), true},
+		"entries of an unknown one":             {follower(), leads(headerOf("evil")), false},
+		"entries of an unknown one, out of it":  {lost, leads(headerOf("evil")), true},
+		"entries in the server's own name":      {lost, leads(headerOf("me")), false},
+		"the first leader":                      {fresh, leads(headerOf("m1")), true},
+		"the lead passed on by the leader":      {follower(), passes(headerOf("m1")), true},
+		"the lead passed on by another":         {follower(), passes(headerOf("m2")), false},
+		"the lead passed on at a new server":    {fresh, passes(raft.RPCHeader{}), false},
+		"a request that Raft does not know yet": {follower(), []any{"?"}, false},
+	} {
+		for _, request := range c.requests {
+			if err := c.view.admit(request); (err == nil) != c.believed {
+				t.Errorf("%s, %T: %v", what, request, err)
+			}
+		}
+	}
+}
+
+// configurationOf is a configuration with voters.
+func configurationOf(voters ...raft.ServerID) []byte {
+	var c raft.Configuration
+	for _, id := range voters {
+		c.Servers = append(c.Servers, raft.Server{ID: id, Address: raftAddress(id, "host:1")})
+	}
+	return raft.EncodeConfiguration(c)
+}
+
+// TestRaftEntriesThatAreBelieved: what a leader sends is taken, and nothing that Raft
+// panics over or that leaves a gap.
+func TestRaftEntriesThatAreBelieved(t *testing.T) {
+	ordinary := func() *raft.AppendEntriesRequest {
+		return &raft.AppendEntriesRequest{
+			RPCHeader: headerOf("m1"), Term: 9, PrevLogEntry: 4, PrevLogTerm: 7,
+			Entries: []*raft.Log{
+				{Index: 5, Term: 7, Type: raft.LogCommand}, {Index: 6, Term: 8, Type: raft.LogNoop},
+				{Index: 7, Term: 9, Type: raft.LogConfiguration, Data: configurationOf("m1", "m2")}, {Index: 8, Term: 9, Type: raft.LogBarrier},
+			},
+		}
+	}
+	if err := follower().admit(ordinary()); err != nil {
+		t.Error(err)
+	}
+	for what, change := range map[string]func(*raft.AppendEntriesRequest){
+		"a missing entry":                func(r *raft.AppendEntriesRequest) { r.Entries[1] = nil },
+		"a gap":                          func(r *raft.AppendEntriesRequest) { r.Entries[3].Index = 9 },
+		"an entry twice":                 func(r *raft.AppendEntriesRequest) { r.Entries[3].Index = 7 },
+		"the end of all indices":         func(r *raft.AppendEntriesRequest) { r.PrevLogEntry = math.MaxUint64; r.Entries[0].Index = 0 },
+		"a term that goes back":          func(r *raft.AppendEntriesRequest) { r.Entries[3].Term = 8 },
+		"a term before that":             func(r *raft.AppendEntriesRequest) { r.Entries[0].Term = 6 },
+		"a later term than the leader's": func(r *raft.AppendEntriesRequest) { r.Entries[3].Term = 10 },
+		"a previous one of a later term": func(r *raft.AppendEntriesRequest) { r.PrevLogTerm, r.Entries = 10, nil },
+		"an unknown type":                func(r *raft.AppendEntriesRequest) { r.Entries[3].Type = 9 },
+		"a type of earlier protocols":    func(r *raft.AppendEntriesRequest) { r.Entries[3].Type = raft.LogAddPeerDeprecated },
+		"a configuration that is none":   func(r *raft.AppendEntriesRequest) { r.Entries[2].Data = []byte{0xc1} },
+		"a configuration without voters": func(r *raft.AppendEntriesRequest) { r.Entries[2].Data = configurationOf() },
+		"a server without a name":        func(r *raft.AppendEntriesRequest) { r.Entries[2].Data = configurationOf("m1", "") },
+		"an absurd term":                 func(r *raft.AppendEntriesRequest) { r.Term = math.MaxUint64 },
+	} {
+		r := ordinary()
+		change(r)
+		if err := follower().admit(r); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+}
+
+// TestRaftSnapshotsThatAreBelieved: the head of a snapshot is checked before Raft sees
+// it.
+func TestRaftSnapshotsThatAreBelieved(t *testing.T) {
+	ordinary := func() *raft.InstallSnapshotRequest {
+		return &raft.InstallSnapshotRequest{
+			RPCHeader: headerOf("m1"), Term: 9, LastLogIndex: 4, LastLogTerm: 7, SnapshotVersion: raft.SnapshotVersionMax,
+			Configuration: configurationOf("m1"), Size: 10,
+		}
+	}
+	if err := follower().admit(ordinary()); err != nil {
+		t.Error(err)
+	}
+	for what, change := range map[string]func(*raft.InstallSnapshotRequest){
+		"a later term":          func(r *raft.InstallSnapshotRequest) { r.LastLogTerm = 10 },
+		"an absurd term":        func(r *raft.InstallSnapshotRequest) { r.Term = math.MaxUint64 },
+		"an old version":        func(r *raft.InstallSnapshotRequest) { r.SnapshotVersion = raft.SnapshotVersionMin },
+		"an endless one":        func(r *raft.InstallSnapshotRequest) { r.Size = raftRequestMax + 1 },
+		"a negative size":       func(r *raft.InstallSnapshotRequest) { r.Size = -1 },
+		"a configuration":       func(r *raft.InstallSnapshotRequest) { r.Configuration = []byte{0xc1} },
+		"an empty one":          func(r *raft.InstallSnapshotRequest) { r.Configuration = configurationOf() },
+		"another leader's name": func(r *raft.InstallSnapshotRequest) { r.RPCHeader = headerOf("evil") },
+	} {
+		r := ordinary()
+		change(r)
+		if err := follower().admit(r); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+}
+
+// TestRaftAnswersThatAreBelieved: a candidate takes a higher term from an answer too.
+func TestRaftAnswersThatAreBelieved(t *testing.T) {
+	var told []error
+	g := &guardedTransport{refused: func(err error) { told = append(told, err) }}
+	if err := g.answered(nil, 7, 7+raftTermStep); err != nil || len(told) > 0 {
+		t.Errorf("an ordinary answer: %v", err)
+	}
+	if err := g.answered(nil, 7, 8+raftTermStep); !errors.Is(err, errTermTooHigh) || len(told) != 1 {
+		t.Errorf("an absurd answer: %v", err)
+	}
+	failed := errors.New("no answer")
+	if err := g.answered(failed, 7, math.MaxUint64); !errors.Is(err, failed) {
+		t.Errorf("no answer: %v", err)
+	}
+}

@@ -1,0 +1,113 @@
+package grid
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
+)
+
+// routes are the API's handlers by path and method. They check the path first, then
+// the method, then the origin, so that the error names the first thing to correct,
+// whatever else is wrong with the request. HEAD is served where GET is.
+type routes struct {
+	handlers map[string]map[string]http.HandlerFunc
+	origins  origins
+	refuse   func(w http.ResponseWriter, kind string, err error)
+}
+
+// HandleFunc adds a handler; the pattern is a method, a space and a path.
+func (t *routes) HandleFunc(pattern string, h http.HandlerFunc) {
+	method, path, _ := strings.Cut(pattern, " ")
+	if t.handlers[path] == nil {
+		t.handlers[path] = map[string]http.HandlerFunc{}
+	}
+	t.handlers[path][method] = h
+	if method == http.MethodGet {
+		t.handlers[path][http.MethodHead] = h
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h, err := t.find(r)
+	if err == nil {
+		err = t.origins.check(r)
+	}
+	if err != nil {
+		if methods := t.handlers[r.URL.Path]; h == nil && methods != nil {
+			w.Header().Set("Allow", allow(methods))
+		}
+		t.refuse(w, answerKind(r), err)
+		return
+	}
+	h(w, r)
+}
+
+// find returns the handler of a request, or an error that matches
+// wire.ErrUnknownPath or wire.ErrWrongMethod.
+func (t *routes) find(r *http.Request) (http.HandlerFunc, error) {
+	methods, known := t.handlers[r.URL.Path]
+	if !known {
+		return nil, failure.Errorf(wire.ErrUnknownPath, "grid: %.100q: unknown path; the paths of the API are those under /v1/ in its documentation, /livez and /readyz", r.URL.Path)
+	}
+	if h := methods[r.Method]; h != nil {
+		return h, nil
+	}
+	return nil, failure.Errorf(wire.ErrWrongMethod, "grid: %.20q of %s: the method is not served; use %s", r.Method, r.URL.Path, allow(methods))
+}
+
+// allow lists the methods of a path as the Allow header does.
+func allow(methods map[string]http.HandlerFunc) string {
+	return strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
+}
+
+// answerKind returns the encoding for a refusal: the request's if it names one.
+func answerKind(r *http.Request) string {
+	if kind, err := wire.ContentType(r.Header.Get("Content-Type")); err == nil {
+		return kind
+	}
+	return wire.JSON
+}
+
+// origins decides which requests of browsers are served. A page of another origin
+// could otherwise destroy a sequencer through the browser of anyone who can reach the
+// member.
+type origins struct {
+	protection http.CrossOriginProtection
+	// loopback says that only this machine reaches the API. A browser that comes by
+	// another name than localhost then follows a name that was made to lead here (DNS
+	// rebinding), whose pages are of the same origin. A member on other addresses may
+	// have any name, so this cannot be told there.
+	loopback bool
+}
+
+// check returns an error that matches wire.ErrCrossOrigin. Requests that no browser
+// made, and those that change nothing, pass.
+func (o *origins) check(r *http.Request) error {
+	if err := o.protection.Check(r); err != nil {
+		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: %w; call the API from a program, or from a page of the same origin", r.URL.Path, err)
+	}
+	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
+	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+	if !safe && browser && o.loopback && !isLoopback(r.Host) {
+		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: a browser asks for host %.100q, and this member is on loopback; use localhost or 127.0.0.1", r.URL.Path, r.Host)
+	}
+	return nil
+}
+
+// isLoopback reports whether an address, with a port or without, can only be reached
+// from this machine.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = strings.Trim(addr, "[]")
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}

@@ -1,0 +1,31 @@
+package grid
+
+import (
+	"sync"
+	"time"
+)
+
+// sparseEvery is how often a repeated warning is logged.
+const sparseEvery = 10 * time.Second
+
+// sparse decides when a warning that others can cause is logged: the first at once,
+// later ones every sparseEvery. Its zero value is ready.
+type sparse struct {
+	mu      sync.Mutex // guards what follows
+	next    time.Duration
+	skipped int
+}
+
+// due reports whether to log at now, a monotonic clock's time, and how many warnings
+// were not logged since the last that was.
+func (s *sparse) due(now time.Duration) (skipped int, due bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now < s.next {
+		s.skipped++
+		return 0, false
+	}
+	skipped = s.skipped
+	s.next, s.skipped = now+sparseEvery, 0
+	return skipped, true
+}

@@ -1,0 +1,96 @@
+package sequencer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+)
+
+// What happens to a handle whose logical node the grid gave to another holder. Its home
+// learns of it by a renewal that is refused, and then calls Lapse when the time it was
+// granted is over, and Replace until Lost says no.
+
+// Lost reports whether the handle still lacks a logical node in place of that of the
+// attachment id, which the grid gave to another holder.
+func (c *Control) Lost(id AttachmentID) bool {
+	t := c.s.now.Load()
+	return t.gen != nil && t.gen.id == id || t.lost != nil
+}
+
+// Replace tries once to get an attachment in place of id, whose logical node the grid gave
+// to another holder. What id was granted stays usable until the new one is there. If it
+// fails, Next tells why.
+func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
+	s := c.s
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer s.giveTurn()
+	if !c.Lost(id) {
+		return nil
+	}
+	a, err := s.home.Attach(ctx, s.ref, s.now.Load().node)
+	if err != nil {
+		s.stillLost(err)
+		return s.ended(err)
+	}
+	return s.install(a)
+}
+
+// Lapse takes the handle to Detached if it has the attachment id, whose logical node the
+// grid gave to another holder, and nothing is left of what id was granted. It returns until
+// when something is left, and false if id is not the handle's attachment, or is not any
+// longer.
+func (c *Control) Lapse(id AttachmentID) (until Tick, held bool) {
+	s := c.s
+	for {
+		t := s.now.Load()
+		if t.gen == nil || t.gen.id != id {
+			return 0, false
+		}
+		if until = t.gen.rights.Load().until(); s.clock.Now() < until {
+			return until, true
+		}
+		next := &tenure{last: max(t.last, t.gen.stop()), node: t.node, by: byIdle}
+		if s.idle.Load() == 0 { // else it takes a logical node when there is need for one
+			next.by, next.lost = byLoss, &loss{replaced: make(chan struct{})}
+		}
+		if s.swap(t, next) {
+			return 0, false
+		}
+	}
+}
+
+// stillLost notes why a handle that lost its logical node did not get another.
+func (s *Sequencer) stillLost(err error) {
+	cause := ErrUnavailable
+	if errors.Is(err, ErrNoFreeNode) {
+		cause = err
+	}
+	for {
+		t := s.now.Load()
+		if t.lost == nil {
+			return
+		}
+		next := *t
+		next.lost = &loss{cause: cause, replaced: make(chan struct{})}
+		if s.swap(t, &next) {
+			return
+		}
+	}
+}
+
+// awaitNode waits until a handle that lost its logical node has another picture than t.
+func (s *Sequencer) awaitNode(ctx context.Context, t *tenure) error {
+	if err := s.await(ctx, farAhead, t.lost.replaced, 0, nodeless); err != nil {
+		return s.lossError(t.lost, err)
+	}
+	return nil
+}
+
+// lossError says that a logical node was lost, and why there is no other one.
+func (s *Sequencer) lossError(l *loss, err error) error {
+	return fmt.Errorf("sequencer %q: its logical node went to another holder while the grid heard nothing of this one, and it has no other yet: %w: %w",
+		s.Name(), cmp.Or(l.cause, ErrUnavailable), err)
+}
