@@ -53,6 +53,8 @@ type Member struct {
 	ended   atomic.Bool  // the member grants nothing any more
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
 
+	wasReady   atomic.Bool // in this grid
+	clash      clash
 	admissions atomic.Pointer[admissions]
 	leadNow    signal // the leader's step is due
 
@@ -249,6 +251,9 @@ func (m *Member) notServing() error {
 	if !r.Formed() {
 		return m.notFormed()
 	}
+	if err := m.clash.now(); err != nil {
+		return err
+	}
 	if _, in := r.Member(m.self); !in {
 		return fmt.Errorf("grid %s knows this member not yet", r.Grid)
 	}
@@ -261,23 +266,6 @@ func (m *Member) notServing() error {
 	}
 	return nil
 }
-
-// notReady says what keeps another member from being stopped without loss, nil if
-// nothing does.
-func (m *Member) notReady() error {
-	if err := m.notServing(); err != nil {
-		return err
-	}
-	if !m.roster.Load().Settled(m.self) {
-		return errors.New("this member's replicas are not in sync yet")
-	}
-	return nil
-}
-
-// Ready reports whether the member serves and has all its replicas in sync. While
-// it is so, another member may be stopped without loss: a rolling restart goes on
-// to the next member when the last one is ready. GET /readyz tells the same.
-func (m *Member) Ready() bool { return m.notReady() == nil }
 
 // background runs f, whose ctx ends with the member and with its stay in its grid.
 // Only goroutines of the member may call it.

@@ -120,6 +120,7 @@ func (m *Member) beginStay() {
 	m.actors = map[partition.ID]*actor{}
 	m.joins = map[partition.Incarnation]joining{}
 	m.forming, m.trial = nil, partition.GridID{}
+	m.wasReady.Store(false)
 	m.admissions.Store(newAdmissions())
 	m.stay.Store(newStay(m.ctx))
 	m.mu.Unlock()
