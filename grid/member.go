@@ -63,6 +63,9 @@ type Member struct {
 	next founding // the only grid that this member leaves its grid for, or may join having left it
 	past past     // what it left, if it did
 
+	boot   bootstrap // this member's own attempt to form a grid
+	unseen lapse     // of the founder that it has accepted; the turn guards it
+
 	turn  chan struct{} // held by whatever brings the member into a grid, or out of it
 	stay  atomic.Pointer[stay]
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
@@ -78,7 +81,6 @@ type Member struct {
 	leaves  map[partition.Incarnation]bool
 	failed  map[partition.Incarnation]bool // of leaves, those whose disk has failed
 	trial   partition.GridID               // the grid this member tries to form
-	forming *partition.Form                // the roster's first entry, once this member may write it
 	ids     *client.Client                 // serves POST /v1/ids
 	fatal   error                          // why this member can never serve
 	telling bool                           // the leader is being told of a grant of an earlier life
@@ -169,6 +171,14 @@ func newMember(cfg Config) *Member {
 
 // warn tells once what a configuration does not promise.
 func (m *Member) warn() {
+	if m.cfg.FirstLife {
+		m.log.Warn("FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
+			"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
+	}
+	if !m.lone && m.cfg.DataDir == "" {
+		m.log.Warn("this member keeps nothing on disk: a grid that loses all such members begins again by the clocks of the next ones alone; " +
+			"set DataDir, or see the README on what is not promised")
+	}
 	if m.lone {
 		m.log.Warn("this member runs alone and nobody can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
 	}
@@ -190,7 +200,7 @@ func (m *Member) open() error {
 	m.served = m.ofOneStay(m.whileCurrent(m.calls()))
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
-		return m.form(newGridID(), true)
+		return m.formLone()
 	}
 	if m.listeners, err = listen(m.cfg); err != nil {
 		return err
