@@ -49,7 +49,9 @@ func (m *Member) abandonGrid(in wire.AbandonRequest, next founding) (wire.Abando
 	m.done.Go(m.gossip.announce)
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
-	return m.past.bounds, nil
+	bounds := m.past.bounds
+	bounds.Wall = m.cfg.Clock.Now().UnixMilli() // of now, also when it has left the grid before
+	return bounds, nil
 }
 
 // bind makes a founding the only one that this member leaves its grid for. It is

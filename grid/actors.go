@@ -63,6 +63,7 @@ func (m *Member) attend(ctx context.Context) {
 	known := m.roster.Load()
 	for ctx.Err() == nil {
 		changed := m.changed.wait()
+		m.noteReady()
 		if r := m.roster.Load(); r.Version != known.Version || r.Grid != known.Grid {
 			for id, p := range r.Partitions {
 				m.wake(partition.ID(id), p)

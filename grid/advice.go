@@ -13,67 +13,91 @@ import (
 
 const (
 	adviseEvery = time.Second
-	// adviseAfter is how long there has to be neither a leader nor a majority
-	// before anybody is told: an ordinary election is over long before.
+	// adviseAfter is how long a member takes part in no agreement at least before
+	// it says so: an ordinary election is over long before.
 	adviseAfter = 5 * time.Second
 )
 
-// advise keeps the advice of the status, until ctx ends, and logs its beginning
-// and its end.
+// advise keeps the quorum warning of the status until ctx ends, and logs its
+// beginning and its end.
 func (m *Member) advise(ctx context.Context) {
 	ticker := time.NewTicker(adviseEvery)
 	defer ticker.Stop()
-	var since time.Duration // of the trouble, by the member's clock; 0 = none
+	var since time.Duration // of the lack of a leader before the first raise, by the member's clock; 0 = none
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		text := m.trouble()
 		now := m.clock.Mono()
-		switch {
-		case text == "":
+		if !m.leaderless() {
 			since = 0
-			if m.worry.Swap(nil) != nil {
-				m.log.Info("the grid agrees again; nothing is to do any more")
-			}
-		case since == 0:
+		} else if since == 0 {
 			since = now
-		case now-since >= adviseAfter:
-			if m.worry.Swap(&text) == nil {
-				m.log.Error("the grid agrees on nothing any more", "to_do", text)
+		}
+		if !m.quorumLost(since) {
+			if m.worry.Swap(nil) != nil {
+				m.log.Info("quorum restored")
 			}
+			continue
+		}
+		text := m.quorumAdvice()
+		warning := errQuorumLost.Error() + ": " + text
+		if m.worry.Swap(&warning) == nil {
+			m.log.Error("quorum lost", "advice", text)
 		}
 	}
 }
 
-// trouble says in words what keeps the grid from agreeing, and what to do; "" if
-// there is a leader, or members enough to elect one.
-func (m *Member) trouble() string {
+// quorumLost reports whether this member takes part in no agreement and has to say
+// so: it has seen neither a leader nor a majority for a while, or, whatever it sees,
+// no raise of the ceiling for half a window.
+func (m *Member) quorumLost(since time.Duration) bool {
+	if since > 0 && m.clock.Mono()-since >= adviseAfter {
+		return true
+	}
+	s := m.standing()
+	return m.takesPart() && s.roster.Assigned() && s.raised > max(s.halfWindow(), adviseAfter)
+}
+
+// leaderless reports whether this member takes part in a grid, knows no leader and
+// does not see voters enough to elect one.
+func (m *Member) leaderless() bool {
 	if !m.takesPart() || m.node().leader() != "" || m.node().leads() {
-		return ""
+		return false
 	}
 	v := m.voters()
-	if v.count() == 0 || v.majority() {
-		return ""
-	}
-	text := fmt.Sprintf("there is no leader, and only %d of the voters are alive, of %d: too few to agree on anything. ", len(v.alive), v.count())
+	return v.count() > 0 && !v.majority()
+}
+
+// quorumAdvice says in words what was lost, until when grants go on, and the remedy.
+func (m *Member) quorumAdvice() string {
+	v := m.voters()
+	text := fmt.Sprintf("%d of %d voters are seen alive. ", len(v.alive), v.count())
 	if r := m.roster.Load(); r.Formed() {
-		text += fmt.Sprintf("Grants go on until %s (the ceiling), and then nobody gets IDs. ", instant(r.Ceiling).Format(time.RFC3339))
+		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ", instant(r.Ceiling).Format(time.RFC3339))
 	}
+	return text + v.remedy(m.cfg.DataDir != "", m.addrs.API)
+}
+
+// remedy says what to do if this member, which may keep its part on disk, takes part
+// in no agreement.
+func (v voters) remedy(durable bool, api string) string {
 	switch {
+	case v.count() == 0 || v.majority():
+		return "That is enough, and yet this member learns of no agreement: check that the members reach each other at their Raft and API addresses, " +
+			"both ways and with the same TLS settings, and read the log of the leader. A member that was taken out is let in again when the leader reaches it"
 	case 2*(len(v.alive)+len(v.kept)) > v.count():
-		text += "Start these members again with their data directories: " + describe(v.kept)
-	case m.cfg.DataDir == "":
-		text += fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good, if they do not still run where this member cannot reach them. "+
-			"Make sure that they do not, and run `snowgrid init --force --addr %s`: the survivors form the grid anew, and grants begin after a wait. "+
-			"With --floor they begin above the largest ID that you know of, too. Run it at one member only", describe(v.lost), m.addrs.API)
+		return "Start these members again with their data directories, or restore the network to them: " + describe(v.kept)
+	case !durable:
+		return fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good, unless they still run where this member cannot reach them. "+
+			"Make sure that they do not, and run `snowgrid init --force --addr %s`: the survivors form the grid again, and grants begin after a wait. "+
+			"With --floor they begin above the largest ID that you know of, too. Run it at one member only", describe(v.lost), api)
 	default:
-		text += fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good. "+
-			"Stop the members that are left, and start the grid anew with empty data directories and --floor", describe(v.lost))
+		return fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good. "+
+			"Stop the members that are left, and start the grid again with empty data directories and --floor", describe(v.lost))
 	}
-	return text
 }
 
 // voters are Raft's voters as this member knows them.

@@ -30,6 +30,7 @@ func (m *Member) newAPI() *http.Server {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { m.handle(w, r, c) })
 	}
 	mux.HandleFunc("GET "+wire.PathStatus, m.handleStatus)
+	mux.HandleFunc("GET "+wire.PathSettled, m.handleSettled)
 	mux.HandleFunc("POST "+wire.PathEvents, m.handleEvents)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", m.handleReady)

@@ -52,10 +52,13 @@ type Config struct {
 	// restarts; "" = memory only.
 	DataDir string
 	// FirstLife states that no process holds a logical node of an earlier life
-	// of this grid, so a memory-only grid need not wait at its start.
+	// of this grid, so that a memory-only grid need not wait when it is formed. It
+	// is true of one start at most: left in the configuration of a second one it
+	// gives equal IDs while a holder of the first runs. For tests, and for programs
+	// that know; each start warns of it.
 	FirstLife bool
-	// Floor states that no such process runs and that no ID has a timestamp
-	// above it; a memory-only grid then starts one millisecond later.
+	// Floor is a time above which a new grid begins: it raises the first timestamp
+	// and replaces no wait. Zero raises nothing; a grid that exists ignores it.
 	Floor time.Time
 	// TLS, if not nil, is used on the Raft and API connections, both as server
 	// and as client; set ClientCAs and ClientAuth in it for mutual TLS.
@@ -123,6 +126,9 @@ func (c Config) check() error {
 	}
 	if c.Expect < 0 || c.Expect > 1000 {
 		return invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
+	}
+	if f := c.Floor; !f.IsZero() && (f.UnixMilli() < 0 || f.UnixMilli() > latestFloor) {
+		return invalid("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
 	}
 	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
 		return invalid("GossipKey has %d bytes; give 16, 24 or 32", n)

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,8 @@ func TestConfigRefused(t *testing.T) {
 		{"window|1000", func(c *grid.Config) { c.Window = time.Nanosecond }},
 		{"window|3600000", func(c *grid.Config) { c.Window = 2 * time.Hour }},
 		{"window|-1000", func(c *grid.Config) { c.Window = -time.Second }},
+		{"floor|2100", func(c *grid.Config) { c.Floor = time.Date(2100, 1, 2, 0, 0, 0, 0, time.UTC) }},
+		{"floor|1969", func(c *grid.Config) { c.Floor = time.Date(1969, 1, 2, 0, 0, 0, 0, time.UTC) }},
 		{"expect|-1", func(c *grid.Config) { c.Expect = -1 }},
 		{"expect|1001", func(c *grid.Config) { c.Expect = 1001 }},
 		{"name", func(c *grid.Config) { c.Name = "a\nb" }},
@@ -286,7 +289,7 @@ func TestConfigLoneMemberWarnsOnce(t *testing.T) {
 }
 
 // TestConfigOtherAddressWarns starts members with listeners; beyond loopback
-// without TLS is worth a warning, nothing else is.
+// without TLS is worth a warning, and so is a first start, nothing else is.
 func TestConfigOtherAddressWarns(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]int{"127.0.0.1:0": 0, "0.0.0.0:0": 1} {
@@ -298,8 +301,32 @@ func TestConfigOtherAddressWarns(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = m.Close()
-		if lines := log.all(); len(lines) != want || (want == 1 && !strings.Contains(lines[0], "TLS")) {
+		lines := log.all()
+		if i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "new grid on empty data directories") }); i < 0 {
+			t.Errorf("%s: a first start does not say what it cannot know: %q", addr, lines)
+		} else {
+			lines = slices.Delete(lines, i, i+1)
+		}
+		if len(lines) != want || (want == 1 && !strings.Contains(lines[0], "TLS")) {
 			t.Errorf("%s: warnings %q, want %d", addr, lines, want)
+		}
+	}
+}
+
+// TestFirstLifeWarnsAtEachStart: what is true of one start is warned of at each.
+func TestFirstLifeWarnsAtEachStart(t *testing.T) {
+	t.Parallel()
+	for range 2 {
+		log := &recorder{level: slog.LevelWarn}
+		cfg := loopback(t)
+		cfg.DataDir, cfg.FirstLife, cfg.Logger = "", true, slog.New(log)
+		m, err := grid.Start(testContext(t), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = m.Close()
+		if !slices.ContainsFunc(log.all(), func(l string) bool { return strings.Contains(l, "FirstLife is set") }) {
+			t.Errorf("warnings %q", log.all())
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package grid
 
 import (
+	"errors"
+	"time"
+
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
@@ -79,4 +82,34 @@ func (m *Member) Peers() (seen []partition.Incarnation, strangers int) {
 	m.gossip.mu.Lock()
 	defer m.gossip.mu.Unlock()
 	return seen, len(m.gossip.strangers)
+}
+
+// Begin starts a member and does not wait until it serves.
+func Begin(cfg Config) (*Member, error) {
+	m := newMember(cfg)
+	if err := errors.Join(m.cfg.check(), m.open()); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	m.run()
+	return m, nil
+}
+
+// Accept asks a member to accept a founder with its own settings, or with others.
+func (m *Member) Accept(founder partition.MemberID, window time.Duration) error {
+	settings := m.cfg.settings()
+	if window > 0 {
+		settings.Window = window.Milliseconds()
+	}
+	_, err := m.serveAccept(m.ctx, wire.AcceptRequest{Founder: founder, Grid: newGridID(), Settings: settings})
+	return err
+}
+
+// FormUnconfirmed has a member form a grid that needs acceptances it does not get.
+func (m *Member) FormUnconfirmed(need int) error {
+	if err := m.takeTurn(m.ctx); err != nil {
+		return err
+	}
+	defer m.endTurn()
+	form := partition.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: 1}
+	return m.formAs(form, acceptances{}, need)
 }

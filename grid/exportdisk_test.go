@@ -85,3 +85,9 @@ func NoteBootstrap(dir string) error {
 	first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: trans.LocalAddr()}}}
 	return errors.Join(raft.BootstrapCluster(conf, s.logs, s.stable, s.snaps, trans, first), s.close())
 }
+
+// Fatality returns why the member can never serve, nil if it may.
+func (m *Member) Fatality() error { return m.fatality() }
+
+// InGrid reports whether the member belongs to a grid.
+func (m *Member) InGrid() bool { return !m.grid().IsZero() }

@@ -55,12 +55,12 @@ func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.Forget
 	var none wire.ForgetResponse
 	for range forgetTries {
 		r := m.roster.Load()
+		if err := m.forgetRefused(ctx, r, in.Member); err != nil {
+			return none, err
+		}
 		named, alone := r.Awaits(in.Member)
 		if named == 0 {
 			return none, invalid("no partition rests on the disk of %s; %s", in.Member, namedDisks(r))
-		}
-		if err := m.forgetRefused(ctx, r, in.Member); err != nil {
-			return none, err
 		}
 		if alone > 0 && !in.LoseDefinitions {
 			return none, invalid("the disk of %s is the last one that has the definitions of %d partitions: giving it up loses them for good. %s. "+

@@ -46,6 +46,8 @@ func (m *Member) enter(ctx context.Context) {
 // enterStep does what is due to be in a grid.
 func (m *Member) enterStep(ctx context.Context) {
 	switch {
+	case m.boot.failure() != nil:
+		m.giveUp(m.boot.failure())
 	case m.takesPart():
 		m.askToJoin(ctx)
 	case !m.grid().IsZero():
@@ -93,8 +95,8 @@ func (m *Member) seekGrid(ctx context.Context) {
 		m.abandon()
 		return
 	}
-	if err := m.found(ctx, peers); err != nil {
-		m.log.Info("the grid is not formed yet", "error", err)
+	if err := m.found(ctx, peers); err != nil && m.boot.hinder(err.Error(), m.clock.Mono()) {
+		m.log.Warn("grid not formed yet", "error", err)
 	}
 }
 
@@ -162,71 +164,75 @@ func (m *Member) found(ctx context.Context, peers []peer) error {
 	if err := m.accept(founding{Founder: m.id.Member, Grid: grid}); err != nil {
 		return err
 	}
-	accepted := map[partition.MemberID]bool{m.id.Member: true}
-	durable := m.cfg.DataDir != ""
 	req := wire.AcceptRequest{Founder: m.id.Member, Grid: grid, Settings: m.cfg.settings()}
-	var failed error
-	for _, p := range peers {
-		if p.Incarnation == m.self {
-			continue
-		}
-		var res wire.AcceptResponse
-		if err := m.callMember(ctx, p.API, p.Incarnation, wire.PathAccept, req, &res); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("member at %s: %w", p.API, err))
-			continue
-		}
-		accepted[res.Member] = true
-		durable = durable && res.Durable
+	accepted, err := m.askAcceptances(ctx, peers, req)
+	if expect := m.expect(); 1+len(accepted.others) < expect {
+		return fmt.Errorf("%d of %d members accept this founder: %w", 1+len(accepted.others), expect, err)
 	}
-	if expect := m.expect(); len(accepted) < expect {
-		return fmt.Errorf("%d of %d members accept this founder: %w", len(accepted), expect, failed)
-	}
-	return m.form(grid, durable)
-}
-
-// form begins the grid with this member as its first server. The roster's first
-// entry follows when it leads.
-func (m *Member) form(grid partition.GridID, durable bool) error {
-	err := m.formAs(partition.Form{Grid: grid, Settings: m.cfg.settings(), Ceiling: m.firstCeiling(durable)})
+	begins, err := m.beginning(accepted)
 	if err != nil {
-		m.fail(err)
+		return err
 	}
-	return err
+	begins.FirstLife, begins.Floor = m.cfg.FirstLife, floorOf(m.cfg.Floor)
+	m.warnOfBeginning(begins)
+	form := partition.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First()}
+	if err := m.formAs(form, accepted, m.expect()-1); err != nil {
+		m.fail(err)
+		return err
+	}
+	return nil
 }
 
-// formAs is form with everything said.
-func (m *Member) formAs(form partition.Form) error {
+// beginning is what members that accept each other know about earlier lives.
+func (m *Member) beginning(accepted acceptances) (partition.Beginning, error) {
+	median, latest, err := partition.Clocks(accepted.readings)
+	if err != nil {
+		return partition.Beginning{}, fmt.Errorf("the grid is not formed: %w", err)
+	}
+	return partition.Beginning{Median: median, Latest: latest, Window: m.cfg.settings().Window, Durable: accepted.durable}, nil
+}
+
+// floorOf returns a configured floor, 0 for none.
+func floorOf(t time.Time) partition.Tick {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// warnOfBeginning tells what a new grid cannot know.
+func (m *Member) warnOfBeginning(b partition.Beginning) {
+	switch {
+	case m.lone, b.FirstLife, b.NoHolder && b.Floor > 0: // said elsewhere
+	case b.Durable:
+		m.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
+			"one without data directories for example", "median_clock", instant(b.Median))
+	default:
+		m.log.Warn("new grid without data directories: IDs begin after a wait, so that those of an earlier life are not issued again; "+
+			"an earlier life with a larger window, or under clocks that were ahead, needs `snowgrid init --floor`",
+			"wait", time.Duration(b.First()-b.Latest)*time.Millisecond, "latest_clock", instant(b.Latest), "window", time.Duration(b.Window)*time.Millisecond)
+	}
+}
+
+// formLone forms the grid of a member that runs alone.
+func (m *Member) formLone() error {
+	b := partition.Beginning{Median: m.reading().At, Latest: m.reading().At, Durable: true, Floor: floorOf(m.cfg.Floor)}
+	return m.formAs(partition.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: b.First()}, acceptances{}, 0)
+}
+
+// formAs begins a grid with this member as its first server. The roster's first entry
+// follows when it leads, and enough of those that accepted confirm it.
+func (m *Member) formAs(form partition.Form, accepted acceptances, need int) error {
 	if err := m.belong(form.Grid, true); err != nil {
 		return err
 	}
-	m.mu.Lock()
-	m.forming = &form
-	m.mu.Unlock()
-	m.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", time.UnixMilli(form.Ceiling).UTC())
+	m.boot.begin(form, accepted, need, m.clock.Mono())
+	m.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", instant(form.Ceiling))
 	err := m.startRaft(true)
 	if err == nil && !m.lone {
 		m.done.Go(m.gossip.announce)
 	}
 	return err
-}
-
-// clockMargin is added to the window where a memory-only grid has to assume that
-// an earlier life ended just now, under a clock that was ahead of this one.
-const clockMargin = 5 * time.Second
-
-// firstCeiling is where a new grid's grants begin.
-func (m *Member) firstCeiling(durable bool) partition.Tick {
-	now := m.cfg.Clock.Now()
-	switch {
-	case !m.cfg.Floor.IsZero():
-		return m.cfg.Floor.UnixMilli() + 1
-	case m.lone, durable, m.cfg.FirstLife:
-		return now.UnixMilli()
-	}
-	wait := time.Duration(m.cfg.settings().Window)*time.Millisecond + clockMargin
-	m.log.Warn("a grid that keeps nothing on disk starts with a wait, so that IDs of an earlier life are not issued again; "+
-		"DataDir avoids it, and so do FirstLife or Floor if they are true", "wait", wait)
-	return now.Add(wait).UnixMilli()
 }
 
 // attempt returns the grid this member tries to form, new after each abandon.
@@ -282,7 +288,7 @@ func (m *Member) accept(f founding) error {
 }
 
 // releaseAcceptance frees this member from a founding whose founder says that it
-// has given it up.
+// has given it up, or was not seen for long.
 func (m *Member) releaseAcceptance(ctx context.Context) {
 	m.idMu.Lock()
 	bound := m.id.Accepted
@@ -300,6 +306,10 @@ func (m *Member) releaseAcceptance(ctx context.Context) {
 		return
 	}
 	p, alive := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == bound.Founder })
+	if m.unseen.lapsed(bound, alive, m.clock.Mono()) {
+		m.log.Warn("acceptance lapsed: its founder was not seen", "founder", string(bound.Founder), "for", acceptanceLives)
+		m.release(bound)
+	}
 	if !alive {
 		return
 	}
@@ -340,12 +350,12 @@ func (m *Member) notFormed() error {
 	case !grid.IsZero():
 		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, m.gossip.seen())
 	case bound != (founding{}) && bound.Founder != m.id.Member:
-		return fmt.Errorf("waiting for member %s to form the grid; if it is gone for good, restart this member; %s",
-			bound.Founder, m.gossip.seen())
+		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
+			bound.Founder, acceptanceLives, m.gossip.seen(), m.boot.hindrance())
 	case m.expect() == 0:
 		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", m.cfg.Join, m.gossip.seen())
 	}
-	return fmt.Errorf("%d members are expected to form the grid; %s", m.expect(), m.gossip.seen())
+	return fmt.Errorf("%d members are expected to form the grid; %s%s", m.expect(), m.gossip.seen(), m.boot.hindrance())
 }
 
 // expect returns how many members form the grid. It changes only while this
@@ -356,10 +366,13 @@ func (m *Member) expect() int {
 	return m.cfg.Expect
 }
 
-// serveAccept accepts a founder, unless this member is configured otherwise.
+// serveAccept accepts a founder, unless this member is configured otherwise: then the
+// founder is refused, and this member goes on.
 func (m *Member) serveAccept(_ context.Context, in wire.AcceptRequest) (wire.AcceptResponse, error) {
 	if err := in.Settings.Differs(m.cfg.stated()); err != nil {
-		m.fail(invalid("%v", err))
+		if m.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.Founder, err), m.clock.Mono()) {
+			m.log.Warn("founder refused: its settings differ", "founder", string(in.Founder), "error", err)
+		}
 		return wire.AcceptResponse{}, invalid("%v", err)
 	}
 	if in.Founder == "" || in.Grid.IsZero() {
@@ -368,5 +381,5 @@ func (m *Member) serveAccept(_ context.Context, in wire.AcceptRequest) (wire.Acc
 	if err := m.accept(founding{Founder: in.Founder, Grid: in.Grid}); err != nil {
 		return wire.AcceptResponse{}, err
 	}
-	return wire.AcceptResponse{Member: m.id.Member, Durable: m.cfg.DataDir != ""}, nil
+	return wire.AcceptResponse{Member: m.id.Member, Durable: m.cfg.DataDir != "", Wall: m.cfg.Clock.Now().UnixMilli()}, nil
 }

@@ -58,7 +58,10 @@ func (m *Member) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitR
 	if !in.Force {
 		return none, invalid("nothing was done: %s; with force it is done", m.initPlan())
 	}
-	return inBackground(ctx, m, func() (wire.InitResponse, error) { return m.initGrid(in.Floor) })
+	if in.FirstLife && !m.oldGrid().IsZero() {
+		return none, invalid("first life: this member is a survivor of grid %s, so this is none; leave it out", m.oldGrid())
+	}
+	return inBackground(ctx, m, func() (wire.InitResponse, error) { return m.initGrid(in) })
 }
 
 // inBackground runs f to its end and waits for that, or for ctx.
@@ -109,11 +112,13 @@ func (m *Member) initRefused() error {
 func (m *Member) initPlan() string {
 	old := m.oldGrid()
 	if old.IsZero() {
-		return "this member, which is in no grid, would form one with all members seen that are in none either; " + m.gossip.seen()
+		return "this member, which is in no grid, would form one with all members seen that are in none either; its IDs would begin " +
+			"after the window and 5 s, or, if that is stated, now (first life) or above a floor; " + m.gossip.seen()
 	}
 	return fmt.Sprintf("this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
-		"whose grants begin above all of the old one's; do it at one member only, and only if the missing ones do not run any more; %s",
-		old, len(m.survivors(old)), m.gossip.seen())
+		"whose grants begin above all of the old one's: after the window, 5 s, and %v for a jump of the clocks that no survivor has heard of, "+
+		"or without the latter above a floor, if that is stated; do it at one member only, and only if the missing ones no longer run; %s",
+		old, len(m.survivors(old)), time.Duration(partition.JumpLimit)*time.Millisecond, m.gossip.seen())
 }
 
 // oldGrid returns the grid that is to be formed anew: this member's, or the one
@@ -136,7 +141,7 @@ func (m *Member) survivors(old partition.GridID) []peer {
 }
 
 // initGrid forms the grid anew with this member as founder.
-func (m *Member) initGrid(floor partition.Tick) (res wire.InitResponse, err error) {
+func (m *Member) initGrid(in wire.InitRequest) (res wire.InitResponse, err error) {
 	ctx, cancel := context.WithTimeout(m.ctx, initTimeout)
 	defer cancel()
 	old := m.oldGrid()
@@ -157,9 +162,12 @@ func (m *Member) initGrid(floor partition.Tick) (res wire.InitResponse, err erro
 		return res, errElsewhere
 	}
 	if old.IsZero() {
-		return m.initFirst(ctx, next, floor)
+		return m.initFirst(ctx, next, in)
 	}
 	survivors := m.survivors(old)
+	if err := m.checkClocks(ctx, survivors); err != nil {
+		return res, err
+	}
 	m.log.Warn("forming the grid anew, as told", "old", old.String(), "new", next.Grid.String(), "other_survivors", len(survivors))
 	req := wire.AbandonRequest{Old: old, Grid: next.Grid, Founder: next.Founder, Expect: 1 + len(survivors)}
 	told, err := m.askSurvivors(ctx, survivors, req)
@@ -169,11 +177,32 @@ func (m *Member) initGrid(floor partition.Tick) (res wire.InitResponse, err erro
 	if err := m.leaveGrid(req.Expect); err != nil {
 		return res, err
 	}
-	form := m.formAfter(next.Grid, told, floor)
-	if err := m.formAs(form); err != nil {
+	form, jump := m.formAfter(next.Grid, told, in.Floor)
+	if err := m.formAs(form, acceptances{}, 0); err != nil {
 		return res, errors.Join(err, m.belong(partition.GridID{}, false))
 	}
-	return wire.InitResponse{Grid: form.Grid, Members: req.Expect, First: form.Ceiling}, nil
+	return wire.InitResponse{Grid: form.Grid, Members: req.Expect, First: form.Ceiling, Jump: jump}, nil
+}
+
+// checkClocks refuses, before anything is abandoned, survivors of which a clock is far
+// ahead of the others. One that does not answer is asked again when it abandons.
+func (m *Member) checkClocks(ctx context.Context, survivors []peer) error {
+	readings := make([]partition.Reading, len(survivors))
+	var wg sync.WaitGroup
+	for i, p := range survivors {
+		wg.Go(func() {
+			hello, err := m.hello(ctx, p.API, p.Incarnation)
+			if err == nil {
+				readings[i] = partition.Reading{Member: named(p), At: hello.Wall}
+			}
+		})
+	}
+	wg.Wait()
+	readings = slices.DeleteFunc(append(readings, m.reading()), func(r partition.Reading) bool { return r.Member == "" })
+	if _, _, err := partition.Clocks(readings); err != nil {
+		return fmt.Errorf("nothing is formed: %w", err)
+	}
+	return nil
 }
 
 // askSurvivors asks everybody at once to abandon the old grid.
@@ -193,28 +222,27 @@ func (m *Member) askSurvivors(ctx context.Context, survivors []peer, req wire.Ab
 	return told, errors.Join(errs...)
 }
 
-// formAfter is the first entry of a grid that follows one that was abandoned: its
-// grants begin above all that any survivor knows, or that anybody who is gone can
-// have granted by a raise that no survivor has heard of.
-func (m *Member) formAfter(grid partition.GridID, told []wire.AbandonResponse, floor partition.Tick) partition.Form {
+// formAfter is the first entry of a grid that follows one that was abandoned, and what
+// of its ceiling allows for a jump of clocks: its grants begin above all that any
+// survivor knows, or that a member that is gone can have granted by a raise that no
+// survivor has heard of.
+func (m *Member) formAfter(grid partition.GridID, told []wire.AbandonResponse, floor partition.Tick) (partition.Form, partition.Tick) {
 	m.idMu.Lock()
 	own := m.past
 	m.idMu.Unlock()
-	ceiling := floor
-	if floor > 0 {
-		ceiling++
-	}
-	wall := m.cfg.Clock.Now().UnixMilli()
+	own.bounds.Wall = m.cfg.Clock.Now().UnixMilli()
+	var bounds []partition.Bound
 	for _, b := range append(told, own.bounds) {
-		margin := max(b.Window, own.settings.Window) + clockMargin.Milliseconds()
-		ceiling = max(ceiling, b.Ceiling, b.Time+margin, wall+margin)
+		window := max(b.Window, own.settings.Window)
+		bounds = append(bounds, partition.Bound{Ceiling: b.Ceiling, Time: b.Time, Wall: b.Wall, Window: window})
 	}
-	return partition.Form{Grid: grid, Settings: own.settings, Ceiling: ceiling}
+	first, jump := partition.After(bounds, floor)
+	return partition.Form{Grid: grid, Settings: own.settings, Ceiling: first}, jump
 }
 
 // initFirst forms a grid with a member that waits for others that do not come. All
 // others in no grid that it sees have to accept it, and join.
-func (m *Member) initFirst(ctx context.Context, next founding, floor partition.Tick) (res wire.InitResponse, err error) {
+func (m *Member) initFirst(ctx context.Context, next founding, in wire.InitRequest) (res wire.InitResponse, err error) {
 	if grids := m.gossip.grids(); len(grids) > 0 {
 		return res, invalid("a grid of this name is there, and this member joins it: %s", gridsText(grids))
 	}
@@ -226,20 +254,19 @@ func (m *Member) initFirst(ctx context.Context, next founding, floor partition.T
 		return res, err
 	}
 	req := wire.AcceptRequest{Founder: next.Founder, Grid: next.Grid, Settings: m.cfg.settings()}
-	for _, p := range peers {
-		if p.Incarnation == m.self {
-			continue
-		}
-		if err := m.askAcceptance(ctx, p, req); err != nil {
-			return res, fmt.Errorf("nothing is formed, since a member that is seen does not agree: member %s: %w", p.Incarnation, err)
-		}
+	accepted, err := m.acceptedByAll(ctx, peers, req)
+	if err != nil {
+		return res, fmt.Errorf("nothing is formed, since a member that is seen does not agree: %w", err)
 	}
-	form := partition.Form{Grid: next.Grid, Settings: m.cfg.settings(), Ceiling: floor + 1}
-	if floor == 0 {
-		form.Ceiling = m.cfg.Clock.Now().UnixMilli() + form.Settings.Window + clockMargin.Milliseconds()
+	begins, err := m.beginning(accepted)
+	if err != nil {
+		return res, err
 	}
+	begins.Durable = false // this is no ordinary start: the state of members that do not come is unknown
+	begins.FirstLife, begins.Floor, begins.NoHolder = in.FirstLife, in.Floor, in.Floor > 0
+	form := partition.Form{Grid: next.Grid, Settings: req.Settings, Ceiling: begins.First()}
 	m.setExpect(len(peers))
-	if err := m.formAs(form); err != nil {
+	if err := m.formAs(form, accepted, len(accepted.others)); err != nil {
 		return res, errors.Join(err, m.belong(partition.GridID{}, false))
 	}
 	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
@@ -259,16 +286,17 @@ func (m *Member) freeAcceptance() error {
 	return nil
 }
 
-// askAcceptance asks a member to accept this founder, for as long as it may take to
+// acceptedByAll asks members to accept this founder, for as long as it may take to
 // hear that an earlier founding was given up.
-func (m *Member) askAcceptance(ctx context.Context, p peer, req wire.AcceptRequest) (err error) {
+func (m *Member) acceptedByAll(ctx context.Context, peers []peer, req wire.AcceptRequest) (accepted acceptances, err error) {
 	for range 5 {
-		if err = m.callMember(ctx, p.API, p.Incarnation, wire.PathAccept, req, &wire.AcceptResponse{}); err == nil {
-			return nil
+		accepted, err = m.askAcceptances(ctx, peers, req)
+		if err == nil {
+			return accepted, nil
 		}
 		sleep(ctx, 2*enterEvery)
 	}
-	return err
+	return accepted, err
 }
 
 // seesMember reports whether gossip sees any start of a member.

@@ -28,10 +28,12 @@ func (m *Member) askToJoin(ctx context.Context) {
 	}
 	_, in := m.roster.Load().Member(m.self)
 	if in && time.Since(node.raft.LastContact()) < outOfTouch {
+		m.clash.set(nil)
 		return
 	}
 	if err := m.atLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: m.record(), Server: string(node.server)}); err != nil {
 		m.log.Debug("not let in yet", "error", err)
+		m.noteRefusal(err)
 	}
 }
 
@@ -71,7 +73,7 @@ func (m *Member) peerOf(server string) (peer, bool) {
 
 // serveJoin notes that a member wants in. The leader's next step lets it in; the
 // member asks until it sees itself in the roster.
-func (m *Member) serveJoin(_ context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
+func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
 	if err := in.Member.Check(); err != nil {
 		return wire.MemberResponse{}, invalid("%v", err)
 	}
@@ -80,6 +82,9 @@ func (m *Member) serveJoin(_ context.Context, in wire.JoinRequest) (wire.MemberR
 	}
 	if !m.node().leads() {
 		return wire.MemberResponse{}, errNotLeader
+	}
+	if err := m.refuseClone(ctx, in.Member.Incarnation); err != nil {
+		return wire.MemberResponse{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

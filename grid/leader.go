@@ -83,7 +83,7 @@ func (l *leader) step(ctx context.Context) {
 		l.m.log.Info("this member leads the grid")
 	}
 	if !l.m.roster.Load().Formed() {
-		l.begin()
+		l.begin(ctx)
 		return
 	}
 	if err := l.m.formed(); err != nil {
@@ -96,13 +96,14 @@ func (l *leader) step(ctx context.Context) {
 	l.plan()
 }
 
-// begin writes the roster's first entry.
-func (l *leader) begin() {
-	l.m.mu.Lock()
-	form := l.m.forming
-	l.m.mu.Unlock()
-	if form == nil { // bootstrapped before a restart, and nothing since
-		form = &partition.Form{Grid: l.m.grid(), Settings: l.m.cfg.settings(), Ceiling: l.m.firstCeiling(false)}
+// begin writes the roster's first entry, once the acceptances are confirmed.
+func (l *leader) begin(ctx context.Context) {
+	form, err := l.m.confirm(ctx)
+	if err != nil {
+		if l.m.boot.hinder(err.Error(), l.m.clock.Mono()) {
+			l.report("form the grid", err)
+		}
+		return
 	}
 	l.report("form the grid", l.m.propose(partition.Command{Form: form}))
 }

@@ -57,6 +57,8 @@ type Member struct {
 	ended   atomic.Bool  // the member grants nothing any more
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
 
+	wasReady   atomic.Bool // in this grid
+	clash      clash
 	admissions atomic.Pointer[admissions]
 	leadNow    signal // the leader's step is due
 
@@ -64,6 +66,9 @@ type Member struct {
 	id   *identity
 	next founding // the only grid that this member leaves its grid for, or may join having left it
 	past past     // what it left, if it did
+
+	boot   bootstrap // this member's own attempt to form a grid
+	unseen lapse     // of the founder that it has accepted; the turn guards it
 
 	turn  chan struct{} // held by whatever brings the member into a grid, or out of it
 	stay  atomic.Pointer[stay]
@@ -80,7 +85,6 @@ type Member struct {
 	leaves  map[partition.Incarnation]bool
 	failed  map[partition.Incarnation]bool // of leaves, those whose disk has failed
 	trial   partition.GridID               // the grid this member tries to form
-	forming *partition.Form                // the roster's first entry, once this member may write it
 	ids     *client.Client                 // serves POST /v1/ids
 	fatal   error                          // why this member can never serve
 	telling bool                           // the leader is being told of a grant of an earlier life
@@ -171,6 +175,14 @@ func newMember(cfg Config) *Member {
 
 // warn tells once what a configuration does not promise.
 func (m *Member) warn() {
+	if m.cfg.FirstLife {
+		m.log.Warn("FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
+			"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
+	}
+	if !m.lone && m.cfg.DataDir == "" {
+		m.log.Warn("this member keeps nothing on disk: a grid that loses all such members begins again by the clocks of the next ones alone; " +
+			"set DataDir, or see the README on what is not promised")
+	}
 	if m.lone {
 		m.log.Warn("this member runs alone and nobody can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
 	}
@@ -195,7 +207,7 @@ func (m *Member) open() error {
 	m.served = m.ofOneStay(m.whileCurrent(m.calls()))
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
-		return m.form(newGridID(), true)
+		return m.formLone()
 	}
 	if m.listeners, err = listen(m.cfg); err != nil {
 		return err
@@ -260,6 +272,9 @@ func (m *Member) notServing() error {
 	if !r.Formed() {
 		return m.notFormed()
 	}
+	if err := m.clash.now(); err != nil {
+		return err
+	}
 	if _, in := r.Member(m.self); !in {
 		return fmt.Errorf("grid %s knows this member not yet", r.Grid)
 	}
@@ -272,23 +287,6 @@ func (m *Member) notServing() error {
 	}
 	return nil
 }
-
-// notReady says what keeps another member from being stopped without loss, nil if
-// nothing does.
-func (m *Member) notReady() error {
-	if err := m.notServing(); err != nil {
-		return err
-	}
-	if !m.roster.Load().Settled(m.self) {
-		return errors.New("this member's replicas are not in sync yet")
-	}
-	return nil
-}
-
-// Ready reports whether the member serves and has all its replicas in sync. While
-// it is so, another member may be stopped without loss: a rolling restart goes on
-// to the next member when the last one is ready. GET /readyz tells the same.
-func (m *Member) Ready() bool { return m.notReady() == nil }
 
 // background runs f, whose ctx ends with the member and with its stay in its grid.
 // Only goroutines of the member may call it.

@@ -176,12 +176,20 @@ func newTransport(stream raft.StreamLayer, book raft.ServerAddressProvider, log 
 // that moved is found again.
 type addressBook struct{ m *Member }
 
-// ServerAddr implements raft.ServerAddressProvider.
+// ServerAddr implements raft.ServerAddressProvider. Of two processes with a durable
+// member's ID the one in the roster is meant, as long as gossip sees it alive.
 func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
+	addr := ""
 	for _, p := range b.m.gossip.peers() {
-		if serverID(p.Incarnation, p.Durable) == id {
-			return raft.ServerAddress(string(id) + "@" + p.Raft), nil
+		if serverID(p.Incarnation, p.Durable) != id {
+			continue
 		}
+		if _, in := b.m.roster.Load().Member(p.Incarnation); in || addr == "" {
+			addr = p.Raft
+		}
+	}
+	if addr != "" {
+		return raft.ServerAddress(string(id) + "@" + addr), nil
 	}
 	for _, member := range b.m.roster.Load().Members {
 		if serverID(member.Incarnation, member.Durable) == id {

@@ -43,6 +43,7 @@ func TestGoesOnFromASnapshot(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		cutLog(t, g.Member("m1"))
+		time.Sleep(2 * time.Second) // until there is an entry again: the next raise
 		if first, err := g.Member("m1").Disk().FirstIndex(); err != nil || first < 20 {
 			t.Fatalf("the log was not cut: it begins at %d, error %v", first, err)
 		}

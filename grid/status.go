@@ -23,10 +23,14 @@ type Status struct {
 	Version   partition.Version  `json:"version"` // of the roster
 	Settings  partition.Settings `json:"settings"`
 	Answering string             `json:"answering"` // incarnation of the member that answers
-	Ready     bool               `json:"ready"`     // that member serves
+	Ready     bool               `json:"ready"`     // see Member.Ready
 	NotReady  string             `json:"not_ready,omitempty"`
-	Advice    string             `json:"advice,omitempty"` // what somebody has to do, in words
-	Leader    string             `json:"leader"`           // incarnation, "" while there is none
+	// Settled says that an orderly stop of one more member loses nothing; see
+	// Member.Settled.
+	Settled    bool   `json:"settled"`
+	NotSettled string `json:"not_settled,omitempty"`
+	Advice     string `json:"advice,omitempty"` // what somebody has to do, in words
+	Leader     string `json:"leader"`           // incarnation, "" while there is none
 	// Copies is how many backups every partition really has: the least of all.
 	Copies      int             `json:"copies"`
 	ClusterTime time.Time       `json:"cluster_time"` // zero while unknown
@@ -118,7 +122,7 @@ func (m *Member) localStatus() Status {
 	r := m.roster.Load()
 	s := Status{
 		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
-		Ready: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()),
+		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()),
 		Disks: disksOf(r), Sequencers: []SequencerInfo{}, Strangers: m.gossip.toldStrangers(),
 	}
 	if worry := m.worry.Load(); worry != nil {
@@ -126,6 +130,9 @@ func (m *Member) localStatus() Status {
 	}
 	if err := m.notReady(); err != nil {
 		s.Ready, s.NotReady = false, err.Error()
+	}
+	if err := m.notSettled(); err != nil {
+		s.Settled, s.NotSettled = false, err.Error()
 	}
 	owned, replicas := map[partition.Incarnation]int{}, map[partition.Incarnation]int{}
 	for id, p := range r.Partitions {

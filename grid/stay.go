@@ -113,13 +113,17 @@ func (m *Member) notePast(old partition.GridID) {
 // beginStay makes this member one that has never been in a grid, but for its own
 // handles and what it knows of time.
 func (m *Member) beginStay() {
-	logs := raft.NewInmemStore()
-	m.stores.logs, m.stores.stable, m.stores.snaps = logs, logs, raft.NewInmemSnapshotStore()
+	if m.stores.disk == nil {
+		logs := raft.NewInmemStore()
+		m.stores.logs, m.stores.stable, m.stores.snaps = logs, logs, raft.NewInmemSnapshotStore()
+	}
+	m.boot.clear()
 	m.roster.Store(&partition.Roster{})
 	m.mu.Lock()
 	m.actors = map[partition.ID]*actor{}
 	m.joins = map[partition.Incarnation]joining{}
-	m.forming, m.trial = nil, partition.GridID{}
+	m.trial = partition.GridID{}
+	m.wasReady.Store(false)
 	m.admissions.Store(newAdmissions())
 	m.stay.Store(newStay(m.ctx))
 	m.mu.Unlock()

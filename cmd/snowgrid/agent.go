@@ -24,8 +24,7 @@ type agentCommand struct {
 	Partitions int           `help:"Slices of the sequencer names. Left out: the grid's, or 271." env:"SNOWGRID_PARTITIONS" placeholder:"COUNT"`
 	Window     time.Duration `help:"How far grants run ahead of time. Left out: the grid's, or 15s." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
 
-	DataDir   string `help:"Directory for what the members agree on. Left out: memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
-	FirstLife bool   `help:"State that no process of an earlier, forgotten life of this grid still issues IDs." env:"SNOWGRID_FIRST_LIFE"`
+	DataDir string `help:"Directory for what the members agree on. Left out: memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
 	floorFlags
 
 	LeaveTimeout time.Duration `help:"How long an orderly end may take." default:"30s" env:"SNOWGRID_LEAVE_TIMEOUT"`
@@ -47,9 +46,17 @@ A grid of three; the same on each host, with that host's own address:
     snowgrid agent --gossip-addr 10.0.0.1:7946 --raft-addr 10.0.0.1:7947 --api-addr 10.0.0.1:7948 \
         --join 10.0.0.1:7946,10.0.0.2:7946,10.0.0.3:7946 --expect 3 --data-dir /var/lib/snowgrid
 
-A grid that lost its memory goes on above the largest ID in the database:
+A new grid that begins above the largest ID in the database. It begins no earlier than without
+--floor, which may therefore stay in a configuration:
 
-    snowgrid agent --expect 1 --floor 7301444403200000 --epoch 2026-01-01`
+    snowgrid agent --expect 1 --data-dir ./data --floor 7301444403200000 --epoch 2026-01-01
+
+A grid without data directories begins with a wait of the window and 5 s each time, above what an
+earlier life can have issued. That is not enough, and IDs may repeat, if the earlier life had a larger
+window, or ran within the last hours under clocks that were ahead of those of now: see "ahead" in
+snowgrid status. Nor does the first start with --data-dir know of an earlier life without. Stop every
+process of the earlier life first, or state a floor. A data directory that was copied, and a process
+that was copied while it ran (a snapshot of its machine, CRIU), issue the same IDs as the original.`
 }
 
 // Run serves until ctx ends, then leaves.
@@ -122,7 +129,6 @@ func (a *agentCommand) config(logger *slog.Logger) (grid.Config, error) {
 		Partitions:    a.Partitions,
 		Window:        a.Window,
 		DataDir:       a.DataDir,
-		FirstLife:     a.FirstLife,
 		Floor:         floor,
 		Logger:        logger,
 	}

@@ -56,6 +56,7 @@ func TestExitStatus(t *testing.T) {
 		{"demo --for 1s", 2, "", "at least 3s"},
 		{"status -o xml", 2, "", "must be one of"},
 		{"agent --log-level loud", 2, "", "loud"},
+		{"agent --first-life", 2, "", "--first-life"},
 		{"decode one", 1, "", "is not an ID"},
 		{"decode 1 --nodes 100", 1, "", "128"},
 		{"agent --floor 1234567890123", 1, "", "add --epoch"},
@@ -109,9 +110,10 @@ func TestAgentConfig(t *testing.T) {
 		{args: "--join a:1,b:2 --expect 3", want: with(func(c *grid.Config) { c.Join, c.Expect = []string{"a:1", "b:2"}, 3 })},
 		{args: "--backups 2", want: with(func(c *grid.Config) { c.Backups = 2 })},
 		{args: "--backups 0", want: with(func(c *grid.Config) { c.Backups = grid.NoBackups })},
-		{args: "--window 30s --partitions 31 --data-dir /d --first-life", want: with(func(c *grid.Config) {
-			c.Window, c.Partitions, c.DataDir, c.FirstLife = 30*time.Second, 31, "/d", true
+		{args: "--window 30s --partitions 31 --data-dir /d", want: with(func(c *grid.Config) {
+			c.Window, c.Partitions, c.DataDir = 30*time.Second, 31, "/d"
 		})},
+		{env: [2]string{"SNOWGRID_FIRST_LIFE", "true"}, want: base}, // it would be true of one start at most
 		{args: "--floor 2026-07-01T12:00:00Z", want: with(func(c *grid.Config) { c.Floor = floor })},
 		{args: "--epoch discord --floor " + orders.MaxID(floor).String(), want: with(func(c *grid.Config) { c.Floor = floor })},
 		{env: [2]string{"SNOWGRID_JOIN", "a:1,b:2"}, want: with(func(c *grid.Config) { c.Join = []string{"a:1", "b:2"} })},

@@ -8,11 +8,20 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// floorFlags state what a grid that forgot everything cannot know.
+// floorFlags say where IDs begin at the earliest.
 type floorFlags struct {
-	Floor string     `help:"State that no ID above this TIME, or above this ID (with --epoch), was issued before, and that nobody of an earlier life still issues any." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
+	Floor string     `help:"Begin above this TIME, or above the time of this ID (with --epoch)." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
 	Epoch *epochFlag `help:"Epoch of the sequencer that the ID in --floor is of." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
 }
+
+// statedFloor is a floor that states more than where to begin. It is said for one
+// occasion and has no environment variable, which might be left behind.
+type statedFloor struct {
+	Floor string     `help:"State that no ID above this TIME, or above this ID (with --epoch), was issued." placeholder:"TIME|ID"`
+	Epoch *epochFlag `help:"Epoch of the sequencer that the ID in --floor is of." placeholder:"TIME"`
+}
+
+func (f statedFloor) floor() (time.Time, error) { return floorFlags(f).floor() }
 
 // floor returns the time in --floor, or that of the ID in it; zero without one.
 func (f floorFlags) floor() (time.Time, error) {

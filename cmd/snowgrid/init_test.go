@@ -55,7 +55,7 @@ func startForgetful(t *testing.T, n int) []*agent {
 			a.process = start(t, func(r io.Reader) {
 				line, _ := bufio.NewReader(r).ReadString('\n')
 				served <- line
-			}, "agent", "--gossip-addr", gossip[i], "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--first-life",
+			}, "agent", "--gossip-addr", gossip[i], "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--window", "1s",
 				"--expect", strconv.Itoa(n), "--join", strings.Join(gossip, ","))
 			a.awaitAPI(served)
 			agents[i] = a

@@ -107,7 +107,8 @@ func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 
 func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "grid\t%s (%v)\n", s.Name, s.Grid)
-	fmt.Fprintf(table, "answered by\t%s%s\n", s.Answering, unless(s.Ready, ", which does not serve: "+s.NotReady))
+	fmt.Fprintf(table, "answered by\t%s%s\n", s.Answering, unless(s.Ready, ", which is not ready: "+s.NotReady))
+	fmt.Fprintf(table, "settled\t%s%s\n", yes(s.Settled), unless(s.Settled, ": "+s.NotSettled))
 	fmt.Fprintf(table, "leader\t%s\n", orNone(s.Leader))
 	fmt.Fprintf(table, "cluster time\t%s\n", moment(s.ClusterTime))
 	fmt.Fprintf(table, "ceiling\t%s%s\n", moment(s.Ceiling), ahead(s))

@@ -24,6 +24,7 @@ func exampleStatus() grid.Status {
 	now := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
 	return grid.Status{
 		Grid: partition.GridID{1}, Name: "shop", Version: 7, Answering: inc1, Ready: true, Leader: inc2,
+		NotSettled:  "1 of 2 partitions have fewer copies",
 		Settings:    partition.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
 		ClusterTime: now, Ceiling: now.Add(13500 * time.Millisecond),
 		Members: []grid.MemberInfo{
@@ -62,6 +63,7 @@ func TestStatusTable(t *testing.T) {
 	status, got, stderr := runCommand(t, "status", "--partitions", "--addr", addrs)
 	want := `grid          shop (01000000000000000000000000000000)
 answered by   ` + inc1 + `
+settled       no: 1 of 2 partitions have fewer copies
 leader        ` + inc2 + `
 cluster time  2026-07-01T12:00:00.000Z
 ceiling       2026-07-01T12:00:13.500Z (13.5s ahead)
@@ -98,7 +100,7 @@ func TestStatusOfAGridThatIsNotWell(t *testing.T) {
 	if err := printStatus(&out, s, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"which does not serve: it waits for a majority", "leader        -\n", "unreachable   " + inc2, "no sequencers"} {
+	for _, part := range []string{"which is not ready: it waits for a majority", "leader        -\n", "unreachable   " + inc2, "no sequencers"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("%q is not in\n%s", part, out.String())
 		}

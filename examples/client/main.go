@@ -30,11 +30,14 @@ func main() {
 
 func run(ctx context.Context, addrs []string) error {
 	if len(addrs) == 0 {
-		// FirstLife: nobody issued IDs from an earlier life of this grid, so
-		// there is nothing to wait for.
+		dir, err := os.MkdirTemp("", "snowgrid")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
 		member, err := grid.Start(ctx, grid.Config{
 			GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
-			Expect: 1, FirstLife: true,
+			Expect: 1, DataDir: dir,
 		})
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"sync"
 	"time"
 
@@ -33,9 +34,14 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "snowgrid")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
 	member, err := grid.Start(ctx, grid.Config{
 		GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
-		Expect: 1, FirstLife: true,
+		Expect: 1, DataDir: dir,
 	})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func TestAdvice(t *testing.T) {
 		durable bool
 		want    string
 	}{
-		"durable": {true, "Start these members again with their data directories: "},
+		"durable": {true, "Start these members again with their data directories, or restore the network to them: "},
 		"memory":  {false, "run `snowgrid init --force --addr "},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -43,14 +43,14 @@ func TestAdvice(t *testing.T) {
 				before := g.Running()
 				last := loseMajority(t, g, 1)
 				status := g.Member(g.Running()[0]).Status()
-				for _, part := range []string{"there is no leader", c.want, last.UTC().Format(time.RFC3339)} {
+				for _, part := range []string{"quorum lost: ", "voters are seen alive", c.want, last.UTC().Format(time.RFC3339)} {
 					if !strings.Contains(status.Advice, part) {
 						t.Errorf("the advice lacks %q: %s", part, status.Advice)
 					}
 				}
 				t.Log(status.Advice)
 				time.Sleep(time.Minute)
-				if lines := log.lines("level=ERROR", "there is no leader"); len(lines) != 1 {
+				if lines := log.lines("level=ERROR", "quorum lost"); len(lines) != 1 {
 					t.Errorf("%d errors say it, want 1: %q", len(lines), lines)
 				}
 				if !c.durable {
@@ -65,7 +65,7 @@ func TestAdvice(t *testing.T) {
 				if advice := g.Member(g.Running()[0]).Status().Advice; advice != "" {
 					t.Errorf("advice when the majority is back: %q", advice)
 				}
-				if lines := log.lines("level=INFO", "agrees again"); len(lines) != 1 {
+				if lines := log.lines("level=INFO", "quorum restored"); len(lines) != 1 {
 					t.Errorf("%d lines say that it has ended, want 1", len(lines))
 				}
 			})

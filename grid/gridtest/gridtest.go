@@ -67,6 +67,18 @@ const startLimit = 2 * time.Minute
 // Start starts a grid and waits until it serves. It ends with the test.
 func Start(tb testing.TB, cfg Config) *Grid {
 	tb.Helper()
+	g := New(tb, cfg)
+	var names []string
+	for i := range cfg.Members {
+		names = append(names, fmt.Sprintf("m%d", i+1))
+	}
+	g.StartMembers(names...)
+	return g
+}
+
+// New returns a grid of which no member runs yet. It ends with the test.
+func New(tb testing.TB, cfg Config) *Grid {
+	tb.Helper()
 	g := &Grid{
 		Network: NewNetwork(), tb: tb, cfg: cfg,
 		members: map[string]*grid.Member{}, clocks: map[string]*clock{}, dirs: map[string]string{},
@@ -78,11 +90,6 @@ func Start(tb testing.TB, cfg Config) *Grid {
 		}
 		time.Sleep(settle)
 	})
-	var names []string
-	for i := range cfg.Members {
-		names = append(names, fmt.Sprintf("m%d", i+1))
-	}
-	g.StartMembers(names...)
 	return g
 }
 

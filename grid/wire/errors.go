@@ -29,6 +29,10 @@ var (
 	ErrContentType = errors.New("wire: content type missing or unknown")
 )
 
+// ErrIdentityInUse says that a member ID that asks to join is registered for another
+// process, which answers.
+var ErrIdentityInUse = errors.New("wire: another process has this member's identity")
+
 // Error is the body of every answer that is not 200 OK.
 type Error struct {
 	Code    string            `json:"code"`
@@ -51,6 +55,7 @@ var codes = []code{
 	{"wrong_method", http.StatusMethodNotAllowed, ErrWrongMethod},
 	{"cross_origin", http.StatusForbidden, ErrCrossOrigin},
 	{"content_type", http.StatusUnsupportedMediaType, ErrContentType},
+	{"identity_in_use", http.StatusConflict, ErrIdentityInUse},
 	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted},
 	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig},
 	{"not_found", http.StatusNotFound, sequencer.ErrNotFound},

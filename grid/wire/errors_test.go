@@ -16,7 +16,7 @@ var kinds = []string{wire.MsgPack, wire.JSON}
 
 // sentinels are the errors that cross the wire.
 var sentinels = []error{
-	partition.ErrWrongOwner, wire.ErrNotAddressed,
+	partition.ErrWrongOwner, wire.ErrNotAddressed, wire.ErrIdentityInUse,
 	wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
 	sequencer.ErrNotFound, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,

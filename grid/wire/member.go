@@ -30,6 +30,7 @@ type AcceptRequest struct {
 type AcceptResponse struct {
 	Member  partition.MemberID `json:"member"`
 	Durable bool               `json:"durable"`
+	Wall    partition.Tick     `json:"wall"` // the member's wall clock
 }
 
 // JoinRequest asks the leader to make a member part of the grid.
@@ -75,6 +76,9 @@ type InitRequest struct {
 	// Floor states that no ID has a timestamp above it and that no holder of an
 	// earlier life runs; 0 states nothing.
 	Floor partition.Tick `json:"floor_ms"`
+	// FirstLife states that no holder of an earlier life runs. It is refused where
+	// survivors of an earlier life form the grid.
+	FirstLife bool `json:"first_life,omitempty"`
 }
 
 // InitResponse tells of the grid that is being formed.
@@ -82,6 +86,9 @@ type InitResponse struct {
 	Grid    partition.GridID `json:"grid"`
 	Members int              `json:"members"`  // that form it, the one that answers among them
 	First   partition.Tick   `json:"first_ms"` // where its grants begin
+	// Jump is what First allows for a jump of clocks that no survivor has heard of,
+	// 0 where a floor was stated or there were no survivors.
+	Jump partition.Tick `json:"jump_ms,omitempty"`
 }
 
 // AbandonRequest asks a survivor to stop its grid for good, and to join no other
@@ -96,6 +103,7 @@ type AbandonRequest struct {
 // AbandonResponse tells what bounds the grants of the grid that was stopped.
 type AbandonResponse struct {
 	Ceiling partition.Tick `json:"ceiling_ms"`
-	Time    partition.Tick `json:"time_ms"` // cluster time, 0 = unknown
-	Window  partition.Tick `json:"window_ms"`
+	Time    partition.Tick `json:"time_ms"`   // cluster time, 0 = unknown
+	Window  partition.Tick `json:"window_ms"` // the largest of any life that the member knows of
+	Wall    partition.Tick `json:"wall"`      // the member's wall clock
 }

@@ -208,6 +208,14 @@ type StatusRequest struct {
 	Local bool `json:"local"`
 }
 
+// SettledResponse tells whether an orderly stop of one more member loses nothing, as
+// the member that answers knows it; else the status of the answer is 503.
+type SettledResponse struct {
+	Settled bool              `json:"settled"`
+	Reason  string            `json:"reason,omitempty"` // why not
+	Version partition.Version `json:"version"`          // of the roster
+}
+
 // CheckHolder refuses a holder ID that is empty or too long.
 func CheckHolder(h sequencer.HolderID) error {
 	if len(h) == 0 || len(h) > MaxHolder {

@@ -55,6 +55,7 @@ func messages() []any {
 		wire.DirectoryResponse{Stamp: stamp, Window: 15000, Members: []wire.Address{{Incarnation: incarnation, API: "a:1"}}, Owners: []int{0, -1, 0}},
 		wire.IDsRequest{Name: "orders", N: 1000}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
 		wire.StatusRequest{Local: true},
+		wire.SettledResponse{Settled: true, Reason: "r", Version: 3},
 		wire.HelloRequest{},
 		wire.HelloResponse{Incarnation: incarnation, Grid: stamp.Grid, Version: 2, Founding: stamp.Grid, Settings: someSettings(), Leader: "x", Wall: 6},
 		wire.AcceptRequest{Founder: "00112233445566aa", Grid: stamp.Grid, Settings: someSettings()},

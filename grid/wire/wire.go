@@ -20,6 +20,7 @@ const (
 	PathEvents    = "/v1/events"
 	PathDirectory = "/v1/directory"
 	PathStatus    = "/v1/status"
+	PathSettled   = "/v1/settled" // GET only
 	PathIDs       = "/v1/ids"
 )
 

@@ -1,0 +1,256 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// otherEpoch defines any sequencer differently than its name is.
+var otherEpoch = sequencer.Config{Epoch: epoch.UnixMilli(1_700_000_000_000)}
+
+// endAll sends every agent a signal and starts them again when all have ended.
+func (g *seats) endAll(s os.Signal) {
+	g.t.Helper()
+	for _, at := range g.all {
+		at.signal(s)
+	}
+	for _, at := range g.all {
+		_ = at.exit()
+	}
+	g.startAll()
+}
+
+// dial returns a client of the grid that ends with the test.
+func (g *seats) dial() *client.Client {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
+	defer cancel()
+	c, err := client.Dial(ctx, client.Config{Addrs: g.apisBut()})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// TestDefinitionsOutliveProcesses: a sequencer cannot be created with another epoch
+// after all agents have stopped in order, or were killed: its IDs would be those that
+// were issued before.
+func TestDefinitionsOutliveProcesses(t *testing.T) {
+	t.Parallel()
+	g := startSeats(t, 3, "--window", "3s")
+	checker := newChecker()
+	take := func(c *client.Client, holder, name string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		s, err := c.CreateSequencer(ctx, name, sequencer.Config{})
+		if err != nil {
+			t.Fatalf("create %s: %v", name, err)
+		}
+		ids := make([]sequencer.ID, 50_000)
+		n, err := s.Fill(ctx, ids)
+		if err != nil {
+			t.Fatalf("%s: %d IDs: %v", name, n, err)
+		}
+		checker.observe(&checkedStream{holder: holder, definition: s.Definition()}, ids[:n])
+	}
+	for i, signal := range []os.Signal{syscall.SIGTERM, os.Kill, syscall.SIGTERM, os.Kill} {
+		c := g.dial()
+		take(c, fmt.Sprint("before ", i), "orders")
+		_ = c.Close()
+		g.endAll(signal)
+		c = g.dial()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		if _, err := c.CreateSequencer(ctx, "orders", otherEpoch); !errors.Is(err, sequencer.ErrConflict) {
+			t.Errorf("after %v of all, a create with another epoch: %v, want ErrConflict", signal, err)
+		}
+		cancel()
+		take(c, fmt.Sprint("after ", i), "orders")
+		_ = c.Close()
+	}
+	if v := checker.verdict(); !v.clean() || v.ids == 0 {
+		t.Errorf("of %d IDs %d came twice: %q", v.ids, v.duplicates, v.findings)
+	}
+}
+
+// What TestKilledWhileCreating creates, and destroys a tenth of.
+const (
+	createdNames   = 10_000
+	createdCallers = 64
+)
+
+// outcomes are the names by what was answered for them.
+type outcomes struct {
+	mu        sync.Mutex
+	created   map[string]bool // and not destroyed
+	destroyed map[string]bool
+}
+
+// TestKilledWhileCreating: all agents are killed in the middle of creates and destroys.
+// Every create that was answered is known then, and every destroy that was answered
+// stays one.
+func TestKilledWhileCreating(t *testing.T) {
+	t.Parallel()
+	g := startSeats(t, 3, "--window", "3s")
+	out := outcomes{created: map[string]bool{}, destroyed: map[string]bool{}}
+	var clients []*client.Client
+	for range 4 {
+		clients = append(clients, g.dial())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var next atomic.Int64
+	var answered atomic.Int64
+	most := make(chan struct{})
+	var callers sync.WaitGroup
+	for i := range createdCallers {
+		callers.Go(func() {
+			for ctx.Err() == nil {
+				n := next.Add(1)
+				if n > createdNames {
+					return
+				}
+				out.create(ctx, clients[i%len(clients)], fmt.Sprint("name-", n), n%10 == 0)
+				if answered.Add(1) == createdNames-1000 {
+					close(most)
+				}
+			}
+		})
+	}
+	began := time.Now()
+	select {
+	case <-most:
+	case <-time.After(10 * patience):
+		t.Fatalf("only %d names were created", answered.Load())
+	}
+	t.Logf("%d names created in %v", answered.Load(), time.Since(began))
+	for _, at := range g.all {
+		at.signal(os.Kill)
+	}
+	for _, at := range g.all {
+		_ = at.exit()
+	}
+	stop()
+	callers.Wait()
+	for _, c := range clients {
+		_ = c.Close()
+	}
+	began = time.Now()
+	g.startAll()
+	out.check(t, g.dial(), began)
+}
+
+// create creates a name, and destroys it if told to, and notes what was answered.
+func (o *outcomes) create(ctx context.Context, c *client.Client, name string, destroy bool) {
+	if _, err := c.CreateSequencer(ctx, name, sequencer.Config{}); err != nil {
+		return
+	}
+	o.mu.Lock()
+	o.created[name] = true
+	o.mu.Unlock()
+	if !destroy {
+		return
+	}
+	o.mu.Lock()
+	delete(o.created, name) // from here on either will do, until it is answered
+	o.mu.Unlock()
+	if err := c.DestroySequencer(ctx, name); err == nil {
+		o.mu.Lock()
+		o.destroyed[name] = true
+		o.mu.Unlock()
+	}
+}
+
+// check wants every answer to be known still.
+func (o *outcomes) check(t *testing.T, c *client.Client, began time.Time) {
+	t.Helper()
+	ask := func(names map[string]bool, f func(ctx context.Context, name string) error, want error) {
+		queue := make(chan string)
+		var callers sync.WaitGroup
+		for range createdCallers {
+			callers.Go(func() {
+				for name := range queue {
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					if err := f(ctx, name); !errors.Is(err, want) {
+						t.Errorf("%s: %v, want %v", name, err, want)
+					}
+					cancel()
+				}
+			})
+		}
+		for name := range names {
+			queue <- name
+		}
+		close(queue)
+		callers.Wait()
+	}
+	var first sync.Once
+	ask(o.created, func(ctx context.Context, name string) error {
+		_, err := c.CreateSequencer(ctx, name, otherEpoch)
+		first.Do(func() { t.Logf("the first answer came %v after the start", time.Since(began)) })
+		return err
+	}, sequencer.ErrConflict)
+	ask(o.destroyed, func(ctx context.Context, name string) error {
+		_, err := c.OpenSequencer(ctx, name)
+		return err
+	}, sequencer.ErrNotFound)
+	t.Logf("%d creates and %d destroys are known", len(o.created), len(o.destroyed))
+	if len(o.created) < createdNames/2 || len(o.destroyed) < createdNames/20 {
+		t.Errorf("only %d creates and %d destroys were answered", len(o.created), len(o.destroyed))
+	}
+}
+
+// TestForgetCommand: snowgrid forget says why it refuses, and gives a disk up when its
+// member is gone; the member does not start on what is left of it.
+func TestForgetCommand(t *testing.T) {
+	t.Parallel()
+	g := startSeats(t, 3, "--window", "3s")
+	s := g.status()
+	gone := g.all[2]
+	var member string
+	for _, m := range s.Members {
+		if m.API == gone.api {
+			member = string(m.Incarnation.Member())
+		}
+	}
+	forget := func(args ...string) (int, string) {
+		status, stdout, stderr := command(t, append([]string{"forget", "--addr", g.all[0].api}, args...)...)
+		return status, stdout + stderr
+	}
+	if status, said := forget(member); status != exitFailed || !strings.Contains(said, "runs") {
+		t.Errorf("of a member that runs: %d %s", status, said)
+	}
+	if status, said := forget("orders"); status != exitFailed || !strings.Contains(said, "no member ID") {
+		t.Errorf("of no member: %d %s", status, said)
+	}
+	gone.kill()
+	if err := os.Truncate(filepath.Join(gone.dir, "definitions.db"), 0); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := command(t, "agent", "--gossip-addr", gone.gossip, "--raft-addr", gone.raft, "--api-addr", gone.api,
+		"--data-dir", gone.dir, "--join", g.all[0].gossip)
+	if status != exitFailed || !strings.Contains(stderr, "definitions.db") || !strings.Contains(stderr, "snowgrid forget "+member) {
+		t.Errorf("a member that lost its definitions: %d %s", status, stderr)
+	}
+	// Its disk is named no longer when it is taken out of sync, as a backup was there.
+	await(t, "its disk is forgotten, or named no longer", func() bool {
+		status, said := forget(member)
+		return status == exitDone && strings.Contains(said, "is given up") || strings.Contains(said, "no partition rests on the disk")
+	})
+}

@@ -1,0 +1,161 @@
+package grid_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const stranger = "0123456789abcdef" // a founder that does not exist
+
+// beginMember starts a member of a grid of three in which no other runs.
+func beginMember(t *testing.T, network *gridtest.Network, change func(*grid.Config)) *grid.Member {
+	t.Helper()
+	cfg := grid.Config{
+		GossipAddr: "m1:7946", RaftAddr: "m1:7947", APIAddr: "m1:7948", Join: []string{"m1:7946", "m2:7946", "m3:7946"}, Expect: 3,
+		Network: network.Host("m1"), Clock: bubbleClock{},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	m, err := grid.Begin(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+type bubbleClock struct{}
+
+func (bubbleClock) Now() time.Time { return gridtest.Now() }
+
+// TestAcceptanceLapses: a member that accepted a founder which does not exist accepts
+// another one when it has not seen that one for a minute, and not before.
+func TestAcceptanceLapses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := beginMember(t, gridtest.NewNetwork(), nil)
+		defer func() { _ = m.Close(); time.Sleep(time.Minute) }()
+		if err := m.Accept(stranger, 0); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for m.Accept("fedcba9876543210", 0) != nil {
+			time.Sleep(time.Second)
+			if time.Since(began) > 2*time.Minute {
+				t.Fatal("the acceptance does not lapse")
+			}
+		}
+		if took := time.Since(began); took < 59*time.Second {
+			t.Errorf("the acceptance lapsed after %v", took)
+		}
+	})
+}
+
+// TestAcceptanceIsKept: what was accepted is on disk before it is answered, so that a
+// restart does not have a member accept two founders; and it lapses after the restart.
+func TestAcceptanceIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, network := t.TempDir(), gridtest.NewNetwork()
+		durable := func(c *grid.Config) { c.DataDir = dir }
+		m := beginMember(t, network, durable)
+		if err := m.Accept(stranger, 0); err != nil {
+			t.Fatal(err)
+		}
+		network.Crash("m1")
+		_ = m.Close()
+		m = beginMember(t, network, durable)
+		defer func() { _ = m.Close(); time.Sleep(time.Minute) }()
+		if err := m.Accept("fedcba9876543210", 0); !errors.Is(err, sequencer.ErrUnavailable) {
+			t.Errorf("after a restart it accepts another founder: %v", err)
+		}
+		time.Sleep(time.Minute + time.Second)
+		if err := m.Accept("fedcba9876543210", 0); err != nil {
+			t.Errorf("the acceptance of a founder that was never seen does not lapse: %v", err)
+		}
+	})
+}
+
+// TestAcceptWithOtherSettings: a founder with other settings is refused, and the member
+// goes on.
+func TestAcceptWithOtherSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := beginMember(t, gridtest.NewNetwork(), func(c *grid.Config) { c.Window = 5 * time.Second })
+		defer func() { _ = m.Close(); time.Sleep(time.Minute) }()
+		if err := m.Accept(stranger, 7*time.Second); !errors.Is(err, sequencer.ErrInvalidConfig) {
+			t.Errorf("error %v, want ErrInvalidConfig", err)
+		}
+		if err := m.Fatality(); err != nil {
+			t.Errorf("the refusal ends the member: %v", err)
+		}
+		if err := m.Accept(stranger, 0); err != nil {
+			t.Errorf("a founder with its own settings: %v", err)
+		}
+	})
+}
+
+// TestUnconfirmedFounding: no first entry is written while acceptances are missing, and
+// the founding is given up: the member is then in no grid, also after a restart.
+func TestUnconfirmedFounding(t *testing.T) {
+	for what, durable := range map[string]bool{"memory only": false, "durable": true} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir, network := t.TempDir(), gridtest.NewNetwork()
+				m := beginMember(t, network, func(c *grid.Config) {
+					if durable {
+						c.DataDir = dir
+					}
+				})
+				defer func() { _ = m.Close(); time.Sleep(time.Minute) }()
+				if err := m.FormUnconfirmed(2); err != nil {
+					t.Fatal(err)
+				}
+				for range 8 {
+					time.Sleep(time.Second)
+					if s := m.Status(); s.Version > 0 {
+						t.Fatalf("the grid was formed: %+v", s.Grid)
+					}
+				}
+				time.Sleep(10 * time.Second)
+				if m.InGrid() {
+					t.Fatal("the founding is not given up")
+				}
+				if err := m.FormUnconfirmed(0); err != nil { // another attempt
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Second)
+				if s := m.Status(); s.Version == 0 {
+					t.Error("a later founding does not begin")
+				}
+			})
+		})
+	}
+}
+
+// TestMixedFirstStart: one member that keeps nothing makes a first start one that may
+// follow an earlier life, and so one that waits.
+func TestMixedFirstStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := gridtest.Now()
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(name string, c *grid.Config) {
+			if name == "m2" {
+				c.DataDir = ""
+			}
+		}})
+		s, err := g.Client("c").CreateSequencer(t.Context(), "orders", sequencer.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := s.Definition().Decompose(id).Time; at.Before(began.Add(20 * time.Second)) {
+			t.Errorf("the first ID has time %v, %v after the start", at, at.Sub(began))
+		}
+	})
+}

@@ -1,0 +1,200 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+const (
+	// confirmLimit is how long a founder tries to have its acceptances confirmed
+	// before it gives the founding up.
+	confirmLimit = 10 * time.Second
+	// acceptanceLives is how long an acceptance outlasts the last sign of its founder.
+	acceptanceLives = time.Minute
+	// repeatObstacle is how long the same obstacle to forming a grid is not logged again.
+	repeatObstacle = time.Minute
+)
+
+// bootstrap is this member's own attempt to form a grid: from the acceptances until
+// the roster's first entry.
+type bootstrap struct {
+	mu        sync.Mutex
+	form      *partition.Form // the first entry; nil while there is no attempt
+	accepted  acceptances
+	need      int // acceptances by others without which the first entry is not written
+	since     time.Duration
+	proposed  bool  // the first entry may be in the log, so that giving up is too late
+	failed    error // why the attempt has to be given up
+	obstacle  string
+	toldUntil time.Duration // until when the obstacle is not logged again
+}
+
+// begin starts an attempt.
+func (b *bootstrap) begin(form partition.Form, accepted acceptances, need int, now time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.form, b.accepted, b.need, b.since, b.proposed, b.failed, b.obstacle = &form, accepted, need, now, false, nil, ""
+}
+
+// clear ends the attempt.
+func (b *bootstrap) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.form, b.failed = nil, nil
+}
+
+// failure returns why the attempt has to be given up, nil if it has not.
+func (b *bootstrap) failure() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
+}
+
+// hinder notes what keeps the grid from being formed, and reports whether the log has
+// not told of it lately.
+func (b *bootstrap) hinder(what string, now time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if what == b.obstacle && now < b.toldUntil {
+		return false
+	}
+	b.obstacle, b.toldUntil = what, now+repeatObstacle
+	return true
+}
+
+// hindrance returns what keeps the grid from being formed, as the end of a sentence.
+func (b *bootstrap) hindrance() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.obstacle == "" {
+		return ""
+	}
+	return "; " + b.obstacle
+}
+
+// acceptances are the members that accept a founder.
+type acceptances struct {
+	others   []peer
+	readings []partition.Reading // of all clocks, the founder's first
+	durable  bool                // all of them have a data directory
+}
+
+// askAcceptances asks peers concurrently to accept this member as founder. A member
+// counts once, however many of its incarnations answer. The error tells why others
+// did not accept.
+func (m *Member) askAcceptances(ctx context.Context, peers []peer, req wire.AcceptRequest) (acceptances, error) {
+	answers := make([]wire.AcceptResponse, len(peers))
+	errs := make([]error, len(peers))
+	var wg sync.WaitGroup
+	for i, p := range peers {
+		if p.Incarnation == m.self {
+			continue
+		}
+		wg.Go(func() {
+			if err := m.callMember(ctx, p.API, p.Incarnation, wire.PathAccept, req, &answers[i]); err != nil {
+				errs[i] = fmt.Errorf("member %s: %w", named(p), err)
+			}
+		})
+	}
+	wg.Wait()
+	out := acceptances{durable: m.cfg.DataDir != "", readings: []partition.Reading{m.reading()}}
+	counted := map[partition.MemberID]bool{m.id.Member: true}
+	for i, p := range peers {
+		if p.Incarnation == m.self || errs[i] != nil || counted[answers[i].Member] {
+			continue
+		}
+		counted[answers[i].Member] = true
+		out.others = append(out.others, p)
+		out.readings = append(out.readings, partition.Reading{Member: named(p), At: answers[i].Wall})
+		out.durable = out.durable && answers[i].Durable
+	}
+	return out, errors.Join(errs...)
+}
+
+// named returns a peer's member ID and address, for people.
+func named(p peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(), p.API) }
+
+// reading returns what this member's wall clock shows.
+func (m *Member) reading() partition.Reading {
+	return partition.Reading{Member: fmt.Sprintf("%s at %s", m.id.Member, m.addrs.API), At: m.cfg.Clock.Now().UnixMilli()}
+}
+
+// confirm has the acceptances confirmed directly before the first entry, which it
+// returns: one may have lapsed while this member was paused or cut off. An attempt that
+// is not confirmed for long is given up.
+func (m *Member) confirm(ctx context.Context) (*partition.Form, error) {
+	b := &m.boot
+	b.mu.Lock()
+	form, others, need, since := b.form, b.accepted.others, b.need, b.since
+	b.mu.Unlock()
+	if form == nil {
+		return nil, errors.New("this member leads a grid that it does not form, and that has no first entry")
+	}
+	if need > 0 {
+		req := wire.AcceptRequest{Founder: m.id.Member, Grid: form.Grid, Settings: form.Settings}
+		again, err := m.askAcceptances(ctx, others, req)
+		if len(again.others) < need {
+			err = fmt.Errorf("%d of %d acceptances are confirmed: %w", len(again.others), need, err)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if m.clock.Mono()-since > confirmLimit && !b.proposed {
+				b.failed = err
+			}
+			return nil, err
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed != nil {
+		return nil, b.failed
+	}
+	b.proposed = true
+	return form, nil
+}
+
+// giveUp forgets an attempt to form a grid whose first entry was never written. The
+// caller has the turn.
+func (m *Member) giveUp(why error) {
+	m.log.Warn("founding given up", "grid", m.grid().String(), "error", why)
+	m.endStay()
+	if m.ctx.Err() != nil {
+		return
+	}
+	if disk := m.stores.disk; disk != nil {
+		if err := disk.clear(); err != nil {
+			m.fail(err)
+			return
+		}
+	}
+	m.idMu.Lock()
+	m.id.Grid, m.id.Forming, m.id.Accepted = partition.GridID{}, false, founding{}
+	err := m.id.save()
+	m.idMu.Unlock()
+	if err != nil {
+		m.fail(err)
+	}
+	m.beginStay()
+	m.gossip.belongs(partition.GridID{})
+	m.done.Go(m.gossip.announce)
+}
+
+// lapse measures for how long the founder that this member has accepted was not seen.
+// Only the holder of the turn uses it.
+type lapse struct {
+	of   founding
+	seen time.Duration
+}
+
+// lapsed reports whether an acceptance has lapsed, given whether its founder is seen.
+func (l *lapse) lapsed(of founding, alive bool, now time.Duration) bool {
+	if alive || l.of != of {
+		l.of, l.seen = of, now
+	}
+	return now-l.seen >= acceptanceLives
+}

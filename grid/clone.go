@@ -1,0 +1,83 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// A data directory that was copied gives two processes one member ID, and in Raft
+// one vote. The roster registers one incarnation of a member at a time, so the two
+// would take each other's place without end. The leader therefore asks the
+// registered incarnation at its own address before it lets in another one: while it
+// answers, the newcomer is refused. After a crash the address refuses connections,
+// or the restarted process answers there, and nothing is waited for.
+
+// registered returns the roster's record of a member ID, of whichever incarnation.
+func registered(r *partition.Roster, id partition.MemberID) (partition.Member, bool) {
+	for _, member := range r.Members {
+		if member.Incarnation.Member() == id {
+			return member, true
+		}
+	}
+	return partition.Member{}, false
+}
+
+// refuseClone returns, at the leader, an error that matches wire.ErrIdentityInUse if
+// another incarnation of the newcomer's member ID is registered and answers.
+func (m *Member) refuseClone(ctx context.Context, newcomer partition.Incarnation) error {
+	other, found := registered(m.roster.Load(), newcomer.Member())
+	if !found || other.Incarnation == newcomer {
+		return nil
+	}
+	if other.Incarnation != m.self {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		if _, err := m.hello(ctx, other.API, other.Incarnation); err != nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: member %s runs at %s as %s", wire.ErrIdentityInUse, newcomer.Member(), other.API, other.Incarnation)
+}
+
+// clash is why the leader does not let this member in: its identity is in use.
+type clash struct {
+	mu     sync.Mutex
+	reason error
+}
+
+// set records a reason, nil for none any more, and reports whether it is another one
+// than before.
+func (c *clash) set(reason error) (changed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed = (reason == nil) != (c.reason == nil) || reason != nil && reason.Error() != c.reason.Error()
+	c.reason = reason
+	return changed
+}
+
+func (c *clash) now() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reason
+}
+
+// cloneAdvice is the remedy for an identity that is in use.
+const cloneAdvice = "stop one of the two processes, and start a new member with an empty data directory: a data directory must not be copied"
+
+// noteRefusal looks at why the leader did not let this member in. A member that has
+// not served yet ends with the error; one that has served stays out of the grid.
+func (m *Member) noteRefusal(err error) {
+	if !errors.Is(err, wire.ErrIdentityInUse) {
+		return
+	}
+	reason := invalid("DataDir %q: %v; %s", m.cfg.DataDir, err, cloneAdvice)
+	if m.clash.set(reason) {
+		m.log.Error("member refused: its identity is in use", "error", reason)
+	}
+	m.fail(reason)
+}

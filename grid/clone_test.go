@@ -1,0 +1,107 @@
+package grid_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// TestCloneWhileTheOriginalIsSilent: a copy that was started while its original could
+// not be reached takes its place, and the original, back again, is the one that is
+// refused: it says so at ERROR, is not ready, and comes back when the copy has ended.
+func TestCloneWhileTheOriginalIsSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := startAnswering(t, true)
+		a.g.Network.Pause("m3")
+		time.Sleep(30 * time.Second) // it is taken out by then
+		a.copyOf("m3")
+		a.g.StartMembers("m4")
+		copied := a.g.Member("m4").Addrs().API
+		a.g.Network.Resume("m3")
+		a.await(answersWindow, map[string]verdict{"m1": {true, true}, "m2": {true, true}, "m3": {}, "m4": {true, true}})
+		original := a.g.Member("m3")
+		within(t, answersWindow, "the original says why", func() bool { return strings.Contains(original.Status().NotReady, copied) })
+		for began := time.Now(); time.Since(began) < answersWindow; time.Sleep(100 * time.Millisecond) {
+			if version := a.g.Member("m1").Status().Version; original.Ready() || !a.g.Member("m4").Ready() {
+				t.Fatalf("original ready: %v, copy ready: %v, version %d", original.Ready(), a.g.Member("m4").Ready(), version)
+			}
+		}
+		if got := a.log.with("level=ERROR", "host=m3", copied, "stop one of the two processes"); len(got) != 1 {
+			t.Errorf("%d errors are logged, want 1: %q", len(got), got)
+		}
+		a.g.Crash("m4")
+		a.await(2*answersWindow, map[string]verdict{"m1": {true, true}, "m2": {true, true}, "m3": {true, true}})
+	})
+}
+
+// TestCrashedMemberIsBackAtOnce: the leader does not wait for an incarnation that has
+// ended when the next one of its member asks to join, at the same address or another.
+func TestCrashedMemberIsBackAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]string{"same address": "m3", "other address": "m9"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := startAnswering(t, true)
+				a.lead("m1") // an election is not what is measured
+				a.g.Crash("m3")
+				a.dirs[at] = a.dirs["m3"]
+				before := incarnations(a.g.Member("m1"))
+				began := time.Now()
+				go a.g.StartMembers(at)
+				within(t, answersWindow, "it is let in", func() bool {
+					now := incarnations(a.g.Member("m1"))
+					return len(now) == 3 && !slices.Equal(now, before)
+				})
+				if took := time.Since(began); took > 500*time.Millisecond {
+					t.Errorf("it is let in %v after its start", took)
+				}
+				a.await(answersWindow, map[string]verdict{"m1": {true, true}, "m2": {true, true}, at: {true, true}})
+			})
+		})
+	}
+}
+
+// incarnations returns the incarnations in the roster that a member knows.
+func incarnations(m *grid.Member) (out []partition.Incarnation) {
+	for _, member := range m.Members() {
+		out = append(out, member.Incarnation)
+	}
+	return out
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// with returns the lines that contain all parts.
+func (l *lines) with(parts ...string) (out []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+next:
+	for line := range strings.Lines(l.text.String()) {
+		for _, part := range parts {
+			if !strings.Contains(line, part) {
+				continue next
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}

@@ -1,0 +1,20 @@
+package main
+
+// readinessTests guard what a member answers about itself and the grid.
+var readinessTests = []string{"./grid", "-run", "TestStanding|TestAnswers$|TestClone|TestCrashedMember"}
+
+// readinessMutants are the rules of readiness, each with what is left of it when a
+// line is gone.
+var readinessMutants = []mutant{
+	{"ready", "a member without an agreement is ready", "grid/readiness.go", "case s.raised > limit:", "case false:", readinessTests},
+	{"ready", "a member that has seen no agreement is ready", "grid/readiness.go", "case s.raised < 0:", "case false:", readinessTests},
+	{"ready", "a member that is not in the roster is ready", "grid/readiness.go", "if _, in := s.roster.Member(s.self); !in {", "if _, in := s.roster.Member(s.self); !in && s.self == \"\" {", readinessTests},
+	{"ready", "a member without its replicas is ready", "grid/readiness.go", "if !s.roster.Settled(s.self) {", "if false {", readinessTests},
+	{"ready", "a member that starts does not wait for the grid", "grid/readiness.go", "	if s.wasReady {", "	if true {", readinessTests},
+	{"ready", "a crash elsewhere takes a member out of service", "grid/readiness.go", "	if s.wasReady {", "	if false {", readinessTests},
+	{"settled", "a copy at a member in doubt counts", "grid/readiness.go", "if !slices.Contains(s.roster.Unsettled, i) {", "if !slices.Contains(s.roster.Unsettled, i) || i != \"\" {", readinessTests},
+	{"settled", "one copy is enough", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1, 1)", readinessTests},
+	{"settled", "more copies are wanted than there are members", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := s.roster.Settings.Backups", readinessTests},
+	{"clone", "another incarnation is let in while the registered one answers", "grid/clone.go", "if !found || other.Incarnation == newcomer {", "if !found || newcomer != \"\" {", readinessTests},
+	{"clone", "an incarnation that does not answer keeps its place", "grid/clone.go", "; err != nil {\n			return nil", "; err != nil && found == false {\n			return nil", readinessTests},
+}
