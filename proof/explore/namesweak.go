@@ -93,7 +93,6 @@ func NameMutants() []NameMutant {
 // NameScopes returns the scopes that are explored to their end in every test run.
 func NameScopes() []NameScope {
 	return []NameScope{
-		{Name: "two replicas, a loss to any member", Durable: "ABC", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Moves: "lL"},
 		{Name: "two replicas, takeovers and dead replicas", Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "tDs"},
 		{Name: "one replica, a restart", Durable: "ABC", Versions: 2, Operations: 2, Lives: 2, Restarts: 1, Moves: "r"},
 		{Name: "a replica leaves and another disk is named", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Script: "dBslC"},
@@ -107,6 +106,7 @@ func NameScopes() []NameScope {
 // LargeNameScopes returns scopes that are explored as far as time allows.
 func LargeNameScopes() []NameScope {
 	return []NameScope{
+		{Name: "two replicas, a loss to all", Durable: "ABC", InSync: "B", Versions: 2, Operations: 2, Lives: 2, Script: "LC"},
 		{Name: "two replicas, losses", Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "l"},
 		{Name: "two replicas, every command, a restart", Durable: "ABC", InSync: "B", Versions: 3, Operations: 2, Lives: 2, Restarts: 1, Moves: "thlLdDrxs"},
 		{Name: "two replicas, joins", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Moves: "tldDams"},

@@ -98,7 +98,7 @@ func (a *agreement) propose(m *member, c partition.Command, done func(error)) {
 		w.note(committed, m.name, int64(next.Version), next.Ceiling)
 		a.g.check(a.g.checkRoster(before, next, c.Raise != nil))
 		a.g.sawRoster(before, next)
-		a.g.sawDisks(before, next)
+		a.g.sawDisks(before, next, c)
 		index := len(a.log) - 1
 		if w.chance(0.03) { // committed, and its proposer does not hear of it
 			giveUp()

@@ -36,14 +36,71 @@ func (g *grid) void(id partition.ID) {
 	}
 }
 
-// sawDisks voids promises where no disk is left that could keep them.
-func (g *grid) sawDisks(before, next *partition.Roster) {
+// sawDisks judges whose disks a command names, and voids promises where no disk is left
+// that could keep them.
+func (g *grid) sawDisks(before, next *partition.Roster, c partition.Command) {
+	var forgotten []partition.MemberID
+	if c.Change != nil {
+		forgotten = c.Change.Forget
+	}
 	for at, p := range next.Partitions {
 		was := before.Partitions[at]
+		g.check(checkNamed(next, was, p, forgotten))
 		if p.LostTerm > was.LostTerm && len(p.Disk) == 0 || len(p.Disk) == 0 && len(was.Disk) > 0 {
 			g.void(partition.ID(at))
 		}
 	}
+	g.check(g.checkOnDisks())
+}
+
+// checkNamed wants disks to be named no longer for a reason: an operator gave them up, or
+// their members are in sync no longer and others that are good stay (D3, D10).
+func checkNamed(next *partition.Roster, was, p partition.Partition, forgotten []partition.MemberID) error {
+	for _, m := range was.Disk {
+		inSync := slices.ContainsFunc(p.InSync, func(i partition.Incarnation) bool { return i.Member() == m && slices.Contains(was.InSync, i) })
+		switch gone := !slices.Contains(p.Disk, m); {
+		case gone && slices.Contains(forgotten, m) && next.Has(m):
+			return fmt.Errorf("D10: the disk of member %s was given up", m)
+		case !gone, slices.Contains(forgotten, m):
+		case p.LostTerm > was.LostTerm:
+			return fmt.Errorf("D3: a loss took the disk of %s, of %v", m, was.Disk)
+		case inSync:
+			return fmt.Errorf("D3: the disk of %s, which is in sync, is named no longer", m)
+		case len(p.Disk) == 0:
+			return fmt.Errorf("D3: no disk is named any longer, of %v", was.Disk)
+		}
+	}
+	return nil
+}
+
+// checkOnDisks wants each disk that is named to know what was answered: after a loss any
+// one of them is all that is left (D2 to D4).
+func (g *grid) checkOnDisks() error {
+	r := g.agreed.newest()
+	for _, def := range g.names {
+		name := def.Name()
+		id := partition.Of(name, g.cfg.Partitions)
+		for _, s := range g.seats {
+			if p := g.promises[name]; p.at > 0 && s.durable && slices.Contains(r.Partitions[id].Disk, s.id) && !g.knows(s.disk[id][name], p) {
+				return fmt.Errorf("D4: the disk of seat %d is named for partition %d, and of %q it has %+v after %+v was answered",
+					s.place, id, name, s.disk[id][name], p)
+			}
+		}
+	}
+	return nil
+}
+
+// knows reports whether what a disk has of a name is not older than a promise.
+func (g *grid) knows(has sequencer.DefinitionRecord, p promise) bool {
+	known := !has.Ref.Life.IsZero()
+	same := has.Ref.Life == p.ref.Life
+	switch {
+	case !g.doomed[p.ref.Life]:
+		return same && !has.Destroyed
+	case p.destroyed && same:
+		return has.Destroyed
+	}
+	return !known || has.Ref.Born.Compare(p.ref.Born) >= 0
 }
 
 // keeps reports whether the answer to a request that began at some time rests on disks:
@@ -77,6 +134,7 @@ func (g *grid) checkTold(ref sequencer.Ref, began time.Duration, s stamp) error 
 	}
 	if now := g.promises[name]; now.at == 0 || ref.Born.Compare(now.ref.Born) > 0 {
 		g.promises[name] = promise{ref: ref, at: g.w.now}
+		return g.checkOnDisks()
 	}
 	return nil
 }
@@ -96,5 +154,6 @@ func (g *grid) toldEnded(ref sequencer.Ref, began time.Duration, s stamp) {
 	if p := g.promises[name]; p.at > 0 && p.ref.Life == ref.Life && g.keeps(name, began, s) {
 		p.destroyed, p.ended = true, g.w.now
 		g.promises[name] = p
+		g.check(g.checkOnDisks())
 	}
 }
