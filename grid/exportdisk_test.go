@@ -91,3 +91,6 @@ func (m *Member) Fatality() error { return m.fatality() }
 
 // InGrid reports whether the member belongs to a grid.
 func (m *Member) InGrid() bool { return !m.grid().IsZero() }
+
+// CloseDefinitions has every later write of definitions fail.
+func (m *Member) CloseDefinitions() error { return m.stores.definitions.Close() }

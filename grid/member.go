@@ -199,7 +199,9 @@ func (m *Member) open() error {
 		return err
 	}
 	if store := m.stores.definitions; store != nil {
-		m.disk = newDiskWriter(store, m.grid, func(err error) { _ = m.stores.disk.fail("writing the definitions", err) })
+		log := m.stores.disk
+		m.disk = newDiskWriter(store, m.grid, func() bool { return log.failure() != nil },
+			func(err error) { _ = log.fail("writing the definitions", err) })
 	}
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
