@@ -154,9 +154,9 @@ func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	if len(disks) == 0 {
 		return
 	}
-	fmt.Fprint(table, "\nDISK OF\tRUNS\tDEFINITIONS OF\tALONE\tAWAITED BY\n")
+	fmt.Fprint(table, "\nDISK OF\tRUNS\tPARTITIONS\tALONE\tAWAITED\n")
 	for _, d := range disks {
-		fmt.Fprintf(table, "%s\t%s\t%d partitions\t%d\t%d\n", d.Member, yes(d.Runs), d.Partitions, d.Alone, d.Awaited)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\n", d.Member, yes(d.Runs), d.Partitions, d.Alone, d.Awaited)
 	}
 }
 
