@@ -107,8 +107,8 @@ func (m *Member) adoptGrid(ctx context.Context, p peer) {
 		return
 	}
 	if hello.Version > 0 {
-		if err := hello.Settings.Differs(m.cfg.stated()); err != nil {
-			m.fail(invalid("%v", err))
+		if err := m.sameSettings(hello.Settings); err != nil {
+			m.fail(err)
 			return
 		}
 	} else {

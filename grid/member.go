@@ -194,6 +194,9 @@ func (m *Member) open() error {
 	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, lineLog{m.log}); err != nil {
 		return err
 	}
+	if err := m.compareSettings(); err != nil {
+		return err
+	}
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
 	m.http = client.NewHTTP(m.cfg.Network.Dial, m.cfg.TLS)
@@ -238,7 +241,7 @@ func (m *Member) awaitServing(ctx context.Context) error {
 			return err
 		}
 		if m.notServing() == nil {
-			return nil
+			return m.sameSettings(m.roster.Load().Settings)
 		}
 		select {
 		case <-changed:
