@@ -61,6 +61,9 @@ func TestExitStatus(t *testing.T) {
 		{"decode 1 --nodes 100", 1, "", "128"},
 		{"agent --floor 1234567890123", 1, "", "add --epoch"},
 		{"agent --floor 2026-13-01", 1, "", "not a time"},
+		{"recover", 2, "", "--data-dir"},
+		{"recover --data-dir /nowhere", 1, "", "/nowhere holds no member"},
+		{"recover --data-dir /nowhere --floor soon", 1, "", "neither a time nor an ID"},
 		{"status --addr 127.0.0.1:1", 1, "", "127.0.0.1:1"},
 		{"next orders --addr nowhere", 1, "", "host:port"},
 	}
@@ -79,7 +82,7 @@ func TestExitStatus(t *testing.T) {
 }
 
 func TestHelpTeachesByExample(t *testing.T) {
-	for _, command := range []string{"demo", "agent", "next", "decode", "status", "destroy"} {
+	for _, command := range []string{"demo", "agent", "next", "decode", "status", "destroy", "init", "recover"} {
 		if _, stdout, _ := runCommand(t, command, "--help"); !strings.Contains(stdout, "    snowgrid "+command) {
 			t.Errorf("snowgrid %s --help has no example:\n%s", command, stdout)
 		}
