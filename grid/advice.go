@@ -52,8 +52,12 @@ func (m *Member) advise(ctx context.Context) {
 
 // quorumLost reports whether this member takes part in no agreement and has to say
 // so: it has seen neither a leader nor a majority for a while, or, whatever it sees,
-// no raise of the ceiling for half a window.
+// no raise of the ceiling for half a window. A failed disk and a copied data directory
+// have words of their own.
 func (m *Member) quorumLost(since time.Duration) bool {
+	if m.stores.disk.failure() != nil || m.clash.now() != nil {
+		return false
+	}
 	if since > 0 && m.clock.Mono()-since >= adviseAfter {
 		return true
 	}
