@@ -57,7 +57,6 @@ func (r *Replica[S, C]) OnDisk() Position {
 
 // StoredBy notes that a replica has a table of this term on its disk.
 func (r *Replica[S, C]) StoredBy(from partition.Incarnation, p Position) {
-	r.Heard(p.Term)
 	if !r.Acts() || p.Term != r.office || p.Number > r.position.Number {
 		return
 	}

@@ -201,3 +201,25 @@ func TestDestroyCollected(t *testing.T) {
 		t.Errorf("a tombstone stays: %v", table.Definitions())
 	}
 }
+
+// TestDetachCountsWhatWasExtended: what an attachment was granted together with all others
+// is granted when it is given back (O7).
+func TestDetachCountsWhatWasExtended(t *testing.T) {
+	table := NewTable()
+	table.TakeOffice(100, true, true)
+	ref, _, err := table.Create(lifeOf(t, "orders", 1), 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := Claim{Ref: ref, ID: AttachmentID{1}, Preference: Preference{Node: 5}}
+	if _, _, err := table.Attach(claim, Bounds{Now: 200, Ceiling: 300}); err != nil {
+		t.Fatal(err)
+	}
+	table.Extend(Bounds{Now: 900, Ceiling: 1000})
+	table.Detach(ref, Release{ID: AttachmentID{1}, Node: 5, LastUsed: 850})
+	claim.ID = AttachmentID{2}
+	a, _, err := table.Attach(claim, Bounds{Now: 200, Ceiling: 300})
+	if err != nil || a.Grant.From != 851 {
+		t.Errorf("the next attachment begins at %d, want 851: %v", a.Grant.From, err)
+	}
+}

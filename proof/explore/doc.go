@@ -27,6 +27,16 @@
 // Checkers that cannot fail are worth nothing, so [Mutants] leaves out one rule
 // after the other and each must lead to a duplicate.
 //
+// # Definitions
+//
+// A second exploration ([ExploreNames]) asks who knows of a name: in memory, on disks,
+// and after losses. It runs the same replicas and tables with the disks of durable
+// members around them; a write begins and ends in steps of its own, a process may end
+// in between. Each answer about the name has to know every life that was answered
+// before, and each disk that the roster names has to know them at every moment. Two
+// lives of the name count as different definitions whatever they say. [NameMutants]
+// leaves out the rules one after the other.
+//
 //	go test ./proof/explore                                  # all mutants, small scopes to their end
 //	go test ./proof/explore -run Mutants -v                  # the stories
 //	go test ./proof/explore -run Large -long -long-for 2h    # large scopes, as far as time goes

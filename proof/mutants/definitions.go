@@ -51,4 +51,10 @@ var definitionMutants = []mutant{
 	{"D10", "a disk that is given up is still named", "partition/disk.go", "p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool { return slices.Contains(c.Forget, m) })", "p.Disk = slices.Clone(p.Disk)", definitionTests},
 	{"D11", "the ring alone places partitions", "partition/durable.go", "	if len(durable) == 0 || len(durable) == len(members) {", "	if len(durable) <= len(members) {", definitionTests},
 	{"D11", "a replica leaves before another disk is named", "partition/view.go", "|| !stays || v.keepsDisk(p, i)", "|| !stays", definitionTests},
+	{"O6", "sets of a life that gave way are extended", "owner/claim.go", "		m.sessions.DropName(name)\n	}\n", "	}\n", definitionTests},
+	{"O7", "sets of an ended life are extended", "owner/destroy.go", "		m.sessions.DropName(name)\n	}\n", "	}\n", definitionTests},
+	{"O7", "a destroy of a life that gave way ends the sessions of the later one", "owner/claim.go", "	m.giveWay(name, v.Mono)\n", "	if e := m.ending[name]; e != nil && m.life(name) != e.ref.Life {\n		m.sessions.DropName(name)\n	}\n", definitionTests},
+	{"O7", "a destroy of a life that gave way takes the later one's place", "owner/claim.go", "	m.giveWay(name, v.Mono)\n", "", definitionTests},
+	{"O7", "a detach forgets what was extended at once", "sequencer/table.go", "	t.count(s)\n	used := min", "	used := min", definitionTests},
+	{"O1", "sessions outlive the office", "owner/machine.go", "		if m.sessions.Len() > 0 {\n", "		if m.sessions.Len() < 0 {\n", definitionTests},
 }

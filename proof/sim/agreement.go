@@ -35,6 +35,8 @@ type seat struct {
 	index   int // of the log on its disk
 	starts  int
 	running *member
+	disk    map[partition.ID]definitions // by partition
+	writes  []*write                     // of the running member, that are under way
 }
 
 func (a *agreement) newest() *partition.Roster { return a.log[len(a.log)-1].roster }
@@ -96,6 +98,7 @@ func (a *agreement) propose(m *member, c partition.Command, done func(error)) {
 		w.note(committed, m.name, int64(next.Version), next.Ceiling)
 		a.g.check(a.g.checkRoster(before, next, c.Raise != nil))
 		a.g.sawRoster(before, next)
+		a.g.sawDisks(before, next)
 		index := len(a.log) - 1
 		if w.chance(0.03) { // committed, and its proposer does not hear of it
 			giveUp()

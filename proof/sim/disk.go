@@ -1,22 +1,220 @@
 package sim
 
 import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Store implements owner.Member. Members have no store for definitions here yet.
-func (o *actor) Store(owner.Write) {}
+// Members with a disk keep the definitions of their partitions there. Writes take time,
+// and news of them goes by the net. What a process had not been told to be written when
+// it ended may be there or not; a write is there as a whole, and none after it alone.
+
+var errDisk = errors.New("sim: the disk failed")
+
+// definitions are what a disk has of one partition.
+type definitions map[string]sequencer.DefinitionRecord
+
+// write is one on its way to a disk.
+type write struct {
+	id partition.ID
+	owner.Write
+	done bool // it is there
+}
+
+// land brings a write to the disk.
+func (s *seat) land(w *write) {
+	if w.done {
+		return
+	}
+	w.done = true
+	has := s.disk[w.id]
+	if has == nil || w.Whole != nil {
+		has = definitions{}
+		s.disk[w.id] = has
+	}
+	records := w.Changed
+	if w.Whole != nil {
+		records = w.Whole.Records
+	}
+	for _, r := range records {
+		has[r.Ref.Definition.Name()] = r
+	}
+	for _, name := range w.Removed {
+		delete(has, name)
+	}
+}
+
+// abandon decides what becomes of the writes of a process that has ended.
+func (s *seat) abandon(w *world) {
+	for _, pending := range s.writes {
+		if !w.chance(0.5) {
+			break
+		}
+		s.land(pending)
+	}
+	s.writes = nil
+}
+
+// read returns what the disk has of a partition.
+func (s *seat) read(id partition.ID) sequencer.Definitions {
+	var d sequencer.Definitions
+	for _, name := range slices.Sorted(maps.Keys(s.disk[id])) {
+		d.Records = append(d.Records, s.disk[id][name])
+	}
+	return d
+}
+
+// Store implements owner.Member.
+func (o *actor) Store(w owner.Write) {
+	m, s := o.m, o.m.seat
+	pending := &write{id: o.id, Write: w}
+	s.writes = append(s.writes, pending)
+	delay := m.w.between(time.Millisecond, 15*time.Millisecond)
+	if m.w.chance(0.05) {
+		delay = m.w.between(0, 3*time.Second)
+	}
+	fails, lands := m.w.chance(0.002), m.w.chance(0.5)
+	m.w.after(delay, func() {
+		at := slices.Index(s.writes, pending)
+		if at < 0 {
+			return // the process has ended
+		}
+		s.writes = slices.Delete(s.writes, at, at+1)
+		var err error
+		if fails {
+			err = errDisk
+		}
+		if !fails || lands {
+			s.land(pending)
+		}
+		m.g.counts.Writes++
+		m.do(func() { o.machine.Stored(m.view(), w.Position, err) })
+	})
+}
 
 // ReportStored implements owner.Member.
-func (o *actor) ReportStored(partition.Incarnation, backup.Position) {}
+func (o *actor) ReportStored(to partition.Incarnation, p backup.Position) {
+	from, peer, id := o.m.inc, o.m.g.members[to], o.id
+	o.m.w.net.send(&o.m.process, &peer.process, func() {
+		if int(id) < len(peer.roster.Partitions) {
+			peer.actorOf(id).machine.StoredBy(peer.view(), from, p)
+		}
+	})
+}
 
-// Collect implements owner.Member.
-func (o *actor) Collect(owner.Collection) {}
+// Collect implements owner.Member. The disk is read some time after the machine agreed.
+func (o *actor) Collect(c owner.Collection) {
+	m := o.m
+	for _, s := range m.g.seats {
+		peer := s.running
+		if s.id != c.From || peer == nil {
+			continue
+		}
+		type answer struct {
+			definitions sequencer.Definitions
+			err         error
+		}
+		call(&m.process, &peer.process, time.Second,
+			func(reply func(answer)) {
+				if int(o.id) >= len(peer.roster.Partitions) {
+					return
+				}
+				if err := peer.actorOf(o.id).machine.ShowDisk(peer.view(), c); err != nil {
+					reply(answer{err: err})
+					return
+				}
+				peer.after(m.w.between(0, 50*time.Millisecond), func() { reply(answer{definitions: s.read(o.id)}) })
+			},
+			func(a answer, err error) {
+				if err == nil {
+					err = a.err
+				}
+				o.machine.Collected(m.view(), c, a.definitions, err)
+			})
+		return
+	}
+	m.after(time.Second, func() { o.machine.Collected(m.view(), c, sequencer.Definitions{}, errRefused) })
+}
 
-// ReportPersisted implements owner.Member.
-func (o *actor) ReportPersisted(partition.Persisted) {}
+// ReportPersisted implements owner.Member: the leader is told for as long as the version
+// makes that worth telling.
+func (o *actor) ReportPersisted(p partition.Persisted) {
+	m := o.m
+	if p.Version < m.roster.Version {
+		return
+	}
+	if leader := m.leader; leader != nil {
+		m.w.net.send(&m.process, &leader.process, func() {
+			if l := leader.lead; l != nil {
+				l.toldPersisted(m.inc, p)
+			}
+		})
+	}
+	m.after(time.Second, func() { o.ReportPersisted(p) })
+}
+
+// toldPersisted notes a partition that is on disk.
+func (l *leader) toldPersisted(owner partition.Incarnation, p partition.Persisted) {
+	if r := l.m.roster; p.Version == r.Version && r.Partitions[p.Partition].Owner == owner {
+		l.onDisk[p.Partition] = p.Version
+	}
+}
+
+// persisted returns what is on disk at the present version.
+func (l *leader) persisted() []partition.Persisted {
+	var out []partition.Persisted
+	for id := range l.m.roster.Partitions {
+		if v, told := l.onDisk[partition.ID(id)]; told && v == l.m.roster.Version {
+			out = append(out, partition.Persisted{Partition: partition.ID(id), Version: v})
+		}
+	}
+	return out
+}
 
 // DefinitionsCollected implements owner.Member.
-func (o *actor) DefinitionsCollected(partition.ID, partition.MemberID, int) {}
+func (o *actor) DefinitionsCollected(id partition.ID, _ partition.MemberID, names int) {
+	o.m.g.counts.Collected++
+	o.m.w.note(collected, o.m.name, int64(id), int64(names))
+}
+
+// loseDisk ends a member whose directory is lost. Its machine comes back as somebody
+// new, and an operator gives the disk up, now or when all is quiet.
+func (g *grid) loseDisk(m *member) bool {
+	if !m.seat.durable || !g.agreed.expendable(m.seat) || len(g.running()) == 1 {
+		return false
+	}
+	g.crash(m)
+	m.seat.durable, m.seat.disk = false, nil
+	g.w.after(g.span(), func() { g.start(g.addSeat(true)) })
+	if g.w.chance(0.5) {
+		g.w.after(g.span(), func() { g.giveUp(m.seat.id) })
+	}
+	return true
+}
+
+// giveUp has the leader forget a disk.
+func (g *grid) giveUp(id partition.MemberID) {
+	l := g.agreed.leader
+	r := g.agreed.newest()
+	if named, _ := r.Awaits(id); named == 0 || r.Has(id) || l == nil || !l.alive || l.lead == nil {
+		return
+	}
+	g.agreed.propose(l, partition.Command{From: r.Version, Change: &partition.Change{Forget: []partition.MemberID{id}}}, func(error) {})
+}
+
+// giveUpAll gives up, again and again, the disks of those that will not come back.
+func (g *grid) giveUpAll() {
+	for _, s := range g.seats {
+		if s.running == nil && !s.durable {
+			g.giveUp(s.id)
+		}
+	}
+	g.w.after(time.Second, g.giveUpAll)
+}

@@ -28,6 +28,7 @@ const (
 	falseAlarm
 	stopInOrder
 	deafMember
+	wipeDisk
 	faultCount
 )
 
@@ -37,7 +38,7 @@ var faultNames = [faultCount]string{
 	stepClock: "step of a wall clock", turnClock: "wrong pace of a clock", joinMember: "join", leaveGrid: "leave",
 	changeLeader: "change of leader", crashHolder: "crash of a holder", leaveHolder: "leave of a holder",
 	falseAlarm: "false alarm about a member", stopInOrder: "stop in order",
-	deafMember: "the log comes late to a member",
+	deafMember: "the log comes late to a member", wipeDisk: "loss of a disk",
 }
 
 // FaultName says what a fault of [Counts] is.
@@ -55,7 +56,7 @@ const (
 // weights are how often each fault is drawn.
 var weights = [faultCount]int{
 	cutPair: 6, cutOneWay: 8, cutOff: 10, crashMember: 12, crashAll: 3, pauseMember: 10, pauseHolder: 8, stepClock: 4,
-	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6, stopInOrder: 2, deafMember: 10,
+	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6, stopInOrder: 2, deafMember: 10, wipeDisk: 2,
 }
 
 // nextFault has faults befall the grid until its time is over.
@@ -131,6 +132,8 @@ func (g *grid) befallMember(f fault, m *member) bool {
 		return g.crashOne(m)
 	case crashAll:
 		return g.crashEverybody()
+	case wipeDisk:
+		return g.loseDisk(m)
 	case pauseMember:
 		m.until = max(m.until, g.w.now+g.span())
 	case deafMember:

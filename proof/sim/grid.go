@@ -36,7 +36,10 @@ type grid struct {
 	gone   map[sequencer.Life]gone            // those of which somebody was told that they have
 	began  map[partition.ID]backup.Position   // of the owner, when a replica began to join
 	lost   map[partition.ID]partition.Version // at which a partition was lost last
-	buffer []sequencer.ID
+	voided map[partition.ID]time.Duration     // when the last disk of a partition was gone
+
+	promises map[string]promise // by name
+	buffer   []sequencer.ID
 
 	ledger *ledger.Ledger
 	counts Counts
@@ -52,6 +55,8 @@ type Counts struct {
 	Elections     int
 	Expired       int // attachments
 	Destroyed     int // lives of names
+	Writes        int // of definitions to disks
+	Collected     int // times that definitions were collected from a disk
 	Faults        [faultCount]int
 }
 
@@ -89,7 +94,8 @@ func newGrid(cfg Config) *grid {
 		w: newWorld(cfg.Seed), cfg: cfg, members: map[partition.Incarnation]*member{},
 		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]partition.Tick{},
 		alarms: map[partition.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
-		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[partition.ID]backup.Position{}, lost: map[partition.ID]partition.Version{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[partition.ID]backup.Position{}, lost: map[partition.ID]partition.Version{},
+		voided: map[partition.ID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
 	n := &g.w.net
 	n.loss, n.twice, n.slow, n.late = cfg.Loss, cfg.Twice, cfg.Slow, cfg.Late
@@ -134,7 +140,10 @@ func (g *grid) form() {
 
 func (g *grid) addSeat(durable bool) *seat {
 	place := len(g.seats)
-	s := &seat{place: place, id: partition.MemberID(fmt.Sprintf("%016x", g.w.rng.Uint64())), durable: durable, index: -1}
+	s := &seat{
+		place: place, id: partition.MemberID(fmt.Sprintf("%016x", g.w.rng.Uint64())), durable: durable, index: -1,
+		disk: map[partition.ID]definitions{},
+	}
 	g.seats = append(g.seats, s)
 	return s
 }

@@ -25,6 +25,7 @@ type leader struct {
 	seen   []seenVersion
 	joins  map[partition.Incarnation]request
 	joined map[partition.Replica]partition.Version
+	onDisk map[partition.ID]partition.Version
 	alone  time.Duration // since when no majority answers; 0 while one does
 }
 
@@ -62,6 +63,7 @@ func newLeader(m *member, term int) *leader {
 	l := &leader{
 		m: m, term: term, calls: map[partition.Incarnation]*calls{},
 		joins: map[partition.Incarnation]request{}, joined: map[partition.Replica]partition.Version{},
+		onDisk: map[partition.ID]partition.Version{},
 	}
 	m.leader, m.term, m.heard = m, term, m.w.now
 	l.loop()
@@ -257,6 +259,7 @@ func (l *leader) sight() partition.Sight {
 			s.Held = append(s.Held, partition.Holding{Replica: replica, Version: v})
 		}
 	}
+	s.Persisted = l.persisted()
 	s.Patient = len(s.Held) < r.Joining() && now-l.since < patience
 	l.look(r, &s)
 	return s

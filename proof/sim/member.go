@@ -194,6 +194,7 @@ func (g *grid) crash(m *member) {
 	m.alive = false
 	m.lead = nil
 	m.seat.running = nil
+	m.seat.abandon(g.w)
 	for _, h := range slices.Clone(g.holders) {
 		if h.within == m {
 			g.endHolder(h)

@@ -54,6 +54,7 @@ func (g *grid) settle() {
 		m.wall -= g.skew[m.place]
 	}
 	clear(g.skew)
+	g.giveUpAll()
 	for _, h := range g.holders {
 		h.run(0)
 	}

@@ -45,6 +45,8 @@ func (t *total) add(r sim.Result) {
 	t.sum.Expired += r.Expired
 	t.sum.Destroyed += r.Destroyed
 	t.sum.Elections += r.Elections
+	t.sum.Writes += r.Writes
+	t.sum.Collected += r.Collected
 	for i, n := range r.Faults {
 		t.sum.Faults[i] += n
 	}
@@ -60,6 +62,7 @@ func (t *total) report(log func(string, ...any)) {
 	log("%d takeovers, %d losses, %d joins of replicas, %d admitted, %d clean stops, %d elections", t.sum.Takes, t.sum.Losses,
 		t.sum.Joins, t.sum.Admits, t.sum.Stops, t.sum.Elections)
 	log("%d attachments expired, %d lives destroyed", t.sum.Expired, t.sum.Destroyed)
+	log("%d writes of definitions, %d tables collected from a disk", t.sum.Writes, t.sum.Collected)
 }
 
 // TestSeeds plays many grids.

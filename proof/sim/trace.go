@@ -26,6 +26,7 @@ const (
 	expired
 	joined
 	left
+	collected
 	quiet
 	failed
 )
@@ -48,6 +49,7 @@ var kinds = [...]struct{ name, a, b string }{
 	expired:    {"expire", "partition", "logical node"},
 	joined:     {"start", "seat", "with a disk"},
 	left:       {"end", "seat", "0 crash, 1 leave"},
+	collected:  {"collect", "partition", "names"},
 	quiet:      {"quiet", "members", "holders"},
 	failed:     {"FAILED", "", ""},
 }

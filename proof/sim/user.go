@@ -19,6 +19,8 @@ func (e *entry) want() {
 		return
 	}
 	switch {
+	case e.control == nil && w.chance(0.2):
+		e.open()
 	case e.control == nil:
 		e.create()
 	case e.handle.State() == sequencer.Detached:
@@ -38,7 +40,7 @@ func (e *entry) want() {
 // create asks for the name's life and makes a handle on it.
 func (e *entry) create() {
 	e.busy = true
-	name := e.def.Name()
+	name, began := e.def.Name(), e.h.w.now
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
 		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Ref, error)) {
 			// The owner's member draws it, so a request that comes twice has two.
@@ -49,11 +51,29 @@ func (e *entry) create() {
 		if err != nil {
 			return
 		}
+		e.h.g.check(e.h.g.checkTold(ref, began, s))
 		e.lives++
 		e.label = fmt.Sprintf("%s/%d.%d", e.h.name, e.name, e.lives)
 		e.handle, e.control = sequencer.New(ref, e, e.h)
 		e.seen, e.last, e.next = s.version, sequencer.Attachment{}, e.h.Mono()
 		e.h.w.note(created, e.label, int64(e.name), int64(s.version))
+	})
+}
+
+// open asks for the name's life, and makes no use of it.
+func (e *entry) open() {
+	e.busy = true
+	name, began := e.def.Name(), e.h.w.now
+	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
+		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Ref, error)) { o.machine.Open(v, name, reply) }, reply)
+	}, func(ref sequencer.Ref, s stamp, err error) {
+		e.busy = false
+		switch {
+		case err == nil:
+			e.h.g.check(e.h.g.checkTold(ref, began, s))
+		case errors.Is(err, sequencer.ErrNotFound):
+			e.h.g.check(e.h.g.checkUnknown(name, began, s))
+		}
 	})
 }
 
@@ -166,7 +186,7 @@ func (e *entry) end() {
 // destroy ends the life of the name for everybody.
 func (e *entry) destroy() {
 	e.busy = true
-	ref, name := e.control.Ref(), e.def.Name()
+	ref, name, began := e.control.Ref(), e.def.Name(), e.h.w.now
 	e.h.g.doomed[ref.Life] = true
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[struct{}])) {
 		askOwner(m, name, func(o *actor, v owner.View, reply func(struct{}, error)) {
@@ -177,6 +197,7 @@ func (e *entry) destroy() {
 		if err == nil {
 			e.h.g.counts.Destroyed++
 			e.h.g.gone[ref.Life] = gone{e.h.w.now, s.version}
+			e.h.g.toldEnded(ref, began, s)
 		}
 		gone := err == nil || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrNotFound)
 		if gone && e.control != nil && e.control.Ref().Life == ref.Life {

@@ -1,0 +1,233 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// NameScope says how much of everything an exploration of definitions has: who knows
+// of a name, on which disks it is, and what is answered about it.
+type NameScope struct {
+	Name    string
+	Durable string // members with a disk, of "ABC"
+	InSync  string // replicas beside the owner A at the start
+
+	Versions   int    // of the roster, the one at the start included
+	Script     string // one command for each later version, as in "lBs": see the letters below
+	Moves      string // instead: commands that may come at any version and for any member
+	Operations int    // creates, destroys, adoptions and folds, all together
+	Lives      int    // creates among them
+	Restarts   int    // of processes
+	Wipes      int    // of disks
+	Show       bool   // holders show lives that a loss made an owner forget (O6)
+	Fold       bool   // tombstones are forgotten
+	Disks      bool   // each disk that is named has to know what was answered, at every moment
+}
+
+// The letters of Script and Moves. In a script all but the last two are followed by a member.
+const (
+	nameTake    = 't' // takes over; the owner before stays in sync (R2)
+	nameHeir    = 'h' // takes over, and the owner before, which is dead, is removed with its disk
+	nameLose    = 'l' // has the partition alone after a loss (R3)
+	nameLoseTo  = 'L' // the same, and everybody else is in sync with it
+	nameDrop    = 'd' // is dropped (R4)
+	nameStrike  = 'D' // is dropped because it is dead, with its disk (D3)
+	nameReturn  = 'r' // registers its newest process; a partition that it owned is taken over or lost to itself (R8)
+	nameForget  = 'f' // its disk is given up; it is removed in the version before
+	nameRemove  = 'x' // is removed
+	nameAdd     = 'a' // begins to join (R5)
+	nameAdmit   = 'm' // is admitted, if the owner says so at this version
+	namePersist = 's' // the disks of the in-sync replicas are named, if the owner says so at this version (D4)
+	nameEmpty   = 'e' // nothing but a version
+)
+
+// nameWorld is one state of the grid. What members have is never written to: a step
+// copies those that it changes.
+type nameWorld struct {
+	log      []*partition.Roster
+	members  [maxMembers]*nameMember
+	terms    []nameTerm // by term
+	lives    []nameLife
+	newest   int // the newest life that was answered, -1 none
+	dead     bool
+	ops      int
+	restarts int
+	wipes    int
+	late     []partition.MemberID // of a weakness: disks that were reported at an earlier version
+	wrong    string
+}
+
+// nameMember is a member: its disk and the process that runs.
+type nameMember struct {
+	id      partition.MemberID
+	starts  int
+	self    partition.Incarnation
+	version partition.Version // the newest that it knows
+	copy    *replica
+	table   *sequencer.Table
+	own     bool // it changed the name in its term
+	pending *nameWrite
+	disk    map[string]sequencer.DefinitionRecord
+}
+
+// nameWrite is a write under way.
+type nameWrite struct {
+	at     backup.Position
+	change sequencer.DefinitionChange
+}
+
+// nameTerm is what an owner sent in a term, and the disk that was shown to it. Only its
+// newest table is kept: an earlier one that arrives late is a slow owner.
+type nameTerm struct {
+	sent  *update
+	shown *nameShown
+}
+
+type nameShown struct {
+	from        partition.MemberID
+	definitions sequencer.Definitions
+}
+
+// nameLife is a life that was begun: the one it replaced, -1 none, and the version at
+// which it was answered first.
+type nameLife struct {
+	ref      sequencer.Ref
+	replaced int
+	answered partition.Version
+}
+
+// nameLab runs a scope.
+type nameLab struct {
+	scope NameScope
+	weak  NameWeakness
+}
+
+func (l *nameLab) durable(m int) bool { return strings.ContainsRune(l.scope.Durable, rune('A'+m)) }
+
+func memberID(m, wipes int) partition.MemberID {
+	return partition.MemberID(fmt.Sprintf("%015x%x", wipes, 0xa+m))
+}
+
+// begin starts a member's process, which has nothing but the disk.
+func (m *nameMember) begin() {
+	m.starts++
+	m.self = partition.Incarnation(fmt.Sprintf("%s-%016x", m.id, m.starts))
+	m.table, m.version, m.own, m.pending = sequencer.NewTable(), 0, false, nil
+	m.copy = backup.New(0, m.self, m.table)
+}
+
+// write brings a write to the disk.
+func (m *nameMember) write(c sequencer.DefinitionChange) {
+	if c.Whole != nil {
+		clear(m.disk)
+		for _, r := range c.Whole.Records {
+			m.disk[r.Ref.Definition.Name()] = r
+		}
+	}
+	for _, r := range c.Changed {
+		m.disk[r.Ref.Definition.Name()] = r
+	}
+	for _, gone := range c.Removed {
+		delete(m.disk, gone)
+	}
+}
+
+func (m *nameMember) definitions() sequencer.Definitions {
+	var d sequencer.Definitions
+	for _, of := range slices.Sorted(maps.Keys(m.disk)) {
+		d.Records = append(d.Records, m.disk[of])
+	}
+	return d
+}
+
+// start is the world at the beginning: A owns the partition, all replicas have its empty
+// table in memory and on disk, and their disks are named.
+func (l *nameLab) start() (*nameWorld, error) {
+	w := &nameWorld{newest: -1, terms: make([]nameTerm, l.scope.Versions+5)}
+	form := partition.Form{Grid: partition.GridID{1}, Ceiling: base, Settings: partition.Settings{
+		Name: "g", Partitions: 1, Backups: maxMembers - 1, Window: partition.MinWindow,
+	}}
+	r, err := new(partition.Roster).Apply(partition.Command{Form: &form})
+	if err != nil {
+		return nil, err
+	}
+	var first partition.Change
+	for m := range w.members {
+		w.members[m] = &nameMember{id: memberID(m, 0), disk: map[string]sequencer.DefinitionRecord{}}
+		w.members[m].begin()
+		first.Join = append(first.Join, l.record(w, m))
+	}
+	loss := partition.Loss{Owner: w.members[0].self}
+	for _, letter := range l.scope.InSync {
+		loss.With = append(loss.With, w.members[letter-'A'].self)
+	}
+	first.Lose = []partition.Loss{loss}
+	if r, err = r.Apply(partition.Command{From: r.Version, Change: &first}); err != nil {
+		return nil, err
+	}
+	w.log = append(w.log, r)
+	l.settleStart(w)
+	if p, ready := w.members[0].copy.Persisted(); ready {
+		change := partition.Change{Persist: []partition.ID{p.Partition}}
+		if r, err = r.Apply(partition.Command{From: r.Version, Change: &change}); err != nil {
+			return nil, err
+		}
+		w.log = append(w.log, r)
+		l.settleStart(w)
+	}
+	w.log = w.log[len(w.log)-1:]
+	return w, nil
+}
+
+// settleStart has everybody know everything.
+func (l *nameLab) settleStart(w *nameWorld) {
+	for m := range w.members {
+		l.learn(w, m, w.roster())
+	}
+	term := w.roster().Partitions[0].Term
+	for m := range w.members {
+		l.install(w, m, term)
+	}
+	for m := range w.members {
+		if l.begins(w, m) {
+			l.land(w, m)
+		}
+	}
+}
+
+func (l *nameLab) record(w *nameWorld, m int) partition.Member {
+	return partition.Member{Incarnation: w.members[m].self, Durable: l.durable(m)}
+}
+
+func (w *nameWorld) roster() *partition.Roster { return w.log[len(w.log)-1] }
+
+// fork copies the world, and a member that is going to change.
+func (w *nameWorld) fork(members ...int) *nameWorld {
+	next := *w
+	next.terms, next.lives = slices.Clone(w.terms), slices.Clone(w.lives)
+	for _, m := range members {
+		next.members[m] = deepCopy(w.members[m])
+	}
+	return &next
+}
+
+// actor returns the member that acts as the owner of a term, -1 for none.
+func (w *nameWorld) actor(term partition.Term) int {
+	return slices.IndexFunc(w.members[:], func(m *nameMember) bool { return m.copy.Acts() && m.copy.Position().Term == term })
+}
+
+// roster returns what a member knows.
+func (w *nameWorld) known(m int) *partition.Roster {
+	for _, r := range slices.Backward(w.log) {
+		if r.Version <= w.members[m].version {
+			return r
+		}
+	}
+	return &partition.Roster{Partitions: make([]partition.Partition, 1)}
+}

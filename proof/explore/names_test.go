@@ -1,0 +1,83 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestNameMutants leaves out one rule about definitions after the other: each must be
+// missed.
+func TestNameMutants(t *testing.T) {
+	skipUnderRace(t)
+	seen := map[NameWeakness]bool{}
+	for _, m := range NameMutants() {
+		seen[m.Weak] = true
+		t.Run(m.Name, func(t *testing.T) {
+			r, err := ExploreNames(m.Scope, m.Weak, Limits{States: 300_000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Duplicate == "" {
+				t.Fatalf("rule %s: nothing wrong in %d states, %d steps deep\n%s", m.Rule, r.States, r.Steps, strings.Join(r.Trace, "\n"))
+			}
+			t.Logf("rule %s: %d steps, %d states, %v\n%s", m.Rule, r.Steps, r.States, r.Took.Round(time.Millisecond), strings.Join(r.Trace, "\n"))
+		})
+	}
+	for w := NamesNone + 1; w < nameWeaknesses; w++ {
+		if !seen[w] {
+			t.Errorf("weakness %d is tried by no mutant", w)
+		}
+	}
+}
+
+// TestNameScopes explores small scopes to their end, and those of the mutants with every
+// rule in force.
+func TestNameScopes(t *testing.T) {
+	skipUnderRace(t)
+	scopes := NameScopes()
+	tried := map[NameScope]bool{}
+	for _, m := range NameMutants() {
+		if !tried[m.Scope] {
+			tried[m.Scope] = true
+			s := m.Scope
+			s.Name = "of " + m.Name
+			scopes = append(scopes, s)
+		}
+	}
+	for _, s := range scopes {
+		t.Run(s.Name, func(t *testing.T) { exploreNames(t, s, Limits{States: 400_000}) })
+	}
+}
+
+// TestLargeNames explores large scopes as far as time allows.
+func TestLargeNames(t *testing.T) {
+	if !*long {
+		t.Skip("takes as long as one likes: -long -long-for 2h")
+	}
+	for _, s := range LargeNameScopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			exploreNames(t, s, Limits{Time: *longFor / time.Duration(len(LargeNameScopes())), States: longStates / 10})
+		})
+	}
+}
+
+func exploreNames(t *testing.T, s NameScope, limits Limits) {
+	t.Helper()
+	s.Disks = true
+	r, err := ExploreNames(s, NamesNone, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := "up to there"
+	if r.Exhausted {
+		end = "exhausted"
+	}
+	t.Logf("%d states, %d steps deep, %s; %v", r.States, r.Steps, end, r.Took.Round(time.Millisecond))
+	switch {
+	case r.Duplicate != "":
+		t.Errorf("%s\n%s", r.Duplicate, strings.Join(r.Trace, "\n"))
+	case !r.Exhausted && limits.Time == 0:
+		t.Error("ended before everything was seen")
+	}
+}

@@ -1,0 +1,194 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// commands puts what the scope allows at this version into the log.
+func (l *nameLab) commands(w *nameWorld, emit emitName) {
+	made := len(w.log) - 1
+	if l.scope.Script != "" {
+		l.scripted(w, made, emit)
+		return
+	}
+	if made >= l.scope.Versions-1 {
+		return
+	}
+	for _, move := range l.scope.Moves {
+		for m := range w.members {
+			l.command(w, byte(move), m, emit)
+			if move == namePersist || move == nameEmpty {
+				break
+			}
+		}
+	}
+}
+
+// scripted puts the next command of the script into the log.
+func (l *nameLab) scripted(w *nameWorld, made int, emit emitName) {
+	for i := 0; i < len(l.scope.Script); made-- {
+		move, m := l.scope.Script[i], 0
+		if i++; move != namePersist && move != nameEmpty {
+			m = int(l.scope.Script[i] - 'A')
+			i++
+		}
+		if made == 0 {
+			l.command(w, move, m, emit)
+			if l.weak == NamedLater {
+				l.reportLate(w, emit)
+			}
+			return
+		}
+	}
+}
+
+// reportLate keeps, for a weakness, the disks that an owner may have named now.
+func (l *nameLab) reportLate(w *nameWorld, emit emitName) {
+	if disk := l.persistable(w); len(disk) > 0 && w.late == nil {
+		next := w.fork()
+		next.late = disk
+		emit(next, "the owner asks to name %v, late", disk)
+	}
+}
+
+// command applies one command, if the rules allow it.
+func (l *nameLab) command(w *nameWorld, move byte, m int, emit emitName) {
+	r, self := w.roster(), w.members[m].self
+	p := r.Partitions[0]
+	c, possible := l.change(w, move, m)
+	if !possible {
+		return
+	}
+	next, err := r.Apply(partition.Command{From: r.Version, Change: &c})
+	if err != nil {
+		return
+	}
+	forked := w.fork()
+	forked.log = append(slices.Clone(w.log), l.bend(w, next, move))
+	emit(forked, "version %d: %c %s of %v: %+v", next.Version, move, self[15:], p.InSync, next.Partitions[0])
+}
+
+// change returns a command, or false if nobody would give it.
+func (l *nameLab) change(w *nameWorld, move byte, m int) (c partition.Change, possible bool) {
+	r, n := w.roster(), w.members[m]
+	p := r.Partitions[0]
+	replica := []partition.Replica{{Member: n.self}}
+	_, registered := r.Member(n.self)
+	switch move {
+	case nameTake:
+		c.Take = replica
+	case nameHeir:
+		c.Take, c.Remove = replica, []partition.Incarnation{p.Owner}
+		c.Strike = []partition.MemberID{p.Owner.Member()}
+	case nameLose, nameLoseTo:
+		loss := partition.Loss{Owner: n.self}
+		for _, other := range r.Members {
+			if move == nameLoseTo && other.Incarnation != n.self {
+				loss.With = append(loss.With, other.Incarnation)
+			}
+		}
+		c.Lose = []partition.Loss{loss}
+	case nameDrop, nameStrike:
+		if c.Drop = replica; move == nameStrike {
+			c.Strike = []partition.MemberID{n.id}
+		}
+	case nameReturn:
+		if registered {
+			return c, false
+		}
+		c.Join = []partition.Member{l.record(w, m)}
+		if p.Owner.Member() == n.id {
+			l.inherit(&c, p, n.self)
+		}
+	case nameForget:
+		c.Forget = []partition.MemberID{memberID(m, 0)}
+	case nameRemove:
+		c.Remove = []partition.Incarnation{n.self}
+		if !registered { // its disk was lost, and it is somebody new
+			c.Remove[0] = r.Members[slices.IndexFunc(r.Members, func(x partition.Member) bool { return x.Incarnation.Member() == memberID(m, 0) })].Incarnation
+		}
+	case nameAdd:
+		c.Add = replica
+	case nameAdmit:
+		o := w.owner()
+		if o < 0 {
+			return c, false
+		}
+		h, ready := w.members[o].copy.Admission()
+		if c.Admit = []partition.Replica{h.Replica}; !ready || h.Version != r.Version || h.Member != n.self {
+			return c, false
+		}
+	case namePersist:
+		c.Persist = []partition.ID{0}
+		return c, len(l.persistable(w)) > 0 || len(w.late) > 0
+	case nameEmpty:
+		c.Window = r.Settings.Window + 1
+	}
+	return c, registered || move == nameReturn || move == nameForget || move == nameRemove || move == nameEmpty
+}
+
+// inherit gives what a member owned to an in-sync replica, or loses it to its newest
+// process (R8).
+func (l *nameLab) inherit(c *partition.Change, p partition.Partition, self partition.Incarnation) {
+	for _, i := range p.InSync {
+		if i.Member() != self.Member() {
+			c.Take = []partition.Replica{{Member: i}}
+			return
+		}
+	}
+	c.Lose = []partition.Loss{{Owner: self}}
+}
+
+// owner returns the member that acts at the newest version, -1 for none.
+func (w *nameWorld) owner() int {
+	return slices.IndexFunc(w.members[:], func(n *nameMember) bool { return n.copy.Acts() && n.version == w.roster().Version })
+}
+
+// persistable returns the disks that the owner has named, if it may (D4).
+func (l *nameLab) persistable(w *nameWorld) []partition.MemberID {
+	o := w.owner()
+	if o < 0 || !w.members[o].table.Complete() {
+		return nil
+	}
+	_, ready := w.members[o].copy.Persisted()
+	d := w.members[o].copy.Disks(0)
+	if !ready && (l.weak != NamedEarly && (l.weak != NamedByAnyNumber || len(d.Behind) > 0)) {
+		return nil
+	}
+	var disks []partition.MemberID
+	r := w.roster()
+	for _, i := range r.Partitions[0].InSync {
+		if m, _ := r.Member(i); m.Durable {
+			disks = append(disks, i.Member())
+		}
+	}
+	return disks
+}
+
+// bend changes the roster as a weakness has it.
+func (l *nameLab) bend(w *nameWorld, next *partition.Roster, move byte) *partition.Roster {
+	p := next.Partitions[0]
+	switch {
+	case l.weak == LossNamesDisks && p.LostTerm == partition.Term(next.Version):
+		var disks []partition.MemberID
+		for _, i := range p.InSync {
+			if m, _ := next.Member(i); m.Durable {
+				disks = append(disks, i.Member())
+			}
+		}
+		p.Disk = disks
+	case l.weak == NoDiskNamed && move == nameStrike:
+		p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m partition.MemberID) bool {
+			return !slices.ContainsFunc(p.InSync, func(i partition.Incarnation) bool { return i.Member() == m })
+		})
+	case l.weak == NamedLater && len(w.late) > 0 && move == namePersist:
+		p.Disk = w.late
+	default:
+		return next
+	}
+	bent := *next
+	bent.Partitions = []partition.Partition{p}
+	return &bent
+}

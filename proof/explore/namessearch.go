@@ -1,0 +1,85 @@
+package explore
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// nameNode is a state on the way.
+type nameNode struct {
+	world *nameWorld
+	from  int
+	step  string
+}
+
+// ExploreNames tries everything that a scope of definitions allows, with a rule left out
+// if weak says so, and ends at the first answer that must not be.
+func ExploreNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) {
+	begun := time.Now()
+	l := &nameLab{scope: s, weak: weak}
+	first, err := l.start()
+	if err != nil {
+		return Result{}, err
+	}
+	var known seen
+	var result Result
+	nodes := []nameNode{{world: first, from: -1}}
+	known.add(first.sum())
+	level := 1 // states up to here are of the present distance
+	for at := 0; at < len(nodes); at++ {
+		if at == level {
+			level = len(nodes)
+		}
+		if at%64 == 0 && (limits.States > 0 && len(nodes) >= limits.States || limits.Time > 0 && time.Since(begun) > limits.Time) {
+			break
+		}
+		result.Exhausted = at == len(nodes)-1
+		w := nodes[at].world
+		nodes[at].world = nil
+		l.steps(w, func(next *nameWorld, format string, args ...any) {
+			if result.Duplicate != "" || !known.add(next.sum()) {
+				return
+			}
+			if s.Disks && next.wrong == "" {
+				next.wrong = next.unknownOnDisk()
+			}
+			nodes = append(nodes, nameNode{next, at, fmt.Sprintf(format, args...)})
+			result.Duplicate = next.wrong
+			result.Exhausted = false
+		})
+		if result.Duplicate != "" {
+			result.Trace = storyOf(nodes)
+			break
+		}
+		result.Exhausted = at == len(nodes)-1
+	}
+	result.States, result.Took = len(nodes), time.Since(begun)
+	result.Steps = len(storyOf(nodes)) - 1
+	return result, nil
+}
+
+// storyOf tells the way to the last state.
+func storyOf(nodes []nameNode) []string {
+	last := len(nodes) - 1
+	var lines []string
+	for at := last; nodes[at].from >= 0; at = nodes[at].from {
+		lines = append(lines, nodes[at].step)
+	}
+	slices.Reverse(lines)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("%2d. %s", i+1, lines[i])
+	}
+	wrong := "no answer that must not be"
+	if w := nodes[last].world; w != nil && w.wrong != "" {
+		wrong = w.wrong
+	}
+	return append(lines, "=> "+wrong)
+}
+
+func (w *nameWorld) sum() sum {
+	full := sha256.Sum256(appendValue(nil, reflect.ValueOf(w), ""))
+	return sum(full[:16])
+}

@@ -1,0 +1,117 @@
+package explore
+
+// NameWeakness is one rule about definitions left out.
+type NameWeakness int
+
+// The weaknesses, in the order of the protocol's table.
+const (
+	NamesNone           NameWeakness = iota
+	MemoryIsEnough                   // D2: no disk is waited for
+	OpenFromMemory                   // D2: an open is answered from memory
+	OneDiskIsEnough                  // D2: any one disk
+	OwnerDiskNotCounted              // D2: the owner's disk is not waited for
+	DisksNotCompared                 // D2: the named disks are not compared with the replicas
+	NotConfirmed                     // D2: what exists is told without asking the replicas
+	MemoryNotNeeded                  // D2: a memory-only replica is not waited for
+	LateAcknowledgement              // D1: a write is acknowledged in a later term
+	IncompleteStored                 // D1: a table that a loss has emptied is stored
+	LossNamesDisks                   // D3: a loss names the disks of its replicas
+	NoDiskNamed                      // D3: the last disk is struck
+	NamedEarly                       // D4: disks are named before all have written
+	NamedByAnyNumber                 // D4: any number of the term counts
+	NamedLater                       // D4: what was reported at a version counts at a later one
+	FlagLost                         // D5: the next owner's table is complete at once
+	ShownIsAnswered                  // D5, D7: names that only holders have shown are answered
+	ShownTooEarly                    // D6: a disk is shown before its member knows the loss
+	AnyDiskWillDo                    // D6: any member's disk is complete
+	EarlierAnswerUsed                // D6: the answer to an earlier collection is used
+	ShownAfterwards                  // D7: an unknown name is created again after the definitions came
+	ShownIsKept                      // D6: a shown life stays over the collected table
+	WipedKeepsID                     // D9: an empty disk under the old member ID
+
+	nameWeaknesses // how many there are
+)
+
+// NameMutant is a rule left out, and a scope that is just wide enough to notice.
+type NameMutant struct {
+	Name  string
+	Rule  string
+	Weak  NameWeakness
+	Scope NameScope
+}
+
+// NameMutants returns every row of the protocol's table.
+func NameMutants() []NameMutant {
+	return []NameMutant{
+		{"memory is enough", "D2c", MemoryIsEnough,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Script: "lC"}},
+		{"opens do not wait for disks", "D2", OpenFromMemory,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
+		{"any one disk is enough", "D2c", OneDiskIsEnough,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
+		{"the owner's disk does not count", "D2c", OwnerDiskNotCounted,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
+		{"named disks are not compared with the replicas", "D2d", DisksNotCompared,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "dBlC"}},
+		{"existing state told without asking", "D2", NotConfirmed,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Script: "hB"}},
+		{"a memory-only replica is not waited for", "D2b", MemoryNotNeeded,
+			NameScope{Durable: "A", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Script: "tB"}},
+		{"a write acknowledged in a later term", "D1", LateAcknowledgement,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lBs"}},
+		{"an incomplete table stored", "D1", IncompleteStored,
+			NameScope{Durable: "ABC", Versions: 3, Operations: 1, Lives: 1, Restarts: 1, Script: "rAlB"}},
+		{"a loss names disks", "D3", LossNamesDisks,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lClB"}},
+		{"no disk is named", "D3, D4", NoDiskNamed,
+			NameScope{Durable: "B", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Script: "DBxBlC"}},
+		{"disks named before all have written", "D4", NamedEarly,
+			NameScope{Durable: "ABC", Versions: 4, Operations: 1, Lives: 1, Script: "aBmBs", Disks: true}},
+		{"disks named by any number of the term", "D4", NamedByAnyNumber,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 6, Operations: 1, Lives: 1, Script: "dBsaBmBs", Disks: true}},
+		{"disks named at a later version", "D4", NamedLater,
+			NameScope{Durable: "ABC", Versions: 5, Operations: 1, Lives: 1, Script: "aBmBdBs", Disks: true}},
+		{"the next owner's table is complete", "D5", FlagLost,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
+		{"shown names are answered", "D5, D7", ShownIsAnswered,
+			NameScope{Durable: "ABC", Versions: 2, Operations: 3, Lives: 1, Script: "lB", Show: true}},
+		{"a disk shown before the loss is known", "D6", ShownTooEarly,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
+		{"any member's disk is complete", "D6", AnyDiskWillDo,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
+		{"the answer to an earlier collection", "D6", EarlierAnswerUsed,
+			NameScope{Durable: "ABC", Versions: 5, Operations: 1, Lives: 1, Script: "lBlAlBs"}},
+		{"an unknown name created again later", "D7", ShownAfterwards,
+			NameScope{Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true}},
+		{"a shown life kept over the collected table", "D6", ShownIsKept,
+			NameScope{Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true}},
+		{"an empty disk under the old member ID", "D9", WipedKeepsID,
+			NameScope{Durable: "ABC", Versions: 3, Operations: 1, Lives: 1, Wipes: 1, Script: "rAlB"}},
+	}
+}
+
+// NameScopes returns the scopes that are explored to their end in every test run.
+func NameScopes() []NameScope {
+	return []NameScope{
+		{Name: "two replicas, a loss to any member", Durable: "ABC", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Moves: "lL"},
+		{Name: "two replicas, takeovers and dead replicas", Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "tDs"},
+		{Name: "one replica, a restart", Durable: "ABC", Versions: 2, Operations: 2, Lives: 2, Restarts: 1, Moves: "r"},
+		{Name: "a replica leaves and another disk is named", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Script: "dBslC"},
+		{Name: "a joiner's disk is named", Durable: "ABC", Versions: 5, Operations: 1, Lives: 1, Script: "aBmBslC"},
+		{Name: "a memory-only replica", Durable: "AC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "tlD"},
+		{Name: "shown lives and a loss", Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true},
+		{Name: "a disk is lost and given up", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Wipes: 1, Script: "xBfBlC"},
+	}
+}
+
+// LargeNameScopes returns scopes that are explored as far as time allows.
+func LargeNameScopes() []NameScope {
+	return []NameScope{
+		{Name: "two replicas, losses", Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "l"},
+		{Name: "two replicas, every command, a restart", Durable: "ABC", InSync: "B", Versions: 3, Operations: 2, Lives: 2, Restarts: 1, Moves: "thlLdDrxs"},
+		{Name: "two replicas, joins", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Moves: "tldDams"},
+		{Name: "one replica, four versions, restarts of all", Durable: "ABC", Versions: 4, Operations: 1, Lives: 1, Restarts: 3, Moves: "lrs"},
+		{Name: "two replicas, shown lives", Durable: "ABC", InSync: "B", Versions: 3, Operations: 3, Lives: 1, Moves: "lt", Show: true, Fold: true},
+		{Name: "mixed members", Durable: "A", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Restarts: 1, Moves: "tlDrs"},
+	}
+}

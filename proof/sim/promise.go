@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// promise is the newest life of a name that somebody was told of. While some disk has
+// everything (and the partition was not lost without one) every later answer has to know
+// it: a create that was answered is not forgotten, and a destroy is not undone.
+type promise struct {
+	ref       sequencer.Ref
+	at        time.Duration // when it was answered
+	destroyed bool          // its end was answered
+	ended     time.Duration // ... and when
+}
+
+// promised returns what a request that began at some time has to know of a name.
+func (g *grid) promised(name string, began time.Duration) (promise, bool) {
+	p := g.promises[name]
+	return p, p.at > 0 && p.at <= began
+}
+
+// void forgets what was promised of a partition's names, as everything else did.
+func (g *grid) void(id partition.ID) {
+	g.voided[id] = g.w.now
+	for _, def := range g.names {
+		if partition.Of(def.Name(), g.cfg.Partitions) == id {
+			delete(g.promises, def.Name())
+		}
+	}
+}
+
+// sawDisks voids promises where no disk is left that could keep them.
+func (g *grid) sawDisks(before, next *partition.Roster) {
+	for at, p := range next.Partitions {
+		was := before.Partitions[at]
+		if p.LostTerm > was.LostTerm && len(p.Disk) == 0 || len(p.Disk) == 0 && len(was.Disk) > 0 {
+			g.void(partition.ID(at))
+		}
+	}
+}
+
+// keeps reports whether the answer to a request that began at some time rests on disks:
+// one was named at its version, and not all were given up since.
+func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
+	id := partition.Of(name, g.cfg.Partitions)
+	log := g.agreed.log
+	at, _ := slices.BinarySearchFunc(log, s.version, func(l logged, v partition.Version) int { return cmp.Compare(l.roster.Version, v) })
+	return began > g.voided[id] && at < len(log) && len(log[at].roster.Partitions[id].Disk) > 0
+}
+
+// checkTold wants the answer to a create or an open that began at some time to know
+// every life that was answered before, and keeps what it says.
+func (g *grid) checkTold(ref sequencer.Ref, began time.Duration, s stamp) error {
+	name := ref.Definition.Name()
+	if !g.keeps(name, began, s) {
+		return nil
+	}
+	p, known := g.promised(name, began)
+	if known {
+		switch newer := ref.Born.Compare(p.ref.Born); {
+		case newer < 0:
+			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before that was asked", name, ref.Life, p.ref.Life, began-p.at)
+		case newer == 0 && ref.Life != p.ref.Life:
+			return fmt.Errorf("D2: %q has two lives born at %v", name, ref.Born)
+		case newer > 0 && !g.doomed[p.ref.Life]:
+			return fmt.Errorf("D2: %q is life %v, and life %v was answered %v before and never ended", name, ref.Life, p.ref.Life, began-p.at)
+		case newer == 0 && p.destroyed && p.ended <= began:
+			return fmt.Errorf("D2: %q is life %v, whose end was answered %v before", name, ref.Life, began-p.ended)
+		}
+	}
+	if now := g.promises[name]; now.at == 0 || ref.Born.Compare(now.ref.Born) > 0 {
+		g.promises[name] = promise{ref: ref, at: g.w.now}
+	}
+	return nil
+}
+
+// checkUnknown wants no name to be unknown that was answered and whose end nobody asked
+// for.
+func (g *grid) checkUnknown(name string, began time.Duration, s stamp) error {
+	if p, known := g.promised(name, began); known && g.keeps(name, began, s) && !g.doomed[p.ref.Life] {
+		return fmt.Errorf("D2: %q is unknown, and life %v was answered %v before and never ended", name, p.ref.Life, began-p.at)
+	}
+	return nil
+}
+
+// toldEnded keeps that the end of a life was answered to a request that began at some time.
+func (g *grid) toldEnded(ref sequencer.Ref, began time.Duration, s stamp) {
+	name := ref.Definition.Name()
+	if p := g.promises[name]; p.at > 0 && p.ref.Life == ref.Life && g.keeps(name, began, s) {
+		p.destroyed, p.ended = true, g.w.now
+		g.promises[name] = p
+	}
+}
