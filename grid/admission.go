@@ -174,7 +174,7 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 			return wire.MemberResponse{}, err
 		}
 		if of {
-			a.joined[h.Replica] = h.Version
+			a.joined[h.Replica] = r.Version
 			m.leadNow.send()
 		}
 	}
@@ -184,7 +184,7 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 			return wire.MemberResponse{}, err
 		}
 		if of {
-			a.onDisk[p.Partition] = p.Version
+			a.onDisk[p.Partition] = r.Version
 			m.leadNow.send()
 		}
 	}

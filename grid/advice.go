@@ -52,8 +52,12 @@ func (m *Member) advise(ctx context.Context) {
 
 // quorumLost reports whether this member takes part in no agreement and has to say
 // so: it has seen neither a leader nor a majority for a while, or, whatever it sees,
-// no raise of the ceiling for half a window.
+// no raise of the ceiling for half a window. A failed disk and a copied data directory
+// have words of their own.
 func (m *Member) quorumLost(since time.Duration) bool {
+	if m.stores.disk.failure() != nil || m.clash.now() != nil {
+		return false
+	}
 	if since > 0 && m.clock.Mono()-since >= adviseAfter {
 		return true
 	}
@@ -89,14 +93,15 @@ func (v voters) remedy(durable bool, api string) string {
 		return "That is enough, and yet this member learns of no agreement: check that the members reach each other at their Raft and API addresses, " +
 			"both ways and with the same TLS settings, and read the log of the leader. A member that was taken out is let in again when the leader reaches it"
 	case 2*(len(v.alive)+len(v.kept)) > v.count():
-		return "Start these members again with their data directories, or restore the network to them: " + describe(v.kept)
+		return "Start these members again with their data directories, or restore the network to them: " + describe(v.kept) +
+			". If so many of these directories are lost for good that no majority is left, see `snowgrid recover --help`"
 	case !durable:
 		return fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good, unless they still run where this member cannot reach them. "+
 			"Make sure that they do not, and run `snowgrid init --force --addr %s`: the survivors form the grid again, and grants begin after a wait. "+
 			"With --floor they begin above the largest ID that you know of, too. Run it at one member only", describe(v.lost), api)
 	default:
 		return fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good. "+
-			"Stop the members that are left, and start the grid again with empty data directories and --floor", describe(v.lost))
+			"Stop the members that are left, and run `snowgrid recover` with their data directories; its --help says more", describe(v.lost))
 	}
 }
 

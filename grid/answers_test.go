@@ -83,6 +83,8 @@ type answering struct {
 	dirs map[string]string
 	http *http.Transport
 	log  *lines
+
+	broken []string // members whose disk has failed
 }
 
 func startAnswering(t *testing.T, durable bool) *answering {
@@ -189,6 +191,7 @@ func (a *answering) watch(steady []string, seen []verdict, want map[string]verdi
 			a.t.Errorf("no member answered %+v", expected)
 		}
 	}
+	a.checkLost(want)
 	for _, name := range a.g.Running() {
 		if m := a.g.Member(name); m.Ready() != want[name].ready || m.Settled() != want[name].settled ||
 			m.Status().Ready != want[name].ready || m.Status().Settled != want[name].settled {
@@ -196,6 +199,32 @@ func (a *answering) watch(steady []string, seen []verdict, want map[string]verdi
 		}
 	}
 	a.t.Logf("all right after %v", right)
+}
+
+// checkLost checks that every member that takes part in no agreement says so: its log
+// once at ERROR, with the remedy, and its status; and that no other member does.
+func (a *answering) checkLost(want map[string]verdict) {
+	a.t.Helper()
+	for name := range want {
+		lost := !want[name].ready && !slices.Contains(a.broken, name)
+		if got := a.log.with("level=ERROR", `msg="quorum lost"`, "host="+name+" ", "advice="); len(got) != count(lost) {
+			a.t.Errorf("%s: %d errors say that the quorum was lost, want %d: %q", name, len(got), count(lost), got)
+		}
+		if !slices.Contains(a.g.Running(), name) {
+			continue
+		}
+		s := a.g.Member(name).Status()
+		if lost != strings.HasPrefix(s.Advice, "quorum lost: ") || lost && !strings.HasPrefix(s.NotReady, "quorum lost: ") {
+			a.t.Errorf("%s: lost %v, advice %q, not ready %q", name, lost, s.Advice, s.NotReady)
+		}
+	}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func (a *answering) cut(one, other string) { a.g.Network.Cut(one, other) }
@@ -232,6 +261,7 @@ func (a *answering) restartAll(n int) {
 
 // breakDisk has a member's next write fail.
 func (a *answering) breakDisk(name string) {
+	a.broken = append(a.broken, name)
 	disk := a.g.Member(name).Disk()
 	disk.OnWrite(func(string, func() error) error { return errors.New("no space left on device") })
 	for {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -50,7 +49,7 @@ func (m *Member) newAPI() *http.Server {
 			MaxConcurrentStreams: wire.MaxCalls, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second,
 			MaxReceiveBufferPerStream: callWindow, MaxReceiveBufferPerConnection: wire.MaxCalls * callWindow,
 		},
-		ErrorLog:    slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+		ErrorLog:    m.library.lineLogger("http"),
 		BaseContext: func(net.Listener) context.Context { return m.ctx },
 		ConnContext: withConnection,
 	}

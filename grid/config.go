@@ -24,8 +24,8 @@ const MaxBackups = partition.MaxBackups
 // Name, Backups, Partitions and Window are agreed in the grid: where they are
 // left zero they are taken from it, and a different stated value is refused.
 type Config struct {
-	// Name is the grid's name; "" = "snowgrid". Members of other grids are
-	// refused.
+	// Name is the grid's name; "" = that of the grid in DataDir, or "snowgrid".
+	// Members of other grids are refused.
 	Name string
 	// GossipAddr, RaftAddr and APIAddr are where the member listens, host:port;
 	// port 0 takes a free one. "" = 127.0.0.1 and port 7946, 7947, 7948.
@@ -72,6 +72,8 @@ type Config struct {
 	// each ID, as bubbles of testing/synctest need it.
 	Network Network
 	Clock   Clock
+
+	unnamed bool // Name was left empty
 }
 
 // Ports that are taken when an address is left empty.
@@ -91,7 +93,7 @@ func (c Config) lone() bool {
 // withDefaults returns a copy with everything filled in that does not depend on
 // the grid.
 func (c Config) withDefaults() Config {
-	if c.Name == "" {
+	if c.unnamed = c.Name == ""; c.unnamed {
 		c.Name = "snowgrid"
 	}
 	if c.Expect == 0 && len(c.Join) == 0 {

@@ -336,6 +336,12 @@ func tryPair(t *testing.T, bound time.Duration, one, two func(*grid.Config)) (me
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
+	return startPair(ctx, t, one, two)
+}
+
+// startPair is tryPair until ctx ends.
+func startPair(ctx context.Context, t *testing.T, one, two func(*grid.Config)) (members [2]*grid.Member, errs [2]error) {
+	t.Helper()
 	addrs := freePorts(t, 2)
 	var starting sync.WaitGroup
 	for i, change := range []func(*grid.Config){one, two} {

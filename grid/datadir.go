@@ -68,7 +68,10 @@ func openDataDir(dir string, log io.Writer) (stores, *identity, error) {
 // missing or empty.
 func checkLogFile(dir string) error {
 	id, err := loadIdentity(dir)
-	if err != nil || !id.needsLog() {
+	if err != nil {
+		return err
+	}
+	if err := checkNotRecovering(dir); err != nil || !id.needsLog() {
 		return err
 	}
 	path := filepath.Join(dir, raftLogFile)

@@ -1,12 +1,20 @@
 package grid_test
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestLostDefinitionsRefuseTheStart: a member that belongs to a grid does not start
@@ -116,4 +124,37 @@ func TestNewDirectoryStarts(t *testing.T) {
 		serves(t, m)
 		_ = m.Close()
 	}
+}
+
+// TestFailedDefinitionsAreAFailedDisk: a member that cannot write definitions is out, as
+// one that cannot write its log is: it says so, and others take its place.
+func TestFailedDefinitionsAreAFailedDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log errorLog
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Logger: slog.New(&log)})
+		c := g.Client("c1")
+		if _, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		failed := g.OwnerOf("orders")
+		if err := g.Member(failed).CloseDefinitions(); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} { // some are its own
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if _, err := c.CreateSequencer(ctx, name, sequencer.Config{}); err != nil {
+				t.Fatalf("create %s: %v", name, err)
+			}
+			cancel()
+		}
+		time.Sleep(10 * time.Second)
+		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == failed })
+		was := partition.Incarnation(g.Member(failed).Status().Answering)
+		if now := g.Member(others[0]).Status().OwnerOf("orders"); now == was || now == "" {
+			t.Errorf("%q owns it, and the disk of %s has failed", now, was)
+		}
+		if g.Member(failed).Ready() || !log.has("the disk has failed", "writing the definitions") {
+			t.Errorf("ready: %v, logged:\n%s", g.Member(failed).Ready(), strings.Join(log.lines, "\n"))
+		}
+	})
 }

@@ -357,14 +357,14 @@ func TestFailedDiskLeaves(t *testing.T) {
 // member says why it is not ready, and it ends within seconds.
 func TestDiskOfTheLastFails(t *testing.T) {
 	t.Parallel()
-	for name, lone := range map[string]bool{"lone": true, "last": false} {
+	for name, expect := range map[string]int{"expects nobody": 0, "last": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := testContext(t)
 			log := &errorLog{}
-			cfg := grid.Config{DataDir: t.TempDir(), Logger: slog.New(log), Window: diskWindow}
-			if !lone {
-				cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr, cfg.Expect = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", 1
+			cfg := grid.Config{
+				GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", Expect: expect,
+				DataDir: t.TempDir(), Logger: slog.New(log), Window: diskWindow,
 			}
 			m, err := grid.Start(ctx, cfg)
 			if err != nil {

@@ -17,13 +17,19 @@ import (
 // handed over while one transaction is written goes into the next one together, so the
 // disk is synced once for all of it. A partition has at most one write in it.
 type diskWriter struct {
-	store  *definitions.Store
+	store  committer
 	grid   func() partition.GridID
+	broken func() bool // reports whether the data directory has failed otherwise
 	failed func(error) // told of the error that ended the store
 	wake   chan struct{}
 
 	mu      sync.Mutex
 	waiting map[partition.ID]diskWrite
+}
+
+// committer is a definitions.Store.
+type committer interface {
+	Commit(grid partition.GridID, writes []definitions.Write) (done int, err error)
 }
 
 // diskWrite is a write, and the function that is called when it is on disk or was refused.
@@ -32,8 +38,8 @@ type diskWrite struct {
 	done func(error)
 }
 
-func newDiskWriter(store *definitions.Store, grid func() partition.GridID, failed func(error)) *diskWriter {
-	return &diskWriter{store: store, grid: grid, failed: failed, wake: make(chan struct{}, 1), waiting: map[partition.ID]diskWrite{}}
+func newDiskWriter(store committer, grid func() partition.GridID, broken func() bool, failed func(error)) *diskWriter {
+	return &diskWriter{store: store, grid: grid, broken: broken, failed: failed, wake: make(chan struct{}, 1), waiting: map[partition.ID]diskWrite{}}
 }
 
 // add hands a write over. done is called once, from another goroutine, unless the
@@ -68,7 +74,7 @@ func (d *diskWriter) run(ctx context.Context) {
 		case <-d.wake:
 		}
 		for writes := d.take(); len(writes) > 0; writes = d.take() {
-			if ctx.Err() != nil || !d.commit(writes) {
+			if ctx.Err() != nil || d.broken() || !d.commit(writes) {
 				return
 			}
 		}

@@ -91,3 +91,16 @@ func (m *Member) Fatality() error { return m.fatality() }
 
 // InGrid reports whether the member belongs to a grid.
 func (m *Member) InGrid() bool { return !m.grid().IsZero() }
+
+// CloseDefinitions has every later write of definitions fail.
+func (m *Member) CloseDefinitions() error { return m.stores.definitions.Close() }
+
+// CutRecovery is Recover, cut off after some steps.
+func CutRecovery(cfg RecoverConfig, steps int) (Recovery, error) {
+	return recoverGrid(cfg, func() error {
+		if steps--; steps < 0 {
+			return errors.New("cut off")
+		}
+		return nil
+	})
+}

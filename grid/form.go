@@ -107,12 +107,13 @@ func (m *Member) adoptGrid(ctx context.Context, p peer) {
 		return
 	}
 	if hello.Version > 0 {
-		if err := hello.Settings.Differs(m.cfg.stated()); err != nil {
-			m.fail(invalid("%v", err))
+		if err := m.sameSettings(hello.Settings); err != nil {
+			m.fail(err)
 			return
 		}
 	} else {
-		return // its founder has not begun
+		m.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its founder has not begun, or its majority is lost; its status says which", p.Grid, p.API), 0)
+		return
 	}
 	if err := m.belong(p.Grid, false); err != nil {
 		m.fail(err)
@@ -348,6 +349,9 @@ func (m *Member) notFormed() error {
 		return fmt.Errorf("members of %d grids of this name are seen, and this member joins none by chance: %s; %s",
 			len(grids), gridsText(grids), strangerAdvice)
 	case !grid.IsZero():
+		if worry := m.worry.Load(); worry != nil {
+			return fmt.Errorf("grid %s: %s", grid, *worry)
+		}
 		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, m.gossip.seen())
 	case bound != (founding{}) && bound.Founder != m.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"slices"
 	"strconv"
@@ -88,7 +87,7 @@ func (g *gossip) config() *memberlist.Config {
 	if len(g.m.cfg.GossipKey) > 0 {
 		conf.SecretKey = g.m.cfg.GossipKey
 	}
-	conf.Logger = slog.NewLogLogger(g.m.log.Handler(), slog.LevelDebug)
+	conf.Logger = g.m.library.lineLogger("gossip")
 	return conf
 }
 

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -28,7 +29,11 @@ func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr
 	header := http.Header{}
 	header.Set(wire.HeaderTarget, string(target))
 	header.Set(wire.HeaderGrid, m.grid().String())
-	return m.http.CallWith(ctx, addr, path, header, in, out)
+	err := m.http.CallWith(ctx, addr, path, header, in, out)
+	if isTLS(err) {
+		m.library.report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr, "error", err.Error())
+	}
+	return err
 }
 
 // serveHello tells this member's view.

@@ -93,7 +93,8 @@ func (m *Member) initRefused() error {
 	case m.lone:
 		return invalid("this member runs alone; there is no grid to form anew")
 	case m.cfg.DataDir != "":
-		return invalid("this member keeps its grid on disk: start the members that are missing again with their data directories")
+		return invalid("this member keeps its grid on disk: start the members that are missing again with their data directories; "+
+			"if a majority of the voters is gone for good, stop this one and run `snowgrid recover --data-dir %s`", m.cfg.DataDir)
 	case m.leaving(m.self):
 		return invalid("this member leaves the grid; ask another")
 	case !m.takesPart():

@@ -16,14 +16,16 @@ import (
 // It decides nothing that uniqueness rests on: every step is a command computed
 // from one version of the roster and refused if that is no longer the version.
 type leader struct {
-	m       *Member
-	node    *raftNode // nil while this member does not lead
-	keeper  partition.Timekeeper
-	next    time.Duration // when to raise next
-	witness *witness
-	planner partition.Planner
-	version partition.Version // of the roster that was planned on last
-	since   time.Duration     // ... and since when
+	m      *Member
+	node   *raftNode // nil while this member does not lead
+	keeper partition.Timekeeper
+	next   time.Duration // when to raise next
+	// aheadTold is when the log told last that cluster time is ahead of the clocks.
+	aheadTold time.Duration
+	witness   *witness
+	planner   partition.Planner
+	version   partition.Version // of the roster that was planned on last
+	since     time.Duration     // ... and since when
 }
 
 const (
@@ -127,6 +129,7 @@ func (l *leader) raise(ctx context.Context) {
 		l.m.log.Warn("the voters' clocks jumped ahead; not followed until they agree for a minute",
 			"ahead", time.Duration(verdict.Jump)*time.Millisecond, "agreed", verdict.Agreed)
 	}
+	l.warnAhead(verdict.Behind, now)
 	l.next = now + time.Duration(r.Settings.Window)*time.Millisecond/10
 	if prev == 0 { // this member has just started; time may have gone on elsewhere
 		t = max(t, r.Time, known)
@@ -139,6 +142,17 @@ func (l *leader) raise(ctx context.Context) {
 		l.next = now
 		l.report("raise the ceiling", err)
 	}
+}
+
+// warnAhead tells, once a minute, how far cluster time is ahead of the voters' clocks
+// if that is more than the next life of a grid without disks would allow for.
+func (l *leader) warnAhead(ahead partition.Tick, now time.Duration) {
+	if ahead <= partition.ClockMargin || l.aheadTold != 0 && now-l.aheadTold < time.Minute {
+		return
+	}
+	l.aheadTold = now
+	l.m.log.Warn("cluster time ahead of the clocks", "ahead", time.Duration(ahead)*time.Millisecond,
+		"advice", "the clocks were ahead before; if all members without data directories stop now, start the next grid by `snowgrid init --floor`, or IDs repeat")
 }
 
 // clocksTime is how long voters are asked for their clocks, clocksGrace how long

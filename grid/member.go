@@ -30,12 +30,13 @@ import (
 // Member is a running member. All methods may be called from any number of
 // goroutines.
 type Member struct {
-	cfg   Config
-	lone  bool
-	log   *slog.Logger
-	clock *client.Clock
-	self  partition.Incarnation
-	addrs Addrs
+	cfg     Config
+	lone    bool
+	log     *slog.Logger
+	library *libraryLog // what Raft, gossip and the HTTP server report
+	clock   *client.Clock
+	self    partition.Incarnation
+	addrs   Addrs
 
 	stores    stores
 	disk      *diskWriter // writes definitions; nil without a data directory
@@ -167,6 +168,7 @@ func newMember(cfg Config) *Member {
 		m.cfg.Window = time.Duration(partition.LoneWindow) * time.Millisecond
 	}
 	m.log = m.cfg.Logger
+	m.library = &libraryLog{log: m.log, mono: m.clock.Mono}
 	m.roster.Store(&partition.Roster{})
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.stay.Store(newStay(m.ctx))
@@ -195,11 +197,16 @@ func (m *Member) warn() {
 // what there is.
 func (m *Member) open() error {
 	var err error
-	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, lineLog{m.log}); err != nil {
+	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, m.library.lines("raft")); err != nil {
+		return err
+	}
+	if err := m.compareSettings(); err != nil {
 		return err
 	}
 	if store := m.stores.definitions; store != nil {
-		m.disk = newDiskWriter(store, m.grid, func(err error) { _ = m.stores.disk.fail("writing the definitions", err) })
+		log := m.stores.disk
+		m.disk = newDiskWriter(store, m.grid, func() bool { return log.failure() != nil },
+			func(err error) { _ = log.fail("writing the definitions", err) })
 	}
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
@@ -249,7 +256,7 @@ func (m *Member) awaitServing(ctx context.Context) error {
 			return err
 		}
 		if m.notServing() == nil {
-			return nil
+			return m.sameSettings(m.roster.Load().Settings)
 		}
 		select {
 		case <-changed:

@@ -1,11 +1,9 @@
 package grid
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -138,7 +136,7 @@ func (m *Member) raftConfig() *raft.Config {
 	conf.MaxAppendEntries = raftListMax
 	conf.ShutdownOnRemove = false
 	conf.NoLegacyTelemetry = true
-	conf.Logger = hclog.New(&hclog.LoggerOptions{Name: "raft", Output: lineLog{m.log}, Level: hclog.Info, DisableTime: true})
+	conf.Logger = m.library.raftLogger()
 	return conf
 }
 
@@ -343,13 +341,3 @@ func (s rosterSnapshot) Persist(sink raft.SnapshotSink) error {
 
 // Release implements raft.FSMSnapshot.
 func (s rosterSnapshot) Release() {}
-
-// lineLog passes what a library logs on as debug records.
-type lineLog struct{ log *slog.Logger }
-
-func (l lineLog) Write(p []byte) (int, error) {
-	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug("library", "line", strings.TrimSpace(string(p)))
-	}
-	return len(p), nil
-}

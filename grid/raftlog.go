@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -32,12 +31,11 @@ var (
 	raftStable  = []byte("stable")  // Raft's own keys: term, vote
 	raftAbout   = []byte("about")   // what the log says of itself
 	raftLogID   = []byte("id")      // ... its name, drawn when it was made
+	raftTerm    = []byte("CurrentTerm")
 )
 
 // errKeyNotFound is a missing key. Raft knows it by exactly this text.
 var errKeyNotFound = errors.New("not found")
-
-var errBadEntry = errors.New("grid: a stored Raft entry is damaged or of a newer version")
 
 // raftLog keeps Raft's log, term and vote in one file of a data directory.
 // Whatever returned without error survives a crash of the machine.
@@ -138,8 +136,11 @@ func (l *raftLog) createBuckets() error {
 
 // clear removes every entry, and the term and the vote: those of a founding that never
 // had a first command.
-func (l *raftLog) clear() error {
-	return l.update("clearing the Raft log", func(tx *bolt.Tx) error {
+func (l *raftLog) clear() error { return l.replace(l.id, 0, nil) }
+
+// replace makes this another log, which holds only some entries, at once and as a whole.
+func (l *raftLog) replace(id string, term uint64, entries []*raft.Log) error {
+	err := l.update("replacing the Raft log", func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{raftEntries, raftStable} {
 			if err := tx.DeleteBucket(name); err != nil {
 				return err
@@ -148,8 +149,22 @@ func (l *raftLog) clear() error {
 				return err
 			}
 		}
-		return nil
+		for _, entry := range entries {
+			if err := tx.Bucket(raftEntries).Put(indexKey(entry.Index), encodeEntry(entry)); err != nil {
+				return err
+			}
+		}
+		if term > 0 {
+			if err := tx.Bucket(raftStable).Put(raftTerm, binary.BigEndian.AppendUint64(nil, term)); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(raftAbout).Put(raftLogID, []byte(id))
 	})
+	if err == nil {
+		l.id = id
+	}
+	return err
 }
 
 // guarded runs what reads a file that this process may not have written: bbolt panics
@@ -342,50 +357,4 @@ func (l *raftLog) failure() error {
 
 func indexKey(index uint64) []byte {
 	return binary.BigEndian.AppendUint64(nil, index)
-}
-
-// A stored entry, all numbers big-endian; its index is the key:
-//
-//	+--------+---------+--------+------------+---------+---------+------+------------+
-//	| format | term    | type   | appended at          | length  | data | extensions |
-//	| 1 byte | 8 bytes | 1 byte | 8 bytes s, 4 bytes ns| 4 bytes |      | the rest   |
-//	+--------+---------+--------+------------+---------+---------+------+------------+
-const (
-	entryFormat = 1
-	entryHead   = 1 + 8 + 1 + 8 + 4 + 4
-)
-
-func encodeEntry(entry *raft.Log) []byte {
-	b := make([]byte, 0, entryHead+len(entry.Data)+len(entry.Extensions))
-	b = append(b, entryFormat)
-	b = binary.BigEndian.AppendUint64(b, entry.Term)
-	b = append(b, byte(entry.Type))
-	b = binary.BigEndian.AppendUint64(b, uint64(entry.AppendedAt.Unix()))
-	b = binary.BigEndian.AppendUint32(b, uint32(entry.AppendedAt.Nanosecond()))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(entry.Data)))
-	b = append(b, entry.Data...)
-	return append(b, entry.Extensions...)
-}
-
-// decodeEntry copies what it keeps. Empty data and extensions become nil.
-func decodeEntry(index uint64, b []byte, entry *raft.Log) error {
-	if len(b) < entryHead || b[0] != entryFormat {
-		return errBadEntry
-	}
-	seconds := int64(binary.BigEndian.Uint64(b[10:]))
-	nanos := binary.BigEndian.Uint32(b[18:])
-	length := binary.BigEndian.Uint32(b[22:])
-	rest := b[entryHead:]
-	if nanos >= 1e9 || length > math.MaxInt32 || int(length) > len(rest) {
-		return errBadEntry
-	}
-	*entry = raft.Log{
-		Index:      index,
-		Term:       binary.BigEndian.Uint64(b[1:]),
-		Type:       raft.LogType(b[9]),
-		Data:       append([]byte(nil), rest[:length]...),
-		Extensions: append([]byte(nil), rest[length:]...),
-		AppendedAt: time.Unix(seconds, int64(nanos)).UTC(),
-	}
-	return nil
 }

@@ -22,9 +22,9 @@ type snapshots struct {
 	log *raftLog
 }
 
-// openSnapshots opens or creates the snapshots in dir.
+// openSnapshots opens or creates the snapshots in dir that belong to a log.
 func openSnapshots(dir string, l *raftLog, log io.Writer) (raft.SnapshotStore, error) {
-	files, err := raft.NewFileSnapshotStore(filepath.Join(dir, snapshotDir), 2, log)
+	files, err := raft.NewFileSnapshotStore(filepath.Join(dir, snapshotDir, l.id), 2, log)
 	if err != nil {
 		return nil, err
 	}

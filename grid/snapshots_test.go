@@ -70,7 +70,7 @@ func TestSnapshotsGone(t *testing.T) {
 	for what, lose := range map[string]func(dir string) error{
 		"snapshots": func(dir string) error { return os.RemoveAll(filepath.Join(dir, "snapshots")) },
 		"the state of each": func(dir string) error {
-			files, err := filepath.Glob(filepath.Join(dir, "snapshots", "snapshots", "*", "state.bin"))
+			files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "snapshots", "*", "state.bin"))
 			for _, f := range files {
 				err = os.WriteFile(f, []byte("garbage"), 0o600)
 			}

@@ -34,6 +34,7 @@ type Status struct {
 	// Copies is how many backups every partition really has: the least of all.
 	Copies      int             `json:"copies"`
 	ClusterTime time.Time       `json:"cluster_time"` // zero while unknown
+	Wall        time.Time       `json:"wall"`         // the wall clock of the member that answers
 	Ceiling     time.Time       `json:"ceiling"`      // grants end here at the latest
 	Members     []MemberInfo    `json:"members"`
 	Partitions  []PartitionInfo `json:"partitions"`
@@ -122,7 +123,7 @@ func (m *Member) localStatus() Status {
 	r := m.roster.Load()
 	s := Status{
 		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
-		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()),
+		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()), Wall: m.cfg.Clock.Now().UTC(),
 		Disks: disksOf(r), Sequencers: []SequencerInfo{}, Strangers: m.gossip.toldStrangers(),
 	}
 	if worry := m.worry.Load(); worry != nil {

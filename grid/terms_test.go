@@ -218,8 +218,9 @@ func startAlone(t *testing.T) *Member {
 	return m
 }
 
-// TestLeaderBelievesOnlyTheOwner: which joining replicas may be admitted is noted
-// as their owner said it, at the version it said it of, and not otherwise (R5).
+// TestLeaderBelievesOnlyTheOwner: which joining replicas may be admitted, and whose
+// disks may be named, is noted as their owner said it, at the version it said it of, and
+// not otherwise (R5, D4).
 func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := startAlone(t)
@@ -230,10 +231,11 @@ func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
 			noted   bool
 		}{{backupInc, r.Version, false}, {m.self, r.Version - 1, false}, {m.self, r.Version, true}} {
 			h := partition.Holding{Replica: partition.Replica{Partition: 3, Member: backupInc}, Version: c.version}
-			_, err := m.serveHeld(t.Context(), wire.HeldRequest{Owner: c.owner, Held: []partition.Holding{h}})
-			ready, _ := m.admissions.Load().ready(r.Version)
-			if err != nil || (len(ready) == 1) != c.noted || m.roster.Load().Version != r.Version {
-				t.Errorf("told by %s at version %d of %d: %v, %v", c.owner, c.version, r.Version, ready, err)
+			p := partition.Persisted{Partition: 3, Version: c.version}
+			_, err := m.serveHeld(t.Context(), wire.HeldRequest{Owner: c.owner, Held: []partition.Holding{h}, Persisted: []partition.Persisted{p}})
+			ready, onDisk := m.admissions.Load().ready(r.Version)
+			if err != nil || (len(ready) == 1) != c.noted || (len(onDisk) == 1) != c.noted || m.roster.Load().Version != r.Version {
+				t.Errorf("told by %s at version %d of %d: %v, %v, %v", c.owner, c.version, r.Version, ready, onDisk, err)
 			}
 		}
 	})

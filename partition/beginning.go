@@ -101,6 +101,18 @@ func After(bounds []Bound, floor Tick) (first, jump Tick) {
 	return max(ceiling, latest+window+ClockMargin+jump), jump
 }
 
+// Recovered gives where the grants of a grid begin that is recovered from the disks of
+// some members of another one, whose majority is lost. What the lost ones may have
+// granted is above all that the disks hold, by a window and a jump of the clocks.
+func Recovered(bounds []Bound, floor Tick) Tick {
+	highest, window := floor, Tick(0)
+	for _, b := range bounds {
+		highest = max(highest, b.Ceiling, b.Time, b.Wall)
+		window = max(window, b.Window)
+	}
+	return highest + window + ClockMargin + JumpLimit
+}
+
 func text(t Tick) string { return time.UnixMilli(t).UTC().Format(time.RFC3339) }
 
 func span(t Tick) time.Duration { return time.Duration(t) * time.Millisecond }

@@ -91,3 +91,25 @@ func TestAfter(t *testing.T) {
 		}
 	}
 }
+
+func TestRecovered(t *testing.T) {
+	base := Bound{Ceiling: 115_000, Time: 100_000, Wall: 100_100, Window: 15_000}
+	const margin = 15_000 + 5_000 + 600_000
+	for what, c := range map[string]struct {
+		bounds []Bound
+		floor  Tick
+		want   Tick
+	}{
+		"one disk":       {[]Bound{base}, 0, 115_000 + margin},
+		"a higher one":   {[]Bound{base, {Ceiling: 300_000}}, 0, 300_000 + margin},
+		"a later clock":  {[]Bound{base, {Wall: 400_000}}, 0, 400_000 + margin},
+		"a later time":   {[]Bound{base, {Time: 500_000}}, 0, 500_000 + margin},
+		"a high floor":   {[]Bound{base}, 900_000, 900_000 + margin},
+		"a low floor":    {[]Bound{base}, 1, 115_000 + margin},
+		"a large window": {[]Bound{base, {Window: 60_000}}, 0, 115_000 + margin + 45_000},
+	} {
+		if got := Recovered(c.bounds, c.floor); got != c.want {
+			t.Errorf("%s: %d, want %d", what, got, c.want)
+		}
+	}
+}

@@ -19,6 +19,9 @@ type Form struct {
 	Grid     GridID   `json:"grid"`
 	Settings Settings `json:"settings"`
 	Ceiling  Tick     `json:"ceiling_ms"` // where the ceiling, and so the first floors, begin
+	// Version is where the versions of a grid begin that was recovered from another
+	// one's data, above all of that one's; 0 is the first.
+	Version Version `json:"version,omitempty"`
 }
 
 // Raise tells the cluster time and moves the ceiling to the window ahead of it
@@ -85,7 +88,7 @@ func (r *Roster) form(f Form) (*Roster, error) {
 	}
 	return &Roster{
 		Grid:       f.Grid,
-		Version:    1,
+		Version:    max(1, f.Version),
 		Ceiling:    f.Ceiling,
 		Settings:   f.Settings,
 		Partitions: make([]Partition, f.Settings.Partitions),

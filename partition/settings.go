@@ -70,13 +70,13 @@ func (s Settings) fault() string {
 func (s Settings) Differs(stated Settings) error {
 	switch {
 	case stated.Name != "" && stated.Name != s.Name:
-		return differs("name", s.Name, stated.Name)
+		return differs("name", fmt.Sprintf("%q", s.Name), fmt.Sprintf("%q", stated.Name))
 	case stated.Partitions != 0 && stated.Partitions != s.Partitions:
-		return differs("partitions", s.Partitions, stated.Partitions)
+		return differs("partitions", fmt.Sprint(s.Partitions), fmt.Sprint(stated.Partitions))
 	case stated.Backups != UnsetBackups && stated.Backups != s.Backups:
-		return differs("backups", s.Backups, stated.Backups)
+		return differs("backups", countOrNone(s.Backups), countOrNone(stated.Backups))
 	case stated.Window != 0 && stated.Window != s.Window:
-		return differs("window in ms", s.Window, stated.Window)
+		return differs("window", span(s.Window).String(), span(stated.Window).String())
 	}
 	return nil
 }
@@ -85,9 +85,17 @@ func outOfBounds(setting string, value, low, high int64) string {
 	return fmt.Sprintf("%s is %d, must be %d to %d", setting, value, low, high)
 }
 
-func differs(setting string, grid, stated any) error {
-	return fmt.Errorf("%w: %s is %v in the grid and %v here; state the grid's value or none",
+func differs(setting, grid, stated string) error {
+	return fmt.Errorf("%w: %s is %s in the grid and %s here; drop the setting, or state the grid's value",
 		ErrDiffers, setting, grid, stated)
+}
+
+// countOrNone is a number of backups in words.
+func countOrNone(n int) string {
+	if n == 0 {
+		return "0 (none)"
+	}
+	return fmt.Sprint(n)
 }
 
 // isPlain reports whether s is UTF-8 of bounded length that is safe to print.

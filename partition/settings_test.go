@@ -52,10 +52,10 @@ func TestSettingsDiffers(t *testing.T) {
 	}{
 		{Settings{Backups: UnsetBackups}, ""},
 		{sound, ""},
-		{Settings{Name: "other", Backups: UnsetBackups}, "name is snowgrid in the grid and other here"},
+		{Settings{Name: "other", Backups: UnsetBackups}, `name is "snowgrid" in the grid and "other" here; drop the setting`},
 		{Settings{Partitions: 53, Backups: UnsetBackups}, "partitions is 271 in the grid and 53 here"},
-		{Settings{}, "backups is 1 in the grid and 0 here"},
-		{Settings{Window: 5_000, Backups: 1}, "window in ms is 15000 in the grid and 5000 here"},
+		{Settings{}, "backups is 1 in the grid and 0 (none) here"},
+		{Settings{Window: 5_000, Backups: 1}, "window is 15s in the grid and 5s here"},
 		{Settings{Partitions: 53, Window: 5_000}, "partitions is"},
 	} {
 		err := sound.Differs(c.stated)

@@ -48,6 +48,7 @@ type Timekeeper struct {
 // Verdict says how a step of cluster time came about, for the leader's log.
 type Verdict struct {
 	Majority bool          // enough voters told their clocks
+	Behind   Tick          // how far their median is behind cluster time, 0 if it is not
 	Jump     Tick          // how far their median is ahead, if over JumpLimit; else 0
 	Held     bool          // the jump is not followed yet
 	Agreed   time.Duration // for how long the jump has been seen
@@ -70,7 +71,7 @@ func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters
 	}
 	median := lowerMedian(clocks)
 	if median <= onward {
-		return onward, alone, Verdict{Majority: true}
+		return onward, alone, Verdict{Majority: true, Behind: onward - median}
 	}
 	jump := median - onward
 	if prev == 0 || jump <= JumpLimit {

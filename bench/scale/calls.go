@@ -32,8 +32,11 @@ func (t countedCalls) Call(ctx context.Context, addr, path string, in, out any) 
 // callers is how many calls are under way at once.
 const callers = 64
 
-// each calls f for 0 to n-1 from so many goroutines, and returns how long all took.
-func each(n int, f func(i int) error) (time.Duration, error) {
+// each calls f for 0 to n-1 from many goroutines, and returns how long all took.
+func each(n int, f func(i int) error) (time.Duration, error) { return eachBy(callers, n, f) }
+
+// eachBy calls f for 0 to n-1 from so many goroutines, and returns how long all took.
+func eachBy(callers, n int, f func(i int) error) (time.Duration, error) {
 	var next atomic.Int64
 	var all sync.WaitGroup
 	failed := make([]error, callers)

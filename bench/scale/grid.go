@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -25,26 +26,19 @@ type world struct {
 	window  time.Duration
 	members map[string]*grid.Member
 	users   []*client.Client
+	dirs    string // the members' data directories are in it; "" = they have none
 }
 
 // startWorld forms a grid with one backup of everything, and waits until all its
 // replicas are in sync. A window of 0 is the grid's own.
 func startWorld(ctx context.Context, size int, window time.Duration) (*world, error) {
-	w := &world{network: gridtest.NewNetwork(), size: size, window: window, members: map[string]*grid.Member{}}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	var failed []error
-	for i := range size {
-		name := memberName(i)
-		all.Go(func() {
-			m, err := grid.Start(ctx, w.config(name))
-			mu.Lock()
-			defer mu.Unlock()
-			w.members[name], failed = m, append(failed, err)
-		})
-	}
-	all.Wait()
-	if err := errors.Join(failed...); err != nil {
+	return startOn(ctx, size, window, "")
+}
+
+// startOn is startWorld for members that have data directories in one.
+func startOn(ctx context.Context, size int, window time.Duration, dirs string) (*world, error) {
+	w := &world{network: gridtest.NewNetwork(), size: size, window: window, members: map[string]*grid.Member{}, dirs: dirs}
+	if err := w.startAll(ctx); err != nil {
 		w.end()
 		return nil, err
 	}
@@ -55,12 +49,33 @@ func startWorld(ctx context.Context, size int, window time.Duration) (*world, er
 	return w, nil
 }
 
+// startAll starts all members at once, again if they ran before.
+func (w *world) startAll(ctx context.Context) error {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var failed []error
+	for i := range w.size {
+		name := memberName(i)
+		all.Go(func() {
+			m, err := grid.Start(ctx, w.config(name))
+			mu.Lock()
+			defer mu.Unlock()
+			w.members[name], failed = m, append(failed, err)
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
 func memberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 
 func (w *world) config(name string) grid.Config {
 	cfg := grid.Config{
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
 		Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Network: countedHost{w.network.Host(name), &w.traffic},
+	}
+	if w.dirs != "" {
+		cfg.DataDir = filepath.Join(w.dirs, name)
 	}
 	for i := range min(w.size, 5) {
 		cfg.Join = append(cfg.Join, memberName(i)+":7946")

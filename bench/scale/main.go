@@ -2,6 +2,9 @@
 // in memory, and measures what they cost as they grow.
 //
 //	cd bench && go run ./scale -out .
+//	cd bench && go run ./scale -out . -sequencers "" -attachments "" -holders "" -members ""
+//
+// The second measures one quantity only; what SCALE.md says of the others stays.
 //
 // Everything runs on one machine, so what a member costs is measured, and how fast a
 // hundred machines would be is not.
@@ -9,8 +12,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -25,6 +30,7 @@ var (
 	nodes    = flag.String("attachments", "1000,10000,100000", "numbers of attachments, of 100,000 sequencers at most")
 	holders  = flag.String("holders", "1,10,100,1000,10000", "numbers of holders, each a client with one handle")
 	members  = flag.String("members", "3,5,9,15,30,60,100", "numbers of members")
+	stored   = flag.String("stored", "1000,10000,100000,1000000", "numbers of sequencers whose definitions are on disk")
 	observed = flag.Duration("observe", 8*time.Second, "how long traffic is counted")
 )
 
@@ -54,9 +60,10 @@ func experiments() ([]experiment, error) {
 		{title: "Sequencers", about: aboutNames, measure: measureNames},
 		{title: "Attachments", about: aboutNodes, measure: measureNodes},
 		{title: "Holders", about: aboutHolders, measure: measureHolders},
+		{title: "Sequencers on disk", about: aboutDisks, measure: measureDisks},
 		{title: "Members", about: aboutMembers, measure: measureMembers, paper: 1000, after: breaksFirst},
 	}
-	for i, list := range []string{*names, *nodes, *holders, *members} {
+	for i, list := range []string{*names, *nodes, *holders, *stored, *members} {
 		sizes, err := numbers(list)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.ToLower(all[i].title), err)
@@ -90,7 +97,11 @@ func run(ctx context.Context) error {
 		results = append(results, r)
 	}
 	path := filepath.Join(*out, "SCALE.md")
-	return os.WriteFile(path, report(results), 0o600)
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(path, report(results, string(old)), 0o600)
 }
 
 // numbers reads a list of sizes.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"strconv"
+	"strings"
 )
 
 // result is what an experiment has measured.
@@ -67,17 +68,29 @@ func grows(points []point, at int) growth {
 // at is what the line says for a size.
 func (g growth) at(size int) float64 { return g.factor * math.Pow(float64(size), g.exponent) }
 
-// report writes all tables.
-func report(results []result) []byte {
+// report writes all tables. What was not measured now is as it was in the old report.
+func report(results []result, old string) []byte {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	p("# What it costs as it grows\n\nMade by `cd bench && go run ./scale` on %d cores, %s %s. Members, clients and the network run in one\nprocess, so times are those of one machine that does everything. The exponent is the power of the size by\nwhich a quantity grows: 0 is constant, 1 is in proportion.\n", runtime.NumCPU(), runtime.Version(), runtime.GOARCH)
 	for _, r := range results {
 		if len(r.points) > 0 {
 			r.write(p)
+		} else if kept := section(old, r.title); kept != "" {
+			p("\n%s\n", kept)
 		}
 	}
 	return b.Bytes()
+}
+
+// section returns what a report says under a title, "" if it has none.
+func section(report, title string) string {
+	_, rest, found := strings.Cut(report, "\n## "+title+"\n")
+	if !found {
+		return ""
+	}
+	body, _, _ := strings.Cut(rest, "\n## ")
+	return "## " + title + "\n" + strings.TrimRight(body, "\n")
 }
 
 // write writes one experiment's table.

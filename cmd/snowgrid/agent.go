@@ -11,7 +11,7 @@ import (
 
 // agentCommand runs one member. Its flags are the fields of grid.Config.
 type agentCommand struct {
-	Name string `help:"Name of the grid." default:"snowgrid" env:"SNOWGRID_NAME"`
+	Name string `help:"Name of the grid. Left out: the data directory's, or snowgrid." env:"SNOWGRID_NAME" placeholder:"NAME"`
 
 	GossipAddr    string   `help:"Where members find each other (TCP and UDP)." default:"127.0.0.1:7946" env:"SNOWGRID_GOSSIP_ADDR"`
 	RaftAddr      string   `help:"Where members agree (TCP)." default:"127.0.0.1:7947" env:"SNOWGRID_RAFT_ADDR"`
@@ -20,7 +20,7 @@ type agentCommand struct {
 	Join          []string `help:"Gossip addresses, or DNS names, of other members." env:"SNOWGRID_JOIN" placeholder:"HOST:PORT"`
 	Expect        int      `help:"Members that form a new grid together. Leave it out to join one that exists." env:"SNOWGRID_EXPECT" placeholder:"COUNT"`
 
-	Backups    *int          `help:"Copies of each partition besides the owner's; 0 is none. Left out: the grid's, or 1." env:"SNOWGRID_BACKUPS" placeholder:"COUNT"`
+	Backups    *int          `help:"Copies of each partition besides the owner's: 0 for none, 1 to 32767. Left out: the grid's, or 1." env:"SNOWGRID_BACKUPS" placeholder:"COUNT"`
 	Partitions int           `help:"Slices of the sequencer names. Left out: the grid's, or 271." env:"SNOWGRID_PARTITIONS" placeholder:"COUNT"`
 	Window     time.Duration `help:"How far grants run ahead of time. Left out: the grid's, or 15s." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
 
@@ -66,7 +66,7 @@ func (a *agentCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	logger.InfoContext(ctx, "starting", "grid", cfg.Name, "data_dir", cfg.DataDir)
+	logger.InfoContext(ctx, "starting", "stated_name", cfg.Name, "data_dir", cfg.DataDir)
 	logger.InfoContext(ctx, "waiting", "for", a.waitsFor(), "expect", cfg.Expect, "join", cfg.Join)
 	member, err := grid.Start(ctx, cfg)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *agentCommand) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	addrs := member.Addrs()
-	fmt.Fprintf(to.out, "serving grid %s: api %s, gossip %s, raft %s\n", cfg.Name, addrs.API, addrs.Gossip, addrs.Raft)
+	fmt.Fprintf(to.out, "serving grid %s: api %s, gossip %s, raft %s\n", member.Status().Name, addrs.API, addrs.Gossip, addrs.Raft)
 	<-ctx.Done()
 	return a.leave(context.WithoutCancel(ctx), member, logger)
 }
@@ -126,17 +126,33 @@ func (a *agentCommand) config(logger *slog.Logger) (grid.Config, error) {
 		AdvertiseHost: a.AdvertiseHost,
 		Join:          a.Join,
 		Expect:        a.Expect,
+		Backups:       a.backups(),
 		Partitions:    a.Partitions,
 		Window:        a.Window,
 		DataDir:       a.DataDir,
 		Floor:         floor,
 		Logger:        logger,
 	}
-	if a.Backups != nil {
-		cfg.Backups = *a.Backups
-		if *a.Backups == 0 {
-			cfg.Backups = grid.NoBackups
-		}
-	}
 	return cfg, nil
+}
+
+// Validate refuses numbers of backups that cannot be meant: on the command line 0 is
+// none and nothing is unset, so a negative one is a mistake.
+func (a *agentCommand) Validate() error {
+	if a.Backups != nil && (*a.Backups < 0 || *a.Backups > grid.MaxBackups) {
+		return fmt.Errorf("--backups=%d: give --backups=0 for none, a number from 1 to %d for as many copies, or leave the flag out for the grid's",
+			*a.Backups, grid.MaxBackups)
+	}
+	return nil
+}
+
+// backups returns the flag as grid.Config has it, where 0 is unset.
+func (a *agentCommand) backups() int {
+	switch {
+	case a.Backups == nil:
+		return 0
+	case *a.Backups == 0:
+		return grid.NoBackups
+	}
+	return *a.Backups
 }

@@ -61,6 +61,9 @@ func TestExitStatus(t *testing.T) {
 		{"decode 1 --nodes 100", 1, "", "128"},
 		{"agent --floor 1234567890123", 1, "", "add --epoch"},
 		{"agent --floor 2026-13-01", 1, "", "not a time"},
+		{"recover", 2, "", "--data-dir"},
+		{"recover --data-dir /nowhere", 1, "", "/nowhere holds no member"},
+		{"recover --data-dir /nowhere --floor soon", 1, "", "neither a time nor an ID"},
 		{"status --addr 127.0.0.1:1", 1, "", "127.0.0.1:1"},
 		{"next orders --addr nowhere", 1, "", "host:port"},
 	}
@@ -79,7 +82,7 @@ func TestExitStatus(t *testing.T) {
 }
 
 func TestHelpTeachesByExample(t *testing.T) {
-	for _, command := range []string{"demo", "agent", "next", "decode", "status", "destroy"} {
+	for _, command := range []string{"demo", "agent", "next", "decode", "status", "destroy", "init", "recover"} {
 		if _, stdout, _ := runCommand(t, command, "--help"); !strings.Contains(stdout, "    snowgrid "+command) {
 			t.Errorf("snowgrid %s --help has no example:\n%s", command, stdout)
 		}
@@ -92,7 +95,7 @@ func TestAgentConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := grid.Config{Name: "snowgrid", GossipAddr: "127.0.0.1:7946", RaftAddr: "127.0.0.1:7947", APIAddr: "127.0.0.1:7948"}
+	base := grid.Config{GossipAddr: "127.0.0.1:7946", RaftAddr: "127.0.0.1:7947", APIAddr: "127.0.0.1:7948"}
 	with := func(change func(*grid.Config)) grid.Config {
 		cfg := base
 		change(&cfg)
@@ -137,6 +140,24 @@ func TestAgentConfig(t *testing.T) {
 				t.Errorf("config\n%+v, want\n%+v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestAgentBackupsRefused: on the command line 0 is none, so a negative number is not
+// what is meant, and neither kong's hint nor the error leads away from that.
+func TestAgentBackupsRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--backups=-1":    "--backups=-1: give --backups=0 for none",
+		"--backups=-2":    "--backups=-2: give --backups=0 for none",
+		"--backups=32768": "from 1 to 32767",
+	} {
+		status, _, stderr := runCommand(t, "agent", args)
+		if status == 0 || !strings.Contains(stderr, want) || strings.Contains(stderr, "NoBackups") {
+			t.Errorf("%s: status %d: %s", args, status, stderr)
+		}
+	}
+	if _, err := parse(t, "agent", "--backups", "-1"); err == nil || !strings.Contains(err.Error(), "--backups") {
+		t.Errorf("--backups -1: %v", err)
 	}
 }
 

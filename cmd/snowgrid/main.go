@@ -8,6 +8,7 @@
 //	snowgrid destroy   the end of a sequencer
 //	snowgrid forget    the disk of a member that is gone for good
 //	snowgrid init      a grid formed anew that lost its majority, and kept nothing on disk
+//	snowgrid recover   a grid made of the data directories that are left of another
 //
 // It exits with 0 when it did what it was asked, with 1 when it could not, and
 // with 2 when it did not understand the question. Every command explains itself
@@ -53,6 +54,7 @@ type commands struct {
 	Destroy destroyCommand `cmd:"" help:"Destroy a sequencer, for every holder and for good."`
 	Forget  forgetCommand  `cmd:"" help:"Give up the disk of a member that is gone for good."`
 	Init    initCommand    `cmd:"" help:"Form a grid anew that kept nothing on disk and lost its majority."`
+	Recover recoverCommand `cmd:"" help:"Make a grid of the data directories that are left of one that lost its majority for good."`
 }
 
 // streams are where a command writes: what was asked for, and everything else.

@@ -110,7 +110,7 @@ func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "answered by\t%s%s\n", s.Answering, unless(s.Ready, ", which is not ready: "+s.NotReady))
 	fmt.Fprintf(table, "settled\t%s%s\n", yes(s.Settled), unless(s.Settled, ": "+s.NotSettled))
 	fmt.Fprintf(table, "leader\t%s\n", orNone(s.Leader))
-	fmt.Fprintf(table, "cluster time\t%s\n", moment(s.ClusterTime))
+	fmt.Fprintf(table, "cluster time\t%s%s\n", moment(s.ClusterTime), aheadOfClock(s))
 	fmt.Fprintf(table, "ceiling\t%s%s\n", moment(s.Ceiling), ahead(s))
 	window := time.Duration(s.Settings.Window) * time.Millisecond
 	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v\n", s.Settings.Partitions, kept(s), window)
@@ -154,9 +154,9 @@ func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	if len(disks) == 0 {
 		return
 	}
-	fmt.Fprint(table, "\nDISK OF\tRUNS\tDEFINITIONS OF\tALONE\tAWAITED BY\n")
+	fmt.Fprint(table, "\nDISK OF\tRUNS\tPARTITIONS\tALONE\tAWAITED\n")
 	for _, d := range disks {
-		fmt.Fprintf(table, "%s\t%s\t%d partitions\t%d\t%d\n", d.Member, yes(d.Runs), d.Partitions, d.Alone, d.Awaited)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\n", d.Member, yes(d.Runs), d.Partitions, d.Alone, d.Awaited)
 	}
 }
 
@@ -271,4 +271,15 @@ func yes(holds bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// aheadOfClock says how far cluster time is ahead of the clock of the member that
+// answers, if it is by more than a second: clocks that were put back do that, and a
+// grid without data directories that starts again meanwhile may repeat IDs.
+func aheadOfClock(s grid.Status) string {
+	ahead := s.ClusterTime.Sub(s.Wall)
+	if s.ClusterTime.IsZero() || s.Wall.IsZero() || ahead < time.Second {
+		return ""
+	}
+	return fmt.Sprintf(" (%v ahead of this member's clock)", ahead.Round(time.Second))
 }

@@ -32,8 +32,13 @@ func exampleStatus() grid.Status {
 			{Incarnation: inc2, API: "10.0.0.2:7948", Voter: true, Leader: true, Partitions: 1, Replicas: 2},
 		},
 		Partitions: []grid.PartitionInfo{
-			{ID: 0, Owner: inc1, InSync: []partition.Incarnation{inc1, inc2}, Term: 3, Floor: now},
-			{ID: 1, Owner: inc2, InSync: []partition.Incarnation{inc2}, Term: 4},
+			{ID: 0, Owner: inc1, InSync: []partition.Incarnation{inc1, inc2}, Term: 3, Floor: now, Disks: []partition.MemberID{"0000000000000001"}},
+			{ID: 1, Owner: inc2, InSync: []partition.Incarnation{inc2}, Term: 4,
+				Disks: []partition.MemberID{"0000000000000003"}, Awaited: []partition.MemberID{"0000000000000003"}},
+		},
+		Disks: []grid.DiskInfo{
+			{Member: "0000000000000001", Partitions: 1, Alone: 1, Runs: true},
+			{Member: "0000000000000003", Partitions: 1, Alone: 1, Awaited: 1},
 		},
 		Sequencers: []grid.SequencerInfo{{
 			Name: "orders", Epoch: epoch.Default.Time(), Exhausted: now.AddDate(34, 0, 0), Nodes: 8192, Partition: 1, Owner: inc2,
@@ -74,9 +79,13 @@ MEMBER                             API            ROLE    DURABLE  ALIVE  OWNS  
 ` + inc1 + `  10.0.0.1:7948  voter   yes      yes    1     1         yes
 ` + inc2 + `  10.0.0.2:7948  leader  no       no     1     2         no
 
-PARTITION  OWNER                              BACKUPS                            TERM  FLOOR
-0          ` + inc1 + `  ` + inc2 + `  3     2026-07-01T12:00:00.000Z
-1          ` + inc2 + `  -                                  4     -
+DISK OF           RUNS  PARTITIONS  ALONE  AWAITED
+0000000000000001  yes   1           1      0
+0000000000000003  no    1           1      1
+
+PARTITION  OWNER                              BACKUPS                            DISKS               TERM  FLOOR
+0          ` + inc1 + `  ` + inc2 + `  0000000000000001    3     2026-07-01T12:00:00.000Z
+1          ` + inc2 + `  -                                  (0000000000000003)  4     -
 
 SEQUENCER  EPOCH                     UNTIL       NODES  ATTACHED                  PARTITION  OWNER
 orders     2026-01-01T00:00:00.000Z  2060-07-01  8192   10 (0 1 2 3 4 5 6 7 ...)  1          ` + inc2 + `

@@ -97,6 +97,40 @@ func TestMemoryOnlyGridForgets(t *testing.T) {
 	})
 }
 
+// TestMixedGridWaitsForItsDisk: in a grid with one durable member that is gone, no create
+// is answered, since it would be on no disk; handles go on. When the member is back, it
+// is named again, and what it had is known (D11).
+func TestMixedGridWaitsForItsDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 4, Durable: true, Change: func(name string, c *grid.Config) {
+			if name != "m4" {
+				c.DataDir, c.FirstLife = "", true
+			}
+		}})
+		c := g.Client("c1")
+		orders := create(t, c, "orders", 0)
+		time.Sleep(5 * time.Second)
+		for _, p := range statusOf(t, g, "m1").Partitions {
+			if len(p.Disks) != 1 || !slices.ContainsFunc(p.InSync, func(i partition.Incarnation) bool { return i.Member() == p.Disks[0] }) {
+				t.Fatalf("partition %d rests on the disks of %v, its replicas are %v", p.ID, p.Disks, p.InSync)
+			}
+		}
+		g.Crash("m4")
+		time.Sleep(20 * time.Second)
+		if _, err := c.CreateSequencer(within(t, 5*time.Second), "late", sequencer.Config{}); !errors.Is(err, sequencer.ErrUnavailable) {
+			t.Errorf("a create that no disk can have: %v, want ErrUnavailable", err)
+		}
+		_, err := orders.Next(within(t, time.Minute))
+		ok(t, "next", err)
+		g.StartMembers("m4")
+		expectConflict(t, c, "orders")
+		create(t, c, "later", 0)
+		_, err = orders.Next(within(t, time.Minute))
+		ok(t, "next", err)
+	})
+}
+
 // lostBoth is a grid of five members of which the two with a sequencer's table have
 // crashed at once.
 type lostBoth struct {

@@ -1,7 +1,10 @@
 package main
 
 // readinessTests guard what a member answers about itself and the grid.
-var readinessTests = []string{"./grid", "-run", "TestStanding|TestAnswers$|TestClone|TestCrashedMember"}
+var (
+	readinessTests = []string{"./grid", "-run", "TestStanding|TestAnswers$|TestClone|TestCrashedMember"}
+	settingsTests  = []string{"./grid", "-run", "TestRestartWithOtherSettings"}
+)
 
 // readinessMutants are the rules of readiness, each with what is left of it when a
 // line is gone.
@@ -17,4 +20,7 @@ var readinessMutants = []mutant{
 	{"settled", "more copies are wanted than there are members", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := s.roster.Settings.Backups", readinessTests},
 	{"clone", "another incarnation is let in while the registered one answers", "grid/clone.go", "if !found || other.Incarnation == newcomer {", "if !found || newcomer != \"\" {", readinessTests},
 	{"clone", "an incarnation that does not answer keeps its place", "grid/clone.go", "; err != nil {\n			return nil", "; err != nil && found == false {\n			return nil", readinessTests},
+	{"settings", "a restart does not compare settings", "grid/settings.go", "	if !found {", "	if found || !found {", settingsTests},
+	{"settings", "settings in a snapshot are not compared", "grid/settings.go", "out, found = r.Settings, r.Formed()", "_ = r", settingsTests},
+	{"settings", "a name that is not stated is the preset one", "grid/settings.go", "	if m.cfg.unnamed {", "	if m.cfg.unnamed && m.lone {", settingsTests},
 }

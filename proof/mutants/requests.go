@@ -5,6 +5,7 @@ var (
 	wireTests   = []string{"./grid/wire"}
 	answerTests = []string{"./client", "-run", "OfALater"}
 	inputTests  = []string{"./grid", "-run", "OfALater|Identity"}
+	logTests    = []string{"./grid", "-run", "Mismatch|TestReportsOfAKind|TestKindOf|LibraryLevels"}
 	httpTests   = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
 )
 
@@ -28,4 +29,9 @@ var requestMutants = []mutant{
 	{"HTTP", "a refused request may send its body for ever", "grid/api.go", "	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n", "", httpTests},
 	{"HTTP", "an epoch left out is 1970", "grid/wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes}", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes}", httpTests},
 	{"HTTP", "create is ignored by POST /v1/ids", "grid/ids.go", "	if in.Create == nil {", "	if in.Create == nil || in.N >= 0 {", httpTests},
+	{"logs", "errors of Raft are for debugging", "grid/librarylog.go", "	case level >= hclog.Error && !closed:", "	case level > hclog.Error && !closed:", logTests},
+	{"logs", "errors of gossip are for debugging", "grid/librarylog.go", "	case \"ERR\", \"ERROR\":\n		return slog.LevelWarn,", "	case \"ERR\", \"ERROR\":\n		return slog.LevelDebug,", logTests},
+	{"logs", "a certificate that does not match is told nowhere", "grid/hello.go", "	if isTLS(err) {", "	if isTLS(err) && limit < 0 {", logTests},
+	{"logs", "each error of a kind is logged", "grid/librarylog.go", "known != nil && now-known.at < reportEvery", "known != nil && now < known.at", logTests},
+	{"logs", "addresses make errors of many kinds", "grid/librarylog.go", "			words[i] = \"#\"\n", "			words[i] = word\n", logTests},
 }

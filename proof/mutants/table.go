@@ -14,7 +14,7 @@ var (
 
 // mutants are all rules, each with what is left of it when a line is gone. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, definitionMutants, requestMutants, holderMutants, readinessMutants)
+var mutants = slices.Concat(protocolMutants, definitionMutants, diskMutants, requestMutants, holderMutants, readinessMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
@@ -32,8 +32,8 @@ var protocolMutants = []mutant{
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
 	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
 	{"R5", "what a joiner held at an earlier version admits it", "backup/owner.go", "!said || p.at != r.version ||", "!said ||", replicaTests},
-	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {\n			a.joined[h.Replica] = h.Version", "r.Partitions[h.Partition].Owner == in.Owner {\n			a.joined[h.Replica] = r.Version", memberTests},
-	{"R5", "anybody has a joiner admitted", "grid/admission.go", "h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner", "h.Version == r.Version", memberTests},
+	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "return version == r.Version && r.Partitions[id].Owner == owner, nil", "return r.Partitions[id].Owner == owner, nil", memberTests},
+	{"R5", "anybody has a joiner admitted", "grid/admission.go", "return version == r.Version && r.Partitions[id].Owner == owner, nil", "return version == r.Version, nil", memberTests},
 	{"R6", "a replica goes back to an older roster", "backup/office.go", "if v <= r.version {", "if v == r.version {", replicaTests},
 	{"R6", "an owner uses the ceiling of a version it has not looked at", "owner/machine.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},
 	{"R7", "gossip's word alone ends a member", "grid/witness.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.refused && !seen", "	return !seen", memberTests},

@@ -70,6 +70,30 @@ func TestOpenRefuses(t *testing.T) {
 		"cut in a head": {truncate(100), "damaged"},
 		"cut off":       {truncate(3 * 4096), "cut off"},
 		"a directory":   {func(_ *testing.T, path string) { _ = os.Remove(path); _ = os.Mkdir(path, 0o700) }, "not a regular file"},
+		"newest description damaged": {func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			newest := 0
+			if txid := func(page int) uint64 { return binary.NativeEndian.Uint64(data[page*4096+64:]) }; txid(1) > txid(0) {
+				newest = 4096
+			}
+			data[newest+30] ^= 1
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "checksum"},
+		"older description torn": {func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copy(data[4096+16:4096+80], data[16:80]) // one of them is there twice
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "do not follow each other"},
 		"other content": {func(_ *testing.T, path string) { _ = os.WriteFile(path, bytes.Repeat([]byte("x"), 1<<15), 0o600) }, "damaged"},
 		"other member":  {edit("member", []byte("fedcba9876543210")), "belongs to member"},
 		"newer format":  {edit("format", binary.BigEndian.AppendUint32(nil, 2)), "format 2"},

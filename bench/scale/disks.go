@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+const aboutDisks = `Three members with data directories on one disk, one backup of everything, names of 16 bytes, nobody
+attached. A create is answered when both copies are on disk. The same creates in a grid of three without
+data directories are measured beside it. Then the processes of all members end at once, without a word, and
+start again: restarted is the time from the start until a create is answered in every partition, which
+is when each owner has collected its definitions from a disk. Heap is what all three members
+together hold for each name and each of its two copies, with what bbolt keeps; file is what the three
+definitions.db have for the same.`
+
+// oneCaller is how many creates are measured with one caller.
+const oneCaller = 1000
+
+// measureDisks measures what so many definitions on disk cost.
+func measureDisks(ctx context.Context, size int) (p point, err error) {
+	p = point{size: size}
+	dirs, err := os.MkdirTemp("", "scale")
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = os.RemoveAll(dirs) }()
+	var rates [2][2]float64
+	if rates[0], err = measureMemory(ctx, min(size, 100_000)); err != nil {
+		return p, err
+	}
+	w, err := startOn(ctx, 3, 0, dirs)
+	if err != nil {
+		return p, err
+	}
+	defer func() { w.end() }()
+	before := heap()
+	if rates[1], err = w.creates(ctx, size); err != nil {
+		return p, err
+	}
+	for at, callers := range []int{callers, 1} {
+		p.add(fmt.Sprintf("creates a second, %d callers, in memory", callers), rates[0][at], "")
+		p.add(fmt.Sprintf("creates a second, %d callers, on disk", callers), rates[1][at], "")
+	}
+	names := float64(2 * (size + oneCaller))
+	p.add("heap a name and copy", (heap()-before)/names, "B")
+	bytes, err := storedBytes(dirs)
+	if err != nil {
+		return p, err
+	}
+	p.add("file a name and copy", bytes/names, "B")
+	for i := range w.size {
+		w.crash(memberName(i))
+	}
+	began := time.Now()
+	if err := w.startAll(ctx); err != nil {
+		return p, err
+	}
+	p.add("members serve again", time.Since(began).Seconds(), "s")
+	if err := w.createEverywhere(ctx); err != nil {
+		return p, err
+	}
+	p.add("restarted", time.Since(began).Seconds(), "s")
+	return p, nil
+}
+
+// measureMemory measures creates in a grid without data directories.
+func measureMemory(ctx context.Context, size int) (rates [2]float64, err error) {
+	w, err := startWorld(ctx, 3, 0)
+	if err != nil {
+		return rates, err
+	}
+	defer w.end()
+	return w.creates(ctx, size)
+}
+
+// creates creates so many names, and some more one after the other, and returns how
+// many that were a second.
+func (w *world) creates(ctx context.Context, size int) (rates [2]float64, err error) {
+	r, err := w.remote(ctx)
+	if err != nil {
+		return rates, err
+	}
+	if err := w.createEverywhere(ctx); err != nil {
+		return rates, err
+	}
+	took, err := each(size, func(i int) error { _, err := r.create(ctx, nameOf(i)); return err })
+	if err != nil {
+		return rates, err
+	}
+	rates[0] = float64(size) / took.Seconds()
+	took, err = eachBy(1, oneCaller, func(i int) error { _, err := r.create(ctx, fmt.Sprint("one after the other ", i)); return err })
+	rates[1] = oneCaller / took.Seconds()
+	return rates, err
+}
+
+// createEverywhere creates a name in each partition, those of before again.
+func (w *world) createEverywhere(ctx context.Context) error {
+	r, err := w.remote(ctx)
+	if err != nil {
+		return err
+	}
+	names := map[partition.ID]string{}
+	for i := 0; len(names) < len(r.directory.Owners); i++ {
+		name := fmt.Sprint("everywhere ", i)
+		names[r.partition(name)] = name
+	}
+	_, err = each(len(names), func(i int) error { _, err := r.create(ctx, names[partition.ID(i)]); return err })
+	return err
+}
+
+// storedBytes returns how large the definitions of all members are on disk.
+func storedBytes(dirs string) (bytes float64, err error) {
+	files, err := filepath.Glob(filepath.Join(dirs, "*", "definitions.db"))
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			return 0, err
+		}
+		bytes += float64(info.Size())
+	}
+	return bytes, err
+}

@@ -1,0 +1,255 @@
+package grid
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// RecoverConfig says which data directories a grid is recovered from.
+type RecoverConfig struct {
+	// DataDirs are those of the members that are left; their members form the grid.
+	DataDirs []string
+	// Lost states of members that they are gone for good, with their data.
+	Lost []partition.MemberID
+	// Floor is a time above which no ID was issued; zero states nothing.
+	Floor time.Time
+	// Clock is the wall clock; nil = the real one.
+	Clock Clock
+	// Before, if not nil, is told what will be done before anything is written.
+	Before func(Recovery)
+}
+
+// Recovery is what [Recover] does, or has done.
+type Recovery struct {
+	Old, Grid partition.GridID
+	Members   []partition.MemberID // that form the new grid, in the order of their directories
+	Lost      []partition.MemberID // voters and disks of the old grid that are given up
+	First     time.Time            // where grants of the new grid begin
+	// Repeated says that a recovery is completed that was begun before.
+	Repeated bool
+}
+
+// Recover makes a new durable grid of the data directories of some members, after the
+// majority of the old grid's voters was lost for good. No member may run on one of the
+// directories. Grants of the new grid begin above everything that the lost members can
+// have granted: a window, 5 s and 10 minutes above the latest ceiling and clock known,
+// and the new grid refuses members of the old one. Every voter and every member with a
+// disk whose directory is not given has to be named in Lost; if they run after all,
+// they go on as the old grid, and both issue the same IDs.
+//
+// A recovery that was cut off leaves directories that no member starts on; the same
+// call completes it.
+//
+// Errors: sequencer.ErrInvalidConfig, which names the directory or the member, and the
+// remedy.
+func Recover(cfg RecoverConfig) (Recovery, error) { return recoverGrid(cfg, nil) }
+
+func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
+	if len(cfg.DataDirs) == 0 {
+		return Recovery{}, invalid("recover: no data directory is given")
+	}
+	if !cfg.Floor.IsZero() && (cfg.Floor.UnixMilli() < 0 || cfg.Floor.UnixMilli() > latestFloor) {
+		return Recovery{}, invalid("recover: floor %s is no time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = realClock{}
+	}
+	if err := partition.CheckClock(cfg.Clock.Now().UnixMilli()); err != nil {
+		return Recovery{}, invalid("recover: %v", err)
+	}
+	var dirs []*recoverDir
+	defer func() {
+		for _, d := range dirs {
+			_ = d.stores.close()
+		}
+	}()
+	for _, path := range cfg.DataDirs {
+		d, err := openForRecovery(path)
+		if err != nil {
+			return Recovery{}, err
+		}
+		dirs = append(dirs, d)
+	}
+	plan, repeated, err := planOf(dirs, cfg)
+	if err != nil {
+		return Recovery{}, err
+	}
+	res := Recovery{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: instant(plan.First), Repeated: repeated}
+	for _, d := range dirs {
+		res.Members = append(res.Members, d.id.Member)
+	}
+	if cfg.Before != nil {
+		cfg.Before(res)
+	}
+	return res, plan.carryOut(dirs, next)
+}
+
+// planOf returns what is to be done: what was begun before, or a new plan.
+func planOf(dirs []*recoverDir, cfg RecoverConfig) (plan *recoverPlan, repeated bool, err error) {
+	for _, d := range dirs {
+		switch {
+		case d.plan == nil:
+		case plan == nil:
+			plan = d.plan
+		case plan.Grid != d.plan.Grid:
+			return nil, false, invalid("recover: %s and another directory are in the middle of different recoveries", d.path)
+		}
+	}
+	if plan != nil {
+		return plan, true, plan.checkDirs(dirs)
+	}
+	plan, err = newPlan(dirs, cfg)
+	return plan, false, err
+}
+
+// versionsApart is how far the versions of a recovered grid begin above the latest that
+// is known of the old one, which may have had later ones.
+const versionsApart = 1 << 20
+
+// newPlan decides from the directories' contents.
+func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
+	newest, bounds := dirs[0], []partition.Bound{{Wall: cfg.Clock.Now().UnixMilli()}}
+	seen := map[partition.MemberID]string{}
+	for _, d := range dirs {
+		if other := seen[d.id.Member]; other != "" {
+			return nil, invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path, d.id.Member)
+		}
+		seen[d.id.Member] = d.path
+		if d.id.Grid != newest.id.Grid {
+			return nil, invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, newest.path, newest.id.Grid)
+		}
+		bounds = append(bounds, partition.Bound{Ceiling: d.roster.Ceiling, Time: d.roster.Time, Window: d.roster.Settings.Window})
+		if d.last.Term > newest.last.Term || d.last.Term == newest.last.Term && d.last.Index > newest.last.Index {
+			newest = d
+		}
+	}
+	if !newest.roster.Formed() {
+		return nil, invalid("recover: no directory holds the roster of grid %s; start with empty directories and a floor", newest.id.Grid)
+	}
+	lost, err := missing(newest, seen, cfg.Lost)
+	if err != nil {
+		return nil, err
+	}
+	plan := &recoverPlan{
+		Old: newest.id.Grid, Grid: newGridID(), Lost: lost, First: partition.Recovered(bounds, floorOf(cfg.Floor)), Logs: map[partition.MemberID]string{},
+	}
+	for _, d := range dirs {
+		plan.Members = append(plan.Members, d.id.Member)
+		plan.Logs[d.id.Member] = randomHex(8)
+	}
+	return plan, plan.write(newest.roster, cfg.Clock.Now())
+}
+
+// missing returns the voters and the members with a disk whose directories are not
+// given, which all have to be stated as lost.
+func missing(newest *recoverDir, given map[partition.MemberID]string, stated []partition.MemberID) ([]partition.MemberID, error) {
+	voters, alive := 0, 0
+	why := map[partition.MemberID]string{}
+	for _, member := range newest.roster.Members {
+		if member.Durable {
+			why[member.Incarnation.Member()] = "with a disk, at " + member.API
+		}
+	}
+	for _, s := range newest.servers {
+		if s.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		id := partition.Incarnation(s.ID).Member()
+		if given[id] != "" && isDurable(s.ID) {
+			alive++
+			continue
+		}
+		_, addr, _ := cutRaftAddress(s.Address)
+		why[id] = "a voter, at " + addr
+	}
+	if 2*alive > voters {
+		return nil, invalid("recover: nothing to do: the directories given hold %d of %d voters, a majority; start their members", alive, voters)
+	}
+	var lost []partition.MemberID
+	var unstated []string
+	for id, what := range why {
+		if given[id] != "" {
+			continue
+		}
+		lost = append(lost, id)
+		if !slices.Contains(stated, id) {
+			unstated = append(unstated, fmt.Sprintf("--lost %s (%s)", id, what))
+		}
+	}
+	for _, id := range stated {
+		if !slices.Contains(lost, id) {
+			return nil, invalid("recover: %.40q is stated as lost, and is no voter or disk of grid %s whose directory is missing", string(id), newest.id.Grid)
+		}
+	}
+	slices.Sort(lost)
+	slices.Sort(unstated)
+	if len(unstated) > 0 {
+		return nil, invalid("recover: nothing was done: members of grid %s are missing. If they are gone for good, and do not run, state it: %s; "+
+			"if not, start them, or give their directories too", newest.id.Grid, strings.Join(unstated, " "))
+	}
+	return lost, nil
+}
+
+// write makes the log that every member of the new grid begins with: who votes, and a
+// roster in which every partition was lost.
+func (p *recoverPlan) write(old *partition.Roster, now time.Time) error {
+	var servers raft.Configuration
+	change := partition.Change{}
+	for i, id := range p.Members {
+		member := partition.Member{Incarnation: newIncarnation(id), Durable: true}
+		for _, m := range old.Members {
+			if m.Incarnation.Member() == id && m.Durable {
+				member = m
+			}
+		}
+		change.Join = append(change.Join, member)
+		server := raft.Server{ID: serverID(member.Incarnation, true), Address: raftAddress(serverID(member.Incarnation, true), member.Raft)}
+		if i >= votersFor(len(p.Members)) {
+			server.Suffrage = raft.Nonvoter
+		}
+		servers.Servers = append(servers.Servers, server)
+	}
+	for id := range old.Partitions {
+		owner := change.Join[id%len(change.Join)].Incarnation
+		change.Lose = append(change.Lose, partition.Loss{Partition: partition.ID(id), Owner: owner})
+	}
+	form := partition.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart}
+	commands := []partition.Command{{Form: &form}, {From: form.Version, Change: &change}}
+	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
+	roster := &partition.Roster{}
+	for _, c := range commands {
+		var err error
+		if roster, err = roster.Apply(c); err != nil {
+			return fmt.Errorf("grid: recover: %w", err)
+		}
+		data, err := wire.EncodeCommand(c)
+		if err != nil {
+			return fmt.Errorf("grid: recover: %w", err)
+		}
+		p.Entries = append(p.Entries, recoverEntry{raft.LogCommand, data})
+	}
+	p.At = now.UnixMilli()
+	return nil
+}
+
+// checkNotRecovering refuses a directory in which a recovery was begun and not
+// completed.
+func checkNotRecovering(dir string) error {
+	plan, err := readPlan(dir)
+	if err != nil || plan == nil {
+		return err
+	}
+	return invalid("DataDir: a recovery of %s was not completed: run `snowgrid recover` again with the directories of members %v", filepath.Clean(dir), plan.Members)
+}
+
+var errNoGrid = errors.New("its member was in no grid, or did not complete forming one")

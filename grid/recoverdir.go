@@ -1,0 +1,259 @@
+package grid
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// A recovery is carried out in steps of which each may be the last:
+//
+//	plan in every directory --> every log --> every identity --> plans removed
+//
+// The plan holds everything that is written, so that doing a step again changes
+// nothing, and no member starts on a directory that has one.
+
+// recoverFile is the plan's name in a data directory.
+const recoverFile = "recover.json"
+
+// recoverPlan is a recovery, decided.
+type recoverPlan struct {
+	Old     partition.GridID              `json:"old"`
+	Grid    partition.GridID              `json:"grid"`
+	Members []partition.MemberID          `json:"members"`
+	Lost    []partition.MemberID          `json:"lost"`
+	First   partition.Tick                `json:"first_ms"`
+	Logs    map[partition.MemberID]string `json:"logs"` // the ID of each member's new log
+	Entries []recoverEntry                `json:"entries"`
+	At      partition.Tick                `json:"at_ms"` // when it was decided
+}
+
+// recoverEntry is one entry of the new logs.
+type recoverEntry struct {
+	Type raft.LogType `json:"type"`
+	Data []byte       `json:"data"`
+}
+
+// recoverDir is one data directory, locked.
+type recoverDir struct {
+	path    string
+	stores  stores
+	id      *identity
+	plan    *recoverPlan // of a recovery that was begun before, nil for none
+	roster  *partition.Roster
+	servers []raft.Server
+	last    raft.Log // only Index and Term
+}
+
+// openForRecovery locks a directory and reads it.
+func openForRecovery(path string) (d *recoverDir, err error) {
+	for _, name := range []string{identityFile, raftLogFile} { // opening would make them
+		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Size() == 0 {
+			return nil, invalid("recover: %s holds no member: %s is missing or empty", path, name)
+		}
+	}
+	d = &recoverDir{path: path, roster: &partition.Roster{}}
+	if d.stores, err = openStores(path, io.Discard); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = d.stores.close()
+		}
+	}()
+	if d.id, err = loadIdentity(path); err != nil {
+		return nil, err
+	}
+	if d.plan, err = readPlan(path); err != nil || d.plan != nil {
+		return d, err
+	}
+	if !d.id.needsLog() {
+		return nil, invalid("recover: %s: %v", path, errNoGrid)
+	}
+	if err := d.stores.disk.belongsTo(d.id, d.stores.snaps); err != nil {
+		return nil, err
+	}
+	if err := guarded(d.read); err != nil {
+		return nil, invalid("recover: %s: %v", path, err)
+	}
+	return d, nil
+}
+
+// read follows the log to its end, committed or not: what was not may have been
+// answered by a majority that is lost.
+func (d *recoverDir) read() error {
+	if err := d.readSnapshot(); err != nil {
+		return err
+	}
+	first, err1 := d.stores.logs.FirstIndex()
+	last, err2 := d.stores.logs.LastIndex()
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	for index := max(first, d.last.Index+1); index <= last; index++ {
+		var entry raft.Log
+		if err := d.stores.logs.GetLog(index, &entry); err != nil {
+			return err
+		}
+		d.last.Index, d.last.Term = entry.Index, entry.Term
+		switch entry.Type {
+		case raft.LogConfiguration:
+			d.servers = raft.DecodeConfiguration(entry.Data).Servers
+		case raft.LogCommand:
+			c, err := wire.DecodeCommand(entry.Data)
+			if err != nil {
+				return fmt.Errorf("entry %d: %w", index, err)
+			}
+			if next, err := d.roster.Apply(c); err == nil { // one that is refused changes nothing
+				d.roster = next
+			}
+		}
+	}
+	return nil
+}
+
+// readSnapshot begins with the newest snapshot, if there is one.
+func (d *recoverDir) readSnapshot() error {
+	metas, err := d.stores.snaps.List()
+	if err != nil || len(metas) == 0 {
+		return err
+	}
+	meta, from, err := d.stores.snaps.Open(metas[0].ID)
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(from)
+	if err := errors.Join(err, from.Close()); err != nil {
+		return err
+	}
+	if d.roster, err = wire.DecodeRoster(data); err != nil {
+		return err
+	}
+	d.servers, d.last.Index, d.last.Term = meta.Configuration.Servers, meta.Index, meta.Term
+	return nil
+}
+
+// checkDirs wants exactly the directories that a recovery was begun with.
+func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
+	var given []partition.MemberID
+	for _, d := range dirs {
+		if d.plan == nil && d.id.Grid != p.Old && d.id.Grid != p.Grid {
+			return invalid("recover: %s is of grid %s, and the recovery that was begun is of grid %s", d.path, d.id.Grid, p.Old)
+		}
+		given = append(given, d.id.Member)
+	}
+	slices.Sort(given)
+	want := slices.Sorted(slices.Values(p.Members))
+	if !slices.Equal(given, want) {
+		return invalid("recover: a recovery was begun with the directories of members %v; give exactly those, not %v", want, given)
+	}
+	return nil
+}
+
+// carryOut does what is planned; next, if not nil, may cut it off before each step in
+// one directory.
+func (p *recoverPlan) carryOut(dirs []*recoverDir, next func() error) error {
+	for _, step := range []func(*recoverDir) error{p.keep, p.replaceLog, p.replaceIdentity, p.finish} {
+		for _, d := range dirs {
+			if d.plan == nil && d.id.Grid == p.Grid {
+				continue // completed before
+			}
+			var err error
+			if next != nil {
+				err = next()
+			}
+			if err == nil {
+				err = step(d)
+			}
+			if err != nil {
+				return fmt.Errorf("grid: recover: %s: %w; run it again with the same directories", d.path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// keep writes the plan.
+func (p *recoverPlan) keep(d *recoverDir) error {
+	inner, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(sealed{Identity: inner, CRC32: crc32.ChecksumIEEE(inner)})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(d.path, recoverFile)
+	if err := writeSynced(path+".temp", data); err != nil {
+		return err
+	}
+	d.plan = p
+	return errors.Join(os.Rename(path+".temp", path), syncDir(d.path))
+}
+
+// replaceLog has the log hold what the new grid begins with, and nothing else.
+func (p *recoverPlan) replaceLog(d *recoverDir) error {
+	var entries []*raft.Log
+	for i, e := range p.Entries {
+		entries = append(entries, &raft.Log{Index: uint64(i + 1), Term: 1, Type: e.Type, Data: e.Data, AppendedAt: time.UnixMilli(p.At).UTC()})
+	}
+	return d.stores.disk.replace(p.Logs[d.id.Member], 1, entries)
+}
+
+// replaceIdentity has the identity name the new grid and the new log.
+func (p *recoverPlan) replaceIdentity(d *recoverDir) error {
+	d.id.Grid, d.id.Forming, d.id.Accepted, d.id.Log = p.Grid, false, founding{}, p.Logs[d.id.Member]
+	return d.id.save()
+}
+
+// finish removes the plan, after which members may start. Snapshots of the old log are
+// not looked at any more; what is left of them only takes space.
+func (p *recoverPlan) finish(d *recoverDir) error {
+	if err := errors.Join(os.Remove(filepath.Join(d.path, recoverFile)), syncDir(d.path)); err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(d.path, snapshotDir, "*"))
+	for _, path := range old {
+		if filepath.Base(path) != d.id.Log {
+			_ = os.RemoveAll(path)
+		}
+	}
+	return err
+}
+
+// readPlan returns the plan of a recovery that was not completed, nil if there is none.
+func readPlan(dir string) (*recoverPlan, error) {
+	path := filepath.Join(dir, recoverFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, invalid("DataDir: %v", err)
+	}
+	var s sealed
+	plan := &recoverPlan{}
+	err = json.Unmarshal(data, &s)
+	if err == nil && crc32.ChecksumIEEE(s.Identity) != s.CRC32 {
+		err = errors.New("its checksum is of other content")
+	}
+	if err == nil {
+		err = json.Unmarshal(s.Identity, plan)
+	}
+	if err != nil {
+		return nil, invalid("DataDir: %s is damaged: %v; give the directory up", path, err)
+	}
+	return plan, nil
+}
