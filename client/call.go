@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/snowgrid/snowgrid/partition"
@@ -18,7 +19,8 @@ const (
 )
 
 // callOwner calls a name's owner until it answers or ctx ends. Wrong owners and
-// unreachable ones lead to a new look at the directory.
+// unreachable ones lead to a new look at the directory; one that only was too slow does
+// not, since tryOwner has looked while it waited.
 func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) error {
 	if !c.handles.begin(&c.done) {
 		return c.errClosed()
@@ -33,7 +35,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		if !again(err) {
 			return err
 		}
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !timedOut(err) {
 			err = errors.Join(err, c.lookUp(ctx, began))
 		}
 		if ctx.Err() == nil {
@@ -66,15 +68,15 @@ func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) e
 	return c.tryCall(ctx, addr, path, in, out)
 }
 
-// giveUpWhenMoved looks up a name's owner again and again until ctx ends, and ends
-// it when the owner is not at addr any more.
+// giveUpWhenMoved looks up a name's owner again and again until ctx ends, each time
+// after twice as long, and ends it when the owner is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
-	for ctx.Err() == nil {
+	for pause := slowCall; ctx.Err() == nil; pause *= 2 {
 		if c.lookUp(ctx, c.clock.Mono()) == nil && c.directory.Load().owner(name) != addr {
 			giveUp()
 			return
 		}
-		_ = sleep(ctx, slowCall)
+		_ = sleep(ctx, pause)
 	}
 }
 
@@ -83,6 +85,14 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return c.transport.Call(ctx, addr, path, in, out)
+}
+
+// timedOut reports whether a call ended for want of time, and for no other reason. Then its
+// member has more to do than it can, or is gone without a sign. To ask for more at once, of
+// it and of others, is what keeps an overload alive.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // again reports whether a call that ended with err is worth another try.

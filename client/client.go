@@ -38,7 +38,8 @@ type Config struct {
 	TLS *tls.Config
 	// Logger gets what an operator may want to know; nil = nothing.
 	Logger *slog.Logger
-	// Dial opens connections; nil = TCP.
+	// Dial opens connections; nil = [TCP]. A dial to one address is begun when the one
+	// before it has ended, and its context ends after two seconds.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Transport carries the calls; nil = HTTP over Dial. Most users do not
 	// need it.
@@ -138,9 +139,7 @@ func newClient(cfg Config) (*Client, error) {
 	if c.transport == nil {
 		dial := cfg.Dial
 		if dial == nil {
-			dial = func(ctx context.Context, addr string) (net.Conn, error) {
-				return (&net.Dialer{Timeout: callTimeout}).DialContext(ctx, "tcp", addr)
-			}
+			dial = TCP
 		}
 		h := NewHTTP(dial, cfg.TLS)
 		c.transport, c.closeHTTP = h, h.Close

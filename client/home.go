@@ -142,13 +142,14 @@ func (e *entry) renewAt(at time.Duration) {
 
 // renewAgainAt sets when the entry is renewed after a failure: each one in succession
 // doubles the pause, up to most, so that an owner with more to do than it can is not
-// asked ever more.
-func (e *entry) renewAgainAt(now, most time.Duration) {
+// asked ever more. It returns how many failures there were in succession.
+func (e *entry) renewAgainAt(now, most time.Duration) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	pause := max(min(retryAfter<<e.failures, most), retryAfter)
 	e.failures = min(e.failures+1, 10)
 	e.next = now + pause - rand.N(pause/4)
+	return e.failures
 }
 
 // due is when the entry is renewed next.
