@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
@@ -185,6 +186,9 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	}
 	req.Header = header
 	req.Header.Set("Content-Type", wire.MsgPack)
+	if end, ok := ctx.Deadline(); ok {
+		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(time.Until(end).Milliseconds(), 1), 10))
+	}
 	res, err := h.base[on].RoundTrip(req)
 	if err != nil {
 		return nil, unreachable(addr, err)
