@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -57,7 +60,7 @@ const slowCall = 300 * time.Millisecond
 func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) error {
 	addr := c.directory.Load().owner(name)
 	if addr == "" {
-		return fmt.Errorf("%w: the partition of %q has no owner at the moment", sequencer.ErrUnavailable, name)
+		return failure.Errorf(sequencer.ErrUnavailable, "the partition of %q has no owner at the moment", name)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -113,7 +116,14 @@ func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.ctx.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
-	return fmt.Errorf("sequencer %q: %w: %w; last: %s", name, sequencer.ErrUnavailable, ctx.Err(), last.Error())
+	return fmt.Errorf("sequencer %q: %w: %w; last: %s", name, sequencer.ErrUnavailable, ctx.Err(), oneLine(last))
+}
+
+// oneLine returns the text of joined errors on one line, each of them once.
+func oneLine(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "; ")
 }
 
 // bind returns a context that ends with ctx or with the client.

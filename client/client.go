@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -110,11 +111,11 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 // newClient returns a running client that has not looked for its grid yet.
 func newClient(cfg Config) (*Client, error) {
 	if len(cfg.Addrs) == 0 {
-		return nil, fmt.Errorf("client: %w: Addrs is empty; give the API address of at least one member", sequencer.ErrInvalidConfig)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Addrs is empty; give the API address of at least one member")
 	}
 	for _, addr := range cfg.Addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return nil, fmt.Errorf("client: %w: address %q is not host:port: %w", sequencer.ErrInvalidConfig, addr, err)
+			return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: address %q is not host:port: %w", addr, err)
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())

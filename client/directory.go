@@ -3,11 +3,11 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -95,7 +95,7 @@ func (c *Client) askDirectory(ctx context.Context, addr string) lookedUp {
 	l := lookedUp{directory: directory{asked: c.clock.Mono()}}
 	l.err = c.tryCall(ctx, addr, wire.PathDirectory, wire.DirectoryRequest{}, &l.directory.DirectoryResponse)
 	if l.err == nil && len(l.directory.Owners) == 0 {
-		l.err = fmt.Errorf("%w: member at %s is not part of a grid yet", sequencer.ErrUnavailable, addr)
+		l.err = failure.Errorf(sequencer.ErrUnavailable, "member at %s is not part of a grid yet", addr)
 	}
 	return l
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -182,7 +183,7 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.scheme+"://"+addr+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", sequencer.ErrInvalidConfig, err)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}
 	req.Header = header
 	req.Header.Set("Content-Type", wire.MsgPack)
@@ -198,7 +199,7 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 
 // unreachable wraps what kept a call from being answered.
 func unreachable(addr string, err error) error {
-	return fmt.Errorf("%w: member at %s: %w", sequencer.ErrUnavailable, addr, err)
+	return failure.Errorf(sequencer.ErrUnavailable, "member at %s: %w", addr, err)
 }
 
 // answered returns the error in an answer's body.

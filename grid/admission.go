@@ -2,11 +2,11 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -134,7 +134,7 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 			return wire.MemberResponse{}, invalid("there is no partition %d, only %d of them", h.Partition, len(r.Partitions))
 		}
 		if h.Version > r.Version {
-			return wire.MemberResponse{}, fmt.Errorf("%w: the leader has applied version %d only", errNotLeader, r.Version)
+			return wire.MemberResponse{}, failure.Errorf(errNotLeader, "grid: the leader has applied version %d only", r.Version)
 		}
 		if h.Version == r.Version && r.Partitions[h.Partition].Owner == in.Owner {
 			a.joined[h.Replica] = h.Version

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -116,6 +117,9 @@ func (m *Member) read(w http.ResponseWriter, r *http.Request, kind string, c *ca
 	if err == nil {
 		in, err = c.decode(kind, body)
 	}
+	if err != nil {
+		err = fmt.Errorf("grid: %w", err)
+	}
 	return in, leave, err
 }
 
@@ -124,10 +128,10 @@ func (m *Member) read(w http.ResponseWriter, r *http.Request, kind string, c *ca
 func (m *Member) addressed(h http.Header, grid bool) error {
 	target := h.Get(wire.HeaderTarget)
 	if target != string(m.self) {
-		return fmt.Errorf("%w: it is for %.80q, this is %s", wire.ErrNotAddressed, target, m.self)
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for %.80q, this is %s", target, m.self)
 	}
 	if id := m.grid(); grid && h.Get(wire.HeaderGrid) != id.String() {
-		return fmt.Errorf("%w: it is for grid %.80q, this is %s", wire.ErrNotAddressed, h.Get(wire.HeaderGrid), id)
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for grid %.80q, this is %s", h.Get(wire.HeaderGrid), id)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package grid
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -73,7 +73,7 @@ func (t turn) take(ctx context.Context) (leave func(), err error) {
 	case t <- struct{}{}:
 		return func() { <-t }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: other large requests take too long: %w", sequencer.ErrUnavailable, ctx.Err())
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: other large requests take too long: %w", ctx.Err())
 	}
 }
 
@@ -104,7 +104,7 @@ func readBody(w http.ResponseWriter, r *http.Request, small int64, t turn) (body
 func (c *connection) openStream(e *events) (end func(), err error) {
 	if c.streams.Add(1) > streamsMax {
 		c.streams.Add(-1)
-		return nil, fmt.Errorf("%w: this connection has %d event streams already", sequencer.ErrUnavailable, streamsMax)
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this connection has %d event streams already", streamsMax)
 	}
 	leave, err := e.admit(c.peer)
 	if err != nil {
