@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -18,7 +22,8 @@ const (
 )
 
 // callOwner calls a name's owner until it answers or ctx ends. Wrong owners and
-// unreachable ones lead to a new look at the directory.
+// unreachable ones lead to a new look at the directory; one that only was too slow does
+// not, since tryOwner has looked while it waited.
 func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) error {
 	if !c.handles.begin(&c.done) {
 		return c.errClosed()
@@ -38,7 +43,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 			return c.gaveUp(ctx, name, said)
 		}
 		said = err
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !timedOut(err) {
 			err = errors.Join(err, c.lookUp(ctx, began))
 		}
 		if ctx.Err() == nil {
@@ -60,7 +65,7 @@ const slowCall = 300 * time.Millisecond
 func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) error {
 	addr := c.directory.Load().owner(name)
 	if addr == "" {
-		return fmt.Errorf("%w: the partition of %q has no owner at the moment", sequencer.ErrUnavailable, name)
+		return failure.Errorf(sequencer.ErrUnavailable, "the partition of %q has no owner at the moment", name)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -71,15 +76,15 @@ func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) e
 	return c.tryCall(ctx, addr, path, in, out)
 }
 
-// giveUpWhenMoved looks up a name's owner again and again until ctx ends, and ends
-// it when the owner is not at addr any more.
+// giveUpWhenMoved looks up a name's owner again and again until ctx ends, each time
+// after twice as long, and ends it when the owner is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
-	for ctx.Err() == nil {
+	for pause := slowCall; ctx.Err() == nil; pause *= 2 {
 		if c.lookUp(ctx, c.clock.Mono()) == nil && c.directory.Load().owner(name) != addr {
 			giveUp()
 			return
 		}
-		_ = sleep(ctx, slowCall)
+		_ = sleep(ctx, pause)
 	}
 }
 
@@ -88,6 +93,14 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return c.transport.Call(ctx, addr, path, in, out)
+}
+
+// timedOut reports whether a call ended for want of time, and for no other reason. Then its
+// member has more to do than it can, or is gone without a sign. To ask for more at once, of
+// it and of others, is what keeps an overload alive.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // again reports whether a call that ended with err is worth another try.
@@ -108,7 +121,14 @@ func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.ctx.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
-	return fmt.Errorf("sequencer %q: %w: %w; last: %s", name, sequencer.ErrUnavailable, ctx.Err(), last.Error())
+	return fmt.Errorf("sequencer %q: %w: %w; last: %s", name, sequencer.ErrUnavailable, ctx.Err(), oneLine(last))
+}
+
+// oneLine returns the text of joined errors on one line, each of them once.
+func oneLine(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "; ")
 }
 
 // bind returns a context that ends with ctx or with the client.

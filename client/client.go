@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -38,7 +39,8 @@ type Config struct {
 	TLS *tls.Config
 	// Logger gets what an operator may want to know; nil = nothing.
 	Logger *slog.Logger
-	// Dial opens connections; nil = TCP.
+	// Dial opens connections; nil = [TCP]. A dial to one address is begun when the one
+	// before it has ended, and its context ends after two seconds.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Transport carries the calls; nil = HTTP over Dial. Most users do not
 	// need it.
@@ -109,11 +111,11 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 // newClient returns a running client that has not looked for its grid yet.
 func newClient(cfg Config) (*Client, error) {
 	if len(cfg.Addrs) == 0 {
-		return nil, fmt.Errorf("client: %w: Addrs is empty; give the API address of at least one member", sequencer.ErrInvalidConfig)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Addrs is empty; give the API address of at least one member")
 	}
 	for _, addr := range cfg.Addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return nil, fmt.Errorf("client: %w: address %q is not host:port: %w", sequencer.ErrInvalidConfig, addr, err)
+			return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: address %q is not host:port: %w", addr, err)
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -138,9 +140,7 @@ func newClient(cfg Config) (*Client, error) {
 	if c.transport == nil {
 		dial := cfg.Dial
 		if dial == nil {
-			dial = func(ctx context.Context, addr string) (net.Conn, error) {
-				return (&net.Dialer{Timeout: callTimeout}).DialContext(ctx, "tcp", addr)
-			}
+			dial = TCP
 		}
 		h := NewHTTP(dial, cfg.TLS)
 		c.transport, c.closeHTTP = h, h.Close

@@ -3,9 +3,9 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -37,8 +37,8 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	}
 	h := e.control.Handle()
 	if have := h.Definition(); have != def {
-		return nil, fmt.Errorf("%w: this process has %v, asked for was %v",
-			sequencer.ErrConflict, have, def)
+		return nil, failure.Errorf(sequencer.ErrConflict, "sequencer %q: this process has %v, asked for was %v; use the existing definition, or another name",
+			name, have, def)
 	}
 	if !e.owed {
 		return h, nil

@@ -3,11 +3,11 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -35,7 +35,8 @@ func (d *directory) owner(name string) string {
 // is asked again, or another one is.
 const callTimeout = 2 * time.Second
 
-// nextCandidate is how long one member is waited for before another is asked too.
+// nextCandidate is how long the first member is waited for before another is asked too. For
+// each further one it is twice as long: when all are slow, asking all makes them slower.
 const nextCandidate = 200 * time.Millisecond
 
 // lookUp fetches the directory from the first member that answers. Concurrent
@@ -64,6 +65,7 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
 		}
 	}
 	ask()
+	pause := nextCandidate
 	for answered := 0; answered < len(candidates); {
 		select {
 		case l := <-found:
@@ -75,7 +77,8 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
 			}
 			failed = append(failed, l.err)
 			ask()
-		case <-time.After(nextCandidate):
+		case <-time.After(pause):
+			pause *= 2
 			ask()
 		}
 	}
@@ -92,7 +95,7 @@ func (c *Client) askDirectory(ctx context.Context, addr string) lookedUp {
 	l := lookedUp{directory: directory{asked: c.clock.Mono()}}
 	l.err = c.tryCall(ctx, addr, wire.PathDirectory, wire.DirectoryRequest{}, &l.directory.DirectoryResponse)
 	if l.err == nil && len(l.directory.Owners) == 0 {
-		l.err = fmt.Errorf("%w: member at %s is not part of a grid yet", sequencer.ErrUnavailable, addr)
+		l.err = failure.Errorf(sequencer.ErrUnavailable, "member at %s is not part of a grid yet", addr)
 	}
 	return l
 }

@@ -18,7 +18,7 @@ func (c *Client) follow(ctx context.Context, owner string) {
 			pause = firstPause // not for one that breaks as soon as it stands
 		}
 		_ = sleep(ctx, pause/2+rand.N(pause/2+1))
-		pause = min(2*pause, lastPause)
+		pause = min(2*pause, max(c.window()/4, lastPause)) // renewals tell what a stream would have told
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -37,8 +37,7 @@ func (h *home) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Prefer
 	}
 	c.stamped(res.Stamp, began)
 	if int(res.Node) >= ref.Definition.Nodes() {
-		return sequencer.Attachment{}, fmt.Errorf("sequencer %q: %w: the owner answered logical node %d of %d",
-			ref.Definition.Name(), sequencer.ErrUnavailable, res.Node, ref.Definition.Nodes())
+		return sequencer.Attachment{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the owner answered logical node %d of %d", ref.Definition.Name(), res.Node, ref.Definition.Nodes())
 	}
 	a := sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}
 	h.entry.saw(res.Stamp)
@@ -142,13 +141,14 @@ func (e *entry) renewAt(at time.Duration) {
 
 // renewAgainAt sets when the entry is renewed after a failure: each one in succession
 // doubles the pause, up to most, so that an owner with more to do than it can is not
-// asked ever more.
-func (e *entry) renewAgainAt(now, most time.Duration) {
+// asked ever more. It returns how many failures there were in succession.
+func (e *entry) renewAgainAt(now, most time.Duration) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	pause := max(min(retryAfter<<e.failures, most), retryAfter)
 	e.failures = min(e.failures+1, 10)
 	e.next = now + pause - rand.N(pause/4)
+	return e.failures
 }
 
 // due is when the entry is renewed next.

@@ -10,16 +10,18 @@ import (
 	"github.com/snowgrid/snowgrid/grid/wire"
 )
 
-// TestLanes: of calls of one kind to one member a few are under way at once; the rest
-// come as those end, or give up with their contexts. Others, and renewals, do not wait.
+// TestLanes: of calls that a member may be slow to decide a few are in progress at once on
+// each of two connections to one member; the rest come as those end, or give up with their
+// contexts. Replication has its own connection, and renewals do not wait at all.
 func TestLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l lanes
+		h := NewHTTP(nil, nil)
 		var inside, ended atomic.Int32
+		var on [lines]atomic.Int32 // at m1
 		end := make(chan struct{})
 		impatient, giveUp := context.WithCancel(t.Context())
 		call := func(ctx context.Context, addr, path string) {
-			done, err := l.enter(ctx, addr, path)
+			line, done, err := h.turn(ctx, addr, path)
 			if err != nil {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("%s: %v", path, err)
@@ -28,6 +30,9 @@ func TestLanes(t *testing.T) {
 				return
 			}
 			inside.Add(1)
+			if addr == "m1" {
+				on[line].Add(1)
+			}
 			<-end
 			done()
 			inside.Add(-1)
@@ -44,19 +49,29 @@ func TestLanes(t *testing.T) {
 				t.Fatalf("%s: %d calls are under way, want %d", when, inside.Load(), want)
 			}
 		}
-		see("attaches", 2*laneWidth, t.Context(), "m1", wire.PathAttach, laneWidth)
-		see("attaches that give up", laneWidth, impatient, "m1", wire.PathAttach, laneWidth)
-		see("attaches elsewhere", 1, t.Context(), "m2", wire.PathAttach, laneWidth+1)
-		see("creates", 1, t.Context(), "m1", wire.PathCreate, laneWidth+2)
-		see("renewals", 2*laneWidth, t.Context(), "m1", wire.PathRenew, 3*laneWidth+2)
+		see("attaches", laneWidth, t.Context(), "m1", wire.PathAttach, laneWidth)
+		if on[decided].Load() != laneWidth {
+			t.Errorf("%d of %d calls are on the first connection", on[decided].Load(), laneWidth)
+		}
+		see("more attaches", 2*laneWidth, t.Context(), "m1", wire.PathAttach, 2*laneWidth)
+		see("attaches that give up", laneWidth, impatient, "m1", wire.PathAttach, 2*laneWidth)
+		see("attaches elsewhere", 1, t.Context(), "m2", wire.PathAttach, 2*laneWidth+1)
+		see("creates", 1, t.Context(), "m1", wire.PathCreate, 2*laneWidth+1)
+		see("replication", 2*laneWidth, t.Context(), "m1", wire.PathReplicate, 3*laneWidth+1)
+		see("renewals", 2*laneWidth, t.Context(), "m1", wire.PathRenew, 5*laneWidth+1)
+		for line, want := range []int32{vital: 2 * laneWidth, decided: laneWidth, overflow: laneWidth, replication: laneWidth} {
+			if n := on[line].Load(); n != want {
+				t.Errorf("line %d has %d calls, want %d", line, n, want)
+			}
+		}
 		giveUp()
 		if synctest.Wait(); ended.Load() != laneWidth {
 			t.Errorf("%d gave up, want %d", ended.Load(), laneWidth)
 		}
 		end <- struct{}{}
 		close(end)
-		if synctest.Wait(); ended.Load() != started || len(l.of) != 0 {
-			t.Errorf("%d of %d ended; %d lanes are left", ended.Load(), started, len(l.of))
+		if synctest.Wait(); ended.Load() != started || len(h.lanes.of) != 0 {
+			t.Errorf("%d of %d ended; %d lanes are left", ended.Load(), started, len(h.lanes.of))
 		}
 	})
 }

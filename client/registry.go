@@ -3,13 +3,13 @@ package client
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -72,7 +72,7 @@ func (r *registry) lock(ctx context.Context, name string) (unlock func(), err er
 		return func() { <-t.token; leave() }, nil
 	case <-ctx.Done():
 		leave()
-		return nil, fmt.Errorf("sequencer %q: %w: another call is creating it: %w", name, sequencer.ErrUnavailable, ctx.Err())
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: another call is creating it: %w", name, ctx.Err())
 	}
 }
 

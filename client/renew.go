@@ -40,15 +40,23 @@ func (c *Client) renewAll(ctx context.Context, owner string, entries []*entry) {
 	}
 }
 
-// renewAgain has entries renewed soon, by whoever owns them then. It does not wait
+// silentTries is how many renewals in succession may time out before the client asks whether
+// there is another owner. One that is only slow answers before that, and one whose machine is
+// gone has been replaced by then, long before a grant ends.
+const silentTries = 2
+
+// renewAgain has entries renewed soon, by the member that owns them then. It does not wait
 // for the directory: a member that hangs must not hold up renewals.
 func (c *Client) renewAgain(entries []*entry, err error) {
-	c.log.Debug("renewal failed; trying again", "error", err)
+	c.log.Debug("renewal failed; retrying", "error", err)
 	began := c.clock.Mono()
+	failures := 0
 	for _, e := range entries {
-		e.renewAgainAt(began, c.window()/8)
+		failures = max(failures, e.renewAgainAt(began, c.window()/8))
 	}
-	c.refresh(began)
+	if !timedOut(err) || failures >= silentTries {
+		c.refresh(began)
+	}
 }
 
 // renewSets shows entries by partition, and returns those to be shown by claims.

@@ -9,9 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -30,40 +32,102 @@ type Stream interface {
 	Close() error
 }
 
-// HTTP is the transport over HTTP/2, in clear text or TLS: one connection to a
-// member carries all calls and the event stream.
+// HTTP is the transport over HTTP/2, in clear text or TLS. It has one connection to a
+// member for renewals, the directory and the event stream, and up to two for calls that a
+// member may be slow to decide, so that those never wait for these; members have one more
+// for replication (see lanes.go). A call waits for its turn on the connection there is, and
+// its end costs no more than itself.
 type HTTP struct {
 	scheme string
-	base   *http.Transport
-	lanes  lanes
+	base   [lines]*http.Transport
+	lanes  limiter
+	dials  limiter // by address alone
+	dial   func(ctx context.Context, addr string) (net.Conn, error)
 }
+
+// Bounds of a process's connections to one member. A process that has more to do than it
+// can must not open ever more of them: what is slow then is not the connection.
+const (
+	// connsMax is how many connections each line has to an address, besides one that is
+	// ending and takes no more calls.
+	connsMax = 1
+	// dialTimeout bounds one dial, with the wait for its turn: of all dials to an address one
+	// is in progress at a time.
+	dialTimeout = 2 * time.Second
+	// connIdle ends connections without calls, a little before the member would.
+	connIdle = 15 * time.Second
+	// pingAfter is how long a connection may say nothing before it is asked, and pingTimeout
+	// how long the answer may take. A process that gets little time has to meet this: a
+	// connection that is closed costs both ends more than the calls that timed out. A path
+	// that is cut is noticed earlier by its kernel, see TCP.
+	pingAfter   = 5 * time.Second
+	pingTimeout = 15 * time.Second
+)
 
 // NewHTTP returns a transport that opens connections by dial, and speaks TLS on
 // them if conf is not nil.
 func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), conf *tls.Config) *HTTP {
-	var protocols http.Protocols
-	h := &HTTP{scheme: "http"}
-	if conf == nil {
-		protocols.SetUnencryptedHTTP2(true)
-	} else {
+	h := &HTTP{scheme: "http", dial: dial}
+	if conf != nil {
 		h.scheme = "https"
-		protocols.SetHTTP2(true)
 	}
-	h.base = &http.Transport{
-		Protocols:           &protocols,
-		TLSClientConfig:     conf.Clone(),
-		TLSHandshakeTimeout: 5 * time.Second,
-		IdleConnTimeout:     time.Minute,
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return dial(ctx, addr)
-		},
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second},
+	for i := range h.base {
+		h.base[i] = h.transport(conf)
 	}
 	return h
 }
 
+func (h *HTTP) transport(conf *tls.Config) *http.Transport {
+	var protocols http.Protocols
+	if conf == nil {
+		protocols.SetUnencryptedHTTP2(true)
+	} else {
+		protocols.SetHTTP2(true)
+	}
+	return &http.Transport{
+		Protocols:           &protocols,
+		TLSClientConfig:     conf.Clone(),
+		TLSHandshakeTimeout: 5 * time.Second,
+		IdleConnTimeout:     connIdle,
+		MaxConnsPerHost:     connsMax,
+		DialContext:         func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dialInTurn(ctx, addr) },
+		HTTP2: &http.HTTP2Config{
+			StrictMaxConcurrentRequests: true, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
+		},
+	}
+}
+
+// dialInTurn opens a connection when no other dial to the address is in progress.
+func (h *HTTP) dialInTurn(ctx context.Context, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	_, done, err := h.dials.enter(ctx, limitKey{addr: addr}, 1, false)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := ctx.Err(); err != nil {
+		return nil, err // the turn came with the end
+	}
+	return h.dial(ctx, addr)
+}
+
+// turn waits until a call may go out, and returns on which line; done ends the call. It
+// fails if ctx ends before.
+func (h *HTTP) turn(ctx context.Context, addr, path string) (on line, done func(), err error) {
+	first, waits := laneOf[path]
+	if !waits {
+		return vital, func() {}, nil
+	}
+	return h.lanes.enter(ctx, limitKey{addr, first}, laneWidth, first == decided)
+}
+
 // Close closes the connections that no call uses.
-func (h *HTTP) Close() { h.base.CloseIdleConnections() }
+func (h *HTTP) Close() {
+	for _, base := range h.base {
+		base.CloseIdleConnections()
+	}
+}
 
 // Call implements Transport.
 func (h *HTTP) Call(ctx context.Context, addr, path string, in, out any) error {
@@ -72,12 +136,12 @@ func (h *HTTP) Call(ctx context.Context, addr, path string, in, out any) error {
 
 // CallWith is Call with headers, which it adds to.
 func (h *HTTP) CallWith(ctx context.Context, addr, path string, header http.Header, in, out any) error {
-	done, err := h.lanes.enter(ctx, addr, path)
+	on, done, err := h.turn(ctx, addr, path)
 	if err != nil {
 		return unreachable(addr, err)
 	}
 	defer done()
-	res, err := h.post(ctx, addr, path, header, in)
+	res, err := h.post(ctx, on, addr, path, header, in)
 	if err != nil {
 		return err
 	}
@@ -97,7 +161,7 @@ func (h *HTTP) CallWith(ctx context.Context, addr, path string, header http.Head
 
 // Events implements Transport.
 func (h *HTTP) Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error) {
-	res, err := h.post(ctx, addr, wire.PathEvents, http.Header{}, in)
+	res, err := h.post(ctx, vital, addr, wire.PathEvents, http.Header{}, in)
 	if err != nil {
 		return nil, err
 	}
@@ -112,18 +176,21 @@ func (h *HTTP) Events(ctx context.Context, addr string, in wire.EventsRequest) (
 	return httpStream{res.Body}, nil
 }
 
-func (h *HTTP) post(ctx context.Context, addr, path string, header http.Header, in any) (*http.Response, error) {
+func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http.Header, in any) (*http.Response, error) {
 	body, err := wire.Encode(wire.MsgPack, in)
 	if err != nil {
 		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.scheme+"://"+addr+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", sequencer.ErrInvalidConfig, err)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}
 	req.Header = header
 	req.Header.Set("Content-Type", wire.MsgPack)
-	res, err := h.base.RoundTrip(req)
+	if end, ok := ctx.Deadline(); ok {
+		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(time.Until(end).Milliseconds(), 1), 10))
+	}
+	res, err := h.base[on].RoundTrip(req)
 	if err != nil {
 		return nil, unreachable(addr, err)
 	}
@@ -132,7 +199,7 @@ func (h *HTTP) post(ctx context.Context, addr, path string, header http.Header, 
 
 // unreachable wraps what kept a call from being answered.
 func unreachable(addr string, err error) error {
-	return fmt.Errorf("%w: member at %s: %w", sequencer.ErrUnavailable, addr, err)
+	return failure.Errorf(sequencer.ErrUnavailable, "member at %s: %w", addr, err)
 }
 
 // answered returns the error in an answer's body.

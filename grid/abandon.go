@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -19,7 +20,7 @@ func (m *Member) serveAbandon(ctx context.Context, in wire.AbandonRequest) (wire
 		return wire.AbandonResponse{}, invalid("a grid is abandoned for another one, of another founder and at least 2 members")
 	}
 	if old := m.oldGrid(); old != in.Old {
-		return wire.AbandonResponse{}, fmt.Errorf("%w: this member is of grid %s", wire.ErrNotAddressed, old)
+		return wire.AbandonResponse{}, failure.Errorf(wire.ErrNotAddressed, "grid: this member is of grid %s", old)
 	}
 	if err := m.initRefused(); err != nil {
 		return wire.AbandonResponse{}, err

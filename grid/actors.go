@@ -2,9 +2,9 @@ package grid
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -18,7 +18,7 @@ func (m *Member) actorOf(id partition.ID) (*actor, error) {
 		return nil, errClosed
 	}
 	if m.raft == nil || m.raft.ended {
-		return nil, fmt.Errorf("%w: this member is in no grid", sequencer.ErrUnavailable)
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in no grid")
 	}
 	o := m.actors[id]
 	if o == nil {
@@ -34,7 +34,7 @@ func (m *Member) actorOf(id partition.ID) (*actor, error) {
 func (m *Member) ownerOf(name string) (*actor, error) {
 	r := m.roster.Load()
 	if len(r.Partitions) == 0 {
-		return nil, fmt.Errorf("%w: the grid is not formed yet", sequencer.ErrUnavailable)
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
 	}
 	id := partition.Of(name, len(r.Partitions))
 	if r.Partitions[id].Owner != m.self {
@@ -133,7 +133,7 @@ func await[T any](ctx context.Context, o *actor, request func(v owner.View, repl
 	select {
 	case o.inbox <- served:
 	case <-ctx.Done():
-		return answer[T]{err: fmt.Errorf("%w: partition %d is busy: %w", sequencer.ErrUnavailable, o.id, ctx.Err())}
+		return answer[T]{err: failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d is busy: %w", o.id, ctx.Err())}
 	case <-o.stay.ctx.Done():
 		return answer[T]{err: o.gone()}
 	}
@@ -141,7 +141,7 @@ func await[T any](ctx context.Context, o *actor, request func(v owner.View, repl
 	case a := <-answers:
 		return a
 	case <-ctx.Done():
-		return answer[T]{err: fmt.Errorf("%w: partition %d did not answer: %w", sequencer.ErrUnavailable, o.id, ctx.Err())}
+		return answer[T]{err: failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err())}
 	case <-o.stay.ctx.Done():
 		return answer[T]{err: o.gone()}
 	}
@@ -161,5 +161,5 @@ func (o *actor) gone() error {
 	if o.m.ctx.Err() != nil {
 		return errClosed
 	}
-	return fmt.Errorf("%w: this member has left its grid for another", sequencer.ErrUnavailable)
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left its grid for another")
 }

@@ -2,11 +2,11 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -198,7 +198,7 @@ func countsAt(r *partition.Roster, owner partition.Incarnation, id partition.ID,
 	case int(id) >= len(r.Partitions):
 		return false, invalid("there is no partition %d, only %d of them", id, len(r.Partitions))
 	case version > r.Version:
-		return false, fmt.Errorf("%w: the leader has applied version %d only", errNotLeader, r.Version)
+		return false, failure.Errorf(errNotLeader, "grid: the leader has applied version %d only", r.Version)
 	}
 	return version == r.Version && r.Partitions[id].Owner == owner, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -46,7 +47,7 @@ func (m *Member) newAPI() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: wire.MaxCalls, SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second,
+			MaxConcurrentStreams: wire.MaxCalls, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
 			MaxReceiveBufferPerStream: callWindow, MaxReceiveBufferPerConnection: wire.MaxCalls * callWindow,
 		},
 		ErrorLog:    m.library.lineLogger("http"),
@@ -62,6 +63,12 @@ func (m *Member) handle(w http.ResponseWriter, r *http.Request, c *call) {
 		m.refuseUnread(w, wire.JSON, err)
 		return
 	}
+	r, cancel, err := withDeadline(r)
+	if err != nil {
+		m.refuseUnread(w, kind, err)
+		return
+	}
+	defer cancel()
 	if c.target || r.Header.Get(wire.HeaderTarget) != "" {
 		if err := m.addressed(r.Header, c.members); err != nil {
 			m.refuseUnread(w, kind, err)
@@ -82,8 +89,8 @@ func (m *Member) handle(w http.ResponseWriter, r *http.Request, c *call) {
 		m.refuse(w, kind, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
-	defer cancel()
+	ctx, end := context.WithTimeout(r.Context(), serveTimeout)
+	defer end()
 	out, err := c.serve(ctx, in)
 	if err != nil {
 		m.refuse(w, kind, err)
@@ -105,7 +112,13 @@ func (m *Member) read(w http.ResponseWriter, r *http.Request, kind string, c *ca
 	}
 	body, leave, err := readBody(w, r, small, turn)
 	if err == nil {
+		err = r.Context().Err() // its caller may have gone while it waited
+	}
+	if err == nil {
 		in, err = c.decode(kind, body)
+	}
+	if err != nil {
+		err = fmt.Errorf("grid: %w", err)
 	}
 	return in, leave, err
 }
@@ -115,10 +128,10 @@ func (m *Member) read(w http.ResponseWriter, r *http.Request, kind string, c *ca
 func (m *Member) addressed(h http.Header, grid bool) error {
 	target := h.Get(wire.HeaderTarget)
 	if target != string(m.self) {
-		return fmt.Errorf("%w: it is for %.80q, this is %s", wire.ErrNotAddressed, target, m.self)
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for %.80q, this is %s", target, m.self)
 	}
 	if id := m.grid(); grid && h.Get(wire.HeaderGrid) != id.String() {
-		return fmt.Errorf("%w: it is for grid %.80q, this is %s", wire.ErrNotAddressed, h.Get(wire.HeaderGrid), id)
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for grid %.80q, this is %s", h.Get(wire.HeaderGrid), id)
 	}
 	return nil
 }
@@ -163,8 +176,11 @@ func (m *Member) handleEvents(w http.ResponseWriter, r *http.Request) {
 		m.refuse(w, kind, err)
 		return
 	}
-	end, err := connectionOf(r).openStream()
+	end, err := connectionOf(r).openStream(m.events)
 	if err != nil {
+		if r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close") // it was for the stream alone
+		}
 		m.refuse(w, kind, err)
 		return
 	}

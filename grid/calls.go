@@ -3,9 +3,9 @@ package grid
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -119,7 +119,7 @@ func checkAttachment(h sequencer.HolderID, c wire.Claim) error {
 		return err
 	}
 	if c.ID.IsZero() {
-		return fmt.Errorf("%w: the attachment ID is zero; give 128 random bits, new for each attach", sequencer.ErrInvalidConfig)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "grid: the attachment ID is zero; give 128 random bits, new for each attach")
 	}
 	return nil
 }

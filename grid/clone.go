@@ -3,10 +3,10 @@ package grid
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -41,7 +41,7 @@ func (m *Member) refuseClone(ctx context.Context, newcomer partition.Incarnation
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: member %s runs at %s as %s", wire.ErrIdentityInUse, newcomer.Member(), other.API, other.Incarnation)
+	return failure.Errorf(wire.ErrIdentityInUse, "grid: another process has this member's identity: member %s runs at %s as %s", newcomer.Member(), other.API, other.Incarnation)
 }
 
 // clash is why the leader does not let this member in: its identity is in use.

@@ -181,7 +181,13 @@ func (c Config) stated() partition.Settings {
 	return s
 }
 
-// invalid returns an error that matches sequencer.ErrInvalidConfig.
+// invalid returns an error that matches sequencer.ErrInvalidConfig. Errors among args
+// give their text, without the prefix that the new one has as well.
 func invalid(format string, args ...any) error {
+	for i, arg := range args {
+		if err, is := arg.(error); is {
+			args[i] = strings.TrimPrefix(err.Error(), "grid: ")
+		}
+	}
 	return failure.Errorf(sequencer.ErrInvalidConfig, "grid: "+format, args...)
 }

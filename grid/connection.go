@@ -3,7 +3,6 @@ package grid
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -29,6 +29,11 @@ const (
 	// streamsMax is how many event streams one connection may have: one for each
 	// holder of a process, with room for one that replaces another.
 	streamsMax = 4
+	// pingAfter is how long a connection may say nothing before the member asks, and
+	// pingTimeout how long the answer may take: as with the other end, a process that gets
+	// little time has to meet it.
+	pingAfter   = 5 * time.Second
+	pingTimeout = 15 * time.Second
 )
 
 // connection is what one connection to the API has under way. Its limits are what
@@ -39,6 +44,7 @@ type connection struct {
 	holders, members turn
 	streams          atomic.Int32
 	remote           net.Addr // where it comes from
+	peer             string   // the other side's address without port
 }
 
 // turn is held by one request at a time.
@@ -48,7 +54,11 @@ type connectionKey struct{}
 
 // withConnection is how the API server begins each connection.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &connection{holders: make(turn, 1), members: make(turn, 1), remote: c.RemoteAddr()})
+	conn := &connection{holders: make(turn, 1), members: make(turn, 1), remote: c.RemoteAddr(), peer: c.RemoteAddr().String()}
+	if host, _, err := net.SplitHostPort(conn.peer); err == nil {
+		conn.peer = host
+	}
+	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
 // connectionOf returns the connection that a request came by.
@@ -64,7 +74,7 @@ func (t turn) take(ctx context.Context) (leave func(), err error) {
 	case t <- struct{}{}:
 		return func() { <-t }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: other large requests take too long: %w", sequencer.ErrUnavailable, ctx.Err())
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: other large requests take too long: %w", ctx.Err())
 	}
 }
 
@@ -91,11 +101,16 @@ func readBody(w http.ResponseWriter, r *http.Request, small int64, t turn) (body
 	return body, leave, err
 }
 
-// openStream counts an event stream, which close ends.
-func (c *connection) openStream() (end func(), err error) {
+// openStream counts an event stream, which end ends.
+func (c *connection) openStream(e *events) (end func(), err error) {
 	if c.streams.Add(1) > streamsMax {
 		c.streams.Add(-1)
-		return nil, fmt.Errorf("%w: this connection has %d event streams already", sequencer.ErrUnavailable, streamsMax)
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this connection has %d event streams already", streamsMax)
 	}
-	return func() { c.streams.Add(-1) }, nil
+	leave, err := e.admit(c.peer)
+	if err != nil {
+		c.streams.Add(-1)
+		return nil, err
+	}
+	return func() { leave(); c.streams.Add(-1) }, nil
 }

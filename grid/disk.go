@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -177,7 +178,7 @@ func (m *Member) whileCurrent(calls map[string]*call) map[string]*call {
 	serve := directory.serve
 	directory.serve = func(ctx context.Context, in any) (any, error) {
 		if err := m.stores.disk.failure(); err != nil && m.ended.Load() {
-			return nil, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+			return nil, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 		}
 		return serve(ctx, in)
 	}

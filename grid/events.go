@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
@@ -17,23 +18,52 @@ const eventQueue = 1024
 type events struct {
 	mu      sync.Mutex // never held while waiting
 	streams map[sequencer.HolderID]*stream
+	peers   map[string]int // streams by the address they come from
 }
 
-// stream is one holder's events on their way. done is closed when it has ended.
+// peerStreams is how many event streams one address may have, whatever ports and holders it
+// names: as many as a machine full of processes needs. A holder without a stream learns of
+// a destroy by its next renewal.
+const peerStreams = 64
+
+// stream is one holder's events on their way.
 type stream struct {
-	queue chan wire.Event
-	ctx   context.Context
-	end   context.CancelFunc
+	ctx  context.Context
+	end  context.CancelFunc
+	more chan struct{} // holds one when something was added since the last look
+
+	mu    sync.Mutex   // never held while waiting
+	queue []wire.Event // at most eventQueue, oldest first; takes memory only for what waits
 }
 
-func newEvents() *events { return &events{streams: map[sequencer.HolderID]*stream{}} }
+func newEvents() *events {
+	return &events{streams: map[sequencer.HolderID]*stream{}, peers: map[string]int{}}
+}
+
+// admit counts a stream of an address in; leave counts it out.
+func (e *events) admit(peer string) (leave func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.peers[peer] == peerStreams {
+		return nil, fmt.Errorf("%w: %s has %d event streams to this member already; without one a holder learns of a destroy by its next renewal",
+			sequencer.ErrUnavailable, peer, peerStreams)
+	}
+	e.peers[peer]++
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.peers[peer]--; e.peers[peer] == 0 {
+			delete(e.peers, peer)
+		}
+	}, nil
+}
 
 // open begins a holder's stream with the event that says so, ending an earlier
 // stream of the same holder. It ends with ctx, and frees its place then.
 func (e *events) open(ctx context.Context, h sequencer.HolderID) *stream {
 	ctx, end := context.WithCancel(ctx)
-	s := &stream{queue: make(chan wire.Event, eventQueue), ctx: ctx, end: end}
-	s.queue <- wire.Event{}
+	s := &stream{more: make(chan struct{}, 1), ctx: ctx, end: end}
+	s.put(wire.Event{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if old := e.streams[h]; old != nil {
@@ -55,26 +85,51 @@ func (e *events) publish(holders []sequencer.HolderID, event wire.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, h := range holders {
-		s := e.streams[h]
-		if s == nil {
-			continue
-		}
-		select {
-		case s.queue <- event:
-		default:
-			s.end()
+		if s := e.streams[h]; s != nil {
+			s.put(event)
 		}
 	}
 }
 
-// Next waits for the next event.
-func (s *stream) Next() (wire.Event, error) {
-	select {
-	case event := <-s.queue:
-		return event, nil
-	case <-s.ctx.Done():
-		return wire.Event{}, s.ctx.Err()
+// put adds an event, or ends a stream that has too many waiting.
+func (s *stream) put(event wire.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == eventQueue {
+		s.end()
+		return
 	}
+	s.queue = append(s.queue, event)
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the oldest event that waits, if there is one.
+func (s *stream) take() (event wire.Event, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		s.queue = nil
+		return wire.Event{}, false
+	}
+	event, s.queue = s.queue[0], s.queue[1:]
+	return event, true
+}
+
+// Next waits for the next event. Only one goroutine may call it.
+func (s *stream) Next() (wire.Event, error) {
+	for s.ctx.Err() == nil {
+		if event, found := s.take(); found {
+			return event, nil
+		}
+		select {
+		case <-s.more:
+		case <-s.ctx.Done():
+		}
+	}
+	return wire.Event{}, s.ctx.Err()
 }
 
 // Close ends the stream.

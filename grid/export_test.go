@@ -113,3 +113,15 @@ func (m *Member) FormUnconfirmed(need int) error {
 	form := partition.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: 1}
 	return m.formAs(form, acceptances{}, need)
 }
+
+// Stall has the owner of a name serve nothing until release.
+func (m *Member) Stall(name string) (release func()) {
+	o, err := m.ownerOf(name)
+	if err != nil {
+		panic(err)
+	}
+	stalled, end := make(chan struct{}), make(chan struct{})
+	o.inbox <- func(owner.View) { close(stalled); <-end }
+	<-stalled
+	return func() { close(end) }
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -270,13 +271,13 @@ func (m *Member) accept(f founding) error {
 	defer m.idMu.Unlock()
 	switch {
 	case !m.id.Grid.IsZero():
-		return fmt.Errorf("%w: this member is in grid %s already", sequencer.ErrUnavailable, m.id.Grid)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", m.id.Grid)
 	case !m.past.grid.IsZero():
-		return fmt.Errorf("%w: this member has left grid %s to form it anew", sequencer.ErrUnavailable, m.past.grid)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s to form it anew", m.past.grid)
 	case m.id.Accepted == f:
 		return nil
 	case m.id.Accepted != founding{}:
-		return fmt.Errorf("%w: this member has accepted member %s as founder", sequencer.ErrUnavailable, m.id.Accepted.Founder)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as founder", m.id.Accepted.Founder)
 	}
 	before := m.id.Accepted
 	m.id.Accepted = f

@@ -1,9 +1,9 @@
 package grid
 
 import (
-	"fmt"
 	"sync/atomic"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -21,7 +21,7 @@ const maxInside = 16384
 func (g *gate) enter() (leave func(), err error) {
 	if g.inside.Add(1) > maxInside {
 		g.inside.Add(-1)
-		return nil, fmt.Errorf("%w: this member has %d requests to serve already; try again", sequencer.ErrUnavailable, maxInside)
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this member has %d requests to serve already; try again", maxInside)
 	}
 	return func() { g.inside.Add(-1) }, nil
 }

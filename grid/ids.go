@@ -3,11 +3,11 @@ package grid
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -26,7 +26,7 @@ func (m *Member) serveIDs(ctx context.Context, in wire.IDsRequest) (wire.IDsResp
 		n = 1
 	}
 	if n < 1 || n > wire.MaxIDs {
-		return wire.IDsResponse{}, fmt.Errorf("%w: n is %d; ask for 1 to %d IDs at once", sequencer.ErrInvalidConfig, in.N, wire.MaxIDs)
+		return wire.IDsResponse{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: n is %d; ask for 1 to %d IDs at once", in.N, wire.MaxIDs)
 	}
 	s, err := m.idsSequencer(ctx, in)
 	if err != nil {

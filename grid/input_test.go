@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -104,10 +105,29 @@ func refused(t *testing.T, what string, status int, kind string, answer []byte) 
 	if err := wire.Decode(kind, answer, &e); err != nil || e.Code == "" || len(e.Message) < 10 || len(e.Message) > 1000 {
 		t.Errorf("%s: status %d, no typed error: %.200q (%v)", what, status, answer, err)
 	}
+	saysOnce(t, e.Message)
 	if status < 400 || status > 499 {
 		t.Errorf("%s: status %d, want one of 400 to 499; %+v", what, status, e)
 	}
 	return e.Code
+}
+
+// prefixes are what the text of an error begins with: the package, or a sequencer.
+var prefixes = regexp.MustCompile(`\b(grid|client|owner|wire|partition|backup|sequencer|sequencer "[^"]*"): `)
+
+// saysOnce wants one prefix in an error's text, at its beginning, and no sentence twice.
+func saysOnce(t *testing.T, text string) {
+	t.Helper()
+	if at := prefixes.FindAllStringIndex(text, -1); len(at) != 1 || at[0][0] != 0 {
+		t.Errorf("%d prefixes: %q", len(at), text)
+	}
+	seen := map[string]bool{}
+	for _, part := range strings.Split(text, ": ") {
+		if len(part) > 12 && seen[part] {
+			t.Errorf("%q is said twice: %q", part, text)
+		}
+		seen[part] = true
+	}
 }
 
 // serves wants the member to do its work still.

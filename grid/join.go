@@ -2,7 +2,6 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -61,7 +61,7 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 			return m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{})
 		}
 	}
-	return fmt.Errorf("%w: no member knows a leader; %s", sequencer.ErrUnavailable, m.gossip.seen())
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member knows a leader; %s", m.gossip.seen())
 }
 
 // peerOf finds another member by its Raft server ID.
@@ -89,7 +89,7 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.joins) >= maxJoins {
-		return wire.MemberResponse{}, fmt.Errorf("%w: %d members are joining already", sequencer.ErrUnavailable, len(m.joins))
+		return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable, "grid: %d members are joining already", len(m.joins))
 	}
 	m.forgetEarlier(in.Member.Incarnation)
 	m.joins[in.Member.Incarnation] = joining{member: in.Member, server: raft.ServerID(in.Server), at: m.clock.Mono()}
@@ -123,7 +123,7 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 		select {
 		case <-time.After(leaveEvery):
 		case <-ctx.Done():
-			return wire.MemberResponse{}, fmt.Errorf("%w: the leave is not agreed yet: %w", sequencer.ErrUnavailable, ctx.Err())
+			return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable, "grid: the leave is not agreed yet: %w", ctx.Err())
 		}
 	}
 }

@@ -2,10 +2,10 @@ package grid
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -41,7 +41,7 @@ func (t transport) Events(ctx context.Context, addr string, in wire.EventsReques
 // local gives an error of a local call the code that it would travel with.
 func local(err error) error {
 	if e := wire.ErrorOf(err, 0); e.Code == "unavailable" {
-		return fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+		return failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
 	return err
 }

@@ -210,7 +210,7 @@ func (m *Member) open() error {
 	}
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
-	m.http = client.NewHTTP(m.cfg.Network.Dial, m.cfg.TLS)
+	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
 	m.served = m.ofOneStay(m.whileCurrent(m.calls()))
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/snowgrid/snowgrid/client"
 )
 
 // Network is how a member reaches others; nil in Config is the real one. A
@@ -63,6 +65,14 @@ func (realNetwork) ListenPacket(addr string) (net.PacketConn, error) {
 func (realNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", addr)
+}
+
+// dialAPI returns what opens connections to the APIs of other members.
+func dialAPI(n Network) func(ctx context.Context, addr string) (net.Conn, error) {
+	if _, real := n.(realNetwork); real {
+		return client.TCP
+	}
+	return n.Dial
 }
 
 // listenError says what to do about the usual reasons not to get a port.

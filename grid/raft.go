@@ -14,6 +14,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -210,7 +211,7 @@ func (m *Member) propose(c partition.Command) error {
 	defer node.proposals.Done()
 	future := node.raft.Apply(data, raftCallTimeout)
 	if err := future.Error(); err != nil {
-		return fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: the command is not agreed on: %w", err)
 	}
 	if err, refused := future.Response().(error); refused {
 		return err
@@ -232,7 +233,7 @@ func (m *Member) proposer() (*raftNode, error) {
 	return m.raft, nil
 }
 
-var errNotLeader = fmt.Errorf("%w: this member does not lead the grid", sequencer.ErrUnavailable)
+var errNotLeader = failure.Errorf(sequencer.ErrUnavailable, "grid: this member does not lead the grid")
 
 // node returns the member's Raft node, nil before it knows its grid.
 func (m *Member) node() *raftNode {

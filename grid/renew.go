@@ -2,10 +2,10 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -22,8 +22,7 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 		return wire.RenewResponse{}, err
 	}
 	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > partition.MaxPartitions {
-		return wire.RenewResponse{}, fmt.Errorf("%w: %d claims and %d sets in one renewal; send at most %d and %d",
-			sequencer.ErrInvalidConfig, len(in.Claims), len(in.Sets), wire.MaxClaims, partition.MaxPartitions)
+		return wire.RenewResponse{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, partition.MaxPartitions)
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()

@@ -2,13 +2,13 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -48,7 +48,7 @@ func (m *Member) ofOneStay(calls map[string]*call) map[string]*call {
 		serve := c.serve
 		c.serve = func(ctx context.Context, in any) (any, error) {
 			if s, noted := ctx.Value(stayKey{}).(*stay); noted && s != m.stay.Load() {
-				return nil, fmt.Errorf("%w: this member has left that grid", wire.ErrNotAddressed)
+				return nil, failure.Errorf(wire.ErrNotAddressed, "grid: this member has left that grid")
 			}
 			return serve(ctx, in)
 		}

@@ -3,6 +3,7 @@ package owner
 import (
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -21,8 +22,7 @@ func (m *Machine) attach(v View, b sequencer.Bounds, h sequencer.HolderID, c Cla
 		return a, err
 	}
 	if c.Any && m.isLearning(v) { // any node may be one that a holder is about to show
-		return a, fmt.Errorf("sequencer %q: %w: its partition was lost a moment ago; its holders are being asked for their logical nodes",
-			name, sequencer.ErrUnavailable)
+		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked for their logical nodes", name)
 	}
 	life := m.life(name)
 	a, changed, err := m.table.Attach(m.forTable(v, c), b)

@@ -1,9 +1,9 @@
 package owner
 
 import (
-	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -35,8 +35,7 @@ func (m *Machine) check(v View, c Claim) error {
 	if c.Grid == v.Roster.Grid && c.Version > v.Roster.Version {
 		// An owner that was replaced unheard, and has no replica to ask, would take
 		// a life that began since for one that has ended.
-		return fmt.Errorf("sequencer %q: %w: its holder was answered at version %d of the roster, and this member knows %d",
-			name, sequencer.ErrUnavailable, c.Version, v.Roster.Version)
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its holder was answered at version %d of the roster, and this member knows %d", name, c.Version, v.Roster.Version)
 	}
 	if m.life(name) == c.Ref.Life {
 		return m.given.refuse(name, c.ID)
@@ -58,11 +57,10 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 		return errNoTime // what is believable is not known yet
 	}
 	if limit := now + partition.MaxWindow + EarlierLimit.Milliseconds(); c.Until > limit {
-		return fmt.Errorf("%w: a grant that ends at %s is not believed; restart this holder",
-			sequencer.ErrInvalidConfig, time.UnixMilli(c.Until).UTC().Format(time.RFC3339))
+		return failure.Errorf(sequencer.ErrInvalidConfig, "grid: a grant that ends at %s is not believed; restart this holder", time.UnixMilli(c.Until).UTC().Format(time.RFC3339))
 	}
 	m.member.ReportEarlier(c.Until)
-	return fmt.Errorf("%w: an earlier life of the grid granted beyond the floor; the floors are being raised", sequencer.ErrUnavailable)
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: an earlier life of the grid granted beyond the floor; the floors are being raised")
 }
 
 // forTable is what the table needs to know of a claim. What was shown may be about a

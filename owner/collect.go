@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -68,9 +69,13 @@ func serveNames[T any](m *Machine, v View, request func(v View, b sequencer.Boun
 
 // awaited is the answer to a request for which the table does not know enough.
 func (m *Machine) awaited() error {
-	named := m.replica.Disks(0).Named
-	return fmt.Errorf("%w: partition %d was lost with all its replicas, and its definitions are on the disks of members %s, of which none has answered yet; start one of them, or give them up for good with: snowgrid forget MEMBER",
-		sequencer.ErrUnavailable, m.id, list(named))
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: %s", m.awaits())
+}
+
+// awaits says whose disks the table waits for.
+func (m *Machine) awaits() string {
+	return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are on the disks of members %s, of which none has answered yet; start one of them, or give them up for good with: snowgrid forget MEMBER",
+		m.id, list(m.replica.Disks(0).Named))
 }
 
 // list gives members' names for people to read.
@@ -194,7 +199,7 @@ func (m *Machine) unconfirmed(h heldAnswer) error {
 	default:
 		cause = "its replicas have not confirmed it yet"
 	}
-	return fmt.Errorf("%w: partition %d: the outcome is not certain: %s", sequencer.ErrUnavailable, m.id, cause)
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: the outcome is not certain: %s", m.id, cause)
 }
 
 // notYet refuses a claim about a name that this owner may only not know yet.
@@ -202,5 +207,5 @@ func (m *Machine) notYet(v View, c Claim) error {
 	if m.table.Complete() || !m.life(c.Ref.Definition.Name()).IsZero() || m.forTable(v, c).Forgotten {
 		return nil
 	}
-	return fmt.Errorf("sequencer %q: %w", c.Ref.Definition.Name(), m.awaited())
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", c.Ref.Definition.Name(), m.awaits())
 }

@@ -1,9 +1,9 @@
 package owner
 
 import (
-	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -28,7 +28,7 @@ func (g givenBack) refuse(name string, id sequencer.AttachmentID) error {
 	if _, gone := g[id]; !gone {
 		return nil
 	}
-	return fmt.Errorf("sequencer %q: %w: the attachment was given back; attach anew", name, sequencer.ErrDetached)
+	return failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment was given back; attach again", name)
 }
 
 // forget drops what nobody shows any more.

@@ -3,10 +3,10 @@ package owner
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -64,7 +64,7 @@ func (m *Machine) hold(h heldAnswer) {
 	case len(m.held) == 0 && m.allHold(h):
 		h.send(nil)
 	case len(m.held) >= heldMax:
-		h.send(fmt.Errorf("%w: partition %d waits for its backups; try again", sequencer.ErrUnavailable, m.id))
+		h.send(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d waits for its backups; try again", m.id))
 	default:
 		m.held = append(m.held, h)
 	}

@@ -2,9 +2,9 @@ package owner
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -13,7 +13,7 @@ import (
 const showTime = 3 * time.Second
 
 // errNoTime is the answer of a member that does not know the cluster time yet.
-var errNoTime = fmt.Errorf("%w: this member does not know the cluster time yet", sequencer.ErrUnavailable)
+var errNoTime = failure.Errorf(sequencer.ErrUnavailable, "grid: this member does not know the cluster time yet")
 
 // Create replies with a name's life: the one there is, if it is defined so, or a new
 // one. The caller gives the new one's Life, which is random.
@@ -58,7 +58,7 @@ func (m *Machine) settled(name string) error {
 	if m.ending[name] == nil {
 		return nil
 	}
-	return fmt.Errorf("sequencer %q: %w: it is being destroyed", name, sequencer.ErrUnavailable)
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: it is being destroyed", name)
 }
 
 // learning refuses to say that a name is unknown while a loss may have made this
@@ -72,7 +72,7 @@ func (m *Machine) learning(v View, name string) error {
 	if _, err := m.table.Open(name); err == nil {
 		return nil
 	}
-	return fmt.Errorf("sequencer %q: %w: its partition was lost a moment ago; its holders are being asked", name, sequencer.ErrUnavailable)
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked", name)
 }
 
 // isLearning reports whether holders may still have to show what a loss made this

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // ErrEnded is the answer of an owner whose member grants nothing any more.
-var ErrEnded = fmt.Errorf("%w: this member grants nothing any more; ask another one", sequencer.ErrClosed)
+var ErrEnded = failure.Errorf(sequencer.ErrClosed, "grid: this member no longer grants anything; ask another one")
 
 // View is what a member knows at the moment when it has a machine do something.
 type View struct {
@@ -132,7 +133,7 @@ func (m *Machine) observe(v View) {
 // bounds. Everything an owner does begins with it.
 func (m *Machine) act(v View) (sequencer.Bounds, error) {
 	if int(m.id) >= len(v.Roster.Partitions) {
-		return sequencer.Bounds{}, fmt.Errorf("%w: the grid is not formed yet", sequencer.ErrUnavailable)
+		return sequencer.Bounds{}, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
 	}
 	m.observe(v)
 	switch {

@@ -13,13 +13,13 @@ var (
 
 	// ErrInvalid means that a setting, a member's record or an identity is
 	// malformed or out of bounds.
-	ErrInvalid = errors.New("partition: invalid value")
+	ErrInvalid = errors.New("invalid value")
 
 	// ErrDiffers means that a stated setting is not what the grid agreed on.
-	ErrDiffers = errors.New("partition: setting differs from the grid's")
+	ErrDiffers = errors.New("setting differs from the grid's")
 
 	// ErrClock means that a wall clock cannot be right.
-	ErrClock = errors.New("partition: wall clock is wrong")
+	ErrClock = errors.New("wall clock is wrong")
 
 	// ErrWrongOwner is the answer of a member that does not own the partition it is
 	// asked about, or not any more. Whoever asked looks up the directory again.

@@ -3,7 +3,8 @@ package sequencer
 import (
 	"context"
 	"errors"
-	"fmt"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // AttachLogicalNode gets a logical node from the grid. Two calls at once are
@@ -59,7 +60,7 @@ func (s *Sequencer) takeTurn(ctx context.Context) error {
 	case <-s.turn:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("sequencer %q: %w: another attach or detach is under way: %w", s.Name(), ErrUnavailable, ctx.Err())
+		return failure.Errorf(ErrUnavailable, "sequencer %q: another attach or detach is under way: %w", s.Name(), ctx.Err())
 	}
 }
 

@@ -72,8 +72,7 @@ func Define(name string, cfg Config) (Definition, error) {
 		return Definition{}, err
 	}
 	if ms := cfg.Epoch.UnixMilli(); ms < 0 || ms > maxEpochMilli {
-		return Definition{}, fmt.Errorf("%w: epoch %v is outside the years 1970 to 9999: give one inside, such as epoch.Default",
-			ErrInvalidConfig, cfg.Epoch)
+		return Definition{}, failure.Errorf(ErrInvalidConfig, "sequencer: epoch %v is outside the years 1970 to 9999: give one inside, such as epoch.Default", cfg.Epoch)
 	}
 	l, err := layoutFor(cfg.Nodes)
 	if err != nil {
@@ -84,19 +83,17 @@ func Define(name string, cfg Config) (Definition, error) {
 
 func checkName(name string) error {
 	if name == "" {
-		return fmt.Errorf("%w: the name is empty: give 1 to %d bytes", ErrInvalidConfig, maxNameBytes)
+		return failure.Errorf(ErrInvalidConfig, "sequencer: the name is empty: give 1 to %d bytes", maxNameBytes)
 	}
 	if len(name) > maxNameBytes {
-		return fmt.Errorf("%w: name %s is longer than %d bytes: give a shorter one",
-			ErrInvalidConfig, excerpt(name), maxNameBytes)
+		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s is longer than %d bytes: give a shorter one", excerpt(name), maxNameBytes)
 	}
 	if !utf8.ValidString(name) {
-		return fmt.Errorf("%w: name %s is not valid UTF-8: give text in UTF-8", ErrInvalidConfig, excerpt(name))
+		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s is not valid UTF-8: give text in UTF-8", excerpt(name))
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) {
-			return fmt.Errorf("%w: name %s contains the control character %U: leave it out",
-				ErrInvalidConfig, excerpt(name), r)
+			return failure.Errorf(ErrInvalidConfig, "sequencer: name %s contains the control character %U: leave it out", excerpt(name), r)
 		}
 	}
 	return nil
@@ -168,8 +165,7 @@ func (d Definition) Compose(p Parts) (ID, error) {
 		return 0, fmt.Errorf("sequencer: time %s is before the epoch %v of %q: give a later time",
 			p.Time.UTC().Format(time.RFC3339Nano), d.epoch, d.name)
 	case !p.Time.Before(d.Exhausted()):
-		return 0, fmt.Errorf("%w: time %s is not before %v, the end of %q",
-			ErrEpochExhausted, p.Time.UTC().Format(time.RFC3339Nano), epoch.At(d.Exhausted()), d.name)
+		return 0, failure.Errorf(ErrEpochExhausted, "sequencer: time %s is not before %v, the end of %q", p.Time.UTC().Format(time.RFC3339Nano), epoch.At(d.Exhausted()), d.name)
 	case int(p.Node) >= d.Nodes():
 		return 0, fmt.Errorf("sequencer: node %d is not a logical node of %q: give 0 to %d",
 			p.Node, d.name, d.Nodes()-1)

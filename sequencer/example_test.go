@@ -34,7 +34,7 @@ func ExampleDefine_invalid() {
 	fmt.Println(err)
 	// Output:
 	// true
-	// sequencer: invalid configuration: 10 nodes are fewer than 128: give 128 to 8192, or 0 for 8192
+	// sequencer: 10 nodes are fewer than 128: give 128 to 8192, or 0 for 8192
 }
 
 func ExampleDefinition_CheckAt() {

@@ -1,8 +1,9 @@
 package sequencer
 
 import (
-	"fmt"
 	"math/bits"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // The node counts a sequencer can have. Fewer nodes would need more counter
@@ -52,11 +53,9 @@ func layoutFor(nodes int) (layout, error) {
 	case nodes == 0:
 		nodes = maxNodes
 	case nodes < minNodes:
-		return layout{}, fmt.Errorf("%w: %d nodes are fewer than %d: give %d to %d, or 0 for %d",
-			ErrInvalidConfig, nodes, minNodes, minNodes, maxNodes, maxNodes)
+		return layout{}, failure.Errorf(ErrInvalidConfig, "sequencer: %d nodes are fewer than %d: give %d to %d, or 0 for %d", nodes, minNodes, minNodes, maxNodes, maxNodes)
 	case nodes > maxNodes:
-		return layout{}, fmt.Errorf("%w: %d nodes are more than %d: give %d to %d, or use several sequencers",
-			ErrInvalidConfig, nodes, maxNodes, minNodes, maxNodes)
+		return layout{}, failure.Errorf(ErrInvalidConfig, "sequencer: %d nodes are more than %d: give %d to %d, or use several sequencers", nodes, maxNodes, minNodes, maxNodes)
 	}
 	n := bits.Len(uint(nodes - 1))
 	return layout{nodeBits: uint8(n), counterBits: uint8(timeShift - n)}, nil

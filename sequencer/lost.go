@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // What happens to a handle whose logical node the grid gave to another holder. Its home
@@ -91,6 +92,7 @@ func (s *Sequencer) awaitNode(ctx context.Context, t *tenure) error {
 
 // lossError says that a logical node was lost, and why there is no other one.
 func (s *Sequencer) lossError(l *loss, err error) error {
-	return fmt.Errorf("sequencer %q: its logical node went to another holder while the grid heard nothing of this one, and it has no other yet: %w: %w",
-		s.Name(), cmp.Or(l.cause, ErrUnavailable), err)
+	cause := cmp.Or(l.cause, ErrUnavailable)
+	return failure.Errorf(cause, "sequencer %q: its logical node went to another holder while the grid heard nothing of this one, and it has no other yet: %s: %w",
+		s.Name(), s.unnamed(cause), err)
 }

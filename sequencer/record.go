@@ -1,8 +1,9 @@
 package sequencer
 
 import (
-	"fmt"
 	"slices"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // record is one life of one name.
@@ -30,8 +31,8 @@ func (r *record) agrees(def Definition) error {
 	if r.ref.Definition == def {
 		return nil
 	}
-	return fmt.Errorf("%w: the grid has %v, asked for was %v",
-		ErrConflict, r.ref.Definition, def)
+	return failure.Errorf(ErrConflict, "sequencer %q: the grid has %v, asked for was %v; use the existing definition, or another name",
+		def.Name(), r.ref.Definition, def)
 }
 
 // assigned returns the slot that an attachment holds.

@@ -2,11 +2,12 @@ package sequencer
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // MaxStripes is the largest number of logical nodes of one [Striped]. It is half of what
@@ -59,17 +60,17 @@ func (t *seat) move(stripe int) {
 // refuses, for stripes of different lives, and for one that is given twice.
 func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Striped, error) {
 	if len(stripes) == 0 {
-		return nil, fmt.Errorf("%w: no stripes: give 1 to %d", ErrInvalidConfig, MaxStripes)
+		return nil, failure.Errorf(ErrInvalidConfig, "sequencer: no stripes: give 1 to %d", MaxStripes)
 	}
 	if err := stripes[0].Definition().CheckStripes(len(stripes)); err != nil {
 		return nil, err
 	}
 	for i, h := range stripes {
 		if h.ref != stripes[0].ref {
-			return nil, fmt.Errorf("sequencer %q: %w: stripe %d is of another sequencer or another life: give handles of one", h.Name(), ErrInvalidConfig, i)
+			return nil, failure.Errorf(ErrInvalidConfig, "sequencer %q: stripe %d is of another sequencer or another life: give handles of one", h.Name(), i)
 		}
 		if slices.Contains(stripes[:i], h) {
-			return nil, fmt.Errorf("sequencer %q: %w: stripe %d is given twice: give handles with a logical node each", h.Name(), ErrInvalidConfig, i)
+			return nil, failure.Errorf(ErrInvalidConfig, "sequencer %q: stripe %d is given twice: give handles with a logical node each", h.Name(), i)
 		}
 	}
 	s := &Striped{stripes: slices.Clone(stripes), leave: leave}
@@ -86,10 +87,9 @@ func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Strip
 func (d Definition) CheckStripes(n int) error {
 	switch {
 	case n < 1:
-		return fmt.Errorf("sequencer %q: %w: %d stripes are fewer than 1: give 1 to %d", d.Name(), ErrInvalidConfig, n, MaxStripes)
+		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are fewer than 1: give 1 to %d", d.Name(), n, MaxStripes)
 	case n > MaxStripes:
-		return fmt.Errorf("sequencer %q: %w: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes have more IDs a millisecond",
-			d.Name(), ErrInvalidConfig, n, MaxStripes, MaxStripes)
+		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes have more IDs a millisecond", d.Name(), n, MaxStripes, MaxStripes)
 	}
 	return nil
 }

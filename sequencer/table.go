@@ -3,6 +3,8 @@ package sequencer
 import (
 	"fmt"
 	"math"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // Table is one partition's part of the grid's memory: for each of its
@@ -48,7 +50,7 @@ func (c Claim) names() error {
 	if !c.ID.IsZero() {
 		return nil
 	}
-	return fmt.Errorf("sequencer %q: %w: the attachment ID is zero; give random bits", c.Ref.Definition.Name(), ErrInvalidConfig)
+	return failure.Errorf(ErrInvalidConfig, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
 }
 
 // Bounds are the times under which the owner acts: the cluster time, and the
@@ -137,8 +139,8 @@ func (t *Table) Attach(c Claim, b Bounds) (a Attachment, changed bool, err error
 	}
 	s := r.choose(c.Preference)
 	if s == nil {
-		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: all %d are attached; detach one, or use DetachWhenIdle to share them",
-			c.Ref.Definition.Name(), ErrNoFreeNode, c.Ref.Definition.Nodes())
+		return Attachment{}, false, failure.Errorf(ErrNoFreeNode, "sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a sequencer with more nodes",
+			c.Ref.Definition.Name(), c.Ref.Definition.Nodes())
 	}
 	s.id = c.ID
 	s.from = max(s.free, b.Now, r.ref.Definition.Epoch().UnixMilli())
@@ -155,8 +157,7 @@ func (t *Table) Attach(c Claim, b Bounds) (a Attachment, changed bool, err error
 // has and attaches anew. ErrInvalidConfig if c.ID is zero or there is no such node.
 func (t *Table) Renew(c Claim, b Bounds) (a Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
-		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: logical node %d is out of range 0 to %d",
-			c.Ref.Definition.Name(), ErrInvalidConfig, c.Node, nodes-1)
+		return Attachment{}, false, failure.Errorf(ErrInvalidConfig, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
 	}
 	if err := c.names(); err != nil {
 		return Attachment{}, false, err
@@ -166,13 +167,13 @@ func (t *Table) Renew(c Claim, b Bounds) (a Attachment, changed bool, err error)
 		return Attachment{}, false, err
 	}
 	if s := r.slot(c.Node); s != nil && !s.id.IsZero() && s.id != c.ID {
-		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: logical node %d was given to another holder; attach anew",
-			c.Ref.Definition.Name(), ErrDetached, c.Node)
+		return Attachment{}, false, failure.Errorf(ErrDetached, "sequencer %q: logical node %d was given to another holder; attach again",
+			c.Ref.Definition.Name(), c.Node)
 	}
 	if s := r.assigned(c.ID); s != nil && s.node != c.Node {
 		// A late attach of c.ID got that node. Its grant says nothing about c.Node.
-		return Attachment{}, false, fmt.Errorf("sequencer %q: %w: the attachment has logical node %d, not %d; attach anew",
-			c.Ref.Definition.Name(), ErrDetached, s.node, c.Node)
+		return Attachment{}, false, failure.Errorf(ErrDetached, "sequencer %q: the attachment has logical node %d, not %d; attach again",
+			c.Ref.Definition.Name(), s.node, c.Node)
 	}
 	c.Any = false
 	a, changed, err = t.Attach(c, b)

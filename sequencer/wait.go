@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // farAhead is a time to wait until when only an event can end the wait.
@@ -130,8 +133,7 @@ func wakeTime(seen *rights, at Tick, out outcome) Tick {
 func (s *Sequencer) waitError(err error, at Tick, out outcome) error {
 	switch {
 	case out == aheadTime && at-s.clock.Now() > trail:
-		return fmt.Errorf("sequencer %q: %w: the grid's time is before this handle's last ID and has to come to it: %w",
-			s.Name(), ErrUnavailable, err)
+		return failure.Errorf(ErrUnavailable, "sequencer %q: the grid's time is before this handle's last ID and has to come to it: %w", s.Name(), err)
 	case out == noGrant:
 		return fmt.Errorf("sequencer %q: %w (the grid did not renew it in time; is it reachable?): %w",
 			s.Name(), ErrGrantExpired, err)
@@ -160,7 +162,7 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 		case err == nil, errors.Is(err, ErrAttached):
 			return nil
 		case full != nil && ctx.Err() != nil:
-			return fmt.Errorf("%w: %w", full, err)
+			return failure.Errorf(err, "%w: %s", full, s.unnamed(err))
 		case !errors.Is(err, ErrNoFreeNode):
 			return err
 		}
@@ -174,8 +176,14 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 
 // exhausted says when the epoch ended.
 func (s *Sequencer) exhausted() error {
-	return fmt.Errorf("sequencer %q: %w: its last ID was at %s; create one with a later epoch",
-		s.Name(), ErrEpochExhausted, s.ref.Definition.Exhausted().Format(time.RFC3339))
+	return failure.Errorf(ErrEpochExhausted, "sequencer %q: epoch exhausted: its last ID was at %s; create one of another name with a later epoch",
+		s.Name(), s.ref.Definition.Exhausted().Format(time.RFC3339))
+}
+
+// unnamed returns the text of an error without the sequencer's name, for another error
+// that begins with it.
+func (s *Sequencer) unnamed(err error) string {
+	return strings.TrimPrefix(err.Error(), fmt.Sprintf("sequencer %q: ", s.Name()))
 }
 
 // named puts the sequencer's name before a sentinel.

@@ -29,7 +29,7 @@ func ContentType(header string) (string, error) {
 	if header == "" {
 		fault = "Content-Type: missing"
 	}
-	return "", failure.Errorf(ErrContentType, "%s; send %s, as curl --json does, or %s", fault, JSON, MsgPack)
+	return "", failure.Errorf(ErrContentType, "grid: %s; send %s, as curl --json does, or %s", fault, JSON, MsgPack)
 }
 
 // Encode returns v in the encoding that kind names.
@@ -79,7 +79,7 @@ func decodeAs(kind string, data []byte, v any, strict bool) error {
 	if err == nil || errors.Is(err, sequencer.ErrInvalidConfig) {
 		return err
 	}
-	return fmt.Errorf("%w: the body is not a valid %s message: %.200s", sequencer.ErrInvalidConfig, kind, err.Error())
+	return failure.Errorf(sequencer.ErrInvalidConfig, "the body is not a valid %s message: %.200s", kind, err.Error())
 }
 
 var errTrailing = errors.New("something follows the value")
@@ -125,10 +125,10 @@ func decodeMsgPack(data []byte, v any, strict bool) error {
 func ReadBody(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxBody+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: the body ended early: %w", sequencer.ErrInvalidConfig, err)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "the body ended early: %w", err)
 	}
 	if len(data) > MaxBody {
-		return nil, fmt.Errorf("%w: the body is larger than %d bytes; send less at once", sequencer.ErrInvalidConfig, MaxBody)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "the body is larger than %d bytes; send less at once", MaxBody)
 	}
 	return data, nil
 }

@@ -1,9 +1,8 @@
 package wire
 
 import (
-	"fmt"
-
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -219,8 +218,7 @@ type SettledResponse struct {
 // CheckHolder refuses a holder ID that is empty or too long.
 func CheckHolder(h sequencer.HolderID) error {
 	if len(h) == 0 || len(h) > MaxHolder {
-		return fmt.Errorf("%w: holder is %d bytes long; give a random name of 1 to %d bytes, one per process",
-			sequencer.ErrInvalidConfig, len(h), MaxHolder)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "grid: holder is %d bytes long; give a random name of 1 to %d bytes, one per process", len(h), MaxHolder)
 	}
 	return nil
 }

@@ -1,9 +1,8 @@
 package wire
 
 import (
-	"fmt"
-
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -128,7 +127,7 @@ func recordOf(r sequencer.RecordState) Record {
 // State checks a page and returns it. Errors match sequencer.ErrInvalidConfig.
 func (t Table) State() (sequencer.TableState, error) {
 	if len(t.Forgotten) > 0 {
-		return sequencer.TableState{}, fmt.Errorf("%w: a whole table forgets nothing", sequencer.ErrInvalidConfig)
+		return sequencer.TableState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: a whole table forgets nothing")
 	}
 	c, err := t.Change()
 	return sequencer.TableState{Base: c.Base, Complete: c.Complete, Records: c.Records}, err
@@ -138,7 +137,7 @@ func (t Table) State() (sequencer.TableState, error) {
 func (t Table) Change() (sequencer.TableChange, error) {
 	out := sequencer.TableChange{Base: t.Base, Complete: t.Complete, Forgotten: t.Forgotten}
 	if t.Base < 0 {
-		return out, fmt.Errorf("%w: base %d is negative", sequencer.ErrInvalidConfig, t.Base)
+		return out, failure.Errorf(sequencer.ErrInvalidConfig, "grid: base %d is negative", t.Base)
 	}
 	for _, r := range t.Records {
 		state, err := r.state()
@@ -158,15 +157,15 @@ func (r Record) state() (sequencer.RecordState, error) {
 	for i, s := range r.Slots {
 		switch {
 		case int(s.Node) >= ref.Definition.Nodes():
-			return sequencer.RecordState{}, fmt.Errorf("%w: logical node %d of %v", sequencer.ErrInvalidConfig, s.Node, ref.Definition)
+			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v", s.Node, ref.Definition)
 		case i > 0 && r.Slots[i-1].Node >= s.Node:
-			return sequencer.RecordState{}, fmt.Errorf("%w: logical node %d of %v is out of order", sequencer.ErrInvalidConfig, s.Node, ref.Definition)
+			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v is out of order", s.Node, ref.Definition)
 		case s.From < 0 || s.Free < 0:
-			return sequencer.RecordState{}, fmt.Errorf("%w: logical node %d of %v has a negative time", sequencer.ErrInvalidConfig, s.Node, ref.Definition)
+			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v has a negative time", s.Node, ref.Definition)
 		}
 	}
 	if r.Mark < 0 || r.Free < 0 {
-		return sequencer.RecordState{}, fmt.Errorf("%w: %v has a negative time", sequencer.ErrInvalidConfig, ref.Definition)
+		return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: %v has a negative time", ref.Definition)
 	}
 	return sequencer.RecordState{Ref: ref, Destroyed: r.Destroyed, Mark: r.Mark, Free: r.Free, Slots: r.Slots}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -21,7 +22,7 @@ func DecodeRoster(data []byte) (*partition.Roster, error) {
 		return nil, err
 	}
 	if err := checkRoster(r); err != nil {
-		return nil, fmt.Errorf("%w: the roster is damaged: %w", sequencer.ErrInvalidConfig, err)
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "the roster is damaged: %w", err)
 	}
 	return r, nil
 }

@@ -47,6 +47,10 @@ const (
 	HeaderTarget = "Snowgrid-Target"
 )
 
+// HeaderTimeout is how many milliseconds the caller waits for the answer. A member drops
+// what it could not begin within that.
+const HeaderTimeout = "Snowgrid-Timeout-Ms"
+
 // Content types.
 const (
 	MsgPack = "application/msgpack"

@@ -15,3 +15,22 @@ var holderMutants = []mutant{
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go", "if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err", tableTests},
 	{"trail", "saturation is remembered for as long as the trail is deep", "sequencer/generator.go", "	memory Tick = 50\n", "	memory Tick = 4\n", tableTests},
 }
+
+// overloadTests are those of what keeps an overload from staying.
+var overloadTests = []string{"./grid", "-run", "Event|Expired|IDsHandles"}
+
+// overloadMutants weaken what keeps an overload from staying.
+var overloadMutants = []mutant{
+	{"overload", "dials to an address are not one at a time", "client/transport.go", "limitKey{addr: addr}, 1, false)", "limitKey{addr: addr}, 1000, false)", clientTests},
+	{"overload", "a dial has no limit", "client/transport.go", "	ctx, cancel := context.WithTimeout(ctx, dialTimeout)\n	defer cancel()\n	_, done", "	ctx, cancel := context.WithTimeout(ctx, 1000*dialTimeout)\n	defer cancel()\n	_, done", clientTests},
+	{"overload", "a call opens a connection when those there are in use", "client/transport.go", "StrictMaxConcurrentRequests: true, ", "", clientTests},
+	{"overload", "connections are not bounded", "client/transport.go", "		MaxConnsPerHost:     connsMax,\n", "", clientTests},
+	{"overload", "a short silence closes a connection", "client/transport.go", "	pingTimeout = 15 * time.Second\n", "	pingTimeout = 2 * time.Second\n", clientTests},
+	{"overload", "the first time-out asks for the directory", "client/renew.go", "!timedOut(err) || failures", "timedOut(err) || failures", clientTests},
+	{"overload", "a request whose caller has gone is begun", "grid/actors.go", "	return ctx.Err()\n}\n\n// gone", "	return nil\n}\n\n// gone", overloadTests},
+	{"overload", "a caller's deadline is ignored", "grid/deadline.go", "if text == \"\" {", "if text != \"x\" {", overloadTests},
+	{"overload", "an address may have any number of event streams", "grid/events.go", "if e.peers[peer] == peerStreams {", "if e.peers[peer] < 0 {", overloadTests},
+	{"overload", "a stream may have any number of events waiting", "grid/events.go", "if len(s.queue) == eventQueue {", "if len(s.queue) < 0 {", overloadTests},
+	{"overload", "POST /v1/ids keeps a handle for each name", "grid/idshandles.go", "for len(h.names) > idsHandlesMax {", "for len(h.names) < 0 {", overloadTests},
+	{"overload", "POST /v1/ids ends a handle in use", "grid/idshandles.go", "if e.requests == 0 && (!found || e.last", "if (!found || e.last", overloadTests},
+}

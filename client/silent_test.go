@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+)
+
+// TestSilentOwner: a renewal that times out is followed by no other call; only the second in
+// succession has the client look whether there is another owner, long before its grant ends.
+func TestSilentOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		owner := f.owner("orders")
+		var timeouts []time.Duration
+		silent := true
+		f.hook(func(ctx context.Context, addr, path string, _ any) error {
+			var hang bool
+			f.set(func() { hang = silent && addr == owner })
+			if !hang {
+				return nil
+			}
+			<-ctx.Done()
+			if path == wire.PathRenew {
+				f.set(func() { timeouts = append(timeouts, time.Duration(f.now())*time.Millisecond) })
+			}
+			return ctx.Err()
+		})
+		f.set(func() { f.calls = nil })
+		time.Sleep(7 * time.Second)
+		f.set(func() {
+			if len(timeouts) < 1 {
+				t.Fatal("no renewal timed out: this shows nothing")
+			}
+		})
+		lookUps := f.made(wire.PathDirectory)
+		if len(timeouts) < 2 && len(lookUps) > 0 {
+			t.Errorf("%d look-ups after %d time-outs", len(lookUps), len(timeouts))
+		}
+		for range 1000 {
+			if len(f.made(wire.PathDirectory)) > 0 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if lookUps = f.made(wire.PathDirectory); len(lookUps) == 0 || lookUps[0].at < timeouts[1] {
+			t.Fatalf("%d look-ups, not one at the second of %d time-outs", len(lookUps), len(timeouts))
+		}
+		if left := h.Stats().GrantUntil.UnixMilli() - f.now(); left < 4000 {
+			t.Errorf("%d ms are left of the grant when the owner is looked for", left)
+		}
+		f.set(func() { f.calls = nil })
+		time.Sleep(30 * time.Second)
+		if n := len(f.made(wire.PathDirectory)); n > 30/3*3 {
+			t.Errorf("%d look-ups in 30 s of a silent owner", n)
+		}
+		f.move((slices.Index(f.members, owner) + 1) % len(f.members))
+		time.Sleep(5 * time.Second)
+		works(t, h)
+	})
+}

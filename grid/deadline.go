@@ -1,0 +1,30 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// withDeadline returns a request whose context ends when its caller no longer waits for the
+// answer, if it says how long it does. Whatever takes work from a queue looks at the context
+// first: under overload most of what has waited is of callers that have gone, and to serve
+// them would leave no time for the others.
+func withDeadline(r *http.Request) (*http.Request, context.CancelFunc, error) {
+	text := r.Header.Get(wire.HeaderTimeout)
+	if text == "" {
+		return r, func() {}, nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 1 {
+		return r, func() {}, fmt.Errorf("%w: header %s is %.40q; give a whole number of milliseconds, 1 or more, or leave it out",
+			sequencer.ErrInvalidConfig, wire.HeaderTimeout, text)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(min(ms, (bodyTimeout+serveTimeout).Milliseconds()))*time.Millisecond)
+	return r.WithContext(ctx), cancel, nil
+}

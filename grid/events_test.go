@@ -1,0 +1,84 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// TestEventsInOrder: a stream has its events in order, and ends when too many wait.
+func TestEventsInOrder(t *testing.T) {
+	e := newEvents()
+	s := e.open(t.Context(), "h")
+	for i := range eventQueue - 1 {
+		e.publish([]sequencer.HolderID{"h", "other"}, wire.Event{Name: fmt.Sprint(i)})
+	}
+	for i := -1; i < eventQueue-1; i++ {
+		want := fmt.Sprint(i)
+		if i < 0 {
+			want = "" // the one that says that the stream stands
+		}
+		if event, err := s.Next(); err != nil || event.Name != want {
+			t.Fatalf("event %d is %q, %v", i, event.Name, err)
+		}
+	}
+	for range eventQueue + 1 {
+		e.publish([]sequencer.HolderID{"h"}, wire.Event{Name: "more"})
+	}
+	if _, err := s.Next(); !errors.Is(err, context.Canceled) {
+		t.Errorf("a stream with too many events waiting: %v", err)
+	}
+}
+
+// TestEventQueueTakesMemoryOnDemand: a stream on which nothing waits costs little.
+func TestEventQueueTakesMemoryOnDemand(t *testing.T) {
+	const streams = 1000
+	e := newEvents()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range streams {
+		s := e.open(t.Context(), sequencer.HolderID(fmt.Sprint(i)))
+		if _, err := s.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / streams; each > 4<<10 {
+		t.Errorf("a stream took %d bytes", each)
+	}
+}
+
+// TestEventStreamsOfOnePeer: one address may have a number of streams, and others have theirs.
+func TestEventStreamsOfOnePeer(t *testing.T) {
+	e := newEvents()
+	leave := make([]func(), peerStreams)
+	for i := range leave {
+		var err error
+		if leave[i], err = e.admit("10.0.0.1"); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if _, err := e.admit("10.0.0.1"); !errors.Is(err, sequencer.ErrUnavailable) {
+		t.Errorf("one stream more: %v", err)
+	}
+	if _, err := e.admit("10.0.0.2"); err != nil {
+		t.Errorf("another address: %v", err)
+	}
+	leave[7]()
+	if _, err := e.admit("10.0.0.1"); err != nil {
+		t.Errorf("after one has ended: %v", err)
+	}
+	for i, end := range leave {
+		if i != 7 {
+			end()
+		}
+	}
+	if len(e.peers) != 2 || e.peers["10.0.0.1"] != 1 {
+		t.Errorf("in the end there are %v", e.peers)
+	}
+}

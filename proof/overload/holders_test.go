@@ -1,0 +1,91 @@
+package overload_test
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+)
+
+var (
+	holders    = flag.Int("holders", 200, "holders of TestSpinningHolders, each a client with one handle")
+	spinning   = flag.Int("spinning", 60, "goroutines that spin beside them")
+	spinFor    = flag.Duration("spin-for", 3*time.Second, "how long they do")
+	spinWindow = flag.Duration("spin-window", 15*time.Second, "how far grants reach ahead there")
+)
+
+// TestSpinningHolders runs members and holders in one process on one processor, in memory, and
+// for a while many goroutines that do nothing but take its time.
+func TestSpinningHolders(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(4 << 30))
+	network := gridtest.NewNetwork()
+	addrs := startMembers(t, network)
+	u := &users{}
+	u.add(t, *holders, addrs,
+		func(i int) dialer { return network.Host(fmt.Sprint("h", i)).Dial },
+		func(i int) []string { return []string{fmt.Sprint("n", i%1000)} })
+	time.Sleep(*spinWindow / 4)
+	before := u.watch(t, "calm", *spinWindow/2, *spinWindow/2)
+
+	var over atomic.Bool
+	var all sync.WaitGroup
+	for range *spinning {
+		all.Go(func() {
+			for !over.Load() {
+			}
+		})
+	}
+	u.watch(t, "overload", *spinFor, 5*time.Second)
+	over.Store(true)
+	all.Wait()
+	ended := u.state()
+	took := u.awaitAll(t, *spinWindow)
+	after := u.watch(t, "after", *spinWindow/2, *spinWindow/2)
+
+	t.Logf("all %d handles issue IDs %v after the end; %d dials meanwhile", len(u.handles), took, after.dials-before.dials)
+	// With the calm ones a holder has up to three connections to each of three members.
+	if n := after.dials - before.dials; n > int64(9*len(u.handles)) {
+		t.Errorf("%d dials of %d holders during the overload and after it", n, len(u.handles))
+	}
+	for what, s := range map[string]state{"at the end of": ended, "after": after} {
+		if s.goroutines > 2*before.goroutines+1000 {
+			t.Errorf("%d goroutines %s the overload, %d before", s.goroutines, what, before.goroutines)
+		}
+	}
+}
+
+// startMembers forms a grid of three with one backup of everything, and returns the addresses
+// of its API.
+func startMembers(t *testing.T, network *gridtest.Network) (addrs []string) {
+	t.Helper()
+	names := []string{"m1", "m2", "m3"}
+	var all sync.WaitGroup
+	for _, name := range names {
+		cfg := grid.Config{
+			GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948", Join: []string{"m1:7946", "m2:7946"},
+			Expect: len(names), Backups: 1, FirstLife: true, Window: *spinWindow, Network: network.Host(name),
+		}
+		addrs = append(addrs, name+":7948")
+		all.Go(func() {
+			m, err := grid.Start(t.Context(), cfg)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { _ = m.Close() })
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return addrs
+}

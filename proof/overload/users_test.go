@@ -1,0 +1,182 @@
+package overload_test
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// users are many clients, each with some handles, and what they do on the network.
+type users struct {
+	clients []*client.Client
+	handles []*sequencer.Sequencer
+	issued  []uint64 // by handle, at the last look
+
+	dials, open     atomic.Int64
+	renewed, failed atomic.Int64 // renewals
+	lookUps         atomic.Int64 // of the directory
+}
+
+// dialer opens connections of one host.
+type dialer func(ctx context.Context, addr string) (net.Conn, error)
+
+// counted is a dialer whose connections are counted.
+func (u *users) counted(dial dialer) dialer {
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		u.dials.Add(1)
+		conn, err := dial(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		u.open.Add(1)
+		return &countedConn{Conn: conn, u: u}, nil
+	}
+}
+
+type countedConn struct {
+	net.Conn
+	u    *users
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.u.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+// calls counts the calls of a transport.
+type calls struct {
+	*client.HTTP
+	u *users
+}
+
+// Call implements client.Transport.
+func (t calls) Call(ctx context.Context, addr, path string, in, out any) error {
+	err := t.HTTP.Call(ctx, addr, path, in, out)
+	switch {
+	case path == wire.PathDirectory:
+		t.u.lookUps.Add(1)
+	case path == wire.PathRenew && err == nil:
+		t.u.renewed.Add(1)
+	case path == wire.PathRenew:
+		t.u.failed.Add(1)
+	}
+	return err
+}
+
+// add starts n clients by dialers of their own, each with handles of the names given, 64 at
+// once.
+func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer, names func(i int) []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(n, 64) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				http := client.NewHTTP(u.counted(dial(i)), nil)
+				c, err := client.Dial(ctx, client.Config{Addrs: addrs, Transport: calls{http, u}})
+				if err != nil {
+					t.Error(err)
+					cancel()
+					return
+				}
+				t.Cleanup(func() { _ = c.Close(); http.Close() })
+				for _, name := range names(i) {
+					h, err := c.CreateSequencer(ctx, name, sequencer.Config{Nodes: 8192})
+					if err != nil {
+						t.Error(err)
+						cancel()
+						return
+					}
+					mu.Lock()
+					u.handles = append(u.handles, h)
+					mu.Unlock()
+				}
+				cancel()
+				mu.Lock()
+				u.clients = append(u.clients, c)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	u.issued = make([]uint64, len(u.handles))
+}
+
+// issuing returns how many handles have an ID now, or within a moment.
+func (u *users) issuing(t *testing.T) (n int) {
+	t.Helper()
+	var working atomic.Int64
+	var all sync.WaitGroup
+	for _, h := range u.handles {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			if _, err := h.Next(ctx); err == nil {
+				working.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return int(working.Load())
+}
+
+// state is the figures at one moment.
+type state struct {
+	at                              time.Time
+	dials, renewed, failed, lookUps int64
+	open                            int64
+	goroutines                      int
+	heap                            uint64 // MB
+}
+
+func (u *users) state() state {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return state{
+		at: time.Now(), dials: u.dials.Load(), renewed: u.renewed.Load(), failed: u.failed.Load(), lookUps: u.lookUps.Load(),
+		open: u.open.Load(), goroutines: runtime.NumGoroutine(), heap: m.HeapAlloc >> 20,
+	}
+}
+
+// watch logs the figures of each step of a time, and returns those at its end.
+func (u *users) watch(t *testing.T, what string, d, step time.Duration) state {
+	t.Helper()
+	last := u.state()
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(min(step, time.Until(end)))
+		now := u.state()
+		seconds := now.at.Sub(last.at).Seconds()
+		t.Logf("%-9s %6.1f s: %6.0f good renewals/s, %5.0f failed/s, %5.0f look-ups/s, %6d dials in all, %5d open, %6d goroutines, %5d MB",
+			what, time.Until(end).Seconds(), float64(now.renewed-last.renewed)/seconds, float64(now.failed-last.failed)/seconds,
+			float64(now.lookUps-last.lookUps)/seconds, now.dials, now.open, now.goroutines, now.heap)
+		last = now
+	}
+	return last
+}
+
+// awaitAll waits until every handle issues IDs, and returns how long that took.
+func (u *users) awaitAll(t *testing.T, limit time.Duration) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for n := u.issuing(t); n < len(u.handles); n = u.issuing(t) {
+		if time.Since(began) > limit {
+			t.Fatalf("%d of %d handles issue IDs %v after the overload", n, len(u.handles), limit)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return time.Since(began)
+}
