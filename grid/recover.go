@@ -34,6 +34,9 @@ type Recovery struct {
 	Members   []partition.MemberID // that form the new grid, in the order of their directories
 	Lost      []partition.MemberID // voters and disks of the old grid that are given up
 	First     time.Time            // where grants of the new grid begin
+	// Forgotten is in how many partitions the definitions of sequencers are lost, because
+	// no directory given has them.
+	Forgotten int
 	// Repeated says that a recovery is completed that was begun before.
 	Repeated bool
 }
@@ -69,7 +72,7 @@ func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
 	var dirs []*recoverDir
 	defer func() {
 		for _, d := range dirs {
-			_ = d.stores.close()
+			d.close()
 		}
 	}()
 	for _, path := range cfg.DataDirs {
@@ -83,7 +86,7 @@ func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
 	if err != nil {
 		return Recovery{}, err
 	}
-	res := Recovery{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: instant(plan.First), Repeated: repeated}
+	res := Recovery{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: instant(plan.First), Repeated: repeated, Forgotten: plan.Forgotten}
 	for _, d := range dirs {
 		res.Members = append(res.Members, d.id.Member)
 	}
@@ -146,7 +149,12 @@ func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
 		plan.Members = append(plan.Members, d.id.Member)
 		plan.Logs[d.id.Member] = randomHex(8)
 	}
-	return plan, plan.write(newest.roster, cfg.Clock.Now())
+	disks, forgotten, err := disksFor(dirs, newest.roster)
+	if err != nil {
+		return nil, err
+	}
+	plan.Forgotten = forgotten
+	return plan, plan.write(newest.roster, disks, cfg.Clock.Now())
 }
 
 // missing returns the voters and the members with a disk whose directories are not
@@ -154,6 +162,9 @@ func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
 func missing(newest *recoverDir, given map[partition.MemberID]string, stated []partition.MemberID) ([]partition.MemberID, error) {
 	voters, alive := 0, 0
 	why := map[partition.MemberID]string{}
+	for _, d := range disksOf(newest.roster) {
+		why[d.Member] = fmt.Sprintf("whose disk has the definitions of %d partitions", d.Partitions)
+	}
 	for _, member := range newest.roster.Members {
 		if member.Durable {
 			why[member.Incarnation.Member()] = "with a disk, at " + member.API
@@ -201,8 +212,8 @@ func missing(newest *recoverDir, given map[partition.MemberID]string, stated []p
 }
 
 // write makes the log that every member of the new grid begins with: who votes, and a
-// roster in which every partition was lost.
-func (p *recoverPlan) write(old *partition.Roster, now time.Time) error {
+// roster in which every partition was lost, with the disks that have its definitions.
+func (p *recoverPlan) write(old *partition.Roster, disks [][]partition.MemberID, now time.Time) error {
 	var servers raft.Configuration
 	change := partition.Change{}
 	for i, id := range p.Members {
@@ -223,7 +234,7 @@ func (p *recoverPlan) write(old *partition.Roster, now time.Time) error {
 		owner := change.Join[id%len(change.Join)].Incarnation
 		change.Lose = append(change.Lose, partition.Loss{Partition: partition.ID(id), Owner: owner})
 	}
-	form := partition.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart}
+	form := partition.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks}
 	commands := []partition.Command{{Form: &form}, {From: form.Version, Change: &change}}
 	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
 	roster := &partition.Roster{}

@@ -20,7 +20,7 @@ import (
 
 // A recovery is carried out in steps of which each may be the last:
 //
-//	plan in every directory --> every log --> every identity --> plans removed
+//	plan in every directory --> every log --> every member's definitions --> every identity --> plans removed
 //
 // The plan holds everything that is written, so that doing a step again changes
 // nothing, and no member starts on a directory that has one.
@@ -38,6 +38,8 @@ type recoverPlan struct {
 	Logs    map[partition.MemberID]string `json:"logs"` // the ID of each member's new log
 	Entries []recoverEntry                `json:"entries"`
 	At      partition.Tick                `json:"at_ms"` // when it was decided
+	// Forgotten is in how many partitions no directory has the definitions.
+	Forgotten int `json:"forgotten,omitempty"`
 }
 
 // recoverEntry is one entry of the new logs.
@@ -70,13 +72,16 @@ func openForRecovery(path string) (d *recoverDir, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = d.stores.close()
+			d.close()
 		}
 	}()
 	if d.id, err = loadIdentity(path); err != nil {
 		return nil, err
 	}
-	if d.plan, err = readPlan(path); err != nil || d.plan != nil {
+	if d.plan, err = readPlan(path); err != nil {
+		return nil, err
+	}
+	if err = d.openDefinitions(); err != nil || d.plan != nil {
 		return d, err
 	}
 	if !d.id.needsLog() {
@@ -165,7 +170,7 @@ func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
 // carryOut does what is planned; next, if not nil, may cut it off before each step in
 // one directory.
 func (p *recoverPlan) carryOut(dirs []*recoverDir, next func() error) error {
-	for _, step := range []func(*recoverDir) error{p.keep, p.replaceLog, p.replaceIdentity, p.finish} {
+	for _, step := range []func(*recoverDir) error{p.keep, p.replaceLog, p.adoptDefinitions, p.replaceIdentity, p.finish} {
 		for _, d := range dirs {
 			if d.plan == nil && d.id.Grid == p.Grid {
 				continue // completed before

@@ -22,6 +22,9 @@ type Form struct {
 	// Version is where the versions of a grid begin that was recovered from another
 	// one's data, above all of that one's; 0 is the first.
 	Version Version `json:"version,omitempty"`
+	// Disks are, for each partition of a grid that was recovered, the members whose
+	// disks have its definitions; empty in a new grid.
+	Disks [][]MemberID `json:"disks,omitempty"`
 }
 
 // Raise tells the cluster time and moves the ceiling to the window ahead of it
@@ -86,13 +89,25 @@ func (r *Roster) form(f Form) (*Roster, error) {
 	if f.Ceiling < 0 || f.Ceiling > latest {
 		return nil, refused("ceiling %d is not between 0 and the year 9999", f.Ceiling)
 	}
-	return &Roster{
+	next := &Roster{
 		Grid:       f.Grid,
 		Version:    max(1, f.Version),
 		Ceiling:    f.Ceiling,
 		Settings:   f.Settings,
 		Partitions: make([]Partition, f.Settings.Partitions),
-	}, nil
+	}
+	if len(f.Disks) > 0 && len(f.Disks) != len(next.Partitions) {
+		return nil, refused("the disks of %d partitions are named, and there are %d", len(f.Disks), len(next.Partitions))
+	}
+	for id, disk := range f.Disks {
+		for i, m := range disk {
+			if !isHex(string(m)) || i > 0 && disk[i-1] >= m {
+				return nil, refused("the disks of partition %d are %v, which are not members in order", id, disk)
+			}
+		}
+		next.Partitions[id].Disk = disk
+	}
+	return next, nil
 }
 
 func (r *Roster) raise(t Raise) (*Roster, error) {

@@ -60,6 +60,9 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 		for _, id := range r.Lost {
 			fmt.Fprintf(to.out, "given up: %s\n", id)
 		}
+		if r.Forgotten > 0 {
+			fmt.Fprintf(to.out, "definitions lost in %d partitions: no directory given has them; a sequencer created there with another epoch can issue the same IDs again\n", r.Forgotten)
+		}
 		fmt.Fprintf(to.out, "its IDs begin at %s\n", moment(r.First))
 	}
 	if _, err := grid.Recover(cfg); err != nil {

@@ -90,6 +90,44 @@ func (s *Store) Grid() partition.GridID {
 	return s.grid
 }
 
+// Adopt makes the definitions those of another grid, which a recovery forms of the
+// members of this one. It is on disk when it returns; an empty store stays any grid's.
+func (s *Store) Adopt(grid partition.GridID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.grid.IsZero() || s.grid == grid {
+		return nil
+	}
+	err := guard(func() error {
+		return s.update(func(tx *bolt.Tx) error { return tx.Bucket(bucketFile).Put(keyGrid, grid[:]) })
+	})
+	if err != nil {
+		return fmt.Errorf("definitions: adopt %s for grid %s: %w", s.path, grid, err)
+	}
+	s.grid = grid
+	return nil
+}
+
+// Position returns the position of what is stored of a partition, and false if nothing
+// is.
+func (s *Store) Position(id partition.ID) (p Position, found bool, err error) {
+	err = guard(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
+			if b == nil {
+				return nil
+			}
+			h, err := decodeHead(keyOf(id), b.Get(keyHead))
+			p, found = h.Position, true
+			return err
+		})
+	})
+	if err != nil {
+		return Position{}, false, fmt.Errorf("definitions: read partition %d from %s: %w", id, s.path, err)
+	}
+	return p, found, nil
+}
+
 // Load returns what is stored of a partition, and false if nothing is.
 func (s *Store) Load(id partition.ID) (t Table, found bool, err error) {
 	err = guard(func() error {

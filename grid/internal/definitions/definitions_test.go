@@ -288,3 +288,27 @@ func TestPagesAreTheTable(t *testing.T) {
 		t.Errorf("a partition that was never stored: found %v, %v", found, err)
 	}
 }
+
+// TestAdoptedStore: a store is another grid's from the moment it was adopted, with
+// everything that it has; an empty one belongs to no grid still.
+func TestAdoptedStore(t *testing.T) {
+	s, dir := newStore(t)
+	if err := s.Adopt(partition.GridID{9}); err != nil || s.Grid() != (partition.GridID{}) {
+		t.Errorf("an empty store is of grid %s: %v", s.Grid(), err)
+	}
+	commit(t, s, whole(1, at(3, 2), record(t, "a", 1)))
+	for range 2 {
+		if err := s.Adopt(partition.GridID{9}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = s.Close()
+	s = open(t, dir)
+	p, found, err := s.Position(1)
+	if s.Grid() != (partition.GridID{9}) || len(load(t, s, 1).Records) != 1 || p != at(3, 2) || !found || err != nil {
+		t.Errorf("opened again it is of grid %s, partition 1 at %v: %v", s.Grid(), p, err)
+	}
+	if _, found, err := s.Position(2); found || err != nil {
+		t.Errorf("what was never stored is found: %v, %v", found, err)
+	}
+}
