@@ -73,6 +73,7 @@ type Member struct {
 
 	raftRefusals sparse
 	parking      parking
+	inquiries    inquiries
 
 	mu      sync.Mutex // guards what follows; never held while waiting
 	closed  bool
