@@ -44,7 +44,7 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
 		Wall: m.cfg.Clock.Now().UnixMilli(), Time: m.clock.Now(),
-		Record: m.record(), Leaving: m.leaving(m.self), DiskFailed: m.stores.disk.failure() != nil,
+		Record: m.record(), Leaving: m.leaving(m.self), DiskFailed: m.partEnded() != nil,
 	}
 	if node := m.node(); node != nil {
 		res.Leader = node.leader()

@@ -19,7 +19,7 @@ type HelloResponse struct {
 	Time        partition.Tick        `json:"time"`   // cluster time as it knows it, 0 = not at all
 	Record      partition.Member      `json:"record"` // what the roster has of it, or is to have
 	Leaving     bool                  `json:"leaving,omitempty"`
-	DiskFailed  bool                  `json:"disk_failed,omitempty"`
+	DiskFailed  bool                  `json:"disk_failed,omitempty"` // or it cannot read the roster
 	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
 	LeaderAt Address `json:"leader_at"`
 }

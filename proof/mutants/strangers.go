@@ -3,6 +3,8 @@ package main
 var (
 	guardTests  = []string{"./grid", "-run", "TestRaft.*Believed"}
 	askedTests  = []string{"./grid", "-run", "TestMembersThatAre|TestMembersAsked|TestOnlyTheSender|TestJoinsOf|TestThoseThat|TestForgedAcceptance"}
+	readTests   = []string{"./grid", "-run", "TestCommandThatNo|TestNewcomerThatCannot"}
+	wireTests   = []string{"./grid/wire", "-run", "TestUnknownCommands"}
 	gossipTests = []string{"./grid", "-run", "TestGossip(Numbers|States|Cannot)"}
 	beliefTests = []string{"./owner", "-run", "RosterShows"}
 )
@@ -37,4 +39,9 @@ var strangers = []mutant{
 	{"R7", "an accusation nobody can refute is taken", "grid/gossipguard.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
 	{"R7", "numbers in an exchange of states are not looked at", "grid/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
 	{"R7", "datagrams are not looked at", "grid/gossiptransport.go", "!t.keyed && checkPacket(buf[:n]) != nil", "false", gossipTests},
+
+	{"R12", "a command that cannot be read is skipped", "grid/raft.go", "		return f.m.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
+	{"R12", "a command with an unknown part is taken", "grid/wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", wireTests},
+	{"R12", "a command of any format is taken", "grid/wire/codec.go", "	case data[0] != format:", "	case data[0] == 0:", wireTests},
+	{"R12", "a command that does nothing is taken", "grid/wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", wireTests},
 }
