@@ -2,10 +2,10 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -58,15 +58,15 @@ func (m *Member) ask(ctx context.Context, inc partition.Incarnation, api string)
 	_, seen := m.gossip.find(func(p peer) bool { return p.Incarnation == inc && p.API == api })
 	end, room := m.inquiries.begin(inc, seen)
 	if !room {
-		return wire.HelloResponse{}, fmt.Errorf("%w: member %s, or as many others as may be, is being asked at this moment; try again",
-			sequencer.ErrUnavailable, inc)
+		return wire.HelloResponse{}, failure.Errorf(sequencer.ErrUnavailable,
+			"grid: member %s, or as many others as may be, is being asked at this moment; try again", inc)
 	}
 	defer end()
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	hello, err := m.hello(ctx, api, inc)
 	if err != nil {
-		return hello, fmt.Errorf("%w: member %s does not answer the leader at %.80q: %w", sequencer.ErrUnavailable, inc, api, err)
+		return hello, failure.Errorf(sequencer.ErrUnavailable, "grid: member %s does not answer the leader at %.80q: %w", inc, api, err)
 	}
 	return hello, nil
 }

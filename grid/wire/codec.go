@@ -183,9 +183,9 @@ func formatted(format byte, v any) ([]byte, error) {
 func readFormatted(format byte, data []byte, v any) error {
 	switch {
 	case len(data) == 0:
-		return fmt.Errorf("%w: it is empty", sequencer.ErrInvalidConfig)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "it is empty")
 	case data[0] != format:
-		return fmt.Errorf("%w: it is of format %d, this version reads %d", sequencer.ErrInvalidConfig, data[0], format)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "it is of format %d, this version reads %d", data[0], format)
 	}
 	return Decode(MsgPack, data[1:], v)
 }
@@ -200,7 +200,7 @@ func DecodeCommand(data []byte) (partition.Command, error) {
 	var c partition.Command
 	err := readFormatted(commandFormat, data, &c)
 	if err == nil && c.Form == nil && c.Raise == nil && c.Change == nil {
-		err = fmt.Errorf("%w: the command does nothing that this version knows", sequencer.ErrInvalidConfig)
+		err = failure.Errorf(sequencer.ErrInvalidConfig, "the command does nothing that this version knows")
 	}
 	return c, err
 }
