@@ -43,7 +43,7 @@ var importMap = map[string]imports{
 	"owner":                     {pure: true, internal: []string{"sequencer", "partition", "backup", "internal/failure"}},
 	"grid/wire":                 {internal: []string{"epoch", "sequencer", "partition", "backup", "internal/failure"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
 	"client":                    {internal: []string{"epoch", "sequencer", "partition", "grid/wire", "internal/failure"}},
-	"grid/internal/definitions": {internal: []string{"epoch", "sequencer", "partition", "backup", "grid/wire"}, modules: []string{"go.etcd.io/bbolt"}},
+	"grid/internal/definitions": {internal: []string{"internal/failure", "epoch", "sequencer", "partition", "backup", "grid/wire"}, modules: []string{"go.etcd.io/bbolt"}},
 	"grid":                      {internal: []string{"epoch", "sequencer", "partition", "backup", "owner", "grid/wire", "grid/internal/definitions", "client", "internal/failure"}, modules: gridModules},
 	"grid/gridtest":             {internal: []string{"grid", "client"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft"}},
 	"cmd/snowgrid":              {internal: []string{"*"}, modules: []string{"github.com/alecthomas/kong"}},

@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -65,7 +66,7 @@ func options() *bolt.Options {
 func Open(dir string, member partition.MemberID) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, File), written: map[partition.ID]bool{}}
 	if err := s.checkFile(); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, s.path, err)
+		return nil, failure.Errorf(ErrUnusable, "%s: %w", s.path, err)
 	}
 	err := guard(func() (err error) {
 		s.db, err = bolt.Open(s.path, 0o600, options())
@@ -77,7 +78,7 @@ func Open(dir string, member partition.MemberID) (*Store, error) {
 	s.update = s.db.Update
 	if err := guard(func() error { return s.db.View(func(tx *bolt.Tx) error { return s.read(tx, member) }) }); err != nil {
 		_ = s.db.Close()
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, s.path, err)
+		return nil, failure.Errorf(ErrUnusable, "%s: %w", s.path, err)
 	}
 	return s, nil
 }
