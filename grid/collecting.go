@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -135,7 +136,7 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 		return none, invalid("this member keeps nothing on disk")
 	}
 	if r := m.roster.Load(); int(in.Partition) >= len(r.Partitions) {
-		return none, fmt.Errorf("%w: there is no partition %d here, only %d of them", sequencer.ErrUnavailable, in.Partition, len(r.Partitions))
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: there is no partition %d here, only %d of them", in.Partition, len(r.Partitions))
 	}
 	o, err := m.actorOf(in.Partition)
 	if err != nil {
@@ -145,17 +146,17 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 		return struct{}{}, o.machine.ShowDisk(v, owner.Collection{From: m.self.Member(), Term: in.Term, Lost: in.Lost})
 	})
 	if err != nil {
-		return none, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
 	page, found, err := m.stores.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
 	if err != nil {
 		if m.ctx.Err() == nil {
 			_ = m.stores.disk.fail("reading the definitions", err)
 		}
-		return none, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, err)
+		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
 	if !found {
-		return none, fmt.Errorf("%w: nothing of partition %d was ever on this disk", sequencer.ErrUnavailable, in.Partition)
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: nothing of partition %d was ever on this disk", in.Partition)
 	}
 	return wire.CollectResponse{Revision: page.Revision, Definitions: wire.DefinitionsOf(page.Definitions), More: page.More}, nil
 }

@@ -113,14 +113,13 @@ func (s stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transpor
 // askOutEvery is how often a member whose disk has failed asks to be taken out.
 const askOutEvery = 200 * time.Millisecond
 
-// watchDisk waits for the disk to fail, and then sees to it that other members
-// take this one's place, until they have or ctx ends.
-func (m *Member) watchDisk(ctx context.Context) {
-	if m.stores.disk == nil {
-		return
-	}
+// watchPart waits until this member's part in the grid ends, and then sees to it that
+// other members take its place, until they have or ctx ends.
+func (m *Member) watchPart(ctx context.Context) {
+	diskFailed, rosterLost := m.awaitPartEnd()
 	select {
-	case <-m.stores.disk.broken:
+	case <-diskFailed:
+	case <-rosterLost:
 	case <-ctx.Done():
 		return
 	}
@@ -130,12 +129,12 @@ func (m *Member) watchDisk(ctx context.Context) {
 		switch {
 		case !m.lone && m.othersStay():
 			if err := m.askOut(ctx); err == nil {
-				m.log.Warn("other members have taken the place of this one, whose disk has failed; own handles go on; " + diskAdvice)
+				m.log.Warn("other members have taken the place of this one; own handles go on", "reason", m.partEnded())
 				return
 			}
 		case !alone:
 			alone = true
-			m.log.Error("the disk has failed and nobody is there to take over: holders wait when they have used what is granted; " + diskAdvice)
+			m.log.Error("no member is there to take over: holders wait when they have used what is granted", "reason", m.partEnded())
 		}
 		sleep(ctx, askOutEvery)
 	}
@@ -143,12 +142,15 @@ func (m *Member) watchDisk(ctx context.Context) {
 
 // stepDown ends this member's part in the agreement, and says why.
 func (m *Member) stepDown() {
+	err := m.partEnded()
 	var failed *diskError
-	if err := m.stores.disk.failure(); errors.As(err, &failed) {
+	if errors.As(err, &failed) {
 		m.log.Error("the disk has failed: this member writes nothing more and votes no more; "+diskAdvice,
 			"dir", failed.dir, "while", failed.doing, "error", failed.cause)
-		m.fail(err)
+	} else {
+		m.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no more; "+divergenceAdvice, "error", err)
 	}
+	m.fail(err)
 	m.mu.Lock()
 	m.leaves[m.self] = true
 	m.mu.Unlock()
@@ -167,7 +169,7 @@ func (m *Member) stepDown() {
 // a member that is cut off, so that the last one can still take nodes back.
 func (m *Member) askOut(ctx context.Context) error {
 	m.ended.Store(true)
-	server := serverID(m.self, true)
+	server := serverID(m.self, m.cfg.DataDir != "")
 	return m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(server), Failed: true})
 }
 
@@ -177,7 +179,7 @@ func (m *Member) whileCurrent(calls map[string]*call) map[string]*call {
 	directory := calls[wire.PathDirectory]
 	serve := directory.serve
 	directory.serve = func(ctx context.Context, in any) (any, error) {
-		if err := m.stores.disk.failure(); err != nil && m.ended.Load() {
+		if err := m.partEnded(); err != nil && m.ended.Load() {
 			return nil, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 		}
 		return serve(ctx, in)

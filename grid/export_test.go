@@ -125,3 +125,7 @@ func (m *Member) Stall(name string) (release func()) {
 	<-stalled
 	return func() { close(end) }
 }
+
+// Log has something agreed on, as a leader of a later version may. It returns when this
+// member has seen it.
+func (m *Member) Log(data []byte) error { return m.node().raft.Apply(data, raftCallTimeout).Error() }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -34,15 +35,15 @@ func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.F
 	node := m.node()
 	switch {
 	case node == nil:
-		return none, fmt.Errorf("%w: %w", sequencer.ErrUnavailable, m.notFormed())
+		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", m.notFormed())
 	case node.leads():
 		return m.forget(ctx, in)
 	case in.Forwarded:
 		return none, errNotLeader
 	}
-	leader, found := m.peerOf(node.leader())
+	leader, found := m.addressOf(node.leader())
 	if !found {
-		return none, fmt.Errorf("%w: this member knows no leader; %s", sequencer.ErrUnavailable, m.gossip.seen())
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", m.gossip.seen())
 	}
 	in.Forwarded = true
 	var res wire.ForgetResponse
@@ -71,13 +72,13 @@ func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.Forget
 			continue
 		}
 		if err != nil {
-			return none, fmt.Errorf("%w: the disk of %s is not given up: %w", sequencer.ErrUnavailable, in.Member, err)
+			return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the disk of %s is not given up: %w", in.Member, err)
 		}
 		m.log.Warn("disk forgotten", "forgotten", string(in.Member), "partitions", named, "partitions_without_other_disk", alone,
 			"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", remoteOf(ctx))
 		return wire.ForgetResponse{Partitions: named, Lost: alone, Version: m.roster.Load().Version}, nil
 	}
-	return none, fmt.Errorf("%w: the grid changes all the time; try again", sequencer.ErrUnavailable)
+	return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid changes all the time; try again")
 }
 
 // lossText says what is lost with the last disk of a partition.
@@ -101,7 +102,7 @@ func (m *Member) forgetRefused(ctx context.Context, r *partition.Roster, id part
 	if _, err := m.hello(ctx, member.API, member.Incarnation); err == nil {
 		return invalid("member %s runs: it answers at %s; a disk is given up only when its member is gone for good", id, member.API)
 	}
-	return fmt.Errorf("%w: member %s does not answer and is in the grid still; it is taken out within seconds, try again then", sequencer.ErrUnavailable, id)
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: member %s does not answer and is in the grid still; it is taken out within seconds, try again then", id)
 }
 
 // namedDisks says which disks partitions rest on.

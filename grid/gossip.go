@@ -62,6 +62,7 @@ func newGossip(m *Member) (*gossip, error) {
 	var err error
 	g.transport, err = newGossipTransport(m.ctx, gossipTransportConfig{
 		Network: m.cfg.Network, Grid: m.cfg.Name, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
+		Keyed: len(m.cfg.GossipKey) > 0,
 	})
 	if err != nil {
 		return nil, invalid("GossipAddr: %v", err)

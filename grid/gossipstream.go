@@ -21,7 +21,7 @@ const (
 	// gossipNodesMax how many nodes it may announce: enough for 2,000 members.
 	gossipStreamMax = 640 << 10
 	gossipNodesMax  = 2048
-	// openingMax is more than a label and a header have.
+	// openingMax is how many bytes of a stream are read at once to look at them.
 	openingMax = 512
 )
 
@@ -57,7 +57,7 @@ func (s *gossipStream) Read(b []byte) (int, error) {
 // readOpening reads how a stream opens, and perhaps more, and returns all of it.
 func readOpening(r io.Reader) ([]byte, error) {
 	var read bytes.Buffer
-	from := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, openingMax), &read), openingMax)
+	from := bufio.NewReaderSize(io.TeeReader(r, &read), openingMax)
 	kind, err := from.ReadByte()
 	if err == nil && kind == gossipLabel {
 		kind, err = skipLabel(from)
@@ -87,40 +87,47 @@ func checkOpening(kind byte, from *bufio.Reader) error {
 	case gossipUser, gossipCompressed:
 		return errBadOpening
 	case gossipPushPull:
-		return checkStates(msgpack.NewDecoder(from))
+		dec := msgpack.NewDecoder(from)
+		nodes, err := checkStates(dec)
+		for ; err == nil && nodes > 0; nodes-- {
+			err = checkState(dec)
+		}
+		return err
 	}
 	return nil
 }
 
 // checkStates wants each field of the header once, and neither more nodes than may
-// be nor a state of the delegate, of which there is none.
-func checkStates(dec *msgpack.Decoder) error {
+// be nor a state of the delegate, of which there is none. It returns how many nodes
+// follow.
+func checkStates(dec *msgpack.Decoder) (nodes uint64, err error) {
 	fields, err := dec.DecodeMapLen()
 	if err != nil || fields != 3 {
-		return errBadOpening
+		return 0, errBadOpening
 	}
 	most := map[string]uint64{"Nodes": gossipNodesMax, "UserStateLen": 0}
 	for range fields {
 		name, err := fieldName(dec)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if limit, found := most[name]; found {
 			n, err := dec.DecodeUint64()
 			if err != nil || n > limit {
-				return fmt.Errorf("%w: %s is %d, and at most %d is taken", errBadOpening, name, n, limit)
+				return 0, fmt.Errorf("%w: %s is %d, and at most %d is taken", errBadOpening, name, n, limit)
 			}
+			nodes = max(nodes, n) // of the other there is none
 			delete(most, name)
 			continue
 		}
 		if _, err := dec.DecodeBool(); err != nil || name != "Join" {
-			return errBadOpening
+			return 0, errBadOpening
 		}
 	}
 	if len(most) > 0 {
-		return errBadOpening
+		return 0, errBadOpening
 	}
-	return nil
+	return nodes, nil
 }
 
 // fieldName reads the name of a field. DecodeString would first make room for as

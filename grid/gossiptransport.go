@@ -90,6 +90,7 @@ type gossipTransportConfig struct {
 	// AdvertiseHost is the host name or IP others are told; "" is the one
 	// bound, or one of the machine's when Bind names none.
 	AdvertiseHost string
+	Keyed         bool // datagrams are encrypted
 }
 
 // gossipTransport carries memberlist over a Network: its datagrams as they
@@ -101,6 +102,7 @@ type gossipTransport struct {
 	socket    net.PacketConn
 	acceptor  *acceptor
 	crowd     crowd // of accepted streams
+	keyed     bool
 	packets   chan *memberlist.Packet
 	ctx       context.Context // ends with Shutdown
 	cancel    context.CancelFunc
@@ -135,6 +137,7 @@ func newGossipTransport(ctx context.Context, cfg gossipTransportConfig) (*gossip
 		grid:      cfg.Grid,
 		advertise: advertise,
 		socket:    socket,
+		keyed:     cfg.Keyed,
 		packets:   make(chan *memberlist.Packet, packetQueue),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
@@ -292,7 +295,7 @@ func (t *gossipTransport) receive() {
 				continue
 			}
 		}
-		if n == 0 {
+		if n == 0 || !t.keyed && checkPacket(buf[:n]) != nil {
 			continue
 		}
 		select {

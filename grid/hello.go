@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
@@ -42,9 +44,13 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
 		Wall: m.cfg.Clock.Now().UnixMilli(), Time: m.clock.Now(),
+		Record: m.record(), Leaving: m.leaving(m.self), DiskFailed: m.partEnded() != nil,
 	}
 	if node := m.node(); node != nil {
 		res.Leader = node.leader()
+		if leader, found := memberOfServer(r, raft.ServerID(res.Leader)); found {
+			res.LeaderAt = wire.Address{Incarnation: leader.Incarnation, API: leader.API}
+		}
 	}
 	res.Founding = m.foundingGrid()
 	return res, nil

@@ -40,7 +40,7 @@ func (m *Member) askToJoin(ctx context.Context) {
 // atLeader makes one call at the leader, as this member or another knows it.
 func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 	if node := m.node(); node != nil {
-		if leader, found := m.peerOf(node.leader()); found {
+		if leader, found := m.addressOf(node.leader()); found {
 			if m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{}) == nil {
 				return nil
 			}
@@ -57,22 +57,40 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 		if err != nil {
 			continue
 		}
-		if leader, found := m.peerOf(hello.Leader); found {
+		leader, found := m.addressOf(hello.Leader)
+		if hello.LeaderAt.API != "" && hello.LeaderAt.Incarnation != m.self {
+			leader, found = hello.LeaderAt, true
+		}
+		if found {
 			return m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{})
 		}
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member knows a leader; %s", m.gossip.seen())
 }
 
-// peerOf finds another member by its Raft server ID.
-func (m *Member) peerOf(server string) (peer, bool) {
-	return m.gossip.find(func(p peer) bool {
-		return string(serverID(p.Incarnation, p.Durable)) == server && p.Incarnation != m.self
-	})
+// addressOf finds another member by its Raft server ID. Gossip knows where it is now; a
+// member that gossip does not see is where the roster says.
+func (m *Member) addressOf(server string) (wire.Address, bool) {
+	p, found := m.gossip.find(func(p peer) bool { return string(serverID(p.Incarnation, p.Durable)) == server })
+	if found {
+		return wire.Address{Incarnation: p.Incarnation, API: p.API}, p.Incarnation != m.self
+	}
+	member, found := memberOfServer(m.roster.Load(), raft.ServerID(server))
+	return wire.Address{Incarnation: member.Incarnation, API: member.API}, found && member.Incarnation != m.self
 }
 
-// serveJoin notes that a member wants in. The leader's next step lets it in; the
-// member asks until it sees itself in the roster.
+// memberOfServer returns the roster's member behind a Raft server.
+func memberOfServer(r *partition.Roster, id raft.ServerID) (partition.Member, bool) {
+	for _, member := range r.Members {
+		if serverID(member.Incarnation, member.Durable) == id {
+			return member, true
+		}
+	}
+	return partition.Member{}, false
+}
+
+// serveJoin notes that a member wants in, once that has said so itself. The leader's
+// next step lets it in; the member asks until it sees itself in the roster.
 func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
 	if err := in.Member.Check(); err != nil {
 		return wire.MemberResponse{}, invalid("%v", err)
@@ -82,6 +100,16 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 	}
 	if !m.node().leads() {
 		return wire.MemberResponse{}, errNotLeader
+	}
+	if m.joinsAlready(in.Member) {
+		return wire.MemberResponse{Version: m.roster.Load().Version}, nil
+	}
+	hello, err := m.ask(ctx, in.Member.Incarnation, in.Member.API)
+	if err == nil {
+		err = confirmsJoin(in.Member, m.grid(), hello)
+	}
+	if err != nil {
+		return wire.MemberResponse{}, err
 	}
 	if err := m.refuseClone(ctx, in.Member.Incarnation); err != nil {
 		return wire.MemberResponse{}, err
@@ -96,6 +124,14 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 	return wire.MemberResponse{Version: m.roster.Load().Version}, nil
 }
 
+// joinsAlready reports whether a join was confirmed a moment ago.
+func (m *Member) joinsAlready(member partition.Member) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j, noted := m.joins[member.Incarnation]
+	return noted && j.member == member && m.clock.Mono()-j.at < joinLives/2
+}
+
 // maxJoins bounds the members that join at the same time.
 const maxJoins = 256
 
@@ -105,12 +141,12 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 	if err := in.Incarnation.Check(); err != nil {
 		return wire.MemberResponse{}, invalid("%v", err)
 	}
-	m.mu.Lock()
-	m.leaves[in.Incarnation] = true
-	if in.Failed {
-		m.failed[in.Incarnation] = true
+	if !m.node().leads() {
+		return wire.MemberResponse{}, errNotLeader
 	}
-	m.mu.Unlock()
+	if err := m.confirmLeave(ctx, in); err != nil {
+		return wire.MemberResponse{}, err
+	}
 	for {
 		node := m.node()
 		if !node.leads() {

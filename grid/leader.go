@@ -207,6 +207,7 @@ func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters in
 // plan proposes the next change of the roster, if one is due.
 func (l *leader) plan() {
 	r := l.m.roster.Load()
+	l.m.forgetLeft(l.has)
 	sight := l.sight(r)
 	c, due := l.planner.Plan(r, sight)
 	if !due {
@@ -283,14 +284,17 @@ func (l *leader) report(step string, err error) {
 	}
 }
 
+// has reports whether an incarnation is a member, or Raft has a server of its.
+func (l *leader) has(inc partition.Incarnation) bool {
+	if _, member := l.m.roster.Load().Member(inc); member {
+		return true
+	}
+	return l.node.has(serverID(inc, true)) || l.node.has(serverID(inc, false))
+}
+
 // memberOf returns the roster's member behind a Raft server.
 func (l *leader) memberOf(id raft.ServerID) (partition.Member, bool) {
-	for _, member := range l.m.roster.Load().Members {
-		if serverID(member.Incarnation, member.Durable) == id {
-			return member, true
-		}
-	}
-	return partition.Member{}, false
+	return memberOfServer(l.m.roster.Load(), id)
 }
 
 // joinSelf asks for this member itself, which leads, to be in the roster.

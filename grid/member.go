@@ -75,8 +75,10 @@ type Member struct {
 	stay  atomic.Pointer[stay]
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
+	diverged     *divergence
 	raftRefusals sparse
 	parking      parking
+	inquiries    inquiries
 
 	mu      sync.Mutex // guards what follows; never held while waiting
 	closed  bool
@@ -160,6 +162,8 @@ func newMember(cfg Config) *Member {
 		failed: map[partition.Incarnation]bool{},
 		turn:   make(chan struct{}, 1),
 
+		diverged: newDivergence(),
+
 		leadNow: newSignal(),
 	}
 	m.admissions.Store(newAdmissions())
@@ -235,7 +239,7 @@ func (m *Member) open() error {
 func (m *Member) run() {
 	m.background(m.lead)
 	m.done.Go(func() { m.attend(m.ctx) })
-	m.done.Go(func() { m.watchDisk(m.ctx) })
+	m.done.Go(func() { m.watchPart(m.ctx) })
 	if m.disk != nil {
 		m.done.Go(func() { m.disk.run(m.ctx) })
 	}
@@ -273,7 +277,7 @@ func (m *Member) notServing() error {
 	if m.ctx.Err() != nil {
 		return errClosed
 	}
-	if err := m.stores.disk.failure(); err != nil {
+	if err := m.partEnded(); err != nil {
 		return err
 	}
 	if !r.Formed() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
@@ -90,4 +91,194 @@ func TestForgedTermsOfPartitionsEndNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// members returns how many members every member of a grid knows, 0 if they differ.
+func members(g *gridtest.Grid) (n int) {
+	for i, name := range g.Running() {
+		switch known := len(g.Member(name).Status().Members); {
+		case i == 0:
+			n = known
+		case known != n:
+			return 0
+		}
+	}
+	return n
+}
+
+// TestOnlyTheSenderLeaves: a member that does not say so itself is not taken out,
+// whatever the leader is told of it.
+func TestOnlyTheSenderLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := durable(t)
+		ids := issueFrom(t, g, "web", "orders")
+		ids.during(time.Second, "before")
+		evil, leader := pretenderIn(t, g), g.Leader()
+		for _, name := range g.Running() {
+			for _, failed := range []bool{true, false} {
+				in := wire.LeaveRequest{Incarnation: evil.incarnation(name), Server: string(serverOf(g, name)), Failed: failed}
+				if err := evil.call(leader, wire.PathLeave, in, &wire.MemberResponse{}); err == nil {
+					t.Errorf("%s has left on a stranger's word", name)
+				}
+			}
+		}
+		for range 20 {
+			ids.during(time.Second, "after the forged goodbyes")
+			if n := members(g); n != 3 {
+				t.Fatalf("%d members", n)
+			}
+		}
+		g.Leave("m2")
+		within(t, 5*time.Second, "a member that says so leaves", func() bool { return members(g) == 2 })
+		g.StartMembers("m2")
+		within(t, 20*time.Second, "it comes back", func() bool { return members(g) == 3 })
+	})
+}
+
+// TestTheUnreachableAreNotTakenOutByAWord: of a member that the leader does not reach
+// nothing is believed; the failure detector decides in its own time.
+func TestTheUnreachableAreNotTakenOutByAWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := durable(t)
+		evil, leader := pretenderIn(t, g), g.Leader()
+		victim := "m1"
+		if victim == leader {
+			victim = "m2"
+		}
+		in := wire.LeaveRequest{Incarnation: evil.incarnation(victim), Server: string(serverOf(g, victim)), Failed: true}
+		g.Network.Pause(victim)
+		if err := evil.call(leader, wire.PathLeave, in, &wire.MemberResponse{}); err == nil {
+			t.Error("a member that is paused has left on a stranger's word")
+		}
+		if n := len(g.Member(leader).Status().Members); n != 3 {
+			t.Errorf("%d members right after the word", n)
+		}
+		g.Network.Resume(victim)
+		within(t, 30*time.Second, "all are there", func() bool { return members(g) == 3 })
+	})
+}
+
+// TestJoinsOfNobodyDoNotCount: members that do not exist do not become any, however
+// many are announced, and the grid goes on meanwhile; one that exists gets in.
+func TestJoinsOfNobodyDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := durable(t)
+		ids := issueFrom(t, g, "web", "orders")
+		ids.during(time.Second, "before")
+		evil, leader := pretenderIn(t, g), g.Leader()
+		forge := func(i int, api string) {
+			inc := partition.Incarnation(fmt.Sprintf("%016x-%016x", i+1, 1))
+			in := wire.JoinRequest{
+				Member: partition.Member{Incarnation: inc, API: api, Raft: "evil:1", Gossip: "evil:2", Durable: true}, Server: string(inc.Member()),
+			}
+			if err := evil.call(leader, wire.PathJoin, in, &wire.MemberResponse{}); err == nil {
+				t.Errorf("join %d at %s is noted", i, api)
+			}
+		}
+		g.Network.Host("silent")
+		g.Network.Pause("silent")
+		before := g.Member(leader).Status().Ceiling
+		for i := range 1188 {
+			api := "silent:7948" // nothing answers there
+			switch i % 3 {
+			case 1:
+				api = "evil:7948" // connections are refused
+			case 2:
+				api = g.Member("m1").Addrs().API // another answers
+			}
+			go forge(i, api)
+		}
+		ids.during(3*time.Second, "during the forged joins")
+		if _, err := g.Client("web").CreateSequencer(t.Context(), "users", sequencer.Config{}); err != nil {
+			t.Error(err)
+		}
+		if rose := g.Member(leader).Status().Ceiling.Sub(before); rose < time.Second {
+			t.Errorf("the ceiling rose by %v in 3 s", rose)
+		}
+		g.StartMembers("m4")
+		within(t, 20*time.Second, "a member that exists gets in", func() bool { return members(g) == 4 })
+		ids.during(5*time.Second, "afterwards")
+	})
+}
+
+// TestJoinsAreAsTheMemberSays: a join that says of a real member what that does not
+// say of itself does not count.
+func TestJoinsAreAsTheMemberSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := durable(t)
+		evil, leader := pretenderIn(t, g), g.Leader()
+		for what, change := range map[string]func(m *partition.Member){
+			"another Raft address": func(m *partition.Member) { m.Raft = "evil:7947" },
+			"without its disk":     func(m *partition.Member) { m.Durable = false },
+			"another start": func(m *partition.Member) {
+				m.Incarnation = partition.Incarnation(fmt.Sprintf("%s-%016x", m.Incarnation.Member(), 77))
+			},
+		} {
+			for _, info := range g.Member(leader).Status().Members {
+				m := partition.Member{Incarnation: info.Incarnation, API: info.API, Raft: info.Raft, Gossip: info.Gossip, Durable: info.Durable}
+				change(&m)
+				server := string(m.Incarnation)
+				if m.Durable {
+					server = string(m.Incarnation.Member())
+				}
+				if err := evil.call(leader, wire.PathJoin, wire.JoinRequest{Member: m, Server: server}, &wire.MemberResponse{}); err == nil {
+					t.Errorf("%s: noted", what)
+				}
+			}
+		}
+		time.Sleep(10 * time.Second)
+		if n := members(g); n != 3 {
+			t.Errorf("%d members", n)
+		}
+	})
+}
+
+// TestForgedAcceptanceEndsNoStart: a member that is asked by a stranger to accept a
+// founder with other settings goes on starting.
+func TestForgedAcceptanceEndsNoStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := gridtest.NewNetwork()
+		start := func(name string, window time.Duration) <-chan error {
+			ended := make(chan error, 1)
+			go func() {
+				m, err := grid.Start(t.Context(), grid.Config{
+					GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948", AdvertiseHost: name,
+					Join: []string{"m1:7946", "m2:7946"}, Expect: 2, Window: window, Network: n.Host(name), Clock: bubbleClock{}, FirstLife: true,
+				})
+				if err == nil {
+					t.Cleanup(func() { _ = m.Close() })
+				}
+				ended <- err
+			}()
+			return ended
+		}
+		first := start("m1", 10*time.Second)
+		time.Sleep(5 * time.Second)
+		h := client.NewHTTP(n.Host("evil").Dial, nil)
+		defer h.Close()
+		var status grid.Status
+		if err := h.CallWith(t.Context(), "m1:7948", wire.PathStatus, http.Header{}, wire.StatusRequest{}, &status); err != nil {
+			t.Fatal(err)
+		}
+		var hello wire.HelloResponse
+		header := http.Header{wire.HeaderTarget: {status.Answering}}
+		if err := h.CallWith(t.Context(), "m1:7948", wire.PathHello, header, wire.HelloRequest{}, &hello); err != nil {
+			t.Fatal(err)
+		}
+		settings := hello.Settings
+		settings.Window++
+		err := h.CallWith(t.Context(), "m1:7948", wire.PathAccept, header,
+			wire.AcceptRequest{Founder: "0123456789abcdef", Grid: partition.GridID{9}, Settings: settings}, &wire.AcceptResponse{})
+		if err == nil {
+			t.Error("other settings were accepted")
+		}
+		time.Sleep(5 * time.Second)
+		second := start("m2", 10*time.Second)
+		for _, ended := range []<-chan error{first, second} {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(30 * time.Second)
+	})
 }

@@ -106,6 +106,9 @@ func (m *Member) startRaft(bootstrap bool) error {
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
 	}
+	if err := m.diverged.failure(); err != nil { // Raft has gone on from an older snapshot
+		return errors.Join(invalid("DataDir: %v", err), node.Shutdown().Error())
+	}
 	if guarded, ok := trans.(*guardedTransport); ok {
 		guarded.begin(func() raftView { return m.raftView(node, conf.LocalID) })
 	}
@@ -201,6 +204,9 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 // propose has a command agreed on. Only the leader can.
 func (m *Member) propose(c partition.Command) error {
 	data, err := wire.EncodeCommand(c)
+	if err == nil {
+		_, err = wire.DecodeCommand(data) // what no member can read ends them all
+	}
 	if err != nil {
 		return err
 	}
@@ -288,11 +294,15 @@ func (f fsm) replays(entry *raft.Log) bool {
 	return entry.Index <= f.last.Index && entry.Term <= f.last.Term
 }
 
-// Apply implements raft.FSM; it returns nil or the error of a refused command.
+// Apply implements raft.FSM; it returns nil or the error of a refused command. After a
+// command that cannot be read nothing is applied any more.
 func (f fsm) Apply(entry *raft.Log) any {
+	if err := f.m.diverged.failure(); err != nil {
+		return err
+	}
 	c, err := wire.DecodeCommand(entry.Data)
 	if err != nil {
-		return err
+		return f.m.diverged.because(unreadable(fmt.Sprintf("entry %d of the roster's log", entry.Index), err))
 	}
 	next, err := f.m.roster.Load().Apply(c)
 	if err != nil {
@@ -308,7 +318,13 @@ func (f fsm) Apply(entry *raft.Log) any {
 }
 
 // Snapshot implements raft.FSM. A roster is never changed, so it is its own copy.
-func (f fsm) Snapshot() (raft.FSMSnapshot, error) { return rosterSnapshot{f.m.roster.Load()}, nil }
+// Of a roster that lacks a command there is none: Raft would start from it.
+func (f fsm) Snapshot() (raft.FSMSnapshot, error) {
+	if err := f.m.diverged.failure(); err != nil {
+		return nil, err
+	}
+	return rosterSnapshot{f.m.roster.Load()}, nil
+}
 
 // Restore implements raft.FSM.
 func (f fsm) Restore(from io.ReadCloser) error {
@@ -319,7 +335,7 @@ func (f fsm) Restore(from io.ReadCloser) error {
 	}
 	r, err := wire.DecodeRoster(data)
 	if err != nil {
-		return err
+		return f.m.diverged.because(unreadable("a snapshot of the roster", err))
 	}
 	f.m.roster.Store(r)
 	f.m.changed.send()

@@ -30,12 +30,20 @@ func (l *leader) configured() []raft.Server {
 	return future.Configuration().Servers
 }
 
+// serversAtOnce is how many servers one step adds: each takes a round of agreement.
+const serversAtOnce = 16
+
 // admitted makes servers of the members that ask to join, and returns those that
 // are.
 func (l *leader) admitted() []partition.Member {
 	var out []partition.Member
+	added := 0
 	for _, j := range l.joining() {
 		if !l.serves(j.server) {
+			if added == serversAtOnce {
+				continue // the ceiling has to rise meanwhile
+			}
+			added++
 			address := raftAddress(j.server, j.member.Raft)
 			if err := l.node.raft.AddNonvoter(j.server, address, 0, raftCallTimeout).Error(); err != nil {
 				l.report("add a server", err)
@@ -234,5 +242,5 @@ func (l *leader) expected(id raft.ServerID) bool {
 	p, alive := m.gossip.find(func(p peer) bool { return serverID(p.Incarnation, p.Durable) == id })
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return alive && !m.leaves[p.Incarnation]
+	return alive && !p.Leaving && !m.leaves[p.Incarnation]
 }

@@ -162,12 +162,45 @@ func ReadEvent(r io.Reader) (Event, error) {
 	return e, err
 }
 
-// EncodeCommand returns a roster command as the Raft log keeps it.
-func EncodeCommand(c partition.Command) ([]byte, error) { return Encode(MsgPack, c) }
+// What the Raft log and its snapshots keep begins with the number of its format, so
+// that a later one is told apart from damage. Every member has to read it in the same
+// way: there is one format at a time that members write.
+const (
+	commandFormat = 1
+	rosterFormat  = 1
+)
 
-// DecodeCommand reads what EncodeCommand wrote.
+// formatted puts the number of a format before what was encoded.
+func formatted(format byte, v any) ([]byte, error) {
+	data, err := Encode(MsgPack, v)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte{format}, data...), nil
+}
+
+// readFormatted reads what formatted made, and refuses another format.
+func readFormatted(format byte, data []byte, v any) error {
+	switch {
+	case len(data) == 0:
+		return failure.Errorf(sequencer.ErrInvalidConfig, "it is empty")
+	case data[0] != format:
+		return failure.Errorf(sequencer.ErrInvalidConfig, "it is of format %d, this version reads %d", data[0], format)
+	}
+	return Decode(MsgPack, data[1:], v)
+}
+
+// EncodeCommand returns a roster command as the Raft log keeps it.
+func EncodeCommand(c partition.Command) ([]byte, error) { return formatted(commandFormat, c) }
+
+// DecodeCommand reads what EncodeCommand wrote. A command of another format, with a
+// part that this version does not know, or with none, is an error: a member that
+// skipped it would be of another grid than the rest.
 func DecodeCommand(data []byte) (partition.Command, error) {
 	var c partition.Command
-	err := Decode(MsgPack, data, &c)
+	err := readFormatted(commandFormat, data, &c)
+	if err == nil && c.Form == nil && c.Raise == nil && c.Change == nil {
+		err = failure.Errorf(sequencer.ErrInvalidConfig, "the command does nothing that this version knows")
+	}
 	return c, err
 }

@@ -17,6 +17,11 @@ type HelloResponse struct {
 	Leader      string                `json:"leader"` // Raft server ID, "" while unknown
 	Wall        partition.Tick        `json:"wall"`   // the member's wall clock
 	Time        partition.Tick        `json:"time"`   // cluster time as it knows it, 0 = not at all
+	Record      partition.Member      `json:"record"` // what the roster has of it, or is to have
+	Leaving     bool                  `json:"leaving,omitempty"`
+	DiskFailed  bool                  `json:"disk_failed,omitempty"` // or it cannot read the roster
+	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
+	LeaderAt Address `json:"leader_at"`
 }
 
 // AcceptRequest asks a member without grid to be formed into one.
@@ -39,7 +44,8 @@ type JoinRequest struct {
 	Server string           `json:"server"` // Raft server ID
 }
 
-// LeaveRequest asks the leader to take a member out of the grid.
+// LeaveRequest asks the leader to take the sender out of the grid. The leader asks it
+// whether that is so.
 type LeaveRequest struct {
 	Incarnation partition.Incarnation `json:"incarnation"`
 	Server      string                `json:"server"`

@@ -12,13 +12,13 @@ import (
 )
 
 // EncodeRoster returns a roster as Raft snapshots keep it.
-func EncodeRoster(r *partition.Roster) ([]byte, error) { return Encode(MsgPack, r) }
+func EncodeRoster(r *partition.Roster) ([]byte, error) { return formatted(rosterFormat, r) }
 
 // DecodeRoster reads what EncodeRoster wrote. A roster that no sequence of
 // commands can give is an error, so that a damaged snapshot is not served from.
 func DecodeRoster(data []byte) (*partition.Roster, error) {
 	r := new(partition.Roster)
-	if err := Decode(MsgPack, data, r); err != nil {
+	if err := readFormatted(rosterFormat, data, r); err != nil {
 		return nil, err
 	}
 	if err := checkRoster(r); err != nil {

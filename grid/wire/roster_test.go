@@ -45,7 +45,7 @@ func TestCommandsRoundTrip(t *testing.T) {
 	more := partition.Command{From: 3, Change: &partition.Change{
 		Remove: []partition.Incarnation{memberA}, Strike: []partition.MemberID{memberA.Member()}, Forget: []partition.MemberID{memberB.Member()},
 	}}
-	for _, c := range append(commands(), more, partition.Command{}) {
+	for _, c := range append(commands(), more) {
 		data, err := wire.EncodeCommand(c)
 		if err != nil {
 			t.Fatal(err)
@@ -60,9 +60,40 @@ func TestCommandsRoundTrip(t *testing.T) {
 		}
 	}
 	// A partition number that does not fit must not become another partition.
-	cut := "\x82\xa4from\x01\xa6change\x81\xa4lose\x91\x82\xa9partition\xce\x00\x01\x00\x00\xa5owner\xa1x"
+	cut := "\x01\x82\xa4from\x01\xa6change\x81\xa4lose\x91\x82\xa9partition\xce\x00\x01\x00\x00\xa5owner\xa1x"
 	if c, err := wire.DecodeCommand([]byte(cut)); err == nil {
 		t.Errorf("partition 65536 became %+v", c.Change.Lose)
+	}
+}
+
+// TestUnknownCommandsAreErrors: a command that says more than this version knows, or
+// nothing that it knows, is never taken for one that says less.
+func TestUnknownCommandsAreErrors(t *testing.T) {
+	for what, data := range map[string]string{
+		"a later format":           "\x02\x82\xa4from\x01\xa5raise\x81\xa7time_ms\x05",
+		"no format":                "\x82\xa4from\x01\xa5raise\x81\xa7time_ms\x05",
+		"an unknown part":          "\x01\x82\xa4from\x01\xa5split\x81\xa7time_ms\x05",
+		"an unknown part besides":  "\x01\x83\xa4from\x01\xa5raise\x81\xa7time_ms\x05\xa5split\x80",
+		"an unknown field of one":  "\x01\x82\xa4from\x01\xa5raise\x82\xa7time_ms\x05\xa4note\x01",
+		"no part":                  "\x01\x81\xa4from\x01",
+		"nothing at all":           "",
+		"nothing after the format": "\x01",
+	} {
+		if c, err := wire.DecodeCommand([]byte(data)); err == nil {
+			t.Errorf("%s: %+v", what, c)
+		}
+	}
+	if _, err := wire.DecodeCommand([]byte("\x01\x82\xa4from\x01\xa5raise\x81\xa7time_ms\x05")); err != nil {
+		t.Errorf("the command itself: %v", err)
+	}
+	data, err := wire.EncodeRoster(someRoster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range [][]byte{{}, data[1:], append([]byte{2}, data[1:]...)} {
+		if _, err := wire.DecodeRoster(wrong); err == nil {
+			t.Errorf("a roster that begins with %.2x is taken", wrong)
+		}
 	}
 }
 

@@ -1,8 +1,12 @@
 package main
 
 var (
-	guardTests  = []string{"./grid", "-run", "TestRaft.*Believed"}
-	beliefTests = []string{"./owner", "-run", "RosterShows"}
+	guardTests   = []string{"./grid", "-run", "TestRaft.*Believed"}
+	askedTests   = []string{"./grid", "-run", "TestMembersThatAre|TestMembersAsked|TestOnlyTheSender|TestJoinsOf|TestThoseThat|TestForgedAcceptance"}
+	readTests    = []string{"./grid", "-run", "TestCommandThatNo|TestNewcomerThatCannot"}
+	commandTests = []string{"./grid/wire", "-run", "TestUnknownCommands"}
+	gossipTests  = []string{"./grid", "-run", "TestGossip(Numbers|States|Cannot)"}
+	beliefTests  = []string{"./owner", "-run", "RosterShows"}
 )
 
 // strangers are the rules about what a member believes of messages without a proof of
@@ -23,4 +27,21 @@ var strangers = []mutant{
 	{"B1", "a term that named no owner is believed", "owner/belief.go", "	return h, m.confirms(term)", "	return h, true", beliefTests},
 	{"O4", "an answer of a term that no roster shows counts", "owner/delivery.go", "	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):", "	case h.NotYet:", beliefTests},
 	{"O4", "an answer that took nothing counts", "owner/delivery.go", "	case h.NotYet, !m.confirms(", "	case !m.confirms(", beliefTests},
+
+	{"R11", "a member leaves on any word", "grid/inquiry.go", "		err = confirmsLeave(in, hello)", "		err = nil", askedTests},
+	{"R11", "a disk has failed on any word", "grid/inquiry.go", "	case in.Failed && !hello.DiskFailed:", "	case false:", askedTests},
+	{"R11", "a member that does not answer leaves", "grid/inquiry.go", "	if err == nil {\n		err = confirmsLeave(in, hello)\n	}", "	if err == nil {\n		err = confirmsLeave(in, hello)\n	} else {\n		err = nil\n	}", []string{"./grid", "-run", "TestTheUnreachable"}},
+	{"R11", "a member joins that does not answer", "grid/join.go", "	if err == nil {\n		err = confirmsJoin(in.Member, m.grid(), hello)\n	}", "	err, _ = nil, hello", askedTests},
+	{"R11", "a join as another says it", "grid/inquiry.go", "	case hello.Record != in:", "	case false:", askedTests},
+	{"R11", "as many are asked as anybody likes", "grid/inquiry.go", "!seen && q.unseen >= inquiriesOfUnseen", "false", askedTests},
+	{"R11", "those that left are remembered", "grid/inquiry.go", "inc != m.self && !has(inc)", "inc != m.self && has(inc) && false", askedTests},
+	{"R7", "any number about a member is taken", "grid/gossipguard.go", "	if n.number > most {", "	if n.number > most && most == 0 {", gossipTests},
+	{"R7", "an accusation nobody can refute is taken", "grid/gossipguard.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
+	{"R7", "numbers in an exchange of states are not looked at", "grid/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
+	{"R7", "datagrams are not looked at", "grid/gossiptransport.go", "!t.keyed && checkPacket(buf[:n]) != nil", "false", gossipTests},
+
+	{"R12", "a command that cannot be read is skipped", "grid/raft.go", "		return f.m.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
+	{"R12", "a command with an unknown part is taken", "grid/wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},
+	{"R12", "a command of any format is taken", "grid/wire/codec.go", "	case data[0] != format:", "	case data[0] == 0:", commandTests},
+	{"R12", "a command that does nothing is taken", "grid/wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", commandTests},
 }

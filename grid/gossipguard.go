@@ -1,0 +1,165 @@
+package grid
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// memberlist orders what is said of a node by a number that the node raises to refute
+// an accusation. An accusation with the last number there is makes it start from 0
+// again, and nobody believes it any more. So a datagram with a number that no member
+// comes to is dropped here. A datagram that is encrypted is from a process that has the
+// key.
+const (
+	// accusedMax bounds the number of an accusation, and aliveMax that of what refutes
+	// it. A member raises its number by one for each, and each announcement of its own.
+	accusedMax = 1 << 30
+	aliveMax   = 1 << 31
+)
+
+// More of memberlist's messages.
+const (
+	gossipSuspect  = 3
+	gossipAlive    = 4
+	gossipDead     = 5
+	gossipCompound = 7
+	gossipChecked  = 12 // a checksum of 4 bytes, and a message
+)
+
+var errBadPacket = errors.New("grid: the gossip datagram holds what no member sends")
+
+// checkPacket refuses a datagram in clear text that no member sends.
+func checkPacket(b []byte) error {
+	b, err := unlabelled(b)
+	if err != nil {
+		return err
+	}
+	if len(b) > 5 && b[0] == gossipChecked {
+		b = b[5:]
+	}
+	if len(b) == 0 || b[0] != gossipCompound {
+		return checkGossip(b)
+	}
+	messages, err := compounded(b[1:])
+	for _, message := range messages {
+		err = errors.Join(err, checkGossip(message))
+	}
+	return err
+}
+
+// unlabelled returns what follows a label, if there is one.
+func unlabelled(b []byte) ([]byte, error) {
+	if len(b) == 0 || b[0] != gossipLabel {
+		return b, nil
+	}
+	if len(b) < 2 || len(b) < 2+int(b[1]) {
+		return nil, errBadPacket
+	}
+	return b[2+int(b[1]):], nil
+}
+
+// compounded returns the messages of one that holds several.
+func compounded(b []byte) ([][]byte, error) {
+	if len(b) < 1 || len(b) < 1+2*int(b[0]) {
+		return nil, errBadPacket
+	}
+	lengths, rest := b[1:1+2*int(b[0])], b[1+2*int(b[0]):]
+	var out [][]byte
+	for ; len(lengths) > 0; lengths = lengths[2:] {
+		n := int(binary.BigEndian.Uint16(lengths))
+		if n > len(rest) {
+			return nil, errBadPacket
+		}
+		out, rest = append(out, rest[:n]), rest[n:]
+	}
+	return out, nil
+}
+
+// checkGossip checks one message. Others hold a compressed or compound one only where
+// somebody wants to hide it.
+func checkGossip(b []byte) error {
+	if len(b) == 0 {
+		return errBadPacket
+	}
+	switch b[0] {
+	case gossipSuspect, gossipDead:
+		return checkNumber(b[1:], accusedMax)
+	case gossipAlive:
+		return checkNumber(b[1:], aliveMax)
+	case gossipCompound, gossipCompressed, gossipChecked, gossipUser:
+		return errBadPacket
+	}
+	return nil
+}
+
+// checkNumber bounds the number of a message.
+func checkNumber(b []byte, most uint64) error {
+	numbers, err := readNumbers(msgpack.NewDecoder(bytes.NewReader(b)))
+	if err != nil {
+		return err
+	}
+	return numbers.check(most)
+}
+
+// checkState bounds the number of what a stream says of one node.
+func checkState(dec *msgpack.Decoder) error {
+	numbers, err := readNumbers(dec)
+	switch {
+	case err != nil:
+		return err
+	case numbers.accuses:
+		return numbers.check(accusedMax)
+	}
+	return numbers.check(aliveMax)
+}
+
+// gossipNumbers are the numbers in a message about a node.
+type gossipNumbers struct {
+	number  uint64
+	accuses bool // the node is said not to be alive
+}
+
+func (n gossipNumbers) check(most uint64) error {
+	if n.number > most {
+		return fmt.Errorf("%w: the number of a message is %d, and at most %d is taken", errBadPacket, n.number, most)
+	}
+	return nil
+}
+
+// readNumbers reads a message about a node. The largest counts of a number that comes
+// more than once.
+func readNumbers(dec *msgpack.Decoder) (out gossipNumbers, err error) {
+	fields, err := dec.DecodeMapLen()
+	if err != nil || fields < 0 || fields > gossipFieldsMax {
+		return out, errBadPacket
+	}
+	for range fields {
+		name, err := fieldName(dec)
+		if err != nil {
+			return out, errBadPacket
+		}
+		if name != "Incarnation" && name != "State" {
+			if dec.Skip() != nil {
+				return out, errBadPacket
+			}
+			continue
+		}
+		n, err := dec.DecodeUint64()
+		switch {
+		case err != nil:
+			return out, errBadPacket
+		case name == "Incarnation":
+			out.number = max(out.number, n)
+		default:
+			out.accuses = out.accuses || n != 0
+		}
+	}
+	return out, nil
+}
+
+// gossipFieldsMax is more than any message about a node has.
+const gossipFieldsMax = 16
