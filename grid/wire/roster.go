@@ -91,8 +91,8 @@ func checkPartition(r *partition.Roster, p partition.Partition) error {
 		return fmt.Errorf("version %d, term %d and lost term %d do not go together", r.Version, p.Term, p.LostTerm)
 	case p.Floor < 0 || p.Floor > r.Ceiling:
 		return fmt.Errorf("floor %d is not between 0 and the ceiling %d", p.Floor, r.Ceiling)
-	case p.Owner == "" && (p.Term != 0 || len(p.InSync) > 0 || p.Joining != "" || len(p.Disk) > 0):
-		return errors.New("it has a term, replicas or disks and no owner")
+	case p.Owner == "" && (p.Term != 0 || len(p.InSync) > 0 || p.Joining != ""):
+		return errors.New("it has a term or replicas and no owner")
 	case p.Owner != "" && (p.Term == 0 || !slices.Contains(p.InSync, p.Owner)):
 		return fmt.Errorf("owner %.40q has no term or is not in sync", string(p.Owner))
 	}

@@ -98,7 +98,14 @@ func TestUnknownCommandsAreErrors(t *testing.T) {
 }
 
 func TestRosterRoundTrip(t *testing.T) {
-	for _, r := range []*partition.Roster{{}, someRoster()} {
+	disk := []partition.MemberID{memberA.Member(), memberB.Member()}
+	recovered := partition.Form{Grid: partition.GridID{1}, Settings: someSettings(), Disks: make([][]partition.MemberID, someSettings().Partitions)}
+	recovered.Disks[1] = disk
+	before, err := new(partition.Roster).Apply(partition.Command{Form: &recovered})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*partition.Roster{{}, someRoster(), before} {
 		data, err := wire.EncodeRoster(r)
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +156,6 @@ func TestDamagedRosters(t *testing.T) {
 			r.Partitions[0].Disk = []partition.MemberID{memberA.Member(), memberA.Member()}
 		},
 		"disk of no member ID": func(r *partition.Roster) { r.Partitions[0].Disk = []partition.MemberID{"disk"} },
-		"disk without owner":   func(r *partition.Roster) { r.Partitions[2].Disk = []partition.MemberID{memberA.Member()} },
 		"negative floor":       func(r *partition.Roster) { r.Partitions[0].Floor = -1 },
 	}
 	for name, damage := range damages {
