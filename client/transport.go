@@ -188,7 +188,9 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	req.Header = header
 	req.Header.Set("Content-Type", wire.MsgPack)
 	if end, ok := ctx.Deadline(); ok {
-		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(time.Until(end).Milliseconds(), 1), 10))
+		// Rounded up: a member that gives up first would say less than it said before.
+		left := time.Until(end) + time.Millisecond - 1
+		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(left.Milliseconds(), 1), 10))
 	}
 	res, err := h.base[on].RoundTrip(req)
 	if err != nil {
