@@ -71,7 +71,7 @@ fmt: ## rewrite the Go files as gofmt wants them
 	gofmt -w $$($(GO) list -f '{{.Dir}}' ./...)
 
 overload: ## 4,000 holders beside spinning goroutines, and 400 clients of agents at 6 % duty (six minutes)
-	$(GO) test -timeout 20m -count 1 -v ./proof/overload -window 15s -holders 4000 -spin-for 36s \
+	$(GO) test -timeout 20m -count 1 -v ./proof/overload -window 15s -within 1 -holders 4000 -spin-for 36s \
 		-clients 400 -pause-for 60s -stopped 5s -running 300ms
 
 demo: ## run a grid of three members on loopback and lose one of them

@@ -61,7 +61,7 @@ func TestPausedMembers(t *testing.T) {
 	}
 	ended := u.state()
 	t.Logf("at the end %d of %d handles issue IDs; members' memory: %v MB", u.issuing(t), len(u.handles), resident(t, members))
-	took := u.awaitAll(t, *window)
+	took := u.awaitAll(t, time.Duration(*within)*(*window))
 	after := u.watch(t, "after", *window/2, *window/2)
 	t.Logf("all %d handles issue IDs %v after the end; %d dials in the overload, %d until the end; members' memory: %v MB",
 		len(u.handles), took, ended.dials-before.dials, after.dials-before.dials, resident(t, members))
