@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race kills mutants sim-mutants explore sim chaos storms fuzz bench scale lint fmt demo
+.PHONY: help build test race kills mutants sim-mutants explore sim chaos storms overload fuzz bench scale lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,10 @@ $(LINTER):
 
 fmt: ## rewrite the Go files as gofmt wants them
 	gofmt -w $$($(GO) list -f '{{.Dir}}' ./...)
+
+overload: ## 4,000 holders beside spinning goroutines, and 400 clients of agents at 6 % duty (six minutes)
+	$(GO) test -timeout 20m -count 1 -v ./proof/overload -window 15s -within 1 -holders 4000 -spin-for 36s \
+		-clients 400 -pause-for 60s -stopped 5s -running 300ms
 
 demo: ## run a grid of three members on loopback and lose one of them
 	$(GO) run ./cmd/snowgrid demo

@@ -44,7 +44,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		}
 		said = err
 		if ctx.Err() == nil && !timedOut(err) {
-			err = errors.Join(err, c.lookUp(ctx, began))
+			err = errors.Join(err, c.lookUp(ctx, began, nextCandidate))
 		}
 		if ctx.Err() == nil {
 			_ = sleep(ctx, pause/2+rand.N(pause/2+1))
@@ -80,7 +80,7 @@ func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) e
 // after twice as long, and ends it when the owner is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
 	for pause := slowCall; ctx.Err() == nil; pause *= 2 {
-		if c.lookUp(ctx, c.clock.Mono()) == nil && c.directory.Load().owner(name) != addr {
+		if c.lookUp(ctx, c.clock.Mono(), nextCandidate) == nil && c.directory.Load().owner(name) != addr {
 			giveUp()
 			return
 		}

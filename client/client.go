@@ -87,7 +87,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	pause := firstPause
 	var last error
 	for {
-		err := c.lookUp(ctx, -1)
+		err := c.lookUp(ctx, -1, nextCandidate)
 		if err == nil {
 			return c, nil
 		}

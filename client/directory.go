@@ -35,14 +35,16 @@ func (d *directory) owner(name string) string {
 // is asked again, or another one is.
 const callTimeout = 2 * time.Second
 
-// nextCandidate is how long the first member is waited for before another is asked too. For
-// each further one it is twice as long: when all are slow, asking all makes them slower.
+// nextCandidate is how long a call that needs the directory waits for the first member before
+// another is asked too. For each further one it is twice as long: when all are slow, asking
+// all makes them slower. What no call waits for asks one member after the other.
 const nextCandidate = 200 * time.Millisecond
 
 // lookUp fetches the directory from the first member that answers. Concurrent
 // calls share one round. A directory fetched since the clock showed after is
-// good enough and not fetched again.
-func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
+// good enough and not fetched again. patience is how long the first member has before the
+// next is asked.
+func (c *Client) lookUp(ctx context.Context, after, patience time.Duration) error {
 	select {
 	case c.lookingUp <- struct{}{}:
 		defer func() { <-c.lookingUp }()
@@ -65,7 +67,6 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
 		}
 	}
 	ask()
-	pause := nextCandidate
 	for answered := 0; answered < len(candidates); {
 		select {
 		case l := <-found:
@@ -77,8 +78,8 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration) error {
 			}
 			failed = append(failed, l.err)
 			ask()
-		case <-time.After(pause):
-			pause *= 2
+		case <-time.After(patience):
+			patience *= 2
 			ask()
 		}
 	}
@@ -155,7 +156,7 @@ func (c *Client) refresh(after time.Duration) {
 	if c.refreshes.CompareAndSwap(false, true) {
 		c.background(func(ctx context.Context) {
 			defer c.refreshes.Store(false)
-			_ = c.lookUp(ctx, after)
+			_ = c.lookUp(ctx, after, callTimeout)
 		})
 	}
 }

@@ -54,8 +54,6 @@ const (
 	// dialTimeout bounds one dial, with the wait for its turn: of all dials to an address one
 	// is in progress at a time.
 	dialTimeout = 2 * time.Second
-	// connIdle ends connections without calls, a little before the member would.
-	connIdle = 15 * time.Second
 	// pingAfter is how long a connection may say nothing before it is asked, and pingTimeout
 	// how long the answer may take. A process that gets little time has to meet this: a
 	// connection that is closed costs both ends more than the calls that timed out. A path
@@ -77,6 +75,8 @@ func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), conf
 	return h
 }
 
+// transport returns that of one line. It has no IdleConnTimeout: a member ends what is idle
+// for 20 s, and by one net/http dials in vain each time a connection in use gets so old.
 func (h *HTTP) transport(conf *tls.Config) *http.Transport {
 	var protocols http.Protocols
 	if conf == nil {
@@ -88,7 +88,6 @@ func (h *HTTP) transport(conf *tls.Config) *http.Transport {
 		Protocols:           &protocols,
 		TLSClientConfig:     conf.Clone(),
 		TLSHandshakeTimeout: 5 * time.Second,
-		IdleConnTimeout:     connIdle,
 		MaxConnsPerHost:     connsMax,
 		DialContext:         func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dialInTurn(ctx, addr) },
 		HTTP2: &http.HTTP2Config{

@@ -235,4 +235,4 @@ func plain(w http.ResponseWriter, status int, text string) {
 }
 
 // errClosed is what every method of a closed member returns.
-var errClosed = fmt.Errorf("grid: the member was closed: %w", sequencer.ErrClosed)
+var errClosed = failure.Errorf(sequencer.ErrClosed, "grid: the member was closed; start another one and take the handle from there")

@@ -330,7 +330,7 @@ func TestAPIHealth(t *testing.T) {
 			if err := json.Unmarshal(answer, &s); status != http.StatusOK || err != nil || header.Get("Content-Type") != wire.JSON {
 				t.Fatalf("%s: %d %v %v", method, status, header, err)
 			}
-			s.ClusterTime, s.Ceiling = time.Time{}, time.Time{}
+			s.ClusterTime, s.Ceiling, s.Wall = time.Time{}, time.Time{}, time.Time{}
 			return s
 		}
 		get, post := read(http.MethodGet, nil), read(http.MethodPost, strings.NewReader("{}"))

@@ -28,20 +28,28 @@ func registered(r *partition.Roster, id partition.MemberID) (partition.Member, b
 }
 
 // refuseClone returns, at the leader, an error that matches wire.ErrIdentityInUse if
-// another incarnation of the newcomer's member ID is registered and answers.
-func (m *Member) refuseClone(ctx context.Context, newcomer partition.Incarnation) error {
+// another incarnation of the newcomer's member ID is registered and answers. Else it
+// returns the registered incarnation that the newcomer may replace, "" for none.
+func (m *Member) refuseClone(ctx context.Context, newcomer partition.Incarnation) (partition.Incarnation, error) {
 	other, found := registered(m.roster.Load(), newcomer.Member())
 	if !found || other.Incarnation == newcomer {
-		return nil
+		return "", nil
 	}
 	if other.Incarnation != m.self {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		if _, err := m.hello(ctx, other.API, other.Incarnation); err != nil {
-			return nil
+			return other.Incarnation, nil
 		}
 	}
-	return failure.Errorf(wire.ErrIdentityInUse, "grid: another process has this member's identity: member %s runs at %s as %s", newcomer.Member(), other.API, other.Incarnation)
+	return "", failure.Errorf(wire.ErrIdentityInUse, "grid: another process has this member's identity: member %s runs at %s as %s", newcomer.Member(), other.API, other.Incarnation)
+}
+
+// replaces reports whether a request to join would replace another incarnation than
+// the one that did not answer when the request was made. Its member asks again.
+func (j joining) replaces(r *partition.Roster) bool {
+	other, found := registered(r, j.member.Incarnation.Member())
+	return found && other.Incarnation != j.member.Incarnation && other.Incarnation != j.instead
 }
 
 // clash is why the leader does not let this member in: its identity is in use.

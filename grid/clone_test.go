@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestCloneWhileTheOriginalIsSilent: a copy that was started while its original could
@@ -39,6 +41,35 @@ func TestCloneWhileTheOriginalIsSilent(t *testing.T) {
 		}
 		a.g.Crash("m4")
 		a.await(2*answersWindow, map[string]verdict{"m1": {true, true}, "m2": {true, true}, "m3": {true, true}})
+	})
+}
+
+// TestCloneAndOriginalStartTogether: of a copy and an original that ask to join at the
+// same time one is let in, and the other ends with an error.
+func TestCloneAndOriginalStartTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := startAnswering(t, true)
+		a.lead("m1")
+		a.g.Crash("m3")
+		a.copyOf("m3")
+		errs := make(chan error, 2)
+		for _, name := range []string{"m3", "m4"} {
+			go func() { errs <- a.g.TryMember(t.Context(), name) }()
+		}
+		one, other := <-errs, <-errs
+		if (one == nil) == (other == nil) || !errors.Is(errors.Join(one, other), sequencer.ErrInvalidConfig) {
+			t.Fatalf("of two processes of one member: %v, and %v", one, other)
+		}
+		before := incarnations(a.g.Member("m1"))
+		want := map[string]verdict{}
+		for _, name := range a.g.Running() {
+			want[name] = verdict{true, true}
+		}
+		a.watch([]string{"m1", "m2"}, nil, want)
+		if now := incarnations(a.g.Member("m1")); !slices.Equal(now, before) {
+			t.Errorf("members %v, before %v", now, before)
+		}
 	})
 }
 

@@ -111,7 +111,8 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 	if err != nil {
 		return wire.MemberResponse{}, err
 	}
-	if err := m.refuseClone(ctx, in.Member.Incarnation); err != nil {
+	instead, err := m.refuseClone(ctx, in.Member.Incarnation)
+	if err != nil {
 		return wire.MemberResponse{}, err
 	}
 	m.mu.Lock()
@@ -120,7 +121,7 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 		return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable, "grid: %d members are joining already", len(m.joins))
 	}
 	m.forgetEarlier(in.Member.Incarnation)
-	m.joins[in.Member.Incarnation] = joining{member: in.Member, server: raft.ServerID(in.Server), at: m.clock.Mono()}
+	m.joins[in.Member.Incarnation] = joining{member: in.Member, server: raft.ServerID(in.Server), at: m.clock.Mono(), instead: instead}
 	return wire.MemberResponse{Version: m.roster.Load().Version}, nil
 }
 

@@ -40,6 +40,8 @@ type joining struct {
 	member partition.Member
 	server raft.ServerID
 	at     time.Duration
+	// instead is the registered incarnation of the same member that did not answer.
+	instead partition.Incarnation
 }
 
 // joinLives is how long a request to join is remembered without being repeated.
@@ -302,9 +304,12 @@ func (m *Member) joinSelf() {
 	if _, in := m.roster.Load().Member(m.self); in {
 		return
 	}
+	before, _ := registered(m.roster.Load(), m.self.Member()) // of this process's server, which leads
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.joins[m.self] = joining{member: m.record(), server: serverID(m.self, m.cfg.DataDir != ""), at: m.clock.Mono()}
+	m.joins[m.self] = joining{
+		member: m.record(), server: serverID(m.self, m.cfg.DataDir != ""), at: m.clock.Mono(), instead: before.Incarnation,
+	}
 }
 
 // record is what the roster keeps of this member.

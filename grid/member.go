@@ -13,16 +13,19 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -265,10 +268,14 @@ func (m *Member) awaitServing(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("grid: %w: not serving yet: %w; %w", sequencer.ErrUnavailable, m.notServing(), ctx.Err())
+			why := cmp.Or(m.notServing(), errNotServing)
+			return failure.Errorf(why, "grid: %w: not serving yet: %s; %w", sequencer.ErrUnavailable, strings.TrimPrefix(why.Error(), "grid: "), ctx.Err())
 		}
 	}
 }
+
+// errNotServing is why a member did not serve that does now.
+var errNotServing = errors.New("it took too long")
 
 // notServing says what keeps the member from serving, nil if nothing does: it is
 // in the roster, every partition has an owner, and the cluster time is known.

@@ -112,6 +112,7 @@ func (m *Member) startRaft(bootstrap bool) error {
 	if guarded, ok := trans.(*guardedTransport); ok {
 		guarded.begin(func() raftView { return m.raftView(node, conf.LocalID) })
 	}
+	node.RegisterObserver(raft.NewObserver(nil, false, m.noteLeader))
 	m.mu.Lock()
 	m.raft = &raftNode{raft: node, server: conf.LocalID}
 	closed := m.closed
@@ -120,6 +121,17 @@ func (m *Member) startRaft(bootstrap bool) error {
 		return errors.Join(errClosed, node.Shutdown().Error())
 	}
 	return nil
+}
+
+// noteLeader wakes whatever waits for a leader when Raft has another one: that one may
+// be this member, and knows nothing of what the last one was told. It keeps no
+// observation.
+func (m *Member) noteLeader(o *raft.Observation) bool {
+	if seen, ok := o.Data.(raft.LeaderObservation); ok && seen.LeaderID != "" {
+		m.admissions.Load().added.send()
+		m.leadNow.send()
+	}
+	return false
 }
 
 // closeTransport ends a transport that no Raft node has taken over.

@@ -65,7 +65,7 @@ func (l *leader) joining() []joining {
 	for inc, j := range m.joins {
 		_, in := r.Member(inc)
 		switch {
-		case m.clock.Mono()-j.at > joinLives, m.leaves[inc], in && l.serves(j.server):
+		case m.clock.Mono()-j.at > joinLives, m.leaves[inc], in && l.serves(j.server), j.replaces(r):
 			delete(m.joins, inc)
 		default:
 			out = append(out, j)

@@ -26,7 +26,7 @@ func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 	return d.use(ctx, func(c *client.Client) error {
 		err := d.ask(ctx, func(ctx context.Context) error { return c.DestroySequencer(ctx, d.Name) })
 		if err != nil {
-			return fmt.Errorf("%s: %w", d.Name, err)
+			return err // it names the sequencer
 		}
 		fmt.Fprintf(to.out, "destroyed %s\n", d.Name)
 		return nil

@@ -17,10 +17,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -98,9 +101,16 @@ func run(ctx context.Context, args []string, to streams) int {
 		fmt.Fprintf(to.err, "snowgrid: %v\nsnowgrid --help explains the commands, snowgrid COMMAND --help its flags.\n", err)
 		return exitUsage
 	}
-	if err := command.Run(); err != nil {
-		fmt.Fprintf(to.err, "snowgrid: %v\n", err)
+	if err := command.Run(); err != nil && !readerGone(err) {
+		fmt.Fprintf(to.err, "snowgrid: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return exitFailed
 	}
 	return exitDone
+}
+
+// readerGone reports whether an error is that nothing reads the output any longer,
+// which has seen enough, as head does. A connection to a member can end in the same way.
+func readerGone(err error) bool {
+	var connection *net.OpError
+	return errors.Is(err, syscall.EPIPE) && !errors.As(err, &connection)
 }

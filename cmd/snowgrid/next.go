@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"syscall"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -64,8 +63,8 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 		}
 		printed, err := printIDs(ctx, to.out, seq, n.Count)
 		switch {
-		case errors.Is(err, syscall.EPIPE):
-			return nil // the reader has seen enough
+		case readerGone(err):
+			return nil
 		case err != nil && ctx.Err() != nil:
 			fmt.Fprintf(to.err, "snowgrid: stopped after %d of %d IDs\n", printed, n.Count)
 			return nil

@@ -181,11 +181,11 @@ func formatted(format byte, v any) ([]byte, error) {
 
 // readFormatted reads what formatted made, and refuses another format.
 func readFormatted(format byte, data []byte, v any) error {
-	switch {
-	case len(data) == 0:
+	if len(data) == 0 {
 		return failure.Errorf(sequencer.ErrInvalidConfig, "it is empty")
-	case data[0] != format:
-		return failure.Errorf(sequencer.ErrInvalidConfig, "it is of format %d, this version reads %d", data[0], format)
+	}
+	if err := CheckFormat(int(data[0]), int(format)); err != nil {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "%w", err)
 	}
 	return Decode(MsgPack, data[1:], v)
 }

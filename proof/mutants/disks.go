@@ -15,7 +15,7 @@ var diskMutants = []mutant{
 	{"D1", "a change is made to a table that this process has not written", "grid/internal/definitions/commit.go", "w.Whole == nil && !s.written[w.Partition] &&", "w.Whole == nil && len(s.written) < 0 &&", storeTests},
 	{"D1", "a name that a whole table lacks stays stored", "grid/internal/definitions/commit.go", "	for ; key != nil; key, old = cursor.Next() {\n		changes", "	for ; key != nil && len(records) < 0; key, old = cursor.Next() {\n		changes", storeTests},
 	{"D1", "a removed name stays stored", "grid/internal/definitions/commit.go", "err = e.apply(w.Removed, w.Changed)", "err = e.apply(nil, w.Changed)", storeTests},
-	{"D6", "a disk is shown without its member's agreement", "grid/collecting.go", "	if err != nil {\n		return none, fmt.Errorf(\"%w: %w\", sequencer.ErrUnavailable, err)\n	}\n	page,", "	page,", []string{"./grid", "-run", "ShowsItsDisk"}},
+	{"D6", "a disk is shown without its member's agreement", "grid/collecting.go", "	if err != nil {\n		return none, failure.Errorf(sequencer.ErrUnavailable, \"%w\", err)\n	}\n	page,", "	page,", []string{"./grid", "-run", "ShowsItsDisk"}},
 	{"D6", "a page of a table that has changed continues the one before", "grid/internal/definitions/page.go", "			if p.Revision = revisionOf(id, b); p.Revision != revision {\n				after = \"\"\n			}\n", "			p.Revision = revisionOf(id, b)\n", storeTests},
 	{"D9", "missing definitions are made again beside an identity", "grid/definitions.go", "if errors.Is(err, fs.ErrNotExist) && id.Grid.IsZero() {", "if errors.Is(err, fs.ErrNotExist) {", diskTests},
 	{"D9", "definitions without identity get a new one", "grid/datadir.go", "		err = checkDefinitionsOwned(id) // before the identity is kept\n", "", diskTests},

@@ -2,7 +2,7 @@ package main
 
 // readinessTests guard what a member answers about itself and the grid.
 var (
-	readinessTests = []string{"./grid", "-run", "TestStanding|TestAnswers$|TestClone|TestCrashedMember"}
+	readinessTests = []string{"./grid", "-run", "TestStanding|TestAnswers$|TestClone|TestCrashedMember|TestJoinReplaces"}
 	settingsTests  = []string{"./grid", "-run", "TestRestartWithOtherSettings"}
 )
 
@@ -19,7 +19,8 @@ var readinessMutants = []mutant{
 	{"settled", "one copy is enough", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1, 1)", readinessTests},
 	{"settled", "more copies are wanted than there are members", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := s.roster.Settings.Backups", readinessTests},
 	{"clone", "another incarnation is let in while the registered one answers", "grid/clone.go", "if !found || other.Incarnation == newcomer {", "if !found || newcomer != \"\" {", readinessTests},
-	{"clone", "an incarnation that does not answer keeps its place", "grid/clone.go", "; err != nil {\n			return nil", "; err != nil && found == false {\n			return nil", readinessTests},
+	{"clone", "an incarnation that does not answer keeps its place", "grid/clone.go", "; err != nil {\n			return other.Incarnation, nil", "; err != nil && found == false {\n			return other.Incarnation, nil", readinessTests},
+	{"clone", "a request to join counts against another incarnation than was asked", "grid/clone.go", "other.Incarnation != j.instead", "false", readinessTests},
 	{"settings", "a restart does not compare settings", "grid/settings.go", "	if !found {", "	if found || !found {", settingsTests},
 	{"settings", "settings in a snapshot are not compared", "grid/settings.go", "out, found = r.Settings, r.Formed()", "_ = r", settingsTests},
 	{"settings", "a name that is not stated is the preset one", "grid/settings.go", "	if m.cfg.unnamed {", "	if m.cfg.unnamed && m.lone {", settingsTests},

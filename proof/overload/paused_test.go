@@ -26,9 +26,6 @@ var (
 	running  = flag.Duration("running", 120*time.Millisecond, "how long they run in between")
 )
 
-// window is how far grants reach ahead in a grid of agents.
-const window = 15 * time.Second
-
 // TestPausedMembers runs agents as processes that get a small share of the time, all at once,
 // as on machines that have far more to do than they can.
 func TestPausedMembers(t *testing.T) {
@@ -43,8 +40,8 @@ func TestPausedMembers(t *testing.T) {
 		func(i int) []string {
 			return []string{fmt.Sprint("a", i%100), fmt.Sprint("b", i%100), fmt.Sprint("c", i%100)}
 		})
-	time.Sleep(window)
-	before := u.watch(t, "calm", window/2, window/2)
+	time.Sleep(*window)
+	before := u.watch(t, "calm", *window/2, *window/2)
 	t.Logf("members' memory: %v MB", resident(t, members))
 
 	signal := func(s os.Signal) {
@@ -64,8 +61,8 @@ func TestPausedMembers(t *testing.T) {
 	}
 	ended := u.state()
 	t.Logf("at the end %d of %d handles issue IDs; members' memory: %v MB", u.issuing(t), len(u.handles), resident(t, members))
-	took := u.awaitAll(t, window)
-	after := u.watch(t, "after", window/2, window/2)
+	took := u.awaitAll(t, time.Duration(*within)*(*window))
+	after := u.watch(t, "after", *window/2, *window/2)
 	t.Logf("all %d handles issue IDs %v after the end; %d dials in the overload, %d until the end; members' memory: %v MB",
 		len(u.handles), took, ended.dials-before.dials, after.dials-before.dials, resident(t, members))
 
@@ -101,7 +98,7 @@ func startAgents(t *testing.T, n int) (all []*agent) {
 	for i := range n {
 		a := &agent{api: ports[3*i+2]}
 		a.cmd = exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", strings.Join(join, ","), //nolint:gosec // it was built above
-			"--gossip-addr", ports[3*i], "--raft-addr", ports[3*i+1], "--api-addr", a.api, "--data-dir", t.TempDir(), "--log-level", "warn")
+			"--gossip-addr", ports[3*i], "--raft-addr", ports[3*i+1], "--api-addr", a.api, "--data-dir", t.TempDir(), "--log-level", "warn", "--window", window.String())
 		a.cmd.Stdout, a.cmd.Stderr = &a.log, &a.log
 		if err := a.cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -82,7 +82,7 @@ func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer
 	for range min(n, 64) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				http := client.NewHTTP(u.counted(dial(i)), nil)
 				c, err := client.Dial(ctx, client.Config{Addrs: addrs, Transport: calls{http, u}})
 				if err != nil {
