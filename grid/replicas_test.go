@@ -89,6 +89,9 @@ func TestBackupsHoldTheTable(t *testing.T) {
 						sameTables(t, g, fmt.Sprint("attach by ", i))
 					}
 					check(t, handles[round].Destroy(t.Context()))
+					// The answer waits for disks too, and the owner may forget the mark
+					// meanwhile: that change is answered to no caller and on its way.
+					time.Sleep(20 * time.Millisecond)
 					sameTables(t, g, "destroy")
 				}
 			})
