@@ -91,7 +91,7 @@ func TestBackupsHoldTheTable(t *testing.T) {
 					check(t, handles[round].Destroy(t.Context()))
 					// The answer waits for disks too, and the owner may forget the mark
 					// meanwhile: that change is answered to no caller and on its way.
-					time.Sleep(20 * time.Millisecond)
+					time.Sleep(time.Second) // several ticks of the owner
 					sameTables(t, g, "destroy")
 				}
 			})
