@@ -68,7 +68,10 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 func (m *Machine) forTable(v View, c Claim) sequencer.Claim {
 	lost := partition.Version(v.Roster.Partitions[m.id].LostTerm)
 	forgotten := m.mayRecreate(v) && (c.Grid != v.Roster.Grid || c.Version < lost)
-	return sequencer.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Forgotten: forgotten}
+	return sequencer.Claim{
+		Ref: c.Ref, ID: c.ID, Preference: c.Preference, Forgotten: forgotten,
+		Before: c.Grid == v.Roster.Grid && partition.Version(c.Ref.Born.Term) < lost,
+	}
 }
 
 // took does what follows from a claim that the table has taken: before is the life

@@ -10,6 +10,7 @@ import (
 type record struct {
 	ref       Ref
 	destroyed bool
+	adopted   bool // it was shown by a holder since the last loss, and is from nowhere else
 	mark      Tick // destroyed: a new life grants from here
 	// free is the first tick nobody was granted, for nodes without a slot.
 	free  Tick

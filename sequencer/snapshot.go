@@ -18,6 +18,7 @@ type TableState struct {
 type RecordState struct {
 	Ref       Ref         `json:"ref"`
 	Destroyed bool        `json:"destroyed,omitempty"`
+	Adopted   bool        `json:"adopted,omitempty"` // known by a holder's word alone
 	Mark      Tick        `json:"mark,omitempty"`
 	Free      Tick        `json:"free"`
 	Slots     []SlotState `json:"slots"`
@@ -41,7 +42,7 @@ func (t *Table) Snapshot() TableState {
 }
 
 func (t *Table) snapshotOf(r *record) RecordState {
-	state := RecordState{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark, Free: r.free}
+	state := RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free}
 	for _, s := range r.slots {
 		t.count(&s)
 		state.Slots = append(state.Slots, s.snapshot())
@@ -60,7 +61,7 @@ func (t *Table) Restore(state TableState) {
 	before := *t
 	*t = Table{base: state.Base, complete: state.Complete, records: make(map[string]*record, len(state.Records))}
 	for _, rs := range state.Records {
-		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, mark: rs.Mark, free: rs.Free}
+		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, adopted: rs.Adopted, mark: rs.Mark, free: rs.Free}
 		for _, s := range rs.Slots {
 			r.slots = append(r.slots, s.slot())
 		}

@@ -43,6 +43,9 @@ type Claim struct {
 	// Forgotten says that the grid may have forgotten the name after the
 	// holder last heard of it, so it is created again from Ref.
 	Forgotten bool
+	// Before says that Ref is of this grid, from before the last loss: of two lives
+	// that were only shown since, the later one counts.
+	Before bool
 }
 
 // names returns ErrInvalidConfig if the claim names no attachment.
@@ -294,18 +297,25 @@ func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
 	case r == nil && !c.Forgotten, r != nil && r.destroyed:
 		return nil, false, fmt.Errorf("sequencer %q: %w", name, ErrDestroyed)
 	case r == nil:
-		t.begin(c.Ref, nil)
-		return t.records[name], true, nil
+		return t.adopt(c.Ref, nil), true, nil
 	case r.ref.Life == c.Ref.Life:
 		return r, false, r.agrees(c.Ref.Definition)
-	case c.Forgotten && r.ref.Born.Compare(c.Ref.Born) < 0:
+	case r.adopted && c.Forgotten && c.Before && r.ref.Born.Compare(c.Ref.Born) < 0:
 		// An ended life was created again from a holder that had not heard
-		// of its end; the later life takes its place as after a destroy.
+		// of its end; the later life takes its place as after a destroy. No
+		// word of a holder ends a life that this grid created since the loss.
 		t.end(r)
-		t.begin(c.Ref, r)
-		return t.records[name], true, nil
+		return t.adopt(c.Ref, r), true, nil
 	}
 	return nil, false, fmt.Errorf("sequencer %q: %w", name, ErrDestroyed)
+}
+
+// adopt begins a life that nothing but a holder's word vouches for.
+func (t *Table) adopt(ref Ref, ended *record) *record {
+	t.begin(ref, ended)
+	r := t.records[ref.Definition.Name()]
+	r.adopted = true
+	return r
 }
 
 // grant extends the slot's grant to the ceiling and returns all of it.

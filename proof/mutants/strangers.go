@@ -44,4 +44,8 @@ var strangers = []mutant{
 	{"R12", "a command with an unknown part is taken", "grid/wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},
 	{"R12", "a command of any format is taken", "grid/wire/codec.go", "	case data[0] != format:", "	case data[0] == 0:", commandTests},
 	{"R12", "a command that does nothing is taken", "grid/wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", commandTests},
+
+	{"O6", "a shown life ends one that the grid created", "sequencer/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},
+	{"O6", "a shown life of another grid, or from after the loss, ends one", "sequencer/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},
+	{"O6", "that a life was only shown is not replicated", "sequencer/change.go", "Destroyed: r.destroyed, Adopted: r.adopted, Mark", "Destroyed: r.destroyed, Mark", tableTests},
 }
