@@ -30,6 +30,9 @@ type SlotState struct {
 	ID   AttachmentID `json:"id"` // zero: unassigned
 	From Tick         `json:"from"`
 	Free Tick         `json:"free"`
+	// Shown is up to where a holder of an earlier life of the grid says that it was
+	// granted the node, 0 for none.
+	Shown Tick `json:"shown,omitempty"`
 }
 
 // Snapshot returns a copy of the whole table.
@@ -51,10 +54,12 @@ func (t *Table) snapshotOf(r *record) RecordState {
 }
 
 func (s slot) snapshot() SlotState {
-	return SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free}
+	return SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free, Shown: s.shown}
 }
 
-func (s SlotState) slot() slot { return slot{node: s.Node, id: s.ID, from: s.From, free: s.Free} }
+func (s SlotState) slot() slot {
+	return slot{node: s.Node, id: s.ID, from: s.From, free: s.Free, shown: s.Shown}
+}
 
 // Restore replaces the table by a snapshot.
 func (t *Table) Restore(state TableState) {
@@ -112,6 +117,15 @@ func (t *Table) TenantsOf(name string) []Tenant {
 		}
 	}
 	return out
+}
+
+// Kept returns how many logical nodes of a name are kept at a time for holders whose
+// grants of an earlier life of the grid are not believed.
+func (t *Table) Kept(name string, now Tick) int {
+	if r := t.records[name]; r != nil {
+		return r.kept(now)
+	}
+	return 0
 }
 
 // Lives returns up to n of the lives that go on, names ascending.

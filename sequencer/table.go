@@ -46,6 +46,9 @@ type Claim struct {
 	// Before says that Ref is of this grid, from before the last loss: of two lives
 	// that were only shown since, the later one counts.
 	Before bool
+	// Shown is up to where the holder says that Node was granted to it by an earlier
+	// life of the grid that is not believed for more than that; 0 says nothing.
+	Shown Tick
 }
 
 // names returns ErrInvalidConfig if the claim names no attachment.
@@ -140,13 +143,19 @@ func (t *Table) Attach(c Claim, b Bounds) (a Attachment, changed bool, err error
 	if s := r.assigned(c.ID); s != nil {
 		return s.grant(b), adopted, nil
 	}
-	s := r.choose(c.Preference)
+	if err := r.mayKeep(c, b); err != nil {
+		return Attachment{}, false, err
+	}
+	s := r.choose(c, b.Now)
 	if s == nil {
 		return Attachment{}, false, failure.Errorf(ErrNoFreeNode, "sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a sequencer with more nodes",
 			c.Ref.Definition.Name(), c.Ref.Definition.Nodes())
 	}
 	s.id = c.ID
-	s.from = max(s.free, b.Now, r.ref.Definition.Epoch().UnixMilli())
+	if !c.Any && s.node == c.Node {
+		s.shown = max(s.shown, c.Shown)
+	}
+	s.from = max(s.free, s.shown, b.Now, r.ref.Definition.Epoch().UnixMilli())
 	t.touch(c.Ref.Definition.Name(), int(s.node))
 	return s.grant(b), true, nil
 }

@@ -161,7 +161,7 @@ func (r Record) state() (sequencer.RecordState, error) {
 			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v", s.Node, ref.Definition)
 		case i > 0 && r.Slots[i-1].Node >= s.Node:
 			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v is out of order", s.Node, ref.Definition)
-		case s.From < 0 || s.Free < 0:
+		case s.From < 0 || s.Free < 0 || s.Shown < 0:
 			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v has a negative time", s.Node, ref.Definition)
 		}
 	}
