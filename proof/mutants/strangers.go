@@ -10,9 +10,9 @@ var (
 	beliefTests  = []string{"./owner", "-run", "RosterShows"}
 )
 
-// strangers are the rules about what a member believes of messages without a proof of
-// who sent them.
-var strangers = []mutant{
+// strangerMutants weaken what a member requires of messages whose sender it cannot
+// authenticate.
+var strangerMutants = []mutant{
 	{"R10", "any Raft term is believed", "grid/raftguard.go", "	if term > limit {", "	if term > limit && limit == 0 {", guardTests},
 	{"R10", "any term in a Raft answer is believed", "grid/rafttransport.go", "	if err == nil {\n		if err = (raftView", "	if err != nil {\n		if err = (raftView", guardTests},
 	{"R10", "a server with a log takes any first term", "grid/raftguard.go", "	if v.empty {\n		limit", "	if true {\n		limit", guardTests},
