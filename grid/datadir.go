@@ -151,7 +151,7 @@ func (l *raftLog) check(snaps raft.SnapshotStore) (c logContents, err error) {
 		return c, damaged(l.dir, raftLogFile, err)
 	}
 	if newest < recorded || first > newest+1 {
-		return c, snapshotLost(l.dir, max(recorded, first-1))
+		return c, snapshotLost(l.dir, max(recorded, max(first, 1)-1))
 	}
 	c.command = newest > 0
 	if c.last, err = l.LastIndex(); err != nil {

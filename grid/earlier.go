@@ -53,10 +53,18 @@ func (m *Member) noteEarlier(until partition.Tick) bool {
 	}
 }
 
+// clockSpread is how far the cluster times of two members are apart at most, as far as
+// this matters.
+const clockSpread = time.Second
+
 // serveEarlier notes a grant that another member was shown.
 func (m *Member) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.MemberResponse, error) {
-	if limit := m.clock.Now() + 2*owner.EarlierLimit.Milliseconds(); in.Until > limit {
-		return wire.MemberResponse{}, invalid("until %d is not believed", in.Until)
+	limit := owner.EarlierBound(m.roster.Load(), m.clock.Now())
+	if limit > 0 {
+		limit += clockSpread.Milliseconds()
+	}
+	if in.Until > limit {
+		return wire.MemberResponse{}, invalid("a grant of an earlier life that ends at %d ms is not believed; what is ends at %d ms at the latest", in.Until, limit)
 	}
 	if !m.noteEarlier(in.Until) {
 		return wire.MemberResponse{}, errNotLeader

@@ -1,8 +1,11 @@
 package grid
 
 import (
+	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/raft"
 	bolt "go.etcd.io/bbolt"
@@ -103,4 +106,42 @@ func CutRecovery(cfg RecoverConfig, steps int) (Recovery, error) {
 		}
 		return nil
 	})
+}
+
+// LeaveGrid has a member leave its grid while something runs on its behalf.
+func (m *Member) LeaveGrid(work func(ctx context.Context)) error {
+	if err := m.takeTurn(m.ctx); err != nil {
+		return err
+	}
+	defer m.endTurn()
+	m.background(work)
+	return m.leaveGrid(1)
+}
+
+// SnapshotOf writes a snapshot to a data directory as Raft does, and removes it again
+// if lose is set.
+func SnapshotOf(dir string, index uint64, lose bool) error {
+	s, err := openStores(dir, io.Discard)
+	if err != nil {
+		return err
+	}
+	_, trans := raft.NewInmemTransport("a")
+	sink, err := s.snaps.Create(1, index, 1, raft.Configuration{}, 1, trans)
+	if err != nil {
+		return err
+	}
+	err = sink.Close()
+	if lose {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, snapshotDir)))
+	}
+	return errors.Join(err, s.close())
+}
+
+// OpenDataDir opens a data directory as a start does, and closes it.
+func OpenDataDir(dir string) error {
+	s, _, err := openDataDir(dir, io.Discard)
+	if err != nil {
+		return err
+	}
+	return s.close()
 }

@@ -177,7 +177,7 @@ func (m *Member) found(ctx context.Context, peers []peer) error {
 	}
 	begins.FirstLife, begins.Floor = m.cfg.FirstLife, floorOf(m.cfg.Floor)
 	m.warnOfBeginning(begins)
-	form := partition.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First()}
+	form := partition.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable}
 	if err := m.formAs(form, accepted, m.expect()-1); err != nil {
 		m.fail(err)
 		return err
@@ -219,7 +219,7 @@ func (m *Member) warnOfBeginning(b partition.Beginning) {
 // formLone forms the grid of a member that runs alone.
 func (m *Member) formLone() error {
 	b := partition.Beginning{Median: m.reading().At, Latest: m.reading().At, Durable: true, Floor: floorOf(m.cfg.Floor)}
-	return m.formAs(partition.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: b.First()}, acceptances{}, 0)
+	return m.formAs(partition.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: b.First(), Durable: m.cfg.DataDir != ""}, acceptances{}, 0)
 }
 
 // formAs begins a grid with this member as its first server. The roster's first entry

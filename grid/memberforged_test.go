@@ -282,3 +282,47 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 		time.Sleep(30 * time.Second)
 	})
 }
+
+// TestClaimsOfEarlierLivesMoveLittle: what a holder shows of another grid stops no ID of
+// a durable grid, nor moves its ceiling, also after a restart; a memory-only one follows
+// it for as long as an earlier life can have granted.
+func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
+	for _, c := range []struct {
+		durable bool
+		ahead   time.Duration
+	}{{true, 25*time.Hour - 5*time.Second}, {true, 15 * time.Second}, {false, 25*time.Hour - 5*time.Second}, {false, 18 * time.Second}} {
+		t.Run(fmt.Sprintf("durable %v, %v ahead", c.durable, c.ahead), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: c.durable, Change: func(_ string, cfg *grid.Config) { cfg.FirstLife = true }})
+				ids := issueFrom(t, g, "web", "orders")
+				ids.during(40*time.Second, "before") // beyond the first life of a durable grid
+				evil, before := pretenderIn(t, g), g.Member("m1").Status()
+				until := before.ClusterTime.Add(c.ahead).UnixMilli()
+				for _, node := range []*sequencer.NodeID{nil, new(sequencer.NodeID(0)), new(sequencer.NodeID(5))} {
+					for _, name := range g.Running() {
+						_ = evil.call(name, wire.PathAttach, wire.AttachRequest{Holder: "x", Claim: wire.Claim{
+							Sequencer: wire.Sequencer{Name: "orders", Epoch: 1767225600000, Nodes: 8192, Life: sequencer.Life{1}, Born: sequencer.Birth{Term: math.MaxUint64}},
+							ID:        sequencer.AttachmentID{3}, Node: node, Grid: partition.GridID{1}, Version: 1, Until: until,
+						}}, &wire.AttachResponse{})
+						_ = evil.call(name, wire.PathEarlier, wire.EarlierRequest{Until: until}, &wire.MemberResponse{})
+					}
+				}
+				if !c.durable {
+					time.Sleep(25 * time.Second) // a believed one makes holders wait
+				}
+				ids.during(20*time.Second, "after the claims")
+				after := g.Member("m1").Status()
+				most := after.ClusterTime.Sub(before.ClusterTime)
+				if !c.durable {
+					most += 5*time.Second + time.Second
+				}
+				if rose := after.Ceiling.Sub(before.Ceiling); rose > most+3*time.Second {
+					t.Errorf("the ceiling rose by %v, cluster time by %v", rose, after.ClusterTime.Sub(before.ClusterTime))
+				}
+				if _, err := g.Client("another").CreateSequencer(t.Context(), "users", sequencer.Config{}); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

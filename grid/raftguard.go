@@ -27,6 +27,9 @@ type raftView struct {
 	leader  raft.ServerID
 	inTouch bool                     // it leads, or has just heard from the leader
 	knows   func(raft.ServerID) bool // servers of its configuration and of its roster
+	// followed is the last server whose entries this one took. While a server catches
+	// up, neither its configuration nor its roster may name that leader yet.
+	followed raft.ServerID
 }
 
 // Why a Raft message is not believed.
@@ -73,7 +76,7 @@ func (v raftView) believes(term uint64) error {
 // configuration may have been made a voter before the first entry reached it.
 func (v raftView) fromVoter(h raft.RPCHeader) error {
 	from, err := v.sender(h)
-	if err == nil && !v.empty && !v.knows(from) {
+	if err == nil && !v.empty && !v.knows(from) && from != v.followed {
 		err = fmt.Errorf("%w: %.80q", errUnknownServer, from)
 	}
 	return err
@@ -84,7 +87,7 @@ func (v raftView) fromVoter(h raft.RPCHeader) error {
 // while it hears from none.
 func (v raftView) fromLeader(h raft.RPCHeader, term uint64) error {
 	from, err := v.sender(h)
-	if err == nil && !v.empty && v.inTouch && !v.knows(from) {
+	if err == nil && !v.empty && v.inTouch && !v.knows(from) && from != v.followed {
 		err = fmt.Errorf("%w: %.80q, and this server is in touch with its leader", errUnknownServer, from)
 	}
 	return errors.Join(err, v.believes(term))

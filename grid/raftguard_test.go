@@ -47,6 +47,8 @@ func TestRaftTermsThatAreBelieved(t *testing.T) {
 func TestRaftSendersThatAreBelieved(t *testing.T) {
 	lost := follower()
 	lost.inTouch = false
+	behind := follower() // of a leader that joined after all that its log has
+	behind.followed = "m9"
 	fresh := raftView{self: "me", empty: true, knows: func(raft.ServerID) bool { return false }}
 	votes := func(h raft.RPCHeader) []any {
 		return []any{&raft.RequestVoteRequest{RPCHeader: h, Term: 8}, &raft.RequestPreVoteRequest{RPCHeader: h, Term: 8}}
@@ -69,6 +71,8 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 		"a vote in the server's own name":       {follower(), votes(headerOf("me")), false},
 		"a vote at a server without a log":      {fresh, votes(headerOf("m2")), true},
 		"entries of a known server":             {follower(), leads(headerOf("m2")), true},
+		"entries of the one that it follows":    {behind, leads(headerOf("m9")), true},
+		"a vote for the one that it followed":   {behind, votes(headerOf("m9")), true},
 		"entries of an unknown one":             {follower(), leads(headerOf("evil")), false},
 		"entries of an unknown one, out of it":  {lost, leads(headerOf("evil")), true},
 		"entries in the server's own name":      {lost, leads(headerOf("me")), false},

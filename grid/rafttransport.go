@@ -20,6 +20,8 @@ type guardedTransport struct {
 	*raft.NetworkTransport
 	refused func(error)                     // told of each request and answer that is not believed
 	view    atomic.Pointer[func() raftView] // nil until Raft runs
+	// followed is the last server whose entries or snapshot went to Raft.
+	followed atomic.Pointer[raft.ServerID]
 
 	requests chan raft.RPC
 	end      chan struct{}
@@ -76,11 +78,30 @@ func (t *guardedTransport) admit(command any) error {
 	if view == nil {
 		return errRaftStarting
 	}
-	err := (*view)().admit(command)
+	v := (*view)()
+	if last := t.followed.Load(); last != nil {
+		v.followed = *last
+	}
+	err := v.admit(command)
 	if err != nil {
 		t.refused(err)
+		return err
 	}
-	return err
+	if leader := leaderOf(command); leader != "" {
+		t.followed.Store(&leader)
+	}
+	return nil
+}
+
+// leaderOf returns the server that sends entries or a snapshot, "" for other requests.
+func leaderOf(command any) raft.ServerID {
+	switch c := command.(type) {
+	case *raft.AppendEntriesRequest:
+		return raft.ServerID(c.ID)
+	case *raft.InstallSnapshotRequest:
+		return raft.ServerID(c.ID)
+	}
+	return ""
 }
 
 // begin lets requests in: Raft runs, and view tells what it knows.

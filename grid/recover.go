@@ -234,7 +234,7 @@ func (p *recoverPlan) write(old *partition.Roster, disks [][]partition.MemberID,
 		owner := change.Join[id%len(change.Join)].Incarnation
 		change.Lose = append(change.Lose, partition.Loss{Partition: partition.ID(id), Owner: owner})
 	}
-	form := partition.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks}
+	form := partition.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true}
 	commands := []partition.Command{{Form: &form}, {From: form.Version, Change: &change}}
 	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
 	roster := &partition.Roster{}

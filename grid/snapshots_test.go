@@ -96,6 +96,20 @@ func TestSnapshotsGone(t *testing.T) {
 	}
 }
 
+// TestSnapshotOfAnEmptyLogGone: a snapshot that a server was sent may be all that it
+// has acknowledged; without it the log is not merely empty.
+func TestSnapshotOfAnEmptyLogGone(t *testing.T) {
+	for what, lost := range map[string]bool{"there": false, "gone": true} {
+		dir := t.TempDir()
+		if err := grid.SnapshotOf(dir, 3000, lost); err != nil {
+			t.Fatal(err)
+		}
+		if err := grid.OpenDataDir(dir); (err != nil) != lost || lost && !strings.Contains(err.Error(), "first 3000 entries") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // TestDamagedLog: no damage of the log's file ends the process, or leaves it locked.
 func TestDamagedLog(t *testing.T) {
 	cfg := loopback(t)

@@ -88,6 +88,9 @@ type SequencerInfo struct {
 	Partition partition.ID          `json:"partition"`
 	Owner     partition.Incarnation `json:"owner"`
 	Attached  int                   `json:"attached"`
+	// Kept is how many logical nodes are kept for holders that showed a grant of an
+	// earlier life of the grid which is not believed, until that has ended.
+	Kept int `json:"kept,omitempty"`
 	// AttachedNodes are the attached logical nodes, the first MaxStatusNodes.
 	AttachedNodes []sequencer.NodeID `json:"attached_nodes"`
 }
@@ -219,7 +222,7 @@ func (o *actor) describe(v owner.View) ([]SequencerInfo, error) {
 		d := ref.Definition
 		info := SequencerInfo{
 			Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Life: ref.Life,
-			Partition: o.id, Owner: o.m.self, AttachedNodes: []sequencer.NodeID{},
+			Partition: o.id, Owner: o.m.self, AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), v.Bounds().Now),
 		}
 		for _, t := range table.TenantsOf(d.Name()) {
 			if info.Attached++; info.Attached <= MaxStatusNodes {

@@ -1,8 +1,6 @@
 package owner
 
 import (
-	"time"
-
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -19,10 +17,6 @@ type Claim struct {
 	Version partition.Version
 	Until   sequencer.Tick
 }
-
-// EarlierLimit bounds how far ahead of cluster time a shown grant is believed,
-// beyond the largest window: a lie could otherwise end the grid's time.
-const EarlierLimit = 24 * time.Hour
 
 // check refuses a claim that cannot be served: of another life of the grid with a
 // grant beyond the floor, of a later version than this owner knows, or one that was
@@ -43,32 +37,16 @@ func (m *Machine) check(v View, c Claim) error {
 	return m.notYet(v, c)
 }
 
-// checkEarlier refuses a claim from another life of the grid whose grant reaches
-// beyond this partition's floor, and has the leader raise the floors (S2). A grid
-// that starts with nothing stored assumes that clocks were not stepped back by more
-// than a margin since an earlier life, and such a grant proves the assumption wrong:
-// nobody is served before the floors lie above it.
-func (m *Machine) checkEarlier(v View, c Claim) error {
-	if c.Grid == v.Roster.Grid || c.Until <= v.Roster.Partitions[m.id].Floor {
-		return nil
-	}
-	now := v.Bounds().Now
-	if now == 0 {
-		return errNoTime // what is believable is not known yet
-	}
-	if limit := now + partition.MaxWindow + EarlierLimit.Milliseconds(); c.Until > limit {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "grid: a grant that ends at %s is not believed; restart this holder", time.UnixMilli(c.Until).UTC().Format(time.RFC3339))
-	}
-	m.member.ReportEarlier(c.Until)
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: an earlier life of the grid granted beyond the floor; the floors are being raised")
-}
-
 // forTable is what the table needs to know of a claim. What was shown may be about a
 // life that a loss made the grid forget.
 func (m *Machine) forTable(v View, c Claim) sequencer.Claim {
 	lost := partition.Version(v.Roster.Partitions[m.id].LostTerm)
 	forgotten := m.mayRecreate(v) && (c.Grid != v.Roster.Grid || c.Version < lost)
-	return sequencer.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Forgotten: forgotten}
+	return sequencer.Claim{
+		Ref: c.Ref, ID: c.ID, Preference: c.Preference, Forgotten: forgotten,
+		Shown:  m.shownUntil(v, c),
+		Before: c.Grid == v.Roster.Grid && partition.Version(c.Ref.Born.Term) < lost,
+	}
 }
 
 // took does what follows from a claim that the table has taken: before is the life

@@ -25,6 +25,9 @@ type Form struct {
 	// Disks are, for each partition of a grid that was recovered, the members whose
 	// disks have its definitions; empty in a new grid.
 	Disks [][]MemberID `json:"disks,omitempty"`
+	// Durable says that every member that forms the grid keeps its log on disk, so that
+	// the grid knows what it granted, and none but an earlier grid's holders know better.
+	Durable bool `json:"durable,omitempty"`
 }
 
 // Raise tells the cluster time and moves the ceiling to the window ahead of it
@@ -94,6 +97,8 @@ func (r *Roster) form(f Form) (*Roster, error) {
 		Version:    max(1, f.Version),
 		Ceiling:    f.Ceiling,
 		Settings:   f.Settings,
+		KeepsLog:   f.Durable,
+		Began:      f.Ceiling,
 		Partitions: make([]Partition, f.Settings.Partitions),
 	}
 	if len(f.Disks) > 0 && len(f.Disks) != len(next.Partitions) {

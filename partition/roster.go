@@ -58,6 +58,8 @@ type Roster struct {
 	// stopped in order, and 0 from the next command on (S1).
 	Stopped  Tick     `json:"stopped_ms,omitempty"`
 	Settings Settings `json:"settings"`
+	KeepsLog bool     `json:"keeps_log,omitempty"` // every member that formed it keeps its log on disk
+	Began    Tick     `json:"began_ms,omitempty"`  // the ceiling as it was formed
 	// Members are sorted by incarnation; no two are of one member ID.
 	Members []Member `json:"members"`
 	// Unsettled are the members that do not have all their replicas in sync yet.

@@ -47,7 +47,7 @@ func (t *Table) Change() TableChange {
 			c.Forgotten = append(c.Forgotten, touched.name)
 		}
 		if first && r != nil {
-			c.Records = append(c.Records, RecordState{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark, Free: r.free})
+			c.Records = append(c.Records, RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free})
 		}
 		if r == nil || touched.node == noNode || !first && t.touched[i-1].node == touched.node {
 			continue
@@ -75,7 +75,7 @@ func (t *Table) Apply(c TableChange) {
 			r = &record{}
 			t.records[name] = r
 		}
-		r.ref, r.destroyed, r.mark, r.free = state.Ref, state.Destroyed, state.Mark, state.Free
+		r.ref, r.destroyed, r.adopted, r.mark, r.free = state.Ref, state.Destroyed, state.Adopted, state.Mark, state.Free
 		if r.destroyed {
 			t.folds = min(t.folds, r.mark)
 		}

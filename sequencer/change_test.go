@@ -191,7 +191,7 @@ func (p *pair) create(t *testing.T) {
 
 func (p *pair) attach(t *testing.T, letters string, node NodeID, ceiling Tick) {
 	t.Helper()
-	c := Claim{Ref: p.ref, ID: attachmentID(letters), Preference: Preference{Node: node}, Forgotten: true}
+	c := Claim{Ref: p.ref, ID: attachmentID(letters), Preference: Preference{Node: node}, Forgotten: true, Before: true}
 	if _, changed, err := p.original.Attach(c, Bounds{Ceiling: ceiling}); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
@@ -235,6 +235,10 @@ func TestChangeReplacesARecord(t *testing.T) {
 			p.attach(t, "c", 3, 200)
 		}},
 		{"replaced by a later life", func(t *testing.T, p *pair) {
+			p.destroy(t)
+			p.original.Fold(100)
+			p.attach(t, "c", 2, 200) // an adopted life is what can be replaced
+			p.same(t)
 			p.ref.Life, p.ref.Born = Life(identity("second")), Birth{Term: 2}
 			p.attach(t, "c", 2, 200)
 		}},

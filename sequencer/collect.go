@@ -33,7 +33,7 @@ func (t *Table) Collect(d Definitions) (ended []Ref) {
 		name := stored.Ref.Definition.Name()
 		r := shown[name]
 		if r != nil && !r.destroyed && !stored.Destroyed && r.ref.Life == stored.Ref.Life && r.ref.Definition == stored.Ref.Definition {
-			r.ref, r.free = stored.Ref, max(r.free, t.base)
+			r.ref, r.free, r.adopted = stored.Ref, max(r.free, t.base), false
 			t.records[name] = r
 			delete(shown, name)
 			continue

@@ -10,6 +10,7 @@ import (
 type record struct {
 	ref       Ref
 	destroyed bool
+	adopted   bool // it was shown by a holder since the last loss, and is from nowhere else
 	mark      Tick // destroyed: a new life grants from here
 	// free is the first tick nobody was granted, for nodes without a slot.
 	free  Tick
@@ -24,6 +25,35 @@ type slot struct {
 	id   AttachmentID // zero: unassigned
 	from Tick         // assigned: where the attachment's grant begins
 	free Tick         // the first tick nobody was granted
+	// shown is up to where a holder of an earlier life of the grid says that the node
+	// was granted to it: nothing below is granted to another. It counts for nothing
+	// else, since nothing but that holder's word vouches for it.
+	shown Tick
+}
+
+// keptMax is how many logical nodes of a name are kept on holders' words at a time.
+const keptMax = 16
+
+// kept returns how many logical nodes are kept on holders' words at a time.
+func (r *record) kept(now Tick) (n int) {
+	for i := range r.slots {
+		if r.slots[i].shown > now {
+			n++
+		}
+	}
+	return n
+}
+
+// mayKeep refuses a claim that would have one logical node more kept than may be.
+func (r *record) mayKeep(c Claim, b Bounds) error {
+	if c.Shown == 0 || c.Any || r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4) {
+		return nil
+	}
+	if s := r.slot(c.Node); s != nil && s.shown > b.Now {
+		return nil
+	}
+	return failure.Errorf(ErrDetached, "sequencer %q: %d logical nodes are kept for holders of other lives of the grid already; attach again",
+		c.Ref.Definition.Name(), r.kept(b.Now))
 }
 
 // agrees returns ErrConflict, showing both, if def is not the life's definition.
@@ -59,21 +89,23 @@ func (r *record) find(n NodeID) (int, bool) {
 
 // choose returns the slot to attach next, made if need be, nil if all are
 // assigned. Nodes without a slot all have the record's free; no slot has a
-// smaller one, but one that has as small a free may be the lower node.
-func (r *record) choose(p Preference) *slot {
+// smaller one, but one that has as small a free may be the lower node. One that is kept
+// on a holder's word goes to such a holder only.
+func (r *record) choose(c Claim, now Tick) *slot {
+	p := c.Preference
 	if !p.Any && int(p.Node) < r.ref.Definition.Nodes() {
 		i, ok := r.find(p.Node)
 		if !ok {
 			return r.insert(i, p.Node)
 		}
-		if r.slots[i].id.IsZero() {
+		if r.slots[i].id.IsZero() && (c.Shown > 0 || r.slots[i].shown <= now) {
 			return &r.slots[i]
 		}
 	}
 	var best *slot
 	for i := range r.slots {
 		s := &r.slots[i]
-		if s.id.IsZero() && (best == nil || s.free < best.free) {
+		if s.id.IsZero() && s.shown <= now && (best == nil || s.free < best.free) {
 			best = s
 		}
 	}

@@ -187,7 +187,7 @@ func (s *stage) open(a []string) string {
 	return lifeName(ref) + "\n"
 }
 
-// claim reads LIFE ID [NODE] [forgotten].
+// claim reads LIFE ID [NODE] [forgotten] [before] [shown=MS].
 func (s *stage) claim(a []string) Claim {
 	ref, found := s.lives[a[0]]
 	if !found {
@@ -196,6 +196,10 @@ func (s *stage) claim(a []string) Claim {
 	c := Claim{Ref: ref, Preference: Preference{Any: true}}
 	for i, word := range a[1:] {
 		switch {
+		case strings.HasPrefix(word, "shown="):
+			c.Shown = number(strings.TrimPrefix(word, "shown="))
+		case word == "before":
+			c.Before = true
 		case word == "forgotten":
 			c.Forgotten = true
 		case i == 0 && word != "-":
@@ -207,10 +211,10 @@ func (s *stage) claim(a []string) Claim {
 	return c
 }
 
-// attach LIFE ID [NODE] [forgotten]; a node is the preferred one.
+// attach LIFE ID [NODE] [forgotten] [before] [shown=MS]; a node is the preferred one.
 func (s *stage) attach(a []string) string { return answered(s.table.Attach(s.claim(a), s.bounds)) }
 
-// renew LIFE ID NODE [forgotten]
+// renew LIFE ID NODE [forgotten] [before] [shown=MS]
 func (s *stage) renew(a []string) string { return answered(s.table.Renew(s.claim(a), s.bounds)) }
 
 // answered prints an attachment: "same" if nothing but its until can have changed.
@@ -238,9 +242,9 @@ func (s *stage) crowd(a []string) string {
 	return fmt.Sprintf("%d nodes\n", len(nodes))
 }
 
-// known LIFE [forgotten]
+// known LIFE [forgotten] [before] [shown=MS]
 func (s *stage) known(a []string) string {
-	changed, err := s.table.Known(s.claim([]string{a[0], "-", "0", strings.Join(a[1:], " ")}))
+	changed, err := s.table.Known(s.claim(append([]string{a[0], "-", "0"}, a[1:]...)))
 	if err != nil {
 		return refused(err)
 	}
@@ -303,7 +307,11 @@ func (s *stage) show() string {
 			fmt.Fprintf(&b, "%s destroyed, mark %d\n", lifeName(r.Ref), r.Mark)
 			continue
 		}
-		fmt.Fprintf(&b, "%s born %d.%d free %d\n", lifeName(r.Ref), r.Ref.Born.Term, r.Ref.Born.Number, r.Free)
+		adopted := ""
+		if r.Adopted {
+			adopted = " adopted"
+		}
+		fmt.Fprintf(&b, "%s born %d.%d free %d%s\n", lifeName(r.Ref), r.Ref.Born.Term, r.Ref.Born.Number, r.Free, adopted)
 		for _, slot := range r.Slots {
 			if slot.ID.IsZero() {
 				fmt.Fprintf(&b, "  %d: free %d\n", slot.Node, slot.Free)

@@ -18,6 +18,7 @@ type TableState struct {
 type RecordState struct {
 	Ref       Ref         `json:"ref"`
 	Destroyed bool        `json:"destroyed,omitempty"`
+	Adopted   bool        `json:"adopted,omitempty"` // known by a holder's word alone
 	Mark      Tick        `json:"mark,omitempty"`
 	Free      Tick        `json:"free"`
 	Slots     []SlotState `json:"slots"`
@@ -29,6 +30,9 @@ type SlotState struct {
 	ID   AttachmentID `json:"id"` // zero: unassigned
 	From Tick         `json:"from"`
 	Free Tick         `json:"free"`
+	// Shown is up to where a holder of an earlier life of the grid says that it was
+	// granted the node, 0 for none.
+	Shown Tick `json:"shown,omitempty"`
 }
 
 // Snapshot returns a copy of the whole table.
@@ -41,7 +45,7 @@ func (t *Table) Snapshot() TableState {
 }
 
 func (t *Table) snapshotOf(r *record) RecordState {
-	state := RecordState{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark, Free: r.free}
+	state := RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free}
 	for _, s := range r.slots {
 		t.count(&s)
 		state.Slots = append(state.Slots, s.snapshot())
@@ -50,17 +54,19 @@ func (t *Table) snapshotOf(r *record) RecordState {
 }
 
 func (s slot) snapshot() SlotState {
-	return SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free}
+	return SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free, Shown: s.shown}
 }
 
-func (s SlotState) slot() slot { return slot{node: s.Node, id: s.ID, from: s.From, free: s.Free} }
+func (s SlotState) slot() slot {
+	return slot{node: s.Node, id: s.ID, from: s.From, free: s.Free, shown: s.Shown}
+}
 
 // Restore replaces the table by a snapshot.
 func (t *Table) Restore(state TableState) {
 	before := *t
 	*t = Table{base: state.Base, complete: state.Complete, records: make(map[string]*record, len(state.Records))}
 	for _, rs := range state.Records {
-		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, mark: rs.Mark, free: rs.Free}
+		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, adopted: rs.Adopted, mark: rs.Mark, free: rs.Free}
 		for _, s := range rs.Slots {
 			r.slots = append(r.slots, s.slot())
 		}
@@ -111,6 +117,15 @@ func (t *Table) TenantsOf(name string) []Tenant {
 		}
 	}
 	return out
+}
+
+// Kept returns how many logical nodes of a name are kept at a time for holders whose
+// grants of an earlier life of the grid are not believed.
+func (t *Table) Kept(name string, now Tick) int {
+	if r := t.records[name]; r != nil {
+		return r.kept(now)
+	}
+	return 0
 }
 
 // Lives returns up to n of the lives that go on, names ascending.

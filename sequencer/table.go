@@ -43,6 +43,12 @@ type Claim struct {
 	// Forgotten says that the grid may have forgotten the name after the
 	// holder last heard of it, so it is created again from Ref.
 	Forgotten bool
+	// Before says that Ref is of this grid, from before the last loss: of two lives
+	// that were only shown since, the later one counts.
+	Before bool
+	// Shown is up to where the holder says that Node was granted to it by an earlier
+	// life of the grid that is not believed for more than that; 0 says nothing.
+	Shown Tick
 }
 
 // names returns ErrInvalidConfig if the claim names no attachment.
@@ -137,13 +143,19 @@ func (t *Table) Attach(c Claim, b Bounds) (a Attachment, changed bool, err error
 	if s := r.assigned(c.ID); s != nil {
 		return s.grant(b), adopted, nil
 	}
-	s := r.choose(c.Preference)
+	if err := r.mayKeep(c, b); err != nil {
+		return Attachment{}, false, err
+	}
+	s := r.choose(c, b.Now)
 	if s == nil {
 		return Attachment{}, false, failure.Errorf(ErrNoFreeNode, "sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a sequencer with more nodes",
 			c.Ref.Definition.Name(), c.Ref.Definition.Nodes())
 	}
 	s.id = c.ID
-	s.from = max(s.free, b.Now, r.ref.Definition.Epoch().UnixMilli())
+	if !c.Any && s.node == c.Node {
+		s.shown = max(s.shown, c.Shown)
+	}
+	s.from = max(s.free, s.shown, b.Now, r.ref.Definition.Epoch().UnixMilli())
 	t.touch(c.Ref.Definition.Name(), int(s.node))
 	return s.grant(b), true, nil
 }
@@ -294,18 +306,25 @@ func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
 	case r == nil && !c.Forgotten, r != nil && r.destroyed:
 		return nil, false, fmt.Errorf("sequencer %q: %w", name, ErrDestroyed)
 	case r == nil:
-		t.begin(c.Ref, nil)
-		return t.records[name], true, nil
+		return t.adopt(c.Ref, nil), true, nil
 	case r.ref.Life == c.Ref.Life:
 		return r, false, r.agrees(c.Ref.Definition)
-	case c.Forgotten && r.ref.Born.Compare(c.Ref.Born) < 0:
+	case r.adopted && c.Forgotten && c.Before && r.ref.Born.Compare(c.Ref.Born) < 0:
 		// An ended life was created again from a holder that had not heard
-		// of its end; the later life takes its place as after a destroy.
+		// of its end; the later life takes its place as after a destroy. No
+		// word of a holder ends a life that this grid created since the loss.
 		t.end(r)
-		t.begin(c.Ref, r)
-		return t.records[name], true, nil
+		return t.adopt(c.Ref, r), true, nil
 	}
 	return nil, false, fmt.Errorf("sequencer %q: %w", name, ErrDestroyed)
+}
+
+// adopt begins a life that nothing but a holder's word vouches for.
+func (t *Table) adopt(ref Ref, ended *record) *record {
+	t.begin(ref, ended)
+	r := t.records[ref.Definition.Name()]
+	r.adopted = true
+	return r
 }
 
 // grant extends the slot's grant to the ceiling and returns all of it.

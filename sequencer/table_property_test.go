@@ -241,7 +241,10 @@ func (w *world) attachAgain(t *rapid.T) {
 }
 
 func (h *holder) claim(o *owner) Claim {
-	return Claim{Ref: h.ref, ID: h.id, Preference: Preference{Node: h.node}, Forgotten: h.version < o.lostTerm}
+	return Claim{
+		Ref: h.ref, ID: h.id, Preference: Preference{Node: h.node},
+		Forgotten: h.version < o.lostTerm, Before: h.ref.Born.Term < o.lostTerm,
+	}
 }
 
 func (w *world) ask(t *rapid.T, h *holder) {

@@ -202,3 +202,90 @@ func TestFirstLifeIsStatedOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestInitAboveTheCeiling: the ceiling that a survivor knows may be far above what
+// clocks and time tell, as after a start with a floor.
+func TestInitAboveTheCeiling(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		floor := gridtest.Now().Add(time.Hour)
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.Floor = floor }})
+		last := loseMajority(t, g, 1)
+		out, err := initAt(t, g, g.Running()[0], gridtest.Now())
+		ok(t, "init", err)
+		if first := time.UnixMilli(out.First); first.Before(last) || last.Before(floor) {
+			t.Errorf("the grid begins at %v; last ceiling %v, floor %v", first, last, floor)
+		}
+	})
+}
+
+// TestInitAboveTheClusterTime: clocks that were ahead have been put right, and the
+// survivors were cut off before the majority was lost. Only cluster time, which went on
+// at the survivors, tells how far the majority can have gone.
+func TestInitAboveTheClusterTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 5})
+		time.Sleep(5 * time.Second)
+		for _, by := range []time.Duration{9 * time.Minute, -9 * time.Minute} {
+			for _, name := range g.Running() {
+				g.StepClock(name, by)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		var voters, others []string
+		for _, name := range g.Running() {
+			s := g.Member(name).Status()
+			if slices.ContainsFunc(s.Members, func(i grid.MemberInfo) bool { return i.Voter && string(i.Incarnation) == s.Answering }) {
+				voters = append(voters, name)
+			} else {
+				others = append(others, name)
+			}
+		}
+		for _, name := range voters {
+			for _, other := range others {
+				g.Network.Cut(name, other)
+			}
+		}
+		time.Sleep(time.Minute)
+		last := g.Member(voters[0]).Status().Ceiling
+		for _, name := range voters {
+			g.Crash(name)
+		}
+		if known := ceiling(g); !known.Before(last.Add(-30 * time.Second)) {
+			t.Fatalf("the survivors know the ceiling %v, and the last is %v", known, last)
+		}
+		time.Sleep(15 * time.Second)
+		out, err := initAt(t, g, others[0], gridtest.Now())
+		ok(t, "init", err)
+		if first := time.UnixMilli(out.First); first.Before(last) {
+			t.Errorf("the grid begins at %v; last ceiling %v", first, last)
+		}
+	})
+}
+
+// TestSmallerWindowWithASurvivor: a grid without disks starts again with a smaller
+// window. A holder of the life before that is not cut off shows how far its grant goes,
+// and no ID comes twice, of the name that it shows or its node.
+func TestSmallerWindowWithASurvivor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		window := time.Minute
+		g := gridtest.New(t, gridtest.Config{Members: 2, Change: func(_ string, c *grid.Config) { c.Window = window }})
+		g.StartMembers("m1", "m2")
+		ids := newChecker(t)
+		load := ids.load(time.Millisecond)
+		load.run("survivor", create(t, g.Client("old"), "orders", 0))
+		time.Sleep(70 * time.Second)
+		g.Crash("m1")
+		g.Crash("m2")
+		window = 3 * time.Second
+		g.StartMembers("m1", "m2")
+		load.run("new", create(t, g.Client("new"), "orders", 0))
+		time.Sleep(90 * time.Second)
+		load.stop()
+		if n := ids.count(); n < 50_000 {
+			t.Errorf("only %d IDs", n)
+		}
+	})
+}

@@ -43,6 +43,7 @@ type Table struct {
 type Record struct {
 	Sequencer Sequencer             `json:"sequencer"`
 	Destroyed bool                  `json:"destroyed,omitempty"`
+	Adopted   bool                  `json:"adopted,omitempty"`
 	Mark      sequencer.Tick        `json:"mark,omitempty"`
 	Free      sequencer.Tick        `json:"free"`
 	Slots     []sequencer.SlotState `json:"slots,omitempty"`
@@ -121,7 +122,7 @@ func ChangesOf(changes []sequencer.TableChange) []Table {
 }
 
 func recordOf(r sequencer.RecordState) Record {
-	return Record{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark, Free: r.Free, Slots: r.Slots}
+	return Record{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}
 }
 
 // State checks a page and returns it. Errors match sequencer.ErrInvalidConfig.
@@ -160,12 +161,12 @@ func (r Record) state() (sequencer.RecordState, error) {
 			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v", s.Node, ref.Definition)
 		case i > 0 && r.Slots[i-1].Node >= s.Node:
 			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v is out of order", s.Node, ref.Definition)
-		case s.From < 0 || s.Free < 0:
+		case s.From < 0 || s.Free < 0 || s.Shown < 0:
 			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v has a negative time", s.Node, ref.Definition)
 		}
 	}
 	if r.Mark < 0 || r.Free < 0 {
 		return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: %v has a negative time", ref.Definition)
 	}
-	return sequencer.RecordState{Ref: ref, Destroyed: r.Destroyed, Mark: r.Mark, Free: r.Free, Slots: r.Slots}, nil
+	return sequencer.RecordState{Ref: ref, Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}, nil
 }

@@ -39,6 +39,8 @@ func checkRoster(r *partition.Roster) error {
 		return errors.New("it has no grid ID")
 	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > latestTick || r.Time > r.Ceiling:
 		return fmt.Errorf("its time is %d and its ceiling %d", r.Time, r.Ceiling)
+	case r.Began < 0 || r.Began > r.Ceiling:
+		return fmt.Errorf("it began at %d and its ceiling is %d", r.Began, r.Ceiling)
 	case r.Stopped < 0 || r.Stopped > r.Ceiling:
 		return fmt.Errorf("it stopped at %d and its ceiling is %d", r.Stopped, r.Ceiling)
 	case len(r.Partitions) != r.Settings.Partitions:
@@ -65,7 +67,7 @@ func checkRoster(r *partition.Roster) error {
 
 // checkUnformed wants the zero roster.
 func checkUnformed(r *partition.Roster) error {
-	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Settings != (partition.Settings{}) ||
+	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Settings != (partition.Settings{}) ||
 		len(r.Members) > 0 || len(r.Partitions) > 0 {
 		return errors.New("it has no version and is not empty")
 	}

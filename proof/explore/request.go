@@ -101,10 +101,12 @@ func (p *process) act(l *lab, in input) (*partition.Roster, sequencer.Bounds, bo
 // claim is the shell's rule of the same name: what is shown may be about a life
 // that a loss made the grid forget, if it is from before the loss (O6).
 func (p *process) claim(l *lab, in input, r *partition.Roster) sequencer.Claim {
+	ref, lost := l.refs.get(in.life), r.Partitions[0].LostTerm
 	return sequencer.Claim{
-		Ref: l.refs.get(in.life), ID: l.attachmentID(int(in.holder)),
+		Ref: ref, ID: l.attachmentID(int(in.holder)),
 		Preference: sequencer.Preference{Node: sequencer.NodeID(in.node)},
-		Forgotten:  in.version < partition.Version(r.Partitions[0].LostTerm),
+		Forgotten:  in.version < partition.Version(lost),
+		Before:     ref.Born.Term < uint64(lost),
 	}
 }
 

@@ -78,7 +78,7 @@ func choose(rules, files, texts string) ([]mutant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-only %q: %w", texts, err)
 	}
-	chosen := slices.DeleteFunc(slices.Concat(mutants, strangers), func(m mutant) bool {
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
 		return !rule.MatchString(m.rule) || !file.MatchString(m.file) || !text.MatchString(m.rule+" "+m.what+" "+m.file)
 	})
 	if len(chosen) == 0 {

@@ -5,13 +5,14 @@ var (
 	askedTests   = []string{"./grid", "-run", "TestMembersThatAre|TestMembersAsked|TestOnlyTheSender|TestJoinsOf|TestThoseThat|TestForgedAcceptance"}
 	readTests    = []string{"./grid", "-run", "TestCommandThatNo|TestNewcomerThatCannot"}
 	commandTests = []string{"./grid/wire", "-run", "TestUnknownCommands"}
+	earlierTests = []string{"./grid", "-run", "TestClaimsOfEarlier|TestEarlierGrant"}
 	gossipTests  = []string{"./grid", "-run", "TestGossip(Numbers|States|Cannot)"}
 	beliefTests  = []string{"./owner", "-run", "RosterShows"}
 )
 
-// strangers are the rules about what a member believes of messages without a proof of
-// who sent them.
-var strangers = []mutant{
+// strangerMutants weaken what a member requires of messages whose sender it cannot
+// authenticate.
+var strangerMutants = []mutant{
 	{"R10", "any Raft term is believed", "grid/raftguard.go", "	if term > limit {", "	if term > limit && limit == 0 {", guardTests},
 	{"R10", "any term in a Raft answer is believed", "grid/rafttransport.go", "	if err == nil {\n		if err = (raftView", "	if err != nil {\n		if err = (raftView", guardTests},
 	{"R10", "a server with a log takes any first term", "grid/raftguard.go", "	if v.empty {\n		limit", "	if true {\n		limit", guardTests},
@@ -44,4 +45,15 @@ var strangers = []mutant{
 	{"R12", "a command with an unknown part is taken", "grid/wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},
 	{"R12", "a command of any format is taken", "grid/wire/codec.go", "	case data[0] != format:", "	case data[0] == 0:", commandTests},
 	{"R12", "a command that does nothing is taken", "grid/wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", commandTests},
+
+	{"O6", "a shown life ends one that the grid created", "sequencer/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},
+	{"O6", "a shown life of another grid, or from after the loss, ends one", "sequencer/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},
+	{"O6", "that a life was only shown is not replicated", "sequencer/change.go", "Destroyed: r.destroyed, Adopted: r.adopted, Mark", "Destroyed: r.destroyed, Mark", tableTests},
+
+	{"S2", "a durable grid believes in earlier lives for good", "owner/earlier.go", "	if r.KeepsLog && now > r.Began+ahead {", "	if r.Keeps && now < 0 {", earlierTests},
+	{"S2", "any grant of an earlier life moves the floors", "owner/earlier.go", "	case until <= bound:\n		return believed", "	case until > 0:\n		return believed", earlierTests},
+	{"S2", "a member tells of any grant", "grid/earlier.go", "	if in.Until > limit {", "	if in.Until < 0 {", earlierTests},
+	{"S2", "a logical node that another life shows is given to others", "sequencer/record.go", "s.id.IsZero() && s.shown <= now && (best", "s.id.IsZero() && (best", tableTests},
+	{"S2", "a grant begins below what another life shows", "sequencer/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.free, b.Now,", tableTests},
+	{"S2", "as many logical nodes are kept as holders like", "sequencer/record.go", "r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4)", "true", tableTests},
 }

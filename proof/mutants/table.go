@@ -14,7 +14,7 @@ var (
 
 // mutants are all rules, each with what is left of it when a line is gone. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, definitionMutants, diskMutants, requestMutants, holderMutants, overloadMutants, readinessMutants)
+var mutants = slices.Concat(protocolMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, overloadMutants, readinessMutants, strangerMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
@@ -76,7 +76,7 @@ var protocolMutants = []mutant{
 	{"S1", "a stop is stated with a node attached", "owner/machine.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
 	{"S1", "grants go on after the stop is stated", "grid/leave.go", "	m.ended.Store(true) // no actor", "	// no actor", memberTests},
 	{"S1", "the stop counts for more than one command", "partition/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
-	{"S2", "a holder of an earlier life is served beyond the floor", "owner/claim.go", "if c.Grid == v.Roster.Grid || c.Until <= v.Roster.Partitions[m.id].Floor {", "if c.Until >= 0 {", memberTests},
+	{"S2", "a holder of an earlier life is served beyond the floor", "owner/earlier.go", "	case until <= floor:", "	case until > 0:", memberTests},
 	{"H1", "every attach has the same ID", "client/home.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
 	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", tableTests},
 	{"H2", "a new attachment begins at the last timestamp", "sequencer/generator.go", "max(a.Grant.From, after+1, g.epoch)", "max(a.Grant.From, g.epoch)", tableTests},

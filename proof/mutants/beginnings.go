@@ -1,0 +1,44 @@
+package main
+
+// The tests that guard how lives of a grid begin.
+var (
+	beginTests = []string{"./grid", "-run", "LogGone|Founding|Accept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfAStay"}
+	clockTests = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
+)
+
+// beginningMutants weaken the rules of beginnings: data directories, forming, the first
+// timestamp, forming a grid again, and recovering one.
+var beginningMutants = []mutant{
+	{"B2", "a log of another life is taken for the member's", "grid/datadir.go", "case id.needsLog() && id.Log != l.id:", "case id.Forming && id.Log != l.id:", beginTests},
+	{"B2", "an identity that names a grid needs no log", "grid/datadir.go", "return !id.Grid.IsZero() && !id.Forming }", "return id.Member == \"\" }", beginTests},
+	{"B2", "a start that is refused makes a log", "grid/datadir.go", "err != nil || !id.needsLog() {", "err != nil || id != nil {", beginTests},
+	{"B2", "a founding counts as not complete after its first entry", "grid/form.go", "	if !m.id.Forming {\n		return nil\n	}\n", "	if true {\n		return nil\n	}\n", beginTests},
+	{"B2", "a snapshot of all that was acknowledged may be missing", "grid/datadir.go", "if newest < recorded || first > newest+1 {", "if first > newest+1 {", beginTests},
+	{"B2", "a snapshot is not recorded", "grid/snapshots.go", "return s.log.SetUint64(snapshotKey, s.index)", "return nil", beginTests},
+	{"S3", "a founder that died follows its own grid", "grid/datadir.go", "		id.Grid = partition.GridID{}\n	case", "	case", beginTests},
+	{"S3", "an acceptance is not on disk before it is answered", "grid/form.go", "	m.id.Accepted = f\n	if err := m.id.save(); err != nil {", "	m.id.Accepted = f\n	if err := error(nil); err != nil {", beginTests},
+	{"S3", "an acceptance lapses immediately", "grid/bootstrap.go", "return now-l.seen >= acceptanceLives", "return now >= l.seen", beginTests},
+	{"S3", "an acceptance never lapses", "grid/bootstrap.go", "return now-l.seen >= acceptanceLives", "return now < l.seen", beginTests},
+	{"S3", "the first entry is written without confirmation", "grid/bootstrap.go", "if len(again.others) < need {", "if len(again.others) < 0 {", beginTests},
+	{"S3", "a founder with other settings ends the member", "grid/form.go", "	if err := in.Settings.Differs(m.cfg.stated()); err != nil {\n", "	if err := in.Settings.Differs(m.cfg.stated()); err != nil {\n		m.fail(err)\n", beginTests},
+	{"S2", "only the founder's clock is read", "grid/bootstrap.go", "		out.readings = append(out.readings, partition.Reading{Member: named(p), At: answers[i].Wall})\n", "", clockTests},
+	{"S2", "the first timestamp is by the median clock", "partition/beginning.go", "first := b.Latest + b.Window + ClockMargin", "first := b.Median + b.Window + ClockMargin", rosterTests},
+	{"S2", "a clock far ahead is waited for", "partition/beginning.go", "ahead > JumpLimit {", "ahead > 1000*JumpLimit {", rosterTests},
+	{"S2", "a floor in a configuration replaces the wait", "partition/beginning.go", "case b.NoHolder && b.Floor > 0:", "case b.Floor > 0:", rosterTests},
+	{"S2", "members without a disk count as durable", "grid/bootstrap.go", "		out.durable = out.durable && answers[i].Durable\n", "", beginTests},
+	{"S2", "a first life begins below a clock of before", "partition/beginning.go", "		first = b.Latest\n", "		first = b.Median\n", rosterTests},
+	{"S2", "a jump that no survivor heard of is not allowed for", "partition/beginning.go", "		jump = JumpLimit\n", "		jump = 0\n", rosterTests},
+	{"S2", "the window of an earlier life is forgotten", "partition/beginning.go", "		window = max(window, b.Window)\n	}\n	if floor", "		window = b.Window\n	}\n	if floor", rosterTests},
+	{"S2", "formed again without the survivors' ceiling", "grid/init.go", "partition.Bound{Ceiling: b.Ceiling, Time: b.Time,", "partition.Bound{Time: b.Time,", clockTests},
+	{"S2", "formed again without the survivors' cluster time", "grid/init.go", "partition.Bound{Ceiling: b.Ceiling, Time: b.Time,", "partition.Bound{Ceiling: b.Ceiling,", clockTests},
+	{"S2", "formed again without the survivors' clocks", "grid/init.go", "Wall: b.Wall, Window: window}", "Window: window}", clockTests},
+	{"S2", "the ceiling of a grid that was left is not kept", "grid/stay.go", "Ceiling: max(r.Ceiling, m.past.bounds.Ceiling),", "Ceiling: m.past.bounds.Ceiling,", clockTests},
+	{"S2", "a grid is left while it is still acted for", "grid/stay.go", "	s.end()\n	s.group.Wait()\n", "	s.end()\n", beginTests},
+	{"S1", "a restored snapshot forgets the ceiling", "grid/raft.go", "	f.m.roster.Store(r)\n", "	r.Ceiling = 0\n	f.m.roster.Store(r)\n", []string{"./grid", "-run", "FromASnapshot"}},
+	{"S1", "a recovered grid keeps the ID of the old one", "grid/recover.go", "Grid: newGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
+	{"S1", "a recovery does not ask for the lost voters", "grid/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},
+	{"S1", "a recovery beside a majority is carried out", "grid/recover.go", "	if 2*alive > voters {", "	if alive > voters {", beginTests},
+	{"S1", "a recovery begins before its plan is kept", "grid/recoverdir.go", "{p.keep, p.replaceLog, p.replaceIdentity, p.finish}", "{p.replaceLog, p.keep, p.replaceIdentity, p.finish}", beginTests},
+	{"S1", "a member starts in the middle of a recovery", "grid/datadir.go", "if err := checkNotRecovering(dir); err != nil ||", "if err := checkNotRecovering(dir); err == nil &&", beginTests},
+	{"S1", "a recovered grid does not allow for what the lost granted", "partition/beginning.go", "return highest + window + ClockMargin + JumpLimit", "return highest", rosterTests},
+}
