@@ -51,8 +51,8 @@ func TestCommandThatNoMemberReadsEndsTheirParts(t *testing.T) {
 				if err := g.Member(g.Leader()).Log([]byte("\x01\x82\xa4from\x01\xa5split\x81\xa7time_ms\x05")); err != nil {
 					t.Fatal(err)
 				}
-				// The two that were a majority ended; the third alone agrees on nothing.
-				within(t, 5*time.Second, "those that learn of it say so", func() bool { return log.count("roster lost") == 2 })
+				// A majority has ended; a third alone agrees on nothing, and may not learn of it.
+				within(t, 5*time.Second, "those that learn of it say so", func() bool { return log.count("roster lost") >= 2 })
 				ids.during(2*time.Second, "with what is granted")
 				time.Sleep(20 * time.Second)
 				for _, name := range g.Running() {
