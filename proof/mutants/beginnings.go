@@ -38,7 +38,7 @@ var beginningMutants = []mutant{
 	{"S1", "a recovered grid keeps the ID of the old one", "grid/recover.go", "Grid: newGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
 	{"S1", "a recovery does not ask for the lost voters", "grid/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},
 	{"S1", "a recovery beside a majority is carried out", "grid/recover.go", "	if 2*alive > voters {", "	if alive > voters {", beginTests},
-	{"S1", "a recovery begins before its plan is kept", "grid/recoverdir.go", "{p.keep, p.replaceLog, p.replaceIdentity, p.finish}", "{p.replaceLog, p.keep, p.replaceIdentity, p.finish}", beginTests},
+	{"S1", "a recovery begins before its plan is kept", "grid/recoverdir.go", "{p.keep, p.replaceLog, p.adoptDefinitions,", "{p.replaceLog, p.keep, p.adoptDefinitions,", beginTests},
 	{"S1", "a member starts in the middle of a recovery", "grid/datadir.go", "if err := checkNotRecovering(dir); err != nil ||", "if err := checkNotRecovering(dir); err == nil &&", beginTests},
 	{"S1", "a recovered grid does not allow for what the lost granted", "partition/beginning.go", "return highest + window + ClockMargin + JumpLimit", "return highest", rosterTests},
 }

@@ -43,7 +43,7 @@ var strangerMutants = []mutant{
 
 	{"R12", "a command that cannot be read is skipped", "grid/raft.go", "		return f.m.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
 	{"R12", "a command with an unknown part is taken", "grid/wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},
-	{"R12", "a command of any format is taken", "grid/wire/codec.go", "	case data[0] != format:", "	case data[0] == 0:", commandTests},
+	{"R12", "a command of any format is taken", "grid/wire/codec.go", "CheckFormat(int(data[0]), int(format)); err != nil {", "CheckFormat(int(data[0]), int(format)); err != nil && data[0] == 0 {", commandTests},
 	{"R12", "a command that does nothing is taken", "grid/wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", commandTests},
 
 	{"O6", "a shown life ends one that the grid created", "sequencer/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},

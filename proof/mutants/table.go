@@ -55,7 +55,7 @@ var protocolMutants = []mutant{
 	{"O4", "a renewal does not wait for its record", "owner/renew.go", "				after = max(after, m.unheld.of(c.Ref.Definition.Name(), c.ID))\n", "				after = max(after, 0)\n", memberTests},
 	{"O4", "a repeated attach is answered from the table", "owner/held.go", "number: min(m.after, m.replica.Position().Number), send", "number: min(m.after, before.Number), send", memberTests},
 	{"O4", "an inherited record is answered before the term is held", "owner/held.go", "return m.replica.Holds(h.number) &&", "return (h.number == 0 || m.replica.Holds(h.number)) &&", memberTests},
-	{"O5", "a grant begins below what was granted", "sequencer/table.go", "s.from = max(s.free, b.Now,", "s.from = max(b.Now,", tableTests},
+	{"O5", "a grant begins below what was granted", "sequencer/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", tableTests},
 	{"O5", "the high-water mark goes down", "sequencer/table.go", "	s.free = max(s.free, b.Ceiling)\n	return Attachment", "	s.free = b.Ceiling\n	return Attachment", tableTests},
 	{"O6", "a node that is another's is renewed", "sequencer/table.go", "!s.id.IsZero() && s.id != c.ID {", "!s.id.IsZero() && s.id != c.ID && b.Now < 0 {", tableTests},
 	{"O6", "an unknown name is always made again", "sequencer/table.go", "case r == nil && !c.Forgotten, r != nil", "case r != nil", tableTests},
