@@ -101,6 +101,10 @@ func (m *Member) confirmLeave(ctx context.Context, in wire.LeaveRequest) error {
 	m.mu.Lock()
 	noted := m.leaves[in.Incarnation] && (m.failed[in.Incarnation] || !in.Failed)
 	m.mu.Unlock()
+	if !known { // it is out of the roster, and may still be a server that votes
+		p, seen := m.gossip.find(func(p peer) bool { return p.Incarnation == in.Incarnation })
+		member.API, known = p.API, seen
+	}
 	switch {
 	case noted || !known:
 		return nil

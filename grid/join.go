@@ -154,7 +154,8 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 			return wire.MemberResponse{}, errNotLeader
 		}
 		r := m.roster.Load()
-		if _, member := r.Member(in.Incarnation); !member && !node.has(raft.ServerID(in.Server)) {
+		server := raft.ServerID(in.Server)
+		if _, member := r.Member(in.Incarnation); !member && (!node.has(server) || m.mayEnd(node, server)) {
 			return wire.MemberResponse{Version: r.Version}, nil
 		}
 		select {

@@ -22,10 +22,12 @@ type leader struct {
 	next   time.Duration // when to raise next
 	// aheadTold is when the log told last that cluster time is ahead of the clocks.
 	aheadTold time.Duration
-	witness   *witness
-	planner   partition.Planner
-	version   partition.Version // of the roster that was planned on last
-	since     time.Duration     // ... and since when
+	// departures are the voters that leave, since when they do.
+	departures departures
+	witness    *witness
+	planner    partition.Planner
+	version    partition.Version // of the roster that was planned on last
+	since      time.Duration     // ... and since when
 }
 
 const (
@@ -49,7 +51,7 @@ const joinLives = 3 * time.Second
 
 // lead runs until ctx ends; it does nothing while another member leads.
 func (m *Member) lead(ctx context.Context) {
-	l := &leader{m: m}
+	l := &leader{m: m, departures: departures{}}
 	ticker := time.NewTicker(leadEvery)
 	defer ticker.Stop()
 	for {
@@ -73,7 +75,7 @@ func (l *leader) resign() {
 	if l.witness != nil {
 		l.witness.end()
 	}
-	*l = leader{m: l.m}
+	*l = leader{m: l.m, departures: departures{}}
 }
 
 // step does what is due.

@@ -49,6 +49,7 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 		var err error
 		if !m.othersStay() {
 			m.stopInOrder(ctx)
+			m.awaitStop(ctx.Done())
 			m.gossip.goodbye()
 			return nil
 		}

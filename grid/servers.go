@@ -96,6 +96,9 @@ type electorate struct {
 // goes, the dead before the surplus. A dead voter that has a disk may come back
 // with all that it agreed to, so it stays until another takes its place.
 func (l *leader) servers() {
+	if _, in := l.m.roster.Load().Member(l.m.self); !in && !l.m.leaving(l.m.self) {
+		return // it has just started, and so have others: the roster still names their last starts, which do not answer
+	}
 	wanted := l.wanted()
 	if len(wanted) == 0 {
 		return // everybody leaves
@@ -108,8 +111,8 @@ func (l *leader) servers() {
 			return
 		}
 	}
-	if len(e.remove) > 0 && (e.absent == 0 || e.voting >= e.want) {
-		l.report("remove a server", l.node.raft.RemoveServer(e.remove[0].ID, 0, raftCallTimeout).Error())
+	if s, found := l.removable(e); found {
+		l.report("remove a server", l.node.raft.RemoveServer(s.ID, 0, raftCallTimeout).Error())
 		return
 	}
 	if s, found := l.dispensable(e); found {
@@ -118,6 +121,7 @@ func (l *leader) servers() {
 }
 
 func (l *leader) electorate(wanted map[raft.ServerID]bool) (e electorate) {
+	keeps := l.departing(wanted)
 	for _, s := range l.configured() {
 		_, member := l.memberOf(s.ID)
 		self, stays, votes := s.ID == l.node.server, wanted[s.ID], s.Suffrage == raft.Voter
@@ -125,13 +129,20 @@ func (l *leader) electorate(wanted map[raft.ServerID]bool) (e electorate) {
 			e.voters = append(e.voters, s)
 		}
 		switch {
+		case !stays && self: // it passes the lead on
+			if votes && keeps(s.ID) {
+				e.absent++
+			}
 		case !stays && member: // it hands over first, and has to hear of the roster
-			if votes && !self {
+			if votes {
 				e.leavers = append(e.leavers, s)
 			}
-		case !stays && !self && !l.expected(s.ID):
+			if votes && keeps(s.ID) {
+				e.absent++
+			}
+		case !stays && !l.expected(s.ID):
 			e.remove = append(e.remove, s)
-			if votes && isDurable(s.ID) && !l.left(s.ID) {
+			if votes && isDurable(s.ID) && (!l.left(s.ID) || keeps(s.ID)) {
 				e.absent++
 			}
 		case stays && votes:
@@ -149,12 +160,65 @@ func (l *leader) electorate(wanted map[raft.ServerID]bool) (e electorate) {
 	return e
 }
 
+// departing notes which voters with a disk leave, and returns which of them keep their
+// vote for now.
+func (l *leader) departing(wanted map[raft.ServerID]bool) (keeps func(raft.ServerID) bool) {
+	voters, stay := 0, 0
+	leaving := map[raft.ServerID]bool{}
+	for _, s := range l.configured() {
+		switch {
+		case s.Suffrage != raft.Voter:
+			continue
+		case wanted[s.ID]:
+			stay++
+		case isDurable(s.ID) && l.left(s.ID):
+			leaving[s.ID] = true
+		}
+		voters++
+	}
+	now := l.m.clock.Mono()
+	l.departures.note(leaving, now)
+	return func(id raft.ServerID) bool { return l.departures.keepsVote(id, 2*stay > voters, now) }
+}
+
 // rank puts servers with a disk, which keep their word over a restart, first.
 func rank(s raft.Server) int {
 	if isDurable(s.ID) {
 		return 0
 	}
 	return 1
+}
+
+// removable returns a server to remove, one that does not answer first: a voter that
+// left and still answers may be needed to agree on the removal of another. A voter goes
+// only if those that remain have a majority that answers.
+func (l *leader) removable(e electorate) (raft.Server, bool) {
+	if len(e.remove) == 0 || e.absent > 0 && e.voting < e.want {
+		return raft.Server{}, false
+	}
+	s := e.remove[0]
+	if i := slices.IndexFunc(e.remove, func(s raft.Server) bool { return !l.reaches(s) }); i >= 0 {
+		s = e.remove[i]
+	}
+	if s.Suffrage != raft.Voter {
+		return s, true
+	}
+	remain, answer := 0, 0
+	for _, v := range e.voters {
+		if v.ID != s.ID {
+			remain++
+			if v.ID == l.node.server || l.reaches(v) {
+				answer++
+			}
+		}
+	}
+	return s, 2*answer > remain
+}
+
+// reaches reports whether a server that gossip sees answers, member or not.
+func (l *leader) reaches(s raft.Server) bool {
+	p, found := l.m.gossip.find(func(p peer) bool { return serverID(p.Incarnation, p.Durable) == s.ID })
+	return found && l.m.answers(l.m.ctx, p)
 }
 
 // dispensable returns a voter that is one too many. A silent one goes first, and

@@ -1,0 +1,77 @@
+package gridtest_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+)
+
+// TestStopOfAll: three durable members are stopped in order, within some seconds of
+// each other, and then one disk is lost. The other two start the grid again, whichever
+// was stopped last.
+func TestStopOfAll(t *testing.T) {
+	t.Parallel()
+	for _, apart := range []time.Duration{0, 500 * time.Millisecond, 2 * time.Second, 4 * time.Second} {
+		for _, lost := range []string{"m1", "m2", "m3"} {
+			t.Run(fmt.Sprintf("%v apart, %s is lost", apart, lost), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					dirs := map[string]string{}
+					g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(name string, c *grid.Config) {
+						dirs[name] = c.DataDir
+					}})
+					ids := newChecker(t)
+					orders := create(t, g.Client("c"), "orders", 0)
+					ids.caller("c").must(orders, 100)
+					time.Sleep(10 * time.Second)
+					var stops sync.WaitGroup
+					for _, name := range []string{"m1", "m2", "m3"} {
+						stops.Go(func() { g.Leave(name) })
+						time.Sleep(apart)
+					}
+					stops.Wait()
+					var rest []string
+					for _, name := range []string{"m1", "m2", "m3"} {
+						if name != lost {
+							rest = append(rest, name)
+						}
+					}
+					g.StartMembers(rest...)
+					ids.caller("c").must(orders, 100)
+					ids.caller("new").must(create(t, g.Client("new"), "orders", 0), 100)
+				})
+			})
+		}
+	}
+}
+
+// TestStopOfTwo: two of three durable members are stopped, one after the other; the
+// third goes on alone, whether they come back or not.
+func TestStopOfTwo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
+		ids := newChecker(t)
+		load := ids.load(100 * time.Millisecond)
+		load.run("c", create(t, g.Client("c"), "orders", 0))
+		time.Sleep(10 * time.Second)
+		for _, name := range []string{"m1", "m2"} {
+			began := time.Now()
+			g.Leave(name)
+			t.Logf("%s left in %v", name, time.Since(began))
+		}
+		time.Sleep(time.Minute)
+		if s := g.Member("m3").Status(); !s.Ready || len(s.Members) != 1 {
+			t.Errorf("ready %v (%s), members %+v", s.Ready, s.NotReady, s.Members)
+		}
+		if longest := ids.wait("c"); longest > time.Second {
+			t.Errorf("an ID took %v", longest)
+		}
+		load.stop()
+	})
+}
