@@ -58,3 +58,27 @@ var definitionMutants = []mutant{
 	{"O7", "a detach forgets what was extended at once", "sequencer/table.go", "	t.count(s)\n	used := min", "	used := min", definitionTests},
 	{"O1", "sessions outlive the office", "owner/machine.go", "		if m.sessions.Len() > 0 {\n", "		if m.sessions.Len() < 0 {\n", definitionTests},
 }
+
+// definitionsUnseen are those that the simulation cannot kill, and why.
+var definitionsUnseen = map[string]string{
+	"a write is acknowledged in a later term":                       "the news goes to the owner of its own term, whom the roster names no longer",
+	"what is on disk is told to an owner of a later term":           "that owner counts numbers of its own term only",
+	"a write that failed is acknowledged":                           "few writes fail, and none of them on the disk that is the last one left",
+	"after a write that failed the next one is not whole":           "few writes fail, and none of them on the disk that is the last one left",
+	"nothing has to be named":                                       "what is answered before a disk is named is not held against the grid",
+	"a dead replica's disk stays named":                             "it costs a wait, and no definition",
+	"no disk is left":                                               "no leader asks for it",
+	"the plan names disks that were reported at an earlier version": "the leaders of the simulation report those of the present version only",
+	"named disks are replaced before an answer asks for it":         "the disks that take their place are as good",
+	"a disk is shown before the member knows the loss":              "it takes a create in the moment between, which the exploration of definitions finds",
+	"a disk is shown to an owner of an earlier term":                "that owner answers nothing any more",
+	"any member's disk will do":                                     "the members of the simulation ask named disks only",
+	"the answer to an earlier question counts":                      "a call's answer that comes after its time is dropped",
+	"a second answer counts":                                        "the first answer is followed by another one only of a disk that is as good",
+	"a shown life of another definition stays":                      "each name has one definition",
+	"an unknown name is created again from what is shown":           "it takes a holder that is silent from before a destroy to after its tombstone; the exploration of definitions finds it",
+	"holders of a name are told that it ended before it is known":   "the grid is not held to lives that a loss made it forget",
+	"the disk of a member is given up":                              "no operator of the simulation asks for it",
+	"the ring alone places partitions":                              "where no replica is durable answers wait, and no definition is lost",
+	"a replica leaves before another disk is named":                 "its disk stays named, and is waited for",
+}
