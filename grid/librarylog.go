@@ -43,7 +43,7 @@ func (l *libraryLog) report(level slog.Level, event, detail string, args ...any)
 	if omitted > 0 {
 		args = append(args, "similar_omitted", omitted)
 	}
-	l.log.Log(context.Background(), level, event, args...)
+	l.log.Log(context.Background(), level, event, args...) //nolint:sloglint // each caller has its constant event
 }
 
 // reportEvery is how often errors of one kind are logged at most.
@@ -155,7 +155,7 @@ func (w libraryLines) Write(p []byte) (int, error) {
 	case slog.LevelInfo:
 		w.to.report(level, w.source+" warning reported", detail)
 	default:
-		w.to.log.Debug(w.source+" message", "detail", detail)
+		w.to.log.Debug("library message logged", "library", w.source, "detail", detail)
 	}
 	return len(p), nil
 }

@@ -34,7 +34,7 @@ func run(ctx context.Context, addrs []string) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 		member, err := grid.Start(ctx, grid.Config{
 			GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
 			Expect: 1, DataDir: dir,

@@ -14,7 +14,7 @@ type recorder struct {
 
 // logger returns a logger whose records are counted, and shown by go test -v.
 func (r *recorder) logger() *slog.Logger {
-	var next slog.Handler = slog.DiscardHandler
+	next := slog.DiscardHandler
 	if l := logger(); l != nil {
 		next = l.Handler()
 	}

@@ -29,7 +29,7 @@
 //
 // # Definitions
 //
-// A second exploration ([ExploreNames]) asks who knows of a name: in memory, on disks,
+// A second exploration ([SearchNames]) asks who knows of a name: in memory, on disks,
 // and after losses. It runs the same replicas and tables with the disks of durable
 // members around them; a write begins and ends in steps of its own, a process may end
 // in between. Each answer about the name has to know every life that was answered

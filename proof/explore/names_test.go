@@ -14,7 +14,7 @@ func TestNameMutants(t *testing.T) {
 	for _, m := range NameMutants() {
 		seen[m.Weak] = true
 		t.Run(m.Name, func(t *testing.T) {
-			r, err := ExploreNames(m.Scope, m.Weak, Limits{States: 300_000})
+			r, err := SearchNames(m.Scope, m.Weak, Limits{States: 300_000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestLargeNames(t *testing.T) {
 func exploreNames(t *testing.T, s NameScope, limits Limits) {
 	t.Helper()
 	s.Disks = true
-	r, err := ExploreNames(s, NamesNone, limits)
+	r, err := SearchNames(s, NamesNone, limits)
 	if err != nil {
 		t.Fatal(err)
 	}

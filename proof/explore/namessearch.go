@@ -15,9 +15,9 @@ type nameNode struct {
 	step  string
 }
 
-// ExploreNames tries everything that a scope of definitions allows, with a rule left out
+// SearchNames tries everything that a scope of definitions allows, with a rule left out
 // if weak says so, and ends at the first answer that must not be.
-func ExploreNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) {
+func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) {
 	begun := time.Now()
 	l := &nameLab{scope: s, weak: weak}
 	first, err := l.start()

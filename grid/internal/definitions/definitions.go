@@ -34,11 +34,11 @@ const File = "definitions.db"
 // is missing: the definitions this member had are lost to it.
 var ErrUnusable = errors.New("definitions: unusable")
 
-// Position and Term are those of package backup.
-type (
-	Position = backup.Position
-	Term     = partition.Term
-)
+// Position is how far a stored table has come.
+type Position = backup.Position
+
+// Term is a partition's tenure under one owner.
+type Term = partition.Term
 
 // Record is one name of a partition.
 type Record = sequencer.DefinitionRecord
