@@ -20,6 +20,8 @@ type leader struct {
 	node   *raftNode // nil while this member does not lead
 	keeper partition.Timekeeper
 	next   time.Duration // when to raise next
+	// proposed is the cluster time of this leader's last raise, and since when that was so.
+	proposed raise
 	// aheadTold is when the log told last that cluster time is ahead of the clocks.
 	aheadTold time.Duration
 	// departures are the voters that leave, since when they do.
@@ -122,11 +124,8 @@ func (l *leader) raise(ctx context.Context) {
 		return
 	}
 	clocks, voters, known := l.clocks(ctx)
-	var prev partition.Tick
-	var elapsed time.Duration
-	if last := l.m.raised.Load(); last != nil {
-		prev, elapsed = last.time, l.m.clock.Mono()-last.at
-	}
+	last, at := l.lastRaise(), l.m.clock.Mono()
+	prev, elapsed := last.time, at-last.at
 	t, keeper, verdict := l.keeper.Next(prev, elapsed, clocks, voters)
 	l.keeper = keeper
 	if verdict.Held {
@@ -142,10 +141,25 @@ func (l *leader) raise(ctx context.Context) {
 		l.next = now + leadEvery
 		return
 	}
+	l.proposed = raise{time: t, at: at}
 	if err := l.m.propose(partition.Command{From: r.Version, Raise: &partition.Raise{Time: t}}); err != nil {
 		l.next = now
 		l.report("raise the ceiling", err)
 	}
+}
+
+// lastRaise returns the last raise that was agreed on, the zero value if there was none.
+// One of this leader's own counts from when its time was taken: the rounds until it was
+// applied would be missing from cluster time each time.
+func (l *leader) lastRaise() raise {
+	last := l.m.raised.Load()
+	switch {
+	case last == nil:
+		return raise{at: l.m.clock.Mono()}
+	case last.time == l.proposed.time:
+		return l.proposed
+	}
+	return *last
 }
 
 // warnAhead tells, once a minute, how far cluster time is ahead of the voters' clocks

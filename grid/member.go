@@ -36,8 +36,9 @@ type Member struct {
 	cfg     Config
 	lone    bool
 	log     *slog.Logger
-	library *libraryLog // what Raft, gossip and the HTTP server report
-	clock   *client.Clock
+	library *libraryLog   // what Raft, gossip and the HTTP server report
+	clock   *client.Clock // sampled by the log alone; answers carry its time
+	holds   *client.Clock // that of the member's own handles, sampled by answers too
 	self    partition.Incarnation
 	addrs   Addrs
 
@@ -146,7 +147,7 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 	return m, nil
 }
 
-// clusterClock returns a member's clock, an exact one for a test.
+// clusterClock returns a clock of a member, an exact one for a test.
 func clusterClock(cfg Config) *client.Clock {
 	if cfg.Network != nil || cfg.Clock != nil {
 		return client.NewExactClock()
@@ -158,6 +159,7 @@ func newMember(cfg Config) *Member {
 	m := &Member{
 		lone:   cfg.lone(),
 		clock:  clusterClock(cfg),
+		holds:  clusterClock(cfg),
 		events: newEvents(),
 		actors: map[partition.ID]*actor{},
 		joins:  map[partition.Incarnation]joining{},
@@ -364,7 +366,7 @@ func (m *Member) newClient(ctx context.Context) (*client.Client, error) {
 		Addrs:     []string{m.addrs.API},
 		Logger:    m.log,
 		Transport: transport{m: m, http: m.http},
-		Clock:     m.clock,
+		Clock:     m.holds,
 	})
 }
 

@@ -323,6 +323,7 @@ func (f fsm) Apply(entry *raft.Log) any {
 	f.m.roster.Store(next)
 	if c.Raise != nil && !f.replays(entry) {
 		f.m.clock.Sample(next.Time)
+		f.m.holds.Sample(next.Time)
 		f.m.raised.Store(&raise{time: next.Time, at: f.m.clock.Mono()})
 	}
 	f.m.changed.send()

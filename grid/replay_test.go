@@ -31,7 +31,7 @@ func TestTimesOfTheLog(t *testing.T) {
 			{"one that follows", 41, 7, true},
 			{"one of a later term, in the place of its own", 35, 9, true},
 		} {
-			m := &Member{clock: client.NewExactClock(), diverged: newDivergence()}
+			m := &Member{clock: client.NewExactClock(), holds: client.NewExactClock(), diverged: newDivergence()}
 			m.roster.Store(r)
 			f := fsm{m, raft.Log{Index: 40, Term: 7}}
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {

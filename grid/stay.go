@@ -97,7 +97,7 @@ func (m *Member) notePast(old partition.GridID) {
 	defer m.idMu.Unlock()
 	p := past{grid: old, settings: r.Settings, bounds: wire.AbandonResponse{
 		Ceiling: max(r.Ceiling, m.past.bounds.Ceiling),
-		Time:    max(r.Time, m.clock.Now(), m.past.bounds.Time),
+		Time:    max(r.Time, m.clock.Now(), m.holds.Now(), m.past.bounds.Time),
 		Window:  max(r.Settings.Window, m.past.bounds.Window),
 	}}
 	if !r.Formed() {
@@ -118,6 +118,7 @@ func (m *Member) beginStay() {
 		m.stores.logs, m.stores.stable, m.stores.snaps = logs, logs, raft.NewInmemSnapshotStore()
 	}
 	m.boot.clear()
+	m.clock.Forget()
 	m.roster.Store(&partition.Roster{})
 	m.mu.Lock()
 	m.actors = map[partition.ID]*actor{}

@@ -50,6 +50,49 @@ func TestStartsUnderDifferentClocks(t *testing.T) {
 	}
 }
 
+// TestIDsWhileMostClocksAreBehind: two of three clocks are stepped back by two hours, so
+// cluster time goes on without them, and with it the ceiling and the time of all members:
+// at the pace of the leader's monotonic clock, however slow the network is.
+func TestIDsWhileMostClocksAreBehind(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []time.Duration{0, 100 * time.Millisecond} {
+		t.Run(delay.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, cfg *grid.Config) { cfg.Window = 4 * time.Second }})
+				g.Network.SetDelay(delay)
+				ids := newChecker(t)
+				load := ids.load(500 * time.Millisecond)
+				load.run("client", create(t, g.Client("c"), "orders", 0))
+				for _, name := range g.Running() {
+					load.run("member "+name, create(t, g.Member(name), "orders", 0))
+				}
+				for _, name := range []string{"m1", "m2"} {
+					g.StepClock(name, -2*time.Hour)
+				}
+				time.Sleep(10 * time.Second)
+				ids.wait("") // the grid begins
+				clock, began := g.Member("m3").Status().ClusterTime, time.Now()
+				time.Sleep(5 * time.Minute)
+				passed := time.Since(began)
+				for _, name := range g.Running() {
+					s := g.Member(name).Status()
+					if ran := s.ClusterTime.Sub(clock); ran < passed*98/100 || ran > passed*995/1000 {
+						t.Errorf("in %v the cluster time of %s went on by %v", passed, name, ran)
+					}
+					if ahead := s.Ceiling.Sub(s.ClusterTime); ahead < 2*time.Second {
+						t.Errorf("the ceiling that %s knows is %v ahead", name, ahead)
+					}
+				}
+				load.stop()
+				if longest := ids.wait(""); longest > 2*time.Second {
+					t.Errorf("an ID took %v", longest)
+				}
+			})
+		})
+	}
+}
+
 // TestStartWithAWrongClock: a clock far ahead of the others would have everybody wait
 // for it, so the grid is not formed before it is set, and the error names its member.
 func TestStartWithAWrongClock(t *testing.T) {
