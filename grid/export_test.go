@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
@@ -129,3 +131,12 @@ func (m *Member) Stall(name string) (release func()) {
 // Log has something agreed on, as a leader of a later version may. It returns when this
 // member has seen it.
 func (m *Member) Log(data []byte) error { return m.node().raft.Apply(data, raftCallTimeout).Error() }
+
+// GuardRaft puts the guard in front of a transport; begin lets requests in to a server
+// whose roster names no member.
+func GuardRaft(inner *raft.NetworkTransport) (t raft.Transport, begin func(node *raft.Raft, self raft.ServerID)) {
+	guarded := guard(inner, func(error) {})
+	return guarded, func(node *raft.Raft, self raft.ServerID) {
+		guarded.begin(func() raftView { return viewOf(node, self, func(raft.ServerID) bool { return false }) })
+	}
+}

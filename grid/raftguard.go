@@ -27,6 +27,9 @@ type raftView struct {
 	leader  raft.ServerID
 	inTouch bool                     // it leads, or has just heard from the leader
 	knows   func(raft.ServerID) bool // servers of its configuration and of its roster
+	votes   func(raft.ServerID) bool // those that have a vote in its configuration
+	// last returns the index and the term of its last entry.
+	last func() (index, term uint64)
 	// followed is the last server whose entries this one took. While a server catches
 	// up, neither its configuration nor its roster may name that leader yet.
 	followed raft.ServerID
@@ -44,13 +47,13 @@ var (
 func (v raftView) admit(command any) error {
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:
-		return errors.Join(v.fromLeader(c.RPCHeader, c.Term), checkEntries(c))
+		return errors.Join(v.from(c.RPCHeader), v.believes(c.Term), checkEntries(c))
 	case *raft.InstallSnapshotRequest:
-		return errors.Join(v.fromLeader(c.RPCHeader, c.Term), checkSnapshot(c))
+		return errors.Join(v.from(c.RPCHeader), v.believes(c.Term), checkSnapshot(c))
 	case *raft.RequestVoteRequest:
-		return errors.Join(v.fromVoter(c.RPCHeader), v.believes(c.Term), v.believes(c.LastLogTerm))
+		return errors.Join(v.from(c.RPCHeader), v.believes(c.Term), v.believes(c.LastLogTerm))
 	case *raft.RequestPreVoteRequest:
-		return errors.Join(v.fromVoter(c.RPCHeader), v.believes(c.Term), v.believes(c.LastLogTerm))
+		return errors.Join(v.from(c.RPCHeader), v.believes(c.Term), v.believes(c.LastLogTerm))
 	case *raft.TimeoutNowRequest:
 		if from := raft.ServerID(c.ID); from == "" || from != v.leader {
 			return fmt.Errorf("%w: %.80q asks for it", errNotItsLeader, from)
@@ -72,25 +75,15 @@ func (v raftView) believes(term uint64) error {
 	return nil
 }
 
-// fromVoter checks the sender of what only a voter sends. A server without a
-// configuration may have been made a voter before the first entry reached it.
-func (v raftView) fromVoter(h raft.RPCHeader) error {
-	from, err := v.sender(h)
-	if err == nil && !v.empty && !v.knows(from) && from != v.followed {
-		err = fmt.Errorf("%w: %.80q", errUnknownServer, from)
-	}
-	return err
-}
-
-// fromLeader checks the sender of entries or a snapshot. All servers that this one
-// knows may have been replaced while it was cut off, so it takes an unknown leader
-// while it hears from none.
-func (v raftView) fromLeader(h raft.RPCHeader, term uint64) error {
+// from checks the sender of votes, entries and snapshots. All servers that this one
+// knows may have been replaced while it was cut off, so it listens to an unknown one
+// while it hears from no leader.
+func (v raftView) from(h raft.RPCHeader) error {
 	from, err := v.sender(h)
 	if err == nil && !v.empty && v.inTouch && !v.knows(from) && from != v.followed {
 		err = fmt.Errorf("%w: %.80q, and this server is in touch with its leader", errUnknownServer, from)
 	}
-	return errors.Join(err, v.believes(term))
+	return err
 }
 
 // sender returns the server that a request names as its sender. Raft does without its

@@ -13,6 +13,8 @@ func follower() raftView {
 	return raftView{
 		self: "me", term: 7, leader: "m1", inTouch: true,
 		knows: func(id raft.ServerID) bool { return id == "me" || id == "m1" || id == "m2" },
+		votes: func(id raft.ServerID) bool { return id == "me" || id == "m1" },
+		last:  func() (index, term uint64) { return 20, 6 },
 	}
 }
 
@@ -42,11 +44,11 @@ func TestRaftTermsThatAreBelieved(t *testing.T) {
 	}
 }
 
-// TestRaftSendersThatAreBelieved: votes come from servers that are known, entries of
-// another leader only while there is none, and the lead is passed on by the leader.
+// TestRaftSendersThatAreBelieved: votes and entries come from servers that are known, or
+// from others while there is no leader, and the lead is passed on by the leader.
 func TestRaftSendersThatAreBelieved(t *testing.T) {
 	lost := follower()
-	lost.inTouch = false
+	lost.inTouch, lost.leader = false, ""
 	behind := follower() // of a leader that joined after all that its log has
 	behind.followed = "m9"
 	fresh := raftView{self: "me", empty: true, knows: func(raft.ServerID) bool { return false }}
@@ -66,6 +68,9 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 	}{
 		"a vote for a known server":             {follower(), votes(headerOf("m2")), true},
 		"a vote for an unknown one":             {follower(), votes(headerOf("evil")), false},
+		"a vote for an unknown one, out of it":  {lost, votes(headerOf("m9")), true},
+		"a vote for nobody, out of it":          {lost, votes(raft.RPCHeader{}), false},
+		"its own name, out of touch":            {lost, votes(headerOf("me")), false},
 		"a vote for nobody":                     {follower(), votes(raft.RPCHeader{}), false},
 		"a vote for another's address":          {follower(), votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(raftAddress("evil", "host:1"))}), false},
 		"a vote in the server's own name":       {follower(), votes(headerOf("me")), false},
@@ -87,6 +92,65 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 				t.Errorf("%s, %T: %v", what, request, err)
 			}
 		}
+	}
+}
+
+// TestRaftVotesByLogAlone: a server that hears from no leader asks nothing of a candidate
+// but its term and its log, since its own configuration may be old.
+func TestRaftVotesByLogAlone(t *testing.T) {
+	lost := follower()
+	lost.inTouch, lost.leader = false, ""
+	behind := follower() // out of touch, and still catching up with a leader
+	behind.inTouch = false
+	fresh := raftView{self: "me", empty: true}
+	for what, c := range map[string]struct {
+		view  raftView
+		from  raft.ServerID
+		byLog bool
+	}{
+		"in touch, a voter":                    {follower(), "m1", false},
+		"in touch, one without a vote":         {follower(), "m2", false},
+		"in touch, an unknown one":             {follower(), "m9", false},
+		"a leader that it may still follow":    {behind, "m9", false},
+		"no leader, a voter":                   {lost, "m1", false},
+		"no leader, one without a vote":        {lost, "m2", true},
+		"no leader, an unknown one":            {lost, "m9", true},
+		"no configuration: Raft asks for none": {fresh, "m9", false},
+	} {
+		vote := &raft.RequestVoteRequest{RPCHeader: headerOf(c.from), Term: 8, LastLogIndex: 20, LastLogTerm: 6}
+		passed, answer := c.view.voting(vote)
+		sent, _ := passed.(*raft.RequestVoteRequest)
+		if answer != nil || sent == nil || (sent.ID == nil) != c.byLog || string(sent.Addr) != string(vote.Addr) || sent.Term != 8 || vote.ID == nil {
+			t.Errorf("%s: a vote is passed on as %+v, answered by %+v", what, passed, answer)
+		}
+		before := &raft.RequestPreVoteRequest{RPCHeader: headerOf(c.from), Term: 8, LastLogIndex: 20, LastLogTerm: 6}
+		if passed, answer := c.view.voting(before); (passed == nil) != c.byLog || (answer != nil) != c.byLog {
+			t.Errorf("%s: a pre-vote is passed on as %+v, answered by %+v", what, passed, answer)
+		}
+	}
+	for what, c := range map[string]struct {
+		term, index, last uint64
+		granted           bool
+	}{
+		"the same log":  {8, 20, 6, true},
+		"a longer one":  {8, 21, 6, true},
+		"a later one":   {8, 3, 7, true},
+		"a shorter one": {8, 19, 6, false},
+		"an older one":  {8, 90, 5, false},
+		"an older term": {6, 20, 6, false},
+	} {
+		_, answer := lost.voting(&raft.RequestPreVoteRequest{RPCHeader: headerOf("m9"), Term: c.term, LastLogIndex: c.index, LastLogTerm: c.last})
+		got, _ := answer.(*raft.RequestPreVoteResponse)
+		if got == nil || got.Granted != c.granted || got.Term != max(7, c.term) {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	index, term := lastOf(map[string]string{"last_log_index": "9", "last_log_term": "3", "last_snapshot_index": "7", "last_snapshot_term": "2"})
+	if index != 9 || term != 3 {
+		t.Errorf("the last entry of a log is %d of term %d", index, term)
+	}
+	if index, term = lastOf(map[string]string{"last_log_index": "0", "last_log_term": "0", "last_snapshot_index": "7", "last_snapshot_term": "2"}); index != 7 || term != 2 {
+		t.Errorf("the last entry of a snapshot is %d of term %d", index, term)
 	}
 }
 

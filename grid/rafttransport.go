@@ -3,14 +3,10 @@ package grid
 import (
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/partition"
 )
 
 // guardedTransport is Raft's transport with a guard in front of it: what raftView does
@@ -51,10 +47,16 @@ func (t *guardedTransport) forward() {
 		case <-t.end:
 			return
 		case rpc := <-t.NetworkTransport.Consumer():
-			if err := t.admit(rpc.Command); err != nil {
+			passed, answer, err := t.admit(rpc.Command)
+			if err != nil {
 				go refuseRaft(rpc, err)
 				continue
 			}
+			if answer != nil {
+				rpc.Respond(answer, nil)
+				continue
+			}
+			rpc.Command = passed
 			select {
 			case t.requests <- rpc:
 			case <-t.end:
@@ -73,24 +75,26 @@ func refuseRaft(rpc raft.RPC, err error) {
 	rpc.Respond(nil, err)
 }
 
-func (t *guardedTransport) admit(command any) error {
+// admit returns what Raft is to see of a request, or the answer that is given in its
+// place, or an error if it is not believed.
+func (t *guardedTransport) admit(command any) (passed, answer any, err error) {
 	view := t.view.Load()
 	if view == nil {
-		return errRaftStarting
+		return nil, nil, errRaftStarting
 	}
 	v := (*view)()
 	if last := t.followed.Load(); last != nil {
 		v.followed = *last
 	}
-	err := v.admit(command)
-	if err != nil {
+	if err := v.admit(command); err != nil {
 		t.refused(err)
-		return err
+		return nil, nil, err
 	}
 	if leader := leaderOf(command); leader != "" {
 		t.followed.Store(&leader)
 	}
-	return nil
+	passed, answer = v.voting(command)
+	return passed, answer, nil
 }
 
 // leaderOf returns the server that sends entries or a snapshot, "" for other requests.
@@ -117,7 +121,7 @@ func (t *guardedTransport) SetHeartbeatHandler(handle func(raft.RPC)) {
 		return
 	}
 	t.NetworkTransport.SetHeartbeatHandler(func(rpc raft.RPC) {
-		if err := t.admit(rpc.Command); err != nil {
+		if _, _, err := t.admit(rpc.Command); err != nil { // only entries come here
 			rpc.Respond(nil, err)
 			return
 		}
@@ -157,32 +161,6 @@ func (t *guardedTransport) RequestPreVote(id raft.ServerID, to raft.ServerAddres
 }
 
 var errRaftStarting = errors.New("grid: this Raft server is just starting")
-
-// raftTouch is how long a server counts itself in touch with a leader from which it
-// hears nothing: twice what it takes to begin an election.
-const raftTouch = 2 * heartbeatTimeout
-
-// raftView is what this member knows of Raft's servers now.
-func (m *Member) raftView(node *raft.Raft, self raft.ServerID) raftView {
-	_, leader := node.LeaderWithID()
-	v := raftView{self: self, term: node.CurrentTerm(), leader: leader}
-	v.inTouch = node.State() == raft.Leader || leader != "" && time.Since(node.LastContact()) < raftTouch
-	future := node.GetConfiguration()
-	if future.Error() != nil {
-		return v
-	}
-	servers := future.Configuration().Servers
-	v.empty = len(servers) == 0
-	v.knows = func(id raft.ServerID) bool {
-		if slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id }) {
-			return true
-		}
-		return slices.ContainsFunc(m.roster.Load().Members, func(member partition.Member) bool {
-			return serverID(member.Incarnation, member.Durable) == id
-		})
-	}
-	return v
-}
 
 // refusedRaft logs that a Raft message was not believed.
 func (m *Member) refusedRaft(err error) {

@@ -1,0 +1,93 @@
+package grid
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// hashicorp/raft v1.8.0 refuses a vote to every server that has none in its own
+// configuration. That one may be old: if the leader dies after it has given a vote to a
+// server and before another voter hears of that, the two may be the only majority that is
+// left, and neither is ever elected. Raft needs no such check (Ongaro, Consensus: Bridging
+// Theory and Practice, section 4.1: a server votes for a candidate that is not in its
+// latest configuration); it protects a leader from servers that were removed. So a server
+// that hears from no leader votes by term and log alone.
+
+// voting returns what Raft is to see of a request that was admitted, or else the answer
+// that is given in its place.
+func (v raftView) voting(command any) (passed, answer any) {
+	switch c := command.(type) {
+	case *raft.RequestVoteRequest:
+		if v.outdatedFor(c.RPCHeader) {
+			byLog := *c
+			byLog.ID = nil // as of a version of Raft that knew no IDs and no such check
+			return &byLog, nil
+		}
+	case *raft.RequestPreVoteRequest:
+		if v.outdatedFor(c.RPCHeader) {
+			return nil, v.preVote(c)
+		}
+	}
+	return command, nil
+}
+
+// outdatedFor reports whether this server's configuration may be too old to tell whether
+// a candidate has a vote.
+func (v raftView) outdatedFor(h raft.RPCHeader) bool {
+	return !v.empty && !v.inTouch && v.leader == "" && !v.votes(raft.ServerID(h.ID))
+}
+
+// preVote answers whether this server would vote for a candidate. It promises nothing.
+func (v raftView) preVote(c *raft.RequestPreVoteRequest) *raft.RequestPreVoteResponse {
+	index, term := v.last()
+	newer := c.LastLogTerm > term || c.LastLogTerm == term && c.LastLogIndex >= index
+	return &raft.RequestPreVoteResponse{Term: max(v.term, c.Term), Granted: c.Term >= v.term && newer}
+}
+
+// raftTouch is how long a server counts itself in touch with a leader from which it
+// hears nothing: twice what it takes to begin an election.
+const raftTouch = 2 * heartbeatTimeout
+
+// viewOf returns what a Raft server knows now. It knows members too.
+func viewOf(node *raft.Raft, self raft.ServerID, member func(raft.ServerID) bool) raftView {
+	_, leader := node.LeaderWithID()
+	servers := node.GetConfiguration().Configuration().Servers
+	v := raftView{self: self, term: node.CurrentTerm(), leader: leader, empty: len(servers) == 0}
+	v.inTouch = node.State() == raft.Leader || leader != "" && time.Since(node.LastContact()) < raftTouch
+	v.knows = func(id raft.ServerID) bool {
+		return slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id }) || member(id)
+	}
+	v.votes = func(id raft.ServerID) bool {
+		return slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id && s.Suffrage == raft.Voter })
+	}
+	v.last = func() (index, term uint64) { return lastOf(node.Stats()) }
+	return v
+}
+
+// lastOf returns the index and the term of the last entry, which may be in a snapshot
+// only, out of Raft's own account.
+func lastOf(stats map[string]string) (index, term uint64) {
+	number := func(key string) uint64 {
+		n, _ := strconv.ParseUint(stats[key], 10, 64) // Raft writes numbers there
+		return n
+	}
+	index, term = number("last_log_index"), number("last_log_term")
+	if snapshot := number("last_snapshot_index"); snapshot > index {
+		return snapshot, number("last_snapshot_term")
+	}
+	return index, term
+}
+
+// raftView is what this member knows of Raft's servers now.
+func (m *Member) raftView(node *raft.Raft, self raft.ServerID) raftView {
+	return viewOf(node, self, func(id raft.ServerID) bool {
+		return slices.ContainsFunc(m.roster.Load().Members, func(member partition.Member) bool {
+			return serverID(member.Incarnation, member.Durable) == id
+		})
+	})
+}
