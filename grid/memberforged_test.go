@@ -312,6 +312,11 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 				}
 				ids.during(20*time.Second, "after the claims")
 				after := g.Member("m1").Status()
+				for id, p := range after.Partitions {
+					if believed := !c.durable && c.ahead < time.Minute; p.LostTerm != before.Partitions[id].LostTerm && !believed {
+						t.Fatalf("partition %d was lost over a grant that is not believed", id)
+					}
+				}
 				most := after.ClusterTime.Sub(before.ClusterTime)
 				if !c.durable {
 					most += 5*time.Second + time.Second
