@@ -237,6 +237,7 @@ func TestJoinsAreAsTheMemberSays(t *testing.T) {
 // founder with other settings goes on starting.
 func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // the last timers of members that were closed
 		n := gridtest.NewNetwork()
 		start := func(name string, window time.Duration) <-chan error {
 			ended := make(chan error, 1)

@@ -2,7 +2,7 @@ package main
 
 // The tests that guard how lives of a grid begin.
 var (
-	beginTests = []string{"./grid", "-run", "LogGone|Founding|Accept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfAStay"}
+	beginTests = []string{"./grid", "-run", "LogGone|Founding|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfAStay"}
 	clockTests = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 
@@ -15,7 +15,7 @@ var beginningMutants = []mutant{
 	{"B2", "a founding counts as not complete after its first entry", "grid/form.go", "	if !m.id.Forming {\n		return nil\n	}\n", "	if true {\n		return nil\n	}\n", beginTests},
 	{"B2", "a snapshot of all that was acknowledged may be missing", "grid/datadir.go", "if newest < recorded || first > newest+1 {", "if first > newest+1 {", beginTests},
 	{"B2", "a snapshot is not recorded", "grid/snapshots.go", "return s.log.SetUint64(snapshotKey, s.index)", "return nil", beginTests},
-	{"S3", "a founder that died follows its own grid", "grid/datadir.go", "		id.Grid = partition.GridID{}\n	case", "	case", beginTests},
+	{"S3", "a founder that died follows its own grid", "grid/datadir.go", "		id.Grid = partition.GridID{}\n	case", "		_ = partition.GridID{}\n	case", beginTests},
 	{"S3", "an acceptance is not on disk before it is answered", "grid/form.go", "	m.id.Accepted = f\n	if err := m.id.save(); err != nil {", "	m.id.Accepted = f\n	if err := error(nil); err != nil {", beginTests},
 	{"S3", "an acceptance lapses immediately", "grid/bootstrap.go", "return now-l.seen >= acceptanceLives", "return now >= l.seen", beginTests},
 	{"S3", "an acceptance never lapses", "grid/bootstrap.go", "return now-l.seen >= acceptanceLives", "return now < l.seen", beginTests},
@@ -34,6 +34,7 @@ var beginningMutants = []mutant{
 	{"S2", "formed again without the survivors' clocks", "grid/init.go", "Wall: b.Wall, Window: window}", "Window: window}", clockTests},
 	{"S2", "the ceiling of a grid that was left is not kept", "grid/stay.go", "Ceiling: max(r.Ceiling, m.past.bounds.Ceiling),", "Ceiling: m.past.bounds.Ceiling,", clockTests},
 	{"S2", "a grid is left while it is still acted for", "grid/stay.go", "	s.end()\n	s.group.Wait()\n", "	s.end()\n", beginTests},
+	{"S1", "a voter that leaves loses its vote immediately", "grid/departures.go", "return leaves && now-since < voteKept", "return leaves && now < since", []string{"./grid", "-run", "Departures"}},
 	{"S1", "a restored snapshot forgets the ceiling", "grid/raft.go", "	f.m.roster.Store(r)\n", "	r.Ceiling = 0\n	f.m.roster.Store(r)\n", []string{"./grid", "-run", "FromASnapshot"}},
 	{"S1", "a recovered grid keeps the ID of the old one", "grid/recover.go", "Grid: newGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
 	{"S1", "a recovery does not ask for the lost voters", "grid/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},
