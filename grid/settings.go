@@ -2,6 +2,7 @@ package grid
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/hashicorp/raft"
@@ -20,7 +21,7 @@ import (
 func (m *Member) compareSettings() error {
 	stored, found, err := m.stores.settings()
 	if err != nil {
-		return invalid("DataDir: %v", err)
+		return invalid("DataDir: %s: %v", m.cfg.DataDir, err)
 	}
 	if !found {
 		return nil
@@ -70,7 +71,8 @@ func (s stores) settings() (out partition.Settings, found bool, err error) {
 		}
 		c, err := wire.DecodeCommand(entry.Data)
 		switch {
-		case err != nil: // applying it tells
+		case err != nil:
+			return out, false, fmt.Errorf("entry %d of the roster's log is damaged, or of another version: %w", index, err)
 		case c.Form != nil:
 			out, found = c.Form.Settings, true
 		case c.Change != nil:

@@ -479,7 +479,7 @@ func TestProcesses(t *testing.T) {
 	t.Run("status of sequencers", func(t *testing.T) { testSequencerStatus(t, agents) })
 	t.Run("destroy of nothing", func(t *testing.T) {
 		status, stdout, stderr := command(t, "destroy", "nobody", "--addr", apis(agents))
-		if status != exitFailed || stdout != "" || !strings.Contains(stderr, "nobody: ") || !strings.Contains(stderr, "not found") {
+		if status != exitFailed || stdout != "" || !strings.Contains(stderr, `"nobody"`) || !strings.Contains(stderr, "not found") {
 			t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 		}
 	})
