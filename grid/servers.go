@@ -90,6 +90,7 @@ type electorate struct {
 	idle            []raft.Server // that stay and have no vote, durable ones first
 	surplus         []raft.Server // that stay and may lose their vote, durable ones last
 	leavers, remove []raft.Server
+	passing         bool // this leader leaves and has a vote
 }
 
 // servers makes one step towards the right voters: a new one before an old one
@@ -130,6 +131,7 @@ func (l *leader) electorate(wanted map[raft.ServerID]bool) (e electorate) {
 		}
 		switch {
 		case !stays && self: // it passes the lead on
+			e.passing = votes
 			if votes && keeps(s.ID) {
 				e.absent++
 			}
@@ -223,7 +225,8 @@ func (l *leader) reaches(s raft.Server) bool {
 
 // dispensable returns a voter that is one too many. A silent one goes first, and
 // one that answers only if those that remain have a majority that does: else
-// nothing could be agreed any more, not even this step.
+// nothing could be agreed any more, not even this step. One that stays and answers keeps
+// its vote until a leader that leaves has lost its own, since that one may end at any time.
 func (l *leader) dispensable(e electorate) (raft.Server, bool) {
 	if e.voting < e.want {
 		return raft.Server{}, false
@@ -237,6 +240,9 @@ func (l *leader) dispensable(e electorate) (raft.Server, bool) {
 	}
 	if i := slices.IndexFunc(spare, func(s raft.Server) bool { return !l.answers(s) }); i >= 0 {
 		return spare[i], true
+	}
+	if e.passing && len(e.leavers) == 0 {
+		return raft.Server{}, false
 	}
 	remain, answer := 0, 0
 	for _, s := range e.voters {

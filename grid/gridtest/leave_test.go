@@ -88,3 +88,32 @@ func TestLeavePastACutOfOthers(t *testing.T) {
 		})
 	}
 }
+
+// TestLeaderCrashesWhileItLeaves: the leader of three members without disks begins to
+// leave and dies. Those that stay elect another, however far it has come.
+func TestLeaderCrashesWhileItLeaves(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Delay: 20 * time.Millisecond})
+				ids := newChecker(t)
+				orders := create(t, g.Client("c"), "orders", 0)
+				ids.caller("c").must(orders, 10)
+				time.Sleep(10 * time.Second)
+				lead := g.Leader()
+				timer := time.AfterFunc(after, func() { g.Network.Crash(lead) })
+				defer timer.Stop()
+				_ = g.TryLeave(within(t, 2*time.Second), lead)
+				time.Sleep(20 * time.Second)
+				for _, name := range g.Running() {
+					if s := g.Member(name).Status(); !s.Ready || s.Leader == "" {
+						t.Fatalf("%s: leader %q, ready %v (%s)", name, s.Leader, s.Ready, s.NotReady)
+					}
+				}
+				ids.caller("c").must(orders, 10)
+			})
+		})
+	}
+}

@@ -14,7 +14,7 @@ var (
 
 // mutants are all rules, each with what is left of it when a line is gone. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, timeMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, overloadMutants, readinessMutants, strangerMutants)
+var mutants = slices.Concat(protocolMutants, timeMutants, voteMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, overloadMutants, readinessMutants, strangerMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
