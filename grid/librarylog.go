@@ -155,7 +155,7 @@ func (w libraryLines) Write(p []byte) (int, error) {
 	case slog.LevelInfo:
 		w.to.report(level, w.source+" warning reported", detail)
 	default:
-		w.to.log.Debug("library message logged", "library", w.source, "detail", detail)
+		w.to.log.Debug(w.source+" message", "detail", detail) //nolint:sloglint // each library has its constant message
 	}
 	return len(p), nil
 }

@@ -76,6 +76,9 @@ func TestVoteWithAnOldConfiguration(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				if err := nodes[leader].Barrier(5 * time.Second).Error(); err != nil { // no later change is possible before
+					t.Fatal(err)
+				}
 				within(t, time.Second, "all entries arrive", func() bool { return nodes[behind].LastIndex() == nodes[leader].LastIndex() })
 				for _, name := range []string{leader, "c", "d"} {
 					n.Cut(name, behind)
