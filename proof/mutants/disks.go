@@ -10,7 +10,7 @@ var (
 // diskMutants weaken the rules by which a member's disk is trusted, read and given up.
 var diskMutants = []mutant{
 	{"D1", "a write is acknowledged before it is on disk", "grid/diskwriter.go", "		n, err := d.store.Commit(d.grid(), batch)\n", "		for _, w := range writes {\n			w.done(nil)\n		}\n		n, err := d.store.Commit(d.grid(), batch)\n", diskTests},
-	{"D1", "a write that failed is acknowledged by the writer", "grid/diskwriter.go", "			d.failed(err)\n			return false\n", "			d.failed(err)\n			n = len(writes)\n", diskTests},
+	{"D1", "a write that failed is acknowledged by the writer", "grid/diskwriter.go", "			d.failed(err)\n			return false\n", "			d.failed(err)\n			for _, w := range writes {\n				w.done(nil)\n			}\n			return false\n", diskTests},
 	{"D1", "the store takes writes after one that failed", "grid/internal/definitions/commit.go", "	if s.failed != nil || len(writes) == 0 {", "	if len(writes) == 0 {", storeTests},
 	{"D1", "a change is made to a table that this process has not written", "grid/internal/definitions/commit.go", "w.Whole == nil && !s.written[w.Partition] &&", "w.Whole == nil && len(s.written) < 0 &&", storeTests},
 	{"D1", "a name that a whole table lacks stays stored", "grid/internal/definitions/commit.go", "	for ; key != nil; key, old = cursor.Next() {\n		changes", "	for ; key != nil && len(records) < 0; key, old = cursor.Next() {\n		changes", storeTests},
@@ -20,7 +20,7 @@ var diskMutants = []mutant{
 	{"D9", "missing definitions are made again beside an identity", "grid/definitions.go", "if errors.Is(err, fs.ErrNotExist) && id.Grid.IsZero() {", "if errors.Is(err, fs.ErrNotExist) {", diskTests},
 	{"D9", "definitions without identity get a new one", "grid/datadir.go", "		err = checkDefinitionsOwned(id) // before the identity is kept\n", "", diskTests},
 	{"D9", "another member's definitions are taken", "grid/internal/definitions/open.go", "string(owner) != string(member)", "len(owner) != len(member)", storeTests},
-	{"D9", "definitions of a newer format are read", "grid/internal/definitions/open.go", "	if err := wire.CheckFormat(int(binary.BigEndian.Uint32(stored)), format); err != nil {\n		return err\n	}\n", "", storeTests},
+	{"D9", "definitions of a newer format are read", "grid/internal/definitions/open.go", "wire.CheckFormat(int(binary.BigEndian.Uint32(stored)), format)", "wire.CheckFormat(format, format)", storeTests},
 	{"D9", "another grid's definitions are taken", "grid/internal/definitions/commit.go", "if !s.grid.IsZero() && s.grid != grid {", "if s.grid != grid && s.failed != nil {", storeTests},
 	{"D9", "lost records are not noticed", "grid/internal/definitions/definitions.go", "if err == nil && (real.count != h.count || real.sum != h.sum) {", "if err == nil && real.count != h.count {", storeTests},
 	{"D9", "a lost partition is not noticed", "grid/internal/definitions/open.go", "err == nil && (count != stored || count > 0 && s.grid.IsZero())", "err == nil && count > 0 && s.grid.IsZero()", storeTests},
