@@ -263,3 +263,24 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 	})
 }
+
+// TestLostPartitionIsDamage: a partition that is gone as a whole is found, and a store
+// that has partitions and no grid.
+func TestLostPartitionIsDamage(t *testing.T) {
+	for name, harm := range map[string]func(tx *bolt.Tx) error{
+		"partition lost": func(tx *bolt.Tx) error { return tx.Bucket([]byte("partitions")).DeleteBucket([]byte{0, 1}) },
+		"grid lost":      func(tx *bolt.Tx) error { return tx.Bucket([]byte("file")).Delete([]byte("grid")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := filled(t, 5)
+			s := open(t, dir)
+			if err := s.Edit(harm); err != nil {
+				t.Fatal(err)
+			}
+			_ = s.Close()
+			if _, err := definitions.Open(dir, member); !errors.Is(err, definitions.ErrUnusable) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
