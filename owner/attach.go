@@ -10,7 +10,8 @@ import (
 // Attach gives a holder a logical node: the preferred one if that is free, unless
 // any will do.
 func (m *Machine) Attach(v View, h sequencer.HolderID, c Claim, reply func(sequencer.Attachment, error)) {
-	serve(m, v, func(b sequencer.Bounds) (sequencer.Attachment, error) { return m.attach(v, b, h, c) }, reply)
+	serve(m, v, func(b sequencer.Bounds) (sequencer.Attachment, error) { return m.attach(v, b, h, c) },
+		replyFunc[sequencer.Attachment](reply))
 }
 
 func (m *Machine) attach(v View, b sequencer.Bounds, h sequencer.HolderID, c Claim) (a sequencer.Attachment, err error) {
@@ -38,7 +39,7 @@ func (m *Machine) Detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel se
 	serve(m, v, func(sequencer.Bounds) (struct{}, error) {
 		m.detach(v, h, ref, rel)
 		return struct{}{}, nil
-	}, func(_ struct{}, err error) { reply(err) })
+	}, errorFunc(reply))
 }
 
 func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel sequencer.Release) {

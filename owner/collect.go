@@ -38,31 +38,47 @@ type ask struct {
 // waiting is a request that cannot begin before the table is complete (D5).
 type waiting struct {
 	deadline time.Duration
-	begin    func(v View)
-	fail     func(error)
+	request  interface {
+		begin(m *Machine, v View)
+		fail(err error)
+	}
+}
+
+// namesRequest is a create, an open or a destroy.
+type namesRequest[T any] interface {
+	serve(m *Machine, v View, b sequencer.Bounds) (T, error)
+}
+
+// namesCall is such a request with its caller.
+type namesCall[T any] struct {
+	request namesRequest[T]
+	to      caller[T]
+}
+
+func (c namesCall[T]) begin(m *Machine, v View) {
+	serve(m, v, func(b sequencer.Bounds) (T, error) {
+		m.persistent = true
+		return c.request.serve(m, v, b)
+	}, c.to)
+}
+
+func (c namesCall[T]) fail(err error) {
+	var none T
+	c.to.reply(none, err)
 }
 
 // serveNames serves a create, an open or a destroy. It begins when the table is
 // complete, and its answer waits for disks as well as for replicas (D2, D5).
-func serveNames[T any](m *Machine, v View, request func(v View, b sequencer.Bounds) (T, error), reply func(T, error)) {
-	begin := func(v View) {
-		serve(m, v, func(b sequencer.Bounds) (T, error) {
-			m.persistent = true
-			return request(v, b)
-		}, reply)
-	}
+func serveNames[T any](m *Machine, v View, request namesRequest[T], to caller[T]) {
+	c := namesCall[T]{request, to}
 	if _, err := m.act(v); err != nil || m.table.Complete() {
-		begin(v)
+		c.begin(m, v)
 		return
 	}
-	fail := func(err error) {
-		var none T
-		reply(none, err)
-	}
 	if len(m.waiting) >= waitingMax {
-		fail(m.awaited())
+		c.fail(m.awaited())
 	} else {
-		m.waiting = append(m.waiting, waiting{v.Mono + namesWait, begin, fail})
+		m.waiting = append(m.waiting, waiting{v.Mono + namesWait, c})
 	}
 	m.settle(v)
 }
@@ -155,7 +171,7 @@ func (m *Machine) resume(v View) {
 	begun := m.waiting
 	m.waiting = nil
 	for _, w := range begun {
-		w.begin(v)
+		w.request.begin(m, v)
 	}
 }
 
@@ -169,7 +185,7 @@ func (m *Machine) giveUpOverdue(now time.Duration) {
 	late := slices.Clone(m.waiting[:overdue])
 	m.waiting = slices.Delete(m.waiting, 0, overdue)
 	for _, w := range late {
-		w.fail(m.awaited())
+		w.request.fail(m.awaited())
 	}
 	var failed []heldAnswer
 	m.held = slices.DeleteFunc(m.held, func(h heldAnswer) bool {
@@ -180,7 +196,7 @@ func (m *Machine) giveUpOverdue(now time.Duration) {
 		return true
 	})
 	for _, h := range failed {
-		h.send(m.unconfirmed(h))
+		h.answer.send(m.unconfirmed(h))
 	}
 }
 

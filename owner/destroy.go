@@ -19,7 +19,7 @@ const answerTime = time.Second
 type ending struct {
 	ref      sequencer.Ref
 	deadline time.Duration
-	waiting  []func(error)
+	waiting  []*begun
 }
 
 // endings returns the names of the lives that are being ended, sorted.
@@ -33,23 +33,32 @@ func (m *Machine) endings() []string {
 // Destroy ends a life, the one there is if life is zero. It replies when the life
 // has ended; the machine goes on serving meanwhile.
 func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(error)) {
-	begun := &begun{reply: reply}
-	serveNames(m, v, func(v View, _ sequencer.Bounds) (struct{}, error) {
-		m.destroy(v, name, life, begun.ended)
-		return struct{}{}, nil
-	}, func(_ struct{}, err error) { begun.answered(err) })
+	b := &begun{to: reply}
+	serveNames(m, v, destroy{name, life, b}, b)
+}
+
+// destroy is the request of [Machine.Destroy].
+type destroy struct {
+	name  string
+	life  sequencer.Life
+	begun *begun
+}
+
+func (d destroy) serve(m *Machine, v View, _ sequencer.Bounds) (struct{}, error) {
+	m.destroy(v, d.name, d.life, d.begun)
+	return struct{}{}, nil
 }
 
 // begun is the answer to a destroy. It waits for the life's end, and for what the
 // beginning rests on, unless that never comes.
 type begun struct {
-	reply    func(error) // nil when it was called
+	to       func(error) // nil when it was called
 	outcome  error
 	settled  bool // the beginning may be answered
 	finished bool
 }
 
-func (b *begun) answered(err error) {
+func (b *begun) reply(_ struct{}, err error) {
 	b.settled = true
 	if err != nil {
 		b.finished, b.outcome = true, err
@@ -63,20 +72,28 @@ func (b *begun) ended(err error) {
 }
 
 func (b *begun) done() {
-	if b.settled && b.finished && b.reply != nil {
-		b.reply(b.outcome)
-		b.reply = nil
+	if b.settled && b.finished && b.to != nil {
+		b.to(b.outcome)
+		b.to = nil
 	}
 }
 
+// end is the answer to a destroy whose life has ended.
+type end struct {
+	begun *begun
+	err   error
+}
+
+func (e end) send(notHeld error) { e.begun.ended(cmp.Or(e.err, notHeld)) }
+
 // destroy begins to end a life, or waits with those who asked before.
-func (m *Machine) destroy(v View, name string, life sequencer.Life, done func(error)) {
+func (m *Machine) destroy(v View, name string, life sequencer.Life, b *begun) {
 	if err := m.learning(v, name); err != nil {
-		done(err)
+		b.ended(err)
 		return
 	}
 	if e := m.ending[name]; e != nil {
-		e.waiting = append(e.waiting, done)
+		e.waiting = append(e.waiting, b)
 		return
 	}
 	ref, err := m.table.Open(name)
@@ -84,10 +101,10 @@ func (m *Machine) destroy(v View, name string, life sequencer.Life, done func(er
 		err = sequencer.ErrDestroyed
 	}
 	if err != nil {
-		done(err)
+		b.ended(err)
 		return
 	}
-	m.ending[name] = &ending{ref: ref, deadline: v.Mono + answerTime, waiting: []func(error){done}}
+	m.ending[name] = &ending{ref: ref, deadline: v.Mono + answerTime, waiting: []*begun{b}}
 	m.tellEnded(ref)
 	m.endIfSilent(name, v.Mono)
 }
@@ -137,10 +154,7 @@ func (m *Machine) giveWay(name string, now time.Duration) {
 
 // answerEnding answers those who asked for a life's end.
 func (m *Machine) answerEnding(e *ending, err error, now time.Duration) {
-	for _, done := range e.waiting {
-		m.hold(heldAnswer{
-			number: m.replica.Position().Number, persistent: true, deadline: now + namesWait,
-			send: func(notHeld error) { done(cmp.Or(err, notHeld)) },
-		})
+	for _, b := range e.waiting {
+		m.hold(heldAnswer{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait, answer: end{b, err}})
 	}
 }

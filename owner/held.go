@@ -18,37 +18,65 @@ const (
 )
 
 // heldAnswer is an answer that waits until every replica holds what it rests on
-// (O4). send gets nil then, or the reason why it never will be.
+// (O4). It is data and no function, so that a machine can be copied with everything
+// that it holds back.
 type heldAnswer struct {
 	number   uint64 // of this term
 	question uint64 // 0 for none
 	// persistent says that every disk must have it as well, by a deadline (D2).
 	persistent bool
 	deadline   time.Duration
-	send       func(notHeld error)
+	answer     answer
+}
+
+// answer is sent with nil when every replica holds what it rests on, or with the
+// reason why that will never be.
+type answer interface{ send(notHeld error) }
+
+// caller gets the answer to a request, once.
+type caller[T any] interface{ reply(value T, err error) }
+
+// replyFunc is a caller that gave a function.
+type replyFunc[T any] func(T, error)
+
+func (f replyFunc[T]) reply(value T, err error) { f(value, err) }
+
+// errorFunc is a caller that gave a function, of a request with no value.
+type errorFunc func(error)
+
+func (f errorFunc) reply(_ struct{}, err error) { f(err) }
+
+// outcome is the answer to a request that was served.
+type outcome[T any] struct {
+	value T
+	err   error
+	to    caller[T]
+}
+
+func (o outcome[T]) send(notHeld error) {
+	if notHeld != nil {
+		var none T
+		o.value = none
+	}
+	o.to.reply(o.value, cmp.Or(notHeld, o.err))
 }
 
 // serve serves a request and has its answer wait until all that it rests on is held
 // by every replica: the whole table as it is then, unless the request says in
 // m.after that less will do (O4). If it changes nothing, every replica is asked
 // whether there is no later owner.
-func serve[T any](m *Machine, v View, request func(b sequencer.Bounds) (T, error), reply func(T, error)) {
+func serve[T any](m *Machine, v View, request func(b sequencer.Bounds) (T, error), to caller[T]) {
 	defer m.settle(v)
-	var none T
 	b, err := m.act(v)
 	if err != nil {
-		reply(none, err)
+		var none T
+		to.reply(none, err)
 		return
 	}
 	m.after, m.persistent = wholeTable, false
 	before := m.replica.Position()
 	value, err := request(b)
-	h := heldAnswer{number: min(m.after, m.replica.Position().Number), send: func(notHeld error) {
-		if notHeld != nil {
-			value = none
-		}
-		reply(value, cmp.Or(notHeld, err))
-	}}
+	h := heldAnswer{number: min(m.after, m.replica.Position().Number), answer: outcome[T]{value, err, to}}
 	if m.persistent && !errors.Is(err, sequencer.ErrUnavailable) { // that says nothing of any name
 		h.persistent, h.deadline = true, v.Mono+namesWait
 	}
@@ -62,9 +90,9 @@ func serve[T any](m *Machine, v View, request func(b sequencer.Bounds) (T, error
 func (m *Machine) hold(h heldAnswer) {
 	switch {
 	case len(m.held) == 0 && m.allHold(h):
-		h.send(nil)
+		h.answer.send(nil)
 	case len(m.held) >= heldMax:
-		h.send(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d waits for its backups; try again", m.id))
+		h.answer.send(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d waits for its backups; try again", m.id))
 	default:
 		m.held = append(m.held, h)
 	}
@@ -102,7 +130,7 @@ func (m *Machine) release() {
 	kept := m.held[:0]
 	for _, h := range m.held {
 		if m.allHold(h) {
-			h.send(nil)
+			h.answer.send(nil)
 		} else {
 			kept = append(kept, h)
 		}

@@ -18,38 +18,48 @@ var errNoTime = failure.Errorf(sequencer.ErrUnavailable, "grid: this member does
 // Create replies with a name's life: the one there is, if it is defined so, or a new
 // one. The caller gives the new one's Life, which is random.
 func (m *Machine) Create(v View, ref sequencer.Ref, reply func(sequencer.Ref, error)) {
-	serveNames(m, v, func(v View, b sequencer.Bounds) (sequencer.Ref, error) {
-		name := ref.Definition.Name()
-		if err := m.settled(name); err != nil {
-			return sequencer.Ref{}, err
-		}
-		if b.Now == 0 {
-			return sequencer.Ref{}, errNoTime
-		}
-		if err := m.learning(v, name); err != nil {
-			return sequencer.Ref{}, err
-		}
-		at := m.replica.Position()
-		ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
-		ref, changed, err := m.table.Create(ref, b.Now)
-		if err != nil {
-			return sequencer.Ref{}, err
-		}
-		if changed {
-			m.changed(name, sequencer.AttachmentID{})
-		}
-		return ref, nil
-	}, reply)
+	serveNames(m, v, create{ref}, replyFunc[sequencer.Ref](reply))
+}
+
+// create is the request of [Machine.Create].
+type create struct{ ref sequencer.Ref }
+
+func (c create) serve(m *Machine, v View, b sequencer.Bounds) (sequencer.Ref, error) {
+	ref, name := c.ref, c.ref.Definition.Name()
+	if err := m.settled(name); err != nil {
+		return sequencer.Ref{}, err
+	}
+	if b.Now == 0 {
+		return sequencer.Ref{}, errNoTime
+	}
+	if err := m.learning(v, name); err != nil {
+		return sequencer.Ref{}, err
+	}
+	at := m.replica.Position()
+	ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
+	ref, changed, err := m.table.Create(ref, b.Now)
+	if err != nil {
+		return sequencer.Ref{}, err
+	}
+	if changed {
+		m.changed(name, sequencer.AttachmentID{})
+	}
+	return ref, nil
 }
 
 // Open replies with a name's life.
 func (m *Machine) Open(v View, name string, reply func(sequencer.Ref, error)) {
-	serveNames(m, v, func(v View, _ sequencer.Bounds) (sequencer.Ref, error) {
-		if err := cmp.Or(m.settled(name), m.learning(v, name)); err != nil {
-			return sequencer.Ref{}, err
-		}
-		return m.table.Open(name)
-	}, reply)
+	serveNames(m, v, open{name}, replyFunc[sequencer.Ref](reply))
+}
+
+// open is the request of [Machine.Open].
+type open struct{ name string }
+
+func (o open) serve(m *Machine, v View, _ sequencer.Bounds) (sequencer.Ref, error) {
+	if err := cmp.Or(m.settled(o.name), m.learning(v, o.name)); err != nil {
+		return sequencer.Ref{}, err
+	}
+	return m.table.Open(o.name)
 }
 
 // settled refuses to say whether there is a name while its life is being ended: its

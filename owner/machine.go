@@ -188,19 +188,19 @@ func (m *Machine) Fail(err error) {
 	for _, name := range m.endings() {
 		e := m.ending[name]
 		delete(m.ending, name)
-		for _, done := range e.waiting {
-			done(err)
+		for _, b := range e.waiting {
+			b.ended(err)
 		}
 	}
 	held := m.held
 	m.held = nil
 	for _, h := range held {
-		h.send(err)
+		h.answer.send(err)
 	}
 	waiting := m.waiting
 	m.waiting = nil
 	for _, w := range waiting {
-		w.fail(err)
+		w.request.fail(err)
 	}
 }
 

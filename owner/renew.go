@@ -24,7 +24,7 @@ func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply fun
 		}
 		m.table.Extend(b)
 		return b.Ceiling, nil
-	}, reply)
+	}, replyFunc[sequencer.Tick](reply))
 }
 
 // Renewed is what became of one claim.
@@ -50,7 +50,7 @@ func (m *Machine) Renew(v View, h sequencer.HolderID, claims []Claim, reply func
 		}
 		m.after = after
 		return out, nil
-	}, reply)
+	}, replyFunc[[]Renewed](reply))
 }
 
 func (m *Machine) renew(v View, b sequencer.Bounds, h sequencer.HolderID, c Claim) (sequencer.Grant, error) {

@@ -14,7 +14,7 @@ var definitionMutants = []mutant{
 	{"D1", "a name that a backup was sent is not written", "sequencer/change.go", "		delete(t.records, name)\n		t.disk.note(name)\n", "		delete(t.records, name)\n", definitionTests},
 	{"D1", "what a whole table changed is not written", "sequencer/snapshot.go", "		t.disk.compare(before.records, t.records)\n", "", definitionTests},
 	{"D2", "memory is enough", "owner/held.go", "(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))", "true", definitionTests},
-	{"D2", "an open is answered from memory", "owner/life.go", "	serveNames(m, v, func(v View, _ sequencer.Bounds) (sequencer.Ref, error) {", "	serve(m, v, func(sequencer.Bounds) (sequencer.Ref, error) {", definitionTests},
+	{"D2", "an open is answered from memory", "owner/life.go", "	serveNames(m, v, open{name}, ", "	serve(m, v, func(b sequencer.Bounds) (sequencer.Ref, error) { return open{name}.serve(m, v, b) }, ", definitionTests},
 	{"D2", "the end of a destroy is answered from memory", "owner/destroy.go", "persistent: true, deadline", "deadline", definitionTests},
 	{"D2", "any number on disk is enough", "backup/disk.go", "(!said || had < number)", "(!said || had < 0*number)", definitionTests},
 	{"D2", "one disk is enough", "backup/disk.go", "	return !slices.ContainsFunc(r.entry.InSync, func(i partition.Incarnation) bool { return r.lacks(i, number) })", "	return slices.ContainsFunc(r.entry.InSync, func(i partition.Incarnation) bool { return !r.lacks(i, number) })", definitionTests},

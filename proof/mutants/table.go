@@ -53,7 +53,7 @@ var protocolMutants = []mutant{
 	{"O4", "one that holds something is enough", "backup/owner.go", "if p, said := r.peers[i]; !said || p.number < number {", "if _, said := r.peers[i]; !said {", replicaTests},
 	{"O4", "answers do not wait for the replicas", "owner/held.go", "return m.replica.Holds(h.number) &&", "return", memberTests},
 	{"O4", "a renewal does not wait for its record", "owner/renew.go", "				after = max(after, m.unheld.of(c.Ref.Definition.Name(), c.ID))\n", "				after = max(after, 0)\n", memberTests},
-	{"O4", "a repeated attach is answered from the table", "owner/held.go", "number: min(m.after, m.replica.Position().Number), send", "number: min(m.after, before.Number), send", memberTests},
+	{"O4", "a repeated attach is answered from the table", "owner/held.go", "number: min(m.after, m.replica.Position().Number), answer", "number: min(m.after, before.Number), answer", memberTests},
 	{"O4", "an inherited record is answered before the term is held", "owner/held.go", "return m.replica.Holds(h.number) &&", "return (h.number == 0 || m.replica.Holds(h.number)) &&", memberTests},
 	{"O5", "a grant begins below what was granted", "sequencer/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", tableTests},
 	{"O5", "the high-water mark goes down", "sequencer/table.go", "	s.free = max(s.free, b.Ceiling)\n	return Attachment", "	s.free = b.Ceiling\n	return Attachment", tableTests},
