@@ -44,7 +44,8 @@ var importMap = map[string]imports{
 	"grid/wire":                 {internal: []string{"epoch", "sequencer", "partition", "backup", "internal/failure"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
 	"client":                    {internal: []string{"epoch", "sequencer", "partition", "grid/wire", "internal/failure"}},
 	"grid/internal/definitions": {internal: []string{"internal/failure", "epoch", "sequencer", "partition", "backup", "grid/wire"}, modules: []string{"go.etcd.io/bbolt"}},
-	"grid":                      {internal: []string{"epoch", "sequencer", "partition", "backup", "owner", "grid/wire", "grid/internal/definitions", "client", "internal/failure"}, modules: gridModules},
+	"grid/internal/transport":   {modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "github.com/vmihailenco/msgpack/v5"}},
+	"grid":                      {internal: []string{"grid/internal/transport", "epoch", "sequencer", "partition", "backup", "owner", "grid/wire", "grid/internal/definitions", "client", "internal/failure"}, modules: gridModules},
 	"grid/gridtest":             {internal: []string{"grid", "client"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft"}},
 	"cmd/snowgrid":              {internal: []string{"*"}, modules: []string{"github.com/alecthomas/kong"}},
 	"examples/*":                {internal: []string{"*"}},
@@ -56,7 +57,7 @@ var importMap = map[string]imports{
 
 var gridModules = []string{
 	"github.com/hashicorp/memberlist", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
-	"github.com/vmihailenco/msgpack/v5", "go.etcd.io/bbolt", "golang.org/x/net/netutil",
+	"go.etcd.io/bbolt", "golang.org/x/net/netutil",
 }
 
 // generatorUses is what the generator shares among its callers: a lock for looks at the

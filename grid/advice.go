@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -151,7 +152,7 @@ func addrOf(r *partition.Roster, s raft.Server) string {
 			return member.Gossip
 		}
 	}
-	if _, addr, err := cutRaftAddress(s.Address); err == nil {
+	if _, addr, err := transport.CutRaftAddress(s.Address); err == nil {
 		return addr
 	}
 	return string(s.Address)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -108,7 +109,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Network == nil {
-		c.Network = realNetwork{}
+		c.Network = transport.Sockets{}
 	}
 	if c.Clock == nil {
 		c.Clock = realClock{}

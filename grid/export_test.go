@@ -4,8 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hashicorp/raft"
-
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
@@ -14,48 +13,19 @@ import (
 
 // What the tests in package grid_test need: they use gridtest, which imports
 // grid.
-type (
-	GossipTransport       = gossipTransport
-	GossipTransportConfig = gossipTransportConfig
-	Greeting              = greeting
-	Preamble              = preamble
-	RealNetwork           = realNetwork
-)
-
 const (
-	HandshakeTimeout = handshakeTimeout
-	HandshakesMax    = handshakesMax
-	CrowdMax         = crowdMax
-	StreamsMax       = streamsMax
-	IDsHandlesMax    = idsHandlesMax
-	CallsMax         = wire.MaxCalls
-	GossipProtocol   = gossipProtocol
+	StreamsMax    = streamsMax
+	IDsHandlesMax = idsHandlesMax
+	CallsMax      = wire.MaxCalls
 )
 
 var (
-	NewGossipTransport = newGossipTransport
-	ReadGreeting       = readGreeting
-	NewRaftStream      = newRaftStream
-	NewTransport       = newTransport
-	RaftAddress        = raftAddress
-	CutRaftAddress     = cutRaftAddress
-	ReadPreamble       = readPreamble
-	OpenRaftLog        = openRaftLog
-	EncodeEntry        = encodeEntry
-	DecodeEntry        = decodeEntry
-	ErrKeyNotFound     = errKeyNotFound
-	ErrBadEntry        = errBadEntry
-	Lookup             = lookupAddrs
+	OpenRaftLog    = openRaftLog
+	EncodeEntry    = encodeEntry
+	DecodeEntry    = decodeEntry
+	ErrKeyNotFound = errKeyNotFound
+	ErrBadEntry    = errBadEntry
 )
-
-func NewGreeting(protocol byte, name string) Greeting { return greeting{protocol, name} }
-func (g greeting) Encode() []byte                     { return g.encode() }
-
-func NewPreamble(grid [16]byte, target string) Preamble { return preamble{grid, target} }
-func (p preamble) Encode() []byte                       { return p.encode() }
-
-func (t *gossipTransport) Addr() string   { return t.addr() }
-func (t *gossipTransport) Refusal() error { return t.refusal() }
 
 // Fill makes the member have all the requests of holders that it may have.
 func (m *Member) Fill() (empty func()) {
@@ -130,13 +100,6 @@ func (m *Member) Stall(name string) (release func()) {
 
 // Log has something agreed on, as a leader of a later version may. It returns when this
 // member has seen it.
-func (m *Member) Log(data []byte) error { return m.node().raft.Apply(data, raftCallTimeout).Error() }
-
-// GuardRaft puts the guard in front of a transport; begin lets requests in to a server
-// whose roster names no member.
-func GuardRaft(inner *raft.NetworkTransport) (t raft.Transport, begin func(node *raft.Raft, self raft.ServerID)) {
-	guarded := guard(inner, func(error) {})
-	return guarded, func(node *raft.Raft, self raft.ServerID) {
-		guarded.begin(func() raftView { return viewOf(node, self, func(raft.ServerID) bool { return false }) })
-	}
+func (m *Member) Log(data []byte) error {
+	return m.node().raft.Apply(data, transport.RaftCallTimeout).Error()
 }

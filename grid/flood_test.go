@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid"
+
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -89,14 +90,14 @@ func TestRaftKeepsTheStreamsInUse(t *testing.T) {
 		m := g.Member(target)
 		s := m.Status()
 		var conns []net.Conn
-		for range 3 * grid.CrowdMax {
+		for range 3 * transport.StreamsMax {
 			conn, err := g.Network.Host("evil").Dial(t.Context(), m.Addrs().Raft)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
 			// A heartbeat of an old term is answered, and changes nothing.
-			_, _ = conn.Write(append(grid.NewPreamble(s.Grid, s.Answering).Encode(), 0, 0x80))
+			_, _ = conn.Write(append(transport.Preamble{Grid: s.Grid, Target: s.Answering}.Encode(), 0, 0x80))
 			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 			if _, err := conn.Read(make([]byte, 1)); err != nil {
 				t.Fatalf("a request is not answered: %v", err)
@@ -111,8 +112,8 @@ func TestRaftKeepsTheStreamsInUse(t *testing.T) {
 				open++
 			}
 		}
-		if open == 0 || open > grid.CrowdMax {
-			t.Errorf("%d silent streams are kept, want 1 to %d", open, grid.CrowdMax)
+		if open == 0 || open > transport.StreamsMax {
+			t.Errorf("%d silent streams are kept, want 1 to %d", open, transport.StreamsMax)
 		}
 		if g.Leader() != leader || m.Status().Version != s.Version {
 			t.Errorf("leader %s at version %d, and was %s at %d", g.Leader(), m.Status().Version, leader, s.Version)

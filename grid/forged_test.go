@@ -17,6 +17,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
@@ -130,7 +131,7 @@ func (f forger) stream(b []byte) {
 		f.t.Fatal(err)
 	}
 	defer conn.Close()
-	_, _ = conn.Write(append(grid.NewGreeting(grid.GossipProtocol, "snowgrid").Encode(), b...))
+	_, _ = conn.Write(append(transport.Greeting{Protocol: transport.GossipProtocol, Name: "snowgrid"}.Encode(), b...))
 	began := time.Now()
 	for buf := make([]byte, 4096); err == nil; {
 		_, err = conn.Read(buf)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
@@ -47,7 +48,7 @@ const (
 // gossip is the member's view of who is alive, by memberlist.
 type gossip struct {
 	m         *Member
-	transport *gossipTransport
+	transport *transport.Gossip
 	list      *memberlist.Memberlist
 
 	mu        sync.Mutex       // guards what follows; never held while waiting
@@ -60,14 +61,14 @@ type gossip struct {
 func newGossip(m *Member) (*gossip, error) {
 	g := &gossip{m: m, own: m.grid(), alive: map[partition.Incarnation]peer{}, strangers: map[stranger]*sighting{}}
 	var err error
-	g.transport, err = newGossipTransport(m.ctx, gossipTransportConfig{
+	g.transport, err = transport.NewGossip(m.ctx, transport.GossipConfig{
 		Network: m.cfg.Network, Grid: m.cfg.Name, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
 		Keyed: len(m.cfg.GossipKey) > 0,
 	})
 	if err != nil {
 		return nil, invalid("GossipAddr: %v", err)
 	}
-	m.addrs.Gossip = g.transport.addr()
+	m.addrs.Gossip = g.transport.Addr()
 	if g.list, err = memberlist.Create(g.config()); err != nil {
 		return nil, errors.Join(fmt.Errorf("grid: start gossip: %w", err), g.transport.Shutdown())
 	}
@@ -139,8 +140,8 @@ func (g *gossip) rejoin(ctx context.Context) {
 		}
 		wg.Wait()
 		g.tellStrangers()
-		var refused *NameRefusedError
-		if errors.As(g.transport.refusal(), &refused) && len(g.peers()) < 2 {
+		var refused *transport.NameRefusedError
+		if errors.As(g.transport.Refusal(), &refused) && len(g.peers()) < 2 {
 			g.m.fail(invalid("Name: %v", refused))
 		}
 		select {
@@ -155,7 +156,7 @@ func (g *gossip) rejoin(ctx context.Context) {
 func (g *gossip) missing(ctx context.Context) []string {
 	var want []string
 	for _, name := range g.m.cfg.Join {
-		addrs, err := lookupAddrs(ctx, g.m.cfg.Network, name, GossipPort)
+		addrs, err := transport.Lookup(ctx, g.m.cfg.Network, name, GossipPort)
 		if err != nil {
 			g.m.log.Warn("join address not resolved; trying again", "addr", name, "error", err)
 		}

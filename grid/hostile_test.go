@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
 )
 
@@ -37,13 +38,13 @@ type attack struct {
 // header or length prefix in them is followed by what it announces.
 func attacks(m *grid.Member) []attack {
 	s, addrs := m.Status(), m.Addrs()
-	greeting := grid.NewGreeting(grid.GossipProtocol, "snowgrid").Encode()
+	greeting := transport.Greeting{Protocol: transport.GossipProtocol, Name: "snowgrid"}.Encode()
 	says := func(b []byte) []byte { return append(bytes.Clone(greeting), labelled("snowgrid", b)...) }
 	server := s.Answering
 	if s.Members[0].Durable {
 		server = string(s.Members[0].Incarnation.Member())
 	}
-	preamble := grid.NewPreamble(s.Grid, server).Encode()
+	preamble := transport.Preamble{Grid: s.Grid, Target: server}.Encode()
 	raftSays := func(b string) []byte { return append(bytes.Clone(preamble), b...) }
 	spaces := bytes.Repeat([]byte{' '}, 16<<10)
 	const post = "POST /v1/renew HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"

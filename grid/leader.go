@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
@@ -84,7 +85,7 @@ func (l *leader) resign() {
 func (l *leader) step(ctx context.Context) {
 	if l.node == nil {
 		node := l.m.node()
-		if node.raft.Barrier(raftCallTimeout).Error() != nil {
+		if node.raft.Barrier(transport.RaftCallTimeout).Error() != nil {
 			return
 		}
 		l.node, l.witness = node, newWitness(l.m)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"golang.org/x/net/netutil"
 )
 
@@ -35,11 +36,11 @@ func listen(cfg Config) (*listeners, error) {
 
 // addrs returns where others reach the listeners.
 func (l *listeners) addrs(ctx context.Context, cfg Config) (Addrs, error) {
-	raft, err := advertisedAddr(ctx, cfg.Network, l.raft.Addr().String(), cfg.AdvertiseHost)
+	raft, err := transport.Advertised(ctx, cfg.Network, l.raft.Addr().String(), cfg.AdvertiseHost)
 	if err != nil {
 		return Addrs{}, invalid("RaftAddr: %v", err)
 	}
-	api, err := advertisedAddr(ctx, cfg.Network, l.api.Addr().String(), cfg.AdvertiseHost)
+	api, err := transport.Advertised(ctx, cfg.Network, l.api.Addr().String(), cfg.AdvertiseHost)
 	if err != nil {
 		return Addrs{}, invalid("APIAddr: %v", err)
 	}

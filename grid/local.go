@@ -9,15 +9,15 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// transport is how the member's own handles reach owners: this member by a
+// ownTransport is how the member's own handles reach owners: this member by a
 // function call, others over HTTP.
-type transport struct {
+type ownTransport struct {
 	m    *Member
 	http *client.HTTP
 }
 
 // Call implements client.Transport.
-func (t transport) Call(ctx context.Context, addr, path string, in, out any) error {
+func (t ownTransport) Call(ctx context.Context, addr, path string, in, out any) error {
 	if addr != t.m.addrs.API {
 		return t.http.Call(ctx, addr, path, in, out)
 	}
@@ -31,7 +31,7 @@ func (t transport) Call(ctx context.Context, addr, path string, in, out any) err
 }
 
 // Events implements client.Transport.
-func (t transport) Events(ctx context.Context, addr string, in wire.EventsRequest) (client.Stream, error) {
+func (t ownTransport) Events(ctx context.Context, addr string, in wire.EventsRequest) (client.Stream, error) {
 	if addr != t.m.addrs.API {
 		return t.http.Events(ctx, addr, in)
 	}

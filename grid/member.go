@@ -365,7 +365,7 @@ func (m *Member) newClient(ctx context.Context) (*client.Client, error) {
 	return client.Dial(ctx, client.Config{
 		Addrs:     []string{m.addrs.API},
 		Logger:    m.log,
-		Transport: transport{m: m, http: m.http},
+		Transport: ownTransport{m: m, http: m.http},
 		Clock:     m.holds,
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -80,7 +81,7 @@ func startGrid(t *testing.T, n int, change func(i int, c *grid.Config)) []*grid.
 func freePorts(t *testing.T, n int) []string {
 	out := make([]string, n)
 	for i := range out {
-		m, err := (grid.RealNetwork{}).Listen("127.0.0.1:0")
+		m, err := (transport.Sockets{}).Listen("127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,5 +129,15 @@ func TestThreeMembers(t *testing.T) {
 	n := len(all)
 	if all = slices.Compact(all); len(all) != n || n != 600_000 {
 		t.Fatalf("%d IDs, %d distinct", n, len(all))
+	}
+}
+
+// within waits until ok, at most for limit.
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for start := time.Now(); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(start) > limit {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
 	}
 }

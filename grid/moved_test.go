@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 // TestMovedMemberIsNotConfiguredAnew: Raft races with itself when a server's address
@@ -25,7 +26,7 @@ func TestMovedMemberIsNotConfiguredAnew(t *testing.T) {
 	if err := moves.Close(); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := (grid.RealNetwork{}).Listen(raftAddr) // so that it gets another port
+	taken, err := (transport.Sockets{}).Listen(raftAddr) // so that it gets another port
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
@@ -39,12 +40,10 @@ func (n *raftNode) shutdown() error {
 
 // Raft's pace.
 const (
-	heartbeatTimeout = 500 * time.Millisecond
-	leaderTimeout    = 250 * time.Millisecond
-	commitTimeout    = 20 * time.Millisecond
-	raftCallTimeout  = 2 * time.Second
-	snapshotEvery    = 2048
-	trailingLogs     = 512
+	leaderTimeout = 250 * time.Millisecond
+	commitTimeout = 20 * time.Millisecond
+	snapshotEvery = 2048
+	trailingLogs  = 512
 )
 
 // serverID is a member's name in Raft. A durable member keeps it with its log; a
@@ -109,8 +108,8 @@ func (m *Member) startRaft(bootstrap bool) error {
 	if err := m.diverged.failure(); err != nil { // Raft has gone on from an older snapshot
 		return errors.Join(invalid("DataDir: %v", err), node.Shutdown().Error())
 	}
-	if guarded, ok := trans.(*guardedTransport); ok {
-		guarded.begin(func() raftView { return m.raftView(node, conf.LocalID) })
+	if guarded, ok := trans.(*transport.GuardedRaft); ok {
+		guarded.Begin(func() transport.RaftView { return m.raftView(node, conf.LocalID) })
 	}
 	node.RegisterObserver(raft.NewObserver(nil, false, m.noteLeader))
 	m.mu.Lock()
@@ -145,11 +144,11 @@ func closeTransport(trans raft.Transport) error {
 func (m *Member) raftConfig() *raft.Config {
 	conf := raft.DefaultConfig()
 	conf.LocalID = serverID(m.self, m.cfg.DataDir != "")
-	conf.HeartbeatTimeout, conf.ElectionTimeout = heartbeatTimeout, heartbeatTimeout
+	conf.HeartbeatTimeout, conf.ElectionTimeout = transport.HeartbeatTimeout, transport.HeartbeatTimeout
 	conf.LeaderLeaseTimeout, conf.CommitTimeout = leaderTimeout, commitTimeout
 	conf.SnapshotThreshold, conf.TrailingLogs = snapshotEvery, trailingLogs
 	conf.SnapshotInterval = time.Minute
-	conf.MaxAppendEntries = raftListMax
+	conf.MaxAppendEntries = transport.RaftListMax
 	conf.ShutdownOnRemove = false
 	conf.NoLegacyTelemetry = true
 	conf.Logger = m.library.raftLogger()
@@ -167,23 +166,8 @@ func (m *Member) raftTransport(log hclog.Logger) (raft.Transport, error) {
 		return nil, err
 	}
 	server := serverID(m.self, m.cfg.DataDir != "")
-	stream := newRaftStream(ln, m.cfg.Network, m.grid(), string(server), m.addrs.Raft, m.cfg.TLS)
-	return guard(newTransport(stream, addressBook{m}, log), m.refusedRaft), nil
-}
-
-// newTransport sends one request after the other to each server. More at a time
-// would go through a pipeline, which is lost if it is refused something while there
-// is more to send: the server then hears of the leader and of no entry any more, for
-// as long as that one leads, and the leader's Raft cannot be shut down.
-func newTransport(stream raft.StreamLayer, book raft.ServerAddressProvider, log hclog.Logger) *raft.NetworkTransport {
-	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: book,
-		Logger:                log,
-		Stream:                stream,
-		MaxPool:               3,
-		MaxRPCsInFlight:       1,
-		Timeout:               raftCallTimeout,
-	})
+	stream := transport.NewRaftStream(ln, m.cfg.Network, m.grid(), string(server), m.addrs.Raft, m.cfg.TLS)
+	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m}, log), m.refusedRaft), nil
 }
 
 // addressBook finds Raft servers by what gossip says of them, so that a member
@@ -227,7 +211,7 @@ func (m *Member) propose(c partition.Command) error {
 		return err
 	}
 	defer node.proposals.Done()
-	future := node.raft.Apply(data, raftCallTimeout)
+	future := node.raft.Apply(data, transport.RaftCallTimeout)
 	if err := future.Error(); err != nil {
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: the command is not agreed on: %w", err)
 	}
@@ -282,6 +266,22 @@ func (n *raftNode) has(id raft.ServerID) bool {
 func (n *raftNode) leader() string {
 	_, id := n.raft.LeaderWithID()
 	return string(id)
+}
+
+// refusedRaft logs that a Raft message was not believed.
+func (m *Member) refusedRaft(err error) {
+	if skipped, due := m.raftRefusals.due(m.clock.Mono()); due {
+		m.log.Warn("Raft message refused", "reason", err, "more", skipped)
+	}
+}
+
+// raftView returns this member's present knowledge of Raft's servers.
+func (m *Member) raftView(node *raft.Raft, self raft.ServerID) transport.RaftView {
+	return transport.RaftViewOf(node, self, func(id raft.ServerID) bool {
+		return slices.ContainsFunc(m.roster.Load().Members, func(member partition.Member) bool {
+			return serverID(member.Incarnation, member.Durable) == id
+		})
+	})
 }
 
 // fsm applies agreed commands to the roster.

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -82,11 +82,23 @@ func rogueIn(t *testing.T, g *gridtest.Grid, called raft.ServerID) rogue {
 		if m.Durable {
 			server = raft.ServerID(m.Incarnation.Member())
 		}
-		book[server] = grid.RaftAddress(server, m.Raft)
+		book[server] = transport.RaftAddress(server, m.Raft)
 	}
-	trans := grid.NewTransport(layer(t, g.Network, "evil", id, nil), book, hclog.NewNullLogger())
+	trans := transport.NewRaft(evilStream(t, g, id), book, hclog.NewNullLogger())
 	t.Cleanup(func() { _ = trans.Close() })
-	return rogue{trans, raft.RPCHeader{ProtocolVersion: 3, ID: []byte(called), Addr: []byte(grid.RaftAddress(called, "evil:7947"))}}
+	return rogue{trans, raft.RPCHeader{ProtocolVersion: 3, ID: []byte(called), Addr: []byte(transport.RaftAddress(called, "evil:7947"))}}
+}
+
+// evilStream is a Raft stream layer on a host outside the grid.
+func evilStream(t *testing.T, g *gridtest.Grid, id partition.GridID) raft.StreamLayer {
+	t.Helper()
+	ln, err := g.Network.Host("evil").Listen("evil:7947")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := transport.NewRaftStream(ln, g.Network.Host("evil"), id, "evil", "evil:7947", nil)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
 // serverOf returns the Raft server behind a member.

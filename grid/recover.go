@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 )
@@ -180,7 +181,7 @@ func missing(newest *recoverDir, given map[partition.MemberID]string, stated []p
 			alive++
 			continue
 		}
-		_, addr, _ := cutRaftAddress(s.Address)
+		_, addr, _ := transport.CutRaftAddress(s.Address)
 		why[id] = "a voter, at " + addr
 	}
 	if 2*alive > voters {
@@ -224,7 +225,7 @@ func (p *recoverPlan) write(old *partition.Roster, disks [][]partition.MemberID,
 			}
 		}
 		change.Join = append(change.Join, member)
-		server := raft.Server{ID: serverID(member.Incarnation, true), Address: raftAddress(serverID(member.Incarnation, true), member.Raft)}
+		server := raft.Server{ID: serverID(member.Incarnation, true), Address: transport.RaftAddress(serverID(member.Incarnation, true), member.Raft)}
 		if i >= votersFor(len(p.Members)) {
 			server.Suffrage = raft.Nonvoter
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -44,8 +45,8 @@ func (l *leader) admitted() []partition.Member {
 				continue // the ceiling has to rise meanwhile
 			}
 			added++
-			address := raftAddress(j.server, j.member.Raft)
-			if err := l.node.raft.AddNonvoter(j.server, address, 0, raftCallTimeout).Error(); err != nil {
+			address := transport.RaftAddress(j.server, j.member.Raft)
+			if err := l.node.raft.AddNonvoter(j.server, address, 0, transport.RaftCallTimeout).Error(); err != nil {
 				l.report("add a server", err)
 				continue
 			}
@@ -108,16 +109,16 @@ func (l *leader) servers() {
 	if e.voting < e.want {
 		if i := slices.IndexFunc(e.idle, l.answers); i >= 0 {
 			s := e.idle[i]
-			l.report("promote a voter", l.node.raft.AddVoter(s.ID, s.Address, 0, raftCallTimeout).Error())
+			l.report("promote a voter", l.node.raft.AddVoter(s.ID, s.Address, 0, transport.RaftCallTimeout).Error())
 			return
 		}
 	}
 	if s, found := l.removable(e); found {
-		l.report("remove a server", l.node.raft.RemoveServer(s.ID, 0, raftCallTimeout).Error())
+		l.report("remove a server", l.node.raft.RemoveServer(s.ID, 0, transport.RaftCallTimeout).Error())
 		return
 	}
 	if s, found := l.dispensable(e); found {
-		l.report("demote a voter", l.node.raft.DemoteVoter(s.ID, 0, raftCallTimeout).Error())
+		l.report("demote a voter", l.node.raft.DemoteVoter(s.ID, 0, transport.RaftCallTimeout).Error())
 	}
 }
 

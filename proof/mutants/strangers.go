@@ -1,31 +1,31 @@
 package main
 
 var (
-	guardTests   = []string{"./grid", "-run", "TestRaft.*Believed"}
+	guardTests   = []string{"./grid/internal/transport", "-run", "TestRaft.*(Believed|Alone)|TestVote"}
 	askedTests   = []string{"./grid", "-run", "TestMembersThatAre|TestMembersAsked|TestOnlyTheSender|TestJoinsOf|TestThoseThat|TestForgedAcceptance"}
 	readTests    = []string{"./grid", "-run", "TestCommandThatNo|TestNewcomerThatCannot"}
 	commandTests = []string{"./grid/wire", "-run", "TestUnknownCommands"}
 	earlierTests = []string{"./grid", "-run", "TestClaimsOfEarlier|TestEarlierGrant"}
-	gossipTests  = []string{"./grid", "-run", "TestGossip(Numbers|States|Cannot)"}
+	gossipTests  = []string{"./grid/internal/transport", "./grid", "-run", "TestGossip(Numbers|States|Cannot)"}
 	beliefTests  = []string{"./owner", "-run", "RosterShows"}
 )
 
 // strangerMutants weaken what a member requires of messages whose sender it cannot
 // authenticate.
 var strangerMutants = []mutant{
-	{"R10", "any Raft term is believed", "grid/raftguard.go", "	if term > limit {", "	if term > limit && limit == 0 {", guardTests},
-	{"R10", "any term in a Raft answer is believed", "grid/rafttransport.go", "	if err == nil {\n		if err = (raftView", "	if err != nil {\n		if err = (raftView", guardTests},
-	{"R10", "a server with a log takes any first term", "grid/raftguard.go", "	if v.empty {\n		limit", "	if true {\n		limit", guardTests},
-	{"R10", "an unknown leader takes the place of one that is there", "grid/raftguard.go", "!v.empty && v.inTouch && !v.knows(from)", "!v.empty && v.inTouch && from == \"\"", guardTests},
-	{"R10", "a server with an old configuration refuses its vote", "grid/raftvotes.go", "		if v.outdatedFor(c.RPCHeader) {\n			byLog", "		if v.empty {\n			byLog", guardTests},
-	{"R10", "a server with an old configuration refuses to say how it would vote", "grid/raftvotes.go", "		if v.outdatedFor(c.RPCHeader) {\n			return nil", "		if v.empty {\n			return nil", guardTests},
-	{"R10", "a server in touch with its leader votes for any other", "grid/raftvotes.go", "!v.empty && !v.inTouch && v.leader == \"\" && !v.votes", "!v.empty && !v.votes", guardTests},
-	{"R10", "a candidate with an older log is encouraged", "grid/raftvotes.go", "c.LastLogTerm == term && c.LastLogIndex >= index", "c.LastLogTerm <= term", guardTests},
-	{"R10", "any server has the lead passed on", "grid/raftguard.go", "from == \"\" || from != v.leader", "from == \"\"", guardTests},
-	{"R10", "a Raft request without a sender", "grid/raftguard.go", "	case err != nil:\n		return \"\", fmt.Errorf(\"%w: %w\", errUnknownServer, err)", "	case err != nil:\n		return v.leader, nil", guardTests},
-	{"R10", "entries that Raft panics over", "grid/raftguard.go", "		if err := checkEntry(entry); err != nil {", "		if err := checkEntry(entry); err != nil && index == 0 {", guardTests},
-	{"R10", "entries with a gap", "grid/raftguard.go", "case entry.Index != index || index == 0:", "case index == 0:", guardTests},
-	{"R10", "a snapshot of a configuration that is none", "grid/raftguard.go", "	return checkConfiguration(c.Configuration)", "	return nil", guardTests},
+	{"R10", "any Raft term is believed", "grid/internal/transport/raftguard.go", "	if term > limit {", "	if term > limit && limit == 0 {", guardTests},
+	{"R10", "any term in a Raft answer is believed", "grid/internal/transport/guardedraft.go", "	if err == nil {\n		if err = (RaftView", "	if err != nil {\n		if err = (RaftView", guardTests},
+	{"R10", "a server with a log takes any first term", "grid/internal/transport/raftguard.go", "	if v.empty {\n		limit", "	if true {\n		limit", guardTests},
+	{"R10", "an unknown leader takes the place of one that is there", "grid/internal/transport/raftguard.go", "!v.empty && v.inTouch && !v.knows(from)", "!v.empty && v.inTouch && from == \"\"", guardTests},
+	{"R10", "a server with an old configuration refuses its vote", "grid/internal/transport/raftvotes.go", "		if v.outdatedFor(c.RPCHeader) {\n			byLog", "		if v.empty {\n			byLog", guardTests},
+	{"R10", "a server with an old configuration refuses to say how it would vote", "grid/internal/transport/raftvotes.go", "		if v.outdatedFor(c.RPCHeader) {\n			return nil", "		if v.empty {\n			return nil", guardTests},
+	{"R10", "a server in touch with its leader votes for any other", "grid/internal/transport/raftvotes.go", "!v.empty && !v.inTouch && v.leader == \"\" && !v.votes", "!v.empty && !v.votes", guardTests},
+	{"R10", "a candidate with an older log is encouraged", "grid/internal/transport/raftvotes.go", "c.LastLogTerm == term && c.LastLogIndex >= index", "c.LastLogTerm <= term", guardTests},
+	{"R10", "any server has the lead passed on", "grid/internal/transport/raftguard.go", "from == \"\" || from != v.leader", "from == \"\"", guardTests},
+	{"R10", "a Raft request without a sender", "grid/internal/transport/raftguard.go", "	case err != nil:\n		return \"\", fmt.Errorf(\"%w: %w\", errUnknownServer, err)", "	case err != nil:\n		return v.leader, nil", guardTests},
+	{"R10", "entries that Raft panics over", "grid/internal/transport/raftguard.go", "		if err := checkEntry(entry); err != nil {", "		if err := checkEntry(entry); err != nil && index == 0 {", guardTests},
+	{"R10", "entries with a gap", "grid/internal/transport/raftguard.go", "case entry.Index != index || index == 0:", "case index == 0:", guardTests},
+	{"R10", "a snapshot of a configuration that is none", "grid/internal/transport/raftguard.go", "	return checkConfiguration(c.Configuration)", "	return nil", guardTests},
 
 	{"B1", "a term is believed before the roster shows it", "owner/belief.go", "	if !Shows(v.Roster, term) {", "	if !Shows(v.Roster, term) {\n		m.replica.Heard(term)\n	}\n	if false {", beliefTests},
 	{"B1", "a term that named no owner is believed", "owner/belief.go", "	return h, m.confirms(term)", "	return h, true", beliefTests},
@@ -39,10 +39,10 @@ var strangerMutants = []mutant{
 	{"R11", "a join as another says it", "grid/inquiry.go", "	case hello.Record != in:", "	case false:", askedTests},
 	{"R11", "as many are asked as anybody likes", "grid/inquiry.go", "!seen && q.unseen >= inquiriesOfUnseen", "false", askedTests},
 	{"R11", "those that left are remembered", "grid/inquiry.go", "inc != m.self && !has(inc)", "inc != m.self && has(inc) && false", askedTests},
-	{"R7", "any number about a member is taken", "grid/gossipguard.go", "	if n.number > most {", "	if n.number > most && most == 0 {", gossipTests},
-	{"R7", "an accusation nobody can refute is taken", "grid/gossipguard.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
-	{"R7", "numbers in an exchange of states are not looked at", "grid/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
-	{"R7", "datagrams are not looked at", "grid/gossiptransport.go", "!t.keyed && checkPacket(buf[:n]) != nil", "false", gossipTests},
+	{"R7", "any number about a member is taken", "grid/internal/transport/gossippacket.go", "	if n.number > most {", "	if n.number > most && most == 0 {", gossipTests},
+	{"R7", "an accusation nobody can refute is taken", "grid/internal/transport/gossippacket.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
+	{"R7", "numbers in an exchange of states are not looked at", "grid/internal/transport/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
+	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "!t.keyed && checkPacket(buf[:n]) != nil", "false", gossipTests},
 
 	{"R12", "a command that cannot be read is skipped", "grid/raft.go", "		return f.m.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
 	{"R12", "a command with an unknown part is taken", "grid/wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},

@@ -8,8 +8,9 @@ var (
 	replicaTests = []string{"./backup"}
 	tableTests   = []string{"./sequencer"}
 	clientTests  = []string{"./client"}
+	streamTests  = []string{"./grid/internal/transport", "-run", "RaftStream"}
 	memberTests  = []string{"./grid", "-run", "Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +
-		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups|RaftStream"}
+		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups"}
 )
 
 // mutants are all rules, each with what is left of it when a line is gone. The letters
@@ -38,8 +39,8 @@ var protocolMutants = []mutant{
 	{"R6", "an owner uses the ceiling of a version it has not looked at", "owner/machine.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},
 	{"R7", "gossip's word alone ends a member", "grid/witness.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.refused && !seen", "	return !seen", memberTests},
 	{"R8", "an older incarnation stays in the sets", "partition/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
-	{"R9", "a Raft stream for another server counts", "grid/raftstream.go", "p.grid != s.grid || p.target != s.self", "p.grid != s.grid", memberTests},
-	{"R9", "a Raft stream of another grid counts", "grid/raftstream.go", "p.grid != s.grid || p.target != s.self", "p.target != s.self", memberTests},
+	{"R9", "a Raft stream for another server counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Grid != s.grid", streamTests},
+	{"R9", "a Raft stream of another grid counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Target != s.self", streamTests},
 	{"R9", "a call for another incarnation counts", "grid/api.go", "if target != string(m.self) {", "if false {", memberTests},
 	{"O1", "an owner goes on although it heard of a later term", "backup/office.go", "&& r.newest == r.office && r.office > 0", "&& r.office > 0", replicaTests},
 	{"O1", "ownership is known by name", "backup/office.go", "	if p.Owner == r.self && p.Term >= r.newest", "	if p.Owner == r.self && r.office > 0 {\n		r.office = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest", replicaTests},

@@ -1,4 +1,4 @@
-package grid_test
+package transport_test
 
 import (
 	"slices"
@@ -9,14 +9,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 // startGuarded starts a Raft server behind the guard. Without servers it knows none.
 func startGuarded(t *testing.T, n *gridtest.Network, name string, servers ...raft.Server) *raft.Raft {
 	t.Helper()
-	transport, begin := grid.GuardRaft(grid.NewTransport(layer(t, n, name, gridID, nil), addresses{}, hclog.NewNullLogger()))
+	transport, begin := transport.GuardForTest(transport.NewRaft(layer(t, n, name, gridID, nil), addresses{}, hclog.NewNullLogger()))
 	rc := raft.DefaultConfig()
 	rc.LocalID, rc.Logger = raft.ServerID(name), hclog.NewNullLogger()
 	rc.HeartbeatTimeout, rc.ElectionTimeout = 500*time.Millisecond, 500*time.Millisecond

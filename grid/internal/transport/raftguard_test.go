@@ -1,4 +1,4 @@
-package grid
+package transport
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 )
 
 // follower is the view of a server that follows m1 and knows m2 too.
-func follower() raftView {
-	return raftView{
+func follower() RaftView {
+	return RaftView{
 		self: "me", term: 7, leader: "m1", inTouch: true,
 		knows: func(id raft.ServerID) bool { return id == "me" || id == "m1" || id == "m2" },
 		votes: func(id raft.ServerID) bool { return id == "me" || id == "m1" },
@@ -19,24 +19,24 @@ func follower() raftView {
 }
 
 func headerOf(id raft.ServerID) raft.RPCHeader {
-	return raft.RPCHeader{ProtocolVersion: 3, ID: []byte(id), Addr: []byte(raftAddress(id, "host:1"))}
+	return raft.RPCHeader{ProtocolVersion: 3, ID: []byte(id), Addr: []byte(RaftAddress(id, "host:1"))}
 }
 
 // TestRaftTermsThatAreBelieved has the limits of a term for a server that has a log
 // and for one that has none.
 func TestRaftTermsThatAreBelieved(t *testing.T) {
 	for _, c := range []struct {
-		view     raftView
+		view     RaftView
 		term     uint64
 		believed bool
 	}{
-		{raftView{term: 7}, 0, true},
-		{raftView{term: 7}, 7 + raftTermStep, true},
-		{raftView{term: 7}, 8 + raftTermStep, false},
-		{raftView{term: 7}, math.MaxUint64, false},
-		{raftView{empty: true}, raftFirstTerm, true},
-		{raftView{empty: true}, raftFirstTerm + 1, false},
-		{raftView{empty: true}, math.MaxUint64, false},
+		{RaftView{term: 7}, 0, true},
+		{RaftView{term: 7}, 7 + raftTermStep, true},
+		{RaftView{term: 7}, 8 + raftTermStep, false},
+		{RaftView{term: 7}, math.MaxUint64, false},
+		{RaftView{empty: true}, raftFirstTerm, true},
+		{RaftView{empty: true}, raftFirstTerm + 1, false},
+		{RaftView{empty: true}, math.MaxUint64, false},
 	} {
 		if err := c.view.believes(c.term); (err == nil) != c.believed || err != nil && !errors.Is(err, errTermTooHigh) {
 			t.Errorf("a server at term %d, empty %v, and term %d: %v", c.view.term, c.view.empty, c.term, err)
@@ -51,7 +51,7 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 	lost.inTouch, lost.leader = false, ""
 	behind := follower() // of a leader that joined after all that its log has
 	behind.followed = "m9"
-	fresh := raftView{self: "me", empty: true, knows: func(raft.ServerID) bool { return false }}
+	fresh := RaftView{self: "me", empty: true, knows: func(raft.ServerID) bool { return false }}
 	votes := func(h raft.RPCHeader) []any {
 		return []any{&raft.RequestVoteRequest{RPCHeader: h, Term: 8}, &raft.RequestPreVoteRequest{RPCHeader: h, Term: 8}}
 	}
@@ -62,7 +62,7 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 	}
 	passes := func(h raft.RPCHeader) []any { return []any{&raft.TimeoutNowRequest{RPCHeader: h}} }
 	for what, c := range map[string]struct {
-		view     raftView
+		view     RaftView
 		requests []any
 		believed bool
 	}{
@@ -72,7 +72,7 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 		"a vote for nobody, out of it":          {lost, votes(raft.RPCHeader{}), false},
 		"its own name, out of touch":            {lost, votes(headerOf("me")), false},
 		"a vote for nobody":                     {follower(), votes(raft.RPCHeader{}), false},
-		"a vote for another's address":          {follower(), votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(raftAddress("evil", "host:1"))}), false},
+		"a vote for another's address":          {follower(), votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(RaftAddress("evil", "host:1"))}), false},
 		"a vote in the server's own name":       {follower(), votes(headerOf("me")), false},
 		"a vote at a server without a log":      {fresh, votes(headerOf("m2")), true},
 		"entries of a known server":             {follower(), leads(headerOf("m2")), true},
@@ -102,9 +102,9 @@ func TestRaftVotesByLogAlone(t *testing.T) {
 	lost.inTouch, lost.leader = false, ""
 	behind := follower() // out of touch, and still catching up with a leader
 	behind.inTouch = false
-	fresh := raftView{self: "me", empty: true}
+	fresh := RaftView{self: "me", empty: true}
 	for what, c := range map[string]struct {
-		view  raftView
+		view  RaftView
 		from  raft.ServerID
 		byLog bool
 	}{
@@ -158,7 +158,7 @@ func TestRaftVotesByLogAlone(t *testing.T) {
 func configurationOf(voters ...raft.ServerID) []byte {
 	var c raft.Configuration
 	for _, id := range voters {
-		c.Servers = append(c.Servers, raft.Server{ID: id, Address: raftAddress(id, "host:1")})
+		c.Servers = append(c.Servers, raft.Server{ID: id, Address: RaftAddress(id, "host:1")})
 	}
 	return raft.EncodeConfiguration(c)
 }
@@ -235,7 +235,7 @@ func TestRaftSnapshotsThatAreBelieved(t *testing.T) {
 // TestRaftAnswersThatAreBelieved: a candidate takes a higher term from an answer too.
 func TestRaftAnswersThatAreBelieved(t *testing.T) {
 	var told []error
-	g := &guardedTransport{refused: func(err error) { told = append(told, err) }}
+	g := &GuardedRaft{refused: func(err error) { told = append(told, err) }}
 	if err := g.answered(nil, 7, 7+raftTermStep); err != nil || len(told) > 0 {
 		t.Errorf("an ordinary answer: %v", err)
 	}

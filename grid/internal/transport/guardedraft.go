@@ -1,4 +1,4 @@
-package grid
+package transport
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// guardedTransport is Raft's transport with a guard in front of it: what raftView does
+// GuardedRaft is Raft's transport with a guard in front of it: what raftView does
 // not admit is answered with an error and never reaches Raft, and an answer with a term
 // that is not believed counts as none.
-type guardedTransport struct {
+type GuardedRaft struct {
 	*raft.NetworkTransport
 	refused func(error)                     // told of each request and answer that is not believed
-	view    atomic.Pointer[func() raftView] // nil until Raft runs
+	view    atomic.Pointer[func() RaftView] // nil until Raft runs
 	// followed is the last server whose entries or snapshot went to Raft.
 	followed atomic.Pointer[raft.ServerID]
 
@@ -25,14 +25,14 @@ type guardedTransport struct {
 }
 
 var (
-	_ raft.Transport   = (*guardedTransport)(nil)
-	_ raft.WithPreVote = (*guardedTransport)(nil)
-	_ raft.WithClose   = (*guardedTransport)(nil)
+	_ raft.Transport   = (*GuardedRaft)(nil)
+	_ raft.WithPreVote = (*GuardedRaft)(nil)
+	_ raft.WithClose   = (*GuardedRaft)(nil)
 )
 
-// guard puts a guard in front of a transport. It ends with Close.
-func guard(inner *raft.NetworkTransport, refused func(error)) *guardedTransport {
-	t := &guardedTransport{
+// GuardRaft puts a guard in front of a transport. It ends with Close.
+func GuardRaft(inner *raft.NetworkTransport, refused func(error)) *GuardedRaft {
+	t := &GuardedRaft{
 		NetworkTransport: inner, refused: refused,
 		requests: make(chan raft.RPC), end: make(chan struct{}),
 	}
@@ -41,7 +41,7 @@ func guard(inner *raft.NetworkTransport, refused func(error)) *guardedTransport 
 }
 
 // forward passes requests on until Close.
-func (t *guardedTransport) forward() {
+func (t *GuardedRaft) forward() {
 	for {
 		select {
 		case <-t.end:
@@ -77,7 +77,7 @@ func refuseRaft(rpc raft.RPC, err error) {
 
 // admit returns what Raft is to see of a request, or the answer that is given in its
 // place, or an error if it is not believed.
-func (t *guardedTransport) admit(command any) (passed, answer any, err error) {
+func (t *GuardedRaft) admit(command any) (passed, answer any, err error) {
 	view := t.view.Load()
 	if view == nil {
 		return nil, nil, errRaftStarting
@@ -108,14 +108,14 @@ func leaderOf(command any) raft.ServerID {
 	return ""
 }
 
-// begin lets requests in: Raft runs, and view tells what it knows.
-func (t *guardedTransport) begin(view func() raftView) { t.view.Store(&view) }
+// Begin lets requests in: Raft runs, and view tells what it knows.
+func (t *GuardedRaft) Begin(view func() RaftView) { t.view.Store(&view) }
 
 // Consumer implements raft.Transport.
-func (t *guardedTransport) Consumer() <-chan raft.RPC { return t.requests }
+func (t *GuardedRaft) Consumer() <-chan raft.RPC { return t.requests }
 
 // SetHeartbeatHandler implements raft.Transport: heartbeats pass by Consumer.
-func (t *guardedTransport) SetHeartbeatHandler(handle func(raft.RPC)) {
+func (t *GuardedRaft) SetHeartbeatHandler(handle func(raft.RPC)) {
 	if handle == nil {
 		t.NetworkTransport.SetHeartbeatHandler(nil)
 		return
@@ -130,15 +130,15 @@ func (t *guardedTransport) SetHeartbeatHandler(handle func(raft.RPC)) {
 }
 
 // Close implements raft.WithClose.
-func (t *guardedTransport) Close() error {
+func (t *GuardedRaft) Close() error {
 	t.once.Do(func() { close(t.end) })
 	return t.NetworkTransport.Close()
 }
 
 // answered checks the term of an answer to a request of the own term.
-func (t *guardedTransport) answered(err error, own, term uint64) error {
+func (t *GuardedRaft) answered(err error, own, term uint64) error {
 	if err == nil {
-		if err = (raftView{term: own}).believes(term); err != nil {
+		if err = (RaftView{term: own}).believes(term); err != nil {
 			t.refused(err)
 		}
 	}
@@ -146,25 +146,18 @@ func (t *guardedTransport) answered(err error, own, term uint64) error {
 }
 
 // AppendEntries implements raft.Transport.
-func (t *guardedTransport) AppendEntries(id raft.ServerID, to raft.ServerAddress, in *raft.AppendEntriesRequest, out *raft.AppendEntriesResponse) error {
+func (t *GuardedRaft) AppendEntries(id raft.ServerID, to raft.ServerAddress, in *raft.AppendEntriesRequest, out *raft.AppendEntriesResponse) error {
 	return t.answered(t.NetworkTransport.AppendEntries(id, to, in, out), in.Term, out.Term)
 }
 
 // RequestVote implements raft.Transport.
-func (t *guardedTransport) RequestVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestVoteRequest, out *raft.RequestVoteResponse) error {
+func (t *GuardedRaft) RequestVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestVoteRequest, out *raft.RequestVoteResponse) error {
 	return t.answered(t.NetworkTransport.RequestVote(id, to, in, out), in.Term, out.Term)
 }
 
 // RequestPreVote implements raft.WithPreVote.
-func (t *guardedTransport) RequestPreVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestPreVoteRequest, out *raft.RequestPreVoteResponse) error {
+func (t *GuardedRaft) RequestPreVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestPreVoteRequest, out *raft.RequestPreVoteResponse) error {
 	return t.answered(t.NetworkTransport.RequestPreVote(id, to, in, out), in.Term, out.Term)
 }
 
 var errRaftStarting = errors.New("grid: this Raft server is just starting")
-
-// refusedRaft logs that a Raft message was not believed.
-func (m *Member) refusedRaft(err error) {
-	if skipped, due := m.raftRefusals.due(m.clock.Mono()); due {
-		m.log.Warn("Raft message refused", "reason", err, "more", skipped)
-	}
-}

@@ -1,4 +1,4 @@
-package grid_test
+package transport_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 // refusing is a server that now and then refuses entries that it could take.
@@ -51,7 +51,7 @@ func TestRaftGoesOnAfterRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
 		n.SetDelay(2 * time.Millisecond)
-		follower, other := grid.NewTransport(layer(t, n, "b", gridID, nil), addresses{}, hclog.NewNullLogger()), &refusing{}
+		follower, other := transport.NewRaft(layer(t, n, "b", gridID, nil), addresses{}, hclog.NewNullLogger()), &refusing{}
 		end := make(chan struct{})
 		go other.serve(follower.Consumer(), end)
 		leader := startRaftOf(t, n, "a", []raft.Server{{ID: "a", Address: "a"}, {ID: "b", Address: "b", Suffrage: raft.Nonvoter}}, nil)

@@ -1,4 +1,4 @@
-package grid_test
+package transport_test
 
 import (
 	"errors"
@@ -10,12 +10,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 func TestRealNetworkCarriesAStream(t *testing.T) {
-	var nw grid.RealNetwork
+	var nw transport.Sockets
 	ln, err := nw.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestRealNetworkCarriesAStream(t *testing.T) {
 }
 
 func TestRealNetworkNamesAUsedPort(t *testing.T) {
-	var nw grid.RealNetwork
+	var nw transport.Sockets
 	ln, err := nw.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestLookup(t *testing.T) {
 			"[::1]:4":    "[::1]:4",
 			"::1":        "[::1]:7946",
 		} {
-			got, err := grid.Lookup(t.Context(), a, addr, 7946)
+			got, err := transport.Lookup(t.Context(), a, addr, 7946)
 			if err != nil || !slices.Equal(got, []string{want}) {
 				t.Errorf("lookup %s = %v, %v, want %s", addr, got, err, want)
 			}

@@ -1,4 +1,4 @@
-package grid_test
+package transport_test
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 var gridID = [16]byte{1, 2, 3}
@@ -35,13 +35,13 @@ func layer(t *testing.T, n *gridtest.Network, name string, id [16]byte, conf *tl
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := grid.NewRaftStream(ln, n.Host(name), id, name, name+":7947", conf)
+	s := transport.NewRaftStream(ln, n.Host(name), id, name, name+":7947", conf)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
 func dialTo(name string) raft.ServerAddress {
-	return grid.RaftAddress(raft.ServerID(name), name+":7947")
+	return transport.RaftAddress(raft.ServerID(name), name+":7947")
 }
 
 // echo serves what a layer accepts.
@@ -88,7 +88,7 @@ func TestRaftStreamIsOnlyForItsTarget(t *testing.T) {
 		if err := answers(conn); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(2 * grid.HandshakeTimeout)
+		time.Sleep(2 * transport.HandshakeTimeout)
 		if err := answers(conn); err != nil {
 			t.Errorf("after the handshake's deadline: %v", err)
 		}
@@ -122,7 +122,7 @@ func TestRaftStreamIgnoresTheSilent(t *testing.T) {
 		b := layer(t, n, "b", gridID, nil)
 		go echo(b)
 		var slow []net.Conn
-		for range 3 * grid.HandshakesMax {
+		for range 3 * transport.HandshakesMax {
 			conn, err := n.Host("slow").Dial(t.Context(), "b:7947")
 			if err != nil {
 				t.Fatal(err)
@@ -142,7 +142,7 @@ func TestRaftStreamIgnoresTheSilent(t *testing.T) {
 			_, _ = io.ReadAll(conn)
 			_ = conn.Close()
 		}
-		if took := time.Since(start); took > grid.HandshakeTimeout {
+		if took := time.Since(start); took > transport.HandshakeTimeout {
 			t.Errorf("silent streams live %v", took)
 		}
 	})
@@ -314,7 +314,7 @@ func startRaft(t *testing.T, n *gridtest.Network, name string, voters []string, 
 func startRaftOf(t *testing.T, n *gridtest.Network, name string, servers []raft.Server, conf *tls.Config) *server {
 	t.Helper()
 	s := &server{}
-	transport := grid.NewTransport(layer(t, n, name, gridID, conf), addresses{}, hclog.NewNullLogger())
+	transport := transport.NewRaft(layer(t, n, name, gridID, conf), addresses{}, hclog.NewNullLogger())
 	rc := raft.DefaultConfig()
 	rc.LocalID = raft.ServerID(name)
 	rc.Logger = hclog.NewNullLogger()
@@ -405,12 +405,12 @@ func otherThan(servers map[string]*server, name string) string {
 }
 
 func FuzzReadPreamble(f *testing.F) {
-	f.Add(grid.NewPreamble(gridID, "a-server").Encode())
-	f.Add(grid.NewPreamble(gridID, "").Encode())
+	f.Add(transport.Preamble{Grid: gridID, Target: "a-server"}.Encode())
+	f.Add(transport.Preamble{Grid: gridID, Target: ""}.Encode())
 	f.Add([]byte("SNOW\x11short"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)
-		p, err := grid.ReadPreamble(r)
+		p, err := transport.ReadPreamble(r)
 		if err != nil {
 			return
 		}
@@ -425,8 +425,8 @@ func FuzzRaftAddress(f *testing.F) {
 	f.Add("a@b@c:1")
 	f.Add("@")
 	f.Fuzz(func(t *testing.T, address string) {
-		id, hostPort, err := grid.CutRaftAddress(raft.ServerAddress(address))
-		if err == nil && grid.RaftAddress(raft.ServerID(id), hostPort) != raft.ServerAddress(address) {
+		id, hostPort, err := transport.CutRaftAddress(raft.ServerAddress(address))
+		if err == nil && transport.RaftAddress(raft.ServerID(id), hostPort) != raft.ServerAddress(address) {
 			t.Errorf("%q is cut into %q and %q", address, id, hostPort)
 		}
 	})

@@ -1,4 +1,4 @@
-package grid_test
+package transport_test
 
 import (
 	"bytes"
@@ -16,13 +16,13 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
-func newTransport(t *testing.T, nw grid.Network, name, bind string) *grid.GossipTransport {
+func newGossip(t *testing.T, nw transport.Network, name, bind string) *transport.Gossip {
 	t.Helper()
-	tr, err := grid.NewGossipTransport(t.Context(), grid.GossipTransportConfig{Network: nw, Grid: name, Bind: bind})
+	tr, err := transport.NewGossip(t.Context(), transport.GossipConfig{Network: nw, Grid: name, Bind: bind})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +31,8 @@ func newTransport(t *testing.T, nw grid.Network, name, bind string) *grid.Gossip
 }
 
 func TestGossipTransportOnRealSockets(t *testing.T) {
-	a := newTransport(t, grid.RealNetwork{}, "g", "127.0.0.1:0")
-	b := newTransport(t, grid.RealNetwork{}, "g", "127.0.0.1:0")
+	a := newGossip(t, transport.Sockets{}, "g", "127.0.0.1:0")
+	b := newGossip(t, transport.Sockets{}, "g", "127.0.0.1:0")
 	conn, err := a.DialTimeout(b.Addr(), 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -70,11 +70,11 @@ func TestGossipTransportWantsBothPorts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr := newTransport(t, a, "g", "a:0")
+		tr := newGossip(t, a, "g", "a:0")
 		if tr.Addr() == used.LocalAddr().String() {
 			t.Errorf("chose %s, where the socket is not its own", tr.Addr())
 		}
-		_, err = grid.NewGossipTransport(t.Context(), grid.GossipTransportConfig{Network: a, Grid: "g", Bind: "a:40001"})
+		_, err = transport.NewGossip(t.Context(), transport.GossipConfig{Network: a, Grid: "g", Bind: "a:40001"})
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("a port whose socket is used: %v", err)
 		}
@@ -89,11 +89,11 @@ func TestGossipTransportWantsBothPorts(t *testing.T) {
 func TestGossipTransportRefusesAnotherGrid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
-		a := newTransport(t, n.Host("a"), "A", "a:7946")
-		b := newTransport(t, n.Host("b"), "B", "b:7946")
+		a := newGossip(t, n.Host("a"), "A", "a:7946")
+		b := newGossip(t, n.Host("b"), "B", "b:7946")
 		_, err := a.DialTimeout(b.Addr(), 5*time.Second)
-		var refused *grid.NameRefusedError
-		if !errors.As(err, &refused) || *refused != (grid.NameRefusedError{Addr: b.Addr(), Ours: "A", Theirs: "B"}) {
+		var refused *transport.NameRefusedError
+		if !errors.As(err, &refused) || *refused != (transport.NameRefusedError{Addr: b.Addr(), Ours: "A", Theirs: "B"}) {
 			t.Fatalf("dial: %v", err)
 		}
 		want := `grid: a member at ` + b.Addr() + ` belongs to grid "B", this member is configured for grid "A": set the same Name or fix Join`
@@ -112,7 +112,7 @@ func TestGossipTransportRefusesAnotherGrid(t *testing.T) {
 		}
 
 		_ = b.Shutdown()
-		right := newTransport(t, n.Host("b"), "A", "b:7946")
+		right := newGossip(t, n.Host("b"), "A", "b:7946")
 		conn, err := a.DialTimeout(right.Addr(), time.Second)
 		if err != nil {
 			t.Fatal(err)
@@ -127,13 +127,13 @@ func TestGossipTransportRefusesAnotherGrid(t *testing.T) {
 func TestGossipTransportTellsOtherProtocols(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
-		a := newTransport(t, n.Host("a"), "g", "a:7946")
+		a := newGossip(t, n.Host("a"), "g", "a:7946")
 		conn, err := n.Host("b").Dial(t.Context(), a.Addr())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = conn.Write(grid.NewGreeting(0x12, "g").Encode())
-		if got, err := grid.ReadGreeting(conn); err != nil || got != grid.NewGreeting(grid.GossipProtocol, "g") {
+		_, _ = conn.Write(transport.Greeting{Protocol: 0x12, Name: "g"}.Encode())
+		if got, err := transport.ReadGreeting(conn); err != nil || got != (transport.Greeting{Protocol: transport.GossipProtocol, Name: "g"}) {
 			t.Errorf("a later version was answered %v, %v", got, err)
 		}
 		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -148,7 +148,7 @@ func TestGossipTransportTellsOtherProtocols(t *testing.T) {
 		go func() {
 			conn, err := ln.Accept()
 			if err == nil {
-				_, _ = conn.Write(grid.NewGreeting(0x12, "g").Encode())
+				_, _ = conn.Write(transport.Greeting{Protocol: 0x12, Name: "g"}.Encode())
 			}
 		}()
 		if _, err := a.DialTimeout(ln.Addr().String(), time.Second); err == nil || !strings.Contains(err.Error(), "0x12") {
@@ -160,7 +160,7 @@ func TestGossipTransportTellsOtherProtocols(t *testing.T) {
 func TestGossipTransportDropsGarbageAndSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
-		a := newTransport(t, n.Host("a"), "g", "a:7946")
+		a := newGossip(t, n.Host("a"), "g", "a:7946")
 		for _, garbage := range []string{"GET / HTTP/1.1\r\n\r\n", "SNOW", "SNOW\x11\xffshort", ""} {
 			conn, err := n.Host("b").Dial(t.Context(), a.Addr())
 			if err != nil {
@@ -169,14 +169,14 @@ func TestGossipTransportDropsGarbageAndSilence(t *testing.T) {
 			start := time.Now()
 			_, _ = conn.Write([]byte(garbage))
 			got, _ := io.ReadAll(conn)
-			if len(got) != 0 || time.Since(start) > grid.HandshakeTimeout {
+			if len(got) != 0 || time.Since(start) > transport.HandshakeTimeout {
 				t.Errorf("%q: answered %q after %v", garbage, got, time.Since(start))
 			}
 		}
 
 		ln, _ := n.Host("mute").Listen("mute:1")
 		for timeout, want := range map[time.Duration]time.Duration{
-			10 * time.Second: grid.HandshakeTimeout,
+			10 * time.Second: transport.HandshakeTimeout,
 			time.Second:      time.Second,
 		} {
 			start := time.Now()
@@ -192,10 +192,10 @@ func TestGossipTransportDropsGarbageAndSilence(t *testing.T) {
 func TestGossipTransportWithstandsSlowGreeters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
-		a := newTransport(t, n.Host("a"), "g", "a:7946")
-		b := newTransport(t, n.Host("b"), "g", "b:7946")
+		a := newGossip(t, n.Host("a"), "g", "a:7946")
+		b := newGossip(t, n.Host("b"), "g", "b:7946")
 		var slow []net.Conn
-		for range 3 * grid.HandshakesMax {
+		for range 3 * transport.HandshakesMax {
 			conn, err := n.Host("slow").Dial(t.Context(), a.Addr())
 			if err != nil {
 				t.Fatal(err)
@@ -218,11 +218,11 @@ func TestGossipTransportWithstandsSlowGreeters(t *testing.T) {
 				alive++
 			}
 		}
-		if alive == 0 || alive > grid.HandshakesMax {
-			t.Errorf("%d unfinished handshakes are kept, want 1 to %d", alive, grid.HandshakesMax)
+		if alive == 0 || alive > transport.HandshakesMax {
+			t.Errorf("%d unfinished handshakes are kept, want 1 to %d", alive, transport.HandshakesMax)
 		}
 		for _, conn := range slow {
-			_ = conn.SetReadDeadline(time.Now().Add(grid.HandshakeTimeout + time.Millisecond))
+			_ = conn.SetReadDeadline(time.Now().Add(transport.HandshakeTimeout + time.Millisecond))
 			if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Fatal("a slow stream outlives the handshake's deadline")
 			}
@@ -234,7 +234,7 @@ func TestGossipTransportWithstandsSlowGreeters(t *testing.T) {
 func TestGossipTransportShutdownEndsHandshakesAndDials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
-		a := newTransport(t, n.Host("a"), "g", "a:7946")
+		a := newGossip(t, n.Host("a"), "g", "a:7946")
 		half, _ := n.Host("b").Dial(t.Context(), a.Addr())
 		mute, _ := n.Host("b").Listen("b:1")
 		dialed := make(chan error, 1)
@@ -261,13 +261,13 @@ func TestGossipTransportShutdownEndsHandshakesAndDials(t *testing.T) {
 }
 
 func TestGossipTransportChecksItsConfiguration(t *testing.T) {
-	for _, cfg := range []grid.GossipTransportConfig{
+	for _, cfg := range []transport.GossipConfig{
 		{Grid: "", Bind: "127.0.0.1:0"},
 		{Grid: strings.Repeat("x", 256), Bind: "127.0.0.1:0"},
 		{Grid: "g", Bind: "127.0.0.1"},
 	} {
-		cfg.Network = grid.RealNetwork{}
-		if tr, err := grid.NewGossipTransport(t.Context(), cfg); err == nil {
+		cfg.Network = transport.Sockets{}
+		if tr, err := transport.NewGossip(t.Context(), cfg); err == nil {
 			t.Errorf("accepted %+v", cfg)
 			_ = tr.Shutdown()
 		}
@@ -277,7 +277,7 @@ func TestGossipTransportChecksItsConfiguration(t *testing.T) {
 func TestGossipTransportAdvertises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
-		tr, err := grid.NewGossipTransport(t.Context(), grid.GossipTransportConfig{
+		tr, err := transport.NewGossip(t.Context(), transport.GossipConfig{
 			Network: n.Host("a"), Grid: "g", Bind: "a:7", AdvertiseHost: "proxy",
 		})
 		if err != nil {
@@ -292,9 +292,9 @@ func TestGossipTransportAdvertises(t *testing.T) {
 }
 
 // memberlistOn starts a memberlist the way members do.
-func memberlistOn(t *testing.T, nw grid.Network, gridName, name string) *memberlist.Memberlist {
+func memberlistOn(t *testing.T, nw transport.Network, gridName, name string) *memberlist.Memberlist {
 	t.Helper()
-	tr := newTransport(t, nw, gridName, name+":7946")
+	tr := newGossip(t, nw, gridName, name+":7946")
 	conf := memberlist.DefaultLANConfig()
 	conf.Name = name
 	conf.Transport = tr
@@ -388,14 +388,14 @@ func TestJoinOfAnotherGridIsRemembered(t *testing.T) {
 		n := gridtest.NewNetwork()
 		memberlistOn(t, n.Host("a"), "A", "a")
 		conf := memberlist.DefaultLANConfig()
-		tr := newTransport(t, n.Host("b"), "B", "b:7946")
+		tr := newGossip(t, n.Host("b"), "B", "b:7946")
 		conf.Transport, conf.Label, conf.Name = tr, "B", "b"
 		conf.Logger = log.New(io.Discard, "", 0)
 		joined, err := create(t, conf).Join([]string{n.Host("a").IP().String() + ":7946"})
 		if joined != 0 || err == nil {
 			t.Fatalf("joined %d, %v", joined, err)
 		}
-		var refused *grid.NameRefusedError
+		var refused *transport.NameRefusedError
 		if !errors.As(tr.Refusal(), &refused) || refused.Theirs != "A" {
 			t.Errorf("Refusal() = %v", tr.Refusal())
 		}
@@ -406,12 +406,12 @@ func TestJoinOfAnotherGridIsRemembered(t *testing.T) {
 }
 
 func FuzzReadGreeting(f *testing.F) {
-	f.Add(grid.NewGreeting(grid.GossipProtocol, "snowgrid").Encode())
+	f.Add(transport.Greeting{Protocol: transport.GossipProtocol, Name: "snowgrid"}.Encode())
 	f.Add([]byte("SNOW\x11\x05abc"))
 	f.Add([]byte("GET / HTTP/1.1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)
-		g, err := grid.ReadGreeting(r)
+		g, err := transport.ReadGreeting(r)
 		if err != nil {
 			return
 		}

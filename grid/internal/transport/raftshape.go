@@ -1,15 +1,15 @@
-package grid
+package transport
 
 import (
 	"errors"
 	"fmt"
 )
 
-// raftListMax is how many elements a list or map in a Raft request may have: more
+// RaftListMax is how many elements a list or map in a Raft request may have: more
 // entries are not sent at once.
-const raftListMax = 64
+const RaftListMax = 64
 
-var errRequestTooLong = fmt.Errorf("grid: the Raft request has a list of more than %d elements", raftListMax)
+var errRequestTooLong = fmt.Errorf("grid: the Raft request has a list of more than %d elements", RaftListMax)
 
 // raftShape looks at a request as its bytes come, since Raft's decoder makes 100
 // bytes of memory of each empty entry: one byte that says what it is, one value of
@@ -100,7 +100,7 @@ func (s *raftShape) value() error {
 
 // list expects n elements of so many values each.
 func (s *raftShape) list(n uint64, each int) error {
-	if n > raftListMax {
+	if n > RaftListMax {
 		return errRequestTooLong
 	}
 	s.open += int(n) * each

@@ -1,4 +1,4 @@
-package grid
+package transport
 
 import (
 	"errors"
@@ -19,8 +19,8 @@ const (
 	raftFirstTerm = 1 << 40 // of the first leader that an empty server hears of
 )
 
-// raftView is what a Raft server knows when a message arrives.
-type raftView struct {
+// RaftView is what a Raft server knows when a message arrives.
+type RaftView struct {
 	self    raft.ServerID
 	term    uint64 // its own
 	empty   bool   // it has no configuration: it follows the first leader that it hears of
@@ -44,7 +44,7 @@ var (
 )
 
 // admit returns nil if a request may go to Raft, or says why not.
-func (v raftView) admit(command any) error {
+func (v RaftView) admit(command any) error {
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:
 		return errors.Join(v.from(c.RPCHeader), v.believes(c.Term), checkEntries(c))
@@ -64,7 +64,7 @@ func (v raftView) admit(command any) error {
 }
 
 // believes returns nil for a term that may be.
-func (v raftView) believes(term uint64) error {
+func (v RaftView) believes(term uint64) error {
 	limit := v.term + raftTermStep
 	if v.empty {
 		limit = raftFirstTerm
@@ -78,7 +78,7 @@ func (v raftView) believes(term uint64) error {
 // from checks the sender of votes, entries and snapshots. All servers that this one
 // knows may have been replaced while it was cut off, so it listens to an unknown one
 // while it hears from no leader.
-func (v raftView) from(h raft.RPCHeader) error {
+func (v RaftView) from(h raft.RPCHeader) error {
 	from, err := v.sender(h)
 	if err == nil && !v.empty && v.inTouch && !v.knows(from) && from != v.followed {
 		err = fmt.Errorf("%w: %.80q, and this server is in touch with its leader", errUnknownServer, from)
@@ -88,9 +88,9 @@ func (v raftView) from(h raft.RPCHeader) error {
 
 // sender returns the server that a request names as its sender. Raft does without its
 // own checks if none is named.
-func (v raftView) sender(h raft.RPCHeader) (raft.ServerID, error) {
+func (v RaftView) sender(h raft.RPCHeader) (raft.ServerID, error) {
 	from := raft.ServerID(h.ID)
-	named, _, err := cutRaftAddress(raft.ServerAddress(h.Addr))
+	named, _, err := CutRaftAddress(raft.ServerAddress(h.Addr))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", errUnknownServer, err)

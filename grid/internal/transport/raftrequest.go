@@ -1,8 +1,9 @@
-package grid
+package transport
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -29,8 +30,8 @@ var errRequestTooLarge = errors.New("grid: the Raft request is larger than any m
 // close it.
 type raftServed struct {
 	net.Conn
-	ctx  context.Context // ends with the layer
-	turn turn            // of the layer's large requests
+	ctx   context.Context // ends with the layer
+	large chan struct{}   // of the layer
 
 	mu     sync.Mutex // guards what follows; never held while waiting
 	closed bool
@@ -42,9 +43,9 @@ type raftServed struct {
 
 // serveRaft bounds the requests on an accepted stream. The first one has to come
 // at once, later ones when they like.
-func (s *raftStream) serveRaft(conn net.Conn) *raftServed {
+func (s *RaftStream) serveRaft(conn net.Conn) *raftServed {
 	_ = conn.SetReadDeadline(time.Now().Add(raftRequestTimeout))
-	return &raftServed{Conn: conn, ctx: s.ctx, turn: s.large}
+	return &raftServed{Conn: conn, ctx: s.ctx, large: s.large}
 }
 
 // Read implements net.Conn.
@@ -78,10 +79,12 @@ func (r *raftServed) room() (int, error) {
 	}
 	ctx, cancel := context.WithDeadline(r.ctx, until)
 	defer cancel()
-	leave, err := r.turn.take(ctx)
-	if err != nil {
-		return 0, err
+	select {
+	case r.large <- struct{}{}:
+	case <-ctx.Done():
+		return 0, fmt.Errorf("grid: other large Raft requests take too long: %w", ctx.Err())
 	}
+	leave := func() { <-r.large }
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -106,7 +109,7 @@ func (r *raftServed) count(b []byte) error {
 
 // deadline is when the request has to be there. The caller holds mu.
 func (r *raftServed) deadline() time.Time {
-	return r.began.Add(raftRequestTimeout + time.Duration(r.taken/raftPace)*raftCallTimeout)
+	return r.began.Add(raftRequestTimeout + time.Duration(r.taken/raftPace)*RaftCallTimeout)
 }
 
 // Write implements net.Conn: it answers the request.

@@ -1,4 +1,4 @@
-package grid
+package transport
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 )
 
@@ -26,6 +27,9 @@ import (
 // So a message counts only if it is meant for this grid and this incarnation:
 // an address taken over by another process hears nothing.
 const (
+	// RaftCallTimeout bounds one call between Raft servers.
+	RaftCallTimeout = 2 * time.Second
+
 	raftProtocol = 0x21
 	serverIDMax  = 255
 )
@@ -35,53 +39,55 @@ var (
 	errNotForUs    = errors.New("grid: the stream is meant for another member")
 )
 
-type preamble struct {
-	grid   [16]byte
-	target string
+// Preamble opens a Raft stream: it names the grid and the server that the stream is for.
+type Preamble struct {
+	Grid   [16]byte
+	Target string
 }
 
-func (p preamble) encode() []byte {
-	b := make([]byte, 0, len(greetingMagic)+1+len(p.grid)+1+len(p.target))
+// Encode returns the preamble as it is sent.
+func (p Preamble) Encode() []byte {
+	b := make([]byte, 0, len(greetingMagic)+1+len(p.Grid)+1+len(p.Target))
 	b = append(b, greetingMagic...)
 	b = append(b, raftProtocol)
-	b = append(b, p.grid[:]...)
-	b = append(b, byte(len(p.target)))
-	return append(b, p.target...)
+	b = append(b, p.Grid[:]...)
+	b = append(b, byte(len(p.Target)))
+	return append(b, p.Target...)
 }
 
 // readPreamble takes exactly one preamble off r.
-func readPreamble(r io.Reader) (preamble, error) {
-	var p preamble
-	var head [len(greetingMagic) + 1 + len(p.grid) + 1]byte
+func readPreamble(r io.Reader) (Preamble, error) {
+	var p Preamble
+	var head [len(greetingMagic) + 1 + len(p.Grid) + 1]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return preamble{}, err
+		return Preamble{}, err
 	}
 	rest, ok := bytes.CutPrefix(head[:], []byte(greetingMagic))
 	if !ok || rest[0] != raftProtocol {
-		return preamble{}, errNotPreamble
+		return Preamble{}, errNotPreamble
 	}
-	copy(p.grid[:], rest[1:])
-	target := make([]byte, rest[1+len(p.grid)])
+	copy(p.Grid[:], rest[1:])
+	target := make([]byte, rest[1+len(p.Grid)])
 	if len(target) == 0 {
-		return preamble{}, errNotPreamble
+		return Preamble{}, errNotPreamble
 	}
 	if _, err := io.ReadFull(r, target); err != nil {
-		return preamble{}, err
+		return Preamble{}, err
 	}
-	p.target = string(target)
+	p.Target = string(target)
 	return p, nil
 }
 
-// raftAddress is how a server is named to a raftStream: ID@host:port. Two
+// RaftAddress is how a server is named to a raftStream: ID@host:port. Two
 // incarnations at one host:port have different addresses, so Raft's pool never
 // uses a stream to the one for the other.
-func raftAddress(id raft.ServerID, hostPort string) raft.ServerAddress {
+func RaftAddress(id raft.ServerID, hostPort string) raft.ServerAddress {
 	return raft.ServerAddress(string(id) + "@" + hostPort)
 }
 
-// cutRaftAddress splits what raftAddress joined. An ID may hold an @, a
+// CutRaftAddress splits what raftAddress joined. An ID may hold an @, a
 // host:port does not.
-func cutRaftAddress(address raft.ServerAddress) (id, hostPort string, err error) {
+func CutRaftAddress(address raft.ServerAddress) (id, hostPort string, err error) {
 	at := strings.LastIndexByte(string(address), '@')
 	if at < 1 || at > serverIDMax {
 		return "", "", fmt.Errorf("grid: the Raft address %q is not ID@host:port with an ID of 1 to %d bytes", address, serverIDMax)
@@ -89,10 +95,10 @@ func cutRaftAddress(address raft.ServerAddress) (id, hostPort string, err error)
 	return string(address[:at]), string(address[at+1:]), nil
 }
 
-// raftStream is the stream layer under Raft's network transport. Close also
+// RaftStream is the stream layer under Raft's network transport. Close also
 // ends all its streams: the transport itself leaves the goroutines that serve
 // silent peers running for ever.
-type raftStream struct {
+type RaftStream struct {
 	network  Network
 	grid     [16]byte
 	self     string
@@ -100,8 +106,8 @@ type raftStream struct {
 	server   *tls.Config // nil: clear text
 	client   *tls.Config
 	acceptor *acceptor
-	crowd    crowd // of accepted streams
-	large    turn  // of requests that are not small
+	limit    streamLimit   // of accepted streams
+	large    chan struct{} // holds one while a request that is not small is read
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -110,18 +116,18 @@ type raftStream struct {
 	open map[*raftConn]struct{} // nil once closed; guarded by mu
 }
 
-var _ raft.StreamLayer = (*raftStream)(nil)
+var _ raft.StreamLayer = (*RaftStream)(nil)
 
-// newRaftStream takes over ln and accepts on it what is meant for the server
+// NewRaftStream takes over ln and accepts on it what is meant for the server
 // self of the given grid. advertise is the host:port others reach it at.
-func newRaftStream(ln net.Listener, nw Network, grid [16]byte, self, advertise string, tlsConf *tls.Config) *raftStream {
-	s := &raftStream{
+func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, self, advertise string, tlsConf *tls.Config) *RaftStream {
+	s := &RaftStream{
 		network: nw,
 		grid:    grid,
 		self:    self,
-		address: raftAddress(raft.ServerID(self), advertise),
+		address: RaftAddress(raft.ServerID(self), advertise),
 		open:    make(map[*raftConn]struct{}),
-		large:   make(turn, 1),
+		large:   make(chan struct{}, 1),
 	}
 	if tlsConf != nil {
 		s.server, s.client = tlsConf.Clone(), tlsConf.Clone()
@@ -134,7 +140,7 @@ func newRaftStream(ln net.Listener, nw Network, grid [16]byte, self, advertise s
 }
 
 // Accept implements net.Listener.
-func (s *raftStream) Accept() (net.Conn, error) {
+func (s *RaftStream) Accept() (net.Conn, error) {
 	select {
 	case conn := <-s.acceptor.streams:
 		return s.serveRaft(conn), nil
@@ -145,11 +151,11 @@ func (s *raftStream) Accept() (net.Conn, error) {
 
 // Addr implements net.Listener. Raft takes its String for the local server's
 // address, so it has the form that Dial takes.
-func (s *raftStream) Addr() net.Addr { return raftAddr(s.address) }
+func (s *RaftStream) Addr() net.Addr { return raftAddr(s.address) }
 
 // Close implements net.Listener: it ends the listener and every stream, dialed
 // or accepted. It may be called more than once.
-func (s *raftStream) Close() error {
+func (s *RaftStream) Close() error {
 	s.cancel()
 	s.mu.Lock()
 	open := s.open
@@ -163,8 +169,8 @@ func (s *raftStream) Close() error {
 }
 
 // Dial implements raft.StreamLayer for addresses made by raftAddress.
-func (s *raftStream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	id, hostPort, err := cutRaftAddress(address)
+func (s *RaftStream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	id, hostPort, err := CutRaftAddress(address)
 	if err != nil {
 		return nil, err
 	}
@@ -183,14 +189,14 @@ func (s *raftStream) Dial(address raft.ServerAddress, timeout time.Duration) (ne
 }
 
 // introduce is the dialer's half of the handshake.
-func (s *raftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort string) (net.Conn, error) {
+func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort string) (net.Conn, error) {
 	interrupt := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
 	stream := raw
 	if s.client != nil {
 		stream = tls.Client(raw, s.clientFor(hostPort))
 	}
 	// Over TLS this first write is also the handshake.
-	_, err := stream.Write(preamble{grid: s.grid, target: id}.encode())
+	_, err := stream.Write(Preamble{Grid: s.grid, Target: id}.Encode())
 	if !interrupt() && err == nil {
 		err = ctx.Err()
 	}
@@ -202,7 +208,7 @@ func (s *raftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort s
 
 // clientFor is the TLS configuration for dialing hostPort: a certificate is
 // checked against the host dialed unless the user named another.
-func (s *raftStream) clientFor(hostPort string) *tls.Config {
+func (s *RaftStream) clientFor(hostPort string) *tls.Config {
 	if s.client.ServerName != "" {
 		return s.client
 	}
@@ -215,8 +221,8 @@ func (s *raftStream) clientFor(hostPort string) *tls.Config {
 }
 
 // welcome is the listener's half of the handshake.
-func (s *raftStream) welcome(conn net.Conn) (net.Conn, error) {
-	raw := s.crowd.guest(conn)
+func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
+	raw := s.limit.wrap(conn)
 	stream := net.Conn(raw)
 	if s.server != nil {
 		stream = tls.Server(raw, s.server)
@@ -225,19 +231,19 @@ func (s *raftStream) welcome(conn net.Conn) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.grid != s.grid || p.target != s.self {
+	if p.Grid != s.grid || p.Target != s.self {
 		return nil, errNotForUs
 	}
 	tracked, err := s.track(raw, stream)
 	if err != nil {
 		return nil, err
 	}
-	raw.enter()
+	raw.admit()
 	return tracked, nil
 }
 
 // track remembers a stream until it is closed.
-func (s *raftStream) track(raw, stream net.Conn) (net.Conn, error) {
+func (s *RaftStream) track(raw, stream net.Conn) (net.Conn, error) {
 	conn := &raftConn{Conn: stream, raw: raw, layer: s}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +254,7 @@ func (s *raftStream) track(raw, stream net.Conn) (net.Conn, error) {
 	return conn, nil
 }
 
-func (s *raftStream) forget(conn *raftConn) {
+func (s *RaftStream) forget(conn *raftConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, conn)
@@ -259,7 +265,7 @@ func (s *raftStream) forget(conn *raftConn) {
 type raftConn struct {
 	net.Conn
 	raw   net.Conn
-	layer *raftStream
+	layer *RaftStream
 }
 
 func (c *raftConn) Close() error {
@@ -272,3 +278,18 @@ type raftAddr raft.ServerAddress
 
 func (raftAddr) Network() string  { return "tcp" }
 func (a raftAddr) String() string { return string(a) }
+
+// NewRaft sends one request after the other to each server. More at a time
+// would go through a pipeline, which is lost if it is refused something while there
+// is more to send: the server then hears of the leader and of no entry any more, for
+// as long as that one leads, and the leader's Raft cannot be shut down.
+func NewRaft(stream raft.StreamLayer, book raft.ServerAddressProvider, log hclog.Logger) *raft.NetworkTransport {
+	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		ServerAddressProvider: book,
+		Logger:                log,
+		Stream:                stream,
+		MaxPool:               3,
+		MaxRPCsInFlight:       1,
+		Timeout:               RaftCallTimeout,
+	})
+}

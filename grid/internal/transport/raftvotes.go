@@ -1,4 +1,4 @@
-package grid
+package transport
 
 import (
 	"slices"
@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/partition"
 )
 
 // hashicorp/raft v1.8.0 refuses a vote to every server that has none in its own
@@ -20,7 +18,7 @@ import (
 
 // voting returns what Raft is to see of a request that was admitted, or else the answer
 // that is given in its place.
-func (v raftView) voting(command any) (passed, answer any) {
+func (v RaftView) voting(command any) (passed, answer any) {
 	switch c := command.(type) {
 	case *raft.RequestVoteRequest:
 		if v.outdatedFor(c.RPCHeader) {
@@ -38,12 +36,12 @@ func (v raftView) voting(command any) (passed, answer any) {
 
 // outdatedFor reports whether this server's configuration may be too old to tell whether
 // a candidate has a vote.
-func (v raftView) outdatedFor(h raft.RPCHeader) bool {
+func (v RaftView) outdatedFor(h raft.RPCHeader) bool {
 	return !v.empty && !v.inTouch && v.leader == "" && !v.votes(raft.ServerID(h.ID))
 }
 
 // preVote answers whether this server would vote for a candidate. It promises nothing.
-func (v raftView) preVote(c *raft.RequestPreVoteRequest) *raft.RequestPreVoteResponse {
+func (v RaftView) preVote(c *raft.RequestPreVoteRequest) *raft.RequestPreVoteResponse {
 	index, term := v.last()
 	newer := c.LastLogTerm > term || c.LastLogTerm == term && c.LastLogIndex >= index
 	return &raft.RequestPreVoteResponse{Term: max(v.term, c.Term), Granted: c.Term >= v.term && newer}
@@ -51,13 +49,16 @@ func (v raftView) preVote(c *raft.RequestPreVoteRequest) *raft.RequestPreVoteRes
 
 // raftTouch is how long a server counts itself in touch with a leader from which it
 // hears nothing: twice what it takes to begin an election.
-const raftTouch = 2 * heartbeatTimeout
+const raftTouch = 2 * HeartbeatTimeout
 
-// viewOf returns what a Raft server knows now. It knows members too.
-func viewOf(node *raft.Raft, self raft.ServerID, member func(raft.ServerID) bool) raftView {
+// HeartbeatTimeout is how long a server hears from no leader before it begins an election.
+const HeartbeatTimeout = 500 * time.Millisecond
+
+// RaftViewOf returns what a Raft server knows now. It knows members too.
+func RaftViewOf(node *raft.Raft, self raft.ServerID, member func(raft.ServerID) bool) RaftView {
 	_, leader := node.LeaderWithID()
 	servers := node.GetConfiguration().Configuration().Servers
-	v := raftView{self: self, term: node.CurrentTerm(), leader: leader, empty: len(servers) == 0}
+	v := RaftView{self: self, term: node.CurrentTerm(), leader: leader, empty: len(servers) == 0}
 	v.inTouch = node.State() == raft.Leader || leader != "" && time.Since(node.LastContact()) < raftTouch
 	v.knows = func(id raft.ServerID) bool {
 		return slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id }) || member(id)
@@ -81,13 +82,4 @@ func lastOf(stats map[string]string) (index, term uint64) {
 		return snapshot, number("last_snapshot_term")
 	}
 	return index, term
-}
-
-// raftView is what this member knows of Raft's servers now.
-func (m *Member) raftView(node *raft.Raft, self raft.ServerID) raftView {
-	return viewOf(node, self, func(id raft.ServerID) bool {
-		return slices.ContainsFunc(m.roster.Load().Members, func(member partition.Member) bool {
-			return serverID(member.Incarnation, member.Durable) == id
-		})
-	})
 }

@@ -1,4 +1,4 @@
-package grid
+package transport
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ import (
 // from a dead member. Later protocols keep this form.
 const (
 	greetingMagic  = "SNOW"
-	gossipProtocol = 0x11
+	GossipProtocol = 0x11
 	gridNameMax    = 255
 )
 
@@ -54,36 +54,38 @@ func (e *NameRefusedError) Error() string {
 		e.Addr, e.Theirs, e.Ours)
 }
 
-type greeting struct {
-	protocol byte
-	name     string
+// Greeting opens one side of a gossip stream.
+type Greeting struct {
+	Protocol byte
+	Name     string
 }
 
-func (g greeting) encode() []byte {
-	b := make([]byte, 0, len(greetingMagic)+2+len(g.name))
+// Encode returns the greeting as it is sent.
+func (g Greeting) Encode() []byte {
+	b := make([]byte, 0, len(greetingMagic)+2+len(g.Name))
 	b = append(b, greetingMagic...)
-	b = append(b, g.protocol, byte(len(g.name)))
-	return append(b, g.name...)
+	b = append(b, g.Protocol, byte(len(g.Name)))
+	return append(b, g.Name...)
 }
 
 // readGreeting takes exactly one greeting off r.
-func readGreeting(r io.Reader) (greeting, error) {
+func readGreeting(r io.Reader) (Greeting, error) {
 	var head [len(greetingMagic) + 2]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return greeting{}, err
+		return Greeting{}, err
 	}
 	if !bytes.HasPrefix(head[:], []byte(greetingMagic)) {
-		return greeting{}, errNotGreeting
+		return Greeting{}, errNotGreeting
 	}
 	name := make([]byte, head[len(greetingMagic)+1])
 	if _, err := io.ReadFull(r, name); err != nil {
-		return greeting{}, err
+		return Greeting{}, err
 	}
-	return greeting{protocol: head[len(greetingMagic)], name: string(name)}, nil
+	return Greeting{Protocol: head[len(greetingMagic)], Name: string(name)}, nil
 }
 
-// gossipTransportConfig is what a gossipTransport needs to know.
-type gossipTransportConfig struct {
+// GossipConfig is what a gossipTransport needs to know.
+type GossipConfig struct {
 	Network Network
 	Grid    string // grid name, 1 to 255 bytes
 	Bind    string // host:port to listen on, port 0 for one that is free
@@ -93,15 +95,15 @@ type gossipTransportConfig struct {
 	Keyed         bool // datagrams are encrypted
 }
 
-// gossipTransport carries memberlist over a Network: its datagrams as they
+// Gossip carries memberlist over a Network: its datagrams as they
 // are, its streams behind a greeting.
-type gossipTransport struct {
+type Gossip struct {
 	network   Network
 	grid      string
 	advertise netip.AddrPort
 	socket    net.PacketConn
 	acceptor  *acceptor
-	crowd     crowd // of accepted streams
+	limit     streamLimit // of accepted streams
 	keyed     bool
 	packets   chan *memberlist.Packet
 	ctx       context.Context // ends with Shutdown
@@ -112,10 +114,10 @@ type gossipTransport struct {
 	refused *NameRefusedError // guarded by mu
 }
 
-var _ memberlist.NodeAwareTransport = (*gossipTransport)(nil)
+var _ memberlist.NodeAwareTransport = (*Gossip)(nil)
 
-// newGossipTransport listens for streams and datagrams on one port.
-func newGossipTransport(ctx context.Context, cfg gossipTransportConfig) (*gossipTransport, error) {
+// NewGossip listens for streams and datagrams on one port.
+func NewGossip(ctx context.Context, cfg GossipConfig) (*Gossip, error) {
 	if n := len(cfg.Grid); n == 0 || n > gridNameMax {
 		return nil, fmt.Errorf("grid: the grid name has %d bytes: choose one of 1 to %d", n, gridNameMax)
 	}
@@ -123,7 +125,7 @@ func newGossipTransport(ctx context.Context, cfg gossipTransportConfig) (*gossip
 	if err != nil {
 		return nil, err
 	}
-	advertise, err := advertisedAddr(ctx, cfg.Network, ln.Addr().String(), cfg.AdvertiseHost)
+	advertise, err := Advertised(ctx, cfg.Network, ln.Addr().String(), cfg.AdvertiseHost)
 	if err != nil {
 		_ = ln.Close()
 		_ = socket.Close()
@@ -132,7 +134,7 @@ func newGossipTransport(ctx context.Context, cfg gossipTransportConfig) (*gossip
 	if s, ok := socket.(interface{ SetReadBuffer(bytes int) error }); ok {
 		_ = s.SetReadBuffer(packetReadBuffer)
 	}
-	t := &gossipTransport{
+	t := &Gossip{
 		network:   cfg.Network,
 		grid:      cfg.Grid,
 		advertise: advertise,
@@ -146,13 +148,13 @@ func newGossipTransport(ctx context.Context, cfg gossipTransportConfig) (*gossip
 	return t, nil
 }
 
-// addr is the IP:port others are told.
-func (t *gossipTransport) addr() string { return t.advertise.String() }
+// Addr is the IP:port others are told.
+func (t *Gossip) Addr() string { return t.advertise.String() }
 
-// refusal is the last time an address turned out to belong to another grid, nil
+// Refusal is the last time an address turned out to belong to another grid, nil
 // if none did. memberlist's Join flattens errors to text: ask here instead. A
 // later success at the same address clears it.
-func (t *gossipTransport) refusal() error {
+func (t *Gossip) Refusal() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.refused == nil {
@@ -163,7 +165,7 @@ func (t *gossipTransport) refusal() error {
 
 // FinalAdvertiseAddr implements memberlist.Transport. An IP set in memberlist's
 // own configuration wins.
-func (t *gossipTransport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error) {
+func (t *Gossip) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error) {
 	if ip == "" {
 		return t.advertise.Addr().AsSlice(), int(t.advertise.Port()), nil
 	}
@@ -175,7 +177,7 @@ func (t *gossipTransport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, 
 }
 
 // WriteTo implements memberlist.Transport.
-func (t *gossipTransport) WriteTo(b []byte, addr string) (time.Time, error) {
+func (t *Gossip) WriteTo(b []byte, addr string) (time.Time, error) {
 	to, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("grid: gossip to %q: %w", addr, err)
@@ -185,24 +187,24 @@ func (t *gossipTransport) WriteTo(b []byte, addr string) (time.Time, error) {
 }
 
 // WriteToAddress implements memberlist.NodeAwareTransport.
-func (t *gossipTransport) WriteToAddress(b []byte, addr memberlist.Address) (time.Time, error) {
+func (t *Gossip) WriteToAddress(b []byte, addr memberlist.Address) (time.Time, error) {
 	return t.WriteTo(b, addr.Addr)
 }
 
 // PacketCh implements memberlist.Transport.
-func (t *gossipTransport) PacketCh() <-chan *memberlist.Packet { return t.packets }
+func (t *Gossip) PacketCh() <-chan *memberlist.Packet { return t.packets }
 
 // StreamCh implements memberlist.Transport.
-func (t *gossipTransport) StreamCh() <-chan net.Conn { return t.acceptor.streams }
+func (t *Gossip) StreamCh() <-chan net.Conn { return t.acceptor.streams }
 
 // DialAddressTimeout implements memberlist.NodeAwareTransport.
-func (t *gossipTransport) DialAddressTimeout(addr memberlist.Address, timeout time.Duration) (net.Conn, error) {
+func (t *Gossip) DialAddressTimeout(addr memberlist.Address, timeout time.Duration) (net.Conn, error) {
 	return t.DialTimeout(addr.Addr, timeout)
 }
 
 // DialTimeout implements memberlist.Transport. The error is a *NameRefusedError
 // if a member of another grid answers.
-func (t *gossipTransport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+func (t *Gossip) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	conn, err := t.network.Dial(ctx, addr)
@@ -217,7 +219,7 @@ func (t *gossipTransport) DialTimeout(addr string, timeout time.Duration) (net.C
 }
 
 // introduce is the dialer's half of the greeting.
-func (t *gossipTransport) introduce(ctx context.Context, conn net.Conn, addr string) error {
+func (t *Gossip) introduce(ctx context.Context, conn net.Conn, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	interrupt := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
@@ -231,22 +233,22 @@ func (t *gossipTransport) introduce(ctx context.Context, conn net.Conn, addr str
 	return t.judge(addr, theirs)
 }
 
-func (t *gossipTransport) exchange(conn net.Conn) (greeting, error) {
-	if _, err := conn.Write(t.greeting().encode()); err != nil {
-		return greeting{}, err
+func (t *Gossip) exchange(conn net.Conn) (Greeting, error) {
+	if _, err := conn.Write(t.greeting().Encode()); err != nil {
+		return Greeting{}, err
 	}
 	return readGreeting(conn)
 }
 
-func (t *gossipTransport) judge(addr string, theirs greeting) error {
-	if theirs.protocol != gossipProtocol {
+func (t *Gossip) judge(addr string, theirs Greeting) error {
+	if theirs.Protocol != GossipProtocol {
 		return fmt.Errorf("grid: %s speaks protocol %#x, this member's gossip %#x: join gossip addresses, and run versions of snowgrid that go together",
-			addr, theirs.protocol, gossipProtocol)
+			addr, theirs.Protocol, GossipProtocol)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if theirs.name != t.grid {
-		t.refused = &NameRefusedError{Addr: addr, Ours: t.grid, Theirs: theirs.name}
+	if theirs.Name != t.grid {
+		t.refused = &NameRefusedError{Addr: addr, Ours: t.grid, Theirs: theirs.Name}
 		return t.refused
 	}
 	if t.refused != nil && t.refused.Addr == addr {
@@ -257,29 +259,29 @@ func (t *gossipTransport) judge(addr string, theirs greeting) error {
 
 // welcome is the listener's half of the greeting. It answers whoever greets,
 // and keeps only those of its own grid.
-func (t *gossipTransport) welcome(conn net.Conn) (net.Conn, error) {
+func (t *Gossip) welcome(conn net.Conn) (net.Conn, error) {
 	theirs, err := readGreeting(conn)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Write(t.greeting().encode()); err != nil {
+	if _, err := conn.Write(t.greeting().Encode()); err != nil {
 		return nil, err
 	}
 	if theirs != t.greeting() {
 		return nil, errNotGreeting
 	}
-	guest := t.crowd.guest(conn)
-	guest.enter()
-	return &gossipStream{Conn: guest}, nil
+	limited := t.limit.wrap(conn)
+	limited.admit()
+	return &gossipStream{Conn: limited}, nil
 }
 
-func (t *gossipTransport) greeting() greeting {
-	return greeting{protocol: gossipProtocol, name: t.grid}
+func (t *Gossip) greeting() Greeting {
+	return Greeting{Protocol: GossipProtocol, Name: t.grid}
 }
 
 // receive passes datagrams on until Shutdown. What memberlist is too slow for
 // is dropped, as any network may.
-func (t *gossipTransport) receive() {
+func (t *Gossip) receive() {
 	buf := make([]byte, packetMax)
 	for {
 		n, from, err := t.socket.ReadFrom(buf)
@@ -307,7 +309,7 @@ func (t *gossipTransport) receive() {
 
 // Shutdown implements memberlist.Transport. It ends every goroutine and
 // unfinished dial of the transport; streams handed to memberlist are its own.
-func (t *gossipTransport) Shutdown() error {
+func (t *Gossip) Shutdown() error {
 	t.cancel()
 	_ = t.socket.Close()
 	t.acceptor.close()

@@ -1,0 +1,142 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// Lookup returns every IP:port behind addr, a host:port or a bare host that
+// gets defaultPort, sorted.
+func Lookup(ctx context.Context, nw Network, addr string, defaultPort int) ([]string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		host, port = addr, strconv.Itoa(defaultPort)
+	}
+	if net.ParseIP(host) != nil {
+		return []string{net.JoinHostPort(host, port)}, nil
+	}
+	var names resolver = net.DefaultResolver
+	if own, ok := nw.(resolver); ok {
+		names = own
+	}
+	ips, err := names.LookupHost(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("grid: cannot resolve %q: %w", addr, err)
+	}
+	addrs := make([]string, len(ips))
+	for i, ip := range ips {
+		addrs[i] = net.JoinHostPort(ip, port)
+	}
+	slices.Sort(addrs)
+	return slices.Compact(addrs), nil
+}
+
+// bindAttempts bounds the search for a port that is free for streams and
+// datagrams alike.
+const bindAttempts = 16
+
+// listenBoth opens a listener and a socket on the same host and port.
+func listenBoth(nw Network, bind string) (net.Listener, net.PacketConn, error) {
+	host, port, err := net.SplitHostPort(bind)
+	if err != nil {
+		return nil, nil, fmt.Errorf("grid: the gossip address %q is not host:port: %w", bind, err)
+	}
+	for attempt := 1; ; attempt++ {
+		ln, err := nw.Listen(bind)
+		if err != nil {
+			return nil, nil, err
+		}
+		_, chosen, err := net.SplitHostPort(ln.Addr().String())
+		if err == nil {
+			var socket net.PacketConn
+			if socket, err = nw.ListenPacket(net.JoinHostPort(host, chosen)); err == nil {
+				return ln, socket, nil
+			}
+		}
+		_ = ln.Close()
+		if port != "0" || attempt == bindAttempts || !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, nil, err
+		}
+	}
+}
+
+// Advertised picks the one address others are told. memberlist passes on IPs,
+// never names.
+func Advertised(ctx context.Context, nw Network, bound, host string) (netip.AddrPort, error) {
+	at, err := netip.ParseAddrPort(bound)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("grid: the listener's address %q is not IP:port: %w", bound, err)
+	}
+	ip := at.Addr().Unmap()
+	switch {
+	case host != "":
+		addrs, err := Lookup(ctx, nw, net.JoinHostPort(host, strconv.Itoa(int(at.Port()))), 0)
+		if err != nil {
+			return netip.AddrPort{}, fmt.Errorf("grid: AdvertiseHost: %w", err)
+		}
+		if ip, err = preferredIP(addrs); err != nil {
+			return netip.AddrPort{}, fmt.Errorf("grid: AdvertiseHost %q: %w", host, err)
+		}
+	case ip.IsUnspecified():
+		if ip, err = machineIP(); err != nil {
+			return netip.AddrPort{}, err
+		}
+	}
+	return netip.AddrPortFrom(ip, at.Port()), nil
+}
+
+// preferredIP is the first IPv4 among addrs, each an IP:port, or else the first
+// of any kind.
+func preferredIP(addrs []string) (netip.Addr, error) {
+	var found netip.Addr
+	for _, addr := range addrs {
+		at, err := netip.ParseAddrPort(addr)
+		if err != nil {
+			return netip.Addr{}, err
+		}
+		ip := at.Addr().Unmap()
+		if ip.Is4() {
+			return ip, nil
+		}
+		if !found.IsValid() {
+			found = ip
+		}
+	}
+	if !found.IsValid() {
+		return netip.Addr{}, errors.New("it has no address")
+	}
+	return found, nil
+}
+
+// machineIP is the machine's first private address, or else its first public
+// one.
+func machineIP() (netip.Addr, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("grid: cannot list this machine's addresses, set AdvertiseHost: %w", err)
+	}
+	var found netip.Addr
+	for _, addr := range addrs {
+		prefix, err := netip.ParsePrefix(addr.String())
+		if err != nil || !prefix.Addr().IsGlobalUnicast() {
+			continue
+		}
+		ip := prefix.Addr().Unmap()
+		if ip.IsPrivate() {
+			return ip, nil
+		}
+		if !found.IsValid() {
+			found = ip
+		}
+	}
+	if !found.IsValid() {
+		return netip.Addr{}, errors.New("grid: this machine has no address that others can reach: set AdvertiseHost")
+	}
+	return found, nil
+}

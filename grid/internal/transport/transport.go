@@ -1,0 +1,75 @@
+// Package transport carries what members say to each other by gossip and by Raft over a
+// Network. It bounds what a peer can make this process keep: unfinished handshakes,
+// streams, the size and shape of a message. It refuses messages that no member sends:
+//
+//	datagram --> gossippacket.go --> memberlist
+//	stream ---> acceptor.go (handshake) --> streamlimit.go --> gossipstream.go --> memberlist
+//	                                                      \-> raftrequest.go --> raftguard.go --> Raft
+//
+// The package knows neither the roster nor the member; callers pass what it needs.
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+)
+
+// Network is the way to other members, as in package grid.
+type Network interface {
+	// Listen accepts streams at addr, a host:port; port 0 picks a free one.
+	Listen(addr string) (net.Listener, error)
+	// ListenPacket opens a datagram socket at addr, a host:port. The addresses
+	// it gives and takes are IP:port.
+	ListenPacket(addr string) (net.PacketConn, error)
+	// Dial opens a stream to addr, a host:port, and gives up when ctx ends.
+	Dial(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// resolver is a Network that resolves host names itself.
+type resolver interface {
+	LookupHost(ctx context.Context, host string) ([]string, error)
+}
+
+// Sockets is the network of the machine: TCP and UDP.
+type Sockets struct{}
+
+// Listen opens a TCP listener.
+func (Sockets) Listen(addr string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, listenError("tcp", addr, err)
+	}
+	return ln, nil
+}
+
+// ListenPacket opens a UDP socket.
+func (Sockets) ListenPacket(addr string) (net.PacketConn, error) {
+	pc, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		return nil, listenError("udp", addr, err)
+	}
+	return pc, nil
+}
+
+// Dial opens a TCP connection.
+func (Sockets) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", addr)
+}
+
+// listenError says what to do about the usual reasons not to get a port.
+func listenError(network, addr string, err error) error {
+	advice := "check the address"
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		advice = "the port is in use, perhaps by another member: stop that process, or choose another port (0 picks a free one)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		advice = "this machine has no such address: listen on one it has and set AdvertiseHost to what others should use"
+	case errors.Is(err, syscall.EACCES):
+		advice = "this process may not open that port: choose one above 1023"
+	}
+	return fmt.Errorf("grid: cannot listen on %s %s: %s: %w", network, addr, advice, err)
+}
