@@ -94,7 +94,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		if last == nil || ctx.Err() == nil { // else it says no more than that ctx ended
 			last = err
 		}
-		if errors.Is(err, sequencer.ErrInvalidConfig) {
+		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) {
 			_ = c.Close()
 			return nil, err
 		}

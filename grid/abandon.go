@@ -2,7 +2,6 @@ package grid
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
@@ -17,7 +16,7 @@ import (
 func (m *Member) serveAbandon(ctx context.Context, in wire.AbandonRequest) (wire.AbandonResponse, error) {
 	next := founding{Founder: in.Founder, Grid: in.Grid}
 	if in.Old.IsZero() || in.Grid.IsZero() || in.Founder == "" || in.Founder == m.id.Member || in.Expect < 2 || in.Expect > 1000 {
-		return wire.AbandonResponse{}, invalid("a grid is abandoned for another one, of another founder and at least 2 members")
+		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a survivor is asked to leave its grid for a new one, with another founder and 2 to 1000 members")
 	}
 	if old := m.oldGrid(); old != in.Old {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrNotAddressed, "grid: this member is of grid %s", old)
@@ -62,14 +61,14 @@ func (m *Member) bind(next founding) error {
 	bound := m.bound()
 	switch {
 	case bound.Founder == m.id.Member:
-		return errors.New("this member is being told to form the grid anew already")
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is recovering the grid already; wait for the result")
 	case bound != (founding{}) && bound != next && m.seesMember(bound.Founder):
-		return fmt.Errorf("member %s is forming the grid anew already; tell one member only", bound.Founder)
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is recovering the grid already; use one member only", bound.Founder)
 	}
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	if m.next != bound {
-		return errors.New("another member is forming the grid anew already; tell one member only")
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: another member is recovering the grid already; use one member only")
 	}
 	m.next = next
 	return nil

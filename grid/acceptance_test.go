@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -88,8 +89,8 @@ func TestAcceptWithOtherSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := beginMember(t, gridtest.NewNetwork(), func(c *grid.Config) { c.Window = 5 * time.Second })
 		defer func() { _ = m.Close(); time.Sleep(time.Minute) }()
-		if err := m.Accept(stranger, 7*time.Second); !errors.Is(err, sequencer.ErrInvalidConfig) {
-			t.Errorf("error %v, want ErrInvalidConfig", err)
+		if err := m.Accept(stranger, 7*time.Second); !errors.Is(err, wire.ErrSettingsConflict) {
+			t.Errorf("error %v, want ErrSettingsConflict", err)
 		}
 		if err := m.Fatality(); err != nil {
 			t.Errorf("the refusal ends the member: %v", err)

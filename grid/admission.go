@@ -196,7 +196,7 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 func countsAt(r *partition.Roster, owner partition.Incarnation, id partition.ID, version partition.Version) (bool, error) {
 	switch {
 	case int(id) >= len(r.Partitions):
-		return false, invalid("there is no partition %d, only %d of them", id, len(r.Partitions))
+		return false, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", id, len(r.Partitions))
 	case version > r.Version:
 		return false, failure.Errorf(errNotLeader, "grid: the leader has applied version %d only", r.Version)
 	}

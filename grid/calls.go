@@ -119,7 +119,7 @@ func checkAttachment(h sequencer.HolderID, c wire.Claim) error {
 		return err
 	}
 	if c.ID.IsZero() {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "grid: the attachment ID is zero; give 128 random bits, new for each attach")
+		return failure.Errorf(wire.ErrBadRequest, "grid: the attachment ID is zero; give 128 random bits, new for each attach")
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
 	var none wire.CollectResponse
 	if m.stores.definitions == nil {
-		return none, invalid("this member keeps nothing on disk")
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: this member has no data directory")
 	}
 	if r := m.roster.Load(); int(in.Partition) >= len(r.Partitions) {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: there is no partition %d here, only %d of them", in.Partition, len(r.Partitions))

@@ -182,13 +182,17 @@ func (c Config) stated() partition.Settings {
 	return s
 }
 
-// invalid returns an error that matches sequencer.ErrInvalidConfig. Errors among args
-// give their text, without the prefix that the new one has as well.
+// invalid returns an error of the configuration: it matches sequencer.ErrInvalidConfig.
+// Errors among args give their text, without the prefix that the new one has as well.
 func invalid(format string, args ...any) error {
 	for i, arg := range args {
 		if err, is := arg.(error); is {
-			args[i] = strings.TrimPrefix(err.Error(), "grid: ")
+			args[i] = unprefixed(err)
 		}
 	}
 	return failure.Errorf(sequencer.ErrInvalidConfig, "grid: "+format, args...)
 }
+
+// unprefixed returns the text of an error without this package's prefix, for a message
+// that has the prefix already.
+func unprefixed(err error) string { return strings.TrimPrefix(err.Error(), "grid: ") }

@@ -2,13 +2,12 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // withDeadline returns a request whose context ends when its caller no longer waits for the
@@ -22,8 +21,8 @@ func withDeadline(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms < 1 {
-		return r, func() {}, fmt.Errorf("%w: header %s is %.40q; give a whole number of milliseconds, 1 or more, or leave it out",
-			sequencer.ErrInvalidConfig, wire.HeaderTimeout, text)
+		return r, func() {}, failure.Errorf(wire.ErrBadRequest, "grid: header %s is %.40q; give a whole number of milliseconds, 1 or more, or omit it",
+			wire.HeaderTimeout, text)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(min(ms, (bodyTimeout+serveTimeout).Milliseconds()))*time.Millisecond)
 	return r.WithContext(ctx), cancel, nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 )
@@ -64,7 +65,7 @@ func (m *Member) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.M
 		limit += clockSpread.Milliseconds()
 	}
 	if in.Until > limit {
-		return wire.MemberResponse{}, invalid("a grant of an earlier life that ends at %d ms is not believed; what is ends at %d ms at the latest", in.Until, limit)
+		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a grant of an earlier grid that ends at %d ms cannot exist; the latest possible end is %d ms", in.Until, limit)
 	}
 	if !m.noteEarlier(in.Until) {
 		return wire.MemberResponse{}, errNotLeader

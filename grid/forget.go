@@ -24,10 +24,10 @@ const forgetTries = 10
 func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {
 	var none wire.ForgetResponse
 	if err := newIncarnation(in.Member).Check(); err != nil {
-		return none, invalid("%.40q is no member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: %.40q is not a member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
 	}
 	if m.lone {
-		return none, invalid("this member runs alone and keeps nothing on disk")
+		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone and stores nothing on disk")
 	}
 	if !in.Forwarded {
 		in.AskedBy = remoteOf(ctx)
@@ -61,38 +61,38 @@ func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.Forget
 		}
 		named, alone := r.Awaits(in.Member)
 		if named == 0 {
-			return none, invalid("no partition rests on the disk of %s; %s", in.Member, namedDisks(r))
+			return none, failure.Errorf(wire.ErrNotNeeded, "grid: no partition depends on the disk of %s; %s", in.Member, namedDisks(r))
 		}
 		if alone > 0 && !in.LoseDefinitions {
-			return none, invalid("the disk of %s is the last one that has the definitions of %d partitions: giving it up loses them for good. %s. "+
-				"If the disk can be had back, start the member on it instead; to lose them, say so (--lose-definitions)", in.Member, alone, lossText)
+			return none, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: the disk of %s is the last one with the definitions of %d partitions, and forgetting it loses them for good. %s. "+
+				"If the disk can be restored, start the member on it instead; to lose the definitions, confirm with --lose-definitions", in.Member, alone, lossText)
 		}
 		err := m.propose(partition.Command{From: r.Version, Change: &partition.Change{Forget: []partition.MemberID{in.Member}}})
 		if errors.Is(err, partition.ErrStale) {
 			continue
 		}
 		if err != nil {
-			return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the disk of %s is not given up: %w", in.Member, err)
+			return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the disk of %s was not forgotten: %w", in.Member, err)
 		}
 		m.log.Warn("disk forgotten", "forgotten", string(in.Member), "partitions", named, "partitions_without_other_disk", alone,
 			"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", remoteOf(ctx))
 		return wire.ForgetResponse{Partitions: named, Lost: alone, Version: m.roster.Load().Version}, nil
 	}
-	return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid changes all the time; try again")
+	return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the roster changed during each of %d attempts; try again", forgetTries)
 }
 
 // lossText says what is lost with the last disk of a partition.
-const lossText = "Sequencers of those partitions are then known only by the processes that hold them. " +
-	"Of the others it is forgotten that they exist, were destroyed, or which epoch they have: " +
-	"one that is created with another epoch or node count than before can issue the same IDs again"
+const lossText = "Only sequencers that a running process uses are then still known. " +
+	"For all others the grid forgets that they exist, that they were destroyed, and their epoch: " +
+	"a name that is created again with another epoch or node count can repeat earlier IDs"
 
 // forgetRefused says why the disk of a member must not be given up: it can be asked.
 func (m *Member) forgetRefused(ctx context.Context, r *partition.Roster, id partition.MemberID) error {
 	if id == m.self.Member() {
-		return invalid("member %s runs: it is the one that answers", id)
+		return failure.Errorf(wire.ErrNotNow, "grid: the disk of %s was not forgotten: its member is running, and gave this answer", id)
 	}
 	if p, seen := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == id }); seen {
-		return invalid("member %s runs: gossip sees it at %s; a disk is given up only when its member is gone for good", id, p.API)
+		return failure.Errorf(wire.ErrNotNow, "grid: the disk of %s was not forgotten: its member is running at %s (seen by gossip); a disk is forgotten only after its member is gone for good", id, p.API)
 	}
 	i := slices.IndexFunc(r.Members, func(member partition.Member) bool { return member.Incarnation.Member() == id })
 	if i < 0 {
@@ -100,9 +100,9 @@ func (m *Member) forgetRefused(ctx context.Context, r *partition.Roster, id part
 	}
 	member := r.Members[i]
 	if _, err := m.hello(ctx, member.API, member.Incarnation); err == nil {
-		return invalid("member %s runs: it answers at %s; a disk is given up only when its member is gone for good", id, member.API)
+		return failure.Errorf(wire.ErrNotNow, "grid: the disk of %s was not forgotten: its member answers at %s; a disk is forgotten only after its member is gone for good", id, member.API)
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: member %s does not answer and is in the grid still; it is taken out within seconds, try again then", id)
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then", id)
 }
 
 // namedDisks says which disks partitions rest on.

@@ -378,10 +378,10 @@ func (m *Member) serveAccept(_ context.Context, in wire.AcceptRequest) (wire.Acc
 		if m.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.Founder, err), m.clock.Mono()) {
 			m.log.Warn("founder refused: its settings differ", "founder", string(in.Founder), "error", err)
 		}
-		return wire.AcceptResponse{}, invalid("%v", err)
+		return wire.AcceptResponse{}, failure.Errorf(wire.ErrSettingsConflict, "grid: founder refused: conflicting settings: %w", err)
 	}
 	if in.Founder == "" || in.Grid.IsZero() {
-		return wire.AcceptResponse{}, invalid("an acceptance needs a founder and a grid")
+		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a founder and a grid ID are required")
 	}
 	if err := m.accept(founding{Founder: in.Founder, Grid: in.Grid}); err != nil {
 		return wire.AcceptResponse{}, err

@@ -26,7 +26,7 @@ func (m *Member) serveIDs(ctx context.Context, in wire.IDsRequest) (wire.IDsResp
 		n = 1
 	}
 	if n < 1 || n > wire.MaxIDs {
-		return wire.IDsResponse{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: n is %d; ask for 1 to %d IDs at once", in.N, wire.MaxIDs)
+		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: n is %d; request 1 to %d IDs", in.N, wire.MaxIDs)
 	}
 	s, err := m.idsSequencer(ctx, in)
 	if err != nil {

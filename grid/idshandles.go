@@ -96,7 +96,7 @@ func (m *Member) serveCountedIDs(ctx context.Context, in wire.IDsRequest) (wire.
 	}
 	m.forIDs.enter(in.Name)
 	out, err := m.serveIDs(ctx, in)
-	found := !errors.Is(err, sequencer.ErrNotFound) && !errors.Is(err, sequencer.ErrInvalidConfig)
+	found := !errors.Is(err, sequencer.ErrNotFound) && !errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, wire.ErrBadRequest)
 	for _, name := range m.forIDs.leave(in.Name, found, m.clock.Mono()) {
 		endIDs(ctx, m.idsClient(), name)
 	}

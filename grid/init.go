@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -37,7 +38,7 @@ const (
 )
 
 // errElsewhere is why what was begun in one grid is not done in another.
-var errElsewhere = errors.New("this member has just come into another grid")
+var errElsewhere = failure.Errorf(wire.ErrNotNow, "grid: this member has joined another grid meanwhile; check it with `snowgrid status`")
 
 // past is what a member keeps of a grid that it has left.
 type past struct {
@@ -50,16 +51,16 @@ type past struct {
 func (m *Member) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
 	var none wire.InitResponse
 	if in.Floor < 0 || in.Floor > latestFloor {
-		return none, invalid("floor %d ms is no time from 1970 to 2100", in.Floor)
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: floor %d ms is not a time from 1970 to 2099", in.Floor)
 	}
 	if err := m.initRefused(); err != nil {
 		return none, err
 	}
 	if !in.Force {
-		return none, invalid("nothing was done: %s; with force it is done", m.initPlan())
+		return none, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: %s; confirm with --force", m.initPlan())
 	}
 	if in.FirstLife && !m.oldGrid().IsZero() {
-		return none, invalid("first life: this member is a survivor of grid %s, so this is none; leave it out", m.oldGrid())
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: --first-life does not apply: this member is a survivor of grid %s; omit the flag", m.oldGrid())
 	}
 	return inBackground(ctx, m, func() (wire.InitResponse, error) { return m.initGrid(in) })
 }
@@ -82,7 +83,7 @@ func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T
 	case a := <-answers:
 		return a.value, a.err
 	case <-ctx.Done():
-		return none, fmt.Errorf("it is still under way; the status tells: %w", ctx.Err())
+		return none, fmt.Errorf("the operation continues in the background; check its result with `snowgrid status`: %w", ctx.Err())
 	}
 }
 
@@ -91,20 +92,20 @@ func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T
 func (m *Member) initRefused() error {
 	switch {
 	case m.lone:
-		return invalid("this member runs alone; there is no grid to form anew")
+		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: this member runs alone and has no grid to recover")
 	case m.cfg.DataDir != "":
-		return invalid("this member keeps its grid on disk: start the members that are missing again with their data directories; "+
-			"if a majority of the voters is gone for good, stop this one and run `snowgrid recover --data-dir %s`", m.cfg.DataDir)
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member keeps its grid on disk; start the missing members again with their data directories. "+
+			"If a majority of the voters is lost for good, stop this member and run `snowgrid recover --data-dir %s`", m.cfg.DataDir)
 	case m.leaving(m.self):
-		return invalid("this member leaves the grid; ask another")
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is leaving the grid; use another one")
 	case !m.takesPart():
 		return nil
 	}
 	if leader := m.node().leader(); leader != "" {
-		return invalid("nothing to do: the grid has a leader, %s", leader)
+		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the grid still has a leader (%s)", leader)
 	}
 	if v := m.voters(); v.majority() {
-		return invalid("nothing to do: %d of %d voters are alive, which is a majority; they elect a leader", len(v.alive), v.count())
+		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", len(v.alive), v.count())
 	}
 	return nil
 }
@@ -173,7 +174,7 @@ func (m *Member) initGrid(in wire.InitRequest) (res wire.InitResponse, err error
 	req := wire.AbandonRequest{Old: old, Grid: next.Grid, Founder: next.Founder, Expect: 1 + len(survivors)}
 	told, err := m.askSurvivors(ctx, survivors, req)
 	if err != nil {
-		return res, fmt.Errorf("nothing is formed, since not every survivor that is seen agrees; mend that, or wait until those that ended are not seen, and run it again: %w", err)
+		return res, fmt.Errorf("grid: recovery aborted: a surviving member refused; fix the cause, or wait until gossip drops stopped members, then retry: %w", err)
 	}
 	if err := m.leaveGrid(req.Expect); err != nil {
 		return res, err
@@ -201,7 +202,7 @@ func (m *Member) checkClocks(ctx context.Context, survivors []peer) error {
 	wg.Wait()
 	readings = slices.DeleteFunc(append(readings, m.reading()), func(r partition.Reading) bool { return r.Member == "" })
 	if _, _, err := partition.Clocks(readings); err != nil {
-		return fmt.Errorf("nothing is formed: %w", err)
+		return fmt.Errorf("grid: recovery aborted: %w", err)
 	}
 	return nil
 }
@@ -215,7 +216,7 @@ func (m *Member) askSurvivors(ctx context.Context, survivors []peer, req wire.Ab
 		wg.Go(func() {
 			err := m.callMemberWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
 			if err != nil {
-				errs[i] = fmt.Errorf("member %s: %w", p.Incarnation, err)
+				errs[i] = failure.Errorf(err, "member %s: %s", p.Incarnation, unprefixed(err))
 			}
 		})
 	}
@@ -245,7 +246,7 @@ func (m *Member) formAfter(grid partition.GridID, told []wire.AbandonResponse, f
 // others in no grid that it sees have to accept it, and join.
 func (m *Member) initFirst(ctx context.Context, next founding, in wire.InitRequest) (res wire.InitResponse, err error) {
 	if grids := m.gossip.grids(); len(grids) > 0 {
-		return res, invalid("a grid of this name is there, and this member joins it: %s", gridsText(grids))
+		return res, failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is joining a running grid of its name: %s", gridsText(grids))
 	}
 	peers := m.gossip.peers()
 	if err := m.freeAcceptance(); err != nil {
@@ -257,7 +258,7 @@ func (m *Member) initFirst(ctx context.Context, next founding, in wire.InitReque
 	req := wire.AcceptRequest{Founder: next.Founder, Grid: next.Grid, Settings: m.cfg.settings()}
 	accepted, err := m.acceptedByAll(ctx, peers, req)
 	if err != nil {
-		return res, fmt.Errorf("nothing is formed, since a member that is seen does not agree: %w", err)
+		return res, fmt.Errorf("grid: recovery aborted: a reachable member refused: %w", err)
 	}
 	begins, err := m.beginning(accepted)
 	if err != nil {
@@ -281,7 +282,7 @@ func (m *Member) freeAcceptance() error {
 	bound := m.id.Accepted
 	m.idMu.Unlock()
 	if bound.Founder != m.id.Member && m.seesMember(bound.Founder) {
-		return fmt.Errorf("member %s is forming the grid at the moment", bound.Founder)
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is forming the grid", bound.Founder)
 	}
 	m.release(bound)
 	return nil

@@ -209,7 +209,7 @@ func TestAPISpoiledBodies(t *testing.T) {
 				for wrong, body := range spoiled(t, path, kind) {
 					status, header, answer := b.send(http.MethodPost, path, kind, bytes.NewReader(body))
 					what := fmt.Sprintf("HTTP/%d %s %s, %s", version, path, kind, wrong)
-					if code := refused(t, what, status, kind, answer); code != "invalid_config" {
+					if code := refused(t, what, status, kind, answer); code != "bad_request" {
 						t.Errorf("%s: code %q", what, code)
 					}
 					if header.Get("Content-Type") != kind {
@@ -338,6 +338,9 @@ func TestAPIValues(t *testing.T) {
 		what, path string
 		in         any
 	}
+	// config are the requests whose definition of a sequencer is invalid; the others are
+	// bad requests.
+	config := map[string]bool{}
 	requests := []request{
 		{"127 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 127}},
 		{"8193 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 8193}},
@@ -363,11 +366,15 @@ func TestAPIValues(t *testing.T) {
 		{"nobody", wire.PathLeave, wire.LeaveRequest{}},
 		{"far ahead", wire.PathEarlier, wire.EarlierRequest{Until: 1 << 62}},
 	}
+	for _, r := range requests {
+		config[r.what] = r.path == wire.PathCreate
+	}
 	for what, bad := range map[string]string{
 		"an empty name": "", "256 bytes": strings.Repeat("n", 256), "a line break": "a\nb", "a NUL": "a\x00", "a DEL": "a\x7f", "C1": "a\u0085",
 	} {
 		named := seq
 		named.Name = bad
+		config[what] = true
 		requests = append(requests,
 			request{what, wire.PathCreate, wire.CreateRequest{Name: bad, Epoch: new(int64(base))}},
 			request{what, wire.PathOpen, wire.OpenRequest{Name: bad}},
@@ -382,8 +389,12 @@ func TestAPIValues(t *testing.T) {
 		for _, kind := range []string{wire.JSON, wire.MsgPack} {
 			for _, r := range requests {
 				status, answer := b.post(r.path, kind, r.in)
-				if code := refused(t, r.path+": "+r.what, status, kind, answer); code != "invalid_config" && !strings.Contains(r.what, "exhausted") {
-					t.Errorf("%s: %s: code %q", r.path, r.what, code)
+				want := "bad_request"
+				if config[r.what] {
+					want = "invalid_config"
+				}
+				if code := refused(t, r.path+": "+r.what, status, kind, answer); code != want && !strings.Contains(r.what, "exhausted") {
+					t.Errorf("%s: %s: code %q, want %q", r.path, r.what, code, want)
 				}
 			}
 			// Each claim of a renewal is refused by itself, in the same order.

@@ -75,9 +75,9 @@ func (m *Member) ask(ctx context.Context, inc partition.Incarnation, api string)
 func confirmsJoin(in partition.Member, grid partition.GridID, hello wire.HelloResponse) error {
 	switch {
 	case hello.Grid != grid:
-		return invalid("the member at %.80q is of grid %s, this is %s", in.API, hello.Grid, grid)
+		return failure.Errorf(wire.ErrBadRequest, "grid: join refused: the member at %.80q is in grid %s, this is grid %s", in.API, hello.Grid, grid)
 	case hello.Record != in:
-		return invalid("the member at %.80q says of itself %+v, the join says %+v", in.API, hello.Record, in)
+		return failure.Errorf(wire.ErrBadRequest, "grid: join refused: the member at %.80q is %+v by its own answer, and %+v by the request", in.API, hello.Record, in)
 	}
 	return nil
 }
@@ -87,9 +87,9 @@ func confirmsJoin(in partition.Member, grid partition.GridID, hello wire.HelloRe
 func confirmsLeave(in wire.LeaveRequest, hello wire.HelloResponse) error {
 	switch {
 	case in.Failed && !hello.DiskFailed:
-		return invalid("member %s does not say that its disk has failed", in.Incarnation)
+		return failure.Errorf(wire.ErrBadRequest, "grid: leave refused: member %s does not confirm that its disk has failed", in.Incarnation)
 	case !hello.Leaving:
-		return invalid("member %s does not say that it leaves", in.Incarnation)
+		return failure.Errorf(wire.ErrBadRequest, "grid: leave refused: member %s does not confirm that it is leaving", in.Incarnation)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (m *Member) confirmLeave(ctx context.Context, in wire.LeaveRequest) error {
 	case noted || !known:
 		return nil
 	case in.Incarnation == m.self:
-		return invalid("member %s is this one, and it does not leave", in.Incarnation)
+		return failure.Errorf(wire.ErrBadRequest, "grid: leave refused: member %s is this one, and it is not leaving", in.Incarnation)
 	}
 	hello, err := m.ask(ctx, in.Incarnation, member.API)
 	if err == nil {

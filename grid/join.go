@@ -93,10 +93,10 @@ func memberOfServer(r *partition.Roster, id raft.ServerID) (partition.Member, bo
 // next step lets it in; the member asks until it sees itself in the roster.
 func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
 	if err := in.Member.Check(); err != nil {
-		return wire.MemberResponse{}, invalid("%v", err)
+		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	if want := serverID(in.Member.Incarnation, in.Member.Durable); raft.ServerID(in.Server) != want {
-		return wire.MemberResponse{}, invalid("server %.80q does not belong to member %s", in.Server, in.Member.Incarnation)
+		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: server %.80q does not belong to member %s", in.Server, in.Member.Incarnation)
 	}
 	if !m.node().leads() {
 		return wire.MemberResponse{}, errNotLeader
@@ -140,7 +140,7 @@ const maxJoins = 256
 // Raft server any more the member has to stay: its vote may be needed for that.
 func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.MemberResponse, error) {
 	if err := in.Incarnation.Check(); err != nil {
-		return wire.MemberResponse{}, invalid("%v", err)
+		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	if !m.node().leads() {
 		return wire.MemberResponse{}, errNotLeader

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,7 +129,7 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 		return nil, err
 	}
 	if err := partition.CheckClock(m.cfg.Clock.Now().UnixMilli()); err != nil {
-		return nil, invalid("%v", err)
+		return nil, fmt.Errorf("grid: %w", err)
 	}
 	m.warn()
 	if err := m.open(); err != nil {
@@ -271,13 +270,14 @@ func (m *Member) awaitServing(ctx context.Context) error {
 		case <-changed:
 		case <-ctx.Done():
 			why := cmp.Or(m.notServing(), errNotServing)
-			return failure.Errorf(why, "grid: %w: not serving yet: %s; %w", sequencer.ErrUnavailable, strings.TrimPrefix(why.Error(), "grid: "), ctx.Err())
+			late := failure.Errorf(sequencer.ErrUnavailable, "%w", ctx.Err())
+			return failure.Errorf(why, "grid: start: the member does not serve yet: %s: %w", unprefixed(why), late)
 		}
 	}
 }
 
 // errNotServing is why a member did not serve that does now.
-var errNotServing = errors.New("it took too long")
+var errNotServing = errors.New("it became ready too late")
 
 // notServing says what keeps the member from serving, nil if nothing does: it is
 // in the roster, every partition has an owner, and the cluster time is known.

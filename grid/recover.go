@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
@@ -62,13 +63,13 @@ func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
 		return Recovery{}, invalid("recover: no data directory is given")
 	}
 	if !cfg.Floor.IsZero() && (cfg.Floor.UnixMilli() < 0 || cfg.Floor.UnixMilli() > latestFloor) {
-		return Recovery{}, invalid("recover: floor %s is no time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
+		return Recovery{}, invalid("recover: floor %s is not a time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = realClock{}
 	}
 	if err := partition.CheckClock(cfg.Clock.Now().UnixMilli()); err != nil {
-		return Recovery{}, invalid("recover: %v", err)
+		return Recovery{}, fmt.Errorf("grid: recover: %w", err)
 	}
 	var dirs []*recoverDir
 	defer func() {
@@ -185,7 +186,7 @@ func missing(newest *recoverDir, given map[partition.MemberID]string, stated []p
 		why[id] = "a voter, at " + addr
 	}
 	if 2*alive > voters {
-		return nil, invalid("recover: nothing to do: the directories given hold %d of %d voters, a majority; start their members", alive, voters)
+		return nil, failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the given directories hold %d of %d voters, which is a majority; start their members", alive, voters)
 	}
 	var lost []partition.MemberID
 	var unstated []string
@@ -200,14 +201,14 @@ func missing(newest *recoverDir, given map[partition.MemberID]string, stated []p
 	}
 	for _, id := range stated {
 		if !slices.Contains(lost, id) {
-			return nil, invalid("recover: %.40q is stated as lost, and is no voter or disk of grid %s whose directory is missing", string(id), newest.id.Grid)
+			return nil, invalid("recover: --lost %.40q is not a voter or a disk of grid %s whose directory is missing", string(id), newest.id.Grid)
 		}
 	}
 	slices.Sort(lost)
 	slices.Sort(unstated)
 	if len(unstated) > 0 {
-		return nil, invalid("recover: nothing was done: members of grid %s are missing. If they are gone for good, and do not run, state it: %s; "+
-			"if not, start them, or give their directories too", newest.id.Grid, strings.Join(unstated, " "))
+		return nil, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: directories of members of grid %s are missing. If those members are gone for good, and do not run, confirm with: %s; "+
+			"otherwise start them, or give their directories as well", newest.id.Grid, strings.Join(unstated, " "))
 	}
 	return lost, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -112,7 +113,7 @@ func TestRecover(t *testing.T) {
 				if err != nil && strings.Contains(err.Error(), "a majority") {
 					return // the two are voters
 				}
-				if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "--lost "+string(l.ids[lost[0]])) {
+				if !errors.Is(err, wire.ErrNotConfirmed) || !strings.Contains(err.Error(), "--lost "+string(l.ids[lost[0]])) {
 					t.Errorf("with a member not stated as lost: %v", err)
 				}
 				res, err := l.recover(names, lost)
@@ -177,17 +178,18 @@ func TestRecoverRefused(t *testing.T) {
 		}
 		for _, c := range []struct {
 			names, lost []string
+			kind        error
 			want        string
 		}{
-			{nil, nil, "no data directory"},
-			{[]string{"m1", "m2"}, []string{"m3"}, "a majority"},
-			{[]string{"m1", "other"}, []string{"m2", "m3"}, "of grid"},
-			{[]string{"empty"}, nil, "holds no member"},
-			{[]string{"m1", "again"}, []string{"m2", "m3"}, "of the same member"},
-			{[]string{"m1"}, nil, "--lost"},
-			{[]string{"m1"}, []string{"m1", "m2", "m3"}, "is stated as lost"},
+			{nil, nil, sequencer.ErrInvalidConfig, "no data directory"},
+			{[]string{"m1", "m2"}, []string{"m3"}, wire.ErrNotNeeded, "a majority"},
+			{[]string{"m1", "other"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "of grid"},
+			{[]string{"empty"}, nil, sequencer.ErrInvalidConfig, "holds no member"},
+			{[]string{"m1", "again"}, []string{"m2", "m3"}, sequencer.ErrInvalidConfig, "of the same member"},
+			{[]string{"m1"}, nil, wire.ErrNotConfirmed, "--lost"},
+			{[]string{"m1"}, []string{"m1", "m2", "m3"}, sequencer.ErrInvalidConfig, "is not a voter or a disk"},
 		} {
-			if _, err := l.recover(c.names, c.lost); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), c.want) {
+			if _, err := l.recover(c.names, c.lost); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, lost %v: %v, want %q", c.names, c.lost, err, c.want)
 			}
 		}

@@ -22,7 +22,7 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 		return wire.RenewResponse{}, err
 	}
 	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > partition.MaxPartitions {
-		return wire.RenewResponse{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, partition.MaxPartitions)
+		return wire.RenewResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, partition.MaxPartitions)
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -94,7 +95,7 @@ func (m *Member) serveReplicate(ctx context.Context, in wire.ReplicateRequest) (
 		return wire.ReplicateResponse{}, err
 	}
 	if r := m.roster.Load(); r.Formed() && int(in.Partition) >= len(r.Partitions) {
-		return wire.ReplicateResponse{}, invalid("there is no partition %d, only %d of them", in.Partition, len(r.Partitions))
+		return wire.ReplicateResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", in.Partition, len(r.Partitions))
 	}
 	o, err := m.actorOf(in.Partition)
 	if err != nil {
@@ -112,7 +113,7 @@ func (m *Member) serveReplicate(ctx context.Context, in wire.ReplicateRequest) (
 func readUpdate(in wire.ReplicateRequest) (owner.Update, error) {
 	u := owner.Update{Version: in.Version, Position: in.Position, Since: in.Since}
 	if in.Pages < 0 || in.Page < 0 || in.Page >= max(1, in.Pages) || (in.Pages > 0) != (in.Table != nil) || len(in.Changes) > wire.MaxChanges {
-		return u, invalid("a replica is sent page %d of %d and %d changes", in.Page, in.Pages, len(in.Changes))
+		return u, failure.Errorf(wire.ErrBadRequest, "grid: a replica update has page %d of %d and %d changes", in.Page, in.Pages, len(in.Changes))
 	}
 	if in.Table != nil {
 		state, err := in.Table.State()
@@ -154,7 +155,7 @@ func (o *actor) accept(v owner.View, in wire.ReplicateRequest, u owner.Update) (
 	}
 	holds, err := o.machine.Accept(v, u)
 	if err != nil {
-		return holds, invalid("%v", err)
+		return holds, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	return holds, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
 )
@@ -77,15 +78,15 @@ func (m *Member) tellStored(ctx context.Context, to partition.Incarnation) {
 // serveStored passes on, as an owner, what is on a replica's disk.
 func (m *Member) serveStored(ctx context.Context, in wire.StoredRequest) (wire.StoredResponse, error) {
 	if err := in.Replica.Check(); err != nil {
-		return wire.StoredResponse{}, invalid("%v", err)
+		return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	if len(in.Stored) > wire.MaxStored {
-		return wire.StoredResponse{}, invalid("%d partitions are said to be on disk; say it of at most %d", len(in.Stored), wire.MaxStored)
+		return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d partitions are reported as stored; report at most %d in one call", len(in.Stored), wire.MaxStored)
 	}
 	r := m.roster.Load()
 	for _, s := range in.Stored {
 		if int(s.Partition) >= len(r.Partitions) {
-			return wire.StoredResponse{}, invalid("there is no partition %d, only %d of them", s.Partition, len(r.Partitions))
+			return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", s.Partition, len(r.Partitions))
 		}
 		o, err := m.actorOf(s.Partition)
 		if err != nil {

@@ -43,7 +43,7 @@ func TestRequestsOfALaterVersion(t *testing.T) {
 		}
 		if !strings.HasPrefix(path, "/v1/member/") {
 			status, _, answer := b.send(http.MethodPost, path, wire.JSON, bytes.NewReader([]byte(`{"added_later":1}`)))
-			if code := refused(t, path, status, wire.JSON, answer); code != "invalid_config" || !strings.Contains(string(answer), "added_later") {
+			if code := refused(t, path, status, wire.JSON, answer); code != "bad_request" || !strings.Contains(string(answer), "added_later") {
 				t.Errorf("%s: a misspelled field: %d %s", path, status, answer)
 			}
 		}

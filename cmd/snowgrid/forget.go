@@ -50,14 +50,14 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(to.out, "the disk of %s is given up; %d partitions rested on it, %s\n", member, out.Partitions, lostText(out.Lost))
+	fmt.Fprintf(to.out, "the disk of %s was forgotten: %d partitions depended on it, %s\n", member, out.Partitions, lostText(out.Lost))
 	return nil
 }
 
 // lostText says how many partitions lost their definitions.
 func lostText(lost int) string {
 	if lost == 0 {
-		return "and each has another"
+		return "each of which has another disk"
 	}
-	return fmt.Sprintf("and %d of them had no other: their definitions are lost", lost)
+	return fmt.Sprintf("%d of which had no other: their definitions are lost", lost)
 }

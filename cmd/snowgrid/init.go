@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,10 +47,6 @@ snowgrid recover --help.
     snowgrid init --addr 10.0.0.1:7948 --force --first-life`
 }
 
-// notForced is why nothing is done without --force.
-const notForced = "nothing was done: this ends the grid at %s for good and forms a new one of the members that are left; " +
-	"snowgrid init --help says when that is right, and --force does it"
-
 // Run asks the member.
 func (c *initCommand) Run(ctx context.Context, to streams) error {
 	floor, err := c.floor()
@@ -63,10 +60,10 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	out, err := c.post(ctx, in)
-	switch {
-	case err != nil && !c.Force:
-		return fmt.Errorf(notForced+"; the member's own words: %w", c.Addr, err)
-	case err != nil:
+	if err != nil && !c.Force && !errors.Is(err, wire.ErrNotConfirmed) {
+		err = fmt.Errorf("nothing was done: %w", err)
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(to.out, "grid %v is being formed by %d members; its IDs begin at %s\n", out.Grid, out.Members, moment(time.UnixMilli(out.First)))

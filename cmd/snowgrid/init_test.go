@@ -84,7 +84,7 @@ func TestInitProcess(t *testing.T) {
 	}
 
 	healthy, stdout, stderr := command(t, "init", "--addr", agents[0].api, "--force")
-	if healthy != exitFailed || stdout != "" || !strings.Contains(stderr, "nothing to do") {
+	if healthy != exitFailed || stdout != "" || !strings.Contains(stderr, "the grid still has a leader") {
 		t.Errorf("init of a healthy grid: status %d, stdout %q, stderr %q", healthy, stdout, stderr)
 	}
 	survivor := agents[0]

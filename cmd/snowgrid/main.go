@@ -23,10 +23,14 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // The exit statuses.
@@ -102,10 +106,25 @@ func run(ctx context.Context, args []string, to streams) int {
 		return exitUsage
 	}
 	if err := command.Run(); err != nil && !readerGone(err) {
-		fmt.Fprintf(to.err, "snowgrid: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		fmt.Fprintf(to.err, "snowgrid: %s\n", sentence(err))
 		return exitFailed
 	}
 	return exitDone
+}
+
+// packagePrefix begins the errors of the packages that this program calls. Its own name
+// stands there instead.
+var packagePrefix = regexp.MustCompile(`(?m)^(grid|client|sequencer|wire): `)
+
+// sentence returns an error's text as one line, without the prefix of a package.
+func sentence(err error) string {
+	return strings.ReplaceAll(packagePrefix.ReplaceAllString(err.Error(), ""), "\n", "; ")
+}
+
+// refusal returns the error that a member answered: its sentence, matching its kind.
+func refusal(answer wire.Error) error {
+	err := answer.Unwire()
+	return failure.Errorf(err, "%s", sentence(err))
 }
 
 // readerGone reports whether an error is that nothing reads the output any longer,

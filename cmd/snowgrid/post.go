@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,9 +33,9 @@ func postTo(ctx context.Context, addr, incarnation, path string, in, out any) er
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		var refusal wire.Error
-		if json.Unmarshal(answer, &refusal) == nil && refusal.Message != "" {
-			return errors.New(refusal.Message)
+		var refused wire.Error
+		if json.Unmarshal(answer, &refused) == nil && refused.Message != "" {
+			return refusal(refused)
 		}
 		return fmt.Errorf("%s answered %s", addr, response.Status)
 	}

@@ -240,10 +240,10 @@ func TestForgetCommand(t *testing.T) {
 		status, stdout, stderr := command(t, append([]string{"forget", "--addr", g.all[0].api}, args...)...)
 		return status, stdout + stderr
 	}
-	if status, said := forget(member); status != exitFailed || !strings.Contains(said, "runs") {
+	if status, said := forget(member); status != exitFailed || !strings.Contains(said, "its member is running") {
 		t.Errorf("of a member that runs: %d %s", status, said)
 	}
-	if status, said := forget("orders"); status != exitFailed || !strings.Contains(said, "no member ID") {
+	if status, said := forget("orders"); status != exitFailed || !strings.Contains(said, "is not a member ID") {
 		t.Errorf("of no member: %d %s", status, said)
 	}
 	gone.kill()
@@ -258,6 +258,6 @@ func TestForgetCommand(t *testing.T) {
 	// Its disk is named no longer when it is taken out of sync, as a backup was there.
 	await(t, "its disk is forgotten, or named no longer", func() bool {
 		status, said := forget(member)
-		return status == exitDone && strings.Contains(said, "is given up") || strings.Contains(said, "no partition rests on the disk")
+		return status == exitDone && strings.Contains(said, "was forgotten") || strings.Contains(said, "no partition depends on the disk")
 	})
 }

@@ -52,6 +52,9 @@ func TestErrorsAreOneLine(t *testing.T) {
 		if status != exitFailed || stdout != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "snowgrid: ") || !strings.Contains(said, part) {
 			t.Errorf("%s: status %d, said %q", args, status, said)
 		}
+		if packagePrefix.MatchString(strings.TrimPrefix(said, "snowgrid: ")) {
+			t.Errorf("%s: two prefixes: %q", args, said)
+		}
 		for _, sentence := range []string{"check that a majority", "connection refused", "unavailable"} {
 			if args != "status --addr 127.0.0.1:1 --addr 127.0.0.1:2" && strings.Count(said, sentence) > 1 {
 				t.Errorf("%s: %q is said %d times: %q", args, sentence, strings.Count(said, sentence), said)

@@ -83,9 +83,9 @@ func fetchStatus(ctx context.Context, addr string) (status grid.Status, err erro
 	case err != nil:
 		return status, err
 	case response.StatusCode != http.StatusOK:
-		var refusal wire.Error
-		if json.Unmarshal(body, &refusal) == nil && refusal.Message != "" {
-			return status, errors.New(refusal.Message)
+		var refused wire.Error
+		if json.Unmarshal(body, &refused) == nil && refused.Message != "" {
+			return status, refusal(refused)
 		}
 		return status, fmt.Errorf("answered %s; is it the API address of a member?", response.Status)
 	}

@@ -175,12 +175,13 @@ func TestInitRefused(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		durable, crash, force bool
+		kind                  error
 		want                  string
 	}{
-		"healthy":             {false, false, true, "nothing to do"},
-		"durable":             {true, true, true, "start the members that are missing again"},
-		"durable and healthy": {true, false, true, "data directories"},
-		"not forced":          {false, true, false, "nothing was done"},
+		"healthy":             {false, false, true, wire.ErrNotNeeded, "recovery refused: the grid still has a leader ("},
+		"durable":             {true, true, true, wire.ErrNotNow, "start the missing members again"},
+		"durable and healthy": {true, false, true, wire.ErrNotNow, "data directories"},
+		"not forced":          {false, true, false, wire.ErrNotConfirmed, "nothing was done"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +193,7 @@ func TestInitRefused(t *testing.T) {
 				name := g.Running()[0]
 				before := g.Member(name).Status().Grid
 				err := callMember(t, g, name, wire.PathInit, wire.InitRequest{Force: c.force}, &wire.InitResponse{})
-				want(t, what, err, sequencer.ErrInvalidConfig)
+				want(t, what, err, c.kind)
 				if err != nil && !strings.Contains(err.Error(), c.want) {
 					t.Errorf("the error says %q, want %q in it", err, c.want)
 				}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // ContentType returns MsgPack or JSON for a Content-Type header's value. There is no
@@ -49,7 +48,7 @@ func Encode(kind string, v any) ([]byte, error) {
 
 // There are three ways to read a value. All of them refuse numbers that their field
 // cannot hold, lists of more than MaxElements, and anything after the value, with
-// errors that match sequencer.ErrInvalidConfig. They differ in fields that this
+// errors that match ErrBadRequest. They differ in fields that this
 // version does not know:
 //
 //	Decode          refuses them: commands of the roster's log and snapshots, which
@@ -76,17 +75,17 @@ func decodeAs(kind string, data []byte, v any, strict bool) error {
 		decode = decodeJSON
 	}
 	err := decode(data, v, strict)
-	if err == nil || errors.Is(err, sequencer.ErrInvalidConfig) {
+	if err == nil || errors.Is(err, ErrBadRequest) {
 		return err
 	}
-	return failure.Errorf(sequencer.ErrInvalidConfig, "the body is not a valid %s message: %.200s", kind, err.Error())
+	return failure.Errorf(ErrBadRequest, "the body is not a valid %s message: %.200s", kind, err.Error())
 }
 
-var errTrailing = errors.New("something follows the value")
+var errTrailing = errors.New("there is data after the value")
 
 func decodeJSON(data []byte, v any, strict bool) error {
 	if !utf8.Valid(data) {
-		return errors.New("it is not UTF-8")
+		return errors.New("the text is not UTF-8")
 	}
 	if err := checkJSON(data); err != nil {
 		return err
@@ -125,10 +124,10 @@ func decodeMsgPack(data []byte, v any, strict bool) error {
 func ReadBody(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxBody+1))
 	if err != nil {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "the body ended early: %w", err)
+		return nil, failure.Errorf(ErrBadRequest, "the body ended early: %w", err)
 	}
 	if len(data) > MaxBody {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "the body is larger than %d bytes; send less at once", MaxBody)
+		return nil, failure.Errorf(ErrBadRequest, "the body is larger than %d bytes; send less at once", MaxBody)
 	}
 	return data, nil
 }
@@ -182,10 +181,10 @@ func formatted(format byte, v any) ([]byte, error) {
 // readFormatted reads what formatted made, and refuses another format.
 func readFormatted(format byte, data []byte, v any) error {
 	if len(data) == 0 {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "it is empty")
+		return failure.Errorf(ErrBadRequest, "the entry is empty")
 	}
 	if err := CheckFormat(int(data[0]), int(format)); err != nil {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "%w", err)
+		return failure.Errorf(ErrBadRequest, "%w", err)
 	}
 	return Decode(MsgPack, data[1:], v)
 }
@@ -200,7 +199,7 @@ func DecodeCommand(data []byte) (partition.Command, error) {
 	var c partition.Command
 	err := readFormatted(commandFormat, data, &c)
 	if err == nil && c.Form == nil && c.Raise == nil && c.Change == nil {
-		err = failure.Errorf(sequencer.ErrInvalidConfig, "the command does nothing that this version knows")
+		err = failure.Errorf(ErrBadRequest, "the command has no part that this version knows")
 	}
 	return c, err
 }

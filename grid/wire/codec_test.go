@@ -32,7 +32,7 @@ func refusedBy(t *testing.T, decode func(kind string, data []byte, v any) error,
 	runtime.ReadMemStats(&before)
 	err := decode(kind, []byte(data), p)
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, sequencer.ErrInvalidConfig) {
+	if !errors.Is(err, wire.ErrBadRequest) {
 		t.Errorf("%s: %T takes %.60q: %v", kind, v, data, err)
 	}
 	if err != nil && len(err.Error()) > 500 {
@@ -161,7 +161,7 @@ func TestReadBody(t *testing.T) {
 		t.Errorf("a body of exactly MaxBody: %d bytes, %v", len(data), err)
 	}
 	_, err = wire.ReadBody(strings.NewReader(strings.Repeat("x", wire.MaxBody+1)))
-	if !errors.Is(err, sequencer.ErrInvalidConfig) {
+	if !errors.Is(err, wire.ErrBadRequest) {
 		t.Errorf("a body of MaxBody+1: %v", err)
 	}
 	var before, after runtime.MemStats

@@ -1,9 +1,8 @@
 package wire
 
 import (
-	"fmt"
-
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -89,11 +88,12 @@ func DefinitionOf(r sequencer.DefinitionRecord) Definition {
 	return Definition{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark}
 }
 
-// State checks a page and returns it. Errors match sequencer.ErrInvalidConfig.
+// State checks a page and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// for a definition that no sequencer can have.
 func (d Definitions) State() (sequencer.Definitions, error) {
 	out := sequencer.Definitions{Base: d.Base}
 	if d.Base < 0 {
-		return out, fmt.Errorf("%w: base %d is negative", sequencer.ErrInvalidConfig, d.Base)
+		return out, failure.Errorf(ErrBadRequest, "grid: base %d is negative", d.Base)
 	}
 	for i, r := range d.Records {
 		state, err := r.State()
@@ -101,23 +101,24 @@ func (d Definitions) State() (sequencer.Definitions, error) {
 			return out, err
 		}
 		if i > 0 && d.Records[i-1].Sequencer.Name >= r.Sequencer.Name {
-			return out, fmt.Errorf("%w: the definition of %.100q is out of order or there twice", sequencer.ErrInvalidConfig, r.Sequencer.Name)
+			return out, failure.Errorf(ErrBadRequest, "grid: the definition of %.100q is out of order or listed twice", r.Sequencer.Name)
 		}
 		out.Records = append(out.Records, state)
 	}
 	return out, nil
 }
 
-// State checks one stored name and returns it. Errors match sequencer.ErrInvalidConfig.
+// State checks one stored name and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// for a definition that no sequencer can have.
 func (d Definition) State() (sequencer.DefinitionRecord, error) {
 	ref, err := d.Sequencer.Ref()
 	switch {
 	case err != nil:
 		return sequencer.DefinitionRecord{}, err
 	case ref.Life.IsZero():
-		return sequencer.DefinitionRecord{}, fmt.Errorf("%w: the definition of %v names no life", sequencer.ErrInvalidConfig, ref.Definition)
+		return sequencer.DefinitionRecord{}, failure.Errorf(ErrBadRequest, "grid: the definition of %v names no life", ref.Definition)
 	case d.Mark < 0 || d.Mark != 0 && !d.Destroyed:
-		return sequencer.DefinitionRecord{}, fmt.Errorf("%w: the definition of %v has the mark %d", sequencer.ErrInvalidConfig, ref.Definition, d.Mark)
+		return sequencer.DefinitionRecord{}, failure.Errorf(ErrBadRequest, "grid: the definition of %v has the mark %d", ref.Definition, d.Mark)
 	}
 	return sequencer.DefinitionRecord{Ref: ref, Destroyed: d.Destroyed, Mark: d.Mark}, nil
 }

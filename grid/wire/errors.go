@@ -10,8 +10,30 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Errors of a request that no call of the API takes.
+// Errors of a request that the API does not carry out. Each kind has another remedy: a
+// bad request is mended in the program that sends it; an operator confirms an operation,
+// or changes the state that forbids it, and tries again.
 var (
+	// ErrBadRequest says that a message is malformed, exceeds a limit, or states
+	// something that cannot be true. Sending it again does not help. Rosters and
+	// commands that are damaged where they are stored match it too.
+	ErrBadRequest = errors.New("wire: bad request")
+
+	// ErrNotNow says that the state of the member or of the grid forbids an operation.
+	// The message names what has to change first.
+	ErrNotNow = errors.New("wire: not possible in the present state")
+
+	// ErrNotNeeded says that an operation has nothing to do.
+	ErrNotNeeded = errors.New("wire: nothing to do")
+
+	// ErrNotConfirmed says that an operation which can lose something was not confirmed.
+	// Nothing was done; the message says what would be, and how to confirm it.
+	ErrNotConfirmed = errors.New("wire: not confirmed")
+
+	// ErrSettingsConflict says that a founder's settings are in conflict with those that
+	// a member states in its configuration.
+	ErrSettingsConflict = errors.New("wire: conflicting settings")
+
 	// ErrNotAddressed says that a call between members was for another grid or
 	// another incarnation.
 	ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
@@ -56,8 +78,13 @@ var codes = []code{
 	{"cross_origin", http.StatusForbidden, ErrCrossOrigin},
 	{"content_type", http.StatusUnsupportedMediaType, ErrContentType},
 	{"identity_in_use", http.StatusConflict, ErrIdentityInUse},
+	{"settings_conflict", http.StatusConflict, ErrSettingsConflict},
+	{"not_confirmed", http.StatusPreconditionRequired, ErrNotConfirmed},
+	{"not_needed", http.StatusConflict, ErrNotNeeded},
+	{"not_now", http.StatusConflict, ErrNotNow},
 	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted},
 	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig},
+	{"bad_request", http.StatusBadRequest, ErrBadRequest},
 	{"not_found", http.StatusNotFound, sequencer.ErrNotFound},
 	{"conflict", http.StatusConflict, sequencer.ErrConflict},
 	{"destroyed", http.StatusGone, sequencer.ErrDestroyed},

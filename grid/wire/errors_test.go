@@ -17,6 +17,7 @@ var kinds = []string{wire.MsgPack, wire.JSON}
 // sentinels are the errors that cross the wire.
 var sentinels = []error{
 	partition.ErrWrongOwner, wire.ErrNotAddressed, wire.ErrIdentityInUse,
+	wire.ErrBadRequest, wire.ErrNotNow, wire.ErrNotNeeded, wire.ErrNotConfirmed, wire.ErrSettingsConflict,
 	wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
 	sequencer.ErrNotFound, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
@@ -68,6 +69,8 @@ func TestErrorPrecedence(t *testing.T) {
 		{partition.ErrWrongOwner, sequencer.ErrUnavailable},
 		{wire.ErrNotAddressed, sequencer.ErrUnavailable},
 		{sequencer.ErrEpochExhausted, sequencer.ErrInvalidConfig},
+		{sequencer.ErrInvalidConfig, wire.ErrBadRequest},
+		{wire.ErrNotNow, sequencer.ErrUnavailable},
 		{sequencer.ErrDestroyed, sequencer.ErrDetached},
 		{sequencer.ErrNoFreeNode, sequencer.ErrUnavailable},
 		{sequencer.ErrGrantExpired, sequencer.ErrUnavailable},

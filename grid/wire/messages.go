@@ -215,10 +215,10 @@ type SettledResponse struct {
 	Version partition.Version `json:"version"`          // of the roster
 }
 
-// CheckHolder refuses a holder ID that is empty or too long.
+// CheckHolder refuses, with ErrBadRequest, a holder ID that is empty or too long.
 func CheckHolder(h sequencer.HolderID) error {
 	if len(h) == 0 || len(h) > MaxHolder {
-		return failure.Errorf(sequencer.ErrInvalidConfig, "grid: holder is %d bytes long; give a random name of 1 to %d bytes, one per process", len(h), MaxHolder)
+		return failure.Errorf(ErrBadRequest, "grid: holder is %d bytes long; give a random name of 1 to %d bytes, one per process", len(h), MaxHolder)
 	}
 	return nil
 }

@@ -125,20 +125,22 @@ func recordOf(r sequencer.RecordState) Record {
 	return Record{Sequencer: SequencerOf(r.Ref), Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}
 }
 
-// State checks a page and returns it. Errors match sequencer.ErrInvalidConfig.
+// State checks a page and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// for a definition that no sequencer can have.
 func (t Table) State() (sequencer.TableState, error) {
 	if len(t.Forgotten) > 0 {
-		return sequencer.TableState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: a whole table forgets nothing")
+		return sequencer.TableState{}, failure.Errorf(ErrBadRequest, "grid: a whole table lists forgotten lives")
 	}
 	c, err := t.Change()
 	return sequencer.TableState{Base: c.Base, Complete: c.Complete, Records: c.Records}, err
 }
 
-// Change checks a change and returns it. Errors match sequencer.ErrInvalidConfig.
+// Change checks a change and returns it. Errors match ErrBadRequest, or sequencer.ErrInvalidConfig
+// for a definition that no sequencer can have.
 func (t Table) Change() (sequencer.TableChange, error) {
 	out := sequencer.TableChange{Base: t.Base, Complete: t.Complete, Forgotten: t.Forgotten}
 	if t.Base < 0 {
-		return out, failure.Errorf(sequencer.ErrInvalidConfig, "grid: base %d is negative", t.Base)
+		return out, failure.Errorf(ErrBadRequest, "grid: base %d is negative", t.Base)
 	}
 	for _, r := range t.Records {
 		state, err := r.state()
@@ -158,15 +160,15 @@ func (r Record) state() (sequencer.RecordState, error) {
 	for i, s := range r.Slots {
 		switch {
 		case int(s.Node) >= ref.Definition.Nodes():
-			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v", s.Node, ref.Definition)
+			return sequencer.RecordState{}, failure.Errorf(ErrBadRequest, "grid: logical node %d of %v does not exist", s.Node, ref.Definition)
 		case i > 0 && r.Slots[i-1].Node >= s.Node:
-			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v is out of order", s.Node, ref.Definition)
+			return sequencer.RecordState{}, failure.Errorf(ErrBadRequest, "grid: logical node %d of %v is out of order", s.Node, ref.Definition)
 		case s.From < 0 || s.Free < 0 || s.Shown < 0:
-			return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: logical node %d of %v has a negative time", s.Node, ref.Definition)
+			return sequencer.RecordState{}, failure.Errorf(ErrBadRequest, "grid: logical node %d of %v has a negative time", s.Node, ref.Definition)
 		}
 	}
 	if r.Mark < 0 || r.Free < 0 {
-		return sequencer.RecordState{}, failure.Errorf(sequencer.ErrInvalidConfig, "grid: %v has a negative time", ref.Definition)
+		return sequencer.RecordState{}, failure.Errorf(ErrBadRequest, "grid: %v has a negative time", ref.Definition)
 	}
 	return sequencer.RecordState{Ref: ref, Destroyed: r.Destroyed, Adopted: r.Adopted, Mark: r.Mark, Free: r.Free, Slots: r.Slots}, nil
 }

@@ -42,18 +42,23 @@ func TestDefinitionsAreCarriedWhole(t *testing.T) {
 	if again := wire.DefinitionsOf(state); !reflect.DeepEqual(again, page) {
 		t.Errorf("%+v is sent on as %+v", page, again)
 	}
+	const badName = "a bad name"
 	for what, damage := range map[string]func(d *wire.Definitions){
 		"a negative base":           func(d *wire.Definitions) { d.Base = -1 },
 		"a negative mark":           func(d *wire.Definitions) { d.Records[1].Mark = -1 },
 		"a mark of a life":          func(d *wire.Definitions) { d.Records[0].Mark = 1 },
 		"no life":                   func(d *wire.Definitions) { d.Records[0].Sequencer.Life = sequencer.Life{} },
-		"a bad name":                func(d *wire.Definitions) { d.Records[0].Sequencer.Name = "" },
+		badName:                     func(d *wire.Definitions) { d.Records[0].Sequencer.Name = "" },
 		"a name twice":              func(d *wire.Definitions) { d.Records[1].Sequencer.Name = d.Records[0].Sequencer.Name },
 		"names that are not sorted": func(d *wire.Definitions) { d.Records[1].Sequencer.Name = "a" },
 	} {
 		d := someDefinitions()
 		damage(&d)
-		if _, err := d.State(); !errors.Is(err, sequencer.ErrInvalidConfig) {
+		want := wire.ErrBadRequest
+		if what == badName {
+			want = sequencer.ErrInvalidConfig
+		}
+		if _, err := d.State(); !errors.Is(err, want) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // EncodeRoster returns a roster as Raft snapshots keep it.
@@ -22,7 +21,7 @@ func DecodeRoster(data []byte) (*partition.Roster, error) {
 		return nil, err
 	}
 	if err := checkRoster(r); err != nil {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "the roster is damaged: %w", err)
+		return nil, failure.Errorf(ErrBadRequest, "the roster is damaged: %w", err)
 	}
 	return r, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 const (
@@ -172,7 +171,7 @@ func TestDamagedRosters(t *testing.T) {
 			if data, err = wire.EncodeRoster(r); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := wire.DecodeRoster(data); !errors.Is(err, sequencer.ErrInvalidConfig) {
+			if _, err := wire.DecodeRoster(data); !errors.Is(err, wire.ErrBadRequest) {
 				t.Errorf("the damage is not seen: %v", err)
 			}
 		})

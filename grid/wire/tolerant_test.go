@@ -69,10 +69,10 @@ func TestAddedFields(t *testing.T) {
 			if kind == wire.MsgPack && (err != nil || !reflect.DeepEqual(got, v)) {
 				t.Errorf("%#v, extended, is the request %#v, %v", v, got, err)
 			}
-			if kind == wire.JSON && (!errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), `"added_later"`)) {
+			if kind == wire.JSON && (!errors.Is(err, wire.ErrBadRequest) || !strings.Contains(err.Error(), `"added_later"`)) {
 				t.Errorf("a person's request %s: %v", data, err)
 			}
-			if _, err := decodeWith(wire.Decode, v, kind, data); !errors.Is(err, sequencer.ErrInvalidConfig) {
+			if _, err := decodeWith(wire.Decode, v, kind, data); !errors.Is(err, wire.ErrBadRequest) {
 				t.Errorf("%s: Decode takes %q: %v", kind, data, err)
 			}
 		}
