@@ -36,6 +36,7 @@ var importMap = map[string]imports{
 	"internal/cycles":           {},
 	"internal/failure":          {pure: true},
 	"internal/loopback":         {},
+	"internal/script":           {},
 	"epoch":                     {pure: true},
 	"sequencer":                 {pure: true, internal: []string{"epoch", "internal/cycles", "internal/failure"}, besides: generatorUses},
 	"partition":                 {pure: true, modules: []string{"github.com/buraksezer/consistent"}},

@@ -1,65 +1,22 @@
 package backup
 
 import (
-	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/internal/script"
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-var update = flag.Bool("update", false, "write the output of the scripts into them")
-
-// TestScripts runs the stories in testdata. A script is a list of steps, each a
-// few lines of verbs, then "----", then what they print. Lines of # at the start
-// of a step are kept. `go test -update` writes what is printed; read the diff.
+// TestScripts runs the scripts under testdata.
 func TestScripts(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			runScript(t, path)
-		})
-	}
-}
-
-func runScript(t *testing.T, path string) {
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stage{replicas: map[string]*actor{}, rosters: []partition.Partition{{}}, updates: map[string]diaryUpdate{}}
-	var got bytes.Buffer
-	for step := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
-		verbs, _, _ := strings.Cut(step+"\n", "----\n")
-		got.WriteString(verbs + "----\n")
-		for line := range strings.Lines(verbs) {
-			if !strings.HasPrefix(line, "#") {
-				got.WriteString(s.do(strings.Fields(line)))
-			}
-		}
-		got.WriteByte('\n')
-	}
-	out := append(bytes.TrimRight(got.Bytes(), "\n"), '\n')
-	if bytes.Equal(out, want) {
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, out, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Errorf("output differs (go test -update, then read the diff); got:\n%s", out)
+	script.Run(t, "testdata/*.txt", func() func([]string) string {
+		return (&stage{replicas: map[string]*actor{}, rosters: []partition.Partition{{}}, updates: map[string]diaryUpdate{}}).do
+	})
 }
 
 // stage is what a script acts on.
@@ -129,9 +86,9 @@ func (s *stage) roster(args []string) string {
 			p.Owner, p.Term, p.Floor = partition.Incarnation(value), partition.Term(version), int64(version)*100
 			p.InSync = incarnations(value)
 		case "lost":
-			p.LostTerm = partition.Term(number(value))
+			p.LostTerm = partition.Term(script.Number(value))
 		case "term":
-			p.Term = partition.Term(number(value))
+			p.Term = partition.Term(script.Number(value))
 		case "in":
 			p.InSync = incarnations(value)
 		case "joining":
@@ -153,13 +110,13 @@ func (s *stage) forge(args []string) string {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "version":
-			u.Version = partition.Version(number(value))
+			u.Version = partition.Version(script.Number(value))
 		case "term":
-			u.Position.Term = partition.Term(number(value))
+			u.Position.Term = partition.Term(script.Number(value))
 		case "number":
-			u.Position.Number = uint64(number(value))
+			u.Position.Number = uint64(script.Number(value))
 		case "since":
-			u.Since = uint64(number(value))
+			u.Since = uint64(script.Number(value))
 		case "whole":
 			lines := strings.Split(value, ",")
 			u.Whole = &lines
@@ -182,7 +139,7 @@ func describe(u diaryUpdate) string {
 }
 
 func (s *stage) observe(a *actor, args []string) (string, bool) {
-	version := number(args[0])
+	version := script.Number(args[0])
 	if a.replica.Observe(partition.Version(version), s.rosters[version]) {
 		return " took office", false
 	}
@@ -198,7 +155,7 @@ func (*stage) change(a *actor, args []string) (string, bool) {
 }
 
 func (*stage) heard(a *actor, args []string) (string, bool) {
-	a.replica.Heard(partition.Term(number(args[0])))
+	a.replica.Heard(partition.Term(script.Number(args[0])))
 	return "", false
 }
 
@@ -222,8 +179,8 @@ func (s *stage) accept(a *actor, args []string) (string, bool) {
 
 // acknowledged is what FROM says at VERSION: TERM NUMBER.
 func (*stage) acknowledged(a *actor, args []string) (string, bool) {
-	held := Position{Term: partition.Term(number(args[2])), Number: uint64(number(args[3]))}
-	a.replica.Acknowledged(partition.Incarnation(args[0]), partition.Version(number(args[1])), held)
+	held := Position{Term: partition.Term(script.Number(args[2])), Number: uint64(script.Number(args[3]))}
+	a.replica.Acknowledged(partition.Incarnation(args[0]), partition.Version(script.Number(args[1])), held)
 	return "", false
 }
 
@@ -235,7 +192,7 @@ func (*stage) behind(a *actor, args []string) (string, bool) {
 func (*stage) holds(a *actor, args []string) (string, bool) {
 	var out []string
 	for _, n := range args {
-		out = append(out, fmt.Sprintf("%s: %v", n, a.replica.Holds(uint64(number(n)))))
+		out = append(out, fmt.Sprintf("%s: %v", n, a.replica.Holds(uint64(script.Number(n)))))
 	}
 	return "holds " + strings.Join(out, ", "), true
 }
@@ -288,12 +245,4 @@ func incarnations(list string) []partition.Incarnation {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func number(word string) int64 {
-	n, err := strconv.ParseInt(word, 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return n
 }

@@ -1,62 +1,19 @@
 package partition
 
 import (
-	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/script"
 )
 
-var update = flag.Bool("update", false, "write the output of the scripts into them")
-
-// TestScripts runs the stories in testdata. A script is a list of steps, each a
-// few lines of verbs, then "----", then what they print. Lines of # at the start
-// of a step are kept. `go test -update` writes what is printed; read the diff.
+// TestScripts runs the scripts under testdata.
 func TestScripts(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			runScript(t, path)
-		})
-	}
-}
-
-func runScript(t *testing.T, path string) {
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stage{roster: &Roster{}, planner: new(Planner)}
-	var got bytes.Buffer
-	for step := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
-		verbs, _, _ := strings.Cut(step+"\n", "----\n")
-		got.WriteString(verbs + "----\n")
-		for line := range strings.Lines(verbs) {
-			if !strings.HasPrefix(line, "#") {
-				got.WriteString(s.do(strings.Fields(line)))
-			}
-		}
-		got.WriteByte('\n')
-	}
-	out := append(bytes.TrimRight(got.Bytes(), "\n"), '\n')
-	if bytes.Equal(out, want) {
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, out, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Errorf("output differs (go test -update, then read the diff); got:\n%s", out)
+	script.Run(t, "testdata/*.txt", func() func([]string) string {
+		return (&stage{roster: &Roster{}, planner: new(Planner)}).do
+	})
 }
 
 // stage is what a script acts on.
@@ -74,7 +31,7 @@ type stage struct {
 // the digit its start.
 var verbs = map[string]func(*stage, []string) string{
 	"form":   (*stage).form,
-	"raise":  func(s *stage, a []string) string { return s.apply(Command{Raise: &Raise{Time: number(a[0])}}) },
+	"raise":  func(s *stage, a []string) string { return s.apply(Command{Raise: &Raise{Time: script.Number(a[0])}}) },
 	"join":   (*stage).join,
 	"remove": func(s *stage, a []string) string { return s.applyChange(Change{Remove: incarnations(a)}) },
 	"lose":   (*stage).lose,
@@ -84,8 +41,8 @@ var verbs = map[string]func(*stage, []string) string{
 	"drop":   func(s *stage, a []string) string { return s.applyChange(Change{Drop: copies(a)}) },
 	"settle": func(s *stage, a []string) string { return s.applyChange(Change{Settle: incarnations(a)}) },
 	"doubt":  func(s *stage, a []string) string { return s.applyChange(Change{Doubt: incarnations(a)}) },
-	"stop":   func(s *stage, a []string) string { return s.applyChange(Change{Stop: number(a[0])}) },
-	"window": func(s *stage, a []string) string { return s.applyChange(Change{Window: number(a[0])}) },
+	"stop":   func(s *stage, a []string) string { return s.applyChange(Change{Stop: script.Number(a[0])}) },
+	"window": func(s *stage, a []string) string { return s.applyChange(Change{Window: script.Number(a[0])}) },
 	"seen":   (*stage).seen,
 	"plan":   (*stage).plan,
 	"hold":   (*stage).hold,
@@ -107,11 +64,11 @@ func (s *stage) do(words []string) string {
 
 // form PARTITIONS WINDOW CEILING [BACKUPS]
 func (s *stage) form(a []string) string {
-	settings := Settings{Name: "test", Partitions: int(number(a[0])), Backups: 1, Window: number(a[1])}
+	settings := Settings{Name: "test", Partitions: int(script.Number(a[0])), Backups: 1, Window: script.Number(a[1])}
 	if len(a) > 3 {
-		settings.Backups = int(number(a[3]))
+		settings.Backups = int(script.Number(a[3]))
 	}
-	return s.apply(Command{Form: &Form{Grid: GridID{1}, Settings: settings, Ceiling: number(a[2])}})
+	return s.apply(Command{Form: &Form{Grid: GridID{1}, Settings: settings, Ceiling: script.Number(a[2])}})
 }
 
 // join MEMBER... [durable]
@@ -125,7 +82,7 @@ func (s *stage) lose(a []string) string {
 	}
 	var c Change
 	for _, id := range ids {
-		c.Lose = append(c.Lose, Loss{Partition: ID(number(id)), Owner: incarnation(a[0]), With: incarnations(with)})
+		c.Lose = append(c.Lose, Loss{Partition: ID(script.Number(id)), Owner: incarnation(a[0]), With: incarnations(with)})
 	}
 	return s.applyChange(c)
 }
@@ -134,7 +91,7 @@ func (s *stage) lose(a []string) string {
 func copies(a []string) []Replica {
 	var out []Replica
 	for _, id := range a[1:] {
-		out = append(out, Replica{ID(number(id)), incarnation(a[0])})
+		out = append(out, Replica{ID(script.Number(id)), incarnation(a[0])})
 	}
 	return out
 }
@@ -161,11 +118,11 @@ func (s *stage) seen(a []string) string {
 		Gone: incarnations(said["gone"]), Assign: assign, Patient: patient,
 	}
 	for _, id := range said["held"] {
-		replica := Replica{ID(number(id)), s.roster.Partitions[number(id)].Joining}
+		replica := Replica{ID(script.Number(id)), s.roster.Partitions[script.Number(id)].Joining}
 		s.sight.Held = append(s.sight.Held, Holding{replica, s.roster.Version})
 	}
 	for _, until := range said["granted"] {
-		s.sight.Granted = number(until)
+		s.sight.Granted = script.Number(until)
 	}
 	return ""
 }
@@ -181,7 +138,7 @@ func (s *stage) plan([]string) string {
 
 // hold raise T keeps a raise for a later commit.
 func (s *stage) hold(a []string) string {
-	s.pending = Command{From: s.roster.Version, Raise: &Raise{Time: number(a[1])}}
+	s.pending = Command{From: s.roster.Version, Raise: &Raise{Time: script.Number(a[1])}}
 	return showCommand(s.pending)
 }
 
@@ -204,7 +161,7 @@ func (s *stage) applyAt(from Version, c Command) string {
 
 // sample MONO T
 func (s *stage) sample(a []string) string {
-	s.cluster = s.cluster.Sample(duration(a[0]), number(a[1]))
+	s.cluster = s.cluster.Sample(script.Duration(a[0]), script.Number(a[1]))
 	return ""
 }
 
@@ -212,7 +169,7 @@ func (s *stage) at(a []string) string {
 	if !s.cluster.Known() {
 		return "unknown\n"
 	}
-	return fmt.Sprintln(s.cluster.At(duration(a[0])))
+	return fmt.Sprintln(s.cluster.At(script.Duration(a[0])))
 }
 
 // elect has a new leader, which knows nothing but the roster.
@@ -225,10 +182,10 @@ func (s *stage) elect([]string) string {
 func (s *stage) clocks(a []string) string {
 	var clocks []Tick
 	for _, word := range a[2:] {
-		clocks = append(clocks, number(word))
+		clocks = append(clocks, script.Number(word))
 	}
 	var v Verdict
-	s.time, s.keeper, v = s.keeper.Next(s.time, duration(a[1]), clocks, int(number(a[0])))
+	s.time, s.keeper, v = s.keeper.Next(s.time, script.Duration(a[1]), clocks, int(script.Number(a[0])))
 	out := fmt.Sprintf("%d", s.time)
 	if !v.Majority {
 		out += " no majority"

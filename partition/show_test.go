@@ -3,9 +3,7 @@ package partition
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // show prints a roster.
@@ -118,22 +116,6 @@ func letters(text string) string {
 		text = strings.ReplaceAll(text, long, string(member))
 	}
 	return text
-}
-
-func number(word string) int64 {
-	n, err := strconv.ParseInt(word, 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
-func duration(word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		panic(err)
-	}
-	return d
 }
 
 // reversed gives a reversed copy.

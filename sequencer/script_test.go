@@ -3,64 +3,21 @@ package sequencer
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/script"
 )
 
-var update = flag.Bool("update", false, "write the output of the scripts into them")
-
-// TestTableScripts runs the stories in testdata/table. A script is a list of
-// steps, each a few lines of verbs, then "----", then what they print. Lines of #
-// are kept. `go test -update` writes what is printed; read the diff.
+// TestTableScripts runs the scripts under testdata.
 func TestTableScripts(t *testing.T) {
-	paths, err := filepath.Glob("testdata/table/*.txt")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			runScript(t, path)
-		})
-	}
-}
-
-func runScript(t *testing.T, path string) {
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newStage()
-	var got bytes.Buffer
-	for step := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
-		verbs, _, _ := strings.Cut(step+"\n", "----\n")
-		got.WriteString(verbs + "----\n")
-		for line := range strings.Lines(verbs) {
-			if !strings.HasPrefix(line, "#") {
-				got.WriteString(s.do(strings.Fields(line)))
-			}
-		}
-		got.WriteByte('\n')
-	}
-	out := append(bytes.TrimRight(got.Bytes(), "\n"), '\n')
-	if bytes.Equal(out, want) {
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, out, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Errorf("output differs (go test -update, then read the diff); got:\n%s", out)
+	script.Run(t, "testdata/table/*.txt", func() func([]string) string {
+		return newStage().do
+	})
 }
 
 // stage is what a script acts on.
@@ -78,8 +35,8 @@ func newStage() *stage {
 // verbs of the scripts. A life is written orders.1: the name, and which of its
 // lives. An attachment is a word, its ID the word's letters.
 var verbs = map[string]func(*stage, []string) string{
-	"now":     func(s *stage, a []string) string { s.bounds.Now = number(a[0]); return "" },
-	"ceiling": func(s *stage, a []string) string { s.bounds.Ceiling = number(a[0]); return "" },
+	"now":     func(s *stage, a []string) string { s.bounds.Now = script.Number(a[0]); return "" },
+	"ceiling": func(s *stage, a []string) string { s.bounds.Ceiling = script.Number(a[0]); return "" },
 	"life":    (*stage).life,
 	"create":  (*stage).create,
 	"open":    (*stage).open,
@@ -134,7 +91,7 @@ func refused(err error) string {
 func (s *stage) life(a []string) string {
 	term, num, _ := strings.Cut(a[1], ".")
 	ref := s.define(a[0], a[2:])
-	ref.Born = Birth{Term: uint64(number(term)), Number: uint64(number(num))}
+	ref.Born = Birth{Term: uint64(script.Number(term)), Number: uint64(script.Number(num))}
 	s.lives[a[0]] = ref
 	return ""
 }
@@ -148,9 +105,9 @@ func (s *stage) define(life string, options []string) Ref {
 		key, value, _ := strings.Cut(option, "=")
 		switch key {
 		case "nodes":
-			cfg.Nodes = int(number(value))
+			cfg.Nodes = int(script.Number(value))
 		case "epoch":
-			cfg.Epoch = epoch.UnixMilli(number(value))
+			cfg.Epoch = epoch.UnixMilli(script.Number(value))
 		case "as":
 			ref.Life = s.lives[value].Life
 		}
@@ -197,7 +154,7 @@ func (s *stage) claim(a []string) Claim {
 	for i, word := range a[1:] {
 		switch {
 		case strings.HasPrefix(word, "shown="):
-			c.Shown = number(strings.TrimPrefix(word, "shown="))
+			c.Shown = script.Number(strings.TrimPrefix(word, "shown="))
 		case word == "before":
 			c.Before = true
 		case word == "forgotten":
@@ -205,7 +162,7 @@ func (s *stage) claim(a []string) Claim {
 		case i == 0 && word != "-":
 			c.ID = attachmentID(word)
 		case i == 1:
-			c.Preference = Preference{Node: NodeID(number(word))}
+			c.Preference = Preference{Node: NodeID(script.Number(word))}
 		}
 	}
 	return c
@@ -232,7 +189,7 @@ func answered(a Attachment, changed bool, err error) string {
 // crowd LIFE COUNT attaches as many, without preference.
 func (s *stage) crowd(a []string) string {
 	nodes := map[NodeID]bool{}
-	for i := range number(a[1]) {
+	for i := range script.Number(a[1]) {
 		got, _, err := s.table.Attach(s.claim([]string{a[0], fmt.Sprintf("crowd%d", i)}), s.bounds)
 		if err != nil {
 			return fmt.Sprintf("after %d: %v\n", i, err)
@@ -260,13 +217,13 @@ func done(changed bool) string {
 
 // detach LIFE ID NODE LASTUSED
 func (s *stage) detach(a []string) string {
-	rel := Release{ID: attachmentID(a[1]), Node: NodeID(number(a[2])), LastUsed: number(a[3])}
+	rel := Release{ID: attachmentID(a[1]), Node: NodeID(script.Number(a[2])), LastUsed: script.Number(a[3])}
 	return done(s.table.Detach(s.lives[a[0]], rel))
 }
 
 // expire NAME NODE ID
 func (s *stage) expire(a []string) string {
-	return done(s.table.Expire(a[0], NodeID(number(a[1])), attachmentID(a[2]), 0))
+	return done(s.table.Expire(a[0], NodeID(script.Number(a[1])), attachmentID(a[2]), 0))
 }
 
 func (s *stage) destroy(a []string) string {
@@ -279,10 +236,10 @@ func (s *stage) destroy(a []string) string {
 func (s *stage) fold([]string) string { return done(s.table.Fold(s.bounds.Now)) }
 
 // office FLOOR
-func (s *stage) office(a []string) string { return s.takeOffice(number(a[0]), false) }
+func (s *stage) office(a []string) string { return s.takeOffice(script.Number(a[0]), false) }
 
 // lost office FLOOR
-func (s *stage) lost(a []string) string { return s.takeOffice(number(a[1]), true) }
+func (s *stage) lost(a []string) string { return s.takeOffice(script.Number(a[1]), true) }
 
 func (s *stage) takeOffice(floor Tick, lost bool) string {
 	s.table.TakeOffice(floor, lost, true)
@@ -339,11 +296,3 @@ func letters[T ~[16]byte](v T) string {
 }
 
 func lifeName(r Ref) string { return letters(r.Life) }
-
-func number(word string) int64 {
-	n, err := strconv.ParseInt(word, 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
