@@ -1,6 +1,8 @@
 package backup
 
-import "github.com/snowgrid/snowgrid/partition"
+import (
+	"github.com/snowgrid/snowgrid/partition"
+)
 
 // Observe tells the replica what a committed roster says about its partition, and
 // which members are durable, and reports whether it took office by that. A roster

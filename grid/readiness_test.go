@@ -14,7 +14,7 @@ import (
 func TestStanding(t *testing.T) {
 	a, b, c, stranger := testMember('a'), testMember('b'), testMember('c'), testMember('d')
 	const window, fresh, stale = 15_000, 7500 * time.Millisecond, 7501 * time.Millisecond
-	roster := func(change func(r *partition.Roster)) *partition.Roster {
+	changed := func(change func(r *partition.Roster)) *partition.Roster {
 		r := &partition.Roster{
 			Version: 9, Settings: partition.Settings{Name: "g", Partitions: 2, Backups: 1, Window: window},
 			Members: []partition.Member{{Incarnation: a}, {Incarnation: b}, {Incarnation: c}},
@@ -34,27 +34,27 @@ func TestStanding(t *testing.T) {
 		s                    standing
 		notReady, notSettled string // part of the reason; "" for none
 	}{
-		"at rest":                   {standing{roster(nil), a, fresh, false}, "", ""},
-		"at rest, ready before":     {standing{roster(nil), a, fresh, true}, "", ""},
-		"last raise too old":        {standing{roster(nil), a, stale, true}, "quorum lost", "quorum lost"},
-		"no raise yet":              {standing{roster(nil), a, -1, false}, "quorum lost", "quorum lost"},
-		"taken out":                 {standing{roster(nil), stranger, fresh, true}, "not in the roster", "not in the roster"},
-		"copy missing":              {standing{roster(short), a, fresh, true}, "", "1 of 2 partitions"},
-		"copy missing at the start": {standing{roster(short), a, fresh, false}, "1 of 2 partitions", "1 of 2 partitions"},
-		"other in doubt":            {standing{roster(doubtful), a, fresh, true}, "", "partition 1 for one; the fewest is 0"},
-		"other in doubt at start":   {standing{roster(doubtful), a, fresh, false}, "1 of 2 partitions", "1 of 2 partitions"},
-		"in doubt itself":           {standing{roster(doubtful), c, fresh, true}, "not in sync", "1 of 2 partitions"},
-		"owner in doubt": {standing{roster(func(r *partition.Roster) { r.Unsettled = []partition.Incarnation{b} }), a, fresh, true},
+		"at rest":                   {standing{changed(nil), a, fresh, false}, "", ""},
+		"at rest, ready before":     {standing{changed(nil), a, fresh, true}, "", ""},
+		"last raise too old":        {standing{changed(nil), a, stale, true}, "quorum lost", "quorum lost"},
+		"no raise yet":              {standing{changed(nil), a, -1, false}, "quorum lost", "quorum lost"},
+		"taken out":                 {standing{changed(nil), stranger, fresh, true}, "not in the roster", "not in the roster"},
+		"copy missing":              {standing{changed(short), a, fresh, true}, "", "1 of 2 partitions"},
+		"copy missing at the start": {standing{changed(short), a, fresh, false}, "1 of 2 partitions", "1 of 2 partitions"},
+		"other in doubt":            {standing{changed(doubtful), a, fresh, true}, "", "partition 1 for one; the fewest is 0"},
+		"other in doubt at start":   {standing{changed(doubtful), a, fresh, false}, "1 of 2 partitions", "1 of 2 partitions"},
+		"in doubt itself":           {standing{changed(doubtful), c, fresh, true}, "not in sync", "1 of 2 partitions"},
+		"owner in doubt": {standing{changed(func(r *partition.Roster) { r.Unsettled = []partition.Incarnation{b} }), a, fresh, true},
 			"", "2 of 2 partitions"},
-		"a joiner copies": {standing{roster(func(r *partition.Roster) { r.Partitions[0].Joining = c }), a, fresh, true}, "", ""},
-		"all backups stated, one member left": {standing{roster(func(r *partition.Roster) {
+		"a joiner copies": {standing{changed(func(r *partition.Roster) { r.Partitions[0].Joining = c }), a, fresh, true}, "", ""},
+		"all backups stated, one member left": {standing{changed(func(r *partition.Roster) {
 			r.Settings.Backups, r.Members = 5, r.Members[:1]
 			r.Partitions = r.Partitions[:1]
 			r.Partitions[0].InSync = []partition.Incarnation{a}
 		}), a, fresh, true}, "", ""},
-		"more backups than members": {standing{roster(func(r *partition.Roster) { r.Settings.Backups = 5 }), a, fresh, true},
+		"more backups than members": {standing{changed(func(r *partition.Roster) { r.Settings.Backups = 5 }), a, fresh, true},
 			"", "2 of 2 partitions have fewer copies in sync besides the owner's than 2"},
-		"no backups": {standing{roster(func(r *partition.Roster) { r.Settings.Backups = 0; short(r) }), a, fresh, false}, "", ""},
+		"no backups": {standing{changed(func(r *partition.Roster) { r.Settings.Backups = 0; short(r) }), a, fresh, false}, "", ""},
 	} {
 		for what, got := range map[string]struct {
 			err  error

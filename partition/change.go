@@ -70,7 +70,8 @@ type Loss struct {
 	With      []Incarnation `json:"with,omitempty"`
 }
 
-func (c Change) isEmpty() bool {
+// IsEmpty reports whether the change changes nothing.
+func (c Change) IsEmpty() bool {
 	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
 		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Granted == 0 && c.Stop == 0
 }
@@ -79,7 +80,7 @@ func (c Change) isEmpty() bool {
 func (c Change) isStop() bool {
 	stop := c.Stop
 	c.Stop = 0
-	return stop > 0 && c.isEmpty()
+	return stop > 0 && c.IsEmpty()
 }
 
 // moves counts what the change does to partitions by name.
@@ -118,14 +119,14 @@ func (r *Roster) change(c Change) (*Roster, error) {
 // checkChange looks at what needs no look at members and partitions.
 func (r *Roster) checkChange(c Change) error {
 	switch {
-	case c.isEmpty():
+	case c.IsEmpty():
 		return refused("it changes nothing")
 	case len(c.Strike) > 0 && len(c.Remove)+len(c.Drop) == 0:
 		return refused("disks of dead members are struck, and nothing leaves an in-sync set")
 	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
 		return refused("window %d ms must be above %d, as it only grows, and at most %d",
 			c.Window, r.Settings.Window, MaxWindow)
-	case c.Granted < 0 || c.Granted > latest:
+	case c.Granted < 0 || c.Granted > Latest:
 		return refused("grants of an earlier life end at %d ms, which is no time from 1970 to 9999", c.Granted)
 	case c.Stop < 0 || c.Stop > r.Ceiling:
 		return refused("the grid stops with grants up to %d ms, and the ceiling is %d", c.Stop, r.Ceiling)

@@ -89,7 +89,7 @@ func (r *Roster) form(f Form) (*Roster, error) {
 	if fault := f.Settings.fault(); fault != "" {
 		return nil, refused("%s", fault)
 	}
-	if f.Ceiling < 0 || f.Ceiling > latest {
+	if f.Ceiling < 0 || f.Ceiling > Latest {
 		return nil, refused("ceiling %d is not between 0 and the year 9999", f.Ceiling)
 	}
 	next := &Roster{
@@ -116,7 +116,7 @@ func (r *Roster) form(f Form) (*Roster, error) {
 }
 
 func (r *Roster) raise(t Raise) (*Roster, error) {
-	if t.Time < 0 || t.Time > latest-r.Settings.Window {
+	if t.Time < 0 || t.Time > Latest-r.Settings.Window {
 		return nil, refused("time %d is not between 0 and the year 9999", t.Time)
 	}
 	next := *r

@@ -85,31 +85,3 @@ func TestApplyShares(t *testing.T) {
 		}
 	}
 }
-
-func formed(t *testing.T, partitions int, window Tick) *Roster {
-	t.Helper()
-	form := Form{Grid: GridID{1}, Settings: Settings{Name: "g", Partitions: partitions, Backups: 1, Window: window}}
-	r, err := new(Roster).Apply(Command{Form: &form})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func mustApply(t *testing.T, r *Roster, c Change) *Roster {
-	t.Helper()
-	next, err := r.Apply(Command{From: r.Version, Change: &c})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return next
-}
-
-func mustRaise(t *testing.T, r *Roster, now Tick) *Roster {
-	t.Helper()
-	next, err := r.Apply(Command{From: r.Version, Raise: &Raise{Time: now}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return next
-}

@@ -87,7 +87,7 @@ func (r *Roster) persist(id ID, before *Roster) error {
 	if r.Partitions[id].LostTerm == Term(r.Version) {
 		return refused("partition %d is to be on disk and is lost", id)
 	}
-	disk := before.disksOf(id)
+	disk := before.DurableReplicas(id)
 	if len(disk) == 0 {
 		return refused("partition %d is to be on disk and no durable replica is in sync", id)
 	}
@@ -95,8 +95,8 @@ func (r *Roster) persist(id ID, before *Roster) error {
 	return nil
 }
 
-// disksOf returns the members of a partition's durable in-sync replicas, sorted.
-func (r *Roster) disksOf(id ID) []MemberID {
+// DurableReplicas returns the members of a partition's durable in-sync replicas, sorted.
+func (r *Roster) DurableReplicas(id ID) []MemberID {
 	members := map[MemberID]bool{}
 	for _, i := range r.Partitions[id].InSync {
 		if m, found := r.Member(i); found && m.Durable {

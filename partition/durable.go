@@ -41,7 +41,7 @@ func (v *view) persisted(c Change) []ID {
 	var out []ID
 	for _, s := range v.s.Persisted {
 		lost := slices.ContainsFunc(c.Lose, func(l Loss) bool { return l.Partition == s.Partition })
-		if s.Version == v.r.Version && !lost && v.r.renames(s.Partition) {
+		if s.Version == v.r.Version && !lost && v.renames(s.Partition) {
 			out = append(out, s.Partition)
 		}
 	}
@@ -51,12 +51,12 @@ func (v *view) persisted(c Change) []ID {
 
 // renames reports whether a partition has durable replicas in sync and other disks are
 // named.
-func (r *Roster) renames(id ID) bool {
-	if int(id) >= len(r.Partitions) {
+func (v *view) renames(id ID) bool {
+	if int(id) >= len(v.r.Partitions) {
 		return false
 	}
-	disks := r.disksOf(id)
-	return len(disks) > 0 && !slices.Equal(disks, r.Partitions[id].Disk)
+	disks := v.r.DurableReplicas(id)
+	return len(disks) > 0 && !slices.Equal(disks, v.r.Partitions[id].Disk)
 }
 
 // dead gives, sorted, the members that do not answer and that a change takes out of an

@@ -18,9 +18,6 @@ var (
 	// ErrDiffers means that a stated setting is not what the grid agreed on.
 	ErrDiffers = errors.New("setting differs from the grid's")
 
-	// ErrClock means that a wall clock cannot be right.
-	ErrClock = errors.New("wall clock is wrong")
-
 	// ErrWrongOwner is the answer of a member that does not own the partition it is
 	// asked about, or not any more. Whoever asked looks up the directory again.
 	ErrWrongOwner = errors.New("partition: another member is the owner; look up the directory again")

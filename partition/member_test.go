@@ -74,7 +74,7 @@ func FuzzIncarnation(f *testing.F) {
 	f.Add("-")
 	f.Fuzz(func(t *testing.T, text string) {
 		i := Incarnation(text)
-		if i.Check() == nil && (len(text) != 33 || !isHex(string(i.Member())) || string(i.Member())+"-"+text[17:] != text) {
+		if i.Check() == nil && (len(text) != 33 || i.Member().Check() != nil || string(i.Member())+"-"+text[17:] != text) {
 			t.Fatalf("%q is accepted, of member %q", text, i.Member())
 		}
 	})

@@ -3,6 +3,7 @@ package partition
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"pgregory.net/rapid"
 )
@@ -74,7 +75,7 @@ func checkMembers(t *rapid.T, before, next *Roster, c Change) []Incarnation {
 			want = append(want, m)
 		}
 	}
-	sortMembers(want)
+	slices.SortFunc(want, func(a, b Member) int { return strings.Compare(string(a.Incarnation), string(b.Incarnation)) })
 	if !slices.Equal(want, next.Members) {
 		t.Fatalf("members %v after %v and %+v", next.Members, before.Members, c)
 	}
@@ -155,4 +156,102 @@ func samePartition(a, b Partition) bool {
 	same := slices.Equal(a.InSync, b.InSync)
 	a.InSync, b.InSync, a.Disk, b.Disk = nil, nil, nil, nil
 	return same && reflect.DeepEqual(a, b)
+}
+
+// checkDisks says once more whose disks a change names (D3, D4, D10).
+func checkDisks(t *rapid.T, before, next *Roster, c Change) {
+	for at, old := range before.Partitions {
+		id, p := ID(at), next.Partitions[at]
+		isLost := slices.ContainsFunc(c.Lose, func(l Loss) bool { return l.Partition == id })
+		want := slices.Clone(old.Disk)
+		if slices.Contains(c.Persist, id) {
+			if want = nil; isLost {
+				t.Fatalf("partition %d is lost and its disks are named: %+v", id, c)
+			}
+			for _, i := range old.InSync {
+				if m, _ := before.Member(i); m.Durable {
+					want = append(want, i.Member())
+				}
+			}
+			if len(want) == 0 {
+				t.Fatalf("no disk is left for partition %d by %+v", id, c)
+			}
+		}
+		var members, were []MemberID
+		for _, i := range p.InSync {
+			members = append(members, i.Member())
+		}
+		for _, i := range old.InSync {
+			were = append(were, i.Member())
+		}
+		struck := slices.DeleteFunc(slices.Clone(want), func(m MemberID) bool {
+			return slices.Contains(c.Strike, m) && slices.Contains(were, m) && !slices.Contains(members, m)
+		})
+		if !isLost && slices.ContainsFunc(struck, func(m MemberID) bool { return slices.Contains(members, m) }) {
+			want = struck
+		}
+		want = slices.DeleteFunc(want, func(m MemberID) bool { return slices.Contains(c.Forget, m) })
+		slices.Sort(want)
+		if !slices.Equal(want, p.Disk) {
+			t.Fatalf("%+v of\n%+v named the disks %v, want %v", c, old, p.Disk, want)
+		}
+	}
+}
+
+// checkRoster holds a roster against what is true of every one.
+func checkRoster(t *rapid.T, r *Roster) {
+	for at, m := range r.Members {
+		if at > 0 && r.Members[at-1].Incarnation.Member() >= m.Incarnation.Member() {
+			t.Fatalf("members are not sorted, or two are one: %v", r.Members)
+		}
+	}
+	checkSet(t, r, "the unsettled", r.Unsettled)
+	for id, p := range r.Partitions {
+		checkSet(t, r, "an in-sync set", p.InSync)
+		if p.Owner == "" {
+			if !reflect.DeepEqual(p, Partition{}) {
+				t.Fatalf("partition %d has no owner and %+v", id, p)
+			}
+			continue
+		}
+		if !slices.Contains(p.InSync, p.Owner) {
+			t.Fatalf("partition %d: owner %s of in-sync set %v", id, p.Owner, p.InSync)
+		}
+		if p.Joining != "" {
+			checkSet(t, r, "a joining replica", []Incarnation{p.Joining})
+		}
+		if !slices.IsSorted(p.Disk) || len(slices.Compact(slices.Clone(p.Disk))) != len(p.Disk) {
+			t.Fatalf("partition %d: the disks %v are out of order, or one is there twice", id, p.Disk)
+		}
+		if slices.Contains(p.InSync, p.Joining) {
+			t.Fatalf("partition %d: %s joins %v", id, p.Joining, p.InSync)
+		}
+		if p.Term == 0 || p.Term > Term(r.Version) || p.LostTerm == 0 || p.LostTerm > p.Term || p.Floor > r.Ceiling {
+			t.Fatalf("partition %d at version %d and ceiling %d: %+v", id, r.Version, r.Ceiling, p)
+		}
+	}
+}
+
+// checkSet wants members of the roster, in order and each once.
+func checkSet(t *rapid.T, r *Roster, what string, set []Incarnation) {
+	for at, i := range set {
+		if at > 0 && set[at-1] >= i {
+			t.Fatalf("%s is not sorted, or has one twice: %v", what, set)
+		}
+		if _, found := r.Member(i); !found {
+			t.Fatalf("%s has %s, which is no member", what, i)
+		}
+	}
+}
+
+// both puts two changes into one.
+func both(a, b Change) Change {
+	return Change{
+		Join: slices.Concat(a.Join, b.Join), Remove: slices.Concat(a.Remove, b.Remove),
+		Lose: slices.Concat(a.Lose, b.Lose), Take: slices.Concat(a.Take, b.Take), Add: slices.Concat(a.Add, b.Add),
+		Admit: slices.Concat(a.Admit, b.Admit), Drop: slices.Concat(a.Drop, b.Drop),
+		Settle: slices.Concat(a.Settle, b.Settle), Doubt: slices.Concat(a.Doubt, b.Doubt),
+		Persist: slices.Concat(a.Persist, b.Persist), Strike: slices.Concat(a.Strike, b.Strike), Forget: slices.Concat(a.Forget, b.Forget),
+		Window: max(a.Window, b.Window), Granted: max(a.Granted, b.Granted), Stop: max(a.Stop, b.Stop),
+	}
 }

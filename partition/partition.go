@@ -24,15 +24,11 @@
 // the rules of the protocol.
 package partition
 
-import "math/bits"
+import (
+	"math/bits"
 
-// Tick is a point in time in Unix milliseconds, or a span of milliseconds where
-// a field says so (the window).
-type Tick = int64
-
-// latest is the last tick any roster may speak of: the end of the year 9999. It
-// is so far from the limits of int64 that adding a window cannot overflow.
-const latest Tick = 253_402_300_799_999
+	"github.com/snowgrid/snowgrid/internal/hash"
+)
 
 // ID is the number of a partition, from 0 to the grid's partition count less one.
 type ID uint16
@@ -45,18 +41,6 @@ func Of(name string, partitions int) ID {
 		return 0
 	}
 	// The high word of the product scales the hash to [0, partitions).
-	high, _ := bits.Mul64(hash(name), uint64(partitions))
+	high, _ := bits.Mul64(hash.Sum64(name), uint64(partitions))
 	return ID(high)
-}
-
-// hash is FNV-1a over 64 bits, followed by the finalizer of MurmurHash3. FNV
-// alone barely moves its high bits for short keys that differ at the end.
-func hash[T string | []byte](key T) uint64 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(key) {
-		h = (h ^ uint64(key[i])) * 0x100000001b3
-	}
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/buraksezer/consistent"
+
+	"github.com/snowgrid/snowgrid/internal/hash"
 )
 
 // The ring: how many points a member has on it, and how many times the average
@@ -70,4 +72,4 @@ func (m ringMember) String() string { return string(m) }
 
 type ringHash struct{}
 
-func (ringHash) Sum64(key []byte) uint64 { return hash(key) }
+func (ringHash) Sum64(key []byte) uint64 { return hash.Sum64(key) }

@@ -23,20 +23,6 @@ type Sight struct {
 	Granted Tick
 }
 
-// Holding says that a joining replica holds the table as of its owner's mark, by
-// an owner that acted at exactly this version (R5).
-type Holding struct {
-	Replica
-	Version Version `json:"version"`
-}
-
-// Persisted says that every durable in-sync replica of a partition has its table on
-// disk, by an owner that acted at exactly this version (D4).
-type Persisted struct {
-	Partition ID      `json:"partition"`
-	Version   Version `json:"version"`
-}
-
 // maxJoining is how many partitions copy their table to a new replica at a time.
 const maxJoining = 64
 
@@ -81,7 +67,7 @@ func (p *Planner) Plan(r *Roster, s Sight) (Command, bool) {
 	}
 	c := p.change(r, s)
 	c.Settle = p.settled(r, s, c)
-	return Command{From: r.Version, Change: &c}, !c.isEmpty()
+	return Command{From: r.Version, Change: &c}, !c.IsEmpty()
 }
 
 // change plans everything but who is settled by it.
@@ -125,7 +111,7 @@ func (p *Planner) place(v *view) {
 // that are unsettled, if nothing is left to do and everybody answers.
 func (p *Planner) settled(r *Roster, s Sight, c Change) []Incarnation {
 	next := r
-	if !c.isEmpty() {
+	if !c.IsEmpty() {
 		after, err := r.Apply(Command{From: r.Version, Change: &c})
 		if err != nil {
 			return nil
@@ -138,28 +124,17 @@ func (p *Planner) settled(r *Roster, s Sight, c Change) []Incarnation {
 		return nil
 	}
 	s.Patient, s.Held, s.Persisted, s.Granted = false, nil, nil, 0
-	if more := p.change(next, s); !more.isEmpty() {
+	if more := p.change(next, s); !more.IsEmpty() {
 		return nil
 	}
 	return ready
-}
-
-// Joining counts the partitions with a joining replica.
-func (r *Roster) Joining() int {
-	n := 0
-	for _, p := range r.Partitions {
-		if p.Joining != "" {
-			n++
-		}
-	}
-	return n
 }
 
 // joiners gives those who ask to join and may, sorted, one for each member ID.
 func joiners(r *Roster, s Sight) []Member {
 	join := slices.DeleteFunc(slices.Clone(s.Join), func(m Member) bool {
 		_, known := r.Member(m.Incarnation)
-		return known || m.fault() != "" || slices.Contains(s.Gone, m.Incarnation) || slices.Contains(s.Leave, m.Incarnation)
+		return known || m.Check() != nil || slices.Contains(s.Gone, m.Incarnation) || slices.Contains(s.Leave, m.Incarnation)
 	})
 	slices.SortFunc(join, compareRecords)
 	return slices.CompactFunc(join, func(a, b Member) bool {

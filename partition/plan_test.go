@@ -255,13 +255,13 @@ func ExamplePlanner_Plan() {
 		Settings: Settings{Name: "snowgrid", Partitions: DefaultPartitions, Window: DefaultWindow},
 		Ceiling:  1_800_000_000_000,
 	}
-	roster, _ := new(Roster).Apply(Command{Form: &form})
+	r, _ := new(Roster).Apply(Command{Form: &form})
 	me := Member{Incarnation: "0123456789abcdef-00000000000000a1"}
-	command, _ := new(Planner).Plan(roster, Sight{Join: []Member{me}, Assign: true})
-	roster, err := roster.Apply(command)
-	fmt.Println(err, roster.Version, len(roster.Owned(me.Incarnation)), roster.Partitions[0].Floor)
+	command, _ := new(Planner).Plan(r, Sight{Join: []Member{me}, Assign: true})
+	r, err := r.Apply(command)
+	fmt.Println(err, r.Version, len(r.Owned(me.Incarnation)), r.Partitions[0].Floor)
 
-	_, err = roster.Apply(command)
+	_, err = r.Apply(command)
 	fmt.Println(err)
 	// Output:
 	// <nil> 2 271 1800000000000

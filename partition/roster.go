@@ -110,6 +110,17 @@ func (r *Roster) Assigned() bool {
 	return r.Formed() && !slices.ContainsFunc(r.Partitions, func(p Partition) bool { return p.Owner == "" })
 }
 
+// Joining counts the partitions with a joining replica.
+func (r *Roster) Joining() int {
+	n := 0
+	for _, p := range r.Partitions {
+		if p.Joining != "" {
+			n++
+		}
+	}
+	return n
+}
+
 func searchMember(members []Member, i Incarnation) (int, bool) {
 	return slices.BinarySearchFunc(members, i, func(m Member, i Incarnation) int {
 		return cmp.Compare(m.Incarnation, i)

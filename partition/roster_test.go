@@ -115,52 +115,6 @@ func (h *history) check(t *rapid.T) {
 	}
 }
 
-// checkRoster holds a roster against what is true of every one.
-func checkRoster(t *rapid.T, r *Roster) {
-	for at, m := range r.Members {
-		if at > 0 && r.Members[at-1].Incarnation.Member() >= m.Incarnation.Member() {
-			t.Fatalf("members are not sorted, or two are one: %v", r.Members)
-		}
-	}
-	checkSet(t, r, "the unsettled", r.Unsettled)
-	for id, p := range r.Partitions {
-		checkSet(t, r, "an in-sync set", p.InSync)
-		if p.Owner == "" {
-			if !reflect.DeepEqual(p, Partition{}) {
-				t.Fatalf("partition %d has no owner and %+v", id, p)
-			}
-			continue
-		}
-		if !slices.Contains(p.InSync, p.Owner) {
-			t.Fatalf("partition %d: owner %s of in-sync set %v", id, p.Owner, p.InSync)
-		}
-		if p.Joining != "" {
-			checkSet(t, r, "a joining replica", []Incarnation{p.Joining})
-		}
-		if !slices.IsSorted(p.Disk) || len(slices.Compact(slices.Clone(p.Disk))) != len(p.Disk) {
-			t.Fatalf("partition %d: the disks %v are out of order, or one is there twice", id, p.Disk)
-		}
-		if slices.Contains(p.InSync, p.Joining) {
-			t.Fatalf("partition %d: %s joins %v", id, p.Joining, p.InSync)
-		}
-		if p.Term == 0 || p.Term > Term(r.Version) || p.LostTerm == 0 || p.LostTerm > p.Term || p.Floor > r.Ceiling {
-			t.Fatalf("partition %d at version %d and ceiling %d: %+v", id, r.Version, r.Ceiling, p)
-		}
-	}
-}
-
-// checkSet wants members of the roster, in order and each once.
-func checkSet(t *rapid.T, r *Roster, what string, set []Incarnation) {
-	for at, i := range set {
-		if at > 0 && set[at-1] >= i {
-			t.Fatalf("%s is not sorted, or has one twice: %v", what, set)
-		}
-		if _, found := r.Member(i); !found {
-			t.Fatalf("%s has %s, which is no member", what, i)
-		}
-	}
-}
-
 func (h *history) drawFrom(t *rapid.T) Version {
 	back := rapid.SampledFrom([]Version{0, 0, 0, 1}).Draw(t, "back")
 	return h.roster.Version - min(back, h.roster.Version)
@@ -271,7 +225,7 @@ func soundMoves(r *Roster) map[string][]Change {
 				sound["add"] = append(sound["add"], Change{Add: move})
 			}
 		}
-		if len(r.disksOf(id)) > 0 {
+		if len(r.DurableReplicas(id)) > 0 {
 			sound["persist"] = append(sound["persist"], Change{Persist: []ID{id}})
 		}
 		for _, m := range p.Disk {
@@ -331,18 +285,6 @@ func heirs(r *Roster, out MemberID, next Incarnation) Change {
 		}
 	}
 	return c
-}
-
-// both puts two changes into one.
-func both(a, b Change) Change {
-	return Change{
-		Join: slices.Concat(a.Join, b.Join), Remove: slices.Concat(a.Remove, b.Remove),
-		Lose: slices.Concat(a.Lose, b.Lose), Take: slices.Concat(a.Take, b.Take), Add: slices.Concat(a.Add, b.Add),
-		Admit: slices.Concat(a.Admit, b.Admit), Drop: slices.Concat(a.Drop, b.Drop),
-		Settle: slices.Concat(a.Settle, b.Settle), Doubt: slices.Concat(a.Doubt, b.Doubt),
-		Persist: slices.Concat(a.Persist, b.Persist), Strike: slices.Concat(a.Strike, b.Strike), Forget: slices.Concat(a.Forget, b.Forget),
-		Window: max(a.Window, b.Window), Granted: max(a.Granted, b.Granted), Stop: max(a.Stop, b.Stop),
-	}
 }
 
 func drawSight(t *rapid.T, r *Roster) Sight {

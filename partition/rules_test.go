@@ -25,15 +25,6 @@ func lived(t *testing.T) *Roster {
 	return r
 }
 
-// replicas turns 0c1 into partition 0 of c1.
-func replicas(names ...string) []Replica {
-	var out []Replica
-	for _, name := range names {
-		out = append(out, Replica{ID(name[0] - '0'), incarnation(name[1:])})
-	}
-	return out
-}
-
 // TestMoves: what each move makes of the partition it is about, and that it
 // leaves the others alone.
 func TestMoves(t *testing.T) {
@@ -162,7 +153,7 @@ func TestRefusals(t *testing.T) {
 		"settle who is settled":     {Change{Settle: []Incarnation{a}}, "not unsettled"},
 		"settle a stranger":         {Change{Settle: incarnations([]string{"e1"})}, "not unsettled"},
 		"granted before 1970":       {Change{Granted: -1}, "no time"},
-		"granted after 9999":        {Change{Granted: latest + 1}, "no time"},
+		"granted after 9999":        {Change{Granted: Latest + 1}, "no time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := lived(t)

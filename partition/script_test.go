@@ -2,7 +2,6 @@ package partition
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -22,9 +21,6 @@ type stage struct {
 	planner *Planner
 	pending Command
 	sight   Sight
-	cluster ClusterTime
-	keeper  Timekeeper
-	time    Tick
 }
 
 // verbs of the scripts. Members are written a1 or b2: the letter is the member,
@@ -48,10 +44,7 @@ var verbs = map[string]func(*stage, []string) string{
 	"hold":   (*stage).hold,
 	"commit": func(s *stage, _ []string) string { return s.applyAt(s.pending.From, s.pending) },
 	"show":   func(s *stage, _ []string) string { return show(s.roster) },
-	"sample": (*stage).sample,
-	"at":     (*stage).at,
 	"elect":  (*stage).elect,
-	"clocks": (*stage).clocks,
 }
 
 func (s *stage) do(words []string) string {
@@ -159,42 +152,8 @@ func (s *stage) applyAt(from Version, c Command) string {
 	return ""
 }
 
-// sample MONO T
-func (s *stage) sample(a []string) string {
-	s.cluster = s.cluster.Sample(script.Duration(a[0]), script.Number(a[1]))
-	return ""
-}
-
-func (s *stage) at(a []string) string {
-	if !s.cluster.Known() {
-		return "unknown\n"
-	}
-	return fmt.Sprintln(s.cluster.At(script.Duration(a[0])))
-}
-
 // elect has a new leader, which knows nothing but the roster.
 func (s *stage) elect([]string) string {
-	s.keeper, s.planner = Timekeeper{}, new(Planner)
+	s.planner = new(Planner)
 	return ""
-}
-
-// clocks VOTERS ELAPSED CLOCK...
-func (s *stage) clocks(a []string) string {
-	var clocks []Tick
-	for _, word := range a[2:] {
-		clocks = append(clocks, script.Number(word))
-	}
-	var v Verdict
-	s.time, s.keeper, v = s.keeper.Next(s.time, script.Duration(a[1]), clocks, int(script.Number(a[0])))
-	out := fmt.Sprintf("%d", s.time)
-	if !v.Majority {
-		out += " no majority"
-	}
-	if v.Jump > 0 {
-		out += fmt.Sprintf(" jump=%d agreed=%s", v.Jump, v.Agreed)
-	}
-	if v.Held {
-		out += " held"
-	}
-	return out + "\n"
 }

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -76,7 +77,7 @@ func (s Settings) Differs(stated Settings) error {
 	case stated.Backups != UnsetBackups && stated.Backups != s.Backups:
 		return differs("backups", countOrNone(s.Backups), countOrNone(stated.Backups))
 	case stated.Window != 0 && stated.Window != s.Window:
-		return differs("window", span(s.Window).String(), span(stated.Window).String())
+		return differs("window", (time.Duration(s.Window) * time.Millisecond).String(), (time.Duration(stated.Window) * time.Millisecond).String())
 	}
 	return nil
 }

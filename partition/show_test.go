@@ -2,7 +2,6 @@ package partition
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -79,36 +78,6 @@ func showCommand(c Command) string {
 	return letters(out) + "\n"
 }
 
-// incarnation turns a1 into aaaaaaaaaaaaaaaa-0000000000000001.
-func incarnation(name string) Incarnation {
-	return Incarnation(fmt.Sprintf("%s-%016s", strings.Repeat(name[:1], 16), name[1:]))
-}
-
-func incarnations(names []string) []Incarnation {
-	var out []Incarnation
-	for _, name := range names {
-		out = append(out, incarnation(name))
-	}
-	return out
-}
-
-// records gives a record for each name; "durable" says so of the one before it.
-func records(names []string) []Member {
-	var out []Member
-	for _, name := range names {
-		if name == "durable" {
-			out[len(out)-1].Durable = true
-			continue
-		}
-		out = append(out, record(incarnation(name)))
-	}
-	return out
-}
-
-func record(i Incarnation) Member {
-	return Member{Incarnation: i, API: "127.0.0.1:7948", Raft: "127.0.0.1:7947", Gossip: "127.0.0.1:7946"}
-}
-
 // letters undoes incarnation throughout a text.
 func letters(text string) string {
 	for _, member := range "abcdef" {
@@ -116,11 +85,4 @@ func letters(text string) string {
 		text = strings.ReplaceAll(text, long, string(member))
 	}
 	return text
-}
-
-// reversed gives a reversed copy.
-func reversed[T any](s []T) []T {
-	out := slices.Clone(s)
-	slices.Reverse(out)
-	return out
 }

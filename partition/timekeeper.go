@@ -105,7 +105,7 @@ func (k Timekeeper) advance(prev Tick, elapsed time.Duration) (Tick, time.Durati
 	}
 	slow, _ := bits.Mul64(uint64(clamp(int64(elapsed), maxMonoNanos)), ninetyNine)
 	passed := k.rest + time.Duration(slow)
-	return min(prev, latest) + Tick(passed/time.Millisecond), passed % time.Millisecond
+	return min(prev, Latest) + Tick(passed/time.Millisecond), passed % time.Millisecond
 }
 
 // lowerMedian gives the middle of the clocks, the lower of the two middle ones

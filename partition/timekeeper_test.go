@@ -135,7 +135,7 @@ func TestTimekeeperLimits(t *testing.T) {
 	if next, _, v := k.Next(now, 0, []Tick{now + 5}, 0); next != now || v.Majority {
 		t.Errorf("no voters: %d %+v", next, v)
 	}
-	if next, _, _ := k.Next(math.MaxInt64, math.MaxInt64, []Tick{math.MinInt64}, 1); next < latest {
+	if next, _, _ := k.Next(math.MaxInt64, math.MaxInt64, []Tick{math.MinInt64}, 1); next < Latest {
 		t.Errorf("overflow: %d", next)
 	}
 	if next, _, _ := k.Next(now, 0, []Tick{math.MaxInt64}, 1); next != now {

@@ -356,7 +356,7 @@ func TestFoldSeesWhatWasApplied(t *testing.T) {
 	if replica.Fold(100) {
 		t.Error("an empty table folded something")
 	}
-	ref := Ref{Definition: define(t, 128), Life: Life{1}}
+	ref := lifeOf(t, "orders", 1)
 	if _, _, err := original.Create(ref, ref.Definition.Epoch().UnixMilli()); err != nil {
 		t.Fatal(err)
 	}

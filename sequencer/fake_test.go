@@ -156,7 +156,10 @@ func (h *fakeHome) Destroy(context.Context, Ref) error {
 	return nil
 }
 
-func numbered(n int) AttachmentID { return attachmentID(fmt.Sprint("attachment", n)) }
+func numbered(n int) (id AttachmentID) {
+	copy(id[:], fmt.Sprint("attachment", n))
+	return id
+}
 
 // handle is a handle with everything around it. Its sequencer has 8192 nodes from
 // epoch 1000, time stands at 2000, and the home grants 2000 to 3000.

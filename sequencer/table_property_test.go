@@ -48,18 +48,18 @@ type owner struct {
 	ceiling  Tick
 	lostTerm uint64
 	backups  TableState
-	over     ending
+	over     endOf
 	sessions *Sessions
 	unheld   bool // it made a change that its backups did not take
 }
 
-// ending is how an owner's term ended. Whose backup has taken over cannot get an
+// endOf is how an owner's term ended. Whose backup has taken over cannot get an
 // operation acknowledged any more, whose partition was lost may still have all it
 // needs.
-type ending int
+type endOf int
 
 const (
-	inOffice ending = iota
+	inOffice endOf = iota
 	takenOver
 	lostOffice
 )
