@@ -6,8 +6,8 @@
 //   - sequencer: the named ID stream both of them hand out, the IDs and their layout.
 //   - epoch: the time origin of a sequencer's IDs.
 //
-// Most programs need nothing else. Behind them stand partition (who decides for a name),
-// owner (what it decides), backup (how a decision survives the process that made it) and
-// grid/wire (the messages).
+// Most programs need nothing else. Behind them are roster (the state that members agree on),
+// clustertime (the time that they agree on), partition (an owner's tables of logical nodes),
+// backup (the replicas of a table) and wire (the messages).
 // The command line is in cmd/snowgrid, programs to copy from are in examples.
 package snowgrid

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // diary is a machine whose content is the list of what happened to it. A change
@@ -14,7 +15,7 @@ type diary struct {
 	changed int // lines that no change has given yet
 }
 
-func (d *diary) TakeOffice(floor partition.Tick, lost, complete bool) {
+func (d *diary) TakeOffice(floor clustertime.Tick, lost, complete bool) {
 	if lost {
 		d.lines = nil
 	}
@@ -38,12 +39,12 @@ type diaryUpdate = Update[[]string, []string]
 
 // actor is a replica with its machine.
 type actor struct {
-	name    partition.Incarnation
+	name    roster.Incarnation
 	replica *Replica[[]string, []string]
 	diary   *diary
 }
 
-func newActor(name partition.Incarnation) *actor {
+func newActor(name roster.Incarnation) *actor {
 	d := &diary{}
 	return &actor{name: name, replica: New(7, name, d), diary: d}
 }

@@ -3,7 +3,7 @@ package backup
 import (
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Definitions outlive all replicas on the disks of the durable ones. What may be
@@ -11,17 +11,17 @@ import (
 // on after a loss (D1 to D6).
 
 // Version returns the version of the newest roster known.
-func (r *Replica[S, C]) Version() partition.Version { return r.version }
+func (r *Replica[S, C]) Version() roster.Version { return r.version }
 
 // IsDurable reports whether this process has a data directory, by the newest roster.
 func (r *Replica[S, C]) IsDurable() bool { return r.isDurable(r.self) }
 
-func (r *Replica[S, C]) isDurable(i partition.Incarnation) bool { return slices.Contains(r.durable, i) }
+func (r *Replica[S, C]) isDurable(i roster.Incarnation) bool { return slices.Contains(r.durable, i) }
 
 // observeDurable keeps, of the durable members, those that have to do with the partition.
-func (r *Replica[S, C]) observeDurable(durable []partition.Incarnation) {
+func (r *Replica[S, C]) observeDurable(durable []roster.Incarnation) {
 	r.someDurable = len(durable) > 0
-	r.durable = slices.DeleteFunc(slices.Clone(durable), func(i partition.Incarnation) bool { return i != r.self && !r.entry.Keeps(i) })
+	r.durable = slices.DeleteFunc(slices.Clone(durable), func(i roster.Incarnation) bool { return i != r.self && !r.entry.Keeps(i) })
 }
 
 // Storable returns the position of the table if it is of use on disk: it is of the
@@ -56,7 +56,7 @@ func (r *Replica[S, C]) OnDisk() Position {
 }
 
 // StoredBy notes that a replica has a table of this term on its disk.
-func (r *Replica[S, C]) StoredBy(from partition.Incarnation, p Position) {
+func (r *Replica[S, C]) StoredBy(from roster.Incarnation, p Position) {
 	if !r.Acts() || p.Term != r.office || p.Number > r.position.Number {
 		return
 	}
@@ -78,21 +78,21 @@ func (r *Replica[S, C]) Persistent(number uint64) bool {
 
 // OnAllDisks reports whether each durable in-sync replica has a number on disk.
 func (r *Replica[S, C]) OnAllDisks(number uint64) bool {
-	return !slices.ContainsFunc(r.entry.InSync, func(i partition.Incarnation) bool { return r.lacks(i, number) })
+	return !slices.ContainsFunc(r.entry.InSync, func(i roster.Incarnation) bool { return r.lacks(i, number) })
 }
 
 // lacks reports whether a replica has a disk and not a number on it.
-func (r *Replica[S, C]) lacks(i partition.Incarnation, number uint64) bool {
+func (r *Replica[S, C]) lacks(i roster.Incarnation, number uint64) bool {
 	had, said := r.disks[i]
 	return r.isDurable(i) && (!said || had < number)
 }
 
 // missing returns the members whose disks are named and that are no durable in-sync
 // replica.
-func (r *Replica[S, C]) missing() []partition.MemberID {
-	var out []partition.MemberID
+func (r *Replica[S, C]) missing() []roster.MemberID {
+	var out []roster.MemberID
 	for _, m := range r.entry.Disk {
-		if !slices.ContainsFunc(r.entry.InSync, func(i partition.Incarnation) bool { return i.Member() == m && r.isDurable(i) }) {
+		if !slices.ContainsFunc(r.entry.InSync, func(i roster.Incarnation) bool { return i.Member() == m && r.isDurable(i) }) {
 			out = append(out, m)
 		}
 	}
@@ -104,9 +104,9 @@ func (r *Replica[S, C]) missing() []partition.MemberID {
 // was learned (D4). It returns false if they are named already, and if there are none.
 // Nothing answered so far is younger than that, and what is answered at this version
 // waits for the same disks.
-func (r *Replica[S, C]) Persisted() (partition.Persisted, bool) {
+func (r *Replica[S, C]) Persisted() (roster.Persisted, bool) {
 	if !r.Acts() || !r.OnAllDisks(r.mark) {
-		return partition.Persisted{}, false
+		return roster.Persisted{}, false
 	}
 	inSync, named := 0, 0
 	for _, i := range r.entry.InSync {
@@ -118,17 +118,17 @@ func (r *Replica[S, C]) Persisted() (partition.Persisted, bool) {
 		}
 	}
 	if inSync == 0 || inSync == named && len(r.entry.Disk) == named {
-		return partition.Persisted{}, false
+		return roster.Persisted{}, false
 	}
-	return partition.Persisted{Partition: r.partition, Version: r.version}, true
+	return roster.Persisted{Partition: r.partition, Version: r.version}, true
 }
 
 // Disks says how the named disks and the in-sync replicas stand to each other.
 type Disks struct {
-	Named   []partition.MemberID    // by the newest roster; not to be changed
-	Missing []partition.MemberID    // of those, the ones that are no durable in-sync replica's
-	Behind  []partition.Incarnation // durable in-sync replicas that do not have a number on disk
-	InSync  int                     // durable in-sync replicas
+	Named   []roster.MemberID    // by the newest roster; not to be changed
+	Missing []roster.MemberID    // of those, the ones that are no durable in-sync replica's
+	Behind  []roster.Incarnation // durable in-sync replicas that do not have a number on disk
+	InSync  int                  // durable in-sync replicas
 }
 
 // Disks tells which disks an answer that rests on a number of this term waits for.
@@ -148,7 +148,7 @@ func (r *Replica[S, C]) Disks(number uint64) Disks {
 // MayShow reports whether this member may show its disk to the owner of a term that
 // began after the loss of term lost: it knows a term not older than the loss, so from
 // now on it tells no owner of an earlier term that something is on its disk (D6).
-func (r *Replica[S, C]) MayShow(term, lost partition.Term) error {
+func (r *Replica[S, C]) MayShow(term, lost roster.Term) error {
 	switch {
 	case term < r.newest:
 		return ErrOldTerm
@@ -159,7 +159,7 @@ func (r *Replica[S, C]) MayShow(term, lost partition.Term) error {
 }
 
 // OwnerOf returns the owner of a term, if the newest roster is of that term.
-func (r *Replica[S, C]) OwnerOf(term partition.Term) (partition.Incarnation, bool) {
+func (r *Replica[S, C]) OwnerOf(term roster.Term) (roster.Incarnation, bool) {
 	return r.entry.Owner, r.entry.Term == term && r.entry.Owner != ""
 }
 

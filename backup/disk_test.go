@@ -5,18 +5,18 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 const (
-	durableA = partition.Incarnation("aaaaaaaaaaaaaaaa-0000000000000001")
-	durableB = partition.Incarnation("bbbbbbbbbbbbbbbb-0000000000000001")
-	volatile = partition.Incarnation("cccccccccccccccc-0000000000000001")
+	durableA = roster.Incarnation("aaaaaaaaaaaaaaaa-0000000000000001")
+	durableB = roster.Incarnation("bbbbbbbbbbbbbbbb-0000000000000001")
+	volatile = roster.Incarnation("cccccccccccccccc-0000000000000001")
 )
 
 // disksOf returns member IDs.
-func disksOf(members ...partition.Incarnation) []partition.MemberID {
-	var out []partition.MemberID
+func disksOf(members ...roster.Incarnation) []roster.MemberID {
+	var out []roster.MemberID
 	for _, i := range members {
 		out = append(out, i.Member())
 	}
@@ -24,20 +24,20 @@ func disksOf(members ...partition.Incarnation) []partition.MemberID {
 }
 
 // entry is a partition of term 1, the first of whose replicas is the owner.
-func entry(disk []partition.MemberID, replicas ...partition.Incarnation) partition.Partition {
-	return partition.Partition{Owner: replicas[0], InSync: replicas, Term: 1, LostTerm: 1, Disk: disk}
+func entry(disk []roster.MemberID, replicas ...roster.Incarnation) roster.Partition {
+	return roster.Partition{Owner: replicas[0], InSync: replicas, Term: 1, LostTerm: 1, Disk: disk}
 }
 
 // TestPersistent: what survives the loss of every replica is on the disk of each durable
 // one in sync, and no other disk is named (D2).
 func TestPersistent(t *testing.T) {
-	type said map[partition.Incarnation]uint64
-	all := []partition.Incarnation{durableA, durableB}
+	type said map[roster.Incarnation]uint64
+	all := []roster.Incarnation{durableA, durableB}
 	named := disksOf(durableA, durableB)
 	for name, test := range map[string]struct {
-		disk     []partition.MemberID
-		replicas []partition.Incarnation
-		durable  []partition.Incarnation
+		disk     []roster.MemberID
+		replicas []roster.Incarnation
+		durable  []roster.Incarnation
 		on       said
 		want     bool
 	}{
@@ -46,14 +46,14 @@ func TestPersistent(t *testing.T) {
 		"the owner has less":        {named, all, all, said{durableA: 1, durableB: 2}, false},
 		"one has said nothing":      {named, all, all, said{durableA: 2}, false},
 		"the owner has nothing":     {named, all, all, said{durableB: 2}, false},
-		"a volatile one needs none": {disksOf(durableA), []partition.Incarnation{durableA, volatile}, all, said{durableA: 2}, true},
+		"a volatile one needs none": {disksOf(durableA), []roster.Incarnation{durableA, volatile}, all, said{durableA: 2}, true},
 		"one more is in sync":       {disksOf(durableA), all, all, said{durableA: 2}, false},
 		"another disk is named":     {named, all[:1], all, said{durableA: 2}, false},
 		"no disk is named":          {nil, all, all, said{durableA: 2, durableB: 2}, false},
-		"no durable replica":        {disksOf(durableA), []partition.Incarnation{volatile}, all, nil, false},
-		"none, and none was named":  {nil, []partition.Incarnation{volatile}, all, nil, false},
-		"no durable member":         {nil, []partition.Incarnation{volatile}, nil, nil, true},
-		"none any longer":           {disksOf(durableA), []partition.Incarnation{volatile}, nil, nil, false},
+		"no durable replica":        {disksOf(durableA), []roster.Incarnation{volatile}, all, nil, false},
+		"none, and none was named":  {nil, []roster.Incarnation{volatile}, all, nil, false},
+		"no durable member":         {nil, []roster.Incarnation{volatile}, nil, nil, true},
+		"none any longer":           {disksOf(durableA), []roster.Incarnation{volatile}, nil, nil, false},
 	} {
 		a := newActor(test.replicas[0])
 		a.replica.Observe(1, entry(test.disk, test.replicas...), test.durable...)
@@ -77,7 +77,7 @@ func TestPersistent(t *testing.T) {
 // term is the newest that is known; a disk that has the next table does not say what it
 // had before (D1).
 func TestStoredCountsInItsTerm(t *testing.T) {
-	all := []partition.Incarnation{durableA, durableB}
+	all := []roster.Incarnation{durableA, durableB}
 	b := newActor(durableB)
 	b.replica.Observe(1, entry(nil, all...), all...)
 	whole := []string{"x"}
@@ -109,7 +109,7 @@ func TestStoredCountsInItsTerm(t *testing.T) {
 // TestStoredByOthers: of what is said the largest number of this term counts, and nothing
 // that the owner has not made.
 func TestStoredByOthers(t *testing.T) {
-	all := []partition.Incarnation{durableA, durableB}
+	all := []roster.Incarnation{durableA, durableB}
 	a := newActor(durableA)
 	a.replica.Observe(1, entry(disksOf(all...), all...), all...)
 	a.write("x")
@@ -132,7 +132,7 @@ func TestStoredByOthers(t *testing.T) {
 // TestPersistedAtItsVersion: disks are named when each has the table as it was when the
 // version was learned, whatever was changed since (D4).
 func TestPersistedAtItsVersion(t *testing.T) {
-	all := []partition.Incarnation{durableA, durableB}
+	all := []roster.Incarnation{durableA, durableB}
 	a := newActor(durableA)
 	a.replica.Observe(1, entry(nil, durableA, durableB, volatile), all...)
 	a.write("x")
@@ -140,7 +140,7 @@ func TestPersistedAtItsVersion(t *testing.T) {
 	a.write("y")
 	is := func(want bool, when string) {
 		t.Helper()
-		if p, ok := a.replica.Persisted(); ok != want || ok && p != (partition.Persisted{Partition: 7, Version: a.replica.Version()}) {
+		if p, ok := a.replica.Persisted(); ok != want || ok && p != (roster.Persisted{Partition: 7, Version: a.replica.Version()}) {
 			t.Errorf("%s: %v, %v", when, p, ok)
 		}
 	}
@@ -171,9 +171,9 @@ func TestPersistedAtItsVersion(t *testing.T) {
 // owner that was replaced (D6).
 func TestMayShow(t *testing.T) {
 	b := newActor(durableB)
-	b.replica.Observe(3, partition.Partition{Owner: durableA, InSync: []partition.Incarnation{durableA}, Term: 2, LostTerm: 2})
+	b.replica.Observe(3, roster.Partition{Owner: durableA, InSync: []roster.Incarnation{durableA}, Term: 2, LostTerm: 2})
 	for _, test := range []struct {
-		term, lost partition.Term
+		term, lost roster.Term
 		want       error
 	}{{2, 2, nil}, {3, 2, nil}, {3, 3, ErrNotYet}, {1, 1, ErrOldTerm}, {2, 0, ErrNotYet}} {
 		if err := b.replica.MayShow(test.term, test.lost); !errors.Is(err, test.want) {
@@ -205,7 +205,7 @@ func TestJoinerOnDisk(t *testing.T) {
 // TestReplacedIsSentWhole: after a change of the whole table each replica needs all of it.
 func TestReplacedIsSentWhole(t *testing.T) {
 	a := newActor("a")
-	a.replica.Observe(1, partition.Partition{Owner: "a", InSync: []partition.Incarnation{"a", "b"}, Term: 1, LostTerm: 1})
+	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1})
 	a.replica.Acknowledged("b", 1, Position{Term: 1})
 	a.write("x")
 	a.diary.lines = []string{"all"}

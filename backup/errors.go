@@ -1,6 +1,8 @@
 package backup
 
-import "errors"
+import (
+	"errors"
+)
 
 var (
 	// ErrOldTerm means that a table is of a term before the newest one known.

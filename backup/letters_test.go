@@ -4,18 +4,19 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // isHeld is O4 and R5: everybody in sync, and who joins, has said so when it was
 // asked last.
-func (w *world) isHeld(p *process, e partition.Partition, number uint64) bool {
+func (w *world) isHeld(p *process, e roster.Partition, number uint64) bool {
 	for _, i := range append(slices.Clone(e.InSync), e.Joining) {
 		if i == p.name || i == "" {
 			continue
 		}
-		var last partition.Version
+		var last roster.Version
 		for _, s := range p.said[i] {
 			last = max(last, s.version)
 		}

@@ -5,60 +5,61 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // history is the log of a roster with one partition: commands as a leader could
 // give them, from R2 to R5. Who holds what, the leader knows from owners alone.
 type history struct {
-	rosters []*partition.Roster // by version
-	starts  int                 // processes started so far
-	held    []partition.Holding // what owners said, of whatever version
+	rosters []*roster.Roster // by version
+	starts  int              // processes started so far
+	held    []roster.Holding // what owners said, of whatever version
 }
 
 const membersKept = 4
 
 func newHistory(t *rapid.T) *history {
-	h := &history{rosters: []*partition.Roster{{}}}
-	form := partition.Form{Grid: partition.GridID{1}, Ceiling: 1000}
-	form.Settings = partition.Settings{Name: "g", Partitions: 1, Window: partition.MinWindow}
-	h.apply(t, partition.Command{Form: &form})
-	var join []partition.Member
+	h := &history{rosters: []*roster.Roster{{}}}
+	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1000}
+	form.Settings = roster.Settings{Name: "g", Partitions: 1, Window: roster.MinWindow}
+	h.apply(t, roster.Command{Form: &form})
+	var join []roster.Member
 	for n := range membersKept {
 		join = append(join, h.process(n))
 	}
-	h.change(t, partition.Change{Join: join})
+	h.change(t, roster.Change{Join: join})
 	return h
 }
 
 // process gives the record of a new process of a member.
-func (h *history) process(member int) partition.Member {
+func (h *history) process(member int) roster.Member {
 	h.starts++
-	return partition.Member{Incarnation: partition.Incarnation(fmt.Sprintf("%016x-%016x", member+0xa, h.starts))}
+	return roster.Member{Incarnation: roster.Incarnation(fmt.Sprintf("%016x-%016x", member+0xa, h.starts))}
 }
 
-func (h *history) newest() *partition.Roster { return h.rosters[len(h.rosters)-1] }
+func (h *history) newest() *roster.Roster { return h.rosters[len(h.rosters)-1] }
 
-func (h *history) entry() partition.Partition { return h.newest().Partitions[0] }
+func (h *history) entry() roster.Partition { return h.newest().Partitions[0] }
 
 // entryAt gives what a version says about the partition; version 0, nothing.
-func (h *history) entryAt(v partition.Version) partition.Partition {
+func (h *history) entryAt(v roster.Version) roster.Partition {
 	if v == 0 {
-		return partition.Partition{}
+		return roster.Partition{}
 	}
 	return h.rosters[v].Partitions[0]
 }
 
-func (h *history) members() []partition.Incarnation {
-	var out []partition.Incarnation
+func (h *history) members() []roster.Incarnation {
+	var out []roster.Incarnation
 	for _, m := range h.newest().Members {
 		out = append(out, m.Incarnation)
 	}
 	return out
 }
 
-func (h *history) apply(t *rapid.T, c partition.Command) {
+func (h *history) apply(t *rapid.T, c roster.Command) {
 	next, err := h.newest().Apply(c)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
@@ -66,13 +67,13 @@ func (h *history) apply(t *rapid.T, c partition.Command) {
 	h.rosters = append(h.rosters, next)
 }
 
-func (h *history) change(t *rapid.T, c partition.Change) {
-	h.apply(t, partition.Command{From: h.newest().Version, Change: &c})
+func (h *history) change(t *rapid.T, c roster.Change) {
+	h.apply(t, roster.Command{From: h.newest().Version, Change: &c})
 }
 
 // raise moves the ceiling, at the same version.
 func (h *history) raise(t *rapid.T) {
-	next, err := h.newest().Apply(partition.Command{From: h.newest().Version, Raise: &partition.Raise{Time: h.newest().Ceiling}})
+	next, err := h.newest().Apply(roster.Command{From: h.newest().Version, Raise: &roster.Raise{Time: h.newest().Ceiling}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +81,8 @@ func (h *history) raise(t *rapid.T) {
 }
 
 // some draws one of those that are not excluded, "" if there is none.
-func some(t *rapid.T, from []partition.Incarnation, except ...partition.Incarnation) partition.Incarnation {
-	left := slices.DeleteFunc(slices.Clone(from), func(i partition.Incarnation) bool { return slices.Contains(except, i) })
+func some(t *rapid.T, from []roster.Incarnation, except ...roster.Incarnation) roster.Incarnation {
+	left := slices.DeleteFunc(slices.Clone(from), func(i roster.Incarnation) bool { return slices.Contains(except, i) })
 	if len(left) == 0 {
 		return ""
 	}
@@ -92,17 +93,17 @@ func some(t *rapid.T, from []partition.Incarnation, except ...partition.Incarnat
 // do it, it leaves undone.
 func (h *history) take(t *rapid.T) {
 	if to := some(t, h.entry().InSync, h.entry().Owner); to != "" {
-		h.change(t, partition.Change{Take: []partition.Replica{{Member: to}}})
+		h.change(t, roster.Change{Take: []roster.Replica{{Member: to}}})
 	}
 }
 
 // lose is R3: anybody begins afresh, alone or with others.
 func (h *history) lose(t *rapid.T) {
-	h.change(t, partition.Change{Lose: []partition.Loss{h.loss(t, h.members())}})
+	h.change(t, roster.Change{Lose: []roster.Loss{h.loss(t, h.members())}})
 }
 
-func (*history) loss(t *rapid.T, members []partition.Incarnation) partition.Loss {
-	l := partition.Loss{Owner: some(t, members)}
+func (*history) loss(t *rapid.T, members []roster.Incarnation) roster.Loss {
+	l := roster.Loss{Owner: some(t, members)}
 	for _, i := range members {
 		if i != l.Owner && rapid.Bool().Draw(t, "with") {
 			l.With = append(l.With, i)
@@ -115,7 +116,7 @@ func (*history) loss(t *rapid.T, members []partition.Incarnation) partition.Loss
 func (h *history) add(t *rapid.T) {
 	e := h.entry()
 	if i := some(t, h.members(), append(slices.Clone(e.InSync), e.Joining)...); i != "" && e.Owner != "" {
-		h.change(t, partition.Change{Add: []partition.Replica{{Member: i}}})
+		h.change(t, roster.Change{Add: []roster.Replica{{Member: i}}})
 	}
 }
 
@@ -127,8 +128,8 @@ func (h *history) admit(t *rapid.T) bool {
 	}
 	said := h.held[len(h.held)-1-rapid.IntRange(0, min(3, len(h.held)-1)).Draw(t, "said before")]
 	said.Partition = 0
-	next, err := h.newest().Apply(partition.Command{From: said.Version, Change: &partition.Change{Admit: []partition.Replica{said.Replica}}})
-	if errors.Is(err, partition.ErrStale) {
+	next, err := h.newest().Apply(roster.Command{From: said.Version, Change: &roster.Change{Admit: []roster.Replica{said.Replica}}})
+	if errors.Is(err, roster.ErrStale) {
 		return false
 	}
 	if err != nil {
@@ -142,7 +143,7 @@ func (h *history) admit(t *rapid.T) bool {
 func (h *history) drop(t *rapid.T) {
 	e := h.entry()
 	if i := some(t, append(slices.Clone(e.InSync), e.Joining), e.Owner, ""); i != "" {
-		h.change(t, partition.Change{Drop: []partition.Replica{{Member: i}}})
+		h.change(t, roster.Change{Drop: []roster.Replica{{Member: i}}})
 	}
 }
 
@@ -151,13 +152,13 @@ func (h *history) restart(t *rapid.T) {
 	member := rapid.IntRange(0, membersKept-1).Draw(t, "member")
 	old, e := h.members()[member], h.entry()
 	record := h.process(member)
-	c := partition.Change{Join: []partition.Member{record}}
+	c := roster.Change{Join: []roster.Member{record}}
 	if e.Owner == old {
 		if to := some(t, e.InSync, old); to != "" {
-			c.Take = []partition.Replica{{Member: to}}
+			c.Take = []roster.Replica{{Member: to}}
 		} else {
-			left := slices.DeleteFunc(h.members(), func(i partition.Incarnation) bool { return i == old })
-			c.Lose = []partition.Loss{h.loss(t, append(left, record.Incarnation))}
+			left := slices.DeleteFunc(h.members(), func(i roster.Incarnation) bool { return i == old })
+			c.Lose = []roster.Loss{h.loss(t, append(left, record.Incarnation))}
 		}
 	}
 	h.change(t, c)

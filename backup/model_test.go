@@ -4,8 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // world is a log of rosters, every process there ever was, which learns of them in
@@ -23,26 +24,26 @@ type world struct {
 
 // table is a table as its owner made it.
 type table struct {
-	by    partition.Incarnation
-	lost  partition.Term // the last loss before it
+	by    roster.Incarnation
+	lost  roster.Term // the last loss before it
 	lines []string
 }
 
 // process is a replica, with the rules' view of it.
 type process struct {
 	*actor
-	version partition.Version // of the newest roster it observed
-	heard   partition.Term    // the latest term
-	served  partition.Term    // the last term it took office for
-	shown   partition.Version // the latest at which it told an owner what it holds
+	version roster.Version // of the newest roster it observed
+	heard   roster.Term    // the latest term
+	served  roster.Term    // the last term it took office for
+	shown   roster.Version // the latest at which it told an owner what it holds
 	mark    uint64
-	said    map[partition.Incarnation][]saying // in this term, since it was found behind
-	next    uint64                             // the first number not answered
+	said    map[roster.Incarnation][]saying // in this term, since it was found behind
+	next    uint64                          // the first number not answered
 }
 
 // saying is what an owner was told: a number, in answer to an update of a version.
 type saying struct {
-	version partition.Version
+	version roster.Version
 	number  uint64
 }
 
@@ -52,7 +53,7 @@ type letter struct {
 	update   diaryUpdate
 	answer   bool
 	held     Position
-	newest   partition.Term
+	newest   roster.Term
 	gap      bool
 }
 
@@ -114,7 +115,7 @@ func (w *world) start() {
 	}
 }
 
-func (w *world) of(i partition.Incarnation) *process {
+func (w *world) of(i roster.Incarnation) *process {
 	for _, p := range w.processes {
 		if p.name == i {
 			return p
@@ -145,7 +146,7 @@ func (w *world) observe(t *rapid.T) {
 		p = w.draw(t, false)
 	}
 	if rapid.IntRange(0, 2).Draw(t, "older") == 0 {
-		version = partition.Version(rapid.IntRange(1, int(version)).Draw(t, "version"))
+		version = roster.Version(rapid.IntRange(1, int(version)).Draw(t, "version"))
 	}
 	if p != nil {
 		w.show(t, p, version)
@@ -173,7 +174,7 @@ func (w *world) promote(t *rapid.T) {
 }
 
 // show shows a process a roster, and says from the rules alone what must follow.
-func (w *world) show(t *rapid.T, p *process, version partition.Version) {
+func (w *world) show(t *rapid.T, p *process, version roster.Version) {
 	e := w.entryAt(version)
 	before, lines := p.replica.Position(), p.diary.Snapshot()
 	took := p.replica.Observe(version, e)
@@ -207,8 +208,8 @@ func (w *world) show(t *rapid.T, p *process, version partition.Version) {
 
 // takeOffice looks at what an owner begins with: whatever was answered since the
 // last loss, by whomever (I3).
-func (w *world) takeOffice(t *rapid.T, p *process, e partition.Partition, before Position, lines []string) {
-	p.served, p.said, p.next = e.Term, map[partition.Incarnation][]saying{}, 0
+func (w *world) takeOffice(t *rapid.T, p *process, e roster.Partition, before Position, lines []string) {
+	p.served, p.said, p.next = e.Term, map[roster.Incarnation][]saying{}, 0
 	if before.Term < e.LostTerm {
 		lines = nil
 	}
@@ -232,7 +233,7 @@ func (w *world) takeOffice(t *rapid.T, p *process, e partition.Partition, before
 }
 
 // make notes a table. Nobody makes one that another made.
-func (w *world) make(t *rapid.T, p *process, e partition.Partition) {
+func (w *world) make(t *rapid.T, p *process, e roster.Partition) {
 	at := p.replica.Position()
 	if other, found := w.made[at]; found {
 		t.Fatalf("%s makes %v, which %s made", p.name, at, other.by)
@@ -269,7 +270,7 @@ func (w *world) hear(t *rapid.T) {
 	}
 }
 
-func (p *process) hear(term partition.Term) {
+func (p *process) hear(term roster.Term) {
 	p.replica.Heard(term)
 	p.heard = max(p.heard, term)
 }

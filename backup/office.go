@@ -1,7 +1,8 @@
 package backup
 
 import (
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Observe tells the replica what a committed roster says about its partition, and
@@ -12,7 +13,7 @@ import (
 // that is later than its table's and than which it has heard of no later (O2).
 // The name alone does not count: an owner that was replaced and named again
 // missed what the one between did, and must begin a term of its own.
-func (r *Replica[S, C]) Observe(v partition.Version, p partition.Partition, durable ...partition.Incarnation) (tookOffice bool) {
+func (r *Replica[S, C]) Observe(v roster.Version, p roster.Partition, durable ...roster.Incarnation) (tookOffice bool) {
 	if v <= r.version {
 		return false
 	}
@@ -39,14 +40,14 @@ func (r *Replica[S, C]) takeOffice() {
 	r.machine.TakeOffice(r.floor(lost), lost, len(r.entry.Disk) == 0)
 	r.office = r.entry.Term
 	r.position = Position{Term: r.entry.Term}
-	r.owner = owner[C]{peers: map[partition.Incarnation]peer{}, disks: map[partition.Incarnation]uint64{}}
+	r.owner = owner[C]{peers: map[roster.Incarnation]peer{}, disks: map[roster.Incarnation]uint64{}}
 }
 
 // floor returns what was granted at most, to begin a term with. Without a table from
 // after the loss that is as of the loss, also when others were owners since then: they
 // needed this replica, which was in sync and never held a table of theirs, for every
 // answer, so they gave none. Whoever did not see the loss takes the later floor.
-func (r *Replica[S, C]) floor(lost bool) partition.Tick {
+func (r *Replica[S, C]) floor(lost bool) clustertime.Tick {
 	if lost && r.loss.term == r.entry.LostTerm {
 		return r.loss.floor
 	}
@@ -75,6 +76,6 @@ func (r *Replica[S, C]) Acts() bool {
 
 // Heard tells the replica of a term that some message carried. A later term than
 // its own means that another owner was named, so it no longer acts.
-func (r *Replica[S, C]) Heard(term partition.Term) {
+func (r *Replica[S, C]) Heard(term roster.Term) {
 	r.newest = max(r.newest, term)
 }

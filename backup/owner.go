@@ -4,21 +4,21 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // owner is what a replica knows of the others while it acts.
 type owner[C any] struct {
 	changes []C    // the last ones of this term that somebody lacks; the last of them led to position
 	mark    uint64 // position's number when the version was learned (R5)
-	peers   map[partition.Incarnation]peer
-	disks   map[partition.Incarnation]uint64 // the number that each has on disk, its own disk included
+	peers   map[roster.Incarnation]peer
+	disks   map[roster.Incarnation]uint64 // the number that each has on disk, its own disk included
 }
 
 // peer is what another replica said that it holds in this term.
 type peer struct {
 	number uint64
-	at     partition.Version // the latest version at which it was asked and said so
+	at     roster.Version // the latest version at which it was asked and said so
 }
 
 // changesKept is how many changes an owner keeps for replicas that are a little
@@ -63,11 +63,11 @@ func (r *Replica[S, C]) forgetHeld() {
 
 // Needed gives everybody else whose acknowledgement the owner needs: the in-sync
 // set, and who joins it (O4, R5). It is empty if the replica does not act.
-func (r *Replica[S, C]) Needed() []partition.Incarnation {
+func (r *Replica[S, C]) Needed() []roster.Incarnation {
 	if !r.Acts() {
 		return nil
 	}
-	needed := slices.DeleteFunc(slices.Clone(r.entry.InSync), func(i partition.Incarnation) bool { return i == r.self })
+	needed := slices.DeleteFunc(slices.Clone(r.entry.InSync), func(i roster.Incarnation) bool { return i == r.self })
 	if r.entry.Joining != "" {
 		needed = append(needed, r.entry.Joining)
 	}
@@ -92,7 +92,7 @@ func (r *Replica[S, C]) Holds(number uint64) bool {
 // of an owner that acted at version v. What it says at a later version takes the
 // place of what it said before: it may have dropped its table between. A later
 // term than the own one ends acting.
-func (r *Replica[S, C]) Acknowledged(from partition.Incarnation, v partition.Version, held Position) {
+func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, held Position) {
 	r.Heard(held.Term)
 	if !r.Acts() || held.Term != r.office || held.Number > r.position.Number {
 		return
@@ -108,14 +108,14 @@ func (r *Replica[S, C]) Acknowledged(from partition.Incarnation, v partition.Ver
 // owner acts at, that it holds the table as of the mark or later (R5). What it
 // said at an earlier version does not count: it may have joined in vain and
 // dropped the table since.
-func (r *Replica[S, C]) Admission() (partition.Holding, bool) {
+func (r *Replica[S, C]) Admission() (roster.Holding, bool) {
 	c := r.entry.Joining
 	if c == "" || !r.Acts() {
-		return partition.Holding{}, false
+		return roster.Holding{}, false
 	}
 	p, said := r.peers[c]
 	if !said || p.at != r.version || p.number < r.mark {
-		return partition.Holding{}, false
+		return roster.Holding{}, false
 	}
-	return partition.Holding{Replica: partition.Replica{Partition: r.partition, Member: c}, Version: r.version}, true
+	return roster.Holding{Replica: roster.Replica{Partition: r.partition, Member: c}, Version: r.version}, true
 }

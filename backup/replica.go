@@ -17,7 +17,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Machine is the table a replica keeps. S is its whole content, and C what some
@@ -28,7 +29,7 @@ type Machine[S, C any] interface {
 	// is discarded and everything counts as granted up to the floor; otherwise
 	// what is assigned does. complete says of a discarded table that no disk has
 	// more than it (D5).
-	TakeOffice(floor partition.Tick, lost, complete bool)
+	TakeOffice(floor clustertime.Tick, lost, complete bool)
 	// Snapshot gives the whole content.
 	Snapshot() S
 	// Restore replaces the whole content.
@@ -43,8 +44,8 @@ type Machine[S, C any] interface {
 // Taking office is number 0. A replica that never held a table is at the zero
 // value.
 type Position struct {
-	Term   partition.Term `json:"term"`
-	Number uint64         `json:"number"`
+	Term   roster.Term `json:"term"`
+	Number uint64      `json:"number"`
 }
 
 // Compare orders positions by term, then by number: -1, 0 or 1.
@@ -69,32 +70,32 @@ func (p Position) String() string { return fmt.Sprintf("(%d, %d)", p.Term, p.Num
 //
 // It comes back to acting only by taking office for another term.
 type Replica[S, C any] struct {
-	partition partition.ID
-	self      partition.Incarnation
+	partition roster.PartitionID
+	self      roster.Incarnation
 	machine   Machine[S, C]
 
-	version     partition.Version       // of the newest roster known; it never goes back (R6)
-	entry       partition.Partition     // what that roster says about the partition
-	durable     []partition.Incarnation // of its replicas and this process, those with a data directory
-	someDurable bool                    // some member has a data directory
-	loss        loss                    // the last one that a roster told of
-	newest      partition.Term          // the latest term heard of, from rosters or messages
-	office      partition.Term          // the last term this replica took office for
-	position    Position                // of the table the machine holds
-	shown       partition.Version       // the latest version at which an owner was told what is held
-	stored      Position                // of the last table that is on this process's disk
+	version     roster.Version       // of the newest roster known; it never goes back (R6)
+	entry       roster.Partition     // what that roster says about the partition
+	durable     []roster.Incarnation // of its replicas and this process, those with a data directory
+	someDurable bool                 // some member has a data directory
+	loss        loss                 // the last one that a roster told of
+	newest      roster.Term          // the latest term heard of, from rosters or messages
+	office      roster.Term          // the last term this replica took office for
+	position    Position             // of the table the machine holds
+	shown       roster.Version       // the latest version at which an owner was told what is held
+	stored      Position             // of the last table that is on this process's disk
 
 	owner[C]
 }
 
 // loss is a term that began without any copy, and what had been granted before it at most.
 type loss struct {
-	term  partition.Term
-	floor partition.Tick
+	term  roster.Term
+	floor clustertime.Tick
 }
 
 // New gives a replica without a table, for the process self.
-func New[S, C any](p partition.ID, self partition.Incarnation, m Machine[S, C]) *Replica[S, C] {
+func New[S, C any](p roster.PartitionID, self roster.Incarnation, m Machine[S, C]) *Replica[S, C] {
 	return &Replica[S, C]{partition: p, self: self, machine: m}
 }
 
@@ -102,7 +103,7 @@ func New[S, C any](p partition.ID, self partition.Incarnation, m Machine[S, C]) 
 func (r *Replica[S, C]) Position() Position { return r.position }
 
 // Newest gives the latest term the replica has heard of.
-func (r *Replica[S, C]) Newest() partition.Term { return r.newest }
+func (r *Replica[S, C]) Newest() roster.Term { return r.newest }
 
 // Changed numbers a change that the owner has just made to its machine, and
 // gives the new position (O3). It panics if the replica does not act: the owner

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 func TestPositionCompare(t *testing.T) {
@@ -26,9 +27,9 @@ func TestChangedPanics(t *testing.T) {
 	a := newActor("a")
 	for _, end := range []func(){
 		func() {},
-		func() { a.replica.Observe(1, partition.Partition{Owner: "b", Term: 1, LostTerm: 1}) },
+		func() { a.replica.Observe(1, roster.Partition{Owner: "b", Term: 1, LostTerm: 1}) },
 		func() {
-			a.replica.Observe(2, partition.Partition{Owner: "a", Term: 2, LostTerm: 2})
+			a.replica.Observe(2, roster.Partition{Owner: "a", Term: 2, LostTerm: 2})
 			a.replica.Heard(3)
 		},
 	} {
@@ -48,7 +49,7 @@ func TestChangedPanics(t *testing.T) {
 func owning(t *testing.T) *actor {
 	t.Helper()
 	a := newActor("a")
-	a.replica.Observe(1, partition.Partition{Owner: "a", InSync: []partition.Incarnation{"a", "b"}, Term: 1, LostTerm: 1})
+	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1})
 	a.replica.Acknowledged("b", 1, Position{1, 0})
 	return a
 }
@@ -122,7 +123,7 @@ func TestChangesKept(t *testing.T) {
 // new is kept although everybody else has it; else the table would be sent for ever.
 func TestChangesAreKeptForAJoiner(t *testing.T) {
 	a := owning(t)
-	a.replica.Observe(2, partition.Partition{Owner: "a", InSync: []partition.Incarnation{"a", "b"}, Joining: "c", Term: 1, LostTerm: 1})
+	a.replica.Observe(2, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Joining: "c", Term: 1, LostTerm: 1})
 	a.write("x")
 	a.replica.Acknowledged("b", 2, Position{1, 1})
 	a.write("y")
@@ -141,19 +142,19 @@ func TestChangesAreKeptForAJoiner(t *testing.T) {
 // TestAcknowledged holds what an owner counts against the rules written as plainly
 // as possible, whatever is said by whom, in whatever order.
 func TestAcknowledged(t *testing.T) {
-	names := []partition.Incarnation{"b", "c", "d"}
+	names := []roster.Incarnation{"b", "c", "d"}
 	rapid.Check(t, func(t *rapid.T) {
 		a := newActor("a")
 		const term = 3
-		p := partition.Partition{Owner: "a", Term: term, LostTerm: 1}
-		said := map[partition.Incarnation]map[partition.Version]uint64{} // the most by version
-		var version partition.Version = term
+		p := roster.Partition{Owner: "a", Term: term, LostTerm: 1}
+		said := map[roster.Incarnation]map[roster.Version]uint64{} // the most by version
+		var version roster.Version = term
 		var mark uint64
 		for range rapid.IntRange(30, 80).Draw(t, "steps") {
 			switch i := rapid.SampledFrom(names).Draw(t, "name"); rapid.IntRange(0, 5).Draw(t, "step") {
 			case 0:
 				version++
-				p.InSync = []partition.Incarnation{"a"}
+				p.InSync = []roster.Incarnation{"a"}
 				p.InSync = append(p.InSync, rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 2, rapid.ID).Draw(t, "in sync")...)
 				p.Joining = ""
 				if !slices.Contains(p.InSync, i) && rapid.Bool().Draw(t, "joins") {
@@ -169,12 +170,12 @@ func TestAcknowledged(t *testing.T) {
 				a.replica.Behind(i)
 				delete(said, i)
 			default:
-				at := version - min(version, partition.Version(rapid.IntRange(0, 2).Draw(t, "earlier")))
-				held := Position{term - partition.Term(rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(t, "terms before")), rapid.Uint64Range(0, a.replica.Position().Number+1).Draw(t, "number")}
+				at := version - min(version, roster.Version(rapid.IntRange(0, 2).Draw(t, "earlier")))
+				held := Position{term - roster.Term(rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(t, "terms before")), rapid.Uint64Range(0, a.replica.Position().Number+1).Draw(t, "number")}
 				a.replica.Acknowledged(i, at, held)
 				if a.replica.Acts() && held.Term == term && held.Number <= a.replica.Position().Number {
 					if said[i] == nil {
-						said[i] = map[partition.Version]uint64{}
+						said[i] = map[roster.Version]uint64{}
 					}
 					said[i][at] = max(said[i][at], held.Number)
 				}
@@ -186,12 +187,12 @@ func TestAcknowledged(t *testing.T) {
 
 // compareSaid compares what an owner makes of what was said, the most by version:
 // of each replica the latest version counts.
-func compareSaid(t *rapid.T, a *actor, p partition.Partition, said map[partition.Incarnation]map[partition.Version]uint64, version partition.Version, mark uint64) {
+func compareSaid(t *rapid.T, a *actor, p roster.Partition, said map[roster.Incarnation]map[roster.Version]uint64, version roster.Version, mark uint64) {
 	acts := a.replica.Acts()
 	for number := range a.replica.Position().Number + 2 {
 		want := acts
 		for _, i := range append(slices.Clone(p.InSync), p.Joining) {
-			var latest partition.Version
+			var latest roster.Version
 			for v := range said[i] {
 				latest = max(latest, v)
 			}
@@ -209,7 +210,7 @@ func compareSaid(t *rapid.T, a *actor, p partition.Partition, said map[partition
 	if got != want {
 		t.Fatalf("admits: %v, want %v, at %d with mark %d; %+v, said %v", got, want, version, mark, p, said)
 	}
-	if exactly := (partition.Holding{Replica: partition.Replica{Partition: 7, Member: p.Joining}, Version: version}); got && h != exactly {
+	if exactly := (roster.Holding{Replica: roster.Replica{Partition: 7, Member: p.Joining}, Version: version}); got && h != exactly {
 		t.Fatalf("admits %+v, want %+v", h, exactly)
 	}
 }
@@ -227,8 +228,8 @@ func TestNobodyIsAdmitted(t *testing.T) {
 func ExampleReplica() {
 	owner := New[[]string, []string](0, "a", &diary{})
 	backup := New[[]string, []string](0, "b", &diary{})
-	both := []partition.Incarnation{"a", "b"}
-	first := partition.Partition{Owner: "a", InSync: both, Term: 2, Floor: 1000, LostTerm: 2}
+	both := []roster.Incarnation{"a", "b"}
+	first := roster.Partition{Owner: "a", InSync: both, Term: 2, Floor: 1000, LostTerm: 2}
 	fmt.Println(owner.Observe(2, first), backup.Observe(2, first))
 
 	changed := owner.Changed()
@@ -240,7 +241,7 @@ func ExampleReplica() {
 	owner.Acknowledged("b", u.Version, held)
 	fmt.Println(owner.Holds(changed.Number))
 
-	second := partition.Partition{Owner: "b", InSync: both, Term: 3, Floor: 1500, LostTerm: 2}
+	second := roster.Partition{Owner: "b", InSync: both, Term: 3, Floor: 1500, LostTerm: 2}
 	fmt.Println(backup.Observe(3, second), backup.Position())
 
 	owner.Changed()

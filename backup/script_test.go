@@ -9,20 +9,21 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/script"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // TestScripts runs the scripts under testdata.
 func TestScripts(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func() func([]string) string {
-		return (&stage{replicas: map[string]*actor{}, rosters: []partition.Partition{{}}, updates: map[string]diaryUpdate{}}).do
+		return (&stage{replicas: map[string]*actor{}, rosters: []roster.Partition{{}}, updates: map[string]diaryUpdate{}}).do
 	})
 }
 
 // stage is what a script acts on.
 type stage struct {
 	replicas map[string]*actor
-	rosters  []partition.Partition // by version, each one says what the one before said, but for what changed
+	rosters  []roster.Partition // by version, each one says what the one before said, but for what changed
 	updates  map[string]diaryUpdate
 }
 
@@ -53,7 +54,7 @@ func (s *stage) do(words []string) string {
 	}
 	name := words[0]
 	if s.replicas[name] == nil {
-		s.replicas[name] = newActor(partition.Incarnation(name))
+		s.replicas[name] = newActor(roster.Incarnation(name))
 	}
 	verb, found := verbs[words[1]]
 	if !found {
@@ -83,16 +84,16 @@ func (s *stage) roster(args []string) string {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "owner":
-			p.Owner, p.Term, p.Floor = partition.Incarnation(value), partition.Term(version), int64(version)*100
+			p.Owner, p.Term, p.Floor = roster.Incarnation(value), roster.Term(version), int64(version)*100
 			p.InSync = incarnations(value)
 		case "lost":
-			p.LostTerm = partition.Term(script.Number(value))
+			p.LostTerm = roster.Term(script.Number(value))
 		case "term":
-			p.Term = partition.Term(script.Number(value))
+			p.Term = roster.Term(script.Number(value))
 		case "in":
 			p.InSync = incarnations(value)
 		case "joining":
-			p.Joining = partition.Incarnation(value)
+			p.Joining = roster.Incarnation(value)
 		}
 	}
 	if s.rosters = append(s.rosters, p); args[0] != strconv.Itoa(version) {
@@ -110,9 +111,9 @@ func (s *stage) forge(args []string) string {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "version":
-			u.Version = partition.Version(script.Number(value))
+			u.Version = roster.Version(script.Number(value))
 		case "term":
-			u.Position.Term = partition.Term(script.Number(value))
+			u.Position.Term = roster.Term(script.Number(value))
 		case "number":
 			u.Position.Number = uint64(script.Number(value))
 		case "since":
@@ -140,7 +141,7 @@ func describe(u diaryUpdate) string {
 
 func (s *stage) observe(a *actor, args []string) (string, bool) {
 	version := script.Number(args[0])
-	if a.replica.Observe(partition.Version(version), s.rosters[version]) {
+	if a.replica.Observe(roster.Version(version), s.rosters[version]) {
 		return " took office", false
 	}
 	return "", false
@@ -155,13 +156,13 @@ func (*stage) change(a *actor, args []string) (string, bool) {
 }
 
 func (*stage) heard(a *actor, args []string) (string, bool) {
-	a.replica.Heard(partition.Term(script.Number(args[0])))
+	a.replica.Heard(roster.Term(script.Number(args[0])))
 	return "", false
 }
 
 // update keeps what TO needs, as NAME.
 func (s *stage) update(a *actor, args []string) (string, bool) {
-	u, due := a.replica.Update(partition.Incarnation(args[0]))
+	u, due := a.replica.Update(roster.Incarnation(args[0]))
 	if !due {
 		return "sends nothing to " + args[0], true
 	}
@@ -179,13 +180,13 @@ func (s *stage) accept(a *actor, args []string) (string, bool) {
 
 // acknowledged is what FROM says at VERSION: TERM NUMBER.
 func (*stage) acknowledged(a *actor, args []string) (string, bool) {
-	held := Position{Term: partition.Term(script.Number(args[2])), Number: uint64(script.Number(args[3]))}
-	a.replica.Acknowledged(partition.Incarnation(args[0]), partition.Version(script.Number(args[1])), held)
+	held := Position{Term: roster.Term(script.Number(args[2])), Number: uint64(script.Number(args[3]))}
+	a.replica.Acknowledged(roster.Incarnation(args[0]), roster.Version(script.Number(args[1])), held)
 	return "", false
 }
 
 func (*stage) behind(a *actor, args []string) (string, bool) {
-	a.replica.Behind(partition.Incarnation(args[0]))
+	a.replica.Behind(roster.Incarnation(args[0]))
 	return "", false
 }
 
@@ -238,10 +239,10 @@ func reason(err error) string {
 	return ""
 }
 
-func incarnations(list string) []partition.Incarnation {
-	var out []partition.Incarnation
+func incarnations(list string) []roster.Incarnation {
+	var out []roster.Incarnation
 	for name := range strings.SplitSeq(list, ",") {
-		out = append(out, partition.Incarnation(name))
+		out = append(out, roster.Incarnation(name))
 	}
 	slices.Sort(out)
 	return out

@@ -3,24 +3,24 @@ package backup
 import (
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Update is what an owner sends to another replica: the whole table, or the
 // changes that follow a number of the same term. With neither it only asks what
 // is held.
 type Update[S, C any] struct {
-	Version  partition.Version // at which the owner acts
-	Position Position          // of whoever has it
-	Whole    *S                // the table, or nil
-	Since    uint64            // the number that Changes follow
+	Version  roster.Version // at which the owner acts
+	Position Position       // of whoever has it
+	Whole    *S             // the table, or nil
+	Since    uint64         // the number that Changes follow
 	Changes  []C
 }
 
 // Update gives what a replica needs to come to the owner's position, as far as
 // the owner knows, and false if it needs nothing. A joining replica is asked at
 // each version anew (R5).
-func (r *Replica[S, C]) Update(to partition.Incarnation) (Update[S, C], bool) {
+func (r *Replica[S, C]) Update(to roster.Incarnation) (Update[S, C], bool) {
 	u := Update[S, C]{Version: r.version, Position: r.position}
 	p, said := r.peers[to]
 	switch {
@@ -40,7 +40,7 @@ func (r *Replica[S, C]) Update(to partition.Incarnation) (Update[S, C], bool) {
 
 // Behind tells the owner that a replica does not hold what it was thought to, so
 // that the next update is a whole table.
-func (r *Replica[S, C]) Behind(i partition.Incarnation) { delete(r.peers, i) }
+func (r *Replica[S, C]) Behind(i roster.Incarnation) { delete(r.peers, i) }
 
 // Accept takes what another owner sends (B1). It gives the position the replica
 // holds afterwards, which is what the sender may rely on if there is no error.

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -106,7 +107,7 @@ func timedOut(err error) bool {
 // again reports whether a call that ended with err is worth another try.
 func again(err error) bool {
 	for _, passing := range []error{
-		partition.ErrWrongOwner, sequencer.ErrUnavailable, sequencer.ErrClosed, context.DeadlineExceeded, context.Canceled,
+		roster.ErrWrongOwner, sequencer.ErrUnavailable, sequencer.ErrClosed, context.DeadlineExceeded, context.Canceled,
 	} {
 		if errors.Is(err, passing) {
 			return true

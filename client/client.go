@@ -23,10 +23,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Config says how to reach a grid. Only Addrs is needed.
@@ -222,5 +223,5 @@ func (c *Client) window() time.Duration {
 	if d := c.directory.Load(); d != nil && d.Window > 0 {
 		return time.Duration(d.Window) * time.Millisecond
 	}
-	return time.Duration(partition.DefaultWindow) * time.Millisecond
+	return time.Duration(roster.DefaultWindow) * time.Millisecond
 }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -15,10 +15,10 @@ import (
 type Clock struct {
 	base  time.Time
 	exact bool
-	pace  atomic.Pointer[partition.Pace]
+	pace  atomic.Pointer[clustertime.Pace]
 
 	mu   sync.Mutex // orders Sample
-	time partition.ClusterTime
+	time clustertime.ClusterTime
 }
 
 // NewClock returns a clock that knows no time yet.
@@ -54,7 +54,7 @@ func (c *Clock) Sample(t sequencer.Tick) {
 func (c *Clock) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.time = partition.ClusterTime{}
+	c.time = clustertime.ClusterTime{}
 	c.pace.Store(nil)
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 const someTime = 1_800_000_000_000
@@ -105,7 +105,7 @@ func TestStaleAnswers(t *testing.T) {
 		if c.clock.Now() != 0 {
 			t.Error("a stale answer gives the time")
 		}
-		c.stamped(wire.Stamp{Grid: partition.GridID{9}, Version: 1, Time: 7}, began+2*time.Millisecond)
+		c.stamped(wire.Stamp{Grid: roster.GridID{9}, Version: 1, Time: 7}, began+2*time.Millisecond)
 		if c.clock.Now() == 7 {
 			t.Error("another grid gives the time")
 		}

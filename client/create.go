@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // CreateSequencer returns this client's handle on a named sequencer, creating

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // create returns an attached handle.

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // dialled counts the dials of a transport to one host, and what they opened.

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // directory is who owns what, as some member told it. It is a hint: a member
@@ -24,7 +25,7 @@ func (d *directory) owner(name string) string {
 	if d == nil || len(d.Owners) == 0 {
 		return ""
 	}
-	i := d.Owners[partition.Of(name, len(d.Owners))]
+	i := d.Owners[roster.PartitionOf(name, len(d.Owners))]
 	if i < 0 || i >= len(d.Members) {
 		return ""
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // follow keeps an event stream to one owner until ctx ends. Whenever the stream

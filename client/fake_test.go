@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // fake is a grid in memory, reached by function calls: members that own
@@ -29,8 +30,8 @@ type fake struct {
 	members       []string // API addresses
 	owners        []int    // by partition
 	down          map[string]bool
-	table         *sequencer.Table
-	sessions      map[partition.ID]*sequencer.Sessions
+	table         *partition.Table
+	sessions      map[roster.PartitionID]*partition.Sessions
 	given         map[sequencer.AttachmentID]bool // back: what was under way comes too late
 	calls         []made
 	streams       map[string]*fakeStream // by address and holder
@@ -71,10 +72,10 @@ var errCut = fmt.Errorf("%w: the network is cut", sequencer.ErrUnavailable)
 // partitions.
 func newFake() *fake {
 	return &fake{
-		stamp: wire.Stamp{Grid: partition.GridID{1}, Version: 5}, window: 15000,
+		stamp: wire.Stamp{Grid: roster.GridID{1}, Version: 5}, window: 15000,
 		members: []string{"a:1", "b:1", "c:1"}, owners: []int{0, 1, 2, 0, 1, 2},
-		down: map[string]bool{}, table: sequencer.NewTable(),
-		sessions: map[partition.ID]*sequencer.Sessions{}, given: map[sequencer.AttachmentID]bool{}, streams: map[string]*fakeStream{},
+		down: map[string]bool{}, table: partition.NewTable(),
+		sessions: map[roster.PartitionID]*partition.Sessions{}, given: map[sequencer.AttachmentID]bool{}, streams: map[string]*fakeStream{},
 	}
 }
 
@@ -91,8 +92,8 @@ func (f *fake) dial(t *testing.T) *Client {
 
 func (f *fake) now() sequencer.Tick { return time.Now().Add(fakeEpoch + f.skew).UnixMilli() }
 
-func (f *fake) bounds() sequencer.Bounds {
-	return sequencer.Bounds{Now: f.now(), Ceiling: f.now() + f.window}
+func (f *fake) bounds() partition.Bounds {
+	return partition.Bounds{Now: f.now(), Ceiling: f.now() + f.window}
 }
 
 // move gives every partition to one member, in a new roster version.
@@ -108,7 +109,7 @@ func (f *fake) move(to int) {
 func (f *fake) owner(name string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.members[f.owners[partition.Of(name, len(f.owners))]]
+	return f.members[f.owners[roster.PartitionOf(name, len(f.owners))]]
 }
 
 // set changes the grid.
@@ -226,8 +227,8 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 }
 
 func (f *fake) owns(addr, name string) error {
-	if f.members[f.owners[partition.Of(name, len(f.owners))]] != addr {
-		return partition.ErrWrongOwner
+	if f.members[f.owners[roster.PartitionOf(name, len(f.owners))]] != addr {
+		return roster.ErrWrongOwner
 	}
 	return nil
 }
@@ -240,7 +241,7 @@ func (f *fake) attach(addr string, h sequencer.HolderID, in wire.Claim, renew bo
 	if f.given[in.ID] {
 		return sequencer.Attachment{}, sequencer.ErrDetached
 	}
-	claim := sequencer.Claim{Ref: ref, ID: in.ID, Preference: sequencer.Preference{Any: in.Node == nil}}
+	claim := partition.TableClaim{Ref: ref, ID: in.ID, Preference: sequencer.Preference{Any: in.Node == nil}}
 	if in.Node != nil {
 		claim.Node = *in.Node
 	}
@@ -260,19 +261,19 @@ func (f *fake) attach(addr string, h sequencer.HolderID, in wire.Claim, renew bo
 }
 
 // session returns the sessions of a partition.
-func (f *fake) session(id partition.ID) *sequencer.Sessions {
+func (f *fake) session(id roster.PartitionID) *partition.Sessions {
 	if f.sessions[id] == nil {
-		f.sessions[id] = sequencer.NewSessions(time.Hour, 0)
+		f.sessions[id] = partition.NewSessions(time.Hour, 0)
 	}
 	return f.sessions[id]
 }
 
 // of returns a name's partition.
-func (f *fake) of(name string) partition.ID { return partition.Of(name, len(f.owners)) }
+func (f *fake) of(name string) roster.PartitionID { return roster.PartitionOf(name, len(f.owners)) }
 
 // show notes what a holder shows.
 func (f *fake) show(h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
-	f.session(f.of(ref.Definition.Name())).Show(sequencer.Tenant{
+	f.session(f.of(ref.Definition.Name())).Show(partition.Tenant{
 		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
 	}, 0)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A member lets one connection have a few calls at once. Go's client believes in a

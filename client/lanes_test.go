@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestLanes: of calls that a member may be slow to decide a few are in progress at once on

@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // takeAll gives the node of a handle to another holder, and all others too.
@@ -20,7 +21,7 @@ func takeAll(t *testing.T, f *fake, c *Client, name string) {
 		f.table.Expire(name, held.Node, held.ID, 0)
 		f.session(f.of(name)).Drop(name, held.ID)
 		for i := range e.control.Ref().Definition.Nodes() {
-			claim := sequencer.Claim{Ref: e.control.Ref(), ID: sequencer.AttachmentID{1, byte(i), byte(i >> 8)}, Preference: sequencer.Preference{Node: held.Node}}
+			claim := partition.TableClaim{Ref: e.control.Ref(), ID: sequencer.AttachmentID{1, byte(i), byte(i >> 8)}, Preference: sequencer.Preference{Node: held.Node}}
 			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {
 				t.Error(i, err)
 			}

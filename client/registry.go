@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // registry is every handle of a client: one per name, and stripes.

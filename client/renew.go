@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A renewal names, for each partition, how many handles this client has there and
@@ -100,9 +100,9 @@ func (c *Client) renewSets(ctx context.Context, owner string, entries []*entry) 
 // setsOf groups entries by partition, in their order.
 func setsOf(entries []*entry, partitions int) []*set {
 	var out []*set
-	byID := map[partition.ID]*set{}
+	byID := map[roster.PartitionID]*set{}
 	for _, e := range entries {
-		id := partition.Of(e.control.Handle().Name(), partitions)
+		id := roster.PartitionOf(e.control.Handle().Name(), partitions)
 		s := byID[id]
 		if s == nil {
 			s = &set{ClaimSet: wire.ClaimSet{Partition: id}, whole: true}

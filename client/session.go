@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // session keeps a client's attachments alive: it renews their grants before they

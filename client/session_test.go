@@ -11,9 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // gaps returns the times between calls.
@@ -209,7 +210,7 @@ func TestLostNode(t *testing.T) {
 			ref := c.handles.live("orders").control.Ref()
 			f.table.Expire("orders", held.Node, held.ID, 0)
 			f.session(f.of("orders")).Drop("orders", held.ID)
-			claim := sequencer.Claim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: held.Node}}
+			claim := partition.TableClaim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: held.Node}}
 			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {
 				t.Error(err)
 			}
@@ -253,7 +254,7 @@ func TestAnotherGrid(t *testing.T) {
 		f := newFake()
 		c := f.dial(t)
 		create(t, c, "orders")
-		f.set(func() { f.stamp.Grid, f.stamp.Version, f.skew = partition.GridID{2}, 1, -time.Hour })
+		f.set(func() { f.stamp.Grid, f.stamp.Version, f.skew = roster.GridID{2}, 1, -time.Hour })
 		time.Sleep(5 * time.Second)
 		if d := c.directory.Load(); d.Grid != f.stamp.Grid {
 			t.Errorf("the directory is of grid %v", d.Grid)
@@ -273,7 +274,7 @@ func TestOvertakenAnswer(t *testing.T) {
 	if got := e.claim(sequencer.Ref{}, sequencer.Attachment{}).Version; got != 7 {
 		t.Errorf("the claim is of version %d", got)
 	}
-	e.saw(wire.Stamp{Grid: partition.GridID{1}, Version: 1})
+	e.saw(wire.Stamp{Grid: roster.GridID{1}, Version: 1})
 	if got := e.claim(sequencer.Ref{}, sequencer.Attachment{}).Version; got != 1 {
 		t.Errorf("the claim in another grid is of version %d", got)
 	}

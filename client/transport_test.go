@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // dialTCP opens a connection.

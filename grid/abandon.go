@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // What a survivor does that is asked to abandon its grid. See init.go.
@@ -98,7 +99,7 @@ func (m *Member) hasLeft() bool {
 
 // whereabouts returns this member's grid, or, if it is in none, the one that it
 // has left.
-func (m *Member) whereabouts() (grid partition.GridID, left string) {
+func (m *Member) whereabouts() (grid roster.GridID, left string) {
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	if m.id.Grid.IsZero() && !m.past.grid.IsZero() {
@@ -130,7 +131,7 @@ func (m *Member) followFounder(ctx context.Context) {
 }
 
 // notFollowed says why a member that has left a grid is in no other yet.
-func (m *Member) notFollowed(left partition.GridID, next founding) error {
+func (m *Member) notFollowed(left roster.GridID, next founding) error {
 	if next == (founding{}) {
 		return fmt.Errorf("this member has left grid %s so that it is formed anew, which was given up; run `snowgrid init --force --addr %s`, or restart this member",
 			left, m.addrs.API)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // actor runs this member's part in one partition: one goroutine that has the machine
@@ -16,41 +17,41 @@ import (
 type actor struct {
 	m       *Member
 	stay    *stay
-	id      partition.ID
-	machine *owner.Machine
+	id      roster.PartitionID
+	machine *partition.Machine
 	partial partial
 
-	inbox chan func(v owner.View)
+	inbox chan func(v partition.View)
 	nudge chan struct{} // the roster says something new
 }
 
 // inboxSize bounds the requests that wait for one partition.
 const inboxSize = 256
 
-func newActor(m *Member, id partition.ID) *actor {
+func newActor(m *Member, id roster.PartitionID) *actor {
 	o := &actor{
 		m: m, stay: m.stay.Load(), id: id,
-		inbox: make(chan func(owner.View), inboxSize),
+		inbox: make(chan func(partition.View), inboxSize),
 		nudge: make(chan struct{}, 1),
 	}
-	o.machine = owner.New(id, m.self, m.clock.Mono(), o)
+	o.machine = partition.New(id, m.self, m.clock.Mono(), o)
 	return o
 }
 
 // view is what this member knows now.
-func (m *Member) view() owner.View {
-	return owner.View{Roster: m.roster.Load(), Time: m.clock.Now(), Mono: m.clock.Mono(), Ended: m.ended.Load()}
+func (m *Member) view() partition.View {
+	return partition.View{Roster: m.roster.Load(), Time: m.clock.Now(), Mono: m.clock.Mono(), Ended: m.ended.Load()}
 }
 
 // stampOf is what an owner's answers carry.
-func stampOf(v owner.View) wire.Stamp {
+func stampOf(v partition.View) wire.Stamp {
 	return wire.Stamp{Grid: v.Roster.Grid, Version: v.Roster.Version, Time: v.Bounds().Now}
 }
 
 // run serves requests until ctx ends.
 func (o *actor) run(ctx context.Context) {
-	defer o.machine.Fail(partition.ErrWrongOwner)
-	ticker := time.NewTicker(owner.TickEvery)
+	defer o.machine.Fail(roster.ErrWrongOwner)
+	ticker := time.NewTicker(partition.TickEvery)
 	defer ticker.Stop()
 	for {
 		o.machine.Observe(o.m.view())
@@ -70,21 +71,21 @@ func (o *actor) run(ctx context.Context) {
 	}
 }
 
-// TellEnded implements owner.Member.
+// TellEnded implements partition.Member.
 func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
 	o.m.events.publish(holders, wire.Event{Name: ref.Definition.Name(), Life: ref.Life})
 }
 
-// ReportEarlier implements owner.Member.
-func (o *actor) ReportEarlier(until partition.Tick) { o.m.reportEarlier(until) }
+// ReportEarlier implements partition.Member.
+func (o *actor) ReportEarlier(until clustertime.Tick) { o.m.reportEarlier(until) }
 
-// TookOffice implements owner.Member.
-func (o *actor) TookOffice(id partition.ID, term partition.Term) {
+// TookOffice implements partition.Member.
+func (o *actor) TookOffice(id roster.PartitionID, term roster.Term) {
 	o.m.log.Debug("took office", "partition", id, "term", term)
 }
 
-// Expired implements owner.Member.
-func (o *actor) Expired(id partition.ID, t sequencer.Tenant) {
+// Expired implements partition.Member.
+func (o *actor) Expired(id roster.PartitionID, t partition.Tenant) {
 	o.m.log.Info("session ended; its logical node is free again",
 		"partition", id, "sequencer", t.Name, "node", t.Node, "holder", t.Holder)
 }

@@ -3,15 +3,16 @@ package grid
 import (
 	"context"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // actorOf returns the actor of a partition, started at the first call.
-func (m *Member) actorOf(id partition.ID) (*actor, error) {
+func (m *Member) actorOf(id roster.PartitionID) (*actor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -36,9 +37,9 @@ func (m *Member) ownerOf(name string) (*actor, error) {
 	if len(r.Partitions) == 0 {
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
 	}
-	id := partition.Of(name, len(r.Partitions))
+	id := roster.PartitionOf(name, len(r.Partitions))
 	if r.Partitions[id].Owner != m.self {
-		return nil, partition.ErrWrongOwner
+		return nil, roster.ErrWrongOwner
 	}
 	return m.actorOf(id)
 }
@@ -49,7 +50,7 @@ func (m *Member) running() []*actor {
 	defer m.mu.Unlock()
 	out := make([]*actor, 0, len(m.actors))
 	for id := range m.roster.Load().Partitions {
-		if o := m.actors[partition.ID(id)]; o != nil {
+		if o := m.actors[roster.PartitionID(id)]; o != nil {
 			out = append(out, o)
 		}
 	}
@@ -66,7 +67,7 @@ func (m *Member) attend(ctx context.Context) {
 		m.noteReady()
 		if r := m.roster.Load(); r.Version != known.Version || r.Grid != known.Grid {
 			for id, p := range r.Partitions {
-				m.wake(partition.ID(id), p)
+				m.wake(roster.PartitionID(id), p)
 			}
 			known = r
 			continue
@@ -80,7 +81,7 @@ func (m *Member) attend(ctx context.Context) {
 
 // wake wakes a partition's actor, starting it if this member has a part in the partition:
 // who is in sync from a loss on has to have seen the loss.
-func (m *Member) wake(id partition.ID, p partition.Partition) {
+func (m *Member) wake(id roster.PartitionID, p roster.Partition) {
 	m.mu.Lock()
 	o := m.actors[id]
 	m.mu.Unlock()
@@ -103,27 +104,27 @@ type answer[T any] struct {
 }
 
 // look has an actor look at something and waits for what it saw.
-func look[T any](ctx context.Context, o *actor, at func(v owner.View) (T, error)) (T, error) {
-	a := await(ctx, o, func(v owner.View, reply func(T, error)) { reply(at(v)) })
+func look[T any](ctx context.Context, o *actor, at func(v partition.View) (T, error)) (T, error) {
+	a := await(ctx, o, func(v partition.View, reply func(T, error)) { reply(at(v)) })
 	return a.value, a.err
 }
 
 // askOwner has the owner of a name serve a request and waits for the answer.
-func askOwner[T any](ctx context.Context, m *Member, name string, request func(o *owner.Machine, v owner.View, reply func(T, error))) (T, wire.Stamp, error) {
+func askOwner[T any](ctx context.Context, m *Member, name string, request func(o *partition.Machine, v partition.View, reply func(T, error))) (T, wire.Stamp, error) {
 	o, err := m.ownerOf(name)
 	if err != nil {
 		var none T
 		return none, wire.Stamp{}, err
 	}
-	a := await(ctx, o, func(v owner.View, reply func(T, error)) { request(o.machine, v, reply) })
+	a := await(ctx, o, func(v partition.View, reply func(T, error)) { request(o.machine, v, reply) })
 	return a.value, a.stamp, a.err
 }
 
 // await puts a request to an actor and waits for its reply. A request whose caller
 // has gone is not begun.
-func await[T any](ctx context.Context, o *actor, request func(v owner.View, reply func(T, error))) answer[T] {
+func await[T any](ctx context.Context, o *actor, request func(v partition.View, reply func(T, error))) answer[T] {
 	answers := make(chan answer[T], 1)
-	served := func(v owner.View) {
+	served := func(v partition.View) {
 		if err := o.refuses(ctx); err != nil {
 			answers <- answer[T]{err: err}
 			return

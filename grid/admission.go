@@ -5,9 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // An owner whose joining replica holds the table asks the leader to admit it (R5), and
@@ -36,16 +37,16 @@ type admissions struct {
 }
 
 // holdings are joining replicas that hold their tables, by the version at which.
-type holdings map[partition.Replica]partition.Version
+type holdings map[roster.Replica]roster.Version
 
 // at returns the replicas noted at a version or a later one, and forgets the others.
-func (h holdings) at(version partition.Version) []partition.Holding {
-	var out []partition.Holding
+func (h holdings) at(version roster.Version) []roster.Holding {
+	var out []roster.Holding
 	for r, v := range h {
 		if v < version {
 			delete(h, r)
 		} else {
-			out = append(out, partition.Holding{Replica: r, Version: v})
+			out = append(out, roster.Holding{Replica: r, Version: v})
 		}
 	}
 	return out
@@ -53,16 +54,16 @@ func (h holdings) at(version partition.Version) []partition.Holding {
 
 // disks are partitions whose tables are on the disks of all durable in-sync replicas,
 // by the version at which.
-type disks map[partition.ID]partition.Version
+type disks map[roster.PartitionID]roster.Version
 
 // at returns the partitions noted at a version or a later one, and forgets the others.
-func (d disks) at(version partition.Version) []partition.Persisted {
-	var out []partition.Persisted
+func (d disks) at(version roster.Version) []roster.Persisted {
+	var out []roster.Persisted
 	for id, v := range d {
 		if v < version {
 			delete(d, id)
 		} else {
-			out = append(out, partition.Persisted{Partition: id, Version: v})
+			out = append(out, roster.Persisted{Partition: id, Version: v})
 		}
 	}
 	return out
@@ -75,13 +76,13 @@ func newAdmissions() *admissions {
 
 // hold notes a replica of an own partition, and reports whether the caller has to
 // begin to tell the leader.
-func (a *admissions) hold(h partition.Holding) (begin bool) {
+func (a *admissions) hold(h roster.Holding) (begin bool) {
 	return a.note(func() { a.held[h.Replica] = h.Version })
 }
 
 // persist notes that an own partition is on disk, and reports whether the caller has to
 // begin to tell the leader.
-func (a *admissions) persist(p partition.Persisted) (begin bool) {
+func (a *admissions) persist(p roster.Persisted) (begin bool) {
 	return a.note(func() { a.persisted[p.Partition] = p.Version })
 }
 
@@ -97,7 +98,7 @@ func (a *admissions) note(add func()) (begin bool) {
 
 // worthTelling returns what the leader is to be told at a version. With nothing
 // left the telling has ended.
-func (a *admissions) worthTelling(version partition.Version) ([]partition.Holding, []partition.Persisted) {
+func (a *admissions) worthTelling(version roster.Version) ([]roster.Holding, []roster.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	held, persisted := a.held.at(version), a.persisted.at(version)
@@ -107,22 +108,22 @@ func (a *admissions) worthTelling(version partition.Version) ([]partition.Holdin
 
 // ready returns, at the leader, the joining replicas that may be admitted at a
 // version, and the partitions whose disks may be named.
-func (a *admissions) ready(version partition.Version) ([]partition.Holding, []partition.Persisted) {
+func (a *admissions) ready(version roster.Version) ([]roster.Holding, []roster.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.joined.at(version), a.onDisk.at(version)
 }
 
-// ReportHeld implements owner.Member: the leader is told, together with what else
+// ReportHeld implements partition.Member: the leader is told, together with what else
 // there is to tell.
-func (o *actor) ReportHeld(h partition.Holding) {
+func (o *actor) ReportHeld(h roster.Holding) {
 	if a := o.m.admissions.Load(); a.hold(h) {
 		o.m.background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
 	}
 }
 
-// ReportPersisted implements owner.Member, as ReportHeld does.
-func (o *actor) ReportPersisted(p partition.Persisted) {
+// ReportPersisted implements partition.Member, as ReportHeld does.
+func (o *actor) ReportPersisted(p roster.Persisted) {
 	if a := o.m.admissions.Load(); a.persist(p) {
 		o.m.background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
 	}
@@ -193,7 +194,7 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 
 // countsAt reports whether what a member says of a partition at a version counts by the
 // roster that the leader has applied: it is the owner, and the version is the roster's.
-func countsAt(r *partition.Roster, owner partition.Incarnation, id partition.ID, version partition.Version) (bool, error) {
+func countsAt(r *roster.Roster, owner roster.Incarnation, id roster.PartitionID, version roster.Version) (bool, error) {
 	switch {
 	case int(id) >= len(r.Partitions):
 		return false, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", id, len(r.Partitions))

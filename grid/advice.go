@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 const (
@@ -146,7 +147,7 @@ func (m *Member) voters() (out voters) {
 }
 
 // addrOf returns where a server is, or was.
-func addrOf(r *partition.Roster, s raft.Server) string {
+func addrOf(r *roster.Roster, s raft.Server) string {
 	for _, member := range r.Members {
 		if serverID(member.Incarnation, member.Durable) == s.ID {
 			return member.Gossip

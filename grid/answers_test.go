@@ -19,9 +19,10 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // verdict are the answers of one member: /readyz and /v1/settled.
@@ -232,7 +233,7 @@ func (a *answering) cut(one, other string) { a.g.Network.Cut(one, other) }
 // lead has a durable member lead.
 func (a *answering) lead(name string) {
 	a.t.Helper()
-	id := raft.ServerID(partition.Incarnation(a.g.Member(name).Status().Answering).Member())
+	id := raft.ServerID(roster.Incarnation(a.g.Member(name).Status().Answering).Member())
 	within(a.t, time.Minute, name+" leads", func() bool {
 		leader := a.g.Leader()
 		if leader == "" || leader == name {
@@ -266,7 +267,7 @@ func (a *answering) breakDisk(name string) {
 	disk.OnWrite(func(string, func() error) error { return errors.New("no space left on device") })
 	for {
 		for _, member := range a.g.Running() { // one of them leads
-			_ = a.g.Member(member).Propose(partition.Command{From: 1, Change: &partition.Change{Window: 1}})
+			_ = a.g.Member(member).Propose(roster.Command{From: 1, Change: &roster.Change{Window: 1}})
 		}
 		select {
 		case <-disk.Broken():

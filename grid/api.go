@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Bounds of the API server.

@@ -18,8 +18,9 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // apiPatience bounds every wait for something that should happen soon.

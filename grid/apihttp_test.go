@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/epoch"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // request sends a request with headers; an empty one is left out. Host stands for the

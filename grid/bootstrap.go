@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // the roster's first entry.
 type bootstrap struct {
 	mu        sync.Mutex
-	form      *partition.Form // the first entry; nil while there is no attempt
+	form      *roster.Form // the first entry; nil while there is no attempt
 	accepted  acceptances
 	need      int // acceptances by others without which the first entry is not written
 	since     time.Duration
@@ -36,7 +37,7 @@ type bootstrap struct {
 }
 
 // begin starts an attempt.
-func (b *bootstrap) begin(form partition.Form, accepted acceptances, need int, now time.Duration) {
+func (b *bootstrap) begin(form roster.Form, accepted acceptances, need int, now time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.form, b.accepted, b.need, b.since, b.proposed, b.failed, b.obstacle = &form, accepted, need, now, false, nil, ""
@@ -81,8 +82,8 @@ func (b *bootstrap) hindrance() string {
 // acceptances are the members that accept a founder.
 type acceptances struct {
 	others   []peer
-	readings []partition.Reading // of all clocks, the founder's first
-	durable  bool                // all of them have a data directory
+	readings []clustertime.Reading // of all clocks, the founder's first
+	durable  bool                  // all of them have a data directory
 }
 
 // askAcceptances asks peers concurrently to accept this member as founder. A member
@@ -103,15 +104,15 @@ func (m *Member) askAcceptances(ctx context.Context, peers []peer, req wire.Acce
 		})
 	}
 	wg.Wait()
-	out := acceptances{durable: m.cfg.DataDir != "", readings: []partition.Reading{m.reading()}}
-	counted := map[partition.MemberID]bool{m.id.Member: true}
+	out := acceptances{durable: m.cfg.DataDir != "", readings: []clustertime.Reading{m.reading()}}
+	counted := map[roster.MemberID]bool{m.id.Member: true}
 	for i, p := range peers {
 		if p.Incarnation == m.self || errs[i] != nil || counted[answers[i].Member] {
 			continue
 		}
 		counted[answers[i].Member] = true
 		out.others = append(out.others, p)
-		out.readings = append(out.readings, partition.Reading{Member: named(p), At: answers[i].Wall})
+		out.readings = append(out.readings, clustertime.Reading{Member: named(p), At: answers[i].Wall})
 		out.durable = out.durable && answers[i].Durable
 	}
 	return out, errors.Join(errs...)
@@ -121,14 +122,14 @@ func (m *Member) askAcceptances(ctx context.Context, peers []peer, req wire.Acce
 func named(p peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(), p.API) }
 
 // reading returns what this member's wall clock shows.
-func (m *Member) reading() partition.Reading {
-	return partition.Reading{Member: fmt.Sprintf("%s at %s", m.id.Member, m.addrs.API), At: m.cfg.Clock.Now().UnixMilli()}
+func (m *Member) reading() clustertime.Reading {
+	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", m.id.Member, m.addrs.API), At: m.cfg.Clock.Now().UnixMilli()}
 }
 
 // confirm has the acceptances confirmed directly before the first entry, which it
 // returns: one may have lapsed while this member was paused or cut off. An attempt that
 // is not confirmed for long is given up.
-func (m *Member) confirm(ctx context.Context) (*partition.Form, error) {
+func (m *Member) confirm(ctx context.Context) (*roster.Form, error) {
 	b := &m.boot
 	b.mu.Lock()
 	form, others, need, since := b.form, b.accepted.others, b.need, b.since
@@ -173,14 +174,14 @@ func (m *Member) giveUp(why error) {
 		}
 	}
 	m.idMu.Lock()
-	m.id.Grid, m.id.Forming, m.id.Accepted = partition.GridID{}, false, founding{}
+	m.id.Grid, m.id.Forming, m.id.Accepted = roster.GridID{}, false, founding{}
 	err := m.id.save()
 	m.idMu.Unlock()
 	if err != nil {
 		m.fail(err)
 	}
 	m.beginStay()
-	m.gossip.belongs(partition.GridID{})
+	m.gossip.belongs(roster.GridID{})
 	m.done.Go(m.gossip.announce)
 }
 

@@ -4,11 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // call is one call of the API: how its request is decoded, and who serves it.
@@ -77,18 +78,22 @@ func (m *Member) serveCreate(ctx context.Context, in wire.CreateRequest) (wire.S
 	}
 	ref := sequencer.Ref{Definition: def}
 	_, _ = rand.Read(ref.Life[:])
-	return askForLife(ctx, m, in.Name, func(o *owner.Machine, v owner.View, reply func(sequencer.Ref, error)) { o.Create(v, ref, reply) })
+	return askForLife(ctx, m, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
+		o.Create(v, ref, reply)
+	})
 }
 
 func (m *Member) serveOpen(ctx context.Context, in wire.OpenRequest) (wire.SequencerResponse, error) {
 	if err := checkName(in.Name); err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	return askForLife(ctx, m, in.Name, func(o *owner.Machine, v owner.View, reply func(sequencer.Ref, error)) { o.Open(v, in.Name, reply) })
+	return askForLife(ctx, m, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
+		o.Open(v, in.Name, reply)
+	})
 }
 
 // askForLife asks the owner of a name something that is answered with a life.
-func askForLife(ctx context.Context, m *Member, name string, request func(o *owner.Machine, v owner.View, reply func(sequencer.Ref, error))) (wire.SequencerResponse, error) {
+func askForLife(ctx context.Context, m *Member, name string, request func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error))) (wire.SequencerResponse, error) {
 	ref, stamp, err := askOwner(ctx, m, name, request)
 	if err != nil {
 		return wire.SequencerResponse{}, err
@@ -104,7 +109,7 @@ func (m *Member) serveAttach(ctx context.Context, in wire.AttachRequest) (wire.A
 	if err != nil {
 		return wire.AttachResponse{}, err
 	}
-	a, stamp, err := askOwner(ctx, m, in.Claim.Sequencer.Name, func(o *owner.Machine, v owner.View, reply func(sequencer.Attachment, error)) {
+	a, stamp, err := askOwner(ctx, m, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
 		o.Attach(v, in.Holder, claim, reply)
 	})
 	if err != nil {
@@ -125,9 +130,9 @@ func checkAttachment(h sequencer.HolderID, c wire.Claim) error {
 }
 
 // claimOf is a claim as the owner takes it.
-func claimOf(in wire.Claim) (owner.Claim, error) {
+func claimOf(in wire.Claim) (partition.Claim, error) {
 	ref, err := in.Sequencer.Ref()
-	c := owner.Claim{Ref: ref, ID: in.ID, Grid: in.Grid, Version: in.Version, Until: in.Until}
+	c := partition.Claim{Ref: ref, ID: in.ID, Grid: in.Grid, Version: in.Version, Until: in.Until}
 	if in.Node == nil {
 		c.Any = true
 	} else {
@@ -145,7 +150,7 @@ func (m *Member) serveDetach(ctx context.Context, in wire.DetachRequest) (wire.D
 		return wire.Done{}, err
 	}
 	rel := sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
-	_, stamp, err := askOwner(ctx, m, in.Sequencer.Name, func(o *owner.Machine, v owner.View, reply func(struct{}, error)) {
+	_, stamp, err := askOwner(ctx, m, in.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 		o.Detach(v, in.Holder, ref, rel, nothing(reply))
 	})
 	return wire.Done{Stamp: stamp}, err
@@ -155,7 +160,7 @@ func (m *Member) serveDestroy(ctx context.Context, in wire.DestroyRequest) (wire
 	if err := checkName(in.Name); err != nil {
 		return wire.Done{}, err
 	}
-	_, _, err := askOwner(ctx, m, in.Name, func(o *owner.Machine, v owner.View, reply func(struct{}, error)) {
+	_, _, err := askOwner(ctx, m, in.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 		o.Destroy(v, in.Name, in.Life, nothing(reply))
 	})
 	return wire.Done{Stamp: m.stamp()}, err
@@ -169,7 +174,7 @@ func nothing(reply func(struct{}, error)) func(error) {
 func (m *Member) serveDirectory(context.Context, wire.DirectoryRequest) (wire.DirectoryResponse, error) {
 	r := m.roster.Load()
 	out := wire.DirectoryResponse{Stamp: m.stamp(), Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
-	index := map[partition.Incarnation]int{}
+	index := map[roster.Incarnation]int{}
 	for i, member := range r.Members {
 		index[member.Incarnation] = i
 		out.Members = append(out.Members, wire.Address{Incarnation: member.Incarnation, API: member.API})

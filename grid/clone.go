@@ -5,9 +5,10 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A data directory that was copied gives two processes one member ID, and in Raft
@@ -18,19 +19,19 @@ import (
 // or the restarted process answers there, and nothing is waited for.
 
 // registered returns the roster's record of a member ID, of whichever incarnation.
-func registered(r *partition.Roster, id partition.MemberID) (partition.Member, bool) {
+func registered(r *roster.Roster, id roster.MemberID) (roster.Member, bool) {
 	for _, member := range r.Members {
 		if member.Incarnation.Member() == id {
 			return member, true
 		}
 	}
-	return partition.Member{}, false
+	return roster.Member{}, false
 }
 
 // refuseClone returns, at the leader, an error that matches wire.ErrIdentityInUse if
 // another incarnation of the newcomer's member ID is registered and answers. Else it
 // returns the registered incarnation that the newcomer may replace, "" for none.
-func (m *Member) refuseClone(ctx context.Context, newcomer partition.Incarnation) (partition.Incarnation, error) {
+func (m *Member) refuseClone(ctx context.Context, newcomer roster.Incarnation) (roster.Incarnation, error) {
 	other, found := registered(m.roster.Load(), newcomer.Member())
 	if !found || other.Incarnation == newcomer {
 		return "", nil
@@ -47,7 +48,7 @@ func (m *Member) refuseClone(ctx context.Context, newcomer partition.Incarnation
 
 // replaces reports whether a request to join would replace another incarnation than
 // the one that did not answer when the request was made. Its member asks again.
-func (j joining) replaces(r *partition.Roster) bool {
+func (j joining) replaces(r *roster.Roster) bool {
 	other, found := registered(r, j.member.Incarnation.Member())
 	return found && other.Incarnation != j.member.Incarnation && other.Incarnation != j.instead
 }

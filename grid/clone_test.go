@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -102,7 +103,7 @@ func TestCrashedMemberIsBackAtOnce(t *testing.T) {
 }
 
 // incarnations returns the incarnations in the roster that a member knows.
-func incarnations(m *grid.Member) (out []partition.Incarnation) {
+func incarnations(m *grid.Member) (out []roster.Incarnation) {
 	for _, member := range m.Members() {
 		out = append(out, member.Incarnation)
 	}

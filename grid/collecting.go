@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 const (
@@ -29,9 +30,9 @@ const (
 	collectAgain = 10
 )
 
-// Collect implements owner.Member: it asks a disk, this member's own too, from a
+// Collect implements partition.Member: it asks a disk, this member's own too, from a
 // goroutine that ends with this member's stay in its grid.
-func (o *actor) Collect(c owner.Collection) {
+func (o *actor) Collect(c partition.Collection) {
 	o.m.background(func(ctx context.Context) {
 		d, err := o.collect(ctx, c)
 		if err != nil && ctx.Err() == nil {
@@ -42,7 +43,7 @@ func (o *actor) Collect(c owner.Collection) {
 			sleep(ctx, collectRetry)
 		}
 		select {
-		case o.inbox <- func(v owner.View) { o.machine.Collected(v, c, d, err) }:
+		case o.inbox <- func(v partition.View) { o.machine.Collected(v, c, d, err) }:
 		case <-ctx.Done():
 		}
 	})
@@ -52,15 +53,15 @@ func (o *actor) Collect(c owner.Collection) {
 // not for disks that do not answer. Its zero value is ready.
 type collects struct {
 	mu    sync.Mutex
-	turns map[partition.MemberID]turn
+	turns map[roster.MemberID]turn
 }
 
 // of returns the turns of a disk.
-func (c *collects) of(from partition.MemberID) turn {
+func (c *collects) of(from roster.MemberID) turn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turns == nil {
-		c.turns = map[partition.MemberID]turn{}
+		c.turns = map[roster.MemberID]turn{}
 	}
 	t := c.turns[from]
 	if t == nil {
@@ -71,8 +72,8 @@ func (c *collects) of(from partition.MemberID) turn {
 }
 
 // collect reads all pages of a member's stored definitions.
-func (o *actor) collect(ctx context.Context, c owner.Collection) (sequencer.Definitions, error) {
-	var out sequencer.Definitions
+func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.Definitions, error) {
+	var out partition.Definitions
 	turn := o.m.collects.of(c.From)
 	select {
 	case turn <- struct{}{}:
@@ -112,7 +113,7 @@ func (o *actor) collect(ctx context.Context, c owner.Collection) (sequencer.Defi
 }
 
 // collectPage asks a member for one page, wherever the roster says it is.
-func (m *Member) collectPage(ctx context.Context, from partition.MemberID, req wire.CollectRequest) (res wire.CollectResponse, err error) {
+func (m *Member) collectPage(ctx context.Context, from roster.MemberID, req wire.CollectRequest) (res wire.CollectResponse, err error) {
 	if from == m.self.Member() {
 		return m.serveCollect(ctx, req)
 	}
@@ -142,8 +143,8 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 	if err != nil {
 		return none, err
 	}
-	_, err = look(ctx, o, func(v owner.View) (struct{}, error) {
-		return struct{}{}, o.machine.ShowDisk(v, owner.Collection{From: m.self.Member(), Term: in.Term, Lost: in.Lost})
+	_, err = look(ctx, o, func(v partition.View) (struct{}, error) {
+		return struct{}{}, o.machine.ShowDisk(v, partition.Collection{From: m.self.Member(), Term: in.Term, Lost: in.Lost})
 	})
 	if err != nil {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
@@ -161,8 +162,8 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 	return wire.CollectResponse{Revision: page.Revision, Definitions: wire.DefinitionsOf(page.Definitions), More: page.More}, nil
 }
 
-// DefinitionsCollected implements owner.Member.
-func (o *actor) DefinitionsCollected(id partition.ID, from partition.MemberID, names int) {
+// DefinitionsCollected implements partition.Member.
+func (o *actor) DefinitionsCollected(id roster.PartitionID, from roster.MemberID, names int) {
 	if o.m.diskLog.noteCollected(from, id, names) {
 		o.m.background(o.m.logDisks)
 	}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -18,7 +19,7 @@ import (
 const NoBackups = -1
 
 // MaxBackups is the largest value of Config.Backups.
-const MaxBackups = partition.MaxBackups
+const MaxBackups = roster.MaxBackups
 
 // Config says how a member takes part in a grid. The zero value is a lone
 // member without listeners, for tests and for services that run as one process.
@@ -151,28 +152,28 @@ func (c Config) check() error {
 }
 
 // settings are the configuration's settings with every default filled in.
-func (c Config) settings() partition.Settings {
-	s := partition.Settings{
+func (c Config) settings() roster.Settings {
+	s := roster.Settings{
 		Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: c.Window.Milliseconds(),
 	}
 	if s.Partitions == 0 {
-		s.Partitions = partition.DefaultPartitions
+		s.Partitions = roster.DefaultPartitions
 	}
 	if c.Backups == 0 {
-		s.Backups = partition.DefaultBackups
+		s.Backups = roster.DefaultBackups
 	}
 	if c.Backups == NoBackups {
 		s.Backups = 0
 	}
 	if c.Window == 0 {
-		s.Window = partition.DefaultWindow
+		s.Window = roster.DefaultWindow
 	}
 	return s
 }
 
 // stated are only those settings that the configuration states.
-func (c Config) stated() partition.Settings {
-	s := partition.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: c.Window.Milliseconds()}
+func (c Config) stated() roster.Settings {
+	s := roster.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: c.Window.Milliseconds()}
 	switch c.Backups {
 	case 0:
 		s.Backups = -1

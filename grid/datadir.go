@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // A data directory holds what a member must not forget: its identity (.member.meta),
@@ -114,7 +114,7 @@ func (l *raftLog) belongsTo(id *identity, snaps raft.SnapshotStore) error {
 		if err := l.clear(); err != nil {
 			return invalid("DataDir: %v", err)
 		}
-		id.Grid = partition.GridID{}
+		id.Grid = roster.GridID{}
 	case !id.isNew && !id.Forming && id.Log == l.id:
 		return nil
 	}

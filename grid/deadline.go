@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // withDeadline returns a request whose context ends when its caller no longer waits for the

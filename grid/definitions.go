@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // A member's identity and its definitions are in one directory, and each proves the
@@ -50,13 +51,13 @@ func openDefinitions(id *identity) (*definitions.Store, error) {
 }
 
 // lostDisk is why a member whose definitions are lost does not start.
-func lostDisk(member partition.MemberID, err error) error {
+func lostDisk(member roster.MemberID, err error) error {
 	return invalid("DataDir: %v; the definitions that member %s had are lost with it. If no copy of this directory as it was last can be restored: "+
 		"run `snowgrid forget %s` on the rest of the grid, then start with an empty directory as a new member", err, member, member)
 }
 
 // gridName returns a grid's ID for people.
-func gridName(g partition.GridID) string {
+func gridName(g roster.GridID) string {
 	if g.IsZero() {
 		return "none"
 	}

@@ -13,7 +13,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -149,7 +150,7 @@ func TestFailedDefinitionsAreAFailedDisk(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == failed })
-		was := partition.Incarnation(g.Member(failed).Status().Answering)
+		was := roster.Incarnation(g.Member(failed).Status().Answering)
 		if now := g.Member(others[0]).Status().OwnerOf("orders"); now == was || now == "" {
 			t.Errorf("%q owns it, and the disk of %s has failed", now, was)
 		}

@@ -12,10 +12,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // diskError says that a data directory did not take a write, and takes no other
@@ -189,7 +190,7 @@ func (m *Member) whileCurrent(calls map[string]*call) map[string]*call {
 
 // failedMembers returns, sorted, the members that have said that their disk has
 // failed.
-func (m *Member) failedMembers() []partition.Incarnation {
+func (m *Member) failedMembers() []roster.Incarnation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.failed))
@@ -197,7 +198,7 @@ func (m *Member) failedMembers() []partition.Incarnation {
 
 // forgetEarlier forgets that earlier incarnations of a member left, now that one
 // joins again. The caller holds m.mu.
-func (m *Member) forgetEarlier(joins partition.Incarnation) {
+func (m *Member) forgetEarlier(joins roster.Incarnation) {
 	for inc := range m.leaves {
 		if inc != joins && inc.Member() == joins.Member() {
 			delete(m.leaves, inc)

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -53,9 +54,9 @@ func fill(t *testing.T, dir string) (free func()) {
 func writeUntilBroken(t *testing.T, l *grid.RaftLog, members ...*grid.Member) {
 	t.Helper()
 	ctx := testContext(t)
-	stale := partition.Command{From: 1, Change: &partition.Change{}}
+	stale := roster.Command{From: 1, Change: &roster.Change{}}
 	for i := range 40 {
-		stale.Change.Remove = append(stale.Change.Remove, partition.Incarnation(fmt.Sprint(strings.Repeat("x", 100), i)))
+		stale.Change.Remove = append(stale.Change.Remove, roster.Incarnation(fmt.Sprint(strings.Repeat("x", 100), i)))
 	}
 	for {
 		for _, m := range members {

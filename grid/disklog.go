@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Partitions collect their definitions by the hundred, and wait for the same few disks.
@@ -27,8 +27,8 @@ const awaitedAdvice = "creates, opens and destroys in these partitions wait for 
 type diskLog struct {
 	mu        sync.Mutex
 	running   bool
-	collected map[partition.MemberID]tally
-	awaited   map[partition.MemberID]*awaitedDisk
+	collected map[roster.MemberID]tally
+	awaited   map[roster.MemberID]*awaitedDisk
 	warned    time.Duration // by the monotonic clock; 0: not since something was awaited
 }
 
@@ -38,21 +38,21 @@ type tally struct{ partitions, names int }
 // awaitedDisk is a disk that could not be asked.
 type awaitedDisk struct {
 	since, last time.Duration
-	partitions  map[partition.ID]bool
+	partitions  map[roster.PartitionID]bool
 	cause       error
 }
 
 // noteAwaited notes that a disk could not be asked for a partition, and reports whether
 // the caller has to begin logging.
-func (l *diskLog) noteAwaited(from partition.MemberID, id partition.ID, cause error, now time.Duration) (begin bool) {
+func (l *diskLog) noteAwaited(from roster.MemberID, id roster.PartitionID, cause error, now time.Duration) (begin bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.awaited == nil {
-		l.awaited = map[partition.MemberID]*awaitedDisk{}
+		l.awaited = map[roster.MemberID]*awaitedDisk{}
 	}
 	a := l.awaited[from]
 	if a == nil {
-		a = &awaitedDisk{since: now, partitions: map[partition.ID]bool{}}
+		a = &awaitedDisk{since: now, partitions: map[roster.PartitionID]bool{}}
 		l.awaited[from] = a
 	}
 	a.last, a.cause, a.partitions[id] = now, cause, true
@@ -61,11 +61,11 @@ func (l *diskLog) noteAwaited(from partition.MemberID, id partition.ID, cause er
 
 // noteCollected notes that the definitions of a partition came from a disk; the other
 // disks are awaited for it no longer.
-func (l *diskLog) noteCollected(from partition.MemberID, id partition.ID, names int) (begin bool) {
+func (l *diskLog) noteCollected(from roster.MemberID, id roster.PartitionID, names int) (begin bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.collected == nil {
-		l.collected = map[partition.MemberID]tally{}
+		l.collected = map[roster.MemberID]tally{}
 	}
 	t := l.collected[from]
 	l.collected[from] = tally{t.partitions + 1, t.names + names}
@@ -92,7 +92,7 @@ func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 	}
 	clear(l.collected)
 	var members []string
-	partitions, cause := map[partition.ID]bool{}, error(nil)
+	partitions, cause := map[roster.PartitionID]bool{}, error(nil)
 	for _, from := range slices.Sorted(maps.Keys(l.awaited)) {
 		a := l.awaited[from]
 		if len(a.partitions) == 0 || now-a.last > awaitedAfter {

@@ -16,7 +16,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -27,7 +28,7 @@ type diskGrid struct {
 	cfgs    []grid.Config
 	members []*grid.Member
 	logs    []*errorLog
-	lost    []partition.Term // of each partition, before any disk failed
+	lost    []roster.Term // of each partition, before any disk failed
 
 	stop    context.CancelFunc
 	load    sync.WaitGroup

@@ -9,8 +9,9 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // diskWriter brings the definitions of all partitions of a member to its disk. What is
@@ -18,18 +19,18 @@ import (
 // disk is synced once for all of it. A partition has at most one write in it.
 type diskWriter struct {
 	store  committer
-	grid   func() partition.GridID
+	grid   func() roster.GridID
 	broken func() bool // reports whether the data directory has failed otherwise
 	failed func(error) // told of the error that ended the store
 	wake   chan struct{}
 
 	mu      sync.Mutex
-	waiting map[partition.ID]diskWrite
+	waiting map[roster.PartitionID]diskWrite
 }
 
 // committer is a definitions.Store.
 type committer interface {
-	Commit(grid partition.GridID, writes []definitions.Write) (done int, err error)
+	Commit(grid roster.GridID, writes []definitions.Write) (done int, err error)
 }
 
 // diskWrite is a write, and the function that is called when it is on disk or was refused.
@@ -38,13 +39,13 @@ type diskWrite struct {
 	done func(error)
 }
 
-func newDiskWriter(store committer, grid func() partition.GridID, broken func() bool, failed func(error)) *diskWriter {
-	return &diskWriter{store: store, grid: grid, broken: broken, failed: failed, wake: make(chan struct{}, 1), waiting: map[partition.ID]diskWrite{}}
+func newDiskWriter(store committer, grid func() roster.GridID, broken func() bool, failed func(error)) *diskWriter {
+	return &diskWriter{store: store, grid: grid, broken: broken, failed: failed, wake: make(chan struct{}, 1), waiting: map[roster.PartitionID]diskWrite{}}
 }
 
 // add hands a write over. done is called once, from another goroutine, unless the
 // disk fails or the writer ends first.
-func (d *diskWriter) add(id partition.ID, w owner.Write, done func(error)) {
+func (d *diskWriter) add(id roster.PartitionID, w partition.Write, done func(error)) {
 	d.mu.Lock()
 	d.waiting[id] = diskWrite{
 		definitions.Write{Partition: id, Position: w.Position, DefinitionChange: w.DefinitionChange}, done,

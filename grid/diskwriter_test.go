@@ -9,28 +9,29 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // heldDisk is a disk whose transactions take as long as the test wants.
 type heldDisk struct {
-	begun chan []partition.ID // the partitions of each transaction
+	begun chan []roster.PartitionID // the partitions of each transaction
 	end   chan error
 	limit int // of the writes that one transaction takes, 0 for none
 }
 
 func newHeldDisk() *heldDisk {
-	return &heldDisk{begun: make(chan []partition.ID), end: make(chan error)}
+	return &heldDisk{begun: make(chan []roster.PartitionID), end: make(chan error)}
 }
 
 // Commit implements committer.
-func (h *heldDisk) Commit(_ partition.GridID, writes []definitions.Write) (int, error) {
+func (h *heldDisk) Commit(_ roster.GridID, writes []definitions.Write) (int, error) {
 	if h.limit > 0 {
 		writes = writes[:min(h.limit, len(writes))]
 	}
-	var ids []partition.ID
+	var ids []roster.PartitionID
 	for _, w := range writes {
 		ids = append(ids, w.Partition)
 	}
@@ -48,14 +49,14 @@ type writing struct {
 	ended chan struct{}
 
 	mu     sync.Mutex
-	acked  []partition.ID
+	acked  []roster.PartitionID
 	errs   []error
 	broken error
 }
 
 func newWriting(t *testing.T) *writing {
 	w := &writing{disk: newHeldDisk(), ended: make(chan struct{})}
-	w.diskWriter = newDiskWriter(w.disk, func() partition.GridID { return partition.GridID{1} }, func() bool { return false },
+	w.diskWriter = newDiskWriter(w.disk, func() roster.GridID { return roster.GridID{1} }, func() bool { return false },
 		func(err error) { w.broken = err })
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
@@ -67,8 +68,8 @@ func newWriting(t *testing.T) *writing {
 }
 
 // hand hands over a write of a partition.
-func (w *writing) hand(id partition.ID) {
-	w.add(id, owner.Write{}, func(err error) {
+func (w *writing) hand(id roster.PartitionID) {
+	w.add(id, partition.Write{}, func(err error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.acked, w.errs = append(w.acked, id), append(w.errs, err)
@@ -76,7 +77,7 @@ func (w *writing) hand(id partition.ID) {
 }
 
 // acknowledged returns the partitions whose writes were acknowledged.
-func (w *writing) acknowledged() []partition.ID {
+func (w *writing) acknowledged() []roster.PartitionID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.acked)
@@ -87,25 +88,25 @@ func (w *writing) acknowledged() []partition.ID {
 func TestWritesOfAllPartitionsGoTogether(t *testing.T) {
 	w := newWriting(t)
 	w.hand(7)
-	if ids := <-w.disk.begun; !slices.Equal(ids, []partition.ID{7}) {
+	if ids := <-w.disk.begun; !slices.Equal(ids, []roster.PartitionID{7}) {
 		t.Fatalf("the first transaction has partitions %v", ids)
 	}
-	for _, id := range []partition.ID{5, 3, 9} {
+	for _, id := range []roster.PartitionID{5, 3, 9} {
 		w.hand(id)
 	}
 	if acked := w.acknowledged(); len(acked) > 0 {
 		t.Errorf("%v acknowledged before the disk was synced", acked)
 	}
 	w.disk.end <- nil
-	if ids := <-w.disk.begun; !slices.Equal(ids, []partition.ID{3, 5, 9}) {
+	if ids := <-w.disk.begun; !slices.Equal(ids, []roster.PartitionID{3, 5, 9}) {
 		t.Errorf("the second transaction has partitions %v", ids)
 	}
-	if acked := w.acknowledged(); !slices.Equal(acked, []partition.ID{7}) {
+	if acked := w.acknowledged(); !slices.Equal(acked, []roster.PartitionID{7}) {
 		t.Errorf("%v acknowledged after one transaction", acked)
 	}
 	w.disk.limit = 1 // of what follows, one at a time
 	w.disk.end <- nil
-	for _, id := range []partition.ID{1, 2} {
+	for _, id := range []roster.PartitionID{1, 2} {
 		w.hand(id)
 	}
 	for seen := 0; seen < 2; {
@@ -149,7 +150,7 @@ func TestReportsGoTogether(t *testing.T) {
 	at := func(n uint64) backup.Position { return backup.Position{Term: 2, Number: n} }
 	begun := 0
 	for n := range uint64(10) {
-		for id := range partition.ID(3) {
+		for id := range roster.PartitionID(3) {
 			if s.add(ownerInc, id, at(n)) {
 				begun++
 			}

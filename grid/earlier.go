@@ -4,10 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/owner"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A holder of an earlier life of the grid that was granted beyond the floor is not
@@ -15,7 +16,7 @@ import (
 
 // reportEarlier tells the leader of a grant of an earlier life. It is told again
 // with every try of the holder's, until the floors are raised.
-func (m *Member) reportEarlier(until partition.Tick) {
+func (m *Member) reportEarlier(until clustertime.Tick) {
 	if m.noteEarlier(until) || m.lone {
 		return
 	}
@@ -37,7 +38,7 @@ func (m *Member) reportEarlier(until partition.Tick) {
 
 // noteEarlier has this member's next step as leader raise the floors; false if it
 // does not lead.
-func (m *Member) noteEarlier(until partition.Tick) bool {
+func (m *Member) noteEarlier(until clustertime.Tick) bool {
 	if !m.node().leads() {
 		return false
 	}
@@ -60,7 +61,7 @@ const clockSpread = time.Second
 
 // serveEarlier notes a grant that another member was shown.
 func (m *Member) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.MemberResponse, error) {
-	limit := owner.EarlierBound(m.roster.Load(), m.clock.Now())
+	limit := partition.EarlierBound(m.roster.Load(), m.clock.Now())
 	if limit > 0 {
 		limit += clockSpread.Milliseconds()
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // eventQueue is how many events a stream may have waiting. A holder that does

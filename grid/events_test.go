@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestEventsInOrder: a stream has its events in order, and ends when too many wait.

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // What the tests in package grid_test need: they use gridtest, which imports
@@ -34,12 +35,12 @@ func (m *Member) Fill() (empty func()) {
 }
 
 // TableOf returns a member's copy of a name's partition, and whether it acts on it.
-func (m *Member) TableOf(name string) (table sequencer.TableState, acts bool) {
-	o, err := m.actorOf(partition.Of(name, len(m.roster.Load().Partitions)))
+func (m *Member) TableOf(name string) (table partition.TableState, acts bool) {
+	o, err := m.actorOf(roster.PartitionOf(name, len(m.roster.Load().Partitions)))
 	if err != nil {
-		return sequencer.TableState{}, false
+		return partition.TableState{}, false
 	}
-	table, _ = look(m.ctx, o, func(owner.View) (sequencer.TableState, error) {
+	table, _ = look(m.ctx, o, func(partition.View) (partition.TableState, error) {
 		acts = o.machine.Acts()
 		return o.machine.Table().Snapshot(), nil
 	})
@@ -47,7 +48,7 @@ func (m *Member) TableOf(name string) (table sequencer.TableState, acts bool) {
 }
 
 // Peers returns whom gossip sees, and how many members of other grids it has met.
-func (m *Member) Peers() (seen []partition.Incarnation, strangers int) {
+func (m *Member) Peers() (seen []roster.Incarnation, strangers int) {
 	for _, p := range m.gossip.peers() {
 		seen = append(seen, p.Incarnation)
 	}
@@ -67,7 +68,7 @@ func Begin(cfg Config) (*Member, error) {
 }
 
 // Accept asks a member to accept a founder with its own settings, or with others.
-func (m *Member) Accept(founder partition.MemberID, window time.Duration) error {
+func (m *Member) Accept(founder roster.MemberID, window time.Duration) error {
 	settings := m.cfg.settings()
 	if window > 0 {
 		settings.Window = window.Milliseconds()
@@ -82,7 +83,7 @@ func (m *Member) FormUnconfirmed(need int) error {
 		return err
 	}
 	defer m.endTurn()
-	form := partition.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: 1}
+	form := roster.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: 1}
 	return m.formAs(form, acceptances{}, need)
 }
 
@@ -93,7 +94,7 @@ func (m *Member) Stall(name string) (release func()) {
 		panic(err)
 	}
 	stalled, end := make(chan struct{}), make(chan struct{})
-	o.inbox <- func(owner.View) { close(stalled); <-end }
+	o.inbox <- func(partition.View) { close(stalled); <-end }
 	<-stalled
 	return func() { close(end) }
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // What the tests of failing disks need.
@@ -47,14 +47,14 @@ func (m *Member) Disk() *raftLog { return m.stores.disk }
 func (m *Member) Raft() *raft.Raft { return m.node().raft }
 
 // Propose has the grid agree on a command, if this member leads.
-func (m *Member) Propose(c partition.Command) error { return m.propose(c) }
+func (m *Member) Propose(c roster.Command) error { return m.propose(c) }
 
 // Changed returns a channel that is closed when something changes that the
 // member knows of the grid.
 func (m *Member) Changed() <-chan struct{} { return m.changed.wait() }
 
 // Leavers are the members that have told this one that they leave.
-func (m *Member) Leavers() []partition.Incarnation { return m.leavers() }
+func (m *Member) Leavers() []roster.Incarnation { return m.leavers() }
 
 // NoteFounding leaves a data directory as a founder does that dies right after it has
 // noted its grid.

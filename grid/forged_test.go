@@ -18,8 +18,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // memberlist's messages, as far as they are forged here.
@@ -142,7 +143,7 @@ func (f forger) stream(b []byte) {
 }
 
 // forgeries are messages that would take a member out, or bring one in.
-func forgeries(victim partition.Incarnation, id partition.GridID) (packets, streams map[string][]byte) {
+func forgeries(victim roster.Incarnation, id roster.GridID) (packets, streams map[string][]byte) {
 	meta, err := wire.Encode(wire.MsgPack, map[string]any{"raft": "evil:7947", "api": "evil:7948", "grid": id.String()})
 	if err != nil {
 		panic(err)
@@ -163,7 +164,7 @@ func forgeries(victim partition.Incarnation, id partition.GridID) (packets, stre
 
 // seenBy is what a member believes of the others.
 type seenBy struct {
-	Peers     []partition.Incarnation
+	Peers     []roster.Incarnation
 	Strangers int
 	Members   []string
 }
@@ -187,7 +188,7 @@ func keyedGrid(t *testing.T) (*gridtest.Grid, forger) {
 func TestForgedGossipChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, evil := keyedGrid(t)
-		victim := partition.Incarnation(g.Member("m2").Status().Answering)
+		victim := roster.Incarnation(g.Member("m2").Status().Answering)
 		before := map[string]seenBy{}
 		for _, name := range g.Running() {
 			before[name] = lookAt(g.Member(name))
@@ -231,7 +232,7 @@ func TestForgedGossipWithTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, evil := keyedGrid(t)
 		m := g.Member("m1")
-		packets, streams := forgeries(partition.Incarnation(g.Member("m2").Status().Answering), m.Status().Grid)
+		packets, streams := forgeries(roster.Incarnation(g.Member("m2").Status().Answering), m.Status().Grid)
 		for what, send := range map[string]func(){
 			"packet": func() { evil.packet(labelled("snowgrid", sealed(gossipKey, packets["a new member"], "snowgrid"))) },
 			"stream": func() { evil.stream(labelled("snowgrid", sealedStream(gossipKey, streams["a join"], "snowgrid"))) },

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A disk that never comes back is given up by a person (D10). The leader does it, asked
@@ -67,8 +68,8 @@ func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.Forget
 			return none, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: the disk of %s is the last one with the definitions of %d partitions, and forgetting it loses them for good. %s. "+
 				"If the disk can be restored, start the member on it instead; to lose the definitions, confirm with --lose-definitions", in.Member, alone, lossText)
 		}
-		err := m.propose(partition.Command{From: r.Version, Change: &partition.Change{Forget: []partition.MemberID{in.Member}}})
-		if errors.Is(err, partition.ErrStale) {
+		err := m.propose(roster.Command{From: r.Version, Change: &roster.Change{Forget: []roster.MemberID{in.Member}}})
+		if errors.Is(err, roster.ErrStale) {
 			continue
 		}
 		if err != nil {
@@ -87,14 +88,14 @@ const lossText = "Only sequencers that a running process uses are then still kno
 	"a name that is created again with another epoch or node count can repeat earlier IDs"
 
 // forgetRefused says why the disk of a member must not be given up: it can be asked.
-func (m *Member) forgetRefused(ctx context.Context, r *partition.Roster, id partition.MemberID) error {
+func (m *Member) forgetRefused(ctx context.Context, r *roster.Roster, id roster.MemberID) error {
 	if id == m.self.Member() {
 		return failure.Errorf(wire.ErrNotNow, "grid: the disk of %s was not forgotten: its member is running, and gave this answer", id)
 	}
 	if p, seen := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == id }); seen {
 		return failure.Errorf(wire.ErrNotNow, "grid: the disk of %s was not forgotten: its member is running at %s (seen by gossip); a disk is forgotten only after its member is gone for good", id, p.API)
 	}
-	i := slices.IndexFunc(r.Members, func(member partition.Member) bool { return member.Incarnation.Member() == id })
+	i := slices.IndexFunc(r.Members, func(member roster.Member) bool { return member.Incarnation.Member() == id })
 	if i < 0 {
 		return nil
 	}
@@ -106,8 +107,8 @@ func (m *Member) forgetRefused(ctx context.Context, r *partition.Roster, id part
 }
 
 // namedDisks says which disks partitions rest on.
-func namedDisks(r *partition.Roster) string {
-	named := map[partition.MemberID]bool{}
+func namedDisks(r *roster.Roster) string {
+	named := map[roster.MemberID]bool{}
 	var out []string
 	for _, p := range r.Partitions {
 		for _, id := range p.Disk {

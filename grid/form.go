@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // How a member comes into a grid:
@@ -125,7 +127,7 @@ func (m *Member) adoptGrid(ctx context.Context, p peer) {
 
 // belong makes a grid this member's, on disk before anything else follows. If it is
 // forming the grid, the identity says so until the first entry is in the log.
-func (m *Member) belong(g partition.GridID, forming bool) error {
+func (m *Member) belong(g roster.GridID, forming bool) error {
 	m.idMu.Lock()
 	m.id.Grid, m.id.Forming = g, forming
 	m.next = founding{}
@@ -177,7 +179,7 @@ func (m *Member) found(ctx context.Context, peers []peer) error {
 	}
 	begins.FirstLife, begins.Floor = m.cfg.FirstLife, floorOf(m.cfg.Floor)
 	m.warnOfBeginning(begins)
-	form := partition.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable}
+	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable}
 	if err := m.formAs(form, accepted, m.expect()-1); err != nil {
 		m.fail(err)
 		return err
@@ -186,16 +188,16 @@ func (m *Member) found(ctx context.Context, peers []peer) error {
 }
 
 // beginning is what members that accept each other know about earlier lives.
-func (m *Member) beginning(accepted acceptances) (partition.Beginning, error) {
-	median, latest, err := partition.Clocks(accepted.readings)
+func (m *Member) beginning(accepted acceptances) (clustertime.Beginning, error) {
+	median, latest, err := clustertime.Clocks(accepted.readings)
 	if err != nil {
-		return partition.Beginning{}, fmt.Errorf("the grid is not formed: %w", err)
+		return clustertime.Beginning{}, fmt.Errorf("the grid is not formed: %w", err)
 	}
-	return partition.Beginning{Median: median, Latest: latest, Window: m.cfg.settings().Window, Durable: accepted.durable}, nil
+	return clustertime.Beginning{Median: median, Latest: latest, Window: m.cfg.settings().Window, Durable: accepted.durable}, nil
 }
 
 // floorOf returns a configured floor, 0 for none.
-func floorOf(t time.Time) partition.Tick {
+func floorOf(t time.Time) clustertime.Tick {
 	if t.IsZero() {
 		return 0
 	}
@@ -203,7 +205,7 @@ func floorOf(t time.Time) partition.Tick {
 }
 
 // warnOfBeginning tells what a new grid cannot know.
-func (m *Member) warnOfBeginning(b partition.Beginning) {
+func (m *Member) warnOfBeginning(b clustertime.Beginning) {
 	switch {
 	case m.lone, b.FirstLife, b.NoHolder && b.Floor > 0: // said elsewhere
 	case b.Durable:
@@ -218,13 +220,13 @@ func (m *Member) warnOfBeginning(b partition.Beginning) {
 
 // formLone forms the grid of a member that runs alone.
 func (m *Member) formLone() error {
-	b := partition.Beginning{Median: m.reading().At, Latest: m.reading().At, Durable: true, Floor: floorOf(m.cfg.Floor)}
-	return m.formAs(partition.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: b.First(), Durable: m.cfg.DataDir != ""}, acceptances{}, 0)
+	b := clustertime.Beginning{Median: m.reading().At, Latest: m.reading().At, Durable: true, Floor: floorOf(m.cfg.Floor)}
+	return m.formAs(roster.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: b.First(), Durable: m.cfg.DataDir != ""}, acceptances{}, 0)
 }
 
 // formAs begins a grid with this member as its first server. The roster's first entry
 // follows when it leads, and enough of those that accepted confirm it.
-func (m *Member) formAs(form partition.Form, accepted acceptances, need int) error {
+func (m *Member) formAs(form roster.Form, accepted acceptances, need int) error {
 	if err := m.belong(form.Grid, true); err != nil {
 		return err
 	}
@@ -238,7 +240,7 @@ func (m *Member) formAs(form partition.Form, accepted acceptances, need int) err
 }
 
 // attempt returns the grid this member tries to form, new after each abandon.
-func (m *Member) attempt() partition.GridID {
+func (m *Member) attempt() roster.GridID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.trial.IsZero() {
@@ -248,7 +250,7 @@ func (m *Member) attempt() partition.GridID {
 }
 
 // foundingGrid returns the grid that this member tries to form, zero for none.
-func (m *Member) foundingGrid() partition.GridID {
+func (m *Member) foundingGrid() roster.GridID {
 	if next := m.bound(); next.Founder == m.id.Member {
 		return next.Grid
 	}
@@ -262,7 +264,7 @@ func (m *Member) foundingGrid() partition.GridID {
 func (m *Member) abandon() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.trial = partition.GridID{}
+	m.trial = roster.GridID{}
 }
 
 // accept binds this member to a founding, on disk before it says so.

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/memberlist"
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 const fuzzedIncarnation = "0123456789abcdef-fedcba9876543210"
@@ -21,8 +21,8 @@ const fuzzedIncarnation = "0123456789abcdef-fedcba9876543210"
 // FuzzIdentityFile: what is accepted as a member's identity is read again as the same
 // identity once it is written again.
 func FuzzIdentityFile(f *testing.F) {
-	id := &identity{Member: "0123456789abcdef", Grid: partition.GridID{1}, Forming: true,
-		Accepted: founding{Founder: "fedcba9876543210", Grid: partition.GridID{1}}}
+	id := &identity{Member: "0123456789abcdef", Grid: roster.GridID{1}, Forming: true,
+		Accepted: founding{Founder: "fedcba9876543210", Grid: roster.GridID{1}}}
 	for _, id := range []*identity{id, {Member: "0123456789abcdef"}} {
 		data, err := id.encode()
 		if err != nil {
@@ -57,8 +57,8 @@ func FuzzIdentityFile(f *testing.F) {
 func FuzzGossipNode(f *testing.F) {
 	for _, p := range []peer{
 		{},
-		{Raft: "10.0.0.1:7947", API: "10.0.0.1:7948", Durable: true, Grid: partition.GridID{1}},
-		{Grid: partition.GridID{2}, Leaving: true, Left: partition.GridID{1}.String()},
+		{Raft: "10.0.0.1:7947", API: "10.0.0.1:7948", Durable: true, Grid: roster.GridID{1}},
+		{Grid: roster.GridID{2}, Leaving: true, Left: roster.GridID{1}.String()},
 	} {
 		meta, err := wire.Encode(wire.MsgPack, p)
 		if err != nil {
@@ -98,7 +98,7 @@ func hearing() *gossip {
 	m := newMember(Config{Logger: slog.New(slog.DiscardHandler)})
 	m.stop()
 	m.self = "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb"
-	return &gossip{m: m, own: partition.GridID{1}, alive: map[partition.Incarnation]peer{}, strangers: map[stranger]*sighting{}}
+	return &gossip{m: m, own: roster.GridID{1}, alive: map[roster.Incarnation]peer{}, strangers: map[stranger]*sighting{}}
 }
 
 // TestDecodersAllocateInProportion: what announces more than it brings costs no

@@ -15,21 +15,22 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // peer is a member as gossip knows it. It is a hint: nothing that uniqueness
 // rests on is taken from it.
 type peer struct {
-	Incarnation partition.Incarnation `json:"-"`
-	Gossip      string                `json:"-"`
-	Raft        string                `json:"raft"`
-	API         string                `json:"api"`
-	Durable     bool                  `json:"durable"`
-	Grid        partition.GridID      `json:"grid"`           // zero: in no grid yet
-	Left        string                `json:"left,omitempty"` // of a member in no grid, the grid it left to form another
-	Leaving     bool                  `json:"leaving"`
+	Incarnation roster.Incarnation `json:"-"`
+	Gossip      string             `json:"-"`
+	Raft        string             `json:"raft"`
+	API         string             `json:"api"`
+	Durable     bool               `json:"durable"`
+	Grid        roster.GridID      `json:"grid"`           // zero: in no grid yet
+	Left        string             `json:"left,omitempty"` // of a member in no grid, the grid it left to form another
+	Leaving     bool               `json:"leaving"`
 
 	noted time.Time // when it said this
 }
@@ -51,15 +52,15 @@ type gossip struct {
 	transport *transport.Gossip
 	list      *memberlist.Memberlist
 
-	mu        sync.Mutex       // guards what follows; never held while waiting
-	own       partition.GridID // this member's grid, zero: none
-	alive     map[partition.Incarnation]peer
+	mu        sync.Mutex    // guards what follows; never held while waiting
+	own       roster.GridID // this member's grid, zero: none
+	alive     map[roster.Incarnation]peer
 	strangers map[stranger]*sighting
 }
 
 // newGossip begins to listen and to answer.
 func newGossip(m *Member) (*gossip, error) {
-	g := &gossip{m: m, own: m.grid(), alive: map[partition.Incarnation]peer{}, strangers: map[stranger]*sighting{}}
+	g := &gossip{m: m, own: m.grid(), alive: map[roster.Incarnation]peer{}, strangers: map[stranger]*sighting{}}
 	var err error
 	g.transport, err = transport.NewGossip(m.ctx, transport.GossipConfig{
 		Network: m.cfg.Network, Grid: m.cfg.Name, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
@@ -233,7 +234,7 @@ func (g *gossip) NotifyUpdate(n *memberlist.Node) { g.note(n) }
 // NotifyLeave implements memberlist.EventDelegate.
 func (g *gossip) NotifyLeave(n *memberlist.Node) {
 	g.mu.Lock()
-	delete(g.alive, partition.Incarnation(n.Name))
+	delete(g.alive, roster.Incarnation(n.Name))
 	g.mu.Unlock()
 	g.m.changed.send()
 }
@@ -263,7 +264,7 @@ func (g *gossip) note(n *memberlist.Node) {
 // readPeer reads what a node says of itself.
 func readPeer(n *memberlist.Node) (peer, error) {
 	p := peer{}
-	inc := partition.Incarnation(n.Name)
+	inc := roster.Incarnation(n.Name)
 	if err := errors.Join(inc.Check(), wire.DecodeTolerant(wire.MsgPack, n.Meta, &p)); err != nil {
 		return p, err
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // seesAll reports whether gossip at every member sees so many members.
@@ -23,7 +24,7 @@ func seesAll(g *gridtest.Grid, n int) bool {
 
 // accusations are words about a member that it has to answer with a higher number than
 // there is.
-func accusations(victim partition.Incarnation) (packets [][]byte, stream []byte) {
+func accusations(victim roster.Incarnation) (packets [][]byte, stream []byte) {
 	const last = math.MaxUint32
 	for _, b := range [][]byte{
 		message(deadMsg, deadNode{last, string(victim), "somebody"}),
@@ -43,7 +44,7 @@ func TestGossipCannotMakeTheLeaderInvisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		leader := g.Leader()
-		packets, stream := accusations(partition.Incarnation(g.Member(leader).Status().Answering))
+		packets, stream := accusations(roster.Incarnation(g.Member(leader).Status().Answering))
 		for _, name := range g.Running() {
 			evil := forger{t, g.Network.Host("evil"), g.Member(name).Addrs().Gossip}
 			for _, b := range packets {

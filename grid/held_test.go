@@ -10,10 +10,11 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // lonely is an owner whose only backup is played by the test: it acknowledges what
@@ -23,37 +24,37 @@ type lonely struct {
 	m      *Member
 	o      *actor
 	played *played
-	term   partition.Term
+	term   roster.Term
 }
 
 const (
-	ownerInc  partition.Incarnation = "aaaaaaaaaaaaaaaa-0000000000000001"
-	backupInc partition.Incarnation = "bbbbbbbbbbbbbbbb-0000000000000001"
+	ownerInc  roster.Incarnation = "aaaaaaaaaaaaaaaa-0000000000000001"
+	backupInc roster.Incarnation = "bbbbbbbbbbbbbbbb-0000000000000001"
 )
 
 func newLonely(t *testing.T) *lonely {
 	m := newMember(Config{Expect: 2})
 	m.self = ownerInc
-	m.id = &identity{Grid: partition.GridID{1}}
+	m.id = &identity{Grid: roster.GridID{1}}
 	m.raft = &raftNode{} // it takes part; nothing here asks it anything
 	m.clock.Sample(1_000_000)
 	m.http = client.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
 	l := &lonely{t: t, m: m}
-	form := partition.Form{Grid: partition.GridID{1}, Ceiling: 1_000_000, Settings: partition.Settings{Name: "g", Partitions: 1, Backups: 1, Window: 15000}}
-	l.apply(partition.Command{Form: &form})
-	l.change(partition.Change{
-		Join: []partition.Member{{Incarnation: ownerInc, API: "a:1"}, {Incarnation: backupInc, API: "b:1"}},
-		Lose: []partition.Loss{{Partition: 0, Owner: ownerInc, With: []partition.Incarnation{backupInc}}},
+	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1_000_000, Settings: roster.Settings{Name: "g", Partitions: 1, Backups: 1, Window: 15000}}
+	l.apply(roster.Command{Form: &form})
+	l.change(roster.Change{
+		Join: []roster.Member{{Incarnation: ownerInc, API: "a:1"}, {Incarnation: backupInc, API: "b:1"}},
+		Lose: []roster.Loss{{Partition: 0, Owner: ownerInc, With: []roster.Incarnation{backupInc}}},
 	})
-	l.apply(partition.Command{From: m.roster.Load().Version, Raise: &partition.Raise{Time: 1_000_000}})
+	l.apply(roster.Command{From: m.roster.Load().Version, Raise: &roster.Raise{Time: 1_000_000}})
 	l.term = m.roster.Load().Partitions[0].Term
 	var err error
 	if l.o, err = m.actorOf(0); err != nil {
 		t.Fatal(err)
 	}
 	l.played = &played{actor: l.o}
-	l.do(func(now owner.View) {
-		l.o.machine = owner.New(0, ownerInc, now.Mono, l.played)
+	l.do(func(now partition.View) {
+		l.o.machine = partition.New(0, ownerInc, now.Mono, l.played)
 		l.o.machine.Observe(now)
 	})
 	t.Cleanup(func() {
@@ -65,7 +66,7 @@ func newLonely(t *testing.T) *lonely {
 }
 
 // apply applies a roster command, as the log would.
-func (l *lonely) apply(c partition.Command) {
+func (l *lonely) apply(c roster.Command) {
 	l.t.Helper()
 	next, err := l.m.roster.Load().Apply(c)
 	if err != nil {
@@ -78,31 +79,31 @@ func (l *lonely) apply(c partition.Command) {
 	synctest.Wait()
 }
 
-func (l *lonely) change(c partition.Change) {
+func (l *lonely) change(c roster.Change) {
 	l.t.Helper()
-	l.apply(partition.Command{From: l.m.roster.Load().Version, Change: &c})
+	l.apply(roster.Command{From: l.m.roster.Load().Version, Change: &c})
 }
 
 // played is a member whose deliveries the test answers.
 type played struct {
 	*actor
-	under []owner.Delivery // way: not answered yet
+	under []partition.Delivery // way: not answered yet
 }
 
-// Send implements owner.Member.
-func (p *played) Send(d owner.Delivery) { p.under = append(p.under, d) }
+// Send implements partition.Member.
+func (p *played) Send(d partition.Delivery) { p.under = append(p.under, d) }
 
 // holds has the backup say what it holds, in answer to whatever it was asked.
 func (l *lonely) holds(number uint64) {
 	for range 2 { // what is on its way, and what was asked meanwhile
-		l.delivered(l.m.roster.Load().Version, owner.Holds{Held: backup.Position{Term: l.term, Number: number}})
+		l.delivered(l.m.roster.Load().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: number}})
 	}
 }
 
 // delivered has the backup answer what it was sent last, as if at a version.
-func (l *lonely) delivered(v partition.Version, h owner.Holds) {
-	l.do(func(now owner.View) {
-		d := owner.Delivery{To: backupInc}
+func (l *lonely) delivered(v roster.Version, h partition.Holds) {
+	l.do(func(now partition.View) {
+		d := partition.Delivery{To: backupInc}
 		if n := len(l.played.under); n > 0 {
 			d, l.played.under = l.played.under[n-1], nil
 		}
@@ -148,7 +149,7 @@ func (l *lonely) attach(ref wire.Sequencer, id byte) <-chan error {
 }
 
 func claim(ref wire.Sequencer, id byte) wire.Claim {
-	return wire.Claim{Sequencer: ref, ID: sequencer.AttachmentID{id}, Node: new(sequencer.NodeID), Grid: partition.GridID{1}}
+	return wire.Claim{Sequencer: ref, ID: sequencer.AttachmentID{id}, Node: new(sequencer.NodeID), Grid: roster.GridID{1}}
 }
 
 // renew shows one attachment on a node, for as long as the caller likes to wait.
@@ -203,8 +204,8 @@ func TestInheritedWaitsForItsTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		ref := l.attached(1)
-		for _, owner := range []partition.Incarnation{backupInc, ownerInc} {
-			l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: owner}}})
+		for _, owner := range []roster.Incarnation{backupInc, ownerInc} {
+			l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: owner}}})
 		}
 		l.term = l.m.roster.Load().Partitions[0].Term
 		renewal := l.renew(ref, 1, 0)
@@ -259,12 +260,12 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 func (l *lonely) set(ref wire.Sequencer) (until sequencer.Tick) {
 	r, _ := ref.Ref()
 	set := wire.ClaimSet{Count: 2}
-	table, _ := look(l.m.ctx, l.o, func(owner.View) (sequencer.TableState, error) { return l.o.machine.Table().Snapshot(), nil })
+	table, _ := look(l.m.ctx, l.o, func(partition.View) (partition.TableState, error) { return l.o.machine.Table().Snapshot(), nil })
 	for _, s := range table.Records[0].Slots {
 		set.Print = set.Print.With(sequencer.PrintOf(r.Life, sequencer.Attachment{ID: s.ID, Node: s.Node, Grant: sequencer.Grant{From: s.From}}))
 	}
 	done := l.begin(func(ctx context.Context) error {
-		until = l.m.renewSet(ctx, wire.RenewRequest{Holder: "h", Grid: partition.GridID{1}}, set)
+		until = l.m.renewSet(ctx, wire.RenewRequest{Holder: "h", Grid: roster.GridID{1}}, set)
 		return nil
 	})
 	<-done
@@ -280,23 +281,23 @@ func TestHeldAnswersFollowTheRoster(t *testing.T) {
 		ref, _ := l.create()
 		first := l.attach(ref, 1)
 		l.answered("attach", first, false)
-		l.change(partition.Change{Drop: []partition.Replica{{Partition: 0, Member: backupInc}}})
+		l.change(roster.Change{Drop: []roster.Replica{{Partition: 0, Member: backupInc}}})
 		l.answered("attach, the backup dropped", first, true)
 
-		l.change(partition.Change{Add: []partition.Replica{{Partition: 0, Member: backupInc}}})
+		l.change(roster.Change{Add: []roster.Replica{{Partition: 0, Member: backupInc}}})
 		second := l.attach(ref, 2)
 		l.answered("attach, the backup joining", second, false)
 		l.holds(3)
 		l.answered("attach, the backup joining", second, true)
-		l.change(partition.Change{Admit: []partition.Replica{{Partition: 0, Member: backupInc}}})
+		l.change(roster.Change{Admit: []roster.Replica{{Partition: 0, Member: backupInc}}})
 
 		third := l.attach(ref, 3)
-		l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
-		if err := <-third; !errors.Is(err, partition.ErrWrongOwner) {
+		l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})
+		if err := <-third; !errors.Is(err, roster.ErrWrongOwner) {
 			t.Errorf("an attach of an earlier term: %v", err)
 		}
 		l.holds(4) // too late
-		if err := <-l.renew(ref, 1, 0); !errors.Is(err, partition.ErrWrongOwner) {
+		if err := <-l.renew(ref, 1, 0); !errors.Is(err, roster.ErrWrongOwner) {
 			t.Errorf("a renewal under a later term: %v", err)
 		}
 	})
@@ -324,12 +325,12 @@ func TestGivenBackStaysSo(t *testing.T) {
 				t.Errorf("a late %s: %v", what, err)
 			}
 		}
-		tenants, _ := look(l.m.ctx, l.o, func(owner.View) ([]sequencer.Tenant, error) { return l.o.machine.Table().Tenants(), nil })
+		tenants, _ := look(l.m.ctx, l.o, func(partition.View) ([]partition.Tenant, error) { return l.o.machine.Table().Tenants(), nil })
 		if len(tenants) > 0 {
 			t.Errorf("attached again: %v", tenants)
 		}
 		time.Sleep(30 * time.Second)
-		if left, _ := look(l.m.ctx, l.o, func(owner.View) (bool, error) { return l.o.machine.Ticks(), nil }); left {
+		if left, _ := look(l.m.ctx, l.o, func(partition.View) (bool, error) { return l.o.machine.Ticks(), nil }); left {
 			t.Error("the attachment, or its handle, is remembered for ever")
 		}
 	})

@@ -8,24 +8,24 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // hello asks a member for its view.
-func (m *Member) hello(ctx context.Context, addr string, target partition.Incarnation) (wire.HelloResponse, error) {
+func (m *Member) hello(ctx context.Context, addr string, target roster.Incarnation) (wire.HelloResponse, error) {
 	var res wire.HelloResponse
 	err := m.callMember(ctx, addr, target, wire.PathHello, wire.HelloRequest{}, &res)
 	return res, err
 }
 
 // callMember makes one call to one incarnation of another member.
-func (m *Member) callMember(ctx context.Context, addr string, target partition.Incarnation, path string, in, out any) error {
+func (m *Member) callMember(ctx context.Context, addr string, target roster.Incarnation, path string, in, out any) error {
 	return m.callMemberWithin(ctx, memberCalls, addr, target, path, in, out)
 }
 
 // callMemberWithin is callMember with a bound of its own.
-func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr string, target partition.Incarnation, path string, in, out any) error {
+func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr string, target roster.Incarnation, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	header := http.Header{}

@@ -16,7 +16,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // attack is what somebody says on a connection before keeping it open.

@@ -12,17 +12,17 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // identity is what a member knows of itself. With a data directory it is kept
 // in one file, which is replaced as a whole or not at all.
 type identity struct {
-	Member partition.MemberID `json:"member"`
+	Member roster.MemberID `json:"member"`
 	// Grid is the grid this member belongs to, zero before it has joined or
 	// founded one. A member that belongs to a grid never forms another.
-	Grid partition.GridID `json:"grid"`
+	Grid roster.GridID `json:"grid"`
 	// Forming says that this member is founding Grid, and that the roster's first
 	// entry may not be in its log yet: nothing rests on the log before that.
 	Forming bool `json:"forming,omitempty"`
@@ -37,8 +37,8 @@ type identity struct {
 
 // founding is one attempt of one member to form a grid.
 type founding struct {
-	Founder partition.MemberID `json:"founder,omitempty"`
-	Grid    partition.GridID   `json:"grid"`
+	Founder roster.MemberID `json:"founder,omitempty"`
+	Grid    roster.GridID   `json:"grid"`
 }
 
 // identityFile is the file's name in the data directory.
@@ -63,7 +63,7 @@ type sealed struct {
 // loadIdentity reads the identity kept in dir, or makes one that is not kept yet. A
 // file that cannot be read is an error, never a reason for a new identity.
 func loadIdentity(dir string) (*identity, error) {
-	id := &identity{Member: partition.MemberID(randomHex(8)), dir: dir}
+	id := &identity{Member: roster.MemberID(randomHex(8)), dir: dir}
 	if dir == "" {
 		return id, nil
 	}
@@ -178,12 +178,12 @@ func randomHex(n int) string {
 }
 
 // newGridID returns a random grid ID.
-func newGridID() (g partition.GridID) {
+func newGridID() (g roster.GridID) {
 	_, _ = rand.Read(g[:])
 	return g
 }
 
 // newIncarnation names this start of the member's process.
-func newIncarnation(id partition.MemberID) partition.Incarnation {
-	return partition.Incarnation(string(id) + "-" + randomHex(8))
+func newIncarnation(id roster.MemberID) roster.Incarnation {
+	return roster.Incarnation(string(id) + "-" + randomHex(8))
 }

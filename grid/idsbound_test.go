@@ -7,7 +7,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestAPIIDsKeepsBoundedHandles asks for IDs of more names than the member keeps handles

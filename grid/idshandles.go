@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // idsHandlesMax is how many names POST /v1/ids keeps a handle for, besides those that are

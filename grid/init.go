@@ -9,9 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A memory-only grid whose majority of voters is gone agrees on nothing any more.
@@ -34,7 +36,7 @@ const (
 	initTimeout  = 25 * time.Second
 
 	// latestFloor, the end of 2099, bounds what a slip of the pen can do.
-	latestFloor partition.Tick = 4_102_444_799_999
+	latestFloor clustertime.Tick = 4_102_444_799_999
 )
 
 // errElsewhere is why what was begun in one grid is not done in another.
@@ -42,8 +44,8 @@ var errElsewhere = failure.Errorf(wire.ErrNotNow, "grid: this member has joined 
 
 // past is what a member keeps of a grid that it has left.
 type past struct {
-	grid     partition.GridID // zero: it has left none
-	settings partition.Settings
+	grid     roster.GridID // zero: it has left none
+	settings roster.Settings
 	bounds   wire.AbandonResponse
 }
 
@@ -120,12 +122,12 @@ func (m *Member) initPlan() string {
 	return fmt.Sprintf("this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
 		"whose grants begin above all of the old one's: after the window, 5 s, and %v for a jump of the clocks that no survivor has heard of, "+
 		"or without the latter above a floor, if that is stated; do it at one member only, and only if the missing ones no longer run; %s",
-		old, len(m.survivors(old)), time.Duration(partition.JumpLimit)*time.Millisecond, m.gossip.seen())
+		old, len(m.survivors(old)), time.Duration(clustertime.JumpLimit)*time.Millisecond, m.gossip.seen())
 }
 
 // oldGrid returns the grid that is to be formed anew: this member's, or the one
 // that it has left; zero for none.
-func (m *Member) oldGrid() partition.GridID {
+func (m *Member) oldGrid() roster.GridID {
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	if m.id.Grid.IsZero() {
@@ -136,7 +138,7 @@ func (m *Member) oldGrid() partition.GridID {
 
 // survivors returns the other members of a grid, or that have left it to form it
 // anew, which gossip sees.
-func (m *Member) survivors(old partition.GridID) []peer {
+func (m *Member) survivors(old roster.GridID) []peer {
 	return slices.DeleteFunc(m.gossip.peers(), func(p peer) bool {
 		return p.Incarnation == m.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
 	})
@@ -181,7 +183,7 @@ func (m *Member) initGrid(in wire.InitRequest) (res wire.InitResponse, err error
 	}
 	form, jump := m.formAfter(next.Grid, told, in.Floor)
 	if err := m.formAs(form, acceptances{}, 0); err != nil {
-		return res, errors.Join(err, m.belong(partition.GridID{}, false))
+		return res, errors.Join(err, m.belong(roster.GridID{}, false))
 	}
 	return wire.InitResponse{Grid: form.Grid, Members: req.Expect, First: form.Ceiling, Jump: jump}, nil
 }
@@ -189,19 +191,19 @@ func (m *Member) initGrid(in wire.InitRequest) (res wire.InitResponse, err error
 // checkClocks refuses, before anything is abandoned, survivors of which a clock is far
 // ahead of the others. One that does not answer is asked again when it abandons.
 func (m *Member) checkClocks(ctx context.Context, survivors []peer) error {
-	readings := make([]partition.Reading, len(survivors))
+	readings := make([]clustertime.Reading, len(survivors))
 	var wg sync.WaitGroup
 	for i, p := range survivors {
 		wg.Go(func() {
 			hello, err := m.hello(ctx, p.API, p.Incarnation)
 			if err == nil {
-				readings[i] = partition.Reading{Member: named(p), At: hello.Wall}
+				readings[i] = clustertime.Reading{Member: named(p), At: hello.Wall}
 			}
 		})
 	}
 	wg.Wait()
-	readings = slices.DeleteFunc(append(readings, m.reading()), func(r partition.Reading) bool { return r.Member == "" })
-	if _, _, err := partition.Clocks(readings); err != nil {
+	readings = slices.DeleteFunc(append(readings, m.reading()), func(r clustertime.Reading) bool { return r.Member == "" })
+	if _, _, err := clustertime.Clocks(readings); err != nil {
 		return fmt.Errorf("grid: recovery aborted: %w", err)
 	}
 	return nil
@@ -228,18 +230,18 @@ func (m *Member) askSurvivors(ctx context.Context, survivors []peer, req wire.Ab
 // of its ceiling allows for a jump of clocks: its grants begin above all that any
 // survivor knows, or that a member that is gone can have granted by a raise that no
 // survivor has heard of.
-func (m *Member) formAfter(grid partition.GridID, told []wire.AbandonResponse, floor partition.Tick) (partition.Form, partition.Tick) {
+func (m *Member) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Tick) {
 	m.idMu.Lock()
 	own := m.past
 	m.idMu.Unlock()
 	own.bounds.Wall = m.cfg.Clock.Now().UnixMilli()
-	var bounds []partition.Bound
+	var bounds []clustertime.Bound
 	for _, b := range append(told, own.bounds) {
 		window := max(b.Window, own.settings.Window)
-		bounds = append(bounds, partition.Bound{Ceiling: b.Ceiling, Time: b.Time, Wall: b.Wall, Window: window})
+		bounds = append(bounds, clustertime.Bound{Ceiling: b.Ceiling, Time: b.Time, Wall: b.Wall, Window: window})
 	}
-	first, jump := partition.After(bounds, floor)
-	return partition.Form{Grid: grid, Settings: own.settings, Ceiling: first}, jump
+	first, jump := clustertime.After(bounds, floor)
+	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first}, jump
 }
 
 // initFirst forms a grid with a member that waits for others that do not come. All
@@ -266,10 +268,10 @@ func (m *Member) initFirst(ctx context.Context, next founding, in wire.InitReque
 	}
 	begins.Durable = false // this is no ordinary start: the state of members that do not come is unknown
 	begins.FirstLife, begins.Floor, begins.NoHolder = in.FirstLife, in.Floor, in.Floor > 0
-	form := partition.Form{Grid: next.Grid, Settings: req.Settings, Ceiling: begins.First()}
+	form := roster.Form{Grid: next.Grid, Settings: req.Settings, Ceiling: begins.First()}
 	m.setExpect(len(peers))
 	if err := m.formAs(form, accepted, len(accepted.others)); err != nil {
-		return res, errors.Join(err, m.belong(partition.GridID{}, false))
+		return res, errors.Join(err, m.belong(roster.GridID{}, false))
 	}
 	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
 }
@@ -302,13 +304,13 @@ func (m *Member) acceptedByAll(ctx context.Context, peers []peer, req wire.Accep
 }
 
 // seesMember reports whether gossip sees any start of a member.
-func (m *Member) seesMember(id partition.MemberID) bool {
+func (m *Member) seesMember(id roster.MemberID) bool {
 	_, found := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == id })
 	return found
 }
 
 // gridsText names grids with an address in each.
-func gridsText(grids map[partition.GridID]string) string {
+func gridsText(grids map[roster.GridID]string) string {
 	var out []string
 	for grid, addr := range grids {
 		out = append(out, fmt.Sprintf("grid %s at %s", grid, addr))

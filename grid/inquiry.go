@@ -4,10 +4,11 @@ import (
 	"context"
 	"sync"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A join or a leave names a member; who sent it is not known. So the leader calls that
@@ -24,20 +25,20 @@ const (
 // inquiries counts the members that are being asked. Its zero value is ready.
 type inquiries struct {
 	mu     sync.Mutex // guards what follows
-	open   map[partition.Incarnation]bool
+	open   map[roster.Incarnation]bool
 	unseen int
 }
 
 // begin lets an incarnation be asked until end, if it is not being asked already and
 // there is room.
-func (q *inquiries) begin(inc partition.Incarnation, seen bool) (end func(), room bool) {
+func (q *inquiries) begin(inc roster.Incarnation, seen bool) (end func(), room bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.open[inc] || len(q.open) >= inquiriesMax || !seen && q.unseen >= inquiriesOfUnseen {
 		return nil, false
 	}
 	if q.open == nil {
-		q.open = map[partition.Incarnation]bool{}
+		q.open = map[roster.Incarnation]bool{}
 	}
 	q.open[inc] = true
 	if !seen {
@@ -54,7 +55,7 @@ func (q *inquiries) begin(inc partition.Incarnation, seen bool) (end func(), roo
 }
 
 // ask asks an incarnation at an address for its view.
-func (m *Member) ask(ctx context.Context, inc partition.Incarnation, api string) (wire.HelloResponse, error) {
+func (m *Member) ask(ctx context.Context, inc roster.Incarnation, api string) (wire.HelloResponse, error) {
 	_, seen := m.gossip.find(func(p peer) bool { return p.Incarnation == inc && p.API == api })
 	end, room := m.inquiries.begin(inc, seen)
 	if !room {
@@ -72,7 +73,7 @@ func (m *Member) ask(ctx context.Context, inc partition.Incarnation, api string)
 }
 
 // confirmsJoin returns nil if a member says of itself what a join says of it.
-func confirmsJoin(in partition.Member, grid partition.GridID, hello wire.HelloResponse) error {
+func confirmsJoin(in roster.Member, grid roster.GridID, hello wire.HelloResponse) error {
 	switch {
 	case hello.Grid != grid:
 		return failure.Errorf(wire.ErrBadRequest, "grid: join refused: the member at %.80q is in grid %s, this is grid %s", in.API, hello.Grid, grid)
@@ -129,7 +130,7 @@ func (m *Member) confirmLeave(ctx context.Context, in wire.LeaveRequest) error {
 
 // forgetLeft forgets the members that have left: neither the roster nor Raft has them
 // any more, and who joins later is asked again.
-func (m *Member) forgetLeft(has func(partition.Incarnation) bool) {
+func (m *Member) forgetLeft(has func(roster.Incarnation) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for inc := range m.leaves {

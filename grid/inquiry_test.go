@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestMembersAskedAreBounded: so many are asked at a time, few that gossip does not
 // see, and each once.
 func TestMembersAskedAreBounded(t *testing.T) {
 	var q inquiries
-	named := func(i int) partition.Incarnation { return partition.Incarnation(fmt.Sprint(i)) }
+	named := func(i int) roster.Incarnation { return roster.Incarnation(fmt.Sprint(i)) }
 	var ends []func()
 	for i := range inquiriesOfUnseen {
 		end, room := q.begin(named(i), false)
@@ -48,7 +48,7 @@ func TestMembersAskedAreBounded(t *testing.T) {
 // TestMembersThatAreBelieved: a join counts as the member itself says it, and a leave
 // if it says that it leaves.
 func TestMembersThatAreBelieved(t *testing.T) {
-	grid, record := partition.GridID{1}, partition.Member{Incarnation: ownerInc, API: "a:1", Raft: "a:2", Durable: true}
+	grid, record := roster.GridID{1}, roster.Member{Incarnation: ownerInc, API: "a:1", Raft: "a:2", Durable: true}
 	other := record
 	other.Raft = "b:2"
 	for what, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestMembersThatAreBelieved(t *testing.T) {
 	}{
 		"as it says":           {wire.HelloResponse{Grid: grid, Record: record}, true},
 		"another address":      {wire.HelloResponse{Grid: grid, Record: other}, false},
-		"of another grid":      {wire.HelloResponse{Grid: partition.GridID{2}, Record: record}, false},
+		"of another grid":      {wire.HelloResponse{Grid: roster.GridID{2}, Record: record}, false},
 		"of no grid":           {wire.HelloResponse{Record: record}, false},
 		"says nothing of self": {wire.HelloResponse{Grid: grid}, false},
 	} {
@@ -89,11 +89,11 @@ func TestThoseThatLeftAreForgotten(t *testing.T) {
 	defer m.stop()
 	m.self = ownerInc
 	m.leaves[ownerInc], m.leaves[backupInc], m.failed[backupInc] = true, true, true
-	m.forgetLeft(func(partition.Incarnation) bool { return true })
+	m.forgetLeft(func(roster.Incarnation) bool { return true })
 	if !m.leaving(backupInc) || len(m.failedMembers()) != 1 {
 		t.Error("a member that is there still is forgotten")
 	}
-	m.forgetLeft(func(partition.Incarnation) bool { return false })
+	m.forgetLeft(func(roster.Incarnation) bool { return false })
 	if m.leaving(backupInc) || len(m.failedMembers()) != 0 || !m.leaving(ownerInc) {
 		t.Error("a member that is out is kept, or the own leave is not")
 	}

@@ -9,10 +9,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // outOfTouch is how long a member hears nothing from the leader before it asks to
@@ -80,13 +81,13 @@ func (m *Member) addressOf(server string) (wire.Address, bool) {
 }
 
 // memberOfServer returns the roster's member behind a Raft server.
-func memberOfServer(r *partition.Roster, id raft.ServerID) (partition.Member, bool) {
+func memberOfServer(r *roster.Roster, id raft.ServerID) (roster.Member, bool) {
 	for _, member := range r.Members {
 		if serverID(member.Incarnation, member.Durable) == id {
 			return member, true
 		}
 	}
-	return partition.Member{}, false
+	return roster.Member{}, false
 }
 
 // serveJoin notes that a member wants in, once that has said so itself. The leader's
@@ -126,7 +127,7 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 }
 
 // joinsAlready reports whether a join was confirmed a moment ago.
-func (m *Member) joinsAlready(member partition.Member) bool {
+func (m *Member) joinsAlready(member roster.Member) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j, noted := m.joins[member.Incarnation]
@@ -167,14 +168,14 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 }
 
 // leaving reports whether a member has said that it leaves.
-func (m *Member) leaving(inc partition.Incarnation) bool {
+func (m *Member) leaving(inc roster.Incarnation) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.leaves[inc]
 }
 
 // leavers returns, sorted, the members that have said that they leave.
-func (m *Member) leavers() []partition.Incarnation {
+func (m *Member) leavers() []roster.Incarnation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.leaves))

@@ -8,8 +8,11 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // leader does what only the grid's leader may: it raises the ceiling, lets
@@ -19,7 +22,7 @@ import (
 type leader struct {
 	m      *Member
 	node   *raftNode // nil while this member does not lead
-	keeper partition.Timekeeper
+	keeper clustertime.Timekeeper
 	next   time.Duration // when to raise next
 	// proposed is the cluster time of this leader's last raise, and since when that was so.
 	proposed raise
@@ -28,9 +31,9 @@ type leader struct {
 	// departures are the voters that leave, since when they do.
 	departures departures
 	witness    *witness
-	planner    partition.Planner
-	version    partition.Version // of the roster that was planned on last
-	since      time.Duration     // ... and since when
+	planner    plan.Planner
+	version    roster.Version // of the roster that was planned on last
+	since      time.Duration  // ... and since when
 }
 
 const (
@@ -42,11 +45,11 @@ const (
 
 // joining is a member that asks to be part of the grid.
 type joining struct {
-	member partition.Member
+	member roster.Member
 	server raft.ServerID
 	at     time.Duration
 	// instead is the registered incarnation of the same member that did not answer.
-	instead partition.Incarnation
+	instead roster.Incarnation
 }
 
 // joinLives is how long a request to join is remembered without being repeated.
@@ -114,7 +117,7 @@ func (l *leader) begin(ctx context.Context) {
 		}
 		return
 	}
-	l.report("form the grid", l.m.propose(partition.Command{Form: form}))
+	l.report("form the grid", l.m.propose(roster.Command{Form: form}))
 }
 
 // raise moves cluster time and the ceiling on, ten times a window and at once
@@ -143,7 +146,7 @@ func (l *leader) raise(ctx context.Context) {
 		return
 	}
 	l.proposed = raise{time: t, at: at}
-	if err := l.m.propose(partition.Command{From: r.Version, Raise: &partition.Raise{Time: t}}); err != nil {
+	if err := l.m.propose(roster.Command{From: r.Version, Raise: &roster.Raise{Time: t}}); err != nil {
 		l.next = now
 		l.report("raise the ceiling", err)
 	}
@@ -165,8 +168,8 @@ func (l *leader) lastRaise() raise {
 
 // warnAhead tells, once a minute, how far cluster time is ahead of the voters' clocks
 // if that is more than the next life of a grid without disks would allow for.
-func (l *leader) warnAhead(ahead partition.Tick, now time.Duration) {
-	if ahead <= partition.ClockMargin || l.aheadTold != 0 && now-l.aheadTold < time.Minute {
+func (l *leader) warnAhead(ahead clustertime.Tick, now time.Duration) {
+	if ahead <= clustertime.ClockMargin || l.aheadTold != 0 && now-l.aheadTold < time.Minute {
 		return
 	}
 	l.aheadTold = now
@@ -183,7 +186,7 @@ const (
 
 // clocks asks the voters for their wall clocks, and for the cluster time that any
 // of them knows.
-func (l *leader) clocks(ctx context.Context) (clocks []partition.Tick, voters int, known partition.Tick) {
+func (l *leader) clocks(ctx context.Context) (clocks []clustertime.Tick, voters int, known clustertime.Tick) {
 	ctx, cancel := context.WithTimeout(ctx, clocksTime)
 	defer cancel()
 	answers := make(chan wire.HelloResponse, len(l.configured()))
@@ -240,13 +243,13 @@ func (l *leader) plan() {
 }
 
 // sight returns what this leader believes.
-func (l *leader) sight(r *partition.Roster) partition.Sight {
+func (l *leader) sight(r *roster.Roster) plan.Sight {
 	now := l.m.clock.Mono()
 	if l.version != r.Version {
 		l.version, l.since = r.Version, now
 	}
 	held, persisted := l.m.admissions.Load().ready(r.Version)
-	s := partition.Sight{
+	s := plan.Sight{
 		Join: l.admitted(), Leave: l.m.leavers(), Held: held, Persisted: persisted, Assign: l.enough(r), Granted: l.m.earlier.Load(),
 	}
 	s.Patient = len(s.Held) < r.Joining() && now-l.since < patience
@@ -256,7 +259,7 @@ func (l *leader) sight(r *partition.Roster) partition.Sight {
 }
 
 // tell logs what a change of a roster means, in words.
-func (l *leader) tell(r *partition.Roster, c *partition.Change) {
+func (l *leader) tell(r *roster.Roster, c *roster.Change) {
 	log := l.m.log
 	for _, member := range c.Join {
 		log.Info("member joined", "joined", string(member.Incarnation), "api", member.API)
@@ -285,7 +288,7 @@ func (l *leader) tell(r *partition.Roster, c *partition.Change) {
 
 // enough reports whether partitions without owner may get one: when as many
 // members and voters have joined as the grid is to begin with.
-func (l *leader) enough(r *partition.Roster) bool {
+func (l *leader) enough(r *roster.Roster) bool {
 	want := max(l.m.cfg.Expect, 1)
 	voters := 0
 	for _, s := range l.configured() {
@@ -298,13 +301,13 @@ func (l *leader) enough(r *partition.Roster) bool {
 
 // report logs what kept a step from being done; it is done again.
 func (l *leader) report(step string, err error) {
-	if err != nil && !errors.Is(err, partition.ErrStale) {
+	if err != nil && !errors.Is(err, roster.ErrStale) {
 		l.m.log.Warn("a step of the leader failed; trying again", "step", step, "error", err)
 	}
 }
 
 // has reports whether an incarnation is a member, or Raft has a server of its.
-func (l *leader) has(inc partition.Incarnation) bool {
+func (l *leader) has(inc roster.Incarnation) bool {
 	if _, member := l.m.roster.Load().Member(inc); member {
 		return true
 	}
@@ -312,7 +315,7 @@ func (l *leader) has(inc partition.Incarnation) bool {
 }
 
 // memberOf returns the roster's member behind a Raft server.
-func (l *leader) memberOf(id raft.ServerID) (partition.Member, bool) {
+func (l *leader) memberOf(id raft.ServerID) (roster.Member, bool) {
 	return memberOfServer(l.m.roster.Load(), id)
 }
 
@@ -330,8 +333,8 @@ func (m *Member) joinSelf() {
 }
 
 // record is what the roster keeps of this member.
-func (m *Member) record() partition.Member {
-	return partition.Member{
+func (m *Member) record() roster.Member {
+	return roster.Member{
 		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "",
 	}
 }

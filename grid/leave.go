@@ -9,9 +9,11 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 const leaveEvery = 50 * time.Millisecond
@@ -79,22 +81,22 @@ func (m *Member) stopInOrder(ctx context.Context) {
 		return
 	}
 	m.ended.Store(true) // no actor grants anything from its next request on
-	var stop partition.Tick
+	var stop clustertime.Tick
 	for id := range r.Partitions {
-		high, err := m.finalHigh(ctx, partition.ID(id))
+		high, err := m.finalHigh(ctx, roster.PartitionID(id))
 		if err != nil {
 			m.log.Info("the grid will start again at its ceiling", "reason", err)
 			return
 		}
 		stop = max(stop, high)
 	}
-	err := m.propose(partition.Command{From: r.Version, Change: &partition.Change{Stop: max(1, stop)}})
+	err := m.propose(roster.Command{From: r.Version, Change: &roster.Change{Stop: max(1, stop)}})
 	m.log.Info("the grid has stopped in order", "granted_until", time.UnixMilli(stop).UTC(), "error", err)
 }
 
 // finalHigh returns the first tick that nobody was granted in a partition that
 // grants nothing any more.
-func (m *Member) finalHigh(ctx context.Context, id partition.ID) (partition.Tick, error) {
+func (m *Member) finalHigh(ctx context.Context, id roster.PartitionID) (clustertime.Tick, error) {
 	o, err := m.actorOf(id)
 	if err != nil {
 		return 0, err

@@ -13,10 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // destroy begins to end a life.
@@ -28,15 +29,15 @@ func (l *lonely) destroy(name string) <-chan error {
 }
 
 // raise moves the ceiling on.
-func (l *lonely) raise(to partition.Tick) {
+func (l *lonely) raise(to clustertime.Tick) {
 	l.t.Helper()
-	l.apply(partition.Command{From: l.m.roster.Load().Version, Raise: &partition.Raise{Time: to}})
+	l.apply(roster.Command{From: l.m.roster.Load().Version, Raise: &roster.Raise{Time: to}})
 }
 
 // record returns the owner's only record.
-func (l *lonely) record() (r sequencer.RecordState) {
+func (l *lonely) record() (r partition.RecordState) {
 	l.t.Helper()
-	l.do(func(owner.View) { r = l.o.machine.Table().Snapshot().Records[0] })
+	l.do(func(partition.View) { r = l.o.machine.Table().Snapshot().Records[0] })
 	return r
 }
 
@@ -49,7 +50,7 @@ func TestDestroyWaitsForItsMark(t *testing.T) {
 		ref := l.attached(1)
 		l.raise(1_002_000)
 		done := l.destroy("orders")
-		if until := l.one(ref, 1, partition.GridID{1}); until != 0 {
+		if until := l.one(ref, 1, roster.GridID{1}); until != 0 {
 			t.Errorf("grants of a life that ends were extended until %d", until)
 		}
 		open := l.open("orders")
@@ -69,7 +70,7 @@ func TestDestroyWaitsForItsMark(t *testing.T) {
 }
 
 // one shows a holder's only attachment, on node 0, as it was answered but for life.
-func (l *lonely) one(ref wire.Sequencer, id byte, grid partition.GridID) (until sequencer.Tick) {
+func (l *lonely) one(ref wire.Sequencer, id byte, grid roster.GridID) (until sequencer.Tick) {
 	r, _ := ref.Ref()
 	a := sequencer.Attachment{ID: sequencer.AttachmentID{id}, Grant: sequencer.Grant{From: l.record().Slots[0].From}}
 	set := wire.ClaimSet{Count: 1, Print: sequencer.PrintOf(r.Life, a)}
@@ -86,13 +87,13 @@ func TestSetsAreOfThisGridAndKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		ref := l.attached(1)
-		if until := l.one(ref, 1, partition.GridID{2}); until != 0 {
+		if until := l.one(ref, 1, roster.GridID{2}); until != 0 {
 			t.Errorf("a set of another grid was extended until %d", until)
 		}
-		if until := l.one(ref, 9, partition.GridID{1}); until != 0 {
+		if until := l.one(ref, 9, roster.GridID{1}); until != 0 {
 			t.Errorf("an unknown attachment was extended until %d", until)
 		}
-		if until, want := l.one(ref, 1, partition.GridID{1}), l.m.roster.Load().Ceiling; until != want {
+		if until, want := l.one(ref, 1, roster.GridID{1}), l.m.roster.Load().Ceiling; until != want {
 			t.Errorf("extended until %d, want %d", until, want)
 		}
 	})
@@ -109,7 +110,7 @@ func TestWhatWasExtendedAtOnceCounts(t *testing.T) {
 				ref := l.attached(1)
 				l.raise(1_010_000)
 				ceiling := l.m.roster.Load().Ceiling
-				if until := l.one(ref, 1, partition.GridID{1}); until != ceiling {
+				if until := l.one(ref, 1, roster.GridID{1}); until != ceiling {
 					t.Fatalf("extended until %d, want %d", until, ceiling)
 				}
 				if silent {
@@ -139,8 +140,8 @@ func TestInheritedAttachmentsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		l.attached(1)
-		for _, owner := range []partition.Incarnation{backupInc, ownerInc} {
-			l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: owner}}})
+		for _, owner := range []roster.Incarnation{backupInc, ownerInc} {
+			l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: owner}}})
 		}
 		l.term = l.m.roster.Load().Partitions[0].Term
 		l.holds(0)
@@ -180,12 +181,12 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget}
 	m := newMember(Config{Expect: 2})
 	defer m.stop()
-	m.self, m.id = ownerInc, &identity{Grid: partition.GridID{1}}
+	m.self, m.id = ownerInc, &identity{Grid: roster.GridID{1}}
 	m.served = m.calls()
 	served := m.newAPI().Handler
 	for path := range m.served {
 		for _, h := range []struct{ target, grid string }{
-			{}, {string(backupInc), m.grid().String()}, {string(ownerInc), partition.GridID{2}.String()}, {string(ownerInc), ""},
+			{}, {string(backupInc), m.grid().String()}, {string(ownerInc), roster.GridID{2}.String()}, {string(ownerInc), ""},
 		} {
 			if slices.Contains(ofHolders, path) || slices.Contains(forming, path) && h.target == string(ownerInc) {
 				continue
@@ -228,7 +229,7 @@ func TestWitnessCountsItsOwnCalls(t *testing.T) {
 	} {
 		w := &witness{versions: []seenVersion{{version: 8}}}
 		member := &calls{}
-		version := partition.Version(8)
+		version := roster.Version(8)
 		if c.lags {
 			version = 7
 		}

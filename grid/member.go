@@ -25,7 +25,9 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -38,7 +40,7 @@ type Member struct {
 	library *libraryLog   // what Raft, gossip and the HTTP server report
 	clock   *client.Clock // sampled by the log alone; answers carry its time
 	holds   *client.Clock // that of the member's own handles, sampled by answers too
-	self    partition.Incarnation
+	self    roster.Incarnation
 	addrs   Addrs
 
 	stores    stores
@@ -55,7 +57,7 @@ type Member struct {
 	gate      gate
 	forIDs    idsHandles
 
-	roster  atomic.Pointer[partition.Roster]
+	roster  atomic.Pointer[roster.Roster]
 	changed broadcast // after each new roster
 	raised  atomic.Pointer[raise]
 	ended   atomic.Bool  // the member grants nothing any more
@@ -86,14 +88,14 @@ type Member struct {
 	mu      sync.Mutex // guards what follows; never held while waiting
 	closed  bool
 	raft    *raftNode // nil until the member knows its grid
-	actors  map[partition.ID]*actor
-	joins   map[partition.Incarnation]joining
-	leaves  map[partition.Incarnation]bool
-	failed  map[partition.Incarnation]bool // of leaves, those whose disk has failed
-	trial   partition.GridID               // the grid this member tries to form
-	ids     *client.Client                 // serves POST /v1/ids
-	fatal   error                          // why this member can never serve
-	telling bool                           // the leader is being told of a grant of an earlier life
+	actors  map[roster.PartitionID]*actor
+	joins   map[roster.Incarnation]joining
+	leaves  map[roster.Incarnation]bool
+	failed  map[roster.Incarnation]bool // of leaves, those whose disk has failed
+	trial   roster.GridID               // the grid this member tries to form
+	ids     *client.Client              // serves POST /v1/ids
+	fatal   error                       // why this member can never serve
+	telling bool                        // the leader is being told of a grant of an earlier life
 
 	handles *client.Client // the user's handles
 
@@ -112,7 +114,7 @@ type Addrs struct {
 
 // raise is the last raise of the ceiling that was applied, and when.
 type raise struct {
-	time partition.Tick
+	time clustertime.Tick
 	at   time.Duration
 }
 
@@ -128,7 +130,7 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 	if err := m.cfg.check(); err != nil {
 		return nil, err
 	}
-	if err := partition.CheckClock(m.cfg.Clock.Now().UnixMilli()); err != nil {
+	if err := clustertime.CheckClock(m.cfg.Clock.Now().UnixMilli()); err != nil {
 		return nil, fmt.Errorf("grid: %w", err)
 	}
 	m.warn()
@@ -160,10 +162,10 @@ func newMember(cfg Config) *Member {
 		clock:  clusterClock(cfg),
 		holds:  clusterClock(cfg),
 		events: newEvents(),
-		actors: map[partition.ID]*actor{},
-		joins:  map[partition.Incarnation]joining{},
-		leaves: map[partition.Incarnation]bool{},
-		failed: map[partition.Incarnation]bool{},
+		actors: map[roster.PartitionID]*actor{},
+		joins:  map[roster.Incarnation]joining{},
+		leaves: map[roster.Incarnation]bool{},
+		failed: map[roster.Incarnation]bool{},
 		turn:   make(chan struct{}, 1),
 
 		diverged: newDivergence(),
@@ -173,11 +175,11 @@ func newMember(cfg Config) *Member {
 	m.admissions.Store(newAdmissions())
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
-		m.cfg.Window = time.Duration(partition.LoneWindow) * time.Millisecond
+		m.cfg.Window = time.Duration(roster.LoneWindow) * time.Millisecond
 	}
 	m.log = m.cfg.Logger
 	m.library = &libraryLog{log: m.log, mono: m.clock.Mono}
-	m.roster.Store(&partition.Roster{})
+	m.roster.Store(&roster.Roster{})
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.stay.Store(newStay(m.ctx))
 	return m
@@ -354,7 +356,7 @@ func (m *Member) fatality() error {
 }
 
 // grid returns the ID of the grid that the member belongs to, zero for none.
-func (m *Member) grid() partition.GridID {
+func (m *Member) grid() roster.GridID {
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	return m.id.Grid

@@ -13,9 +13,10 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // pretender is a process that calls members as if it were one of them. All that it
@@ -34,8 +35,8 @@ func pretenderIn(t *testing.T, g *gridtest.Grid) pretender {
 }
 
 // incarnation returns what a member is called.
-func (p pretender) incarnation(name string) partition.Incarnation {
-	return partition.Incarnation(p.g.Member(name).Status().Answering)
+func (p pretender) incarnation(name string) roster.Incarnation {
+	return roster.Incarnation(p.g.Member(name).Status().Answering)
 }
 
 // call calls a member by all that its status tells.
@@ -65,8 +66,8 @@ func TestForgedTermsOfPartitionsEndNothing(t *testing.T) {
 				ids := issueFrom(t, g, "web", "orders")
 				ids.during(time.Second, "before")
 				s := g.Member("m1").Status()
-				term := map[string]partition.Term{
-					"the last": math.MaxUint64, "the next": partition.Term(s.Version) + 1, "the version": partition.Term(s.Version),
+				term := map[string]roster.Term{
+					"the last": math.MaxUint64, "the next": roster.Term(s.Version) + 1, "the version": roster.Term(s.Version),
 				}[what]
 				evil := pretenderIn(t, g)
 				for id, p := range s.Partitions {
@@ -76,7 +77,7 @@ func TestForgedTermsOfPartitionsEndNothing(t *testing.T) {
 					for _, name := range g.Running() {
 						go func() { // it may be kept waiting
 							_ = evil.call(name, wire.PathReplicate, wire.ReplicateRequest{
-								Partition: partition.ID(id), Version: partition.Version(term), Position: backup.Position{Term: term, Number: 1 << 40},
+								Partition: roster.PartitionID(id), Version: roster.Version(term), Position: backup.Position{Term: term, Number: 1 << 40},
 								Pages: 1, Table: &wire.Table{},
 							}, &wire.ReplicateResponse{})
 						}()
@@ -167,9 +168,9 @@ func TestJoinsOfNobodyDoNotCount(t *testing.T) {
 		ids.during(time.Second, "before")
 		evil, leader := pretenderIn(t, g), g.Leader()
 		forge := func(i int, api string) {
-			inc := partition.Incarnation(fmt.Sprintf("%016x-%016x", i+1, 1))
+			inc := roster.Incarnation(fmt.Sprintf("%016x-%016x", i+1, 1))
 			in := wire.JoinRequest{
-				Member: partition.Member{Incarnation: inc, API: api, Raft: "evil:1", Gossip: "evil:2", Durable: true}, Server: string(inc.Member()),
+				Member: roster.Member{Incarnation: inc, API: api, Raft: "evil:1", Gossip: "evil:2", Durable: true}, Server: string(inc.Member()),
 			}
 			if err := evil.call(leader, wire.PathJoin, in, &wire.MemberResponse{}); err == nil {
 				t.Errorf("join %d at %s is noted", i, api)
@@ -207,15 +208,15 @@ func TestJoinsAreAsTheMemberSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := durable(t)
 		evil, leader := pretenderIn(t, g), g.Leader()
-		for what, change := range map[string]func(m *partition.Member){
-			"another Raft address": func(m *partition.Member) { m.Raft = "evil:7947" },
-			"without its disk":     func(m *partition.Member) { m.Durable = false },
-			"another start": func(m *partition.Member) {
-				m.Incarnation = partition.Incarnation(fmt.Sprintf("%s-%016x", m.Incarnation.Member(), 77))
+		for what, change := range map[string]func(m *roster.Member){
+			"another Raft address": func(m *roster.Member) { m.Raft = "evil:7947" },
+			"without its disk":     func(m *roster.Member) { m.Durable = false },
+			"another start": func(m *roster.Member) {
+				m.Incarnation = roster.Incarnation(fmt.Sprintf("%s-%016x", m.Incarnation.Member(), 77))
 			},
 		} {
 			for _, info := range g.Member(leader).Status().Members {
-				m := partition.Member{Incarnation: info.Incarnation, API: info.API, Raft: info.Raft, Gossip: info.Gossip, Durable: info.Durable}
+				m := roster.Member{Incarnation: info.Incarnation, API: info.API, Raft: info.Raft, Gossip: info.Gossip, Durable: info.Durable}
 				change(&m)
 				server := string(m.Incarnation)
 				if m.Durable {
@@ -269,7 +270,7 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 		settings := hello.Settings
 		settings.Window++
 		err := h.CallWith(t.Context(), "m1:7948", wire.PathAccept, header,
-			wire.AcceptRequest{Founder: "0123456789abcdef", Grid: partition.GridID{9}, Settings: settings}, &wire.AcceptResponse{})
+			wire.AcceptRequest{Founder: "0123456789abcdef", Grid: roster.GridID{9}, Settings: settings}, &wire.AcceptResponse{})
 		if err == nil {
 			t.Error("other settings were accepted")
 		}
@@ -303,7 +304,7 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 					for _, name := range g.Running() {
 						_ = evil.call(name, wire.PathAttach, wire.AttachRequest{Holder: "x", Claim: wire.Claim{
 							Sequencer: wire.Sequencer{Name: "orders", Epoch: 1767225600000, Nodes: 8192, Life: sequencer.Life{1}, Born: sequencer.Birth{Term: math.MaxUint64}},
-							ID:        sequencer.AttachmentID{3}, Node: node, Grid: partition.GridID{1}, Version: 1, Until: until,
+							ID:        sequencer.AttachmentID{3}, Node: node, Grid: roster.GridID{1}, Version: 1, Until: until,
 						}}, &wire.AttachResponse{})
 						_ = evil.call(name, wire.PathEarlier, wire.EarlierRequest{Until: until}, &wire.MemberResponse{})
 					}

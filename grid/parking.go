@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Bounds of the messages that wait at a member for its roster (package owner). In a
@@ -41,14 +41,14 @@ func (p *parking) enter(bytes int) (leave func(), room bool) {
 
 // awaitTerm waits until the roster tells what a term is, for no longer than a message
 // is kept.
-func (m *Member) awaitTerm(ctx context.Context, term partition.Term) {
+func (m *Member) awaitTerm(ctx context.Context, term roster.Term) {
 	changed := m.changed.wait()
-	if owner.Shows(m.roster.Load(), term) {
+	if partition.Shows(m.roster.Load(), term) {
 		return
 	}
-	timer := time.NewTimer(owner.ParkTime)
+	timer := time.NewTimer(partition.ParkTime)
 	defer timer.Stop()
-	for !owner.Shows(m.roster.Load(), term) {
+	for !partition.Shows(m.roster.Load(), term) {
 		select {
 		case <-changed:
 			changed = m.changed.wait()

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestParkingIsBounded: so many messages wait for the roster, and so many bytes.
@@ -49,7 +50,7 @@ func TestTableWaitsForTheRoster(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLonely(t)
 				next := l.m.roster.Load().Version + 1
-				at := backup.Position{Term: partition.Term(next), Number: 3}
+				at := backup.Position{Term: roster.Term(next), Number: 3}
 				answers := make(chan wire.ReplicateResponse)
 				began := time.Now()
 				go func() {
@@ -59,12 +60,12 @@ func TestTableWaitsForTheRoster(t *testing.T) {
 					}
 					answers <- res
 				}()
-				time.Sleep(owner.ParkTime / 2)
+				time.Sleep(partition.ParkTime / 2)
 				if shows {
-					l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
+					l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})
 				}
 				res := <-answers
-				if took := time.Since(began); (res.Held == at) != shows || res.NotYet == shows || took > owner.ParkTime {
+				if took := time.Since(began); (res.Held == at) != shows || res.NotYet == shows || took > partition.ParkTime {
 					t.Errorf("after %v: %+v", took, res)
 				}
 			})

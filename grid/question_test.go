@@ -7,10 +7,11 @@ import (
 	"testing/synctest"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // open asks for a name.
@@ -44,13 +45,13 @@ func TestNothingLeavesOfAnEarlierOwner(t *testing.T) {
 					}
 					return
 				}
-				later := partition.Term(l.m.roster.Load().Version) + 1
-				l.delivered(l.m.roster.Load().Version, owner.Holds{Held: backup.Position{Term: l.term, Number: 1}, Newest: later})
+				later := roster.Term(l.m.roster.Load().Version) + 1
+				l.delivered(l.m.roster.Load().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 1}, Newest: later})
 				l.answered("open, of a term that the roster does not show", open, false)
 				l.answered("open of what there is not", unknown, false)
-				l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
+				l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})
 				for _, call := range []<-chan error{open, unknown} {
-					if err := <-call; !errors.Is(err, partition.ErrWrongOwner) {
+					if err := <-call; !errors.Is(err, roster.ErrWrongOwner) {
 						t.Errorf("an owner that was replaced answers %v, want wrong owner", err)
 					}
 				}

@@ -14,10 +14,12 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // raftNode is the member's part in the agreement on the roster.
@@ -49,7 +51,7 @@ const (
 // serverID is a member's name in Raft. A durable member keeps it with its log; a
 // volatile one is another server at each start, since a server that forgets its
 // log would take back votes and acknowledgements that it gave.
-func serverID(i partition.Incarnation, durable bool) raft.ServerID {
+func serverID(i roster.Incarnation, durable bool) raft.ServerID {
 	if durable {
 		return raft.ServerID(i.Member())
 	}
@@ -198,7 +200,7 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 }
 
 // propose has a command agreed on. Only the leader can.
-func (m *Member) propose(c partition.Command) error {
+func (m *Member) propose(c roster.Command) error {
 	data, err := wire.EncodeCommand(c)
 	if err == nil {
 		_, err = wire.DecodeCommand(data) // what no member can read ends them all
@@ -278,7 +280,7 @@ func (m *Member) refusedRaft(err error) {
 // raftView returns this member's present knowledge of Raft's servers.
 func (m *Member) raftView(node *raft.Raft, self raft.ServerID) transport.RaftView {
 	return transport.RaftViewOf(node, self, func(id raft.ServerID) bool {
-		return slices.ContainsFunc(m.roster.Load().Members, func(member partition.Member) bool {
+		return slices.ContainsFunc(m.roster.Load().Members, func(member roster.Member) bool {
 			return serverID(member.Incarnation, member.Durable) == id
 		})
 	})
@@ -355,7 +357,7 @@ func (f fsm) Restore(from io.ReadCloser) error {
 	return nil
 }
 
-type rosterSnapshot struct{ roster *partition.Roster }
+type rosterSnapshot struct{ roster *roster.Roster }
 
 // Persist implements raft.FSMSnapshot.
 func (s rosterSnapshot) Persist(sink raft.SnapshotSink) error {

@@ -14,9 +14,10 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // issuing is a handle from which IDs are taken for as long as a test lasts.
@@ -90,7 +91,7 @@ func rogueIn(t *testing.T, g *gridtest.Grid, called raft.ServerID) rogue {
 }
 
 // evilStream is a Raft stream layer on a host outside the grid.
-func evilStream(t *testing.T, g *gridtest.Grid, id partition.GridID) raft.StreamLayer {
+func evilStream(t *testing.T, g *gridtest.Grid, id roster.GridID) raft.StreamLayer {
 	t.Helper()
 	ln, err := g.Network.Host("evil").Listen("evil:7947")
 	if err != nil {
@@ -104,7 +105,7 @@ func evilStream(t *testing.T, g *gridtest.Grid, id partition.GridID) raft.Stream
 // serverOf returns the Raft server behind a member.
 func serverOf(g *gridtest.Grid, name string) raft.ServerID {
 	m := g.Member(name)
-	inc := partition.Incarnation(m.Status().Answering)
+	inc := roster.Incarnation(m.Status().Answering)
 	for _, other := range m.Status().Members {
 		if other.Incarnation == inc && other.Durable {
 			return raft.ServerID(inc.Member())
@@ -205,9 +206,9 @@ func TestRaftStrangersDoNotDisturbTheLead(t *testing.T) {
 // forgedRoster is a snapshot in which one stranger has everything.
 func forgedRoster(t *testing.T, g *gridtest.Grid) []byte {
 	t.Helper()
-	r := &partition.Roster{}
+	r := &roster.Roster{}
 	s := g.Member("m1").Status()
-	r, err := r.Apply(partition.Command{Form: &partition.Form{Grid: s.Grid, Settings: s.Settings, Ceiling: s.Ceiling.UnixMilli() + 1<<40}})
+	r, err := r.Apply(roster.Command{Form: &roster.Form{Grid: s.Grid, Settings: s.Settings, Ceiling: s.Ceiling.UnixMilli() + 1<<40}})
 	if err != nil {
 		t.Fatal(err)
 	}

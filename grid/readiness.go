@@ -7,16 +7,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // standing is what a member knows of its place in the grid at one moment. Two
 // answers follow from it and from nothing else: whether the member is ready, and
 // whether the grid is settled.
 type standing struct {
-	roster *partition.Roster
-	self   partition.Incarnation
+	roster *roster.Roster
+	self   roster.Incarnation
 	// raised is how long ago the last raise of the ceiling was applied here;
 	// negative before the first. Only a majority of the voters can agree on one.
 	raised time.Duration
@@ -68,7 +68,7 @@ func (s standing) notSettled() error {
 
 // copies counts a partition's replicas that can be relied on, without one for the
 // owner: -1 if there is none.
-func (s standing) copies(p partition.Partition) int {
+func (s standing) copies(p roster.Partition) int {
 	n := -1
 	for _, i := range p.InSync {
 		if !slices.Contains(s.roster.Unsettled, i) {

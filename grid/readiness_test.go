@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // TestStanding: what a member answers follows from the roster, itself, the age of the
@@ -14,13 +14,13 @@ import (
 func TestStanding(t *testing.T) {
 	a, b, c, stranger := testMember('a'), testMember('b'), testMember('c'), testMember('d')
 	const window, fresh, stale = 15_000, 7500 * time.Millisecond, 7501 * time.Millisecond
-	changed := func(change func(r *partition.Roster)) *partition.Roster {
-		r := &partition.Roster{
-			Version: 9, Settings: partition.Settings{Name: "g", Partitions: 2, Backups: 1, Window: window},
-			Members: []partition.Member{{Incarnation: a}, {Incarnation: b}, {Incarnation: c}},
-			Partitions: []partition.Partition{
-				{Owner: a, InSync: []partition.Incarnation{a, b}},
-				{Owner: b, InSync: []partition.Incarnation{b, c}},
+	changed := func(change func(r *roster.Roster)) *roster.Roster {
+		r := &roster.Roster{
+			Version: 9, Settings: roster.Settings{Name: "g", Partitions: 2, Backups: 1, Window: window},
+			Members: []roster.Member{{Incarnation: a}, {Incarnation: b}, {Incarnation: c}},
+			Partitions: []roster.Partition{
+				{Owner: a, InSync: []roster.Incarnation{a, b}},
+				{Owner: b, InSync: []roster.Incarnation{b, c}},
 			},
 		}
 		if change != nil {
@@ -28,8 +28,8 @@ func TestStanding(t *testing.T) {
 		}
 		return r
 	}
-	short := func(r *partition.Roster) { r.Partitions[1].InSync = []partition.Incarnation{b} }
-	doubtful := func(r *partition.Roster) { r.Unsettled = []partition.Incarnation{c} }
+	short := func(r *roster.Roster) { r.Partitions[1].InSync = []roster.Incarnation{b} }
+	doubtful := func(r *roster.Roster) { r.Unsettled = []roster.Incarnation{c} }
 	for name, test := range map[string]struct {
 		s                    standing
 		notReady, notSettled string // part of the reason; "" for none
@@ -44,17 +44,17 @@ func TestStanding(t *testing.T) {
 		"other in doubt":            {standing{changed(doubtful), a, fresh, true}, "", "partition 1 for one; the fewest is 0"},
 		"other in doubt at start":   {standing{changed(doubtful), a, fresh, false}, "1 of 2 partitions", "1 of 2 partitions"},
 		"in doubt itself":           {standing{changed(doubtful), c, fresh, true}, "not in sync", "1 of 2 partitions"},
-		"owner in doubt": {standing{changed(func(r *partition.Roster) { r.Unsettled = []partition.Incarnation{b} }), a, fresh, true},
+		"owner in doubt": {standing{changed(func(r *roster.Roster) { r.Unsettled = []roster.Incarnation{b} }), a, fresh, true},
 			"", "2 of 2 partitions"},
-		"a joiner copies": {standing{changed(func(r *partition.Roster) { r.Partitions[0].Joining = c }), a, fresh, true}, "", ""},
-		"all backups stated, one member left": {standing{changed(func(r *partition.Roster) {
+		"a joiner copies": {standing{changed(func(r *roster.Roster) { r.Partitions[0].Joining = c }), a, fresh, true}, "", ""},
+		"all backups stated, one member left": {standing{changed(func(r *roster.Roster) {
 			r.Settings.Backups, r.Members = 5, r.Members[:1]
 			r.Partitions = r.Partitions[:1]
-			r.Partitions[0].InSync = []partition.Incarnation{a}
+			r.Partitions[0].InSync = []roster.Incarnation{a}
 		}), a, fresh, true}, "", ""},
-		"more backups than members": {standing{changed(func(r *partition.Roster) { r.Settings.Backups = 5 }), a, fresh, true},
+		"more backups than members": {standing{changed(func(r *roster.Roster) { r.Settings.Backups = 5 }), a, fresh, true},
 			"", "2 of 2 partitions have fewer copies in sync besides the owner's than 2"},
-		"no backups": {standing{changed(func(r *partition.Roster) { r.Settings.Backups = 0; short(r) }), a, fresh, false}, "", ""},
+		"no backups": {standing{changed(func(r *roster.Roster) { r.Settings.Backups = 0; short(r) }), a, fresh, false}, "", ""},
 	} {
 		for what, got := range map[string]struct {
 			err  error
@@ -71,7 +71,7 @@ func TestStanding(t *testing.T) {
 }
 
 // testMember returns an incarnation made of one hexadecimal digit.
-func testMember(digit byte) partition.Incarnation {
+func testMember(digit byte) roster.Incarnation {
 	text := strings.Repeat(string(digit), 16)
-	return partition.Incarnation(text + "-" + text)
+	return roster.Incarnation(text + "-" + text)
 }

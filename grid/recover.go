@@ -11,9 +11,12 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // RecoverConfig says which data directories a grid is recovered from.
@@ -21,7 +24,7 @@ type RecoverConfig struct {
 	// DataDirs are those of the members that are left; their members form the grid.
 	DataDirs []string
 	// Lost states of members that they are gone for good, with their data.
-	Lost []partition.MemberID
+	Lost []roster.MemberID
 	// Floor is a time above which no ID was issued; zero states nothing.
 	Floor time.Time
 	// Clock is the wall clock; nil = the real one.
@@ -32,10 +35,10 @@ type RecoverConfig struct {
 
 // Recovery is what [Recover] does, or has done.
 type Recovery struct {
-	Old, Grid partition.GridID
-	Members   []partition.MemberID // that form the new grid, in the order of their directories
-	Lost      []partition.MemberID // voters and disks of the old grid that are given up
-	First     time.Time            // where grants of the new grid begin
+	Old, Grid roster.GridID
+	Members   []roster.MemberID // that form the new grid, in the order of their directories
+	Lost      []roster.MemberID // voters and disks of the old grid that are given up
+	First     time.Time         // where grants of the new grid begin
 	// Forgotten is in how many partitions the definitions of sequencers are lost, because
 	// no directory given has them.
 	Forgotten int
@@ -68,7 +71,7 @@ func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = realClock{}
 	}
-	if err := partition.CheckClock(cfg.Clock.Now().UnixMilli()); err != nil {
+	if err := clustertime.CheckClock(cfg.Clock.Now().UnixMilli()); err != nil {
 		return Recovery{}, fmt.Errorf("grid: recover: %w", err)
 	}
 	var dirs []*recoverDir
@@ -122,8 +125,8 @@ const versionsApart = 1 << 20
 
 // newPlan decides from the directories' contents.
 func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
-	newest, bounds := dirs[0], []partition.Bound{{Wall: cfg.Clock.Now().UnixMilli()}}
-	seen := map[partition.MemberID]string{}
+	newest, bounds := dirs[0], []clustertime.Bound{{Wall: cfg.Clock.Now().UnixMilli()}}
+	seen := map[roster.MemberID]string{}
 	for _, d := range dirs {
 		if other := seen[d.id.Member]; other != "" {
 			return nil, invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path, d.id.Member)
@@ -132,7 +135,7 @@ func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
 		if d.id.Grid != newest.id.Grid {
 			return nil, invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, newest.path, newest.id.Grid)
 		}
-		bounds = append(bounds, partition.Bound{Ceiling: d.roster.Ceiling, Time: d.roster.Time, Window: d.roster.Settings.Window})
+		bounds = append(bounds, clustertime.Bound{Ceiling: d.roster.Ceiling, Time: d.roster.Time, Window: d.roster.Settings.Window})
 		if d.last.Term > newest.last.Term || d.last.Term == newest.last.Term && d.last.Index > newest.last.Index {
 			newest = d
 		}
@@ -145,7 +148,7 @@ func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
 		return nil, err
 	}
 	plan := &recoverPlan{
-		Old: newest.id.Grid, Grid: newGridID(), Lost: lost, First: partition.Recovered(bounds, floorOf(cfg.Floor)), Logs: map[partition.MemberID]string{},
+		Old: newest.id.Grid, Grid: newGridID(), Lost: lost, First: clustertime.Recovered(bounds, floorOf(cfg.Floor)), Logs: map[roster.MemberID]string{},
 	}
 	for _, d := range dirs {
 		plan.Members = append(plan.Members, d.id.Member)
@@ -161,9 +164,9 @@ func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
 
 // missing returns the voters and the members with a disk whose directories are not
 // given, which all have to be stated as lost.
-func missing(newest *recoverDir, given map[partition.MemberID]string, stated []partition.MemberID) ([]partition.MemberID, error) {
+func missing(newest *recoverDir, given map[roster.MemberID]string, stated []roster.MemberID) ([]roster.MemberID, error) {
 	voters, alive := 0, 0
-	why := map[partition.MemberID]string{}
+	why := map[roster.MemberID]string{}
 	for _, d := range disksOf(newest.roster) {
 		why[d.Member] = fmt.Sprintf("whose disk has the definitions of %d partitions", d.Partitions)
 	}
@@ -177,7 +180,7 @@ func missing(newest *recoverDir, given map[partition.MemberID]string, stated []p
 			continue
 		}
 		voters++
-		id := partition.Incarnation(s.ID).Member()
+		id := roster.Incarnation(s.ID).Member()
 		if given[id] != "" && isDurable(s.ID) {
 			alive++
 			continue
@@ -188,7 +191,7 @@ func missing(newest *recoverDir, given map[partition.MemberID]string, stated []p
 	if 2*alive > voters {
 		return nil, failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the given directories hold %d of %d voters, which is a majority; start their members", alive, voters)
 	}
-	var lost []partition.MemberID
+	var lost []roster.MemberID
 	var unstated []string
 	for id, what := range why {
 		if given[id] != "" {
@@ -215,11 +218,11 @@ func missing(newest *recoverDir, given map[partition.MemberID]string, stated []p
 
 // write makes the log that every member of the new grid begins with: who votes, and a
 // roster in which every partition was lost, with the disks that have its definitions.
-func (p *recoverPlan) write(old *partition.Roster, disks [][]partition.MemberID, now time.Time) error {
+func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now time.Time) error {
 	var servers raft.Configuration
-	change := partition.Change{}
+	change := roster.Change{}
 	for i, id := range p.Members {
-		member := partition.Member{Incarnation: newIncarnation(id), Durable: true}
+		member := roster.Member{Incarnation: newIncarnation(id), Durable: true}
 		for _, m := range old.Members {
 			if m.Incarnation.Member() == id && m.Durable {
 				member = m
@@ -234,12 +237,12 @@ func (p *recoverPlan) write(old *partition.Roster, disks [][]partition.MemberID,
 	}
 	for id := range old.Partitions {
 		owner := change.Join[id%len(change.Join)].Incarnation
-		change.Lose = append(change.Lose, partition.Loss{Partition: partition.ID(id), Owner: owner})
+		change.Lose = append(change.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: owner})
 	}
-	form := partition.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true}
-	commands := []partition.Command{{Form: &form}, {From: form.Version, Change: &change}}
+	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true}
+	commands := []roster.Command{{Form: &form}, {From: form.Version, Change: &change}}
 	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
-	roster := &partition.Roster{}
+	roster := &roster.Roster{}
 	for _, c := range commands {
 		var err error
 		if roster, err = roster.Apply(c); err != nil {

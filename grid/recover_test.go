@@ -14,9 +14,10 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // lostGrid is a durable grid of which some directories are gone.
@@ -24,9 +25,9 @@ type lostGrid struct {
 	*gridtest.Grid
 	t       *testing.T
 	dirs    map[string]string
-	ids     map[string]partition.MemberID
+	ids     map[string]roster.MemberID
 	ceiling time.Time
-	old     partition.GridID
+	old     roster.GridID
 	orders  *sequencer.Sequencer
 	issued  map[sequencer.ID]bool
 	last    time.Time
@@ -34,7 +35,7 @@ type lostGrid struct {
 
 // loseGrid starts members, issues IDs, and crashes all of them.
 func loseGrid(t *testing.T, members int) *lostGrid {
-	l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]partition.MemberID{}, issued: map[sequencer.ID]bool{}}
+	l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]roster.MemberID{}, issued: map[sequencer.ID]bool{}}
 	l.Grid = gridtest.Start(t, gridtest.Config{Members: members, Durable: true, Change: func(name string, c *grid.Config) {
 		l.dirs[name] = c.DataDir
 	}})
@@ -47,7 +48,7 @@ func loseGrid(t *testing.T, members int) *lostGrid {
 	l.take(1000)
 	for _, name := range l.Running() {
 		s := l.Member(name).Status()
-		l.ids[name], l.old = partition.Incarnation(s.Answering).Member(), s.Grid
+		l.ids[name], l.old = roster.Incarnation(s.Answering).Member(), s.Grid
 		if s.Ceiling.After(l.ceiling) {
 			l.ceiling = s.Ceiling
 		}
@@ -133,7 +134,7 @@ func TestRecover(t *testing.T) {
 				l.take(1000)
 				// Its definition is known if any of the directories had a copy.
 				partitions := l.Member(names[0]).Status().Partitions
-				kept := len(partitions[partition.Of("orders", len(partitions))].Disks) > 0
+				kept := len(partitions[roster.PartitionOf("orders", len(partitions))].Disks) > 0
 				other := sequencer.Config{Epoch: epoch.UnixMilli(1_700_000_000_000)}
 				if kept {
 					if _, err := l.Member(names[0]).CreateSequencer(t.Context(), "orders", other); !errors.Is(err, sequencer.ErrConflict) {
@@ -279,10 +280,10 @@ func TestRecoverAfterMixedGrid(t *testing.T) {
 			}
 		}
 		take()
-		var lost []partition.MemberID
+		var lost []roster.MemberID
 		for _, name := range g.Running() {
 			if name != "m1" {
-				lost = append(lost, partition.Incarnation(g.Member(name).Status().Answering).Member())
+				lost = append(lost, roster.Incarnation(g.Member(name).Status().Answering).Member())
 			}
 		}
 		for _, name := range g.Running() {

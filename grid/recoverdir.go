@@ -14,8 +14,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A recovery is carried out in steps of which each may be the last:
@@ -30,14 +31,14 @@ const recoverFile = "recover.json"
 
 // recoverPlan is a recovery, decided.
 type recoverPlan struct {
-	Old     partition.GridID              `json:"old"`
-	Grid    partition.GridID              `json:"grid"`
-	Members []partition.MemberID          `json:"members"`
-	Lost    []partition.MemberID          `json:"lost"`
-	First   partition.Tick                `json:"first_ms"`
-	Logs    map[partition.MemberID]string `json:"logs"` // the ID of each member's new log
-	Entries []recoverEntry                `json:"entries"`
-	At      partition.Tick                `json:"at_ms"` // when it was decided
+	Old     roster.GridID              `json:"old"`
+	Grid    roster.GridID              `json:"grid"`
+	Members []roster.MemberID          `json:"members"`
+	Lost    []roster.MemberID          `json:"lost"`
+	First   clustertime.Tick           `json:"first_ms"`
+	Logs    map[roster.MemberID]string `json:"logs"` // the ID of each member's new log
+	Entries []recoverEntry             `json:"entries"`
+	At      clustertime.Tick           `json:"at_ms"` // when it was decided
 	// Forgotten is in how many partitions no directory has the definitions.
 	Forgotten int `json:"forgotten,omitempty"`
 }
@@ -54,7 +55,7 @@ type recoverDir struct {
 	stores  stores
 	id      *identity
 	plan    *recoverPlan // of a recovery that was begun before, nil for none
-	roster  *partition.Roster
+	roster  *roster.Roster
 	servers []raft.Server
 	last    raft.Log // only Index and Term
 }
@@ -66,7 +67,7 @@ func openForRecovery(path string) (d *recoverDir, err error) {
 			return nil, invalid("recover: %s holds no member: %s is missing or empty", path, name)
 		}
 	}
-	d = &recoverDir{path: path, roster: &partition.Roster{}}
+	d = &recoverDir{path: path, roster: &roster.Roster{}}
 	if d.stores, err = openStores(path, io.Discard); err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (d *recoverDir) readSnapshot() error {
 
 // checkDirs wants exactly the directories that a recovery was begun with.
 func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
-	var given []partition.MemberID
+	var given []roster.MemberID
 	for _, d := range dirs {
 		if d.plan == nil && d.id.Grid != p.Old && d.id.Grid != p.Grid {
 			return invalid("recover: %s is of grid %s, and the recovery that was begun is of grid %s", d.path, d.id.Grid, p.Old)

@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // A recovery takes the definitions from the directories that are given. Which disks the
@@ -36,19 +37,19 @@ func (d *recoverDir) close() {
 // disksFor returns, for each of so many partitions, the members whose disks have its
 // definitions in the latest version of all, and how many have none although some
 // member's disk has, or had.
-func disksFor(dirs []*recoverDir, old *partition.Roster) (disks [][]partition.MemberID, lost int, err error) {
-	disks = make([][]partition.MemberID, len(old.Partitions))
+func disksFor(dirs []*recoverDir, old *roster.Roster) (disks [][]roster.MemberID, lost int, err error) {
+	disks = make([][]roster.MemberID, len(old.Partitions))
 	for id := range disks {
 		var latest definitions.Position
 		for _, d := range dirs {
-			at, found, err := d.stores.definitions.Position(partition.ID(id))
+			at, found, err := d.stores.definitions.Position(roster.PartitionID(id))
 			if err != nil {
 				return nil, 0, invalid("recover: %v", err)
 			}
 			switch c := at.Compare(latest); {
 			case !found || c < 0:
 			case c > 0:
-				latest, disks[id] = at, []partition.MemberID{d.id.Member}
+				latest, disks[id] = at, []roster.MemberID{d.id.Member}
 			default:
 				disks[id] = append(disks[id], d.id.Member)
 			}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // renewTime is how long a renewal waits for partitions that cannot answer yet.
@@ -21,8 +22,8 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 	if err := wire.CheckHolder(in.Holder); err != nil {
 		return wire.RenewResponse{}, err
 	}
-	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > partition.MaxPartitions {
-		return wire.RenewResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, partition.MaxPartitions)
+	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > roster.MaxPartitions {
+		return wire.RenewResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, roster.MaxPartitions)
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
@@ -64,17 +65,19 @@ func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Cl
 	if err != nil {
 		return 0
 	}
-	shown := owner.ClaimSet{Count: set.Count, Print: set.Print}
-	a := await(ctx, o, func(v owner.View, reply func(sequencer.Tick, error)) { o.machine.RenewSet(v, in.Holder, shown, reply) })
+	shown := partition.ClaimSet{Count: set.Count, Print: set.Print}
+	a := await(ctx, o, func(v partition.View, reply func(sequencer.Tick, error)) {
+		o.machine.RenewSet(v, in.Holder, shown, reply)
+	})
 	return a.value
 }
 
 // byPartition returns the indexes of the claims of each partition.
-func (m *Member) byPartition(claims []wire.Claim) map[partition.ID][]int {
+func (m *Member) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
 	partitions := len(m.roster.Load().Partitions)
-	out := map[partition.ID][]int{}
+	out := map[roster.PartitionID][]int{}
 	for i, claim := range claims {
-		id := partition.Of(claim.Sequencer.Name, partitions)
+		id := roster.PartitionOf(claim.Sequencer.Name, partitions)
 		out[id] = append(out[id], i)
 	}
 	return out
@@ -84,7 +87,7 @@ func (m *Member) byPartition(claims []wire.Claim) map[partition.ID][]int {
 // answered. What is wrong with one is no concern of the others.
 func (m *Member) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []int) []wire.RenewResult {
 	results := make([]wire.RenewResult, len(indexes))
-	var claims []owner.Claim
+	var claims []partition.Claim
 	var asked []int // of results
 	for i, index := range indexes {
 		claim, err := claimOf(in.Claims[index])
@@ -98,7 +101,7 @@ func (m *Member) renewClaims(ctx context.Context, in wire.RenewRequest, indexes 
 		return results
 	}
 	name := in.Claims[indexes[0]].Sequencer.Name
-	renewed, _, err := askOwner(ctx, m, name, func(o *owner.Machine, v owner.View, reply func([]owner.Renewed, error)) {
+	renewed, _, err := askOwner(ctx, m, name, func(o *partition.Machine, v partition.View, reply func([]partition.Renewed, error)) {
 		o.Renew(v, in.Holder, claims, reply)
 	})
 	for i, at := range asked {

@@ -7,8 +7,9 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestTimesOfTheLog: a member that starts again does not take the times in its log for
@@ -17,7 +18,7 @@ import (
 func TestTimesOfTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := startAlone(t).roster.Load()
-		data, err := wire.EncodeCommand(partition.Command{From: r.Version, Raise: &partition.Raise{Time: r.Time + 1000}})
+		data, err := wire.EncodeCommand(roster.Command{From: r.Version, Raise: &roster.Raise{Time: r.Time + 1000}})
 		if err != nil {
 			t.Fatal(err)
 		}

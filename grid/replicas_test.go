@@ -13,8 +13,10 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // creator is a member or a client.
@@ -34,8 +36,8 @@ func check(t *testing.T, err error) {
 // attached were extended.
 func sameTables(t *testing.T, g *gridtest.Grid, after string) {
 	t.Helper()
-	var owner sequencer.TableState
-	copies := map[string]sequencer.TableState{}
+	var owner partition.TableState
+	copies := map[string]partition.TableState{}
 	for _, name := range g.Running() {
 		table, acts := g.Member(name).TableOf("orders")
 		for i := range table.Records {

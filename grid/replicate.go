@@ -6,20 +6,22 @@ import (
 	"iter"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Send implements owner.Member: it brings a replica an update from a goroutine that
+// Send implements partition.Member: it brings a replica an update from a goroutine that
 // ends with it, and the machine what the replica answered.
-func (o *actor) Send(d owner.Delivery) {
+func (o *actor) Send(d partition.Delivery) {
 	o.m.background(func(ctx context.Context) { o.deliver(ctx, d) })
 }
 
-func (o *actor) deliver(ctx context.Context, d owner.Delivery) {
+func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
 	var res wire.ReplicateResponse
 	var err error
 	for req := range requests(o.id, d.Update) {
@@ -32,20 +34,20 @@ func (o *actor) deliver(ctx context.Context, d owner.Delivery) {
 		o.m.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To), "error", err)
 		sleep(ctx, d.Pause)
 	}
-	holds := owner.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
+	holds := partition.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
 	o.m.awaitTerm(ctx, max(res.Newest, res.Held.Term))
 	if holds.NotYet {
-		sleep(ctx, owner.NotYetPause)
+		sleep(ctx, partition.NotYetPause)
 	}
 	select {
-	case o.inbox <- func(v owner.View) { o.machine.Delivered(v, d, holds, err) }:
+	case o.inbox <- func(v partition.View) { o.machine.Delivered(v, d, holds, err) }:
 	case <-ctx.Done():
 	}
 }
 
 // requests returns the calls that carry an update. Each is made when its turn comes, so
 // that a table on its way is there once and not three times.
-func requests(id partition.ID, u owner.Update) iter.Seq[wire.ReplicateRequest] {
+func requests(id roster.PartitionID, u partition.Update) iter.Seq[wire.ReplicateRequest] {
 	return func(yield func(wire.ReplicateRequest) bool) {
 		head := wire.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position}
 		if u.Whole == nil {
@@ -64,7 +66,7 @@ func requests(id partition.ID, u owner.Update) iter.Seq[wire.ReplicateRequest] {
 }
 
 // changes puts changes into a request, as many as one may have.
-func changes(head wire.ReplicateRequest, u owner.Update) wire.ReplicateRequest {
+func changes(head wire.ReplicateRequest, u partition.Update) wire.ReplicateRequest {
 	some := u.Changes[:min(len(u.Changes), wire.MaxChanges)]
 	head.Since, head.Changes = u.Since, wire.ChangesOf(some)
 	head.Position.Number = u.Since + uint64(len(some))
@@ -72,7 +74,7 @@ func changes(head wire.ReplicateRequest, u owner.Update) wire.ReplicateRequest {
 }
 
 // callReplica makes one call to another replica, wherever the roster says it is.
-func (m *Member) callReplica(ctx context.Context, to partition.Incarnation, in wire.ReplicateRequest, out *wire.ReplicateResponse) error {
+func (m *Member) callReplica(ctx context.Context, to roster.Incarnation, in wire.ReplicateRequest, out *wire.ReplicateResponse) error {
 	member, found := m.roster.Load().Member(to)
 	if !found {
 		return errors.New("it is no member any more")
@@ -83,9 +85,9 @@ func (m *Member) callReplica(ctx context.Context, to partition.Incarnation, in w
 // partial is a whole table of which some pages have arrived.
 type partial struct {
 	position backup.Position
-	version  partition.Version
+	version  roster.Version
 	pages    int
-	table    sequencer.TableState
+	table    partition.TableState
 }
 
 // serveReplicate takes what an owner sends.
@@ -105,13 +107,13 @@ func (m *Member) serveReplicate(ctx context.Context, in wire.ReplicateRequest) (
 		m.awaitTerm(ctx, in.Position.Term)
 		leave()
 	}
-	holds, err := look(ctx, o, func(v owner.View) (owner.Holds, error) { return o.accept(v, in, u) })
+	holds, err := look(ctx, o, func(v partition.View) (partition.Holds, error) { return o.accept(v, in, u) })
 	return wire.ReplicateResponse{Held: holds.Held, Stored: holds.Stored, Newest: holds.Newest, Gap: holds.Gap, NotYet: holds.NotYet}, err
 }
 
 // readUpdate checks a request and returns what it carries: changes, or one page.
-func readUpdate(in wire.ReplicateRequest) (owner.Update, error) {
-	u := owner.Update{Version: in.Version, Position: in.Position, Since: in.Since}
+func readUpdate(in wire.ReplicateRequest) (partition.Update, error) {
+	u := partition.Update{Version: in.Version, Position: in.Position, Since: in.Since}
 	if in.Pages < 0 || in.Page < 0 || in.Page >= max(1, in.Pages) || (in.Pages > 0) != (in.Table != nil) || len(in.Changes) > wire.MaxChanges {
 		return u, failure.Errorf(wire.ErrBadRequest, "grid: a replica update has page %d of %d and %d changes", in.Page, in.Pages, len(in.Changes))
 	}
@@ -131,14 +133,14 @@ func readUpdate(in wire.ReplicateRequest) (owner.Update, error) {
 }
 
 // accept takes changes, or a page of a table; the last page completes the table.
-func (o *actor) accept(v owner.View, in wire.ReplicateRequest, u owner.Update) (owner.Holds, error) {
+func (o *actor) accept(v partition.View, in wire.ReplicateRequest, u partition.Update) (partition.Holds, error) {
 	if holds, believed := o.machine.Believes(v, u.Position.Term); !believed {
 		return holds, nil
 	}
 	o.machine.Observe(v)
 	if u.Whole != nil {
 		if in.Page == 0 {
-			o.partial = partial{position: u.Position, version: u.Version, table: sequencer.TableState{Base: u.Whole.Base, Complete: u.Whole.Complete}}
+			o.partial = partial{position: u.Position, version: u.Version, table: partition.TableState{Base: u.Whole.Base, Complete: u.Whole.Complete}}
 		}
 		p, has := &o.partial, o.machine.Holds()
 		if p.position != u.Position || p.version != u.Version || p.pages != in.Page {
@@ -150,7 +152,7 @@ func (o *actor) accept(v owner.View, in wire.ReplicateRequest, u owner.Update) (
 		if p.pages < in.Pages {
 			return has, nil
 		}
-		u.Whole = &sequencer.TableState{Base: p.table.Base, Complete: p.table.Complete, Records: p.table.Records}
+		u.Whole = &partition.TableState{Base: p.table.Base, Complete: p.table.Complete, Records: p.table.Records}
 		o.partial = partial{}
 	}
 	holds, err := o.machine.Accept(v, u)

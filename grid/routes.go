@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // routes are the API's handlers by path and method. They check the path first, then

@@ -7,7 +7,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Every member is a Raft server, so that every member learns the roster by the
@@ -36,8 +37,8 @@ const serversAtOnce = 16
 
 // admitted makes servers of the members that ask to join, and returns those that
 // are.
-func (l *leader) admitted() []partition.Member {
-	var out []partition.Member
+func (l *leader) admitted() []roster.Member {
+	var out []roster.Member
 	added := 0
 	for _, j := range l.joining() {
 		if !l.serves(j.server) {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // A grid's settings are agreed when it is formed. A member that states others is
@@ -33,7 +33,7 @@ func (m *Member) compareSettings() error {
 }
 
 // sameSettings refuses settings of a grid that this member states otherwise.
-func (m *Member) sameSettings(agreed partition.Settings) error {
+func (m *Member) sameSettings(agreed roster.Settings) error {
 	if err := agreed.Differs(m.cfg.stated()); err != nil {
 		return invalid("%v", err)
 	}
@@ -42,7 +42,7 @@ func (m *Member) sameSettings(agreed partition.Settings) error {
 
 // settings returns the settings that the newest snapshot and the log have, if they
 // have any.
-func (s stores) settings() (out partition.Settings, found bool, err error) {
+func (s stores) settings() (out roster.Settings, found bool, err error) {
 	taken, err := s.snaps.List()
 	if err != nil {
 		return out, false, err
@@ -83,7 +83,7 @@ func (s stores) settings() (out partition.Settings, found bool, err error) {
 }
 
 // readSnapshot returns the roster in a snapshot.
-func readSnapshot(snaps raft.SnapshotStore, id string) (*partition.Roster, error) {
+func readSnapshot(snaps raft.SnapshotStore, id string) (*roster.Roster, error) {
 	_, from, err := snaps.Open(id)
 	if err != nil {
 		return nil, err

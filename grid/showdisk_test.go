@@ -7,9 +7,11 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestMemberShowsItsDisk: a disk is shown to the owner of a term after a loss when this
@@ -28,7 +30,7 @@ func TestMemberShowsItsDisk(t *testing.T) {
 		}
 		defer store.Close()
 		l.m.stores.definitions = store
-		ask := func(term, lost partition.Term) (wire.CollectResponse, error) {
+		ask := func(term, lost roster.Term) (wire.CollectResponse, error) {
 			return l.m.serveCollect(t.Context(), wire.CollectRequest{Partition: 0, Term: term, Lost: lost})
 		}
 		if out, err := ask(l.term, l.term); err == nil {
@@ -38,13 +40,13 @@ func TestMemberShowsItsDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := sequencer.DefinitionRecord{Ref: sequencer.Ref{Definition: definition, Life: sequencer.Life{7}}}
-		whole := sequencer.Definitions{Base: 5, Records: []sequencer.DefinitionRecord{record}}
-		write := definitions.Write{Position: backup.Position{Term: 1}, DefinitionChange: sequencer.DefinitionChange{Whole: &whole}}
-		if _, err := store.Commit(partition.GridID{1}, []definitions.Write{write}); err != nil {
+		record := partition.DefinitionRecord{Ref: sequencer.Ref{Definition: definition, Life: sequencer.Life{7}}}
+		whole := partition.Definitions{Base: 5, Records: []partition.DefinitionRecord{record}}
+		write := definitions.Write{Position: backup.Position{Term: 1}, DefinitionChange: partition.DefinitionChange{Whole: &whole}}
+		if _, err := store.Commit(roster.GridID{1}, []definitions.Write{write}); err != nil {
 			t.Fatal(err)
 		}
-		for what, c := range map[string]struct{ term, lost partition.Term }{
+		for what, c := range map[string]struct{ term, lost roster.Term }{
 			"before it knows the loss": {l.term + 1, l.term + 1},
 			"to an owner of before":    {l.term - 1, l.term - 1},
 			"without a loss":           {l.term, 0},

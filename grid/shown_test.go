@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestEarlierGrantIsNotServed: whoever shows a grant of another grid beyond the floor
@@ -32,15 +33,15 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := startAlone(t)
 				c := claim(ref, 1)
-				c.Grid = partition.GridID{9}
+				c.Grid = roster.GridID{9}
 				before := m.roster.Load()
-				c.Until = owner.EarlierBound(before, m.clock.Now()) + 1
+				c.Until = partition.EarlierBound(before, m.clock.Now()) + 1
 				if err := show(m, c); err != nil || m.earlier.Load() != 0 {
 					t.Errorf("a grant that is not believed: %v, and floors go to %d", err, m.earlier.Load())
 				}
 				c.ID = sequencer.AttachmentID{7}
 				c.Node = new(sequencer.NodeID(9))
-				c.Until = owner.EarlierBound(before, m.clock.Now())
+				c.Until = partition.EarlierBound(before, m.clock.Now())
 				if err := show(m, c); !errors.Is(err, sequencer.ErrUnavailable) {
 					t.Errorf("a grant beyond the floor: %v", err)
 				}
@@ -69,7 +70,7 @@ func TestKnownWaitsForItsLife(t *testing.T) {
 			return err
 		})
 		known := l.begin(func(ctx context.Context) error {
-			c := wire.Claim{Sequencer: wire.SequencerOf(l.record().Ref), Grid: partition.GridID{1}, Version: l.m.roster.Load().Version}
+			c := wire.Claim{Sequencer: wire.SequencerOf(l.record().Ref), Grid: roster.GridID{1}, Version: l.m.roster.Load().Version}
 			return l.m.renewClaims(ctx, wire.RenewRequest{Holder: "other", Claims: []wire.Claim{c}}, []int{0})[0].Error.Unwire()
 		})
 		l.answered("create", created, false)
@@ -81,7 +82,7 @@ func TestKnownWaitsForItsLife(t *testing.T) {
 }
 
 // page is one page of a table of three names, at a position of a term.
-func page(v partition.Version, at backup.Position, n int) wire.ReplicateRequest {
+func page(v roster.Version, at backup.Position, n int) wire.ReplicateRequest {
 	name := []string{"invoices", "orders", "users"}[n]
 	return wire.ReplicateRequest{
 		Version: v, Position: at, Pages: 3, Page: n,
@@ -94,7 +95,7 @@ func page(v partition.Version, at backup.Position, n int) wire.ReplicateRequest 
 func TestPagesAreOfOneTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
-		l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
+		l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})
 		v, term := l.m.roster.Load().Version, l.m.roster.Load().Partitions[0].Term
 		first, second := backup.Position{Term: term, Number: 1}, backup.Position{Term: term, Number: 2}
 		for i, step := range []struct {
@@ -119,7 +120,7 @@ func TestPagesAreOfOneTable(t *testing.T) {
 				t.Errorf("step %d: %+v, %v", i, res, err)
 			}
 		}
-		l.do(func(owner.View) {
+		l.do(func(partition.View) {
 			if n := len(l.o.machine.Table().Snapshot().Records); n != 3 {
 				t.Errorf("the table has %d names, want 3", n)
 			}

@@ -9,22 +9,23 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Status is what a member knows of its grid. Times are cluster time unless a
 // field says otherwise.
 type Status struct {
-	Grid      partition.GridID   `json:"grid"`
-	Name      string             `json:"name"`
-	Version   partition.Version  `json:"version"` // of the roster
-	Settings  partition.Settings `json:"settings"`
-	Answering string             `json:"answering"` // incarnation of the member that answers
-	Ready     bool               `json:"ready"`     // see Member.Ready
-	NotReady  string             `json:"not_ready,omitempty"`
+	Grid      roster.GridID   `json:"grid"`
+	Name      string          `json:"name"`
+	Version   roster.Version  `json:"version"` // of the roster
+	Settings  roster.Settings `json:"settings"`
+	Answering string          `json:"answering"` // incarnation of the member that answers
+	Ready     bool            `json:"ready"`     // see Member.Ready
+	NotReady  string          `json:"not_ready,omitempty"`
 	// Settled says that an orderly stop of one more member loses nothing; see
 	// Member.Settled.
 	Settled    bool   `json:"settled"`
@@ -48,46 +49,46 @@ type Status struct {
 
 // MemberInfo is one member of the roster.
 type MemberInfo struct {
-	Incarnation partition.Incarnation `json:"incarnation"`
-	API         string                `json:"api"`
-	Raft        string                `json:"raft"`
-	Gossip      string                `json:"gossip"`
-	Durable     bool                  `json:"durable"`
-	Voter       bool                  `json:"voter"`
-	Leader      bool                  `json:"leader"`
-	Alive       bool                  `json:"alive"`      // as gossip sees it
-	Partitions  int                   `json:"partitions"` // that it owns
-	Replicas    int                   `json:"replicas"`   // of partitions, in sync, owned ones among them
-	Settled     bool                  `json:"settled"`    // every replica that it is meant to have is in sync
+	Incarnation roster.Incarnation `json:"incarnation"`
+	API         string             `json:"api"`
+	Raft        string             `json:"raft"`
+	Gossip      string             `json:"gossip"`
+	Durable     bool               `json:"durable"`
+	Voter       bool               `json:"voter"`
+	Leader      bool               `json:"leader"`
+	Alive       bool               `json:"alive"`      // as gossip sees it
+	Partitions  int                `json:"partitions"` // that it owns
+	Replicas    int                `json:"replicas"`   // of partitions, in sync, owned ones among them
+	Settled     bool               `json:"settled"`    // every replica that it is meant to have is in sync
 }
 
 // PartitionInfo is one partition of the roster.
 type PartitionInfo struct {
-	ID     partition.ID            `json:"id"`
-	Owner  partition.Incarnation   `json:"owner"`
-	InSync []partition.Incarnation `json:"in_sync"` // the owner among them
+	ID     roster.PartitionID   `json:"id"`
+	Owner  roster.Incarnation   `json:"owner"`
+	InSync []roster.Incarnation `json:"in_sync"` // the owner among them
 	// Joining is the member that copies the partition at the moment, "" for none.
-	Joining partition.Incarnation `json:"joining,omitempty"`
+	Joining roster.Incarnation `json:"joining,omitempty"`
 	// Disks are the members whose disks have every definition that was answered.
-	Disks []partition.MemberID `json:"disks,omitempty"`
+	Disks []roster.MemberID `json:"disks,omitempty"`
 	// Awaited are those of Disks for which creates, opens and destroys wait: no replica
 	// is left, and none of these members runs.
-	Awaited  []partition.MemberID `json:"awaited,omitempty"`
-	Term     partition.Term       `json:"term"`
-	LostTerm partition.Term       `json:"lost_term"` // of the last time that no copy was left
-	Floor    time.Time            `json:"floor"`
+	Awaited  []roster.MemberID `json:"awaited,omitempty"`
+	Term     roster.Term       `json:"term"`
+	LostTerm roster.Term       `json:"lost_term"` // of the last time that no copy was left
+	Floor    time.Time         `json:"floor"`
 }
 
 // SequencerInfo is one sequencer as its owner's table has it.
 type SequencerInfo struct {
-	Name      string                `json:"name"`
-	Epoch     time.Time             `json:"epoch"`
-	Exhausted time.Time             `json:"exhausted"` // when its IDs end
-	Nodes     int                   `json:"nodes"`
-	Life      sequencer.Life        `json:"life"`
-	Partition partition.ID          `json:"partition"`
-	Owner     partition.Incarnation `json:"owner"`
-	Attached  int                   `json:"attached"`
+	Name      string             `json:"name"`
+	Epoch     time.Time          `json:"epoch"`
+	Exhausted time.Time          `json:"exhausted"` // when its IDs end
+	Nodes     int                `json:"nodes"`
+	Life      sequencer.Life     `json:"life"`
+	Partition roster.PartitionID `json:"partition"`
+	Owner     roster.Incarnation `json:"owner"`
+	Attached  int                `json:"attached"`
 	// Kept is how many logical nodes are kept for holders that showed a grant of an
 	// earlier life of the grid which is not believed, until that has ended.
 	Kept int `json:"kept,omitempty"`
@@ -97,11 +98,11 @@ type SequencerInfo struct {
 
 // OwnerOf returns the member that owns the partition of a sequencer's name, ""
 // while it has none.
-func (s Status) OwnerOf(name string) partition.Incarnation {
+func (s Status) OwnerOf(name string) roster.Incarnation {
 	if len(s.Partitions) == 0 {
 		return ""
 	}
-	return s.Partitions[partition.Of(name, len(s.Partitions))].Owner
+	return s.Partitions[roster.PartitionOf(name, len(s.Partitions))].Owner
 }
 
 // Bounds of a status.
@@ -138,7 +139,7 @@ func (m *Member) localStatus() Status {
 	if err := m.notSettled(); err != nil {
 		s.Settled, s.NotSettled = false, err.Error()
 	}
-	owned, replicas := map[partition.Incarnation]int{}, map[partition.Incarnation]int{}
+	owned, replicas := map[roster.Incarnation]int{}, map[roster.Incarnation]int{}
 	for id, p := range r.Partitions {
 		owned[p.Owner]++
 		for _, inc := range p.InSync {
@@ -149,8 +150,8 @@ func (m *Member) localStatus() Status {
 			s.Copies = copies
 		}
 		s.Partitions = append(s.Partitions, PartitionInfo{
-			ID: partition.ID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining,
-			Disks: p.Disk, Awaited: r.Awaited(partition.ID(id)),
+			ID: roster.PartitionID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining,
+			Disks: p.Disk, Awaited: r.Awaited(roster.PartitionID(id)),
 			Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
 		})
 	}
@@ -163,7 +164,7 @@ func (m *Member) localStatus() Status {
 }
 
 // describeMembers adds the members of the roster.
-func (m *Member) describeMembers(s *Status, r *partition.Roster) {
+func (m *Member) describeMembers(s *Status, r *roster.Roster) {
 	voters := map[raft.ServerID]bool{}
 	var leader raft.ServerID
 	if node := m.node(); node != nil {
@@ -174,7 +175,7 @@ func (m *Member) describeMembers(s *Status, r *partition.Roster) {
 			}
 		}
 	}
-	alive := map[partition.Incarnation]bool{m.self: true}
+	alive := map[roster.Incarnation]bool{m.self: true}
 	for _, p := range m.gossip.peers() {
 		alive[p.Incarnation] = true
 	}
@@ -212,7 +213,7 @@ func (m *Member) ownSequencers(ctx context.Context) []SequencerInfo {
 }
 
 // describe returns the partition's sequencers, if this member owns it.
-func (o *actor) describe(v owner.View) ([]SequencerInfo, error) {
+func (o *actor) describe(v partition.View) ([]SequencerInfo, error) {
 	if err := o.machine.Serves(v); err != nil {
 		return nil, err
 	}
@@ -273,7 +274,7 @@ func sortByName(infos []SequencerInfo) {
 }
 
 // instant is a tick for people; zero stays zero.
-func instant(t partition.Tick) time.Time {
+func instant(t clustertime.Tick) time.Time {
 	if t == 0 {
 		return time.Time{}
 	}

@@ -4,25 +4,25 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // DiskInfo is one member's disk on which definitions rest.
 type DiskInfo struct {
-	Member     partition.MemberID `json:"member"`
-	Partitions int                `json:"partitions"` // whose definitions it has
-	Alone      int                `json:"alone"`      // of those, the ones that no other disk has
-	Runs       bool               `json:"runs"`       // the member is in the grid
+	Member     roster.MemberID `json:"member"`
+	Partitions int             `json:"partitions"` // whose definitions it has
+	Alone      int             `json:"alone"`      // of those, the ones that no other disk has
+	Runs       bool            `json:"runs"`       // the member is in the grid
 	// Awaited is in how many partitions creates, opens and destroys wait for it, or for
 	// another one that does not run either.
 	Awaited int `json:"awaited"`
 }
 
 // disksOf returns the disks that a roster names, by member.
-func disksOf(r *partition.Roster) []DiskInfo {
-	disks := map[partition.MemberID]*DiskInfo{}
+func disksOf(r *roster.Roster) []DiskInfo {
+	disks := map[roster.MemberID]*DiskInfo{}
 	for id, p := range r.Partitions {
-		awaited := len(r.Awaited(partition.ID(id))) > 0
+		awaited := len(r.Awaited(roster.PartitionID(id))) > 0
 		for _, member := range p.Disk {
 			d := disks[member]
 			if d == nil {

@@ -7,9 +7,10 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // stay is the time that a member spends in one grid, and before it. Everything
@@ -69,7 +70,7 @@ func (m *Member) leaveGrid(expect int) error {
 		m.beginStay()
 	}
 	m.setExpect(expect)
-	m.gossip.belongs(partition.GridID{})
+	m.gossip.belongs(roster.GridID{})
 	return nil
 }
 
@@ -91,7 +92,7 @@ func (m *Member) endStay() {
 }
 
 // notePast keeps what is known of the grid that was left.
-func (m *Member) notePast(old partition.GridID) {
+func (m *Member) notePast(old roster.GridID) {
 	r := m.roster.Load()
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
@@ -107,7 +108,7 @@ func (m *Member) notePast(old partition.GridID) {
 		p.settings = m.past.settings
 	}
 	m.past = p
-	m.id.Grid, m.id.Forming, m.id.Accepted = partition.GridID{}, false, founding{}
+	m.id.Grid, m.id.Forming, m.id.Accepted = roster.GridID{}, false, founding{}
 }
 
 // beginStay makes this member one that has never been in a grid, but for its own
@@ -119,11 +120,11 @@ func (m *Member) beginStay() {
 	}
 	m.boot.clear()
 	m.clock.Forget()
-	m.roster.Store(&partition.Roster{})
+	m.roster.Store(&roster.Roster{})
 	m.mu.Lock()
-	m.actors = map[partition.ID]*actor{}
-	m.joins = map[partition.Incarnation]joining{}
-	m.trial = partition.GridID{}
+	m.actors = map[roster.PartitionID]*actor{}
+	m.joins = map[roster.Incarnation]joining{}
+	m.trial = roster.GridID{}
 	m.wasReady.Store(false)
 	m.admissions.Store(newAdmissions())
 	m.stay.Store(newStay(m.ctx))

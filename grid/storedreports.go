@@ -6,8 +6,9 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // storedReports collects, owner by owner, which tables are on this member's disk, so
@@ -15,12 +16,12 @@ import (
 // position is kept. Its zero value is ready.
 type storedReports struct {
 	mu     sync.Mutex
-	owners map[partition.Incarnation]*reportsTo
+	owners map[roster.Incarnation]*reportsTo
 }
 
 // reportsTo is what one owner is to be told.
 type reportsTo struct {
-	positions map[partition.ID]backup.Position
+	positions map[roster.PartitionID]backup.Position
 	calls     int // under way, or begun by whoever was told to
 }
 
@@ -30,15 +31,15 @@ const storedCalls = 4
 
 // add has an owner told of a position, and reports whether the caller has to begin
 // telling it.
-func (s *storedReports) add(to partition.Incarnation, id partition.ID, p backup.Position) (begin bool) {
+func (s *storedReports) add(to roster.Incarnation, id roster.PartitionID, p backup.Position) (begin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owners == nil {
-		s.owners = map[partition.Incarnation]*reportsTo{}
+		s.owners = map[roster.Incarnation]*reportsTo{}
 	}
 	r := s.owners[to]
 	if r == nil {
-		r = &reportsTo{positions: map[partition.ID]backup.Position{}}
+		r = &reportsTo{positions: map[roster.PartitionID]backup.Position{}}
 		s.owners[to] = r
 	}
 	if p.Compare(r.positions[id]) > 0 {
@@ -53,7 +54,7 @@ func (s *storedReports) add(to partition.Incarnation, id partition.ID, p backup.
 
 // take returns what an owner is to be told, by partition. With nothing left it returns
 // false, and the caller stops telling it.
-func (s *storedReports) take(to partition.Incarnation) ([]wire.Stored, bool) {
+func (s *storedReports) take(to roster.Incarnation) ([]wire.Stored, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.owners[to]
@@ -73,7 +74,7 @@ func (s *storedReports) take(to partition.Incarnation) ([]wire.Stored, bool) {
 }
 
 // putBack adds what could not be told, where nothing newer waits.
-func (s *storedReports) putBack(to partition.Incarnation, batch []wire.Stored) {
+func (s *storedReports) putBack(to roster.Incarnation, batch []wire.Stored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range batch {
@@ -84,7 +85,7 @@ func (s *storedReports) putBack(to partition.Incarnation, batch []wire.Stored) {
 }
 
 // drop forgets what an owner was to be told, and the caller stops telling it.
-func (s *storedReports) drop(to partition.Incarnation) {
+func (s *storedReports) drop(to roster.Incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.owners[to]
@@ -93,7 +94,7 @@ func (s *storedReports) drop(to partition.Incarnation) {
 }
 
 // end counts a call as over. The caller holds mu.
-func (s *storedReports) end(to partition.Incarnation, r *reportsTo) {
+func (s *storedReports) end(to roster.Incarnation, r *reportsTo) {
 	if r.calls--; r.calls == 0 && len(r.positions) == 0 {
 		delete(s.owners, to)
 	}

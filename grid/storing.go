@@ -6,25 +6,27 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Store implements owner.Member: the machine is told when the write is on disk. A
+// Store implements partition.Member: the machine is told when the write is on disk. A
 // disk that has failed acknowledges nothing; other members take this one's place.
-func (o *actor) Store(w owner.Write) {
+func (o *actor) Store(w partition.Write) {
 	if o.m.disk == nil {
 		return
 	}
 	o.m.disk.add(o.id, w, func(err error) {
-		o.tell(func(v owner.View) { o.machine.Stored(v, w.Position, err) })
+		o.tell(func(v partition.View) { o.machine.Stored(v, w.Position, err) })
 	})
 }
 
 // tell has the actor do something, from a goroutine that never waits for it.
-func (o *actor) tell(f func(v owner.View)) {
+func (o *actor) tell(f func(v partition.View)) {
 	select {
 	case o.inbox <- f:
 	default:
@@ -37,8 +39,8 @@ func (o *actor) tell(f func(v owner.View)) {
 	}
 }
 
-// ReportStored implements owner.Member.
-func (o *actor) ReportStored(to partition.Incarnation, p backup.Position) {
+// ReportStored implements partition.Member.
+func (o *actor) ReportStored(to roster.Incarnation, p backup.Position) {
 	if o.m.stored.add(to, o.id, p) {
 		o.m.background(func(ctx context.Context) { o.m.tellStored(ctx, to) })
 	}
@@ -51,7 +53,7 @@ const (
 
 // tellStored tells an owner what is on this member's disk, until there is nothing
 // left to tell it. What becomes ready while a call is made goes with the next one.
-func (m *Member) tellStored(ctx context.Context, to partition.Incarnation) {
+func (m *Member) tellStored(ctx context.Context, to roster.Incarnation) {
 	pause := storedRetry
 	for {
 		batch, more := m.stored.take(to)
@@ -93,7 +95,7 @@ func (m *Member) serveStored(ctx context.Context, in wire.StoredRequest) (wire.S
 			return wire.StoredResponse{}, err
 		}
 		select {
-		case o.inbox <- func(v owner.View) { o.machine.StoredBy(v, in.Replica, s.Position) }:
+		case o.inbox <- func(v partition.View) { o.machine.StoredBy(v, in.Replica, s.Position) }:
 		case <-ctx.Done():
 			return wire.StoredResponse{}, fmt.Errorf("partition %d is busy: %w", s.Partition, ctx.Err())
 		case <-o.stay.ctx.Done():

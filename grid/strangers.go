@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Two grids of one name may meet by gossip. Each refuses the members of the other,
@@ -27,7 +27,7 @@ const (
 
 // stranger is a member of another grid of the same name.
 type stranger struct {
-	Grid partition.GridID
+	Grid roster.GridID
 	Addr string // of its gossip
 }
 
@@ -101,7 +101,7 @@ func (g *gossip) sight(p peer) {
 
 // belongs tells gossip which grid this member belongs to, zero for none. Peers of
 // another one that were seen before are peers no more.
-func (g *gossip) belongs(own partition.GridID) {
+func (g *gossip) belongs(own roster.GridID) {
 	if g == nil {
 		return
 	}
@@ -118,8 +118,8 @@ func (g *gossip) belongs(own partition.GridID) {
 }
 
 // grids returns the grids that peers belong to, and one address in each.
-func (g *gossip) grids() map[partition.GridID]string {
-	out := map[partition.GridID]string{}
+func (g *gossip) grids() map[roster.GridID]string {
+	out := map[roster.GridID]string{}
 	for _, p := range g.peers() {
 		if !p.Grid.IsZero() {
 			out[p.Grid] = p.Gossip
@@ -138,7 +138,7 @@ func (g *gossip) tellStrangers() {
 }
 
 // newStrangers returns the strangers to tell of, and this member's grid.
-func (g *gossip) newStrangers(now time.Time) (own partition.GridID, tell []stranger) {
+func (g *gossip) newStrangers(now time.Time) (own roster.GridID, tell []stranger) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for key, s := range g.strangers {

@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // do runs f in the actor's goroutine.
-func (l *lonely) do(f func(now owner.View)) {
+func (l *lonely) do(f func(now partition.View)) {
 	done := make(chan struct{})
-	l.o.inbox <- func(now owner.View) { f(now); close(done) }
+	l.o.inbox <- func(now partition.View) { f(now); close(done) }
 	<-done
 }
 
 // number is how many changes the owner has made in its term.
 func (l *lonely) number() (n uint64) {
-	l.do(func(owner.View) { n = l.o.machine.Position().Number })
+	l.do(func(partition.View) { n = l.o.machine.Position().Number })
 	return n
 }
 
@@ -45,16 +46,16 @@ func TestOwnerLooksAtTheNewestRoster(t *testing.T) {
 		l := newLonely(t)
 		l.attached(1)
 		r := l.m.roster.Load()
-		take := partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}}
-		next, err := r.Apply(partition.Command{From: r.Version, Change: &take})
+		take := roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}}
+		next, err := r.Apply(roster.Command{From: r.Version, Change: &take})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.m.roster.Store(next) // without a nudge
-		l.do(func(now owner.View) {
-			l.o.machine.Renew(now, "h", nil, func(_ []owner.Renewed, answer error) { err = answer })
+		l.do(func(now partition.View) {
+			l.o.machine.Renew(now, "h", nil, func(_ []partition.Renewed, answer error) { err = answer })
 		})
-		if !errors.Is(err, partition.ErrWrongOwner) {
+		if !errors.Is(err, roster.ErrWrongOwner) {
 			t.Errorf("the owner before acts on a roster that names another: %v", err)
 		}
 	})
@@ -84,10 +85,10 @@ func TestAnswersEndWithTheirTerm(t *testing.T) {
 		ref, _ := l.create()
 		late := l.attach(ref, 1)
 		l.answered("attach", late, false)
-		l.change(partition.Change{Lose: []partition.Loss{{Partition: 0, Owner: ownerInc, With: []partition.Incarnation{backupInc}}}})
+		l.change(roster.Change{Lose: []roster.Loss{{Partition: 0, Owner: ownerInc, With: []roster.Incarnation{backupInc}}}})
 		l.term = l.m.roster.Load().Partitions[0].Term
 		l.holds(0)
-		if err := <-late; !errors.Is(err, partition.ErrWrongOwner) {
+		if err := <-late; !errors.Is(err, roster.ErrWrongOwner) {
 			t.Errorf("an attach of the term before the loss was answered: %v", err)
 		}
 	})
@@ -101,17 +102,17 @@ func TestOwnerHearsOfLaterTerms(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLonely(t)
 				ref := l.attached(1)
-				later := partition.Term(l.m.roster.Load().Version) + 1
+				later := roster.Term(l.m.roster.Load().Version) + 1
 				attach := l.attach(ref, 2)
-				l.delivered(l.m.roster.Load().Version, owner.Holds{Held: backup.Position{Term: l.term, Number: 3}, Newest: later, Gap: gap})
+				l.delivered(l.m.roster.Load().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 3}, Newest: later, Gap: gap})
 				l.answered("attach", attach, false)
 				if err := <-l.renew(ref, 1, 0); err != nil {
 					t.Errorf("a renewal when a later term was told of: %v", err)
 				}
 				l.holds(3)
 				l.answered("attach", attach, true)
-				l.change(partition.Change{Take: []partition.Replica{{Partition: 0, Member: backupInc}}})
-				if err := <-l.renew(ref, 1, 0); !errors.Is(err, partition.ErrWrongOwner) {
+				l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})
+				if err := <-l.renew(ref, 1, 0); !errors.Is(err, roster.ErrWrongOwner) {
 					t.Errorf("a renewal when the roster shows the later term: %v", err)
 				}
 			})
@@ -125,19 +126,19 @@ func TestJoinerIsAskedAtTheVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		l.attached(1)
-		backups := []partition.Replica{{Partition: 0, Member: backupInc}}
-		l.change(partition.Change{Drop: backups})
-		l.change(partition.Change{Add: backups})
+		backups := []roster.Replica{{Partition: 0, Member: backupInc}}
+		l.change(roster.Change{Drop: backups})
+		l.change(roster.Change{Add: backups})
 		v := l.m.roster.Load().Version
 		for _, reply := range []struct {
-			version partition.Version
+			version roster.Version
 			number  uint64
 			admits  bool
 		}{{v - 1, 2, false}, {v, 1, false}, {v, 2, true}} {
-			l.delivered(reply.version, owner.Holds{Held: backup.Position{Term: l.term, Number: reply.number}, Newest: l.term})
+			l.delivered(reply.version, partition.Holds{Held: backup.Position{Term: l.term, Number: reply.number}, Newest: l.term})
 			var ready bool
-			var h partition.Holding
-			l.do(func(owner.View) { h, ready = l.o.machine.Admission() })
+			var h roster.Holding
+			l.do(func(partition.View) { h, ready = l.o.machine.Admission() })
 			if ready != reply.admits || ready && h.Version != v {
 				t.Errorf("at version %d, with number %d held at %d: %v, %v", v, reply.number, reply.version, h, ready)
 			}
@@ -151,7 +152,7 @@ func TestRequestOfAnotherStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		ctx := context.WithValue(t.Context(), stayKey{}, newStay(l.m.ctx))
-		begin := func(owner.View) (bool, error) { return true, nil }
+		begin := func(partition.View) (bool, error) { return true, nil }
 		_, err := look(ctx, l.o, begin)
 		if !errors.Is(err, wire.ErrNotAddressed) {
 			t.Errorf("a request of another stay: %v", err)
@@ -226,13 +227,13 @@ func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
 		m := startAlone(t)
 		r := m.roster.Load()
 		for _, c := range []struct {
-			owner   partition.Incarnation
-			version partition.Version
+			owner   roster.Incarnation
+			version roster.Version
 			noted   bool
 		}{{backupInc, r.Version, false}, {m.self, r.Version - 1, false}, {m.self, r.Version, true}} {
-			h := partition.Holding{Replica: partition.Replica{Partition: 3, Member: backupInc}, Version: c.version}
-			p := partition.Persisted{Partition: 3, Version: c.version}
-			_, err := m.serveHeld(t.Context(), wire.HeldRequest{Owner: c.owner, Held: []partition.Holding{h}, Persisted: []partition.Persisted{p}})
+			h := roster.Holding{Replica: roster.Replica{Partition: 3, Member: backupInc}, Version: c.version}
+			p := roster.Persisted{Partition: 3, Version: c.version}
+			_, err := m.serveHeld(t.Context(), wire.HeldRequest{Owner: c.owner, Held: []roster.Holding{h}, Persisted: []roster.Persisted{p}})
 			ready, onDisk := m.admissions.Load().ready(r.Version)
 			if err != nil || (len(ready) == 1) != c.noted || (len(onDisk) == 1) != c.noted || m.roster.Load().Version != r.Version {
 				t.Errorf("told by %s at version %d of %d: %v, %v, %v", c.owner, c.version, r.Version, ready, onDisk, err)
@@ -244,7 +245,7 @@ func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
 // TestVolatileServersAreNew: a member without a disk is another Raft server at each
 // start, since it forgot its votes; one with a disk is the same (B2, S1).
 func TestVolatileServersAreNew(t *testing.T) {
-	again := partition.Incarnation(string(ownerInc[:len(ownerInc)-1]) + "2")
+	again := roster.Incarnation(string(ownerInc[:len(ownerInc)-1]) + "2")
 	for _, durable := range []bool{false, true} {
 		before, after := serverID(ownerInc, durable), serverID(again, durable)
 		if (before == after) != durable || isDurable(after) != durable {
@@ -262,7 +263,7 @@ func TestNoEndWhileAttached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := partition.Of("orders", len(m.roster.Load().Partitions))
+		id := roster.PartitionOf("orders", len(m.roster.Load().Partitions))
 		m.ended.Store(true)
 		if high, err := m.finalHigh(t.Context(), id); err == nil {
 			t.Errorf("grants ended at %d with a logical node attached", high)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestGossipOfALaterVersion: a member that says more of itself than this version knows
@@ -25,7 +25,7 @@ func TestGossipOfALaterVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.NotifyJoin(&memberlist.Node{Name: fuzzedIncarnation, Addr: net.IPv4(10, 0, 0, 2), Port: 7946, Meta: meta})
-	got, found := g.find(func(p peer) bool { return p.Incarnation == partition.Incarnation(fuzzedIncarnation) })
+	got, found := g.find(func(p peer) bool { return p.Incarnation == roster.Incarnation(fuzzedIncarnation) })
 	want.Incarnation, want.Gossip, want.noted = fuzzedIncarnation, "10.0.0.2:7946", got.noted
 	if !found || got != want {
 		t.Errorf("the peers are %+v, want %+v", g.peers(), want)

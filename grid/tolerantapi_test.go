@@ -11,7 +11,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestRequestsOfALaterVersion: a newer client or member may add a field to any request

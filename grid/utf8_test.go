@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/epoch"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestAPIInvalidUTF8 wants names that are no text to be refused, not mended:

@@ -7,8 +7,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // witness is the leader's own eye on the members: it calls each of them again and
@@ -24,7 +25,7 @@ type witness struct {
 	done sync.WaitGroup
 
 	mu       sync.Mutex // never held while waiting
-	calls    map[partition.Incarnation]*calls
+	calls    map[roster.Incarnation]*calls
 	versions []seenVersion // of the roster, ascending; the first is at least lagLimit old
 }
 
@@ -37,7 +38,7 @@ type calls struct {
 
 // seenVersion is when this leader first saw a version of the roster.
 type seenVersion struct {
-	version partition.Version
+	version roster.Version
 	at      time.Duration
 }
 
@@ -57,7 +58,7 @@ const (
 )
 
 func newWitness(m *Member) *witness {
-	w := &witness{m: m, calls: map[partition.Incarnation]*calls{}}
+	w := &witness{m: m, calls: map[roster.Incarnation]*calls{}}
 	w.ctx, w.stop = context.WithCancel(m.ctx)
 	return w
 }
@@ -69,8 +70,8 @@ func (w *witness) end() {
 
 // look fills in who is silent and who is gone. It begins to call new members, and
 // forgets those that are none any more.
-func (w *witness) look(r *partition.Roster, s *partition.Sight) {
-	seen := map[partition.Incarnation]bool{}
+func (w *witness) look(r *roster.Roster, s *plan.Sight) {
+	seen := map[roster.Incarnation]bool{}
 	for _, p := range w.m.gossip.peers() {
 		seen[p.Incarnation] = true
 	}
@@ -118,7 +119,7 @@ func extra(seen bool) time.Duration {
 }
 
 // noteVersion keeps when versions were first seen. It must be called with mu held.
-func (w *witness) noteVersion(v partition.Version, now time.Duration) {
+func (w *witness) noteVersion(v roster.Version, now time.Duration) {
 	if n := len(w.versions); n == 0 || w.versions[n-1].version < v {
 		w.versions = append(w.versions, seenVersion{v, now})
 	}
@@ -128,7 +129,7 @@ func (w *witness) noteVersion(v partition.Version, now time.Duration) {
 }
 
 // watch calls a member until it is no member any more, or this one leads no more.
-func (w *witness) watch(member partition.Member, c *calls) {
+func (w *witness) watch(member roster.Member, c *calls) {
 	for w.ctx.Err() == nil && w.watched(member.Incarnation, c) {
 		began := w.m.clock.Mono()
 		ctx, cancel := context.WithTimeout(w.ctx, callTimeout)
@@ -143,7 +144,7 @@ func (w *witness) watch(member partition.Member, c *calls) {
 }
 
 // doubts reports whether the last call to a member failed.
-func (w *witness) doubts(inc partition.Incarnation) bool {
+func (w *witness) doubts(inc roster.Incarnation) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.calls[inc]
@@ -151,14 +152,14 @@ func (w *witness) doubts(inc partition.Incarnation) bool {
 }
 
 // watched reports whether what becomes of the calls is still of use.
-func (w *witness) watched(inc partition.Incarnation, c *calls) bool {
+func (w *witness) watched(inc roster.Incarnation, c *calls) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls[inc] == c
 }
 
 // note keeps what became of a call, and reports whether it failed.
-func (w *witness) note(c *calls, began time.Duration, version partition.Version, err error) bool {
+func (w *witness) note(c *calls, began time.Duration, version roster.Version, err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lags := len(w.versions) > 0 && version < w.versions[0].version

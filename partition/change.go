@@ -1,236 +1,97 @@
 package partition
 
-import "slices"
+import (
+	"cmp"
+	"slices"
 
-// Change is one step of the roster from a version to the next. All its parts
-// take effect together. A partition is in at most one of Lose, Take, Add, Admit
-// and Drop.
-type Change struct {
-	// Join are new members. A new incarnation of a known member takes the older
-	// one out of everything (R8). One that is a member already, with the same
-	// record, is left as it is.
-	Join []Member `json:"join,omitempty"`
-	// Remove are members that are dead or leave. They also leave the in-sync
-	// sets, where term and floor stay (R4).
-	Remove []Incarnation `json:"remove,omitempty"`
-	// Lose names new owners of partitions without a replica that can go on:
-	// those nobody owned yet, and those whose replicas are gone (R3).
-	Lose []Loss `json:"lose,omitempty"`
-	// Take makes an in-sync replica the owner (R2). The others stay in sync.
-	Take []Replica `json:"take,omitempty"`
-	// Add begins to make a member a replica: the owner needs it in every
-	// acknowledgement from now on (R5).
-	Add []Replica `json:"add,omitempty"`
-	// Admit puts a joining replica into the in-sync set, because the owner, at
-	// exactly the version this change is computed from, said that it holds the
-	// table (R5).
-	Admit []Replica `json:"admit,omitempty"`
-	// Drop takes a replica that is not the owner out of the in-sync set (R4), or
-	// gives a join up.
-	Drop []Replica `json:"drop,omitempty"`
-	// Persist are partitions of which every durable in-sync replica has the table on
-	// disk, as their owner said at exactly the version this change is computed from:
-	// the disks of those replicas become the partition's (D4).
-	Persist []ID `json:"persist,omitempty"`
-	// Strike are dead members. Where this change ends their being in sync, their disks
-	// are named no longer, if an in-sync replica's disk is (D3).
-	Strike []MemberID `json:"strike,omitempty"`
-	// Forget are members whose disks are given up for good, also where no other disk
-	// is named. They may not be members of the grid (D10).
-	Forget []MemberID `json:"forget,omitempty"`
-	// Settle are members that have every replica they are meant to have in sync.
-	Settle []Incarnation `json:"settle,omitempty"`
-	// Doubt are members that do not answer: they are settled no longer.
-	Doubt []Incarnation `json:"doubt,omitempty"`
-	// Window is the new window in milliseconds, larger than before; 0 leaves it.
-	Window Tick `json:"window_ms,omitempty"`
-	// Granted is where grants of an earlier life of the grid end that somebody
-	// still holds. The ceiling goes there before floors are taken from it, so
-	// that partitions lost in the same change start above those grants (S2); 0
-	// leaves it.
-	Granted Tick `json:"granted_ms,omitempty"`
-	// Stop is the first tick nobody was granted, stated by the last member of a
-	// durable grid when it stops in order (S1); 0 states nothing.
-	Stop Tick `json:"stop_ms,omitempty"`
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// TableChange is the new state of everything that some operations touched, for
+// whoever holds the table as it was before them.
+type TableChange struct {
+	Base sequencer.Tick `json:"base"`
+	// Complete says that the table has every name that was ever answered for.
+	Complete bool `json:"complete,omitempty"`
+	// Forgotten are names whose records go, with all their slots: they are
+	// forgotten, or began or ended a life and are in Records too.
+	Forgotten []string `json:"forgotten,omitempty"`
+	// Records have, of their slots, only those touched.
+	Records []RecordState `json:"records,omitempty"`
 }
 
-// Replica names one member's copy of one partition.
-type Replica struct {
-	Partition ID          `json:"partition"`
-	Member    Incarnation `json:"member"`
+// touch is a name, or one of its nodes, that an operation changed.
+type touch struct {
+	name string
+	node int
 }
 
-// Loss gives a partition to an owner that starts it afresh: the new version is
-// its term and the term of its last loss, its floor is the ceiling at this
-// place of the log. The owner and those with it are in sync from the start: they
-// all hold nothing (R3).
-type Loss struct {
-	Partition ID            `json:"partition"`
-	Owner     Incarnation   `json:"owner"`
-	With      []Incarnation `json:"with,omitempty"`
-}
+// noNode stands for a record that was begun, ended or forgotten.
+const noNode = -1
 
-// IsEmpty reports whether the change changes nothing.
-func (c Change) IsEmpty() bool {
-	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
-		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Granted == 0 && c.Stop == 0
-}
-
-// isStop reports whether the change states an orderly stop and nothing else.
-func (c Change) isStop() bool {
-	stop := c.Stop
-	c.Stop = 0
-	return stop > 0 && c.IsEmpty()
-}
-
-// moves counts what the change does to partitions by name.
-func (c Change) moves() int {
-	return len(c.Lose) + len(c.Take) + len(c.Add) + len(c.Admit) + len(c.Drop)
-}
-
-// change applies a change in independent parts: who is a member, who has which
-// partition, and the window.
-func (r *Roster) change(c Change) (*Roster, error) {
-	if err := r.checkChange(c); err != nil {
-		return nil, err
+func (t *Table) touch(name string, node int) {
+	t.touched = append(t.touched, touch{name, node})
+	if node == noNode {
+		t.disk.note(name)
 	}
-	out, err := r.leaving(c)
-	if err != nil {
-		return nil, err
-	}
-	next := *r
-	next.Version++
-	next.Ceiling = max(r.Ceiling, c.Granted)
-	next.Stopped = c.Stop
-	next.Settings.Window = max(c.Window, r.Settings.Window)
-	next.Members = membersAfter(r.Members, c.Join, out)
-	if next.Unsettled, err = r.unsettledAfter(c, next.Members); err != nil {
-		return nil, err
-	}
-	if err := next.reassign(c, r.lossFloor(c), out); err != nil {
-		return nil, err
-	}
-	if err := next.redisk(c, r); err != nil {
-		return nil, err
-	}
-	return &next, nil
 }
 
-// checkChange looks at what needs no look at members and partitions.
-func (r *Roster) checkChange(c Change) error {
-	switch {
-	case c.IsEmpty():
-		return refused("it changes nothing")
-	case len(c.Strike) > 0 && len(c.Remove)+len(c.Drop) == 0:
-		return refused("disks of dead members are struck, and nothing leaves an in-sync set")
-	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
-		return refused("window %d ms must be above %d, as it only grows, and at most %d",
-			c.Window, r.Settings.Window, MaxWindow)
-	case c.Granted < 0 || c.Granted > Latest:
-		return refused("grants of an earlier life end at %d ms, which is no time from 1970 to 9999", c.Granted)
-	case c.Stop < 0 || c.Stop > r.Ceiling:
-		return refused("the grid stops with grants up to %d ms, and the ceiling is %d", c.Stop, r.Ceiling)
-	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable || !c.isStop()):
-		return refused("a grid stops in order by its last member, which has a disk, and by nothing else at once")
-	}
-	return r.checkForget(c.Forget)
-}
-
-// lossFloor is the floor of a loss: the ceiling, or, right after an orderly stop,
-// where grants really ended (S1).
-func (r *Roster) lossFloor(c Change) Tick {
-	if r.Stopped > 0 {
-		return max(r.Stopped, c.Granted)
-	}
-	return max(r.Ceiling, c.Granted)
-}
-
-// leaving checks who joins and who is removed, and gives everybody who is no
-// member after the change: the removed and the older incarnations of those who
-// join (R8).
-func (r *Roster) leaving(c Change) (map[Incarnation]bool, error) {
-	out := make(map[Incarnation]bool)
-	for _, i := range c.Remove {
-		if _, found := r.Member(i); !found {
-			return nil, refused("%q is to be removed and is no member", string(i))
+// Change returns what the operations since its last call changed. The end of a
+// grant that was only extended is left out: who takes over counts what is
+// assigned as granted up to its floor.
+func (t *Table) Change() TableChange {
+	c := TableChange{Base: t.base, Complete: t.complete}
+	slices.SortFunc(t.touched, func(a, b touch) int { return cmp.Or(cmp.Compare(a.name, b.name), a.node-b.node) })
+	for i, touched := range t.touched {
+		first := i == 0 || t.touched[i-1].name != touched.name
+		r := t.records[touched.name]
+		if first && touched.node == noNode {
+			c.Forgotten = append(c.Forgotten, touched.name)
 		}
-		if out[i] {
-			return nil, refused("%s is to be removed twice", i)
+		if first && r != nil {
+			c.Records = append(c.Records, RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free})
 		}
-		out[i] = true
-	}
-	joining := make(map[MemberID]Incarnation)
-	for _, m := range c.Join {
-		if err := r.checkJoin(m, joining, out); err != nil {
-			return nil, err
+		if r == nil || touched.node == noNode || !first && t.touched[i-1].node == touched.node {
+			continue
 		}
-		joining[m.Incarnation.Member()] = m.Incarnation
-	}
-	for _, m := range r.Members {
-		if newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation {
-			out[m.Incarnation] = true
+		if s := r.slot(sequencer.NodeID(touched.node)); s != nil { // a life that has ended has none
+			last := &c.Records[len(c.Records)-1]
+			last.Slots = append(last.Slots, s.snapshot())
 		}
 	}
-	return out, nil
+	t.touched = nil
+	return c
 }
 
-func (r *Roster) checkJoin(m Member, joining map[MemberID]Incarnation, removed map[Incarnation]bool) error {
-	if fault := m.fault(); fault != "" {
-		return refused("%s", fault)
+// Apply makes a change that was made to another copy of this very table.
+func (t *Table) Apply(c TableChange) {
+	t.base, t.complete = c.Base, c.Complete
+	for _, name := range c.Forgotten {
+		delete(t.records, name)
+		t.disk.note(name)
 	}
-	if removed[m.Incarnation] {
-		return refused("%s is to join and to be removed", m.Incarnation)
+	for _, state := range c.Records {
+		name := state.Ref.Definition.Name()
+		r := t.records[name]
+		if r == nil {
+			r = &record{}
+			t.records[name] = r
+		}
+		r.ref, r.destroyed, r.adopted, r.mark, r.free = state.Ref, state.Destroyed, state.Adopted, state.Mark, state.Free
+		if r.destroyed {
+			t.folds = min(t.folds, r.mark)
+		}
+		for _, s := range state.Slots {
+			r.put(s.slot())
+		}
 	}
-	if twin, found := joining[m.Incarnation.Member()]; found {
-		return refused("%s and %s are one member and are both to join", twin, m.Incarnation)
-	}
-	if known, found := r.Member(m.Incarnation); found && known != m {
-		return refused("%s is a member with another record", m.Incarnation)
-	}
-	return nil
 }
 
-// membersAfter gives the sorted members without those that are out and with
-// those that join; the same slice if these are the same.
-func membersAfter(members, join []Member, out map[Incarnation]bool) []Member {
-	isOut := func(m Member) bool { return out[m.Incarnation] }
-	isKnown := func(m Member) bool {
-		_, found := searchMember(members, m.Incarnation)
-		return found
+// put puts a slot in its place.
+func (r *record) put(s slot) {
+	i, found := r.find(s.node)
+	if !found {
+		r.slots = slices.Insert(r.slots, i, slot{})
 	}
-	joining := slices.DeleteFunc(slices.Clone(join), isKnown)
-	if len(out) == 0 && len(joining) == 0 {
-		return members
-	}
-	after := slices.Concat(slices.DeleteFunc(slices.Clone(members), isOut), joining)
-	sortMembers(after)
-	return after
-}
-
-// unsettledAfter gives, sorted, the members whose replicas are not in sync: those
-// that were so and those that join or are in doubt, less the settled and the gone.
-func (r *Roster) unsettledAfter(c Change, members []Member) ([]Incarnation, error) {
-	unsettled := slices.Clone(r.Unsettled)
-	for _, m := range c.Join {
-		if _, known := r.Member(m.Incarnation); !known {
-			unsettled = append(unsettled, m.Incarnation)
-		}
-	}
-	for _, i := range c.Doubt {
-		if _, known := r.Member(i); !known || slices.Contains(unsettled, i) {
-			return nil, refused("%q is no member, or unsettled already", string(i))
-		}
-		unsettled = append(unsettled, i)
-	}
-	for _, i := range c.Settle {
-		if !slices.Contains(unsettled, i) {
-			return nil, refused("%q is not unsettled", string(i))
-		}
-	}
-	unsettled = slices.DeleteFunc(unsettled, func(i Incarnation) bool {
-		_, stays := searchMember(members, i)
-		return !stays || slices.Contains(c.Settle, i)
-	})
-	slices.Sort(unsettled)
-	return slices.Compact(unsettled), nil
+	r.slots[i] = s
 }

@@ -1,127 +1,136 @@
 package partition
 
 import (
-	"maps"
 	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/backup"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Durable returns the members that have a data directory, sorted.
-func (r *Roster) Durable() []Incarnation {
-	var out []Incarnation
-	for _, m := range r.Members {
-		if m.Durable {
-			out = append(out, m.Incarnation)
-		}
-	}
-	return out
+// Durable replicas keep the definitions of their tables on disk. A machine decides
+// what is written, which answers wait for it, and which disks the roster may name; its
+// member writes and carries the news.
+
+// Write is what a durable replica brings to its disk: all of it or nothing, in the
+// order in which a partition's writes were handed over.
+type Write struct {
+	Position backup.Position // of the table that the disk has then
+	DefinitionChange
 }
 
-// Awaits returns in how many partitions the disk of a member is named, and in how
-// many of those no other disk is.
-func (r *Roster) Awaits(m MemberID) (named, alone int) {
-	for _, p := range r.Partitions {
-		if slices.Contains(p.Disk, m) {
-			named++
-			if len(p.Disk) == 1 {
-				alone++
-			}
-		}
-	}
-	return named, alone
+// DiskMember is what a machine has its member do about disks. No method may call the
+// machine.
+type DiskMember interface {
+	// Store brings a write to this member's disk. When it is there to stay (fsync), or
+	// has failed, the member calls [Machine.Stored]. A partition has one at a time.
+	Store(w Write)
+	// ReportStored tells the owner, once, that a table is on this member's disk. The
+	// owner's member calls [Machine.StoredBy]. News that is lost is asked for again.
+	ReportStored(to roster.Incarnation, p backup.Position)
+	// ReportPersisted tells the leader, for as long as that is worth telling, that the
+	// roster may name the disks of a partition's durable in-sync replicas (D4).
+	ReportPersisted(p roster.Persisted)
+	// Collect asks a disk for definitions; the member calls [Machine.Collected] with
+	// the answer.
+	Collect(c Collection)
+	// DefinitionsCollected is for the log.
+	DefinitionsCollected(id roster.PartitionID, from roster.MemberID, names int)
 }
 
-// checkForget refuses to give up the disk of a member of the grid, and one that no
-// partition names.
-func (r *Roster) checkForget(forget []MemberID) error {
-	for i, id := range forget {
-		if named, _ := r.Awaits(id); named == 0 {
-			return refused("the disk of %s is to be given up and no partition names it", id)
-		}
-		if slices.Contains(forget[:i], id) {
-			return refused("the disk of %s is to be given up twice", id)
-		}
-		if r.Has(id) {
-			return refused("the disk of %s is to be given up and it is a member", id)
-		}
-	}
-	return nil
+// storeRetry is the pause after a write that failed.
+const storeRetry = time.Second
+
+// disk is a machine's part in keeping definitions on disk.
+type disk struct {
+	writing  bool             // a write is under way
+	failed   bool             // the last one did
+	retry    time.Duration    // not before
+	delayed  bool             // holders may still show names that no disk has
+	reported roster.Persisted // the last one
 }
 
-// redisk changes whose disks are named, after everything else has changed: the ones
-// that became good at the version before, without those that are given up.
-func (r *Roster) redisk(c Change, before *Roster) error {
-	if len(c.Persist)+len(c.Strike)+len(c.Forget) == 0 {
-		return nil
+// store writes what this replica's disk lacks, if that is of use: only a complete table
+// of the newest term known (D1).
+func (m *Machine) store(v View) {
+	if m.disk.writing || v.Mono < m.disk.retry || !m.replica.IsDurable() || !m.table.Complete() {
+		return
 	}
-	if &r.Partitions[0] == &before.Partitions[0] {
-		r.Partitions = slices.Clone(before.Partitions)
-	}
-	persisted := make(map[ID]bool, len(c.Persist))
-	for _, id := range c.Persist {
-		if persisted[id] {
-			return refused("partition %d is to be on disk twice", id)
-		}
-		persisted[id] = true
-		if err := r.persist(id, before); err != nil {
-			return err
-		}
-	}
-	for id := range r.Partitions {
-		p := &r.Partitions[id]
-		if p.LostTerm < Term(r.Version) {
-			r.strike(ID(id), c.Strike, before.Partitions[id])
-		}
-		if slices.ContainsFunc(p.Disk, func(m MemberID) bool { return slices.Contains(c.Forget, m) }) {
-			p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool { return slices.Contains(c.Forget, m) })
-		}
-	}
-	return nil
-}
-
-// persist applies D4: the disks of the durable in-sync replicas are those of the
-// partition from now on.
-func (r *Roster) persist(id ID, before *Roster) error {
-	if int(id) >= len(r.Partitions) {
-		return refused("there is no partition %d, only %d of them", id, len(r.Partitions))
-	}
-	if r.Partitions[id].LostTerm == Term(r.Version) {
-		return refused("partition %d is to be on disk and is lost", id)
-	}
-	disk := before.DurableReplicas(id)
-	if len(disk) == 0 {
-		return refused("partition %d is to be on disk and no durable replica is in sync", id)
-	}
-	r.Partitions[id].Disk = disk
-	return nil
-}
-
-// DurableReplicas returns the members of a partition's durable in-sync replicas, sorted.
-func (r *Roster) DurableReplicas(id ID) []MemberID {
-	members := map[MemberID]bool{}
-	for _, i := range r.Partitions[id].InSync {
-		if m, found := r.Member(i); found && m.Durable {
-			members[i.Member()] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(members))
-}
-
-// strike applies D3 to one partition: the disks of dead members that were in sync
-// before and are not any longer are named no more, if an in-sync replica's disk stays.
-func (r *Roster) strike(id ID, dead []MemberID, before Partition) {
-	p := &r.Partitions[id]
-	inSync := func(p Partition, m MemberID) bool {
-		return slices.ContainsFunc(p.InSync, func(i Incarnation) bool { return i.Member() == m })
-	}
-	kept := slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool {
-		return slices.Contains(dead, m) && inSync(before, m) && !inSync(*p, m)
-	})
-	if len(kept) < len(p.Disk) && slices.ContainsFunc(kept, func(m MemberID) bool { return inSync(*p, m) }) {
-		p.Disk = kept
+	p, useful := m.replica.Storable()
+	switch {
+	case !useful:
+	case !m.table.Unstored():
+		m.replica.Stored(p)
+	default:
+		m.disk.writing = true
+		m.member.Store(Write{Position: p, DefinitionChange: m.table.TakeUnstored()})
 	}
 }
 
-// Has reports whether a member of that ID is in the grid, whichever its incarnation.
-func (r *Roster) Has(id MemberID) bool {
-	return slices.ContainsFunc(r.Members, func(m Member) bool { return m.Incarnation.Member() == id })
+// Stored takes note that a write of this machine is on disk, or has failed.
+func (m *Machine) Stored(v View, p backup.Position, err error) {
+	m.observe(v)
+	m.disk.writing, m.disk.failed, m.disk.retry = false, err != nil, 0
+	switch {
+	case err != nil:
+		m.table.ForgetStored()
+		m.disk.retry = v.Mono + storeRetry
+	case m.replica.Stored(p) && !m.replica.Acts():
+		if owner, named := m.replica.OwnerOf(p.Term); named {
+			m.member.ReportStored(owner, p)
+		}
+	}
+	m.settle(v)
+}
+
+// StoredBy takes note that another replica has a table on its disk.
+func (m *Machine) StoredBy(v View, from roster.Incarnation, p backup.Position) {
+	m.observe(v)
+	m.replica.StoredBy(from, p)
+	m.settle(v)
+}
+
+// reportPersisted has the leader name the disks of the durable in-sync replicas. If
+// they take the place of others and two of them are named already, or the only one,
+// that is done only when an answer waits for it: after members have left in order, each
+// of their disks stays good until something changes. With fewer, those that leave wait
+// for others to be named in their place.
+func (m *Machine) reportPersisted(v View) {
+	m.disk.delayed = false
+	p, ready := m.replica.Persisted()
+	if !ready || !m.table.Complete() {
+		return
+	}
+	d := m.replica.Disks(0)
+	named := len(d.Named) - len(d.Missing)
+	replaces := len(d.Missing) > 0 && named > 0 && named >= min(2, d.InSync)
+	switch {
+	case p == m.disk.reported, replaces && !slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent }):
+	case len(d.Named) == 0 && m.isLearning(v):
+		m.disk.delayed = true
+	default:
+		m.disk.reported = p
+		m.member.ReportPersisted(p)
+	}
+}
+
+// awaitsDisks reports whether time may do something about disks here.
+func (m *Machine) awaitsDisks() bool {
+	if m.disk.failed || m.disk.delayed || len(m.waiting) > 0 {
+		return true
+	}
+	return m.replica.Acts() && (!m.table.Complete() || m.isBehind())
+}
+
+// isBehind reports whether some replica's disk lacks something.
+func (m *Machine) isBehind() bool {
+	return !m.replica.OnAllDisks(m.replica.Position().Number) || !m.replica.JoinerOnDisk()
+}
+
+// askDisks asks the replicas again for what is on their disks: news may be lost.
+func (m *Machine) askDisks() {
+	if m.table.Complete() && m.isBehind() {
+		m.question()
+	}
 }

@@ -1,46 +1,274 @@
-// Package partition decides who is responsible for which names.
+// Package partition implements one partition at one member. As the owner, a partition
+// serves holders from its [Table] of logical nodes, and releases a reply only after every
+// replica has acknowledged the changes that the reply depends on. As a backup it applies
+// the updates that the owner sends.
 //
-// The names of sequencers are spread over a fixed number of partitions ([Of]).
-// A grid agrees on one [Roster]: its members, the owner of every partition, the
-// settings and the ceiling below which owners may grant timestamps. The roster
-// is a state machine. Each [Command] is computed from one version of it and
-// refused on any other, so that two leaders can never both be obeyed:
+// A [Machine] is a pure state machine. It receives a [View] of the member's state with each
+// request and each answer, and calls its [Member] for every effect. Package grid runs one
+// machine for each partition in a goroutine of its own; proof/sim runs the same machines in
+// a loop. The [Table] and the [Sessions] are pure values inside the machine.
 //
-//	       Sight                 Command               new *Roster
-//	leader -----> Plan(roster) ----------> (the log) -------------> Roster.Apply
-//	                                                                on every member
-//
-// [Place] spreads partitions over members with a consistent hash ring. Placement
-// is computed by the leader alone and logged as a result: another member never
-// computes it again to learn who owns what, so members that run different
-// releases of the ring cannot disagree.
-//
-// [Timekeeper] is the leader's rule for moving cluster time forward, and
-// [ClusterTime] is how every process follows it on its monotonic clock.
-//
-// Everything here is a value. Nothing waits, logs, reads a clock or draws a
-// random number: time comes in as an argument and results go out as values, so
-// that a whole grid can be run in a loop. The letters in comments (R3, I1) are
-// the rules of the protocol.
+// The letters in comments (O1, O4, ...) are the rules of RELIABILITY.md.
 package partition
 
 import (
-	"math/bits"
+	"fmt"
+	"slices"
+	"time"
 
-	"github.com/snowgrid/snowgrid/internal/hash"
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/internal/failure"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ID is the number of a partition, from 0 to the grid's partition count less one.
-type ID uint16
+// ErrEnded is the answer of an owner whose member grants nothing any more.
+var ErrEnded = failure.Errorf(sequencer.ErrClosed, "grid: this member no longer grants anything; ask another one")
 
-// Of gives the partition of a name in a grid of that many partitions. The answer
-// depends on nothing else and is the same for ever: every holder and every
-// member must look for a name in the same place. A count below 1 gives 0.
-func Of(name string, partitions int) ID {
-	if partitions < 1 {
-		return 0
+// View is what a member knows at the moment when it has a machine do something.
+type View struct {
+	Roster *roster.Roster   // the newest that it has applied
+	Time   clustertime.Tick // its cluster time, 0 while it does not know it
+	Mono   time.Duration    // its monotonic clock
+	Ended  bool             // it grants nothing any more (S1)
+}
+
+// Bounds are the times under which the member acts as an owner. A clock that runs
+// ahead of the ceiling must not begin grants up there: they would be empty, and stay
+// so for as long under a later owner.
+func (v View) Bounds() Bounds {
+	return Bounds{Now: min(v.Time, v.Roster.Ceiling), Ceiling: v.Roster.Ceiling}
+}
+
+func (v View) window() time.Duration {
+	return time.Duration(v.Roster.Settings.Window) * time.Millisecond
+}
+
+// Member is what a machine has its member do. No method may call the machine.
+type Member interface {
+	// Send brings a replica an update; what came of it goes to [Machine.Delivered].
+	Send(d Delivery)
+	// TellEnded tells holders that a life has ended.
+	TellEnded(holders []sequencer.HolderID, ref sequencer.Ref)
+	// ReportHeld tells the leader, for as long as that is worth telling, that a
+	// joining replica holds the table (R5).
+	ReportHeld(h roster.Holding)
+	// ReportEarlier tells the leader of a grant of an earlier life of the grid (S2).
+	ReportEarlier(until clustertime.Tick)
+	DiskMember
+	// TookOffice and Expired are for the log.
+	TookOffice(id roster.PartitionID, term roster.Term)
+	Expired(id roster.PartitionID, t Tenant)
+}
+
+// Machine is one member's part in one partition. Between any two of its methods it
+// has done all that follows from the newest view: it never answers for a term that
+// it has heard to be over. It is not safe for concurrent use.
+type Machine struct {
+	id       roster.PartitionID
+	member   Member
+	replica  *backup.Replica[TableState, TableChange]
+	table    *Table
+	sessions *Sessions
+	ending   map[string]*ending
+	given    givenBack
+	office   time.Duration // when it took office
+
+	held       []heldAnswer // answers that wait for the other replicas
+	after      uint64       // what all have to hold before the answer under way may leave
+	persistent bool         // that answer waits for disks, too
+	unheld     unheld
+	questions  uint64 // what the other replicas were asked besides
+	senders    map[roster.Incarnation]*sender
+	reported   roster.Holding // the last one
+
+	disk    disk
+	asks    map[roster.MemberID]*ask // disks that are asked for definitions
+	waiting []waiting                // requests that wait for definitions
+}
+
+// New returns what a member, of which self is this start, does for a partition. mono
+// is its monotonic clock.
+func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, member Member) *Machine {
+	table := NewTable()
+	return &Machine{
+		id: id, member: member, table: table,
+		replica:  backup.New(id, self, table),
+		sessions: NewSessions(0, mono),
+		ending:   map[string]*ending{},
+		given:    givenBack{},
+		unheld:   newUnheld(),
+		senders:  map[roster.Incarnation]*sender{},
+		asks:     map[roster.MemberID]*ask{},
 	}
-	// The high word of the product scales the hash to [0, partitions).
-	high, _ := bits.Mul64(hash.Sum64(name), uint64(partitions))
-	return ID(high)
+}
+
+// Table is the logical-node table, to look at.
+func (m *Machine) Table() *Table { return m.table }
+
+// Position is what the replica holds.
+func (m *Machine) Position() backup.Position { return m.replica.Position() }
+
+// Acts reports whether the replica may act as the owner (O1).
+func (m *Machine) Acts() bool { return m.replica.Acts() }
+
+// Admission is [backup.Replica.Admission], once the joining replica has written what it
+// holds, so that no answer waits for its first write.
+func (m *Machine) Admission() (roster.Holding, bool) {
+	if m.table.Complete() && !m.replica.JoinerOnDisk() {
+		return roster.Holding{}, false
+	}
+	return m.replica.Admission()
+}
+
+// Observe shows the machine a view that says something new.
+func (m *Machine) Observe(v View) {
+	m.observe(v)
+	m.settle(v)
+}
+
+// observe shows a roster to the replica.
+func (m *Machine) observe(v View) {
+	if int(m.id) >= len(v.Roster.Partitions) {
+		return
+	}
+	if v.Roster.Version <= m.replica.Version() {
+		return
+	}
+	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id], v.Roster.Durable()...) {
+		m.takeOffice(v)
+	}
+}
+
+// act looks whether this member may answer for the partition, and under which
+// bounds. Everything an owner does begins with it.
+func (m *Machine) act(v View) (Bounds, error) {
+	if int(m.id) >= len(v.Roster.Partitions) {
+		return Bounds{}, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
+	}
+	m.observe(v)
+	switch {
+	case v.Ended:
+		return Bounds{}, ErrEnded
+	case !m.replica.Acts():
+		return Bounds{}, roster.ErrWrongOwner
+	}
+	return v.Bounds(), nil
+}
+
+// takeOffice begins the term's sessions: attachments taken over live for a window
+// from now, unless their holders show them.
+func (m *Machine) takeOffice(v View) {
+	m.Fail(roster.ErrWrongOwner)
+	m.office = v.Mono
+	m.unheld = newUnheld()
+	clear(m.asks)
+	m.sessions = NewSessions(v.window(), v.Mono)
+	for _, t := range m.table.Tenants() {
+		m.sessions.Show(t, v.Mono)
+	}
+	m.member.TookOffice(m.id, m.replica.Position().Term)
+}
+
+// settle does what follows from whatever has just happened.
+func (m *Machine) settle(v View) {
+	m.store(v)
+	if !m.replica.Acts() {
+		m.Fail(roster.ErrWrongOwner)
+		clear(m.given)
+		if m.sessions.Len() > 0 {
+			m.sessions = NewSessions(0, v.Mono)
+		}
+		return
+	}
+	m.collect(v)
+	m.store(v)
+	m.resume(v)
+	m.replicate()
+	m.release()
+	m.reportPersisted(v)
+	if h, ready := m.Admission(); ready && h != m.reported {
+		m.reported = h
+		m.member.ReportHeld(h)
+	}
+}
+
+// Fail gives up every destroy under way, every answer that is held and every request
+// that waits.
+func (m *Machine) Fail(err error) {
+	for _, name := range m.endings() {
+		e := m.ending[name]
+		delete(m.ending, name)
+		for _, b := range e.waiting {
+			b.ended(err)
+		}
+	}
+	held := m.held
+	m.held = nil
+	for _, h := range held {
+		h.answer.send(err)
+	}
+	waiting := m.waiting
+	m.waiting = nil
+	for _, w := range waiting {
+		w.request.fail(err)
+	}
+}
+
+// TickEvery is how often a machine that [Machine.Ticks] wants [Machine.Tick] called.
+const TickEvery = 250 * time.Millisecond
+
+// Ticks reports whether there is anything that time alone does here.
+func (m *Machine) Ticks() bool {
+	return m.sessions.Len() > 0 || len(m.ending) > 0 || len(m.given) > 0 || m.awaitsDisks() ||
+		slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent })
+}
+
+// Tick lets silent holders' attachments expire and overdue destroys go on.
+func (m *Machine) Tick(v View) {
+	if b, err := m.act(v); err == nil {
+		m.pass(v, b)
+	}
+	m.settle(v)
+}
+
+// pass does what is due by now.
+func (m *Machine) pass(v View, b Bounds) {
+	m.given.forget(v.Mono, v.window())
+	for _, t := range m.sessions.Expired(v.Mono) {
+		if m.table.Expire(t.Name, t.Node, t.ID, t.Until) {
+			m.changed(t.Name, t.ID)
+			m.member.Expired(m.id, t)
+		}
+	}
+	m.endOverdue(v.Mono)
+	m.giveUpOverdue(v.Mono)
+	m.askDisks()
+	if m.table.Fold(b.Now) {
+		m.replica.Changed()
+	}
+}
+
+// Serves returns nil if the member serves the partition as its owner, or says why not.
+func (m *Machine) Serves(v View) error {
+	_, err := m.act(v)
+	return err
+}
+
+// High returns the first tick that nobody was granted in the partition, when its
+// member grants nothing any more (S1).
+func (m *Machine) High(v View) (clustertime.Tick, error) {
+	m.Observe(v)
+	high, free := m.table.High()
+	switch {
+	case !m.replica.Acts():
+		return 0, roster.ErrWrongOwner
+	case !v.Ended:
+		return 0, fmt.Errorf("partition %d is still served", m.id)
+	case !free:
+		return 0, fmt.Errorf("logical nodes of partition %d are attached still", m.id)
+	}
+	return high, nil
 }

@@ -1,159 +1,299 @@
 package partition
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/script"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestScripts runs the scripts under testdata.
-func TestScripts(t *testing.T) {
+// TestTableScripts runs the scripts under testdata.
+func TestTableScripts(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func() func([]string) string {
-		return (&stage{roster: &Roster{}, planner: new(Planner)}).do
+		return newStage().do
 	})
 }
 
 // stage is what a script acts on.
 type stage struct {
-	roster  *Roster
-	planner *Planner
-	pending Command
-	sight   Sight
+	table  *Table
+	bounds Bounds
+	birth  sequencer.Birth
+	lives  map[string]sequencer.Ref // by name and number, such as orders.2
 }
 
-// verbs of the scripts. Members are written a1 or b2: the letter is the member,
-// the digit its start.
+func newStage() *stage {
+	return &stage{table: NewTable(), birth: sequencer.Birth{Term: 1}, lives: map[string]sequencer.Ref{}}
+}
+
+// verbs of the scripts. A life is written orders.1: the name, and which of its
+// lives. An attachment is a word, its ID the word's letters.
 var verbs = map[string]func(*stage, []string) string{
-	"form":   (*stage).form,
-	"raise":  func(s *stage, a []string) string { return s.apply(Command{Raise: &Raise{Time: script.Number(a[0])}}) },
-	"join":   (*stage).join,
-	"remove": func(s *stage, a []string) string { return s.applyChange(Change{Remove: incarnations(a)}) },
-	"lose":   (*stage).lose,
-	"take":   func(s *stage, a []string) string { return s.applyChange(Change{Take: copies(a)}) },
-	"add":    func(s *stage, a []string) string { return s.applyChange(Change{Add: copies(a)}) },
-	"admit":  func(s *stage, a []string) string { return s.applyChange(Change{Admit: copies(a)}) },
-	"drop":   func(s *stage, a []string) string { return s.applyChange(Change{Drop: copies(a)}) },
-	"settle": func(s *stage, a []string) string { return s.applyChange(Change{Settle: incarnations(a)}) },
-	"doubt":  func(s *stage, a []string) string { return s.applyChange(Change{Doubt: incarnations(a)}) },
-	"stop":   func(s *stage, a []string) string { return s.applyChange(Change{Stop: script.Number(a[0])}) },
-	"window": func(s *stage, a []string) string { return s.applyChange(Change{Window: script.Number(a[0])}) },
-	"seen":   (*stage).seen,
-	"plan":   (*stage).plan,
-	"hold":   (*stage).hold,
-	"commit": func(s *stage, _ []string) string { return s.applyAt(s.pending.From, s.pending) },
-	"show":   func(s *stage, _ []string) string { return show(s.roster) },
-	"elect":  (*stage).elect,
+	"now":     func(s *stage, a []string) string { s.bounds.Now = script.Number(a[0]); return "" },
+	"ceiling": func(s *stage, a []string) string { s.bounds.Ceiling = script.Number(a[0]); return "" },
+	"life":    (*stage).life,
+	"create":  (*stage).create,
+	"open":    (*stage).open,
+	"attach":  (*stage).attach,
+	"crowd":   (*stage).crowd,
+	"renew":   (*stage).renew,
+	"known":   (*stage).known,
+	"detach":  (*stage).detach,
+	"expire":  (*stage).expire,
+	"destroy": (*stage).destroy,
+	"fold":    (*stage).fold,
+	"office":  (*stage).office,
+	"lost":    (*stage).lost,
+	"copy":    (*stage).copy,
+	"show":    func(s *stage, _ []string) string { return s.show() },
 }
 
+// do runs a verb, and sees to it that a refusal leaves the table as it was.
 func (s *stage) do(words []string) string {
 	verb, found := verbs[words[0]]
 	if !found {
 		return "unknown verb " + words[0] + "\n"
 	}
-	return verb(s, words[1:])
-}
-
-// form PARTITIONS WINDOW CEILING [BACKUPS]
-func (s *stage) form(a []string) string {
-	settings := Settings{Name: "test", Partitions: int(script.Number(a[0])), Backups: 1, Window: script.Number(a[1])}
-	if len(a) > 3 {
-		settings.Backups = int(script.Number(a[3]))
-	}
-	return s.apply(Command{Form: &Form{Grid: GridID{1}, Settings: settings, Ceiling: script.Number(a[2])}})
-}
-
-// join MEMBER... [durable]
-func (s *stage) join(a []string) string { return s.applyChange(Change{Join: records(a)}) }
-
-// lose OWNER PARTITION... [with MEMBER...]
-func (s *stage) lose(a []string) string {
-	ids, with := a[1:], []string(nil)
-	if at := slices.Index(a, "with"); at > 0 {
-		ids, with = a[1:at], a[at+1:]
-	}
-	var c Change
-	for _, id := range ids {
-		c.Lose = append(c.Lose, Loss{Partition: ID(script.Number(id)), Owner: incarnation(a[0]), With: incarnations(with)})
-	}
-	return s.applyChange(c)
-}
-
-// copies reads MEMBER PARTITION..., as of take, add, admit and drop.
-func copies(a []string) []Replica {
-	var out []Replica
-	for _, id := range a[1:] {
-		out = append(out, Replica{ID(script.Number(id)), incarnation(a[0])})
+	before := s.table.Snapshot()
+	out := verb(s, words[1:])
+	if strings.HasPrefix(out, "refused") && !reflect.DeepEqual(before, s.table.Snapshot()) {
+		return "BROKEN: changed, though " + out
 	}
 	return out
 }
 
-// seen [join a1 b1 [durable]] [leave c1] [silent d1] [gone e1] [held PARTITION...]
-// [granted T] [assign] [patient]. What is held is so at the version of now, by who
-// joins now.
-func (s *stage) seen(a []string) string {
-	said := make(map[string][]string)
-	mode := ""
-	for _, word := range a {
-		switch word {
-		case "join", "leave", "silent", "gone", "held", "granted", "assign", "patient":
-			mode = word
-			said[mode] = nil
-		default:
-			said[mode] = append(said[mode], word)
+var sentinels = map[string]error{
+	"ErrConflict": sequencer.ErrConflict, "ErrDestroyed": sequencer.ErrDestroyed, "ErrDetached": sequencer.ErrDetached,
+	"ErrInvalidConfig": sequencer.ErrInvalidConfig, "ErrNoFreeNode": sequencer.ErrNoFreeNode, "ErrNotFound": sequencer.ErrNotFound,
+}
+
+// refused names the sentinels that a refusal matches.
+func refused(err error) string {
+	var names []string
+	for name, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			names = append(names, name)
 		}
 	}
-	_, assign := said["assign"]
-	_, patient := said["patient"]
-	s.sight = Sight{
-		Join: records(said["join"]), Leave: incarnations(said["leave"]), Silent: incarnations(said["silent"]),
-		Gone: incarnations(said["gone"]), Assign: assign, Patient: patient,
-	}
-	for _, id := range said["held"] {
-		replica := Replica{ID(script.Number(id)), s.roster.Partitions[script.Number(id)].Joining}
-		s.sight.Held = append(s.sight.Held, Holding{replica, s.roster.Version})
-	}
-	for _, until := range said["granted"] {
-		s.sight.Granted = script.Number(until)
-	}
+	slices.Sort(names)
+	return fmt.Sprintf("refused: %s\n", strings.Join(names, " "))
+}
+
+// life LIFE TERM.NUMBER [nodes=N] [epoch=MS] [as=LIFE] writes down a life that
+// the table need not know; as=LIFE gives it the identity of another one, and so a
+// second definition.
+func (s *stage) life(a []string) string {
+	term, num, _ := strings.Cut(a[1], ".")
+	ref := s.define(a[0], a[2:])
+	ref.Born = sequencer.Birth{Term: uint64(script.Number(term)), Number: uint64(script.Number(num))}
+	s.lives[a[0]] = ref
 	return ""
 }
 
-// plan computes the next command from what was seen and shows it.
-func (s *stage) plan([]string) string {
-	var found bool
-	if s.pending, found = s.planner.Plan(s.roster, s.sight); !found {
-		return "nothing to do\n"
+// define returns a life with the given definition, 128 nodes from epoch 0.
+func (s *stage) define(life string, options []string) sequencer.Ref {
+	name, _, _ := strings.Cut(life, ".")
+	cfg := sequencer.Config{Nodes: 128, Epoch: epoch.UnixMilli(0)}
+	ref := sequencer.Ref{Life: sequencer.Life(identity(life))}
+	for _, option := range options {
+		key, value, _ := strings.Cut(option, "=")
+		switch key {
+		case "nodes":
+			cfg.Nodes = int(script.Number(value))
+		case "epoch":
+			cfg.Epoch = epoch.UnixMilli(script.Number(value))
+		case "as":
+			ref.Life = s.lives[value].Life
+		}
 	}
-	return showCommand(s.pending)
-}
-
-// hold raise T keeps a raise for a later commit.
-func (s *stage) hold(a []string) string {
-	s.pending = Command{From: s.roster.Version, Raise: &Raise{Time: script.Number(a[1])}}
-	return showCommand(s.pending)
-}
-
-func (s *stage) applyChange(c Change) string { return s.apply(Command{Change: &c}) }
-
-func (s *stage) apply(c Command) string { return s.applyAt(s.roster.Version, c) }
-
-func (s *stage) applyAt(from Version, c Command) string {
-	c.From = from
-	next, err := s.roster.Apply(c)
+	def, err := sequencer.Define(name, cfg)
 	if err != nil {
-		if next != s.roster || !errors.Is(err, ErrStale) && !errors.Is(err, ErrRefused) {
-			return "BROKEN REFUSAL\n"
-		}
-		return letters(err.Error()) + "\n"
+		panic(err)
 	}
-	s.roster = next
+	ref.Definition = def
+	return ref
+}
+
+// create LIFE [nodes=N] [epoch=MS]
+func (s *stage) create(a []string) string {
+	ref := s.define(a[0], a[1:])
+	ref.Born = sequencer.Birth{Term: s.birth.Term, Number: s.birth.Number + 1}
+	got, changed, err := s.table.Create(ref, s.bounds.Now)
+	if err != nil {
+		return refused(err)
+	}
+	if !changed {
+		return "there is " + lifeName(got) + "\n"
+	}
+	s.birth = ref.Born
+	s.lives[a[0]] = got
+	return "created " + lifeName(got) + "\n"
+}
+
+func (s *stage) open(a []string) string {
+	ref, err := s.table.Open(a[0])
+	if err != nil {
+		return refused(err)
+	}
+	return lifeName(ref) + "\n"
+}
+
+// claim reads LIFE ID [NODE] [forgotten] [before] [shown=MS].
+func (s *stage) claim(a []string) TableClaim {
+	ref, found := s.lives[a[0]]
+	if !found {
+		panic("no life " + a[0])
+	}
+	c := TableClaim{Ref: ref, Preference: sequencer.Preference{Any: true}}
+	for i, word := range a[1:] {
+		switch {
+		case strings.HasPrefix(word, "shown="):
+			c.Shown = script.Number(strings.TrimPrefix(word, "shown="))
+		case word == "before":
+			c.Before = true
+		case word == "forgotten":
+			c.Forgotten = true
+		case i == 0 && word != "-":
+			c.ID = attachmentID(word)
+		case i == 1:
+			c.Preference = sequencer.Preference{Node: sequencer.NodeID(script.Number(word))}
+		}
+	}
+	return c
+}
+
+// attach LIFE ID [NODE] [forgotten] [before] [shown=MS]; a node is the preferred one.
+func (s *stage) attach(a []string) string { return answered(s.table.Attach(s.claim(a), s.bounds)) }
+
+// renew LIFE ID NODE [forgotten] [before] [shown=MS]
+func (s *stage) renew(a []string) string { return answered(s.table.Renew(s.claim(a), s.bounds)) }
+
+// answered prints an attachment: "same" if nothing but its until can have changed.
+func answered(a sequencer.Attachment, changed bool, err error) string {
+	if err != nil {
+		return refused(err)
+	}
+	out := fmt.Sprintf("%s node %d [%d, %d)", letters(a.ID), a.Node, a.Grant.From, a.Grant.Until)
+	if !changed {
+		out += " same"
+	}
+	return out + "\n"
+}
+
+// crowd LIFE COUNT attaches as many, without preference.
+func (s *stage) crowd(a []string) string {
+	nodes := map[sequencer.NodeID]bool{}
+	for i := range script.Number(a[1]) {
+		got, _, err := s.table.Attach(s.claim([]string{a[0], fmt.Sprintf("crowd%d", i)}), s.bounds)
+		if err != nil {
+			return fmt.Sprintf("after %d: %v\n", i, err)
+		}
+		nodes[got.Node] = true
+	}
+	return fmt.Sprintf("%d nodes\n", len(nodes))
+}
+
+// known LIFE [forgotten] [before] [shown=MS]
+func (s *stage) known(a []string) string {
+	changed, err := s.table.Known(s.claim(append([]string{a[0], "-", "0"}, a[1:]...)))
+	if err != nil {
+		return refused(err)
+	}
+	return done(changed)
+}
+
+func done(changed bool) string {
+	if changed {
+		return "done\n"
+	}
+	return "nothing to do\n"
+}
+
+// detach LIFE ID NODE LASTUSED
+func (s *stage) detach(a []string) string {
+	rel := sequencer.Release{ID: attachmentID(a[1]), Node: sequencer.NodeID(script.Number(a[2])), LastUsed: script.Number(a[3])}
+	return done(s.table.Detach(s.lives[a[0]], rel))
+}
+
+// expire NAME NODE ID
+func (s *stage) expire(a []string) string {
+	return done(s.table.Expire(a[0], sequencer.NodeID(script.Number(a[1])), attachmentID(a[2]), 0))
+}
+
+func (s *stage) destroy(a []string) string {
+	if err := s.table.Destroy(s.lives[a[0]]); err != nil {
+		return refused(err)
+	}
 	return ""
 }
 
-// elect has a new leader, which knows nothing but the roster.
-func (s *stage) elect([]string) string {
-	s.planner = new(Planner)
+func (s *stage) fold([]string) string { return done(s.table.Fold(s.bounds.Now)) }
+
+// office FLOOR
+func (s *stage) office(a []string) string { return s.takeOffice(script.Number(a[0]), false) }
+
+// lost office FLOOR
+func (s *stage) lost(a []string) string { return s.takeOffice(script.Number(a[1]), true) }
+
+func (s *stage) takeOffice(floor sequencer.Tick, lost bool) string {
+	s.table.TakeOffice(floor, lost, true)
+	s.birth = sequencer.Birth{Term: s.birth.Term + 1}
 	return ""
 }
+
+// copy goes on with a table restored from a snapshot.
+func (s *stage) copy([]string) string {
+	restored := NewTable()
+	restored.Restore(s.table.Snapshot())
+	s.table = restored
+	return ""
+}
+
+func (s *stage) show() string {
+	state := s.table.Snapshot()
+	var b strings.Builder
+	fmt.Fprintf(&b, "base %d\n", state.Base)
+	for _, r := range state.Records {
+		if r.Destroyed {
+			fmt.Fprintf(&b, "%s destroyed, mark %d\n", lifeName(r.Ref), r.Mark)
+			continue
+		}
+		adopted := ""
+		if r.Adopted {
+			adopted = " adopted"
+		}
+		fmt.Fprintf(&b, "%s born %d.%d free %d%s\n", lifeName(r.Ref), r.Ref.Born.Term, r.Ref.Born.Number, r.Free, adopted)
+		for _, slot := range r.Slots {
+			if slot.ID.IsZero() {
+				fmt.Fprintf(&b, "  %d: free %d\n", slot.Node, slot.Free)
+				continue
+			}
+			fmt.Fprintf(&b, "  %d: %s from %d free %d\n", slot.Node, letters(slot.ID), slot.From, slot.Free)
+		}
+	}
+	return b.String()
+}
+
+// identity spells a word in 16 bytes; letters reads it.
+func identity(word string) (out [16]byte) {
+	if copy(out[:], word) < len(word) {
+		panic("too long: " + word)
+	}
+	return out
+}
+
+func attachmentID(word string) sequencer.AttachmentID { return sequencer.AttachmentID(identity(word)) }
+
+func letters[T ~[16]byte](v T) string {
+	b := [16]byte(v)
+	return string(bytes.TrimRight(b[:], "\x00"))
+}
+
+func lifeName(r sequencer.Ref) string { return letters(r.Life) }

@@ -1,6 +1,8 @@
 package sequencer
 
-import "time"
+import (
+	"time"
+)
 
 // density is how fast slots go. While callers take all there are, timestamps may be old
 // (trail) and reading the cycle counter each time would cost as much as all the rest; and

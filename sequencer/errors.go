@@ -1,6 +1,8 @@
 package sequencer
 
-import "errors"
+import (
+	"errors"
+)
 
 // The errors of a sequencer. They arrive wrapped with what went wrong, from
 // another process too, so compare them with [errors.Is]. When the end of a

@@ -1,4 +1,4 @@
-// Package sequencer holds what an ID is and who may make it.
+// Package sequencer defines IDs and the handles that generate them.
 //
 // Most users need three things: a [Sequencer], which a grid member or client
 // returns, its method [Sequencer.Next], and [Define] to take IDs apart where
@@ -12,14 +12,14 @@
 // IDs of one sequencer are never equal, whatever process made them. A process that
 // needs more of them than one logical node has takes a [Striped].
 //
-// # How uniqueness comes about
+// # Why IDs are unique
 //
 // A handle generates IDs only for a logical node that the grid has attached to
-// it, and only for timestamps inside the [Grant] it was given. The grid's
-// [Table] never gives overlapping grants of one logical node to two attachments.
+// it, and only for timestamps inside the [Grant] it was given. The grid never gives
+// overlapping grants of one logical node to two attachments (package partition).
 // Since every ID carries its timestamp and node, two attachments cannot make the
-// same ID, and a [Sequencer] uses each (timestamp, counter) once. No clock has to
-// be right for that, and no process has to notice in time that it was replaced.
+// same ID, and a [Sequencer] uses each (timestamp, counter) once. This does not
+// depend on clocks, or on a process noticing that it has been replaced.
 //
 // Apart from the handle, which can wait, everything here is a pure value: time
 // comes in as an argument. The package starts no goroutine, and a timer only while

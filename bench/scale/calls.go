@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // countedCalls is a transport whose renewals are counted.
@@ -63,28 +63,28 @@ type remote struct {
 	holder    sequencer.HolderID
 
 	mu   sync.Mutex
-	sets map[partition.ID]*wire.ClaimSet // what it holds
+	sets map[roster.PartitionID]*wire.ClaimSet // what it holds
 }
 
 // remote returns a holder that knows who owns what.
 func (w *world) remote(ctx context.Context) (*remote, error) {
 	h := countedHost{w.network.Host("remote"), &w.traffic}
-	r := &remote{http: client.NewHTTP(h.Dial, nil), holder: client.NewHolder(), sets: map[partition.ID]*wire.ClaimSet{}}
+	r := &remote{http: client.NewHTTP(h.Dial, nil), holder: client.NewHolder(), sets: map[roster.PartitionID]*wire.ClaimSet{}}
 	return r, r.http.Call(ctx, memberName(0)+":7948", wire.PathDirectory, wire.DirectoryRequest{}, &r.directory)
 }
 
 // owner is where the owner of a partition is.
-func (r *remote) owner(id partition.ID) string {
+func (r *remote) owner(id roster.PartitionID) string {
 	return r.directory.Members[r.directory.Owners[id]].API
 }
 
-func (r *remote) partition(name string) partition.ID {
-	return partition.Of(name, len(r.directory.Owners))
+func (r *remote) partition(name string) roster.PartitionID {
+	return roster.PartitionOf(name, len(r.directory.Owners))
 }
 
 // call calls the owner of a name until it can answer: a grid that has just begun asks
 // for a moment whether it had an earlier life.
-func (r *remote) call(ctx context.Context, id partition.ID, path string, in, out any) error {
+func (r *remote) call(ctx context.Context, id roster.PartitionID, path string, in, out any) error {
 	for {
 		err := r.http.Call(ctx, r.owner(id), path, in, out)
 		if !errors.Is(err, sequencer.ErrUnavailable) || ctx.Err() != nil {

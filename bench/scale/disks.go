@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 const aboutDisks = `Three members with data directories on one disk, one backup of everything, names of 16 bytes, nobody
@@ -104,12 +104,12 @@ func (w *world) createEverywhere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names := map[partition.ID]string{}
+	names := map[roster.PartitionID]string{}
 	for i := 0; len(names) < len(r.directory.Owners); i++ {
 		name := fmt.Sprint("everywhere ", i)
 		names[r.partition(name)] = name
 	}
-	_, err = each(len(names), func(i int) error { _, err := r.create(ctx, names[partition.ID(i)]); return err })
+	_, err = each(len(names), func(i int) error { _, err := r.create(ctx, names[roster.PartitionID(i)]); return err })
 	return err
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 const aboutNames = `Three members, one backup of everything, names of 16 bytes, nobody attached but one client with

@@ -14,7 +14,8 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/loopback"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -244,15 +245,15 @@ func (d *demo) awaitOwner(ctx context.Context, name string, survivors []*grid.Me
 // lookUp returns the partition of a sequencer as the first of the members that
 // are not nil knows it, and which of them owns it; -1 if none of them does.
 func lookUp(name string, members []*grid.Member) (found grid.PartitionInfo, owner int) {
-	owners := make([]partition.Incarnation, len(members))
+	owners := make([]roster.Incarnation, len(members))
 	for i, m := range members {
 		if m == nil {
 			continue
 		}
 		status := m.Status()
-		owners[i] = partition.Incarnation(status.Answering)
+		owners[i] = roster.Incarnation(status.Answering)
 		if found.Owner == "" && len(status.Partitions) > 0 {
-			found = status.Partitions[partition.Of(name, len(status.Partitions))]
+			found = status.Partitions[roster.PartitionOf(name, len(status.Partitions))]
 		}
 	}
 	if found.Owner == "" {

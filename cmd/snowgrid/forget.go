@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // forgetCommand gives up the disk of a member that is gone for good.
@@ -38,7 +38,7 @@ directory, as a new member. The leader logs who asked, and what was given up.
 // Run has the grid give the disk up.
 func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	member, _, _ := strings.Cut(c.Member, "-") // an incarnation will do
-	in := wire.ForgetRequest{Member: partition.MemberID(member), LoseDefinitions: c.LoseDefinitions}
+	in := wire.ForgetRequest{Member: roster.MemberID(member), LoseDefinitions: c.LoseDefinitions}
 	var out wire.ForgetResponse
 	err := c.ask(ctx, func(ctx context.Context) error {
 		status, addr, err := fetchStatusOfAny(ctx, c.Addr)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // initCommand forms a memory-only grid anew whose majority is gone.

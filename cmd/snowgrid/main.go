@@ -29,8 +29,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // The exit statuses.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // postTo makes one call of an operator to a member, addressed to one start of it.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // recoverCommand makes a grid of the data directories that are left of another one.
@@ -46,7 +47,7 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 	}
 	cfg := grid.RecoverConfig{DataDirs: c.DataDir, Floor: floor}
 	for _, id := range c.Lost {
-		cfg.Lost = append(cfg.Lost, partition.MemberID(id))
+		cfg.Lost = append(cfg.Lost, roster.MemberID(id))
 	}
 	cfg.Before = func(r grid.Recovery) {
 		what := "recovering"

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestReaderHasSeenEnough: a reader of the output that ends, such as head, is no error,

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // statusBytesMax bounds the answer that is read.

@@ -11,7 +11,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -23,18 +24,18 @@ const (
 func exampleStatus() grid.Status {
 	now := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
 	return grid.Status{
-		Grid: partition.GridID{1}, Name: "shop", Version: 7, Answering: inc1, Ready: true, Leader: inc2,
+		Grid: roster.GridID{1}, Name: "shop", Version: 7, Answering: inc1, Ready: true, Leader: inc2,
 		NotSettled:  "1 of 2 partitions have fewer copies",
-		Settings:    partition.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
+		Settings:    roster.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
 		ClusterTime: now, Ceiling: now.Add(13500 * time.Millisecond),
 		Members: []grid.MemberInfo{
 			{Incarnation: inc1, API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1, Replicas: 1, Settled: true},
 			{Incarnation: inc2, API: "10.0.0.2:7948", Voter: true, Leader: true, Partitions: 1, Replicas: 2},
 		},
 		Partitions: []grid.PartitionInfo{
-			{ID: 0, Owner: inc1, InSync: []partition.Incarnation{inc1, inc2}, Term: 3, Floor: now, Disks: []partition.MemberID{"0000000000000001"}},
-			{ID: 1, Owner: inc2, InSync: []partition.Incarnation{inc2}, Term: 4,
-				Disks: []partition.MemberID{"0000000000000003"}, Awaited: []partition.MemberID{"0000000000000003"}},
+			{ID: 0, Owner: inc1, InSync: []roster.Incarnation{inc1, inc2}, Term: 3, Floor: now, Disks: []roster.MemberID{"0000000000000001"}},
+			{ID: 1, Owner: inc2, InSync: []roster.Incarnation{inc2}, Term: 4,
+				Disks: []roster.MemberID{"0000000000000003"}, Awaited: []roster.MemberID{"0000000000000003"}},
 		},
 		Disks: []grid.DiskInfo{
 			{Member: "0000000000000001", Partitions: 1, Alone: 1, Runs: true},

@@ -11,7 +11,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/grid/wire"
+
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestStartsUnderDifferentClocks: the clocks of a memory-only grid differ all the time

@@ -12,7 +12,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -92,7 +93,7 @@ func (c *crowd) use(clients int, names ...string) *crowd {
 func (c *crowd) spread() []string {
 	c.t.Helper()
 	s := c.g.Member("m1").Status()
-	voters := map[partition.Incarnation]bool{}
+	voters := map[roster.Incarnation]bool{}
 	for _, m := range s.Members {
 		voters[m.Incarnation] = m.Voter
 	}
@@ -291,7 +292,7 @@ func readyz(t *testing.T, g *gridtest.Grid, member string) (ready, answered bool
 // inSync counts the partitions of whose in-sync sets a member is part, as another
 // running member knows them.
 func inSync(g *gridtest.Grid, by, member string) (n int) {
-	incarnation := partition.Incarnation(g.Member(member).Status().Answering)
+	incarnation := roster.Incarnation(g.Member(member).Status().Answering)
 	for _, p := range g.Member(by).Status().Partitions {
 		if slices.Contains(p.InSync, incarnation) {
 			n++
@@ -301,7 +302,7 @@ func inSync(g *gridtest.Grid, by, member string) (n int) {
 }
 
 // nameOf returns the name of the running member with an incarnation.
-func nameOf(g *gridtest.Grid, i partition.Incarnation) string {
+func nameOf(g *gridtest.Grid, i roster.Incarnation) string {
 	for _, name := range g.Running() {
 		if g.Member(name).Status().Answering == string(i) {
 			return name
@@ -313,7 +314,7 @@ func nameOf(g *gridtest.Grid, i partition.Incarnation) string {
 // partitionOf returns what a member knows of a name's partition.
 func partitionOf(g *gridtest.Grid, by, name string) grid.PartitionInfo {
 	all := g.Member(by).Status().Partitions
-	return all[partition.Of(name, len(all))]
+	return all[roster.PartitionOf(name, len(all))]
 }
 
 // backupOf returns the name of a running member that has a copy of a name's

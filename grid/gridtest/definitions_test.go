@@ -11,9 +11,10 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // otherEpoch defines any sequencer differently: with it, IDs of the same moment would
@@ -112,7 +113,7 @@ func TestMixedGridWaitsForItsDisk(t *testing.T) {
 		orders := create(t, c, "orders", 0)
 		time.Sleep(5 * time.Second)
 		for _, p := range statusOf(t, g, "m1").Partitions {
-			if len(p.Disks) != 1 || !slices.ContainsFunc(p.InSync, func(i partition.Incarnation) bool { return i.Member() == p.Disks[0] }) {
+			if len(p.Disks) != 1 || !slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return i.Member() == p.Disks[0] }) {
 				t.Fatalf("partition %d rests on the disks of %v, its replicas are %v", p.ID, p.Disks, p.InSync)
 			}
 		}
@@ -137,7 +138,7 @@ type lostBoth struct {
 	*gridtest.Grid
 	t       *testing.T
 	lost    []string // their names
-	members []partition.MemberID
+	members []roster.MemberID
 	orders  *sequencer.Sequencer // held by a client
 	log     *recorder
 }
@@ -162,15 +163,15 @@ func newLostBoth(t *testing.T) *lostBoth {
 func (l *lostBoth) pick() string {
 	l.t.Helper()
 	s := statusOf(l.t, l.Grid, "m1")
-	hosts, voters := map[partition.Incarnation]string{}, map[partition.Incarnation]bool{}
+	hosts, voters := map[roster.Incarnation]string{}, map[roster.Incarnation]bool{}
 	for _, host := range l.Running() {
-		hosts[partition.Incarnation(l.Member(host).Status().Answering)] = host
+		hosts[roster.Incarnation(l.Member(host).Status().Answering)] = host
 	}
 	for _, m := range s.Members {
 		voters[m.Incarnation] = m.Voter
 	}
 	for _, name := range several(1000) {
-		p := s.Partitions[partition.Of(name, len(s.Partitions))]
+		p := s.Partitions[roster.PartitionOf(name, len(s.Partitions))]
 		if len(p.InSync) != 2 || voters[p.InSync[0]] && voters[p.InSync[1]] {
 			continue
 		}
@@ -190,7 +191,7 @@ func (l *lostBoth) name() string { return l.orders.Name() }
 // partition is the PartitionInfo of the sequencer as a running member shows it.
 func (l *lostBoth) partition() grid.PartitionInfo {
 	s := l.Member(l.Running()[0]).Status()
-	return s.Partitions[partition.Of(l.name(), len(s.Partitions))]
+	return s.Partitions[roster.PartitionOf(l.name(), len(s.Partitions))]
 }
 
 // TestBothCopiesLost: with both copies of a partition gone at once, creates, opens and
@@ -272,7 +273,7 @@ func TestForget(t *testing.T) {
 			}
 		}
 		time.Sleep(30 * time.Second)
-		running := partition.Incarnation(l.Member(l.Running()[1]).Status().Answering).Member()
+		running := roster.Incarnation(l.Member(l.Running()[1]).Status().Answering).Member()
 		refused("a member that runs", wire.ForgetRequest{Member: running, LoseDefinitions: true}, "runs")
 		refused("no member ID", wire.ForgetRequest{Member: "orders"}, "no member ID")
 		refused("a member that never was", wire.ForgetRequest{Member: "00000000000000ff"}, "no partition rests on the disk", string(running))
@@ -312,22 +313,22 @@ func TestForget(t *testing.T) {
 
 // awaited returns the members whose disks the sequencer's partition waits for: the two
 // that are lost, or the one whose end was noticed last.
-func (l *lostBoth) awaited() []partition.MemberID {
+func (l *lostBoth) awaited() []roster.MemberID {
 	l.t.Helper()
 	p := l.partition()
 	if len(p.Awaited) == 0 || !slices.Equal(p.Awaited, p.Disks) ||
-		slices.ContainsFunc(p.Awaited, func(id partition.MemberID) bool { return !slices.Contains(l.members, id) }) {
+		slices.ContainsFunc(p.Awaited, func(id roster.MemberID) bool { return !slices.Contains(l.members, id) }) {
 		l.t.Fatalf("the status says that %v of %v are awaited, want some of %v", p.Awaited, p.Disks, l.members)
 	}
 	return p.Awaited
 }
 
 // hostOf returns the name of a member that was lost.
-func (l *lostBoth) hostOf(id partition.MemberID) string {
+func (l *lostBoth) hostOf(id roster.MemberID) string {
 	return l.lost[slices.Index(l.members, id)]
 }
 
-func texts(members []partition.MemberID) (out []string) {
+func texts(members []roster.MemberID) (out []string) {
 	for _, id := range members {
 		out = append(out, string(id))
 	}

@@ -15,9 +15,10 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/grid/wire"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // statusOf asks a member over HTTP for the whole grid's status.
@@ -80,7 +81,7 @@ func checkStatus(t *testing.T, g *gridtest.Grid, when string, want facts) grid.S
 		if got = factsOf(s); got != want || len(s.Unreachable) > 0 {
 			t.Fatalf("%s: status at %s is %+v (unreachable: %v), want %+v", when, name, got, s.Unreachable, want)
 		}
-		owned := map[partition.Incarnation]int{}
+		owned := map[roster.Incarnation]int{}
 		for _, p := range s.Partitions {
 			owned[p.Owner]++
 		}

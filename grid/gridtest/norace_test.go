@@ -2,6 +2,8 @@
 
 package gridtest_test
 
-import "time"
+import (
+	"time"
+)
 
 const stormDefault = 10 * time.Minute

@@ -9,7 +9,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -123,7 +124,7 @@ func (s *storm) wrongNodes() (n int, wrong []string) {
 			if other, twice := lives[q.Name]; twice {
 				wrong = append(wrong, fmt.Sprintf("%s is owned by %s and %s", q.Name, other.Owner, q.Owner))
 			}
-			if st.OwnerOf(q.Name) != partition.Incarnation(st.Answering) {
+			if st.OwnerOf(q.Name) != roster.Incarnation(st.Answering) {
 				wrong = append(wrong, fmt.Sprintf("%s answers for %s, which it does not own", name, q.Name))
 			}
 			lives[q.Name] = q

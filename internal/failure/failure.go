@@ -6,7 +6,9 @@
 // sentence twice.
 package failure
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Errorf returns an error whose text is that of [fmt.Errorf] and which matches of,
 // and whatever the format wraps with %w.

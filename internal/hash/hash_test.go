@@ -1,6 +1,8 @@
 package hash
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestSum64Golden pins values: another answer would move every name to another partition.
 func TestSum64Golden(t *testing.T) {

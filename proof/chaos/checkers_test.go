@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -182,7 +182,7 @@ func TestTablesCheckerCanFail(t *testing.T) {
 		create, open, attach, detach, destroy = history.Create, history.Open, history.Attach, history.Detach, history.Destroy
 		ok, notFound, ended, unknown          = history.OK, history.NotFound, history.Destroyed, history.Unknown
 	)
-	home := partition.Of("n", partition.DefaultPartitions)
+	home := roster.PartitionOf("n", roster.DefaultPartitions)
 	tests := []struct {
 		name string
 		ops  []ops // of each holder

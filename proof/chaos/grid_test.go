@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // finalPatience is how long a holder may wait for its last IDs, after the last
@@ -115,19 +115,19 @@ func (w *world) holderRuns() (all []holderRun) {
 // losses reads when the members learned first that a partition had lost every copy.
 func (w *world) losses() losses {
 	w.t.Helper()
-	first := map[partition.ID]map[partition.Term]time.Duration{}
+	first := map[roster.PartitionID]map[roster.Term]time.Duration{}
 	for _, p := range w.members {
 		for start := 1; start <= p.starts; start++ {
 			text, _ := os.ReadFile(filepath.Join(p.dir, fmt.Sprintf("losses.%d", start))) // none if it never served
 			for line := range strings.Lines(string(text)) {
 				var at time.Duration
-				var id partition.ID
-				var term partition.Term
+				var id roster.PartitionID
+				var term roster.Term
 				if n, _ := fmt.Sscan(line, &at, &id, &term); n < 3 {
 					continue // killed while it wrote
 				}
 				if first[id] == nil {
-					first[id] = map[partition.Term]time.Duration{}
+					first[id] = map[roster.Term]time.Duration{}
 				}
 				if known, ok := first[id][term]; !ok || at < known {
 					first[id][term] = at

@@ -2,7 +2,9 @@
 
 package chaos
 
-import "time"
+import (
+	"time"
+)
 
 // defaultChaos is how long faults happen unless -chaos-for says otherwise.
 const defaultChaos = time.Minute

@@ -6,8 +6,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // tableHistories turns what the holders noted into the steps of each name's table.
@@ -30,7 +30,7 @@ func tableHistories(runs []holderRun, lost losses) map[string][]porcupine.Operat
 	}
 	out := map[string][]porcupine.Operation{}
 	for name, s := range names {
-		for _, at := range lost[partition.Of(name, partition.DefaultPartitions)] {
+		for _, at := range lost[roster.PartitionOf(name, roster.DefaultPartitions)] {
 			if at > s.first {
 				s.put(step{kind: stepForget}, at-lossSlack, 0)
 			}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // What the holders asked about one name, and what they were told, has to be
@@ -50,7 +50,7 @@ const lossSlack = 10 * time.Second
 const forever = int64(1) << 62
 
 // losses are the times at which partitions lost every copy.
-type losses map[partition.ID][]time.Duration
+type losses map[roster.PartitionID][]time.Duration
 
 // step is an operation on the table of one name.
 type step struct {

@@ -3,7 +3,7 @@ package explore
 import (
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // do makes a step, and reports false if nothing comes of it.
@@ -86,7 +86,7 @@ func (l *lab) stop(w world, m int, in input) (world, bool) {
 	}
 	from := l.rosters.get(l.processes.get(w.processes[m]).roster).Version
 	w, _ = l.input(w, m, in)
-	next, err := l.newest(w).Apply(partition.Command{From: from, Change: &partition.Change{Stop: out.stop}})
+	next, err := l.newest(w).Apply(roster.Command{From: from, Change: &roster.Change{Stop: out.stop}})
 	if err != nil {
 		return w, false
 	}

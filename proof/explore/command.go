@@ -4,15 +4,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // apply is Roster.Apply, or what a weakness makes of it. older is the ceiling that
 // the command's author read.
-func (l *lab) apply(r *partition.Roster, c partition.Command, older partition.Tick) (*partition.Roster, error) {
+func (l *lab) apply(r *roster.Roster, c roster.Command, older clustertime.Tick) (*roster.Roster, error) {
 	from := r
 	if l.weak == OwnerOutsideSync && c.Change != nil && len(c.Change.Take) == 1 {
-		from = withEntry(r, func(p *partition.Partition) {
+		from = withEntry(r, func(p *roster.Partition) {
 			p.InSync = append(slices.Clone(p.InSync), c.Change.Take[0].Member)
 			slices.Sort(p.InSync)
 			p.InSync = slices.Compact(p.InSync)
@@ -31,15 +32,15 @@ func (l *lab) apply(r *partition.Roster, c partition.Command, older partition.Ti
 	lost := c.Change != nil && len(c.Change.Lose) > 0
 	switch {
 	case l.weak == NoFloorAtTakeover && taken, l.weak == NoFloorAtLoss && lost:
-		next = withEntry(next, func(p *partition.Partition) { p.Floor = base })
+		next = withEntry(next, func(p *roster.Partition) { p.Floor = base })
 	case l.weak == OldFloor && (taken || lost):
-		next = withEntry(next, func(p *partition.Partition) { p.Floor = older })
+		next = withEntry(next, func(p *roster.Partition) { p.Floor = older })
 	}
 	return next, nil
 }
 
 // withEntry returns a roster with another entry for its one partition.
-func withEntry(r *partition.Roster, edit func(*partition.Partition)) *partition.Roster {
+func withEntry(r *roster.Roster, edit func(*roster.Partition)) *roster.Roster {
 	bent := *r
 	bent.Partitions = slices.Clone(r.Partitions)
 	edit(&bent.Partitions[0])
@@ -48,7 +49,7 @@ func withEntry(r *partition.Roster, edit func(*partition.Partition)) *partition.
 
 // entry is a command that the log may get, and the roster that it makes.
 type entry struct {
-	change *partition.Change // nil for a raise
+	change *roster.Change // nil for a raise
 	next   rosterID
 }
 
@@ -80,7 +81,7 @@ func (l *lab) entries(w *world) []entry {
 func (l *lab) findEntries(w *world) []entry {
 	r := l.newest(*w)
 	var out []entry
-	add := func(c partition.Command, older partition.Tick) {
+	add := func(c roster.Command, older clustertime.Tick) {
 		if next, err := l.apply(r, c, older); err == nil {
 			out = append(out, entry{change: c.Change, next: keep(&l.rosters, next)})
 		}
@@ -91,15 +92,15 @@ func (l *lab) findEntries(w *world) []entry {
 	if int(r.Version-l.rosters.get(w.log[0]).Version)+1 >= l.scope.Versions {
 		return out
 	}
-	var current []partition.Incarnation
+	var current []roster.Incarnation
 	for m := range l.members() {
 		current = append(current, l.processes.get(w.processes[m]).self)
 	}
 	for _, c := range l.changes(r, current, w.held) {
-		add(partition.Command{From: r.Version, Change: &c}, r.Ceiling)
+		add(roster.Command{From: r.Version, Change: &c}, r.Ceiling)
 		for _, id := range w.log {
 			if l.weak == OldFloor {
-				add(partition.Command{From: r.Version, Change: &c}, l.rosters.get(id).Ceiling)
+				add(roster.Command{From: r.Version, Change: &c}, l.rosters.get(id).Ceiling)
 			}
 		}
 	}
@@ -108,42 +109,42 @@ func (l *lab) findEntries(w *world) []entry {
 
 // mayRise reports whether the scope allows the ceiling to rise once more. It begins
 // one tick above base.
-func (l *lab) mayRise(r *partition.Roster) bool { return int(r.Ceiling-base)-1 < l.scope.Rises }
+func (l *lab) mayRise(r *roster.Roster) bool { return int(r.Ceiling-base)-1 < l.scope.Rises }
 
 // raise is the command that moves the ceiling up by one tick.
-func raise(r *partition.Roster) partition.Command {
-	return partition.Command{From: r.Version, Raise: &partition.Raise{Time: r.Ceiling + 1 - r.Settings.Window}}
+func raise(r *roster.Roster) roster.Command {
+	return roster.Command{From: r.Version, Raise: &roster.Raise{Time: r.Ceiling + 1 - r.Settings.Window}}
 }
 
 // changes returns what may happen to the roster next. Whoever proposes something
 // from an older version is refused, so only the newest matters. current are the
 // processes that run, by member.
-func (l *lab) changes(r *partition.Roster, current []partition.Incarnation, held []holding) []partition.Change {
+func (l *lab) changes(r *roster.Roster, current []roster.Incarnation, held []holding) []roster.Change {
 	p := r.Partitions[0]
-	var out []partition.Change
+	var out []roster.Change
 	for _, m := range r.Members {
 		i := m.Incarnation
-		one := []partition.Replica{{Member: i}}
+		one := []roster.Replica{{Member: i}}
 		inSync := slices.Contains(p.InSync, i)
 		if p.Owner != i && (inSync || l.weak == OwnerOutsideSync) {
-			out = l.may(out, r, moveTake, i, partition.Change{Take: one})
-			out = l.may(out, r, moveDepose, i, partition.Change{Take: one, Remove: []partition.Incarnation{p.Owner}})
+			out = l.may(out, r, moveTake, i, roster.Change{Take: one})
+			out = l.may(out, r, moveDepose, i, roster.Change{Take: one, Remove: []roster.Incarnation{p.Owner}})
 		}
-		out = l.may(out, r, moveLose, i, partition.Change{Lose: []partition.Loss{{Owner: i}}})
+		out = l.may(out, r, moveLose, i, roster.Change{Lose: []roster.Loss{{Owner: i}}})
 		if with := others(r, i); len(with) > 0 {
-			out = l.may(out, r, moveLoseTo, i, partition.Change{Lose: []partition.Loss{{Owner: i, With: with}}})
+			out = l.may(out, r, moveLoseTo, i, roster.Change{Lose: []roster.Loss{{Owner: i, With: with}}})
 		}
 		if p.Owner != i {
-			out = l.may(out, r, moveRemove, i, partition.Change{Remove: []partition.Incarnation{i}})
+			out = l.may(out, r, moveRemove, i, roster.Change{Remove: []roster.Incarnation{i}})
 		}
 		if p.Owner != i && (inSync || p.Joining == i) {
-			out = l.may(out, r, moveDrop, i, partition.Change{Drop: one})
+			out = l.may(out, r, moveDrop, i, roster.Change{Drop: one})
 		}
 		if !inSync && p.Joining == "" {
-			out = l.may(out, r, moveAdd, i, partition.Change{Add: one})
+			out = l.may(out, r, moveAdd, i, roster.Change{Add: one})
 		}
 		if p.Joining == i && l.admissible(r, i, held) {
-			out = l.may(out, r, moveAdd, i, partition.Change{Admit: one})
+			out = l.may(out, r, moveAdd, i, roster.Change{Admit: one})
 		}
 	}
 	return append(out, l.registrations(r, current)...)
@@ -151,7 +152,7 @@ func (l *lab) changes(r *partition.Roster, current []partition.Incarnation, held
 
 // may adds a change if the scope has it: any of its moves at any version, or the
 // one move that its script has for this version.
-func (l *lab) may(out []partition.Change, r *partition.Roster, move rune, to partition.Incarnation, c partition.Change) []partition.Change {
+func (l *lab) may(out []roster.Change, r *roster.Roster, move rune, to roster.Incarnation, c roster.Change) []roster.Change {
 	at := 2 * (int(r.Version) - int(firstTerm))
 	pair := string(move) + string(rune('A'+memberOf(to)))
 	if strings.ContainsRune(l.scope.Moves, move) || at < len(l.scope.Script) && l.scope.Script[at:at+2] == pair {
@@ -162,7 +163,7 @@ func (l *lab) may(out []partition.Change, r *partition.Roster, move rune, to par
 
 // admissible is the leader's rule (grid's serveHeld): the owner said at exactly
 // the version that the command is computed from that the joiner holds the table.
-func (l *lab) admissible(r *partition.Roster, i partition.Incarnation, held []holding) bool {
+func (l *lab) admissible(r *roster.Roster, i roster.Incarnation, held []holding) bool {
 	return l.weak == JoinerAdmittedEarly || slices.ContainsFunc(held, func(h holding) bool {
 		return int(h.member) == memberOf(i) && (h.version == uint8(r.Version) || l.weak == AdmissionRebased)
 	})
@@ -170,13 +171,13 @@ func (l *lab) admissible(r *partition.Roster, i partition.Incarnation, held []ho
 
 // registrations are the entries by which processes that are no members become
 // such, a new incarnation in the place of the older one (R8).
-func (l *lab) registrations(r *partition.Roster, current []partition.Incarnation) []partition.Change {
-	var out []partition.Change
+func (l *lab) registrations(r *roster.Roster, current []roster.Incarnation) []roster.Change {
+	var out []roster.Change
 	for _, i := range current {
 		if _, known := r.Member(i); known || i == "" {
 			continue
 		}
-		join := partition.Change{Join: []partition.Member{member(i)}}
+		join := roster.Change{Join: []roster.Member{member(i)}}
 		p := r.Partitions[0]
 		if p.Owner.Member() != i.Member() {
 			out = l.may(out, r, moveReturn, i, join)
@@ -185,9 +186,9 @@ func (l *lab) registrations(r *partition.Roster, current []partition.Incarnation
 		for _, heir := range append(others(r, p.Owner), i) {
 			c := join
 			if slices.Contains(p.InSync, heir) {
-				c.Take = []partition.Replica{{Member: heir}}
+				c.Take = []roster.Replica{{Member: heir}}
 			} else {
-				c.Lose = []partition.Loss{{Owner: heir}}
+				c.Lose = []roster.Loss{{Owner: heir}}
 			}
 			out = l.may(out, r, moveReturn, i, c)
 		}
@@ -195,13 +196,13 @@ func (l *lab) registrations(r *partition.Roster, current []partition.Incarnation
 	return out
 }
 
-func member(i partition.Incarnation) partition.Member {
-	return partition.Member{Incarnation: i, Durable: true}
+func member(i roster.Incarnation) roster.Member {
+	return roster.Member{Incarnation: i, Durable: true}
 }
 
 // others returns the members but one.
-func others(r *partition.Roster, i partition.Incarnation) []partition.Incarnation {
-	var out []partition.Incarnation
+func others(r *roster.Roster, i roster.Incarnation) []roster.Incarnation {
+	var out []roster.Incarnation
 	for _, m := range r.Members {
 		if m.Incarnation != i {
 			out = append(out, m.Incarnation)
@@ -211,23 +212,23 @@ func others(r *partition.Roster, i partition.Incarnation) []partition.Incarnatio
 }
 
 // begin returns the roster of a scope's start: A owns the partition.
-func (l *lab) begin() (*partition.Roster, error) {
-	change := partition.Change{Lose: []partition.Loss{{Owner: incarnation(0, 0)}}}
+func (l *lab) begin() (*roster.Roster, error) {
+	change := roster.Change{Lose: []roster.Loss{{Owner: incarnation(0, 0)}}}
 	for m := range l.members() {
 		change.Join = append(change.Join, member(incarnation(m, 0)))
 	}
 	for _, letter := range l.scope.InSync {
 		change.Lose[0].With = append(change.Lose[0].With, incarnation(int(letter-'A'), 0))
 	}
-	r := &partition.Roster{}
-	for _, c := range []partition.Command{
-		{Form: &partition.Form{
-			Grid:     partition.GridID{1},
-			Settings: partition.Settings{Name: name, Partitions: 1, Backups: 1, Window: base},
+	r := &roster.Roster{}
+	for _, c := range []roster.Command{
+		{Form: &roster.Form{
+			Grid:     roster.GridID{1},
+			Settings: roster.Settings{Name: name, Partitions: 1, Backups: 1, Window: base},
 			Ceiling:  base,
 		}},
 		{Change: &change},
-		{Raise: &partition.Raise{Time: 1}},
+		{Raise: &roster.Raise{Time: 1}},
 	} {
 		c.From = r.Version
 		next, err := r.Apply(c)

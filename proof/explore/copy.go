@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // The machines under test have private fields and no need to be copied anywhere
@@ -30,7 +30,7 @@ func (c copier) copyOf(v reflect.Value) reflect.Value {
 	return out
 }
 
-var rosterType = reflect.TypeFor[*partition.Roster]()
+var rosterType = reflect.TypeFor[*roster.Roster]()
 
 // unshare replaces everything that a value shares with its original by copies.
 func (c copier) unshare(v reflect.Value) {

@@ -1,8 +1,8 @@
 // Package explore tries everything that may happen in a small grid, and shows that
 // nothing of it gives one timestamp of a logical node to two attachments.
 //
-// It runs the real machines: partition.Roster with its commands, a backup.Replica
-// over a sequencer.Table for each process. Around them stands a small driver, which
+// It runs the real machines: roster.Roster with its commands, a backup.Replica
+// over a partition.Table for each process. Around them stands a small driver, which
 // does what a member's goroutines do (package grid: act before each request, hold
 // each answer until all hold what it rests on, admit a joiner at one version only).
 // There is no time in it. Whatever the rules allow may happen at any moment:

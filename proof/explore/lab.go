@@ -6,8 +6,10 @@ import (
 	"reflect"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -15,8 +17,8 @@ import (
 const name = "s"
 
 type (
-	update  = backup.Update[sequencer.TableState, sequencer.TableChange]
-	replica = backup.Replica[sequencer.TableState, sequencer.TableChange]
+	update  = backup.Update[partition.TableState, partition.TableChange]
+	replica = backup.Replica[partition.TableState, partition.TableChange]
 
 	rosterID  uint32
 	processID uint32
@@ -27,16 +29,16 @@ type (
 
 // letter is an update under way to a replica.
 type letter struct {
-	from, to partition.Incarnation
+	from, to roster.Incarnation
 	update   update
 }
 
 // reply is what a replica answers to a letter.
 type reply struct {
-	from, to partition.Incarnation
-	version  partition.Version // at which the owner asked
+	from, to roster.Incarnation
+	version  roster.Version // at which the owner asked
 	held     backup.Position
-	newest   partition.Term
+	newest   roster.Term
 	gap      bool
 }
 
@@ -48,7 +50,7 @@ type lab struct {
 	scope Scope
 	weak  Weakness
 
-	rosters   shelf[rosterID, *partition.Roster]
+	rosters   shelf[rosterID, *roster.Roster]
 	processes shelf[processID, *process]
 	letters   shelf[letterID, letter]
 	replies   shelf[replyID, reply]
@@ -120,25 +122,25 @@ func (l *lab) keepProcess(p *process) processID {
 
 // view is what is often asked about a process.
 type view struct {
-	newest partition.Term
+	newest roster.Term
 	acts   bool
 }
 
 // base is the tick that stands for 0 in what is printed. A window is at least a
 // second, so no ceiling of a grid can be lower.
-const base partition.Tick = 1000
+const base clustertime.Tick = 1000
 
 // firstTerm is that of A at the start: the grid is formed at version 1.
-const firstTerm partition.Term = 2
+const firstTerm roster.Term = 2
 
 // incarnation names the nth process of a member, 0 to 2.
-func incarnation(member, nth int) partition.Incarnation {
-	return partition.Incarnation(fmt.Sprintf("%016x-%016x", member+1, nth))
+func incarnation(member, nth int) roster.Incarnation {
+	return roster.Incarnation(fmt.Sprintf("%016x-%016x", member+1, nth))
 }
 
 // memberOf is the number of an incarnation's member, which is the last digit of its
 // member ID.
-func memberOf(i partition.Incarnation) int { return int(i[15] - '1') }
+func memberOf(i roster.Incarnation) int { return int(i[15] - '1') }
 
 // definition is that of the name in every life. Its epoch is before all ticks.
 func definition() sequencer.Definition {

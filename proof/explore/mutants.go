@@ -1,6 +1,8 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+)
 
 // Mutant is a rule left out, and a scope that is just wide enough to notice.
 type Mutant struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -50,7 +51,7 @@ const (
 // nameWorld is one state of the grid. What members have is never written to: a step
 // copies those that it changes.
 type nameWorld struct {
-	log      []*partition.Roster
+	log      []*roster.Roster
 	members  [maxMembers]*nameMember
 	terms    []nameTerm // by term
 	lives    []nameLife
@@ -59,27 +60,27 @@ type nameWorld struct {
 	ops      int
 	restarts int
 	wipes    int
-	late     []partition.MemberID // of a weakness: disks that were reported at an earlier version
+	late     []roster.MemberID // of a weakness: disks that were reported at an earlier version
 	wrong    string
 }
 
 // nameMember is a member: its disk and the process that runs.
 type nameMember struct {
-	id      partition.MemberID
+	id      roster.MemberID
 	starts  int
-	self    partition.Incarnation
-	version partition.Version // the newest that it knows
+	self    roster.Incarnation
+	version roster.Version // the newest that it knows
 	copy    *replica
-	table   *sequencer.Table
+	table   *partition.Table
 	own     bool // it changed the name in its term
 	pending *nameWrite
-	disk    map[string]sequencer.DefinitionRecord
+	disk    map[string]partition.DefinitionRecord
 }
 
 // nameWrite is a write under way.
 type nameWrite struct {
 	at     backup.Position
-	change sequencer.DefinitionChange
+	change partition.DefinitionChange
 }
 
 // nameTerm is what an owner sent in a term, and the disk that was shown to it. Only its
@@ -90,8 +91,8 @@ type nameTerm struct {
 }
 
 type nameShown struct {
-	from        partition.MemberID
-	definitions sequencer.Definitions
+	from        roster.MemberID
+	definitions partition.Definitions
 }
 
 // nameLife is a life that was begun: the one it replaced, -1 none, and the version at
@@ -99,7 +100,7 @@ type nameShown struct {
 type nameLife struct {
 	ref      sequencer.Ref
 	replaced int
-	answered partition.Version
+	answered roster.Version
 }
 
 // nameLab runs a scope.
@@ -110,20 +111,20 @@ type nameLab struct {
 
 func (l *nameLab) durable(m int) bool { return strings.ContainsRune(l.scope.Durable, rune('A'+m)) }
 
-func memberID(m, wipes int) partition.MemberID {
-	return partition.MemberID(fmt.Sprintf("%015x%x", wipes, 0xa+m))
+func memberID(m, wipes int) roster.MemberID {
+	return roster.MemberID(fmt.Sprintf("%015x%x", wipes, 0xa+m))
 }
 
 // begin starts a member's process, which has nothing but the disk.
 func (m *nameMember) begin() {
 	m.starts++
-	m.self = partition.Incarnation(fmt.Sprintf("%s-%016x", m.id, m.starts))
-	m.table, m.version, m.own, m.pending = sequencer.NewTable(), 0, false, nil
+	m.self = roster.Incarnation(fmt.Sprintf("%s-%016x", m.id, m.starts))
+	m.table, m.version, m.own, m.pending = partition.NewTable(), 0, false, nil
 	m.copy = backup.New(0, m.self, m.table)
 }
 
 // write brings a write to the disk.
-func (m *nameMember) write(c sequencer.DefinitionChange) {
+func (m *nameMember) write(c partition.DefinitionChange) {
 	if c.Whole != nil {
 		clear(m.disk)
 		for _, r := range c.Whole.Records {
@@ -138,8 +139,8 @@ func (m *nameMember) write(c sequencer.DefinitionChange) {
 	}
 }
 
-func (m *nameMember) definitions() sequencer.Definitions {
-	var d sequencer.Definitions
+func (m *nameMember) definitions() partition.Definitions {
+	var d partition.Definitions
 	for _, of := range slices.Sorted(maps.Keys(m.disk)) {
 		d.Records = append(d.Records, m.disk[of])
 	}
@@ -150,32 +151,32 @@ func (m *nameMember) definitions() sequencer.Definitions {
 // table in memory and on disk, and their disks are named.
 func (l *nameLab) start() (*nameWorld, error) {
 	w := &nameWorld{newest: -1, terms: make([]nameTerm, l.scope.Versions+5)}
-	form := partition.Form{Grid: partition.GridID{1}, Ceiling: base, Settings: partition.Settings{
-		Name: "g", Partitions: 1, Backups: maxMembers - 1, Window: partition.MinWindow,
+	form := roster.Form{Grid: roster.GridID{1}, Ceiling: base, Settings: roster.Settings{
+		Name: "g", Partitions: 1, Backups: maxMembers - 1, Window: roster.MinWindow,
 	}}
-	r, err := new(partition.Roster).Apply(partition.Command{Form: &form})
+	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
 	if err != nil {
 		return nil, err
 	}
-	var first partition.Change
+	var first roster.Change
 	for m := range w.members {
-		w.members[m] = &nameMember{id: memberID(m, 0), disk: map[string]sequencer.DefinitionRecord{}}
+		w.members[m] = &nameMember{id: memberID(m, 0), disk: map[string]partition.DefinitionRecord{}}
 		w.members[m].begin()
 		first.Join = append(first.Join, l.record(w, m))
 	}
-	loss := partition.Loss{Owner: w.members[0].self}
+	loss := roster.Loss{Owner: w.members[0].self}
 	for _, letter := range l.scope.InSync {
 		loss.With = append(loss.With, w.members[letter-'A'].self)
 	}
-	first.Lose = []partition.Loss{loss}
-	if r, err = r.Apply(partition.Command{From: r.Version, Change: &first}); err != nil {
+	first.Lose = []roster.Loss{loss}
+	if r, err = r.Apply(roster.Command{From: r.Version, Change: &first}); err != nil {
 		return nil, err
 	}
 	w.log = append(w.log, r)
 	l.settleStart(w)
 	if p, ready := w.members[0].copy.Persisted(); ready {
-		change := partition.Change{Persist: []partition.ID{p.Partition}}
-		if r, err = r.Apply(partition.Command{From: r.Version, Change: &change}); err != nil {
+		change := roster.Change{Persist: []roster.PartitionID{p.Partition}}
+		if r, err = r.Apply(roster.Command{From: r.Version, Change: &change}); err != nil {
 			return nil, err
 		}
 		w.log = append(w.log, r)
@@ -201,11 +202,11 @@ func (l *nameLab) settleStart(w *nameWorld) {
 	}
 }
 
-func (l *nameLab) record(w *nameWorld, m int) partition.Member {
-	return partition.Member{Incarnation: w.members[m].self, Durable: l.durable(m)}
+func (l *nameLab) record(w *nameWorld, m int) roster.Member {
+	return roster.Member{Incarnation: w.members[m].self, Durable: l.durable(m)}
 }
 
-func (w *nameWorld) roster() *partition.Roster { return w.log[len(w.log)-1] }
+func (w *nameWorld) roster() *roster.Roster { return w.log[len(w.log)-1] }
 
 // fork copies the world, and a member that is going to change.
 func (w *nameWorld) fork(members ...int) *nameWorld {
@@ -218,16 +219,16 @@ func (w *nameWorld) fork(members ...int) *nameWorld {
 }
 
 // actor returns the member that acts as the owner of a term, -1 for none.
-func (w *nameWorld) actor(term partition.Term) int {
+func (w *nameWorld) actor(term roster.Term) int {
 	return slices.IndexFunc(w.members[:], func(m *nameMember) bool { return m.copy.Acts() && m.copy.Position().Term == term })
 }
 
 // roster returns what a member knows.
-func (w *nameWorld) known(m int) *partition.Roster {
+func (w *nameWorld) known(m int) *roster.Roster {
 	for _, r := range slices.Backward(w.log) {
 		if r.Version <= w.members[m].version {
 			return r
 		}
 	}
-	return &partition.Roster{Partitions: make([]partition.Partition, 1)}
+	return &roster.Roster{Partitions: make([]roster.Partition, 1)}
 }

@@ -3,7 +3,7 @@ package explore
 import (
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // commands puts what the scope allows at this version into the log.
@@ -61,7 +61,7 @@ func (l *nameLab) command(w *nameWorld, move byte, m int, emit emitName) {
 	if !possible {
 		return
 	}
-	next, err := r.Apply(partition.Command{From: r.Version, Change: &c})
+	next, err := r.Apply(roster.Command{From: r.Version, Change: &c})
 	if err != nil {
 		return
 	}
@@ -71,43 +71,43 @@ func (l *nameLab) command(w *nameWorld, move byte, m int, emit emitName) {
 }
 
 // change returns a command, or false if nobody would give it.
-func (l *nameLab) change(w *nameWorld, move byte, m int) (c partition.Change, possible bool) {
+func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possible bool) {
 	r, n := w.roster(), w.members[m]
 	p := r.Partitions[0]
-	replica := []partition.Replica{{Member: n.self}}
+	replica := []roster.Replica{{Member: n.self}}
 	_, registered := r.Member(n.self)
 	switch move {
 	case nameTake:
 		c.Take = replica
 	case nameHeir:
-		c.Take, c.Remove = replica, []partition.Incarnation{p.Owner}
-		c.Strike = []partition.MemberID{p.Owner.Member()}
+		c.Take, c.Remove = replica, []roster.Incarnation{p.Owner}
+		c.Strike = []roster.MemberID{p.Owner.Member()}
 	case nameLose, nameLoseTo:
-		loss := partition.Loss{Owner: n.self}
+		loss := roster.Loss{Owner: n.self}
 		for _, other := range r.Members {
 			if move == nameLoseTo && other.Incarnation != n.self {
 				loss.With = append(loss.With, other.Incarnation)
 			}
 		}
-		c.Lose = []partition.Loss{loss}
+		c.Lose = []roster.Loss{loss}
 	case nameDrop, nameStrike:
 		if c.Drop = replica; move == nameStrike {
-			c.Strike = []partition.MemberID{n.id}
+			c.Strike = []roster.MemberID{n.id}
 		}
 	case nameReturn:
 		if registered {
 			return c, false
 		}
-		c.Join = []partition.Member{l.record(w, m)}
+		c.Join = []roster.Member{l.record(w, m)}
 		if p.Owner.Member() == n.id {
 			l.inherit(&c, p, n.self)
 		}
 	case nameForget:
-		c.Forget = []partition.MemberID{memberID(m, 0)}
+		c.Forget = []roster.MemberID{memberID(m, 0)}
 	case nameRemove:
-		c.Remove = []partition.Incarnation{n.self}
+		c.Remove = []roster.Incarnation{n.self}
 		if !registered { // its disk was lost, and it is somebody new
-			c.Remove[0] = r.Members[slices.IndexFunc(r.Members, func(x partition.Member) bool { return x.Incarnation.Member() == memberID(m, 0) })].Incarnation
+			c.Remove[0] = r.Members[slices.IndexFunc(r.Members, func(x roster.Member) bool { return x.Incarnation.Member() == memberID(m, 0) })].Incarnation
 		}
 	case nameAdd:
 		c.Add = replica
@@ -117,11 +117,11 @@ func (l *nameLab) change(w *nameWorld, move byte, m int) (c partition.Change, po
 			return c, false
 		}
 		h, ready := w.members[o].copy.Admission()
-		if c.Admit = []partition.Replica{h.Replica}; !ready || h.Version != r.Version || h.Member != n.self {
+		if c.Admit = []roster.Replica{h.Replica}; !ready || h.Version != r.Version || h.Member != n.self {
 			return c, false
 		}
 	case namePersist:
-		c.Persist = []partition.ID{0}
+		c.Persist = []roster.PartitionID{0}
 		return c, len(l.persistable(w)) > 0 || len(w.late) > 0
 	case nameEmpty:
 		c.Window = r.Settings.Window + 1
@@ -131,14 +131,14 @@ func (l *nameLab) change(w *nameWorld, move byte, m int) (c partition.Change, po
 
 // inherit gives what a member owned to an in-sync replica, or loses it to its newest
 // process (R8).
-func (l *nameLab) inherit(c *partition.Change, p partition.Partition, self partition.Incarnation) {
+func (l *nameLab) inherit(c *roster.Change, p roster.Partition, self roster.Incarnation) {
 	for _, i := range p.InSync {
 		if i.Member() != self.Member() {
-			c.Take = []partition.Replica{{Member: i}}
+			c.Take = []roster.Replica{{Member: i}}
 			return
 		}
 	}
-	c.Lose = []partition.Loss{{Owner: self}}
+	c.Lose = []roster.Loss{{Owner: self}}
 }
 
 // owner returns the member that acts at the newest version, -1 for none.
@@ -147,7 +147,7 @@ func (w *nameWorld) owner() int {
 }
 
 // persistable returns the disks that the owner has named, if it may (D4).
-func (l *nameLab) persistable(w *nameWorld) []partition.MemberID {
+func (l *nameLab) persistable(w *nameWorld) []roster.MemberID {
 	o := w.owner()
 	if o < 0 || !w.members[o].table.Complete() {
 		return nil
@@ -157,7 +157,7 @@ func (l *nameLab) persistable(w *nameWorld) []partition.MemberID {
 	if !ready && (l.weak != NamedEarly && (l.weak != NamedByAnyNumber || len(d.Behind) > 0)) {
 		return nil
 	}
-	var disks []partition.MemberID
+	var disks []roster.MemberID
 	r := w.roster()
 	for _, i := range r.Partitions[0].InSync {
 		if m, _ := r.Member(i); m.Durable {
@@ -168,11 +168,11 @@ func (l *nameLab) persistable(w *nameWorld) []partition.MemberID {
 }
 
 // bend changes the roster as a weakness has it.
-func (l *nameLab) bend(w *nameWorld, next *partition.Roster, move byte) *partition.Roster {
+func (l *nameLab) bend(w *nameWorld, next *roster.Roster, move byte) *roster.Roster {
 	p := next.Partitions[0]
 	switch {
-	case l.weak == LossNamesDisks && p.LostTerm == partition.Term(next.Version):
-		var disks []partition.MemberID
+	case l.weak == LossNamesDisks && p.LostTerm == roster.Term(next.Version):
+		var disks []roster.MemberID
 		for _, i := range p.InSync {
 			if m, _ := next.Member(i); m.Durable {
 				disks = append(disks, i.Member())
@@ -180,8 +180,8 @@ func (l *nameLab) bend(w *nameWorld, next *partition.Roster, move byte) *partiti
 		}
 		p.Disk = disks
 	case l.weak == NoDiskNamed && move == nameStrike:
-		p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m partition.MemberID) bool {
-			return !slices.ContainsFunc(p.InSync, func(i partition.Incarnation) bool { return i.Member() == m })
+		p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m roster.MemberID) bool {
+			return !slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return i.Member() == m })
 		})
 	case l.weak == NamedLater && len(w.late) > 0 && move == namePersist:
 		p.Disk = w.late
@@ -189,6 +189,6 @@ func (l *nameLab) bend(w *nameWorld, next *partition.Roster, move byte) *partiti
 		return next
 	}
 	bent := *next
-	bent.Partitions = []partition.Partition{p}
+	bent.Partitions = []roster.Partition{p}
 	return &bent
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -34,13 +35,13 @@ func (l *nameLab) changes(w *nameWorld, m int, emit emitName) {
 	if l.scope.Fold && w.dead && n.table.Complete() && err != nil {
 		change(func(_ *nameWorld, n *nameMember) bool { return n.table.Fold(1 << 60) }, "forgets the tombstone")
 	}
-	if lost := partition.Version(w.known(m).Partitions[0].LostTerm); l.scope.Show {
+	if lost := roster.Version(w.known(m).Partitions[0].LostTerm); l.scope.Show {
 		for i, life := range w.lives {
 			if life.answered == 0 || life.answered >= lost || err == nil && ref.Life == life.ref.Life {
 				continue
 			}
 			forgotten := !n.table.Complete() || len(w.known(m).Partitions[0].Disk) == 0 || l.weak == ShownAfterwards
-			claim := sequencer.Claim{Ref: life.ref, Forgotten: forgotten}
+			claim := partition.TableClaim{Ref: life.ref, Forgotten: forgotten}
 			change(func(_ *nameWorld, n *nameMember) bool {
 				changed, err := n.table.Known(claim)
 				return changed && err == nil
@@ -145,7 +146,7 @@ func (l *nameLab) confirmed(w *nameWorld, m int) bool {
 // tell judges an answer, and keeps it. Each answer has to know every life that was
 // answered before, and an answered destroy is not undone. The outcome of the owner's own
 // operation may be late.
-func (w *nameWorld) tell(life int, alive, own bool, version partition.Version) {
+func (w *nameWorld) tell(life int, alive, own bool, version roster.Version) {
 	switch {
 	case own && life >= 0 && w.follows(w.newest, life) && (life != w.newest || w.dead || !alive):
 		w.dead = w.dead || life == w.newest && !alive

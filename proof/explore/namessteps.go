@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // emitName takes a state one step away, with the step in words.
@@ -59,7 +60,7 @@ func (l *nameLab) faults(w *nameWorld, m int, emit emitName) {
 
 // concerns reports whether it may make a difference that a member learns a version: it
 // is to be the owner or is one, or an owner waits for its disk.
-func (l *nameLab) concerns(w *nameWorld, m int, r *partition.Roster) bool {
+func (l *nameLab) concerns(w *nameWorld, m int, r *roster.Roster) bool {
 	n, p := w.members[m], r.Partitions[0]
 	if r.Version <= n.version {
 		return false
@@ -68,11 +69,11 @@ func (l *nameLab) concerns(w *nameWorld, m int, r *partition.Roster) bool {
 		return false
 	}
 	waits := slices.ContainsFunc(w.members[:], func(o *nameMember) bool { return o.copy.Acts() && !o.table.Complete() })
-	return p.Owner == n.self || n.copy.Acts() || p.LostTerm == partition.Term(r.Version) && p.Term > n.copy.Newest() && waits
+	return p.Owner == n.self || n.copy.Acts() || p.LostTerm == roster.Term(r.Version) && p.Term > n.copy.Newest() && waits
 }
 
 // learn shows a member a roster.
-func (l *nameLab) learn(w *nameWorld, m int, r *partition.Roster) {
+func (l *nameLab) learn(w *nameWorld, m int, r *roster.Roster) {
 	n := w.members[m]
 	n.version = r.Version
 	if n.copy.Observe(r.Version, r.Partitions[0], r.Durable()...) {
@@ -98,12 +99,12 @@ func (l *nameLab) publish(w *nameWorld, m int) {
 func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
 	for term := range w.terms {
-		if l.takes(w, m, partition.Term(term)) {
+		if l.takes(w, m, roster.Term(term)) {
 			next := w.fork(m)
-			l.install(next, m, partition.Term(term))
+			l.install(next, m, roster.Term(term))
 			emit(next, "%s holds %v", l.tell(w, m), next.members[m].copy.Position())
 		}
-		if t := partition.Term(term); l.shows(w, m, t) {
+		if t := roster.Term(term); l.shows(w, m, t) {
 			next := w.fork(m)
 			next.terms[term].shown = &nameShown{from: n.id, definitions: n.definitions()}
 			emit(next, "%s shows its disk to term %d: %s", l.tell(w, m), term, tellDefinitions(next.terms[term].shown.definitions))
@@ -119,12 +120,12 @@ func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 }
 
 // takes reports whether a member is sent the table of a term, and has not got it.
-func (l *nameLab) takes(w *nameWorld, m int, term partition.Term) bool {
+func (l *nameLab) takes(w *nameWorld, m int, term roster.Term) bool {
 	n, u := w.members[m], w.terms[term].sent
 	if u == nil || n.copy.Acts() && n.copy.Position().Term == term || term < n.copy.Newest() {
 		return false
 	}
-	target := slices.ContainsFunc(w.log, func(r *partition.Roster) bool {
+	target := slices.ContainsFunc(w.log, func(r *roster.Roster) bool {
 		return r.Partitions[0].Term == term && r.Partitions[0].Keeps(n.self) && r.Partitions[0].Owner != n.self
 	})
 	again := u.Version > w.said(m, term)
@@ -132,7 +133,7 @@ func (l *nameLab) takes(w *nameWorld, m int, term partition.Term) bool {
 }
 
 // said returns the version at which a member that joins has answered the owner of a term.
-func (w *nameWorld) said(m int, term partition.Term) partition.Version {
+func (w *nameWorld) said(m int, term roster.Term) roster.Version {
 	o := w.actor(term)
 	if o < 0 || w.known(o).Partitions[0].Joining != w.members[m].self {
 		return w.terms[term].sent.Version
@@ -144,7 +145,7 @@ func (w *nameWorld) said(m int, term partition.Term) partition.Version {
 }
 
 // install brings a member the table of a term, and the owner the answer.
-func (l *nameLab) install(w *nameWorld, m int, term partition.Term) {
+func (l *nameLab) install(w *nameWorld, m int, term roster.Term) {
 	u, n := w.terms[term].sent, w.members[m]
 	if u == nil || n.copy.Acts() {
 		return
@@ -188,7 +189,7 @@ func (l *nameLab) land(w *nameWorld, m int) {
 }
 
 // shows reports whether a member shows its disk to the owner of a term (D6).
-func (l *nameLab) shows(w *nameWorld, m int, term partition.Term) bool {
+func (l *nameLab) shows(w *nameWorld, m int, term roster.Term) bool {
 	o := w.actor(term)
 	if o < 0 || !l.durable(m) || w.members[o].table.Complete() {
 		return false
@@ -206,7 +207,7 @@ func (l *nameLab) owns(w *nameWorld, m int, emit emitName) {
 	term := n.copy.Position().Term
 	for t := range w.terms[:term+1] {
 		s := w.terms[t].shown
-		if s == nil || n.table.Complete() || partition.Term(t) != term && l.weak != EarlierAnswerUsed {
+		if s == nil || n.table.Complete() || roster.Term(t) != term && l.weak != EarlierAnswerUsed {
 			continue
 		}
 		next := w.fork(m)
@@ -231,7 +232,7 @@ func (l *nameLab) collect(w *nameWorld, m int, s *nameShown) {
 	if l.weak == ShownIsKept && len(before) > 0 {
 		// The shown life stays if the disk has none that is later.
 		if at := indexOf(n.table); at < 0 || n.table.Definitions().Records[at].Ref.Born.Compare(before[0].Born) <= 0 {
-			d := sequencer.Definitions{Records: []sequencer.DefinitionRecord{{Ref: before[0]}}}
+			d := partition.Definitions{Records: []partition.DefinitionRecord{{Ref: before[0]}}}
 			n.table.Collect(d)
 		}
 	}
@@ -241,12 +242,12 @@ func (l *nameLab) collect(w *nameWorld, m int, s *nameShown) {
 }
 
 // indexOf returns where a table has the name, -1 if it does not.
-func indexOf(t *sequencer.Table) int {
-	return slices.IndexFunc(t.Definitions().Records, func(r sequencer.DefinitionRecord) bool { return r.Ref.Definition.Name() == name })
+func indexOf(t *partition.Table) int {
+	return slices.IndexFunc(t.Definitions().Records, func(r partition.DefinitionRecord) bool { return r.Ref.Definition.Name() == name })
 }
 
 // tellDefinitions says in a few words what a table or a disk has.
-func tellDefinitions(d sequencer.Definitions) string {
+func tellDefinitions(d partition.Definitions) string {
 	if len(d.Records) == 0 {
 		return "nothing"
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -15,7 +16,7 @@ import (
 // replicate.go, admission.go). The rules that only the shell has are named where
 // they stand here.
 type process struct {
-	self   partition.Incarnation
+	self   roster.Incarnation
 	roster rosterID // the newest that this member has applied
 	copy   *replica
 	state
@@ -24,7 +25,7 @@ type process struct {
 // state is what the shell keeps.
 type state struct {
 	table    *table
-	sessions [maxHolders]*sequencer.Sessions // one object a holder: they share nothing
+	sessions [maxHolders]*partition.Sessions // one object a holder: they share nothing
 	held     []answer
 	unheld   unheld
 	ended    bool // grants nothing any more (S1)
@@ -42,7 +43,7 @@ type unheld struct {
 // is noHolder.
 type answer struct {
 	number  uint64 // that all have to hold before it leaves
-	version partition.Version
+	version roster.Version
 	holder  int8
 	node    int8
 	from    sequencer.Tick
@@ -57,13 +58,13 @@ type outcome struct {
 	process   processID
 	letters   []letterID
 	replies   []replyID
-	answers   []answer            // that may leave
-	admission []partition.Holding // none or one
-	stop      sequencer.Tick      // of a clean stop, 0 for none
+	answers   []answer         // that may leave
+	admission []roster.Holding // none or one
+	stop      sequencer.Tick   // of a clean stop, 0 for none
 }
 
-func (l *lab) newProcess(i partition.Incarnation, known rosterID) processID {
-	t := &table{Table: sequencer.NewTable(), weak: l.weak}
+func (l *lab) newProcess(i roster.Incarnation, known rosterID) processID {
+	t := &table{Table: partition.NewTable(), weak: l.weak}
 	return l.keepProcess(&process{self: i, roster: known, copy: backup.New(0, i, t), state: state{table: t}})
 }
 
@@ -103,13 +104,13 @@ func (p *process) beyond(s Scope) bool {
 func (p *process) settle(l *lab, out *outcome) {
 	if !p.copy.Acts() {
 		p.fail()
-		p.sessions = [maxHolders]*sequencer.Sessions{}
+		p.sessions = [maxHolders]*partition.Sessions{}
 		return
 	}
 	p.replicate(l, out)
 	p.release(l, out)
 	if h, ready := p.copy.Admission(); ready {
-		out.admission = []partition.Holding{h}
+		out.admission = []roster.Holding{h}
 	}
 }
 
@@ -234,7 +235,7 @@ func (p *process) learn(l *lab, id rosterID) {
 // tookOffice begins the term's sessions with what was taken over.
 func (p *process) tookOffice(l *lab) {
 	p.fail()
-	p.sessions = [maxHolders]*sequencer.Sessions{}
+	p.sessions = [maxHolders]*partition.Sessions{}
 	for _, t := range p.table.Tenants() {
 		for h := range maxHolders {
 			if l.attachmentID(h) == t.ID {
@@ -246,9 +247,9 @@ func (p *process) tookOffice(l *lab) {
 
 // session returns a holder's sessions. Nothing has a time here, so every tenant is
 // always late, and it is the explorer who says which one expires when.
-func (p *process) session(holder int) *sequencer.Sessions {
+func (p *process) session(holder int) *partition.Sessions {
 	if p.sessions[holder] == nil {
-		p.sessions[holder] = sequencer.NewSessions(0, 0)
+		p.sessions[holder] = partition.NewSessions(0, 0)
 	}
 	return p.sessions[holder]
 }
@@ -270,7 +271,7 @@ func (p *process) take(l *lab, u update) error {
 	held := p.copy.Position()
 	switch {
 	case l.weak == ChangesOnOlderTerm && u.Whole == nil && held.Term < u.Position.Term && held.Term > 0 && held.Number >= u.Since:
-		bent := sequencer.NewTable()
+		bent := partition.NewTable()
 		bent.Restore(p.table.Snapshot())
 		for _, c := range u.Changes {
 			bent.Apply(c)

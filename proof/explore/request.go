@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -16,9 +17,9 @@ type input struct {
 	life    refID
 	holder  int8
 	node    int8
-	version partition.Version // that the holder shows
-	tick    sequencer.Tick    // detach: the last used; renewals: the start of the grant shown
-	short   bool              // the owner grants less than it may
+	version roster.Version // that the holder shows
+	tick    sequencer.Tick // detach: the last used; renewals: the start of the grant shown
+	short   bool           // the owner grants less than it may
 }
 
 type inputKind uint8
@@ -86,9 +87,9 @@ func (p *process) serve(l *lab, in input, out *outcome) bool {
 
 // act is the shell's rule of the same name: an owner looks at the newest roster
 // its member has applied, and grants up to that very roster's ceiling (O1).
-func (p *process) act(l *lab, in input) (*partition.Roster, sequencer.Bounds, bool) {
+func (p *process) act(l *lab, in input) (*roster.Roster, partition.Bounds, bool) {
 	r := l.rosters.get(p.roster)
-	b := sequencer.Bounds{Now: base, Ceiling: r.Ceiling}
+	b := partition.Bounds{Now: base, Ceiling: r.Ceiling}
 	if l.weak == AnyCeiling {
 		b.Ceiling = l.rosters.get(in.roster).Ceiling
 	}
@@ -100,17 +101,17 @@ func (p *process) act(l *lab, in input) (*partition.Roster, sequencer.Bounds, bo
 
 // claim is the shell's rule of the same name: what is shown may be about a life
 // that a loss made the grid forget, if it is from before the loss (O6).
-func (p *process) claim(l *lab, in input, r *partition.Roster) sequencer.Claim {
+func (p *process) claim(l *lab, in input, r *roster.Roster) partition.TableClaim {
 	ref, lost := l.refs.get(in.life), r.Partitions[0].LostTerm
-	return sequencer.Claim{
+	return partition.TableClaim{
 		Ref: ref, ID: l.attachmentID(int(in.holder)),
 		Preference: sequencer.Preference{Node: sequencer.NodeID(in.node)},
-		Forgotten:  in.version < partition.Version(lost),
+		Forgotten:  in.version < roster.Version(lost),
 		Before:     ref.Born.Term < uint64(lost),
 	}
 }
 
-func (p *process) attach(l *lab, in input, r *partition.Roster, b sequencer.Bounds) bool {
+func (p *process) attach(l *lab, in input, r *roster.Roster, b partition.Bounds) bool {
 	c := p.claim(l, in, r)
 	known := p.table.holds(c.ID) != nil
 	before := p.life()
@@ -131,7 +132,7 @@ func (p *process) attach(l *lab, in input, r *partition.Roster, b sequencer.Boun
 	return true
 }
 
-func (p *process) renew(l *lab, in input, r *partition.Roster, b sequencer.Bounds) bool {
+func (p *process) renew(l *lab, in input, r *roster.Roster, b partition.Bounds) bool {
 	c := p.claim(l, in, r)
 	before := p.life()
 	a, changed, err := p.table.Renew(c, b, in.tick)
@@ -151,7 +152,7 @@ func (p *process) renew(l *lab, in input, r *partition.Roster, b sequencer.Bound
 // renewSet extends everything that a holder has, if the fingerprint that it shows
 // is that of what is known of it here. With one attachment to a holder the rest is
 // as in grid's renewSet.
-func (p *process) renewSet(l *lab, in input, r *partition.Roster, b sequencer.Bounds) bool {
+func (p *process) renewSet(l *lab, in input, r *roster.Roster, b partition.Bounds) bool {
 	if p.unheld != (unheld{}) {
 		return false
 	}
@@ -171,7 +172,7 @@ func (p *process) renewSet(l *lab, in input, r *partition.Roster, b sequencer.Bo
 }
 
 // tell holds what the holder is told.
-func (p *process) tell(in input, r *partition.Roster, a sequencer.Attachment, after uint64) {
+func (p *process) tell(in input, r *roster.Roster, a sequencer.Attachment, after uint64) {
 	p.hold(answer{
 		number: min(after, p.copy.Position().Number), version: r.Version, holder: in.holder,
 		node: int8(a.Node), from: a.Grant.From, until: a.Grant.Until, life: in.life,
@@ -180,7 +181,7 @@ func (p *process) tell(in input, r *partition.Roster, a sequencer.Attachment, af
 
 // show notes what a holder was told, for the fingerprint of its set.
 func (p *process) show(holder int8, ref sequencer.Ref, a sequencer.Attachment) {
-	p.session(int(holder)).Show(sequencer.Tenant{
+	p.session(int(holder)).Show(partition.Tenant{
 		ID: a.ID, Holder: holderName(int(holder)), Name: name, Node: a.Node, Print: p.print(ref.Life, a),
 	}, 0)
 }
@@ -203,7 +204,7 @@ func (p *process) life() sequencer.Life {
 // given way to a later one are forgotten, so nobody's grant is extended unseen.
 func (p *process) replaced(before sequencer.Life) {
 	if before != (sequencer.Life{}) && p.life() != before {
-		p.sessions = [maxHolders]*sequencer.Sessions{}
+		p.sessions = [maxHolders]*partition.Sessions{}
 	}
 }
 
@@ -233,7 +234,7 @@ func (p *process) expire(l *lab, in input) bool {
 
 // create begins a life, born at the owner's next operation. No cluster time is
 // involved: the definition's epoch is before all ticks.
-func (p *process) create(l *lab, in input, r *partition.Roster) bool {
+func (p *process) create(l *lab, in input, r *roster.Roster) bool {
 	ref := l.refs.get(in.life)
 	at := p.copy.Position()
 	ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
@@ -257,7 +258,7 @@ func (p *process) destroy(l *lab, in input) bool {
 		return false
 	}
 	p.changed(noHolder)
-	p.sessions = [maxHolders]*sequencer.Sessions{}
+	p.sessions = [maxHolders]*partition.Sessions{}
 	return true
 }
 

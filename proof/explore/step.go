@@ -3,7 +3,7 @@ package explore
 import (
 	"strings"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -14,8 +14,8 @@ type step struct {
 	holder int8
 	node   int8
 	tick   int8
-	change *partition.Change // nil for a raise
-	next   rosterID          // what the log's newest roster is with it
+	change *roster.Change // nil for a raise
+	next   rosterID       // what the log's newest roster is with it
 	input  input
 }
 
@@ -139,12 +139,12 @@ func (l *lab) requests(w *world, at int8, ask func(input)) {
 		}
 		for i, f := range w.lives {
 			for n := range int8(l.scope.Nodes) {
-				ask(input{kind: inAttach, holder: at, node: n, life: f.ref, version: partition.Version(w.lives[i].since)})
+				ask(input{kind: inAttach, holder: at, node: n, life: f.ref, version: roster.Version(w.lives[i].since)})
 			}
 		}
 		return
 	}
-	in := input{holder: at, life: w.lives[h.life].ref, version: partition.Version(h.version)}
+	in := input{holder: at, life: w.lives[h.life].ref, version: roster.Version(h.version)}
 	if h.gone {
 		if l.asks(requestDetach) {
 			back := in
@@ -213,7 +213,7 @@ func (l *lab) asks(request rune) bool { return strings.ContainsRune(l.scope.Requ
 func inputStep(m int8, in input) step { return step{kind: stepInput, member: m, input: in} }
 
 // newer reports whether a roster is one that a member may learn after another.
-func newer(r, known *partition.Roster) bool {
+func newer(r, known *roster.Roster) bool {
 	return r.Version > known.Version || r.Version == known.Version && r.Ceiling > known.Ceiling
 }
 

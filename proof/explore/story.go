@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -85,7 +85,7 @@ func (l *lab) tellRoster(next *world, s step) string {
 	return text + fmt.Sprintf(", term %d, floor %d, G %d", p.Term, p.Floor-base, r.Ceiling-base)
 }
 
-func tellChange(c partition.Change) string {
+func tellChange(c roster.Change) string {
 	var parts []string
 	for _, m := range c.Join {
 		parts = append(parts, nameOf(m.Incarnation)+" registers")
@@ -178,7 +178,7 @@ func usedText(t sequencer.Tick) string {
 }
 
 // nameOf is an incarnation's short name: A, and A2 for A's second process.
-func nameOf(i partition.Incarnation) string {
+func nameOf(i roster.Incarnation) string {
 	letter := string(rune('A' + memberOf(i)))
 	for nth := 1; nth < 8; nth++ {
 		if i == incarnation(memberOf(i), nth) {
@@ -188,7 +188,7 @@ func nameOf(i partition.Incarnation) string {
 	return letter
 }
 
-func processes(set []partition.Incarnation) string {
+func processes(set []roster.Incarnation) string {
 	var names []string
 	for _, i := range set {
 		names = append(names, nameOf(i))

@@ -3,6 +3,7 @@ package explore
 import (
 	"slices"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -10,12 +11,12 @@ import (
 // table is the real logical-node table, and where a weakness says so a weaker one:
 // what the real one did is bent afterwards, or what it is about to see before.
 type table struct {
-	*sequencer.Table
+	*partition.Table
 	weak   Weakness
 	byName bool // its owner was the owner before, by name
 }
 
-func (t *table) TakeOffice(floor partition.Tick, lost, complete bool) {
+func (t *table) TakeOffice(floor clustertime.Tick, lost, complete bool) {
 	switch {
 	case t.weak == OwnerByName && t.byName:
 		return
@@ -25,7 +26,7 @@ func (t *table) TakeOffice(floor partition.Tick, lost, complete bool) {
 	t.Table.TakeOffice(floor, lost, complete)
 }
 
-func (t *table) Attach(c sequencer.Claim, b sequencer.Bounds) (sequencer.Attachment, bool, error) {
+func (t *table) Attach(c partition.TableClaim, b partition.Bounds) (sequencer.Attachment, bool, error) {
 	if t.weak == FromIgnoresFree {
 		t.forgetFree()
 	}
@@ -35,7 +36,7 @@ func (t *table) Attach(c sequencer.Claim, b sequencer.Bounds) (sequencer.Attachm
 }
 
 // Renew is the real one; shown is where the holder says that its grant begins.
-func (t *table) Renew(c sequencer.Claim, b sequencer.Bounds, shown sequencer.Tick) (sequencer.Attachment, bool, error) {
+func (t *table) Renew(c partition.TableClaim, b partition.Bounds, shown sequencer.Tick) (sequencer.Attachment, bool, error) {
 	known := t.holds(c.ID)
 	if t.weak == AnotherNodeRenewed && known != nil {
 		c.Node = known.Node
@@ -47,7 +48,7 @@ func (t *table) Renew(c sequencer.Claim, b sequencer.Bounds, shown sequencer.Tic
 	a, changed, err := t.Table.Renew(c, b)
 	changed = changed || replaced
 	if err == nil && t.weak == AdoptionFillsGap && known == nil {
-		t.edit(func(r *sequencer.RecordState, s *sequencer.SlotState) {
+		t.edit(func(r *partition.RecordState, s *partition.SlotState) {
 			if s != nil && s.ID == c.ID {
 				s.From, a.Grant.From = shown, shown
 			}
@@ -59,7 +60,7 @@ func (t *table) Renew(c sequencer.Claim, b sequencer.Bounds, shown sequencer.Tic
 
 // replaces lets a claim of a later life take the place of the life there is, as if
 // that had been granted nothing.
-func (t *table) replaces(c sequencer.Claim) bool {
+func (t *table) replaces(c partition.TableClaim) bool {
 	before, err := t.Open(name)
 	if err != nil {
 		return false
@@ -75,11 +76,11 @@ func (t *table) replaces(c sequencer.Claim) bool {
 }
 
 // bend lets free fall to the end of the grant just made, for FreeMayFall.
-func (t *table) bend(a sequencer.Attachment, b sequencer.Bounds, err error) {
+func (t *table) bend(a sequencer.Attachment, b partition.Bounds, err error) {
 	if t.weak != FreeMayFall || err != nil {
 		return
 	}
-	t.edit(func(_ *sequencer.RecordState, s *sequencer.SlotState) {
+	t.edit(func(_ *partition.RecordState, s *partition.SlotState) {
 		if s != nil && s.ID == a.ID {
 			s.Free = b.Ceiling
 		}
@@ -89,7 +90,7 @@ func (t *table) bend(a sequencer.Attachment, b sequencer.Bounds, err error) {
 func (t *table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
 	done := t.Table.Detach(ref, rel)
 	if done && t.weak == DetachBelowFrom {
-		t.edit(func(_ *sequencer.RecordState, s *sequencer.SlotState) {
+		t.edit(func(_ *partition.RecordState, s *partition.SlotState) {
 			if s != nil && s.Node == rel.Node {
 				s.Free = rel.LastUsed + 1
 			}
@@ -110,7 +111,7 @@ func (t *table) Create(ref sequencer.Ref, now sequencer.Tick) (sequencer.Ref, bo
 	begins := err != nil
 	got, changed, err := t.Table.Create(ref, now)
 	if begins && err == nil && t.weak == RecreatedAtZero {
-		t.edit(func(r *sequencer.RecordState, _ *sequencer.SlotState) { r.Free = 0 })
+		t.edit(func(r *partition.RecordState, _ *partition.SlotState) { r.Free = 0 })
 	}
 	return got, changed, err
 }
@@ -121,7 +122,7 @@ func (t *table) Destroy(ref sequencer.Ref) error {
 	if err != nil || t.weak != MarkOfAttachedOnly {
 		return err
 	}
-	t.edit(func(r *sequencer.RecordState, _ *sequencer.SlotState) {
+	t.edit(func(r *partition.RecordState, _ *partition.SlotState) {
 		r.Mark = before.Records[0].Free
 		for _, s := range before.Records[0].Slots {
 			if !s.ID.IsZero() {
@@ -136,14 +137,14 @@ func (t *table) Fold(now sequencer.Tick) bool {
 	base := t.Snapshot().Base
 	folded := t.Table.Fold(now)
 	if folded && t.weak == FoldForgetsMark {
-		t.Apply(sequencer.TableChange{Base: base})
+		t.Apply(partition.TableChange{Base: base})
 	}
 	return folded
 }
 
 // forgetFree takes every unassigned node for never granted.
 func (t *table) forgetFree() {
-	t.edit(func(r *sequencer.RecordState, s *sequencer.SlotState) {
+	t.edit(func(r *partition.RecordState, s *partition.SlotState) {
 		switch {
 		case s == nil:
 			r.Free = 0
@@ -154,9 +155,9 @@ func (t *table) forgetFree() {
 }
 
 // holds returns the slot that an attachment is recorded on.
-func (t *table) holds(id sequencer.AttachmentID) *sequencer.SlotState {
+func (t *table) holds(id sequencer.AttachmentID) *partition.SlotState {
 	for _, r := range t.Snapshot().Records {
-		if i := slices.IndexFunc(r.Slots, func(s sequencer.SlotState) bool { return s.ID == id }); i >= 0 {
+		if i := slices.IndexFunc(r.Slots, func(s partition.SlotState) bool { return s.ID == id }); i >= 0 {
 			return &r.Slots[i]
 		}
 	}
@@ -165,7 +166,7 @@ func (t *table) holds(id sequencer.AttachmentID) *sequencer.SlotState {
 
 // edit changes records and their slots behind the table's back: f is called for
 // each record with no slot, then for each of its slots.
-func (t *table) edit(f func(r *sequencer.RecordState, s *sequencer.SlotState)) {
+func (t *table) edit(f func(r *partition.RecordState, s *partition.SlotState)) {
 	state := t.Snapshot()
 	for i := range state.Records {
 		r := &state.Records[i]
@@ -174,5 +175,5 @@ func (t *table) edit(f func(r *sequencer.RecordState, s *sequencer.SlotState)) {
 			f(r, &r.Slots[j])
 		}
 	}
-	t.Apply(sequencer.TableChange{Base: state.Base, Records: state.Records})
+	t.Apply(partition.TableChange{Base: state.Base, Records: state.Records})
 }

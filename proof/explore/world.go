@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // world is one state of the whole grid: the log, what runs, what is under way, and
@@ -24,7 +24,7 @@ type world struct {
 	holders   [maxHolders]holder
 }
 
-// holding is what an owner told the leader of a joiner (partition.Holding).
+// holding is what an owner told the leader of a joiner (roster.Holding).
 type holding struct{ member, version uint8 }
 
 // life is a life of the name that somebody was told of.
@@ -51,7 +51,7 @@ type holder struct {
 // roster, and one life of the name is known to all replicas. What brought that
 // about is not under way any more.
 func (l *lab) start() (world, error) {
-	unformed := &partition.Roster{Partitions: make([]partition.Partition, 1)}
+	unformed := &roster.Roster{Partitions: make([]roster.Partition, 1)}
 	keep(&l.rosters, unformed)
 	first, err := l.begin()
 	if err != nil {
@@ -145,7 +145,7 @@ func withHolding(s []holding, h holding) []holding {
 // tidy forgets what cannot have an effect any more: messages to processes that are
 // gone, and what is of terms that neither side acts in or believes in again.
 func (l *lab) tidy(w world) world {
-	newest := func(i partition.Incarnation) (partition.Term, bool) {
+	newest := func(i roster.Incarnation) (roster.Term, bool) {
 		id := w.processes[memberOf(i)]
 		return l.views[id].newest, l.processes.get(id).self == i
 	}
@@ -175,7 +175,7 @@ func (l *lab) tidy(w world) world {
 	return w
 }
 
-func (l *lab) newest(w world) *partition.Roster { return l.rosters.get(w.log[len(w.log)-1]) }
+func (l *lab) newest(w world) *roster.Roster { return l.rosters.get(w.log[len(w.log)-1]) }
 
 // append returns the canonical bytes of a world.
 func (w *world) append(b []byte) []byte {

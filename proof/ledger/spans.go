@@ -1,6 +1,8 @@
 package ledger
 
-import "slices"
+import (
+	"slices"
+)
 
 // span is the numbers from <= n < until, all of one owner.
 type span[O comparable] struct {

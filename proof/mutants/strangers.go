@@ -4,10 +4,10 @@ var (
 	guardTests   = []string{"./grid/internal/transport", "-run", "TestRaft.*(Believed|Alone)|TestVote"}
 	askedTests   = []string{"./grid", "-run", "TestMembersThatAre|TestMembersAsked|TestOnlyTheSender|TestJoinsOf|TestThoseThat|TestForgedAcceptance"}
 	readTests    = []string{"./grid", "-run", "TestCommandThatNo|TestNewcomerThatCannot"}
-	commandTests = []string{"./grid/wire", "-run", "TestUnknownCommands"}
+	commandTests = []string{"./wire", "-run", "TestUnknownCommands"}
 	earlierTests = []string{"./grid", "-run", "TestClaimsOfEarlier|TestEarlierGrant"}
 	gossipTests  = []string{"./grid/internal/transport", "./grid", "-run", "TestGossip(Numbers|States|Cannot)"}
-	beliefTests  = []string{"./owner", "-run", "RosterShows"}
+	beliefTests  = []string{"./partition", "-run", "RosterShows"}
 )
 
 // strangerMutants weaken what a member requires of messages whose sender it cannot
@@ -27,10 +27,10 @@ var strangerMutants = []mutant{
 	{"R10", "entries with a gap", "grid/internal/transport/raftguard.go", "case entry.Index != index || index == 0:", "case index == 0:", guardTests},
 	{"R10", "a snapshot of a configuration that is none", "grid/internal/transport/raftguard.go", "	return checkConfiguration(c.Configuration)", "	return nil", guardTests},
 
-	{"B1", "a term is believed before the roster shows it", "owner/belief.go", "	if !Shows(v.Roster, term) {", "	if !Shows(v.Roster, term) {\n		m.replica.Heard(term)\n	}\n	if false {", beliefTests},
-	{"B1", "a term that named no owner is believed", "owner/belief.go", "	return h, m.confirms(term)", "	return h, true", beliefTests},
-	{"O4", "an answer of a term that no roster shows counts", "owner/delivery.go", "	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):", "	case h.NotYet:", beliefTests},
-	{"O4", "an answer that took nothing counts", "owner/delivery.go", "	case h.NotYet, !m.confirms(", "	case !m.confirms(", beliefTests},
+	{"B1", "a term is believed before the roster shows it", "partition/belief.go", "	if !Shows(v.Roster, term) {", "	if !Shows(v.Roster, term) {\n		m.replica.Heard(term)\n	}\n	if false {", beliefTests},
+	{"B1", "a term that named no owner is believed", "partition/belief.go", "	return h, m.confirms(term)", "	return h, true", beliefTests},
+	{"O4", "an answer of a term that no roster shows counts", "partition/delivery.go", "	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):", "	case h.NotYet:", beliefTests},
+	{"O4", "an answer that took nothing counts", "partition/delivery.go", "	case h.NotYet, !m.confirms(", "	case !m.confirms(", beliefTests},
 
 	{"R11", "a member leaves on any word", "grid/inquiry.go", "		err = confirmsLeave(in, hello)", "		_ = hello", askedTests},
 	{"R11", "a disk has failed on any word", "grid/inquiry.go", "	case in.Failed && !hello.DiskFailed:", "	case false:", askedTests},
@@ -45,18 +45,18 @@ var strangerMutants = []mutant{
 	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "!t.keyed && checkPacket(buf[:n]) != nil", "false", gossipTests},
 
 	{"R12", "a command that cannot be read is skipped", "grid/raft.go", "		return f.m.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
-	{"R12", "a command with an unknown part is taken", "grid/wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},
-	{"R12", "a command of any format is taken", "grid/wire/codec.go", "CheckFormat(int(data[0]), int(format)); err != nil {", "CheckFormat(int(data[0]), int(format)); err != nil && data[0] == 0 {", commandTests},
-	{"R12", "a command that does nothing is taken", "grid/wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", commandTests},
+	{"R12", "a command with an unknown part is taken", "wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},
+	{"R12", "a command of any format is taken", "wire/codec.go", "CheckFormat(int(data[0]), int(format)); err != nil {", "CheckFormat(int(data[0]), int(format)); err != nil && data[0] == 0 {", commandTests},
+	{"R12", "a command that does nothing is taken", "wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", commandTests},
 
-	{"O6", "a shown life ends one that the grid created", "sequencer/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},
-	{"O6", "a shown life of another grid, or from after the loss, ends one", "sequencer/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},
-	{"O6", "that a life was only shown is not replicated", "sequencer/change.go", "Destroyed: r.destroyed, Adopted: r.adopted, Mark", "Destroyed: r.destroyed, Mark", tableTests},
+	{"O6", "a shown life ends one that the grid created", "partition/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},
+	{"O6", "a shown life of another grid, or from after the loss, ends one", "partition/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},
+	{"O6", "that a life was only shown is not replicated", "partition/change.go", "Destroyed: r.destroyed, Adopted: r.adopted, Mark", "Destroyed: r.destroyed, Mark", tableTests},
 
-	{"S2", "a durable grid believes in earlier lives for good", "owner/earlier.go", "	if r.KeepsLog && now > r.Began+ahead {", "	if r.KeepsLog && now < 0 {", earlierTests},
-	{"S2", "any grant of an earlier life moves the floors", "owner/earlier.go", "	case until <= bound:\n		return believed", "	case until > 0:\n		return believed", earlierTests},
+	{"S2", "a durable grid believes in earlier lives for good", "partition/earlier.go", "	if r.KeepsLog && now > r.Began+ahead {", "	if r.KeepsLog && now < 0 {", earlierTests},
+	{"S2", "any grant of an earlier life moves the floors", "partition/earlier.go", "	case until <= bound:\n		return believed", "	case until > 0:\n		return believed", earlierTests},
 	{"S2", "a member tells of any grant", "grid/earlier.go", "	if in.Until > limit {", "	if in.Until < 0 {", earlierTests},
-	{"S2", "a logical node that another life shows is given to others", "sequencer/record.go", "s.id.IsZero() && s.shown <= now && (best", "s.id.IsZero() && (best", tableTests},
-	{"S2", "a grant begins below what another life shows", "sequencer/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.free, b.Now,", tableTests},
-	{"S2", "as many logical nodes are kept as holders like", "sequencer/record.go", "r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4)", "true", tableTests},
+	{"S2", "a logical node that another life shows is given to others", "partition/record.go", "s.id.IsZero() && s.shown <= now && (best", "s.id.IsZero() && (best", tableTests},
+	{"S2", "a grant begins below what another life shows", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.free, b.Now,", tableTests},
+	{"S2", "as many logical nodes are kept as holders like", "partition/record.go", "r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4)", "true", tableTests},
 }

@@ -1,12 +1,15 @@
 package main
 
-import "slices"
+import (
+	"slices"
+)
 
 // The tests that guard a rule are beside it, and quick.
 var (
-	rosterTests  = []string{"./partition"}
+	rosterTests  = []string{"./roster/...", "./clustertime"}
 	replicaTests = []string{"./backup"}
-	tableTests   = []string{"./sequencer"}
+	tableTests   = []string{"./partition"}
+	idTests      = []string{"./sequencer"}
 	clientTests  = []string{"./client"}
 	streamTests  = []string{"./grid/internal/transport", "-run", "RaftStream"}
 	memberTests  = []string{"./grid", "-run", "Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +
@@ -19,16 +22,16 @@ var mutants = slices.Concat(protocolMutants, timeMutants, voteMutants, beginning
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
-	{"R1", "agreement on a jump is counted from the last raise in every round", "partition/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
-	{"R1", "a jump of the clocks is followed at once", "partition/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
-	{"R1", "the ceiling may go back", "partition/command.go", "next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)", "next.Ceiling = t.Time + r.Settings.Window", rosterTests},
-	{"R2", "an owner from outside the in-sync set", "partition/reassign.go", "case !slices.Contains(before.InSync, m.Member):", "case false:", rosterTests},
-	{"R2", "no floor at a change of owner", "partition/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, Term(r.Version), p.Floor", rosterTests},
-	{"R2", "a change of owner keeps the term", "partition/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, p.Term, r.Ceiling", rosterTests},
-	{"R2", "a command of an older version counts", "partition/command.go", "if c.From != r.Version {", "if c.From > r.Version {", rosterTests},
-	{"R3", "no floor at a loss", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, LostTerm: term, Disk: disk}", rosterTests},
-	{"R3", "a loss is not remembered", "partition/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
-	{"R4", "the owner is dropped like a backup", "partition/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
+	{"R1", "agreement on a jump is counted from the last raise in every round", "clustertime/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
+	{"R1", "a jump of the clocks is followed at once", "clustertime/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
+	{"R1", "the ceiling may go back", "roster/command.go", "next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)", "next.Ceiling = t.Time + r.Settings.Window", rosterTests},
+	{"R2", "an owner from outside the in-sync set", "roster/reassign.go", "case !slices.Contains(before.InSync, m.Member):", "case false:", rosterTests},
+	{"R2", "no floor at a change of owner", "roster/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, Term(r.Version), p.Floor", rosterTests},
+	{"R2", "a change of owner keeps the term", "roster/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, p.Term, r.Ceiling", rosterTests},
+	{"R2", "a command of an older version counts", "roster/command.go", "if c.From != r.Version {", "if c.From > r.Version {", rosterTests},
+	{"R3", "no floor at a loss", "roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, LostTerm: term, Disk: disk}", rosterTests},
+	{"R3", "a loss is not remembered", "roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
+	{"R4", "the owner is dropped like a backup", "roster/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
 	{"R4", "an owner does not wait for a backup that never answered", "backup/owner.go", "!said || p.number < number", "said && p.number < number", replicaTests},
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
 	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
@@ -36,68 +39,68 @@ var protocolMutants = []mutant{
 	{"R5", "the leader takes an admission over to a later version", "grid/admission.go", "return version == r.Version && r.Partitions[id].Owner == owner, nil", "return r.Partitions[id].Owner == owner, nil", memberTests},
 	{"R5", "anybody has a joiner admitted", "grid/admission.go", "return version == r.Version && r.Partitions[id].Owner == owner, nil", "return version == r.Version, nil", memberTests},
 	{"R6", "a replica goes back to an older roster", "backup/office.go", "if v <= r.version {", "if v == r.version {", replicaTests},
-	{"R6", "an owner uses the ceiling of a version it has not looked at", "owner/machine.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},
+	{"R6", "an owner uses the ceiling of a version it has not looked at", "partition/partition.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},
 	{"R7", "gossip's word alone ends a member", "grid/witness.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.refused && !seen", "	return !seen", memberTests},
-	{"R8", "an older incarnation stays in the sets", "partition/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
+	{"R8", "an older incarnation stays in the sets", "roster/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
 	{"R9", "a Raft stream for another server counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Grid != s.grid", streamTests},
 	{"R9", "a Raft stream of another grid counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Target != s.self", streamTests},
 	{"R9", "a call for another incarnation counts", "grid/api.go", "if target != string(m.self) {", "if false {", memberTests},
 	{"O1", "an owner goes on although it heard of a later term", "backup/office.go", "&& r.newest == r.office && r.office > 0", "&& r.office > 0", replicaTests},
 	{"O1", "ownership is known by name", "backup/office.go", "	if p.Owner == r.self && p.Term >= r.newest", "	if p.Owner == r.self && r.office > 0 {\n		r.office = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest", replicaTests},
-	{"O2", "the floor is not raised for assigned nodes", "sequencer/table.go", "s.free = max(s.free, floor)", "_ = floor", tableTests},
+	{"O2", "the floor is not raised for assigned nodes", "partition/table.go", "s.free = max(s.free, floor)", "_ = floor", tableTests},
 	{"O2", "a table from before a loss is used", "backup/office.go", "lost := r.position.Term < r.entry.LostTerm", "lost := false", replicaTests},
 	{"O2", "the floor of an earlier loss", "backup/office.go", "lost && r.loss.term == r.entry.LostTerm", "lost && r.loss.term > 0", replicaTests},
-	{"O2", "a table from before a loss is not discarded", "sequencer/table.go", "	if lost {\n", "	if lost && floor < 0 {\n", tableTests},
+	{"O2", "a table from before a loss is not discarded", "partition/table.go", "	if lost {\n", "	if lost && floor < 0 {\n", tableTests},
 	{"O2", "office is taken twice for a term", "backup/office.go", "p.Term >= r.newest && p.Term > r.position.Term", "p.Term >= r.newest", replicaTests},
-	{"O3", "a detach is not sent to the replicas", "owner/attach.go", "		m.changed(name, rel.ID)\n		m.given.note", "		m.given.note", memberTests},
-	{"O3", "an attach is not sent to the replicas", "owner/attach.go", "m.took(v, h, c, a, life, changed)", "m.took(v, h, c, a, life, changed && v.Mono < 0)", memberTests},
+	{"O3", "a detach is not sent to the replicas", "partition/attach.go", "		m.changed(name, rel.ID)\n		m.given.note", "		m.given.note", memberTests},
+	{"O3", "an attach is not sent to the replicas", "partition/attach.go", "m.took(v, h, c, a, life, changed)", "m.took(v, h, c, a, life, changed && v.Mono < 0)", memberTests},
 	{"O4", "one that holds something is enough", "backup/owner.go", "if p, said := r.peers[i]; !said || p.number < number {", "if _, said := r.peers[i]; !said {", replicaTests},
-	{"O4", "answers do not wait for the replicas", "owner/held.go", "return m.replica.Holds(h.number) &&", "return", memberTests},
-	{"O4", "a renewal does not wait for its record", "owner/renew.go", "				after = max(after, m.unheld.of(c.Ref.Definition.Name(), c.ID))\n", "				after = max(after, 0)\n", memberTests},
-	{"O4", "a repeated attach is answered from the table", "owner/held.go", "number: min(m.after, m.replica.Position().Number), answer", "number: min(m.after, before.Number), answer", memberTests},
-	{"O4", "an inherited record is answered before the term is held", "owner/held.go", "return m.replica.Holds(h.number) &&", "return (h.number == 0 || m.replica.Holds(h.number)) &&", memberTests},
-	{"O5", "a grant begins below what was granted", "sequencer/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", tableTests},
-	{"O5", "the high-water mark goes down", "sequencer/table.go", "	s.free = max(s.free, b.Ceiling)\n	return Attachment", "	s.free = b.Ceiling\n	return Attachment", tableTests},
-	{"O6", "a node that is another's is renewed", "sequencer/table.go", "!s.id.IsZero() && s.id != c.ID {", "!s.id.IsZero() && s.id != c.ID && b.Now < 0 {", tableTests},
-	{"O6", "an unknown name is always made again", "sequencer/table.go", "case r == nil && !c.Forgotten, r != nil", "case r != nil", tableTests},
-	{"O6", "an adopted attachment is not sent to the replicas", "owner/renew.go", "m.took(v, h, c, a, life, changed)", "m.took(v, h, c, a, life, changed && v.Mono < 0)", memberTests},
-	{"O7", "a node is free below its own grant", "sequencer/table.go", "min(s.free, max(s.from, used+1))", "min(s.free, used+1)", tableTests},
-	{"O7", "a detach of another attachment counts", "sequencer/table.go", "s == nil || s.id.IsZero() || s.id != rel.ID", "s == nil || s.id.IsZero()", tableTests},
-	{"O7", "an expiry forgets what was granted at once", "sequencer/table.go", "	s.free = max(s.free, until)\n", "", tableTests},
-	{"O7", "a name made again starts at 0", "sequencer/table.go", "	free := t.base\n", "	free := Tick(0)\n", tableTests},
-	{"O7", "a name made again ignores its mark", "sequencer/table.go", "free = max(free, ended.mark)", "_ = ended.mark", tableTests},
-	{"O7", "a mark is folded away", "sequencer/table.go", "t.base = max(t.base, r.mark)", "_ = r.mark", tableTests},
-	{"O8", "grants go on beyond the ceiling", "sequencer/table.go", "Until: max(s.from, b.Ceiling)", "Until: max(s.from, b.Ceiling+1)", tableTests},
+	{"O4", "answers do not wait for the replicas", "partition/held.go", "return m.replica.Holds(h.number) &&", "return", memberTests},
+	{"O4", "a renewal does not wait for its record", "partition/renew.go", "				after = max(after, m.unheld.of(c.Ref.Definition.Name(), c.ID))\n", "				after = max(after, 0)\n", memberTests},
+	{"O4", "a repeated attach is answered from the table", "partition/held.go", "number: min(m.after, m.replica.Position().Number), answer", "number: min(m.after, before.Number), answer", memberTests},
+	{"O4", "an inherited record is answered before the term is held", "partition/held.go", "return m.replica.Holds(h.number) &&", "return (h.number == 0 || m.replica.Holds(h.number)) &&", memberTests},
+	{"O5", "a grant begins below what was granted", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", tableTests},
+	{"O5", "the high-water mark goes down", "partition/table.go", "	s.free = max(s.free, b.Ceiling)\n	return sequencer.Attachment", "	s.free = b.Ceiling\n	return sequencer.Attachment", tableTests},
+	{"O6", "a node that is another's is renewed", "partition/table.go", "!s.id.IsZero() && s.id != c.ID {", "!s.id.IsZero() && s.id != c.ID && b.Now < 0 {", tableTests},
+	{"O6", "an unknown name is always made again", "partition/table.go", "case r == nil && !c.Forgotten, r != nil", "case r != nil", tableTests},
+	{"O6", "an adopted attachment is not sent to the replicas", "partition/renew.go", "m.took(v, h, c, a, life, changed)", "m.took(v, h, c, a, life, changed && v.Mono < 0)", memberTests},
+	{"O7", "a node is free below its own grant", "partition/table.go", "min(s.free, max(s.from, used+1))", "min(s.free, used+1)", tableTests},
+	{"O7", "a detach of another attachment counts", "partition/table.go", "s == nil || s.id.IsZero() || s.id != rel.ID", "s == nil || s.id.IsZero()", tableTests},
+	{"O7", "an expiry forgets what was granted at once", "partition/table.go", "	s.free = max(s.free, until)\n", "", tableTests},
+	{"O7", "a name made again starts at 0", "partition/table.go", "	free := t.base\n", "	free := sequencer.Tick(0)\n", tableTests},
+	{"O7", "a name made again ignores its mark", "partition/table.go", "free = max(free, ended.mark)", "_ = ended.mark", tableTests},
+	{"O7", "a mark is folded away", "partition/table.go", "t.base = max(t.base, r.mark)", "_ = r.mark", tableTests},
+	{"O8", "grants go on beyond the ceiling", "partition/table.go", "Until: max(s.from, b.Ceiling)", "Until: max(s.from, b.Ceiling+1)", tableTests},
 	{"B1", "a table of an older term is taken", "backup/update.go", "p.Term == 0 || p.Term < r.newest", "p.Term == 0", replicaTests},
 	{"B1", "an older number is taken again", "backup/update.go", "u.Position.Compare(r.position) <= 0", "u.Position.Compare(r.position) == 0", replicaTests},
 	{"B1", "changes are applied to a table of an older term", "backup/update.go", "r.position.Term != p.Term || r.position.Number < u.Since", "r.position.Number < u.Since", replicaTests},
 	{"B1", "changes are applied over a gap", "backup/update.go", "r.position.Term != p.Term || r.position.Number < u.Since", "r.position.Term != p.Term", replicaTests},
 	{"B2", "a server that forgot its votes comes back", "grid/raft.go", "	if durable {\n		return raft.ServerID(i.Member())", "	if durable || i != \"\" {\n		return raft.ServerID(i.Member())", memberTests},
 	{"B2", "a replica that has nothing to do with a table keeps it", "backup/office.go", "	r.discard()\n	if p.Owner", "	if p.Owner", replicaTests},
-	{"S1", "a stop is stated with a node attached", "owner/machine.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
+	{"S1", "a stop is stated with a node attached", "partition/partition.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
 	{"S1", "grants go on after the stop is stated", "grid/leave.go", "	m.ended.Store(true) // no actor", "	// no actor", memberTests},
-	{"S1", "the stop counts for more than one command", "partition/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
-	{"S2", "a holder of an earlier life is served beyond the floor", "owner/earlier.go", "	case until <= floor:", "	case until > 0:", memberTests},
+	{"S1", "the stop counts for more than one command", "roster/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
+	{"S2", "a holder of an earlier life is served beyond the floor", "partition/earlier.go", "	case until <= floor:", "	case until > 0:", memberTests},
 	{"H1", "every attach has the same ID", "client/home.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
-	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", tableTests},
-	{"H2", "a new attachment begins at the last timestamp", "sequencer/generator.go", "max(a.Grant.From, after+1, g.epoch)", "max(a.Grant.From, g.epoch)", tableTests},
-	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > r.now:\n			switch {", "		case at > r.now+1000:\n			switch {", tableTests},
-	{"H4", "IDs are made outside the grant", "sequencer/generator.go", "		case !have.hold(at):\n", "		case r.now < 0:\n", tableTests},
-	{"H5", "a detach does not stop the IDs", "sequencer/generator.go", "if next := g.next.Or(stoppedBit); next >= 0 {", "if next := g.next.Load(); next >= 0 {", tableTests},
-	{"H2", "a slot of a gap is issued under the next grant", "sequencer/bounds.go", "slot < g.limit.Load() && slot >= g.low.Load()", "slot < g.limit.Load() && slot >= 0", tableTests},
-	{"H2", "slots of a gap are filled under the next grant", "sequencer/bounds.go", "slot >= limit || slot < g.low.Load()", "slot < 0 || slot >= limit", tableTests},
-	{"H3", "slots are issued beyond the bound", "sequencer/bounds.go", "slot < g.limit.Load() && slot >= g.low.Load()", "slot >= g.low.Load()", tableTests},
-	{"H3", "slots are handed out ahead of cluster time", "sequencer/bounds.go", "min(r.now+1, grant.Until,", "min(r.now+3, grant.Until,", tableTests},
-	{"H4", "slots are handed out beyond the grant", "sequencer/bounds.go", "min(r.now+1, grant.Until, g.epoch+maxOffset)", "min(r.now+1, g.epoch+maxOffset)", tableTests},
-	{"H5", "a stop tells less than was used", "sequencer/generator.go", "g.end = min(next, g.limit.Load())", "g.end = min(next, g.limit.Load()) - g.layout.counters()", tableTests},
-	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= maxOffset:\n", "		case r.now < 0:\n", tableTests},
+	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", idTests},
+	{"H2", "a new attachment begins at the last timestamp", "sequencer/generator.go", "max(a.Grant.From, after+1, g.epoch)", "max(a.Grant.From, g.epoch)", idTests},
+	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > r.now:\n			switch {", "		case at > r.now+1000:\n			switch {", idTests},
+	{"H4", "IDs are made outside the grant", "sequencer/generator.go", "		case !have.hold(at):\n", "		case r.now < 0:\n", idTests},
+	{"H5", "a detach does not stop the IDs", "sequencer/generator.go", "if next := g.next.Or(stoppedBit); next >= 0 {", "if next := g.next.Load(); next >= 0 {", idTests},
+	{"H2", "a slot of a gap is issued under the next grant", "sequencer/bounds.go", "slot < g.limit.Load() && slot >= g.low.Load()", "slot < g.limit.Load() && slot >= 0", idTests},
+	{"H2", "slots of a gap are filled under the next grant", "sequencer/bounds.go", "slot >= limit || slot < g.low.Load()", "slot < 0 || slot >= limit", idTests},
+	{"H3", "slots are issued beyond the bound", "sequencer/bounds.go", "slot < g.limit.Load() && slot >= g.low.Load()", "slot >= g.low.Load()", idTests},
+	{"H3", "slots are handed out ahead of cluster time", "sequencer/bounds.go", "min(r.now+1, grant.Until,", "min(r.now+3, grant.Until,", idTests},
+	{"H4", "slots are handed out beyond the grant", "sequencer/bounds.go", "min(r.now+1, grant.Until, g.epoch+maxOffset)", "min(r.now+1, g.epoch+maxOffset)", idTests},
+	{"H5", "a stop tells less than was used", "sequencer/generator.go", "g.end = min(next, g.limit.Load())", "g.end = min(next, g.limit.Load()) - g.layout.counters()", idTests},
+	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= maxOffset:\n", "		case r.now < 0:\n", idTests},
 }
 
 // secondLines do the same as the first in a whole grid, where a rule is gone only with
 // all of them. The tests beside a rule have to miss the first alone.
 var secondLines = map[string][]edit{
-	"an owner from outside the in-sync set": {{"partition/view.go", "&& next == \"\") && slices.Contains(p.InSync, i) {", "&& next == \"\") {"}},
-	"the owner is dropped like a backup":    {{"partition/view.go", "slices.Contains(want, i) || i == p.Owner || !stays", "slices.Contains(want, i) || !stays"}},
+	"an owner from outside the in-sync set": {{"roster/plan/view.go", "&& next == \"\") && slices.Contains(p.InSync, i) {", "&& next == \"\") {"}},
+	"the owner is dropped like a backup":    {{"roster/plan/view.go", "slices.Contains(want, i) || i == p.Owner || !stays", "slices.Contains(want, i) || !stays"}},
 	"a replica goes back to an older roster": { // which Raft's order forbids as well
 		{"proof/sim/member.go", "	if index <= m.index {\n		return\n	}\n", ""}},
 	"an owner uses the ceiling of a version it has not looked at": { // the shell shows it each roster as well

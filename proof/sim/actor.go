@@ -3,8 +3,9 @@ package sim
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -12,23 +13,23 @@ import (
 // does, without the goroutine.
 type actor struct {
 	m       *member
-	id      partition.ID
-	machine *owner.Machine
+	id      roster.PartitionID
+	machine *partition.Machine
 	shown   map[sequencer.AttachmentID]shown // for the baseline Reuse
 }
 
-func newActor(m *member, id partition.ID) *actor {
+func newActor(m *member, id roster.PartitionID) *actor {
 	o := &actor{m: m, id: id}
 	if m.g.cfg.Baseline == Reuse {
 		o.shown = map[sequencer.AttachmentID]shown{}
 	}
-	o.machine = owner.New(id, m.inc, m.Mono(), o)
+	o.machine = partition.New(id, m.inc, m.Mono(), o)
 	return o
 }
 
 // view is what the member knows now.
-func (m *member) view() owner.View {
-	v := owner.View{Roster: m.roster, Time: m.Now(), Mono: m.Mono(), Ended: m.ended}
+func (m *member) view() partition.View {
+	v := partition.View{Roster: m.roster, Time: m.Now(), Mono: m.Mono(), Ended: m.ended}
 	if m.g.cfg.Baseline == Quorum { // everybody for himself
 		own := *m.roster
 		own.Ceiling = m.Now() + own.Settings.Window
@@ -47,13 +48,13 @@ func (o *actor) tick() {
 	}
 }
 
-// Send implements owner.Member.
-func (o *actor) Send(d owner.Delivery) {
+// Send implements partition.Member.
+func (o *actor) Send(d partition.Delivery) {
 	peer := o.m.g.members[d.To]
 	u := o.part(d.Update)
 	call(&o.m.process, &peer.process, time.Second,
 		func(reply func(delivered)) {
-			peer.parked(u.Position.Term, owner.ParkTime, func() {
+			peer.parked(u.Position.Term, partition.ParkTime, func() {
 				if int(o.id) >= len(peer.roster.Partitions) {
 					return // it does not know of the grid yet
 				}
@@ -66,13 +67,13 @@ func (o *actor) Send(d owner.Delivery) {
 				err = res.err
 			}
 			if err != nil {
-				o.m.after(d.Pause, func() { o.machine.Delivered(o.m.view(), d, owner.Holds{}, err) })
+				o.m.after(d.Pause, func() { o.machine.Delivered(o.m.view(), d, partition.Holds{}, err) })
 				return
 			}
-			o.m.parked(max(res.holds.Newest, res.holds.Held.Term), owner.ParkTime, func() {
+			o.m.parked(max(res.holds.Newest, res.holds.Held.Term), partition.ParkTime, func() {
 				pause := time.Duration(0)
 				if res.holds.NotYet {
-					pause = owner.NotYetPause
+					pause = partition.NotYetPause
 				}
 				o.m.after(pause, func() { o.machine.Delivered(o.m.view(), d, res.holds, nil) })
 			})
@@ -84,8 +85,8 @@ const parkedEvery = 10 * time.Millisecond
 
 // parked does something once the member's roster tells what a term is, or that has
 // lasted too long.
-func (m *member) parked(term partition.Term, limit time.Duration, then func()) {
-	if owner.Shows(m.roster, term) || limit <= 0 {
+func (m *member) parked(term roster.Term, limit time.Duration, then func()) {
+	if partition.Shows(m.roster, term) || limit <= 0 {
 		then()
 		return
 	}
@@ -94,12 +95,12 @@ func (m *member) parked(term partition.Term, limit time.Duration, then func()) {
 
 // delivered is what a replica answers.
 type delivered struct {
-	holds owner.Holds
+	holds partition.Holds
 	err   error
 }
 
 // part leaves out, at times, the last of many changes: a request may carry so many.
-func (o *actor) part(u owner.Update) owner.Update {
+func (o *actor) part(u partition.Update) partition.Update {
 	if n := len(u.Changes); n > 1 && o.m.w.chance(0.2) {
 		u.Changes = u.Changes[:1+o.m.w.rng.IntN(n-1)]
 		u.Position.Number = u.Since + uint64(len(u.Changes))
@@ -107,7 +108,7 @@ func (o *actor) part(u owner.Update) owner.Update {
 	return u
 }
 
-// TellEnded implements owner.Member.
+// TellEnded implements partition.Member.
 func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
 	for _, id := range holders {
 		if h := o.m.g.holderOf[id]; h != nil {
@@ -116,21 +117,21 @@ func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
 	}
 }
 
-// ReportHeld implements owner.Member.
-func (o *actor) ReportHeld(h partition.Holding) { o.m.report(o, h) }
+// ReportHeld implements partition.Member.
+func (o *actor) ReportHeld(h roster.Holding) { o.m.report(o, h) }
 
-// ReportEarlier implements owner.Member. No grid here has had an earlier life.
-func (o *actor) ReportEarlier(until partition.Tick) {
+// ReportEarlier implements partition.Member. No grid here has had an earlier life.
+func (o *actor) ReportEarlier(until clustertime.Tick) {
 	o.m.g.fail("an owner takes a grant that ends at %d for one of an earlier life of the grid", until)
 }
 
-// TookOffice implements owner.Member.
-func (o *actor) TookOffice(id partition.ID, term partition.Term) {
+// TookOffice implements partition.Member.
+func (o *actor) TookOffice(id roster.PartitionID, term roster.Term) {
 	o.m.w.note(tookOffice, o.m.name, int64(id), int64(term))
 }
 
-// Expired implements owner.Member.
-func (o *actor) Expired(id partition.ID, t sequencer.Tenant) {
+// Expired implements partition.Member.
+func (o *actor) Expired(id roster.PartitionID, t partition.Tenant) {
 	o.m.g.freed(t.Name, t.Node)
 	o.m.w.note(expired, o.m.name, int64(id), int64(t.Node))
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // agreement is what Raft gives the members: one log of commands, in one order,
@@ -23,23 +23,23 @@ type agreement struct {
 
 // logged is the roster after a command of the log.
 type logged struct {
-	roster *partition.Roster
+	roster *roster.Roster
 	raise  bool
 }
 
 // seat is a machine that a member runs on, with or without a disk.
 type seat struct {
 	place   int
-	id      partition.MemberID
+	id      roster.MemberID
 	durable bool
 	index   int // of the log on its disk
 	starts  int
 	running *member
-	disk    map[partition.ID]definitions // by partition
-	writes  []*write                     // of the running member, that are under way
+	disk    map[roster.PartitionID]definitions // by partition
+	writes  []*write                           // of the running member, that are under way
 }
 
-func (a *agreement) newest() *partition.Roster { return a.log[len(a.log)-1].roster }
+func (a *agreement) newest() *roster.Roster { return a.log[len(a.log)-1].roster }
 
 // votersFor is how many voters a grid of n members has.
 func votersFor(n int) int {
@@ -68,7 +68,7 @@ func (s *seat) answers(m *member) bool {
 
 // propose puts a command to the log, if a majority takes it, and tells the
 // proposer, or nobody, what came of it.
-func (a *agreement) propose(m *member, c partition.Command, done func(error)) {
+func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 	if a.g.cfg.Baseline == Quorum {
 		m.decideAlone(c, done)
 		return
@@ -88,7 +88,7 @@ func (a *agreement) propose(m *member, c partition.Command, done func(error)) {
 		next, err := before.Apply(c)
 		if err != nil {
 			w.note(refused, m.name, int64(c.From), int64(before.Version))
-			if !errors.Is(err, partition.ErrStale) {
+			if !errors.Is(err, roster.ErrStale) {
 				a.g.fail("a planned command is refused: %v", err)
 			}
 			m.do(func() { done(err) })
@@ -161,7 +161,7 @@ func (a *agreement) vote() {
 func (a *agreement) keepVoters(m *member) {
 	r := a.newest()
 	isMember := func(s *seat) bool {
-		return slices.ContainsFunc(r.Members, func(x partition.Member) bool { return x.Incarnation.Member() == s.id })
+		return slices.ContainsFunc(r.Members, func(x roster.Member) bool { return x.Incarnation.Member() == s.id })
 	}
 	want := votersFor(len(r.Members))
 	next := slices.Clone(a.voters)

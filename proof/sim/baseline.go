@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -41,7 +41,7 @@ func (g *grid) countMembers() {
 }
 
 // decideAlone applies a command to what this member believes.
-func (m *member) decideAlone(c partition.Command, done func(error)) {
+func (m *member) decideAlone(c roster.Command, done func(error)) {
 	next, err := m.roster.Apply(c)
 	if err == nil {
 		if c.Change != nil {
@@ -59,7 +59,7 @@ func (m *member) decideAlone(c partition.Command, done func(error)) {
 }
 
 // follow believes a roster that is not older than one's own.
-func (m *member) follow(r *partition.Roster) {
+func (m *member) follow(r *roster.Roster) {
 	if r.Version < m.roster.Version || r == m.roster {
 		return
 	}
@@ -78,13 +78,13 @@ func (m *member) follow(r *partition.Roster) {
 // shown is an attachment as its holder showed it last.
 type shown struct {
 	holder sequencer.HolderID
-	claim  owner.Claim
+	claim  partition.Claim
 	node   sequencer.NodeID
 	at     time.Duration
 }
 
 // show notes what a holder showed, if that is what the baseline is about.
-func (o *actor) show(h sequencer.HolderID, c owner.Claim, a sequencer.Attachment, err error) {
+func (o *actor) show(h sequencer.HolderID, c partition.Claim, a sequencer.Attachment, err error) {
 	if o.shown != nil && err == nil && !c.ID.IsZero() {
 		o.shown[c.ID] = shown{h, c, a.Node, o.m.Mono()}
 	}

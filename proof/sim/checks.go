@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -13,14 +14,14 @@ import (
 // judges; the letters are the rules.
 
 // checkRoster wants a committed roster to follow from the one before.
-func (g *grid) checkRoster(before, next *partition.Roster, raise bool) error {
+func (g *grid) checkRoster(before, next *roster.Roster, raise bool) error {
 	if next.Time < before.Time || next.Ceiling < before.Ceiling {
 		return fmt.Errorf("R1: time and ceiling go back from %d, %d to %d, %d", before.Time, before.Ceiling, next.Time, next.Ceiling)
 	}
 	if raise {
 		return nil
 	}
-	members := map[partition.MemberID]partition.Incarnation{}
+	members := map[roster.MemberID]roster.Incarnation{}
 	for _, m := range next.Members {
 		id := m.Incarnation.Member()
 		if twin, found := members[id]; found {
@@ -42,13 +43,13 @@ func (g *grid) checkRoster(before, next *partition.Roster, raise bool) error {
 }
 
 // checkPartition wants the next state of a partition to follow from the last.
-func checkPartition(before *partition.Roster, version partition.Version, was, p partition.Partition) error {
+func checkPartition(before *roster.Roster, version roster.Version, was, p roster.Partition) error {
 	switch {
 	case p.Owner != "" && !slices.Contains(p.InSync, p.Owner):
 		return fmt.Errorf("R4: its owner %s is not in its in-sync set %v", p.Owner, p.InSync)
 	case p.Owner == was.Owner && p.Term == was.Term:
 		return nil
-	case p.Term != partition.Term(version):
+	case p.Term != roster.Term(version):
 		return fmt.Errorf("R2: it is %s's with term %d at version %d", p.Owner, p.Term, version)
 	case p.Floor < before.Ceiling && before.Stopped == 0:
 		return fmt.Errorf("R2: its floor is %d and the ceiling was %d", p.Floor, before.Ceiling)
@@ -60,16 +61,16 @@ func checkPartition(before *partition.Roster, version partition.Version, was, p 
 
 // aheadMax is how far cluster time may be ahead of the truth: by a jump that is
 // followed at once, and by what a clock may be fast.
-const aheadMax = partition.JumpLimit + 60_000
+const aheadMax = clustertime.JumpLimit + 60_000
 
 // checkTime wants no jump of cluster time to follow soon from the first clock that was
 // stepped: clocks have to agree on a jump for JumpAgreement, by a clock of the leader's
 // that may itself be more than twice too fast. (Later a leader that stood still may take
 // two clocks, one after the other, for one that agrees.)
-func (g *grid) checkTime(before, next partition.Tick) error {
+func (g *grid) checkTime(before, next clustertime.Tick) error {
 	jump := next - before
 	switch since := g.w.now - g.stepped; {
-	case before == 0, jump <= aheadMax, g.stepped == 0, since > partition.JumpAgreement/3:
+	case before == 0, jump <= aheadMax, g.stepped == 0, since > clustertime.JumpAgreement/3:
 		return nil // at a start there is no time that could jump
 	default:
 		return fmt.Errorf("R1: cluster time jumps by %v, %v after the first clock was stepped", time.Duration(jump)*time.Millisecond, since)
@@ -88,7 +89,7 @@ func (e *entry) checkEnded() error {
 // gone is the end of a life as somebody was told it.
 type gone struct {
 	at      time.Duration
-	version partition.Version // of the answer
+	version roster.Version // of the answer
 }
 
 // checkAlive wants no grant of a life by an owner that knows the version at which it
@@ -106,13 +107,13 @@ func (e *entry) checkAlive(asked time.Duration, s stamp) error {
 
 // forgotten reports whether the handle's life was lost since it began.
 func (e *entry) forgotten() bool {
-	lost := e.h.g.lost[partition.Of(e.def.Name(), len(e.h.dir.Partitions))]
-	return lost > partition.Version(e.control.Ref().Born.Term)
+	lost := e.h.g.lost[roster.PartitionOf(e.def.Name(), len(e.h.dir.Partitions))]
+	return lost > roster.Version(e.control.Ref().Born.Term)
 }
 
 // checkAdmitted wants a replica that comes into sync to hold what its owner had done
 // when it began to join (R5).
-func (g *grid) checkAdmitted(id partition.ID, replica partition.Incarnation) error {
+func (g *grid) checkAdmitted(id roster.PartitionID, replica roster.Incarnation) error {
 	m, least := g.members[replica], g.began[id]
 	o := m.actors[id]
 	if !m.alive || o == nil {
@@ -126,7 +127,7 @@ func (g *grid) checkAdmitted(id partition.ID, replica partition.Incarnation) err
 
 // checkDiscarded wants nobody to keep the table of an earlier term of a partition that
 // it has nothing to do with (B2). One of this term may have come late.
-func (g *grid) checkDiscarded(r *partition.Roster) error {
+func (g *grid) checkDiscarded(r *roster.Roster) error {
 	for _, m := range g.running() {
 		for id, o := range m.actors {
 			if p, has := r.Partitions[id], o.machine.Position(); !p.Keeps(m.inc) && has.Term > 0 && has.Term < p.Term {
@@ -139,7 +140,7 @@ func (g *grid) checkDiscarded(r *partition.Roster) error {
 
 // checkAhead wants no ID to be of a time that its holder's cluster time has not come
 // to (H3).
-func (e *entry) checkAhead(now partition.Tick, last sequencer.ID) error {
+func (e *entry) checkAhead(now clustertime.Tick, last sequencer.ID) error {
 	if at := e.def.Decompose(last).Time.UnixMilli(); at > now {
 		return fmt.Errorf("H3: handle %s made an ID for %d at cluster time %d", e.label, at, now)
 	}

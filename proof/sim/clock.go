@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // clock is a process's two clocks, which may run at a wrong pace, and its cluster
@@ -13,9 +13,9 @@ type clock struct {
 	at   time.Duration // when what follows was so
 	mono time.Duration
 	rate int64 // parts per million too fast
-	wall partition.Tick
+	wall clustertime.Tick
 
-	time partition.ClusterTime
+	time clustertime.ClusterTime
 }
 
 // Mono gives the monotonic clock.
@@ -25,13 +25,13 @@ func (c *clock) Mono() time.Duration {
 }
 
 // Wall gives the wall clock.
-func (c *clock) Wall() partition.Tick { return c.wall + c.Mono().Milliseconds() }
+func (c *clock) Wall() clustertime.Tick { return c.wall + c.Mono().Milliseconds() }
 
 // Now gives the cluster time, 0 while unknown.
-func (c *clock) Now() partition.Tick { return c.time.At(c.Mono()) }
+func (c *clock) Now() clustertime.Tick { return c.time.At(c.Mono()) }
 
 // Sample notes that cluster time is t now.
-func (c *clock) Sample(t partition.Tick) {
+func (c *clock) Sample(t clustertime.Tick) {
 	if t > 0 {
 		c.time = c.time.Sample(c.Mono(), t)
 	}

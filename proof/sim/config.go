@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // Baseline is another way to own logical nodes, for contrast.
@@ -32,22 +32,22 @@ type Config struct {
 	Durable    int // how many of them have a disk
 	Backups    int
 	Partitions int
-	Window     partition.Tick // ms
+	Window     clustertime.Tick // ms
 	Holders    int
 	Names      int
-	Nodes      int            // holders prefer nodes below this
-	Step       partition.Tick // IDs are made at multiples of this, in ms
-	Batch      int            // most IDs made at a time, but for rare full milliseconds
-	Detach     float64        // chance of a detach at each look of a holder
-	Destroy    float64        // the same of a destroy
-	Faults     time.Duration  // mean time between two faults
-	Strike     float64        // chance that an owner misses a change of its partition
-	Loss       float64        // chance that a message is lost
-	Twice      float64        // ... or doubled
-	Slow       float64        // ... or late
-	Late       time.Duration  // how late at most
-	Length     time.Duration  // virtual time with faults
-	Ends       bool           // the epoch of the first name ends meanwhile
+	Nodes      int              // holders prefer nodes below this
+	Step       clustertime.Tick // IDs are made at multiples of this, in ms
+	Batch      int              // most IDs made at a time, but for rare full milliseconds
+	Detach     float64          // chance of a detach at each look of a holder
+	Destroy    float64          // the same of a destroy
+	Faults     time.Duration    // mean time between two faults
+	Strike     float64          // chance that an owner misses a change of its partition
+	Loss       float64          // chance that a message is lost
+	Twice      float64          // ... or doubled
+	Slow       float64          // ... or late
+	Late       time.Duration    // how late at most
+	Length     time.Duration    // virtual time with faults
+	Ends       bool             // the epoch of the first name ends meanwhile
 }
 
 // Draw gives the grid of a seed.
@@ -56,8 +56,8 @@ func Draw(seed uint64, length time.Duration) Config {
 	some := func(low, high int) int { return low + rng.IntN(high-low+1) }
 	c := Config{
 		Seed: seed, Members: some(1, 7), Backups: some(0, 3), Partitions: some(1, 8),
-		Window: partition.Tick(some(5, 20)) * 1000, Holders: some(2, 30), Names: some(1, 4), Nodes: some(2, 16),
-		Step: partition.Tick(some(1, 4)) * 250, Batch: some(1, 64),
+		Window: clustertime.Tick(some(5, 20)) * 1000, Holders: some(2, 30), Names: some(1, 4), Nodes: some(2, 16),
+		Step: clustertime.Tick(some(1, 4)) * 250, Batch: some(1, 64),
 		Detach: rng.Float64() * rng.Float64() * 0.05, Destroy: rng.Float64() * rng.Float64() * 0.002,
 		Faults: time.Duration(some(1000, 8000)) * time.Millisecond,
 		Strike: rng.Float64() * rng.Float64() * 0.3,

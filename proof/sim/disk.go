@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/owner"
+
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Members with a disk keep the definitions of their partitions there. Writes take time,
@@ -19,12 +20,12 @@ import (
 var errDisk = errors.New("sim: the disk failed")
 
 // definitions are what a disk has of one partition.
-type definitions map[string]sequencer.DefinitionRecord
+type definitions map[string]partition.DefinitionRecord
 
 // write is one on its way to a disk.
 type write struct {
-	id partition.ID
-	owner.Write
+	id roster.PartitionID
+	partition.Write
 	done bool // it is there
 }
 
@@ -63,16 +64,16 @@ func (s *seat) abandon(w *world) {
 }
 
 // read returns what the disk has of a partition.
-func (s *seat) read(id partition.ID) sequencer.Definitions {
-	var d sequencer.Definitions
+func (s *seat) read(id roster.PartitionID) partition.Definitions {
+	var d partition.Definitions
 	for _, name := range slices.Sorted(maps.Keys(s.disk[id])) {
 		d.Records = append(d.Records, s.disk[id][name])
 	}
 	return d
 }
 
-// Store implements owner.Member.
-func (o *actor) Store(w owner.Write) {
+// Store implements partition.Member.
+func (o *actor) Store(w partition.Write) {
 	m, s := o.m, o.m.seat
 	pending := &write{id: o.id, Write: w}
 	s.writes = append(s.writes, pending)
@@ -99,8 +100,8 @@ func (o *actor) Store(w owner.Write) {
 	})
 }
 
-// ReportStored implements owner.Member.
-func (o *actor) ReportStored(to partition.Incarnation, p backup.Position) {
+// ReportStored implements partition.Member.
+func (o *actor) ReportStored(to roster.Incarnation, p backup.Position) {
 	from, peer, id := o.m.inc, o.m.g.members[to], o.id
 	o.m.w.net.send(&o.m.process, &peer.process, func() {
 		if int(id) < len(peer.roster.Partitions) {
@@ -109,8 +110,8 @@ func (o *actor) ReportStored(to partition.Incarnation, p backup.Position) {
 	})
 }
 
-// Collect implements owner.Member. The disk is read some time after the machine agreed.
-func (o *actor) Collect(c owner.Collection) {
+// Collect implements partition.Member. The disk is read some time after the machine agreed.
+func (o *actor) Collect(c partition.Collection) {
 	m := o.m
 	for _, s := range m.g.seats {
 		peer := s.running
@@ -118,7 +119,7 @@ func (o *actor) Collect(c owner.Collection) {
 			continue
 		}
 		type answer struct {
-			definitions sequencer.Definitions
+			definitions partition.Definitions
 			err         error
 		}
 		call(&m.process, &peer.process, time.Second,
@@ -140,12 +141,12 @@ func (o *actor) Collect(c owner.Collection) {
 			})
 		return
 	}
-	m.after(time.Second, func() { o.machine.Collected(m.view(), c, sequencer.Definitions{}, errRefused) })
+	m.after(time.Second, func() { o.machine.Collected(m.view(), c, partition.Definitions{}, errRefused) })
 }
 
-// ReportPersisted implements owner.Member: the leader is told for as long as the version
+// ReportPersisted implements partition.Member: the leader is told for as long as the version
 // makes that worth telling.
-func (o *actor) ReportPersisted(p partition.Persisted) {
+func (o *actor) ReportPersisted(p roster.Persisted) {
 	m := o.m
 	if p.Version < m.roster.Version {
 		return
@@ -161,25 +162,25 @@ func (o *actor) ReportPersisted(p partition.Persisted) {
 }
 
 // toldPersisted notes a partition that is on disk.
-func (l *leader) toldPersisted(owner partition.Incarnation, p partition.Persisted) {
+func (l *leader) toldPersisted(owner roster.Incarnation, p roster.Persisted) {
 	if r := l.m.roster; p.Version == r.Version && r.Partitions[p.Partition].Owner == owner {
 		l.onDisk[p.Partition] = p.Version
 	}
 }
 
 // persisted returns what is on disk at the present version.
-func (l *leader) persisted() []partition.Persisted {
-	var out []partition.Persisted
+func (l *leader) persisted() []roster.Persisted {
+	var out []roster.Persisted
 	for id := range l.m.roster.Partitions {
-		if v, told := l.onDisk[partition.ID(id)]; told && v == l.m.roster.Version {
-			out = append(out, partition.Persisted{Partition: partition.ID(id), Version: v})
+		if v, told := l.onDisk[roster.PartitionID(id)]; told && v == l.m.roster.Version {
+			out = append(out, roster.Persisted{Partition: roster.PartitionID(id), Version: v})
 		}
 	}
 	return out
 }
 
-// DefinitionsCollected implements owner.Member.
-func (o *actor) DefinitionsCollected(id partition.ID, _ partition.MemberID, names int) {
+// DefinitionsCollected implements partition.Member.
+func (o *actor) DefinitionsCollected(id roster.PartitionID, _ roster.MemberID, names int) {
 	o.m.g.counts.Collected++
 	o.m.w.note(collected, o.m.name, int64(id), int64(names))
 }
@@ -200,13 +201,13 @@ func (g *grid) loseDisk(m *member) bool {
 }
 
 // giveUp has the leader forget a disk.
-func (g *grid) giveUp(id partition.MemberID) {
+func (g *grid) giveUp(id roster.MemberID) {
 	l := g.agreed.leader
 	r := g.agreed.newest()
 	if named, _ := r.Awaits(id); named == 0 || r.Has(id) || l == nil || !l.alive || l.lead == nil {
 		return
 	}
-	g.agreed.propose(l, partition.Command{From: r.Version, Change: &partition.Change{Forget: []partition.MemberID{id}}}, func(error) {})
+	g.agreed.propose(l, roster.Command{From: r.Version, Change: &roster.Change{Forget: []roster.MemberID{id}}}, func(error) {})
 }
 
 // giveUpAll gives up, again and again, the disks of those that will not come back.

@@ -1,7 +1,7 @@
-// Package sim runs whole grids of the real machines in one loop: the roster, the
-// planner, the timekeeper and cluster time of package partition, the replicas of
-// package backup over the tables of package sequencer, its sessions, and its
-// handles. Nothing here runs beside anything else and no clock is read, so that a
+// Package sim runs whole grids of the real machines in one loop: the roster and
+// its planner, the timekeeper and cluster time of package clustertime, the replicas of
+// package backup over the tables and sessions of package partition, and the handles of
+// package sequencer. Nothing here runs beside anything else and no clock is read, so that a
 // run follows from one number, its seed, and can be played again.
 //
 // What is left out is what waits: sockets, goroutines, Raft. Around the machines

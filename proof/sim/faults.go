@@ -3,7 +3,8 @@ package sim
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // What befalls a grid. A fault that does not apply at the moment is drawn again.
@@ -139,7 +140,7 @@ func (g *grid) befallMember(f fault, m *member) bool {
 	case deafMember:
 		m.deaf = max(m.deaf, g.w.now+g.span())
 	case stepClock:
-		step := partition.Tick(g.w.between(0, 6*time.Hour)-3*time.Hour) / 1e6
+		step := clustertime.Tick(g.w.between(0, 6*time.Hour)-3*time.Hour) / 1e6
 		if g.w.chance(0.5) {
 			step /= 1000
 		}
@@ -194,7 +195,7 @@ func (g *grid) befallHolder(f fault) bool {
 
 // strike has a fault hit an owner at the worst moment: its partition was just
 // changed, and it does not hear of it for a while.
-func (g *grid) strike(owner partition.Incarnation) {
+func (g *grid) strike(owner roster.Incarnation) {
 	m := g.members[owner]
 	if g.calm || m == nil || !m.alive || !g.w.chance(g.cfg.Strike) {
 		return

@@ -8,8 +8,10 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/epoch"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/proof/ledger"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -19,24 +21,24 @@ type grid struct {
 	cfg     Config
 	agreed  *agreement
 	seats   []*seat
-	members map[partition.Incarnation]*member // all there ever were
+	members map[roster.Incarnation]*member // all there ever were
 	holders []*holder
 	names   []sequencer.Definition
 
 	holderOf    map[sequencer.HolderID]*holder
 	holderCount int
-	skew        map[int]partition.Tick // of each machine's wall clock
-	alarms      map[partition.Incarnation]alarm
+	skew        map[int]clustertime.Tick // of each machine's wall clock
+	alarms      map[roster.Incarnation]alarm
 	lastFreed   map[string]sequencer.NodeID // by name
 	stopping    bool                        // the last member stops in order
 	calm        bool                        // no more faults
 	stepped     time.Duration               // when a wall clock was stepped first
 
-	doomed map[sequencer.Life]bool            // lives that somebody asked to end
-	gone   map[sequencer.Life]gone            // those of which somebody was told that they have
-	began  map[partition.ID]backup.Position   // of the owner, when a replica began to join
-	lost   map[partition.ID]partition.Version // at which a partition was lost last
-	voided map[partition.ID]time.Duration     // when the last disk of a partition was gone
+	doomed map[sequencer.Life]bool                // lives that somebody asked to end
+	gone   map[sequencer.Life]gone                // those of which somebody was told that they have
+	began  map[roster.PartitionID]backup.Position // of the owner, when a replica began to join
+	lost   map[roster.PartitionID]roster.Version  // at which a partition was lost last
+	voided map[roster.PartitionID]time.Duration   // when the last disk of a partition was gone
 
 	promises map[string]promise // by name
 	buffer   []sequencer.ID
@@ -63,7 +65,7 @@ type Counts struct {
 const (
 	memberLimit  = 7
 	holderPlaces = 1000
-	firstWall    = partition.Tick(1_800_000_000_000)
+	firstWall    = clustertime.Tick(1_800_000_000_000)
 	electEvery   = 100 * time.Millisecond
 )
 
@@ -91,11 +93,11 @@ func Run(cfg Config, out io.Writer) Result {
 
 func newGrid(cfg Config) *grid {
 	g := &grid{
-		w: newWorld(cfg.Seed), cfg: cfg, members: map[partition.Incarnation]*member{},
-		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]partition.Tick{},
-		alarms: map[partition.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
-		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[partition.ID]backup.Position{}, lost: map[partition.ID]partition.Version{},
-		voided: map[partition.ID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
+		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{},
+		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]clustertime.Tick{},
+		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
+		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
+		voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
 	n := &g.w.net
 	n.loss, n.twice, n.slow, n.late = cfg.Loss, cfg.Twice, cfg.Slow, cfg.Late
@@ -121,9 +123,9 @@ func newGrid(cfg Config) *grid {
 
 // form makes the first roster and starts the first members.
 func (g *grid) form() {
-	formed, err := new(partition.Roster).Apply(partition.Command{Form: &partition.Form{
-		Grid: partition.GridID(g.w.bits()), Ceiling: firstWall,
-		Settings: partition.Settings{Name: "sim", Partitions: g.cfg.Partitions, Backups: g.cfg.Backups, Window: g.cfg.Window},
+	formed, err := new(roster.Roster).Apply(roster.Command{Form: &roster.Form{
+		Grid: roster.GridID(g.w.bits()), Ceiling: firstWall,
+		Settings: roster.Settings{Name: "sim", Partitions: g.cfg.Partitions, Backups: g.cfg.Backups, Window: g.cfg.Window},
 	}})
 	if err != nil {
 		panic(err)
@@ -141,8 +143,8 @@ func (g *grid) form() {
 func (g *grid) addSeat(durable bool) *seat {
 	place := len(g.seats)
 	s := &seat{
-		place: place, id: partition.MemberID(fmt.Sprintf("%016x", g.w.rng.Uint64())), durable: durable, index: -1,
-		disk: map[partition.ID]definitions{},
+		place: place, id: roster.MemberID(fmt.Sprintf("%016x", g.w.rng.Uint64())), durable: durable, index: -1,
+		disk: map[roster.PartitionID]definitions{},
 	}
 	g.seats = append(g.seats, s)
 	return s
@@ -184,12 +186,12 @@ func (g *grid) someMember() *member {
 }
 
 // wallAt is what a machine's wall clock shows.
-func (g *grid) wallAt(place int) partition.Tick {
+func (g *grid) wallAt(place int) clustertime.Tick {
 	return firstWall + g.w.now.Milliseconds() + g.skew[place]
 }
 
 // gossips reports whether gossip sees a member alive, also by others.
-func (g *grid) gossips(at *member, inc partition.Incarnation) bool {
+func (g *grid) gossips(at *member, inc roster.Incarnation) bool {
 	p, n := g.members[inc], &g.w.net
 	if !p.alive || p.until > g.w.now {
 		return false
@@ -206,24 +208,24 @@ func (g *grid) gossips(at *member, inc partition.Incarnation) bool {
 }
 
 // sawRoster counts what a change of the roster did.
-func (g *grid) sawRoster(before, next *partition.Roster) {
+func (g *grid) sawRoster(before, next *roster.Roster) {
 	for id, p := range next.Partitions {
 		was := before.Partitions[id]
 		switch {
 		case p.LostTerm > was.LostTerm:
 			g.counts.Losses++
-			g.lost[partition.ID(id)] = next.Version
+			g.lost[roster.PartitionID(id)] = next.Version
 			g.w.note(lost, "", int64(id), int64(next.Version))
 		case p.Term > was.Term:
 			g.counts.Takes++
 		case p.Joining != "" && was.Joining == "":
 			g.counts.Joins++
-			if o := g.members[p.Owner].actors[partition.ID(id)]; o != nil {
-				g.began[partition.ID(id)] = o.machine.Position()
+			if o := g.members[p.Owner].actors[roster.PartitionID(id)]; o != nil {
+				g.began[roster.PartitionID(id)] = o.machine.Position()
 			}
 		case len(p.InSync) > len(was.InSync):
 			g.counts.Admits++
-			g.check(g.checkAdmitted(partition.ID(id), was.Joining))
+			g.check(g.checkAdmitted(roster.PartitionID(id), was.Joining))
 		default:
 			continue
 		}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/proof/ledger"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -19,10 +20,10 @@ type holder struct {
 	id      sequencer.HolderID
 	within  *member // whose process it is part of; nil for none
 	entries []*entry
-	dir     *partition.Roster // the newest known
-	asking  bool              // for the directory
-	renews  map[partition.ID]bool
-	target  partition.Tick // cluster time of the next IDs
+	dir     *roster.Roster // the newest known
+	asking  bool           // for the directory
+	renews  map[roster.PartitionID]bool
+	target  clustertime.Tick // cluster time of the next IDs
 }
 
 // entry is one name at one holder: its handle, and what the user wants with it.
@@ -34,7 +35,7 @@ type entry struct {
 	control *sequencer.Control
 	label   string
 	lives   int
-	seen    partition.Version
+	seen    roster.Version
 	last    sequencer.Attachment // the last whole answer
 	next    time.Duration        // when to renew
 	busy    bool                 // a create, attach, detach or destroy is under way
@@ -68,7 +69,7 @@ func (g *grid) newHolder(within *member) *holder {
 	name := fmt.Sprintf("h%d", g.holderCount)
 	h := &holder{
 		process: g.w.process(name, place), g: g, id: sequencer.HolderID(name), within: within,
-		dir: &partition.Roster{}, renews: map[partition.ID]bool{},
+		dir: &roster.Roster{}, renews: map[roster.PartitionID]bool{},
 	}
 	for _, n := range g.w.rng.Perm(len(g.names))[:1+g.w.rng.IntN(min(3, len(g.names)))] {
 		h.entries = append(h.entries, &entry{h: h, name: n, def: g.names[n], idle: g.w.now + g.w.between(0, 5*time.Second)})
@@ -137,7 +138,7 @@ func (h *holder) look() {
 		e.want()
 	}
 	for id := range h.dir.Partitions {
-		h.renewDue(partition.ID(id))
+		h.renewDue(roster.PartitionID(id))
 	}
 }
 
@@ -152,8 +153,8 @@ func (h *holder) lookUp() {
 	}
 	h.asking = true
 	call(&h.process, &m.process, 500*time.Millisecond,
-		func(reply func(*partition.Roster)) { reply(m.roster) },
-		func(r *partition.Roster, err error) {
+		func(reply func(*roster.Roster)) { reply(m.roster) },
+		func(r *roster.Roster, err error) {
 			h.asking = false
 			if err == nil && r.Version > h.dir.Version {
 				h.dir = r
@@ -166,7 +167,7 @@ func (h *holder) owner(name string) *member {
 	if len(h.dir.Partitions) == 0 {
 		return nil
 	}
-	return h.g.members[h.dir.Partitions[partition.Of(name, len(h.dir.Partitions))].Owner]
+	return h.g.members[h.dir.Partitions[roster.PartitionOf(name, len(h.dir.Partitions))].Owner]
 }
 
 // ask calls a name's owner until it answers or time is up.
@@ -193,7 +194,7 @@ func ask[T any](h *holder, name string, patience time.Duration, serve func(m *me
 			switch {
 			case err != nil:
 				again(err)
-			case errors.Is(a.err, partition.ErrWrongOwner), errors.Is(a.err, sequencer.ErrUnavailable):
+			case errors.Is(a.err, roster.ErrWrongOwner), errors.Is(a.err, sequencer.ErrUnavailable):
 				again(a.err)
 			default:
 				if a.err == nil {
@@ -242,7 +243,7 @@ func (h *holder) emit() {
 }
 
 // issue makes some IDs with the handle, if it has the right to any now.
-func (e *entry) issue(now partition.Tick) {
+func (e *entry) issue(now clustertime.Tick) {
 	if e.handle == nil || e.idle > e.h.w.now || e.handle.State() != sequencer.Attached {
 		return
 	}

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
 )
 
 // leader does what grid's leader does: it raises the ceiling, watches the
@@ -13,25 +15,25 @@ import (
 type leader struct {
 	m       *member
 	term    int
-	keeper  partition.Timekeeper
-	planner partition.Planner
+	keeper  clustertime.Timekeeper
+	planner plan.Planner
 	next    time.Duration // when to raise next
 	raising bool
 	busy    bool // a change is proposed
-	version partition.Version
+	version roster.Version
 	since   time.Duration
 
-	calls  map[partition.Incarnation]*calls
+	calls  map[roster.Incarnation]*calls
 	seen   []seenVersion
-	joins  map[partition.Incarnation]request
-	joined map[partition.Replica]partition.Version
-	onDisk map[partition.ID]partition.Version
+	joins  map[roster.Incarnation]request
+	joined map[roster.Replica]roster.Version
+	onDisk map[roster.PartitionID]roster.Version
 	alone  time.Duration // since when no majority answers; 0 while one does
 }
 
 // request is a member's wish to be let in, or out.
 type request struct {
-	record partition.Member
+	record roster.Member
 	leaves bool
 	at     time.Duration
 }
@@ -43,7 +45,7 @@ type calls struct {
 }
 
 type seenVersion struct {
-	version partition.Version
+	version roster.Version
 	at      time.Duration
 }
 
@@ -61,9 +63,9 @@ const (
 
 func newLeader(m *member, term int) *leader {
 	l := &leader{
-		m: m, term: term, calls: map[partition.Incarnation]*calls{},
-		joins: map[partition.Incarnation]request{}, joined: map[partition.Replica]partition.Version{},
-		onDisk: map[partition.ID]partition.Version{},
+		m: m, term: term, calls: map[roster.Incarnation]*calls{},
+		joins: map[roster.Incarnation]request{}, joined: map[roster.Replica]roster.Version{},
+		onDisk: map[roster.PartitionID]roster.Version{},
 	}
 	m.leader, m.term, m.heard = m, term, m.w.now
 	l.loop()
@@ -134,7 +136,7 @@ func (l *leader) asked(m *member, leaves bool) {
 }
 
 // toldHeld notes a joining replica that holds its table.
-func (l *leader) toldHeld(owner partition.Incarnation, h partition.Holding) {
+func (l *leader) toldHeld(owner roster.Incarnation, h roster.Holding) {
 	r := l.m.roster
 	if h.Version == r.Version && r.Partitions[h.Partition].Owner == owner {
 		l.joined[h.Replica] = h.Version
@@ -150,8 +152,8 @@ func (l *leader) raise() {
 	l.raising = true
 	l.next = m.Mono() + time.Duration(r.Settings.Window)*time.Millisecond/10
 	voters := l.electorate()
-	var clocks []partition.Tick
-	var known partition.Tick
+	var clocks []clustertime.Tick
+	var known clustertime.Tick
 	decided := false
 	decide := func() {
 		if !decided && m.lead == l {
@@ -168,7 +170,7 @@ func (l *leader) raise() {
 			continue
 		}
 		to := v.running
-		type hello struct{ wall, time partition.Tick }
+		type hello struct{ wall, time clustertime.Tick }
 		call(&m.process, &to.process, time.Second,
 			func(reply func(hello)) { reply(hello{to.Wall(), to.Now()}) },
 			func(h hello, err error) {
@@ -193,7 +195,7 @@ func (l *leader) electorate() []*seat {
 	return l.m.g.agreed.voters
 }
 
-func (l *leader) decide(clocks []partition.Tick, voters int, known partition.Tick) {
+func (l *leader) decide(clocks []clustertime.Tick, voters int, known clustertime.Tick) {
 	m, r := l.m, l.m.roster
 	prev, elapsed := m.raised.time, time.Duration(0)
 	if prev > 0 {
@@ -209,7 +211,7 @@ func (l *leader) decide(clocks []partition.Tick, voters int, known partition.Tic
 		l.raising, l.next = false, 0
 		return
 	}
-	m.g.agreed.propose(m, partition.Command{From: r.Version, Raise: &partition.Raise{Time: t}}, func(err error) {
+	m.g.agreed.propose(m, roster.Command{From: r.Version, Raise: &roster.Raise{Time: t}}, func(err error) {
 		l.raising = false
 		if err != nil {
 			l.next = 0
@@ -231,7 +233,7 @@ func (l *leader) plan() {
 }
 
 // sight is what this leader believes; much of it may be wrong.
-func (l *leader) sight() partition.Sight {
+func (l *leader) sight() plan.Sight {
 	m, r := l.m, l.m.roster
 	now := m.Mono()
 	if l.version != r.Version {
@@ -241,7 +243,7 @@ func (l *leader) sight() partition.Sight {
 	for len(l.seen) > 1 && now-l.seen[1].at >= lagLimit {
 		l.seen = l.seen[1:]
 	}
-	s := partition.Sight{Assign: len(r.Members) >= m.g.cfg.Members || len(r.Members) >= len(m.g.seats)}
+	s := plan.Sight{Assign: len(r.Members) >= m.g.cfg.Members || len(r.Members) >= len(m.g.seats)}
 	for _, inc := range sortedKeys(l.joins) {
 		switch q := l.joins[inc]; {
 		case now-q.at > joinLives:
@@ -256,7 +258,7 @@ func (l *leader) sight() partition.Sight {
 		if v := l.joined[replica]; v < r.Version {
 			delete(l.joined, replica)
 		} else {
-			s.Held = append(s.Held, partition.Holding{Replica: replica, Version: v})
+			s.Held = append(s.Held, roster.Holding{Replica: replica, Version: v})
 		}
 	}
 	s.Persisted = l.persisted()
@@ -265,8 +267,8 @@ func (l *leader) sight() partition.Sight {
 	return s
 }
 
-func sortedKeys[V any](m map[partition.Incarnation]V) []partition.Incarnation {
-	out := make([]partition.Incarnation, 0, len(m))
+func sortedKeys[V any](m map[roster.Incarnation]V) []roster.Incarnation {
+	out := make([]roster.Incarnation, 0, len(m))
 	for k := range m {
 		out = append(out, k)
 	}
@@ -274,12 +276,12 @@ func sortedKeys[V any](m map[partition.Incarnation]V) []partition.Incarnation {
 	return out
 }
 
-func sortedReplicas(m map[partition.Replica]partition.Version) []partition.Replica {
-	out := make([]partition.Replica, 0, len(m))
+func sortedReplicas(m map[roster.Replica]roster.Version) []roster.Replica {
+	out := make([]roster.Replica, 0, len(m))
 	for k := range m {
 		out = append(out, k)
 	}
-	slices.SortFunc(out, func(a, b partition.Replica) int {
+	slices.SortFunc(out, func(a, b roster.Replica) int {
 		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Member, b.Member))
 	})
 	return out

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // How members come and go.
@@ -124,7 +125,7 @@ func (g *grid) stop(m *member) bool {
 			return
 		}
 		g.w.note(stopped, m.name, high, int64(m.roster.Version))
-		g.agreed.propose(m, partition.Command{From: r.Version, Change: &partition.Change{Stop: max(1, high)}}, func(error) { end() })
+		g.agreed.propose(m, roster.Command{From: r.Version, Change: &roster.Change{Stop: max(1, high)}}, func(error) { end() })
 	})
 	g.w.after(10*time.Second, func() { g.stopping = false })
 	return true
@@ -132,9 +133,9 @@ func (g *grid) stop(m *member) bool {
 
 // high gives the first tick nobody was granted in any partition, and whether
 // nothing that was granted can be used any more.
-func (m *member) high() (high partition.Tick, free bool) {
+func (m *member) high() (high clustertime.Tick, free bool) {
 	for id := range m.roster.Partitions {
-		h, err := m.actorOf(partition.ID(id)).machine.High(m.view())
+		h, err := m.actorOf(roster.PartitionID(id)).machine.High(m.view())
 		if high = max(high, h); err != nil {
 			return 0, false
 		}

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // member is one start of a member: what a process of package grid keeps.
@@ -14,11 +15,11 @@ type member struct {
 	process
 	g      *grid
 	seat   *seat
-	inc    partition.Incarnation
+	inc    roster.Incarnation
 	index  int // of the log applied
-	roster *partition.Roster
+	roster *roster.Roster
 	raised raised
-	actors map[partition.ID]*actor
+	actors map[roster.PartitionID]*actor
 
 	lead    *leader
 	leader  *member       // who was heard leading
@@ -31,17 +32,17 @@ type member struct {
 
 // raised is the last raise applied, and when.
 type raised struct {
-	time partition.Tick
+	time clustertime.Tick
 	at   time.Duration
 }
 
 // start starts a member on a seat. It has what the seat's disk has.
 func (g *grid) start(s *seat) *member {
 	s.starts++
-	inc := partition.Incarnation(fmt.Sprintf("%s-%016x", s.id, s.starts))
+	inc := roster.Incarnation(fmt.Sprintf("%s-%016x", s.id, s.starts))
 	m := &member{
 		process: g.w.process(fmt.Sprintf("m%d.%d", s.place, s.starts), s.place),
-		g:       g, seat: s, inc: inc, roster: &partition.Roster{}, actors: map[partition.ID]*actor{},
+		g:       g, seat: s, inc: inc, roster: &roster.Roster{}, actors: map[roster.PartitionID]*actor{},
 	}
 	m.wall = g.wallAt(s.place)
 	if s.durable && s.index >= 0 {
@@ -57,7 +58,7 @@ func (g *grid) start(s *seat) *member {
 	}
 	g.w.note(joined, m.name, int64(s.place), durable)
 	m.after(0, m.attend)
-	m.every(owner.TickEvery, m.tick)
+	m.every(partition.TickEvery, m.tick)
 	m.every(joinEvery, m.join)
 	return m
 }
@@ -65,8 +66,8 @@ func (g *grid) start(s *seat) *member {
 const joinEvery = 700 * time.Millisecond
 
 // record is what the roster keeps of the member.
-func (m *member) record() partition.Member {
-	return partition.Member{Incarnation: m.inc, Durable: m.seat.durable}
+func (m *member) record() roster.Member {
+	return roster.Member{Incarnation: m.inc, Durable: m.seat.durable}
 }
 
 // learn applies the log up to an index.
@@ -87,7 +88,7 @@ func (m *member) learn(index int) {
 	m.attend()
 }
 
-func (m *member) tookRaise(t partition.Tick) {
+func (m *member) tookRaise(t clustertime.Tick) {
 	m.Sample(t)
 	m.raised = raised{time: t, at: m.Mono()}
 }
@@ -95,9 +96,9 @@ func (m *member) tookRaise(t partition.Tick) {
 // attend shows the newest roster to the actors it concerns.
 func (m *member) attend() {
 	for id, p := range m.roster.Partitions {
-		o := m.actors[partition.ID(id)]
+		o := m.actors[roster.PartitionID(id)]
 		if o == nil && p.Owner == m.inc {
-			o = m.actorOf(partition.ID(id))
+			o = m.actorOf(roster.PartitionID(id))
 		}
 		if o != nil {
 			o.machine.Observe(m.view())
@@ -105,7 +106,7 @@ func (m *member) attend() {
 	}
 }
 
-func (m *member) actorOf(id partition.ID) *actor {
+func (m *member) actorOf(id roster.PartitionID) *actor {
 	o := m.actors[id]
 	if o == nil {
 		o = newActor(m, id)
@@ -117,7 +118,7 @@ func (m *member) actorOf(id partition.ID) *actor {
 // tick lets owners look at their sessions.
 func (m *member) tick() {
 	for id := range m.roster.Partitions {
-		if o := m.actors[partition.ID(id)]; o != nil {
+		if o := m.actors[roster.PartitionID(id)]; o != nil {
 			o.tick()
 		}
 	}
@@ -176,7 +177,7 @@ func (m *member) rebuff(old *member) {
 
 // report tells the leader which joining replica holds its table, for as long as
 // that is worth telling (R5).
-func (m *member) report(o *actor, h partition.Holding) {
+func (m *member) report(o *actor, h roster.Holding) {
 	if now, ready := o.machine.Admission(); !ready || now != h || m.leader == nil {
 		return
 	}

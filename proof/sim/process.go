@@ -1,6 +1,8 @@
 package sim
 
-import "time"
+import (
+	"time"
+)
 
 // process is one start of a member or of a holder.
 type process struct {

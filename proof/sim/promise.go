@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -27,10 +28,10 @@ func (g *grid) promised(name string, began time.Duration) (promise, bool) {
 }
 
 // void forgets what was promised of a partition's names, as everything else did.
-func (g *grid) void(id partition.ID) {
+func (g *grid) void(id roster.PartitionID) {
 	g.voided[id] = g.w.now
 	for _, def := range g.names {
-		if partition.Of(def.Name(), g.cfg.Partitions) == id {
+		if roster.PartitionOf(def.Name(), g.cfg.Partitions) == id {
 			delete(g.promises, def.Name())
 		}
 	}
@@ -38,8 +39,8 @@ func (g *grid) void(id partition.ID) {
 
 // sawDisks judges whose disks a command names, and voids promises where no disk is left
 // that could keep them.
-func (g *grid) sawDisks(before, next *partition.Roster, c partition.Command) {
-	var forgotten []partition.MemberID
+func (g *grid) sawDisks(before, next *roster.Roster, c roster.Command) {
+	var forgotten []roster.MemberID
 	if c.Change != nil {
 		forgotten = c.Change.Forget
 	}
@@ -47,7 +48,7 @@ func (g *grid) sawDisks(before, next *partition.Roster, c partition.Command) {
 		was := before.Partitions[at]
 		g.check(checkNamed(next, was, p, forgotten))
 		if p.LostTerm > was.LostTerm && len(p.Disk) == 0 || len(p.Disk) == 0 && len(was.Disk) > 0 {
-			g.void(partition.ID(at))
+			g.void(roster.PartitionID(at))
 		}
 	}
 	g.check(g.checkOnDisks())
@@ -55,9 +56,9 @@ func (g *grid) sawDisks(before, next *partition.Roster, c partition.Command) {
 
 // checkNamed wants disks to be named no longer for a reason: an operator gave them up, or
 // their members are in sync no longer and others that are good stay (D3, D10).
-func checkNamed(next *partition.Roster, was, p partition.Partition, forgotten []partition.MemberID) error {
+func checkNamed(next *roster.Roster, was, p roster.Partition, forgotten []roster.MemberID) error {
 	for _, m := range was.Disk {
-		inSync := slices.ContainsFunc(p.InSync, func(i partition.Incarnation) bool { return i.Member() == m && slices.Contains(was.InSync, i) })
+		inSync := slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return i.Member() == m && slices.Contains(was.InSync, i) })
 		switch gone := !slices.Contains(p.Disk, m); {
 		case gone && slices.Contains(forgotten, m) && next.Has(m):
 			return fmt.Errorf("D10: the disk of member %s was given up", m)
@@ -79,7 +80,7 @@ func (g *grid) checkOnDisks() error {
 	r := g.agreed.newest()
 	for _, def := range g.names {
 		name := def.Name()
-		id := partition.Of(name, g.cfg.Partitions)
+		id := roster.PartitionOf(name, g.cfg.Partitions)
 		for _, s := range g.seats {
 			if p := g.promises[name]; p.at > 0 && s.durable && slices.Contains(r.Partitions[id].Disk, s.id) && !g.knows(s.disk[id][name], p) {
 				return fmt.Errorf("D4: the disk of seat %d is named for partition %d, and of %q it has %+v after %+v was answered",
@@ -91,7 +92,7 @@ func (g *grid) checkOnDisks() error {
 }
 
 // knows reports whether what a disk has of a name is not older than a promise.
-func (g *grid) knows(has sequencer.DefinitionRecord, p promise) bool {
+func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
 	known := !has.Ref.Life.IsZero()
 	same := has.Ref.Life == p.ref.Life
 	switch {
@@ -106,9 +107,9 @@ func (g *grid) knows(has sequencer.DefinitionRecord, p promise) bool {
 // keeps reports whether the answer to a request that began at some time rests on disks:
 // one was named at its version, and not all were given up since.
 func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
-	id := partition.Of(name, g.cfg.Partitions)
+	id := roster.PartitionOf(name, g.cfg.Partitions)
 	log := g.agreed.log
-	at, _ := slices.BinarySearchFunc(log, s.version, func(l logged, v partition.Version) int { return cmp.Compare(l.roster.Version, v) })
+	at, _ := slices.BinarySearchFunc(log, s.version, func(l logged, v roster.Version) int { return cmp.Compare(l.roster.Version, v) })
 	return began > g.voided[id] && at < len(log) && len(log[at].roster.Partitions[id].Disk) > 0
 }
 

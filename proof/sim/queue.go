@@ -1,6 +1,8 @@
 package sim
 
-import "time"
+import (
+	"time"
+)
 
 // event is something to be done at a time. Those of one time are done in the
 // order in which they were put.

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // slack is what everybody may need for an ID beyond a window, once all is quiet.
-const slack = 30*time.Second + partition.JumpAgreement
+const slack = 30*time.Second + clustertime.JumpAgreement
 
 // play runs the grid through its faults and into the quiet after them.
 func (g *grid) play() {
@@ -98,13 +100,13 @@ func (g *grid) replicas() error {
 		return fmt.Errorf("%d replicas are not in sync yet, and these members not settled: %v", r.Joining(), r.Unsettled)
 	}
 	for id, p := range r.Partitions {
-		own := g.members[p.Owner].actors[partition.ID(id)]
+		own := g.members[p.Owner].actors[roster.PartitionID(id)]
 		if own == nil || !own.machine.Acts() {
 			return fmt.Errorf("partition %d: its owner %s does not act", id, p.Owner)
 		}
 		want := withoutEnds(own.machine.Table().Snapshot())
 		for _, inc := range p.InSync {
-			o := g.members[inc].actors[partition.ID(id)]
+			o := g.members[inc].actors[roster.PartitionID(id)]
 			if o == nil || o.machine.Position() != own.machine.Position() {
 				return fmt.Errorf("partition %d: replica %s is not where owner %s is", id, inc, p.Owner)
 			}
@@ -118,7 +120,7 @@ func (g *grid) replicas() error {
 
 // withoutEnds leaves out what replicas need not agree on: where the grant of an
 // assigned node ends, for which the next owner takes its floor.
-func withoutEnds(s sequencer.TableState) sequencer.TableState {
+func withoutEnds(s partition.TableState) partition.TableState {
 	for i := range s.Records {
 		slots := s.Records[i].Slots
 		for j := range slots {
@@ -126,7 +128,7 @@ func withoutEnds(s sequencer.TableState) sequencer.TableState {
 				slots[j].Free = 0
 			}
 		}
-		slices.SortFunc(slots, func(a, b sequencer.SlotState) int { return cmp.Compare(a.Node, b.Node) })
+		slices.SortFunc(slots, func(a, b partition.SlotState) int { return cmp.Compare(a.Node, b.Node) })
 		if len(slots) == 0 {
 			s.Records[i].Slots = nil
 		}

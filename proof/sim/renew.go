@@ -5,21 +5,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/owner"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // renewDue renews what the holder has in a partition, if that is due: all at once
 // if the owner knows it so, else one by one.
-func (h *holder) renewDue(id partition.ID) {
+func (h *holder) renewDue(id roster.PartitionID) {
 	if h.renews[id] {
 		return
 	}
 	var mine []*entry
 	due := false
 	for _, e := range h.entries {
-		if e.control != nil && partition.Of(e.def.Name(), len(h.dir.Partitions)) == id {
+		if e.control != nil && roster.PartitionOf(e.def.Name(), len(h.dir.Partitions)) == id {
 			mine = append(mine, e)
 			due = due || e.next <= h.Mono()
 		}
@@ -43,7 +43,7 @@ func (h *holder) window() time.Duration {
 func (h *holder) renewSet(mine []*entry, done func()) {
 	var print sequencer.Print
 	told := make([]sequencer.Attachment, len(mine))
-	claims := make([]owner.Claim, len(mine))
+	claims := make([]partition.Claim, len(mine))
 	controls := make([]*sequencer.Control, len(mine))
 	for i, e := range mine {
 		held, has := e.control.Held()
@@ -64,8 +64,8 @@ func (h *holder) renewSet(mine []*entry, done func()) {
 	}
 	began := h.Mono()
 	call(&h.process, &m.process, time.Second, func(reply func(answer[sequencer.Tick])) {
-		askOwner(m, mine[0].def.Name(), func(o *actor, v owner.View, reply func(sequencer.Tick, error)) {
-			o.machine.RenewSet(v, h.id, owner.ClaimSet{Count: len(mine), Print: print}, func(until sequencer.Tick, err error) {
+		askOwner(m, mine[0].def.Name(), func(o *actor, v partition.View, reply func(sequencer.Tick, error)) {
+			o.machine.RenewSet(v, h.id, partition.ClaimSet{Count: len(mine), Print: print}, func(until sequencer.Tick, err error) {
 				for i, c := range claims {
 					o.show(h.id, c, told[i], err)
 				}
@@ -122,7 +122,7 @@ func (h *holder) renewClaims(mine []*entry, done func()) {
 		h.renewFailed(mine, done)
 		return
 	}
-	claims := make([]owner.Claim, len(mine))
+	claims := make([]partition.Claim, len(mine))
 	shown := make([]sequencer.Attachment, len(mine))
 	controls := make([]*sequencer.Control, len(mine))
 	for i, e := range mine {
@@ -131,16 +131,16 @@ func (h *holder) renewClaims(mine []*entry, done func()) {
 		claims[i] = e.claim(shown[i])
 	}
 	began := h.Mono()
-	call(&h.process, &m.process, time.Second, func(reply func(answer[[]owner.Renewed])) {
-		askOwner(m, mine[0].def.Name(), func(o *actor, v owner.View, reply func([]owner.Renewed, error)) {
-			o.machine.Renew(v, h.id, claims, func(out []owner.Renewed, err error) {
+	call(&h.process, &m.process, time.Second, func(reply func(answer[[]partition.Renewed])) {
+		askOwner(m, mine[0].def.Name(), func(o *actor, v partition.View, reply func([]partition.Renewed, error)) {
+			o.machine.Renew(v, h.id, claims, func(out []partition.Renewed, err error) {
 				for i := range out {
 					o.show(h.id, claims[i], shown[i], out[i].Err)
 				}
 				reply(out, err)
 			})
 		}, reply)
-	}, func(a answer[[]owner.Renewed], err error) {
+	}, func(a answer[[]partition.Renewed], err error) {
 		if err != nil || a.err != nil {
 			h.renewFailed(mine, done)
 			return
@@ -156,7 +156,7 @@ func (h *holder) renewClaims(mine []*entry, done func()) {
 }
 
 // renewed delivers the answer to one claim.
-func (e *entry) renewed(shown sequencer.Attachment, s stamp, res owner.Renewed) {
+func (e *entry) renewed(shown sequencer.Attachment, s stamp, res partition.Renewed) {
 	switch {
 	case res.Err == nil:
 		e.seen = max(e.seen, s.version)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/owner"
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -42,7 +42,7 @@ func (e *entry) create() {
 	e.busy = true
 	name, began := e.def.Name(), e.h.w.now
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
-		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Ref, error)) {
+		askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
 			// The owner's member draws it, so a request that comes twice has two.
 			o.machine.Create(v, sequencer.Ref{Definition: e.def, Life: sequencer.Life(e.h.w.bits())}, reply)
 		}, reply)
@@ -65,7 +65,7 @@ func (e *entry) open() {
 	e.busy = true
 	name, began := e.def.Name(), e.h.w.now
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[sequencer.Ref])) {
-		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Ref, error)) { o.machine.Open(v, name, reply) }, reply)
+		askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) { o.machine.Open(v, name, reply) }, reply)
 	}, func(ref sequencer.Ref, s stamp, err error) {
 		e.busy = false
 		switch {
@@ -94,7 +94,7 @@ func (e *entry) attach(instead sequencer.AttachmentID) {
 	}
 	name, began := e.def.Name(), w.now
 	ask(e.h, name, w.between(time.Second, e.h.window()+time.Second), func(m *member, reply func(answer[sequencer.Attachment])) {
-		askOwner(m, name, func(o *actor, v owner.View, reply func(sequencer.Attachment, error)) {
+		askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Attachment, error)) {
 			o.machine.Attach(v, e.h.id, c, func(a sequencer.Attachment, err error) {
 				o.show(e.h.id, c, a, err)
 				reply(a, err)
@@ -114,8 +114,8 @@ func (e *entry) attach(instead sequencer.AttachmentID) {
 }
 
 // claim shows an attachment.
-func (e *entry) claim(a sequencer.Attachment) owner.Claim {
-	return owner.Claim{
+func (e *entry) claim(a sequencer.Attachment) partition.Claim {
+	return partition.Claim{
 		Ref: e.control.Ref(), ID: a.ID, Preference: sequencer.Preference{Node: a.Node},
 		Grid: e.h.dir.Grid, Version: e.seen, Until: a.Grant.Until,
 	}
@@ -147,7 +147,7 @@ func (e *entry) giveBack(ref sequencer.Ref, rel sequencer.Release) {
 	h.w.note(released, e.label, int64(rel.Node), rel.LastUsed)
 	h.g.ledger.Released(e.holding(sequencer.Attachment{ID: rel.ID, Node: rel.Node}), rel.LastUsed)
 	ask(h, name, h.window(), func(m *member, reply func(answer[struct{}])) {
-		askOwner(m, name, func(o *actor, v owner.View, reply func(struct{}, error)) {
+		askOwner(m, name, func(o *actor, v partition.View, reply func(struct{}, error)) {
 			o.machine.Detach(v, h.id, ref, rel, nothing(reply))
 		}, reply)
 	}, func(struct{}, stamp, error) {})
@@ -189,7 +189,7 @@ func (e *entry) destroy() {
 	ref, name, began := e.control.Ref(), e.def.Name(), e.h.w.now
 	e.h.g.doomed[ref.Life] = true
 	ask(e.h, name, 5*time.Second, func(m *member, reply func(answer[struct{}])) {
-		askOwner(m, name, func(o *actor, v owner.View, reply func(struct{}, error)) {
+		askOwner(m, name, func(o *actor, v partition.View, reply func(struct{}, error)) {
 			o.machine.Destroy(v, name, ref.Life, nothing(reply))
 		}, reply)
 	}, func(_ struct{}, s stamp, err error) {

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
 )
 
 // look fills in who is silent and who is gone, and begins to call new members.
-func (l *leader) look(r *partition.Roster, s *partition.Sight) {
+func (l *leader) look(r *roster.Roster, s *plan.Sight) {
 	now := l.m.Mono()
 	for _, record := range r.Members {
 		inc := record.Incarnation
@@ -36,7 +37,7 @@ func (l *leader) look(r *partition.Roster, s *partition.Sight) {
 }
 
 // watch calls a member again and again.
-func (l *leader) watch(inc partition.Incarnation) {
+func (l *leader) watch(inc roster.Incarnation) {
 	m, to := l.m, l.m.g.members[inc]
 	c := l.calls[inc]
 	if _, in := m.roster.Member(inc); m.lead != l || !in || c == nil {
@@ -45,8 +46,8 @@ func (l *leader) watch(inc partition.Incarnation) {
 	}
 	began := m.Mono()
 	call(&m.process, &to.process, callTimeout,
-		func(reply func(partition.Version)) { reply(to.roster.Version) },
-		func(v partition.Version, err error) {
+		func(reply func(roster.Version)) { reply(to.roster.Version) },
+		func(v roster.Version, err error) {
 			pause := callEvery
 			if err == nil && (len(l.seen) == 0 || v >= l.seen[0].version) {
 				*c = calls{}

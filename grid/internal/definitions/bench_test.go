@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // BenchmarkCommit measures one group commit of a new name in so many partitions, beside
@@ -23,7 +24,7 @@ func BenchmarkCommit(b *testing.B) {
 			}
 			defer s.Close()
 			var writes []definitions.Write
-			for id := range partition.ID(271) {
+			for id := range roster.PartitionID(271) {
 				var records []definitions.Record
 				for i := range 1100 {
 					records = append(records, record(b, fmt.Sprintf("sequencer%07d", i*271+int(id)), 5))
@@ -36,7 +37,7 @@ func BenchmarkCommit(b *testing.B) {
 				writes = writes[:0]
 				for i := range parts {
 					n++
-					w := definitions.Write{Partition: partition.ID((int(n) + i*4) % 271), Position: at(2, n)}
+					w := definitions.Write{Partition: roster.PartitionID((int(n) + i*4) % 271), Position: at(2, n)}
 					w.Changed = []definitions.Record{record(b, fmt.Sprintf("new%09d", n*7919%1_000_000_007), 7)}
 					writes = append(writes, w)
 				}

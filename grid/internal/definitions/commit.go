@@ -10,15 +10,16 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Write brings one partition to a position, by the whole of its definitions or by what
 // changed since the write before, which this process has to have made.
 type Write struct {
-	Partition partition.ID
+	Partition roster.PartitionID
 	Position  Position
-	sequencer.DefinitionChange
+	partition.DefinitionChange
 }
 
 // Errors of [Store.Commit] that leave the store as it was, and usable.
@@ -40,7 +41,7 @@ const commitMax = 1 << 15
 // After the first error besides [ErrGap] and [ErrOtherGrid] the store takes no other
 // write: what an fsync that failed has left behind is unknown, and one that succeeds
 // later proves nothing about it.
-func (s *Store) Commit(grid partition.GridID, writes []Write) (done int, err error) {
+func (s *Store) Commit(grid roster.GridID, writes []Write) (done int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed != nil || len(writes) == 0 {
@@ -70,7 +71,7 @@ func (s *Store) Commit(grid partition.GridID, writes []Write) (done int, err err
 }
 
 // writeAll makes writes until the transaction is large.
-func (s *Store) writeAll(tx *bolt.Tx, grid partition.GridID, writes []Write) (done int, err error) {
+func (s *Store) writeAll(tx *bolt.Tx, grid roster.GridID, writes []Write) (done int, err error) {
 	file, partitions := tx.Bucket(bucketFile), tx.Bucket(bucketPartitions)
 	if s.grid.IsZero() {
 		if err := file.Put(keyGrid, grid[:]); err != nil {
@@ -102,7 +103,7 @@ func (s *Store) writeAll(tx *bolt.Tx, grid partition.GridID, writes []Write) (do
 }
 
 // writtenBefore reports whether one of some writes is of a partition.
-func writtenBefore(writes []Write, id partition.ID) bool {
+func writtenBefore(writes []Write, id roster.PartitionID) bool {
 	return slices.ContainsFunc(writes, func(w Write) bool { return w.Partition == id })
 }
 

@@ -24,7 +24,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // File is the file's name in the data directory.
@@ -38,15 +39,15 @@ var ErrUnusable = errors.New("definitions: unusable")
 type Position = backup.Position
 
 // Term is a partition's tenure under one owner.
-type Term = partition.Term
+type Term = roster.Term
 
 // Record is one name of a partition.
-type Record = sequencer.DefinitionRecord
+type Record = partition.DefinitionRecord
 
 // Table is what is stored of one partition.
 type Table struct {
 	Position Position
-	sequencer.Definitions
+	partition.Definitions
 }
 
 // The buckets of the file: what it is, and one bucket for each partition, by its
@@ -68,8 +69,8 @@ type Store struct {
 	db   *bolt.DB
 
 	mu      sync.Mutex // held during a write
-	grid    partition.GridID
-	written map[partition.ID]bool // by this process: changes may follow
+	grid    roster.GridID
+	written map[roster.PartitionID]bool // by this process: changes may follow
 	failed  error
 	// update makes a change in one transaction; tests replace it.
 	update func(func(tx *bolt.Tx) error) error
@@ -84,7 +85,7 @@ func (s *Store) Close() error {
 }
 
 // Grid returns the grid whose definitions these are, zero while nothing is stored.
-func (s *Store) Grid() partition.GridID {
+func (s *Store) Grid() roster.GridID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.grid
@@ -92,7 +93,7 @@ func (s *Store) Grid() partition.GridID {
 
 // Adopt makes the definitions those of another grid, which a recovery forms of the
 // members of this one. It is on disk when it returns; an empty store stays any grid's.
-func (s *Store) Adopt(grid partition.GridID) error {
+func (s *Store) Adopt(grid roster.GridID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.grid.IsZero() || s.grid == grid {
@@ -110,7 +111,7 @@ func (s *Store) Adopt(grid partition.GridID) error {
 
 // Position returns the position of what is stored of a partition, and false if nothing
 // is.
-func (s *Store) Position(id partition.ID) (p Position, found bool, err error) {
+func (s *Store) Position(id roster.PartitionID) (p Position, found bool, err error) {
 	err = guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
@@ -129,7 +130,7 @@ func (s *Store) Position(id partition.ID) (p Position, found bool, err error) {
 }
 
 // Load returns what is stored of a partition, and false if nothing is.
-func (s *Store) Load(id partition.ID) (t Table, found bool, err error) {
+func (s *Store) Load(id roster.PartitionID) (t Table, found bool, err error) {
 	err = guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
@@ -188,4 +189,4 @@ func guard(f func() error) (err error) {
 }
 
 // keyOf returns the key of a partition's bucket.
-func keyOf(id partition.ID) []byte { return []byte{byte(id >> 8), byte(id)} }
+func keyOf(id roster.PartitionID) []byte { return []byte{byte(id >> 8), byte(id)} }

@@ -13,12 +13,13 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-const member partition.MemberID = "0123456789abcdef"
+const member roster.MemberID = "0123456789abcdef"
 
-var aGrid = partition.GridID{7}
+var aGrid = roster.GridID{7}
 
 // record returns a record of a name; seed varies everything else.
 func record(tb rapid.TB, name string, seed int64) definitions.Record {
@@ -35,7 +36,7 @@ func record(tb rapid.TB, name string, seed int64) definitions.Record {
 	return r
 }
 
-func at(term partition.Term, number uint64) definitions.Position {
+func at(term roster.Term, number uint64) definitions.Position {
 	return definitions.Position{Term: term, Number: number}
 }
 
@@ -70,7 +71,7 @@ func commit(tb rapid.TB, s *definitions.Store, writes ...definitions.Write) {
 	}
 }
 
-func load(tb rapid.TB, s *definitions.Store, id partition.ID) definitions.Table {
+func load(tb rapid.TB, s *definitions.Store, id roster.PartitionID) definitions.Table {
 	table, _, err := s.Load(id)
 	if err != nil {
 		tb.Fatal(err)
@@ -84,15 +85,15 @@ func TestStoredTablesAreThereAgain(t *testing.T) {
 	const partitions = 3
 	rapid.Check(t, func(rt *rapid.T) {
 		s, dir := newStore(t)
-		model := map[partition.ID]map[string]definitions.Record{}
-		tables := map[partition.ID]definitions.Table{}
+		model := map[roster.PartitionID]map[string]definitions.Record{}
+		tables := map[roster.PartitionID]definitions.Table{}
 		names := rapid.SampledFrom([]string{"a", "b", "c", "orders", "bills", "ä", strings.Repeat("x", 255)})
-		written := map[partition.ID]bool{}
-		write := func(rt *rapid.T, id partition.ID) definitions.Write {
+		written := map[roster.PartitionID]bool{}
+		write := func(rt *rapid.T, id roster.PartitionID) definitions.Write {
 			before := tables[id].Position
 			table := definitions.Table{Position: at(before.Term+1, before.Number+1)}
 			table.Base = rapid.Int64Range(0, 1<<50).Draw(rt, "base")
-			var change sequencer.DefinitionChange
+			var change partition.DefinitionChange
 			whole := !written[id] || rapid.Bool().Draw(rt, "whole")
 			if whole {
 				model[id] = map[string]definitions.Record{}
@@ -112,7 +113,7 @@ func TestStoredTablesAreThereAgain(t *testing.T) {
 			}
 			slices.SortFunc(table.Records, byName)
 			if whole {
-				change = sequencer.DefinitionChange{Whole: &table.Definitions}
+				change = partition.DefinitionChange{Whole: &table.Definitions}
 			}
 			tables[id], written[id] = table, true
 			return definitions.Write{Partition: id, Position: table.Position, DefinitionChange: change}
@@ -120,7 +121,7 @@ func TestStoredTablesAreThereAgain(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"commit": func(rt *rapid.T) {
 				var writes []definitions.Write
-				for id := range partition.ID(partitions) {
+				for id := range roster.PartitionID(partitions) {
 					if rapid.Bool().Draw(rt, "written") {
 						writes = append(writes, write(rt, id))
 					}
@@ -135,7 +136,7 @@ func TestStoredTablesAreThereAgain(t *testing.T) {
 				clear(written)
 			},
 			"": func(rt *rapid.T) {
-				for id := range partition.ID(partitions) {
+				for id := range roster.PartitionID(partitions) {
 					if got := load(rt, s, id); !reflect.DeepEqual(got, tables[id]) {
 						rt.Fatalf("partition %d has\n%v, want\n%v", id, got, tables[id])
 					}
@@ -151,9 +152,9 @@ func byName(a, b definitions.Record) int {
 }
 
 // whole returns a write of a whole table.
-func whole(id partition.ID, p definitions.Position, records ...definitions.Record) definitions.Write {
-	return definitions.Write{Partition: id, Position: p, DefinitionChange: sequencer.DefinitionChange{
-		Whole: &sequencer.Definitions{Records: records},
+func whole(id roster.PartitionID, p definitions.Position, records ...definitions.Record) definitions.Write {
+	return definitions.Write{Partition: id, Position: p, DefinitionChange: partition.DefinitionChange{
+		Whole: &partition.Definitions{Records: records},
 	}}
 }
 
@@ -161,7 +162,7 @@ func whole(id partition.ID, p definitions.Position, records ...definitions.Recor
 func TestCommitIsBounded(t *testing.T) {
 	s, _ := newStore(t)
 	var writes []definitions.Write
-	for id := range partition.ID(3) {
+	for id := range roster.PartitionID(3) {
 		var records []definitions.Record
 		for i := range 20_000 {
 			records = append(records, record(t, fmt.Sprintf("name-%06d", i), 5))
@@ -212,11 +213,11 @@ func TestChangesHaveToFollow(t *testing.T) {
 // TestStoreIsOfOneGrid: tables of another grid are neither taken nor mixed in.
 func TestStoreIsOfOneGrid(t *testing.T) {
 	s, dir := newStore(t)
-	if s.Grid() != (partition.GridID{}) {
+	if s.Grid() != (roster.GridID{}) {
 		t.Errorf("an empty store is of grid %s", s.Grid())
 	}
 	commit(t, s, whole(1, at(1, 0)))
-	if _, err := s.Commit(partition.GridID{8}, []definitions.Write{whole(1, at(9, 0))}); !errors.Is(err, definitions.ErrOtherGrid) {
+	if _, err := s.Commit(roster.GridID{8}, []definitions.Write{whole(1, at(9, 0))}); !errors.Is(err, definitions.ErrOtherGrid) {
 		t.Errorf("a write of another grid: %v", err)
 	}
 	_ = s.Close()
@@ -293,19 +294,19 @@ func TestPagesAreTheTable(t *testing.T) {
 // everything that it has; an empty one belongs to no grid still.
 func TestAdoptedStore(t *testing.T) {
 	s, dir := newStore(t)
-	if err := s.Adopt(partition.GridID{9}); err != nil || s.Grid() != (partition.GridID{}) {
+	if err := s.Adopt(roster.GridID{9}); err != nil || s.Grid() != (roster.GridID{}) {
 		t.Errorf("an empty store is of grid %s: %v", s.Grid(), err)
 	}
 	commit(t, s, whole(1, at(3, 2), record(t, "a", 1)))
 	for range 2 {
-		if err := s.Adopt(partition.GridID{9}); err != nil {
+		if err := s.Adopt(roster.GridID{9}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_ = s.Close()
 	s = open(t, dir)
 	p, found, err := s.Position(1)
-	if s.Grid() != (partition.GridID{9}) || len(load(t, s, 1).Records) != 1 || p != at(3, 2) || !found || err != nil {
+	if s.Grid() != (roster.GridID{9}) || len(load(t, s, 1).Records) != 1 || p != at(3, 2) || !found || err != nil {
 		t.Errorf("opened again it is of grid %s, partition 1 at %v: %v", s.Grid(), p, err)
 	}
 	if _, found, err := s.Position(2); found || err != nil {

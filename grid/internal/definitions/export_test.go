@@ -1,6 +1,8 @@
 package definitions
 
-import bolt "go.etcd.io/bbolt"
+import (
+	bolt "go.etcd.io/bbolt"
+)
 
 // OnWrite has f called in place of every transaction that writes; write does it.
 func (s *Store) OnWrite(f func(write func() error) error) {

@@ -11,9 +11,10 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/snowgrid/snowgrid/grid/wire"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // format is the format of the file that this version reads and writes.
@@ -24,7 +25,7 @@ const lockTimeout = time.Second
 
 // Create makes the file of a member that has none yet, as a whole or not at all. It
 // is an error if there is one.
-func Create(dir string, member partition.MemberID) error {
+func Create(dir string, member roster.MemberID) error {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("definitions: create %s: it exists", path)
@@ -40,7 +41,7 @@ func Create(dir string, member partition.MemberID) error {
 }
 
 // write writes an empty store.
-func write(path string, member partition.MemberID) error {
+func write(path string, member roster.MemberID) error {
 	db, err := bolt.Open(path, 0o600, options())
 	if err != nil {
 		return err
@@ -63,8 +64,8 @@ func options() *bolt.Options {
 // [ErrUnusable] says that it is missing, empty, damaged, another member's, or of a
 // newer version; it matches fs.ErrNotExist, too, if it is missing. The caller has the
 // data directory to itself.
-func Open(dir string, member partition.MemberID) (*Store, error) {
-	s := &Store{path: filepath.Join(dir, File), written: map[partition.ID]bool{}}
+func Open(dir string, member roster.MemberID) (*Store, error) {
+	s := &Store{path: filepath.Join(dir, File), written: map[roster.PartitionID]bool{}}
 	if err := s.checkFile(); err != nil {
 		return nil, failure.Errorf(ErrUnusable, "%s: %w", s.path, err)
 	}
@@ -115,7 +116,7 @@ func (errMissing) Error() string { return "it is missing" }
 func (e errMissing) Unwrap() error { return e.error }
 
 // read checks everything in the file.
-func (s *Store) read(tx *bolt.Tx, member partition.MemberID) error {
+func (s *Store) read(tx *bolt.Tx, member roster.MemberID) error {
 	file, partitions := tx.Bucket(bucketFile), tx.Bucket(bucketPartitions)
 	if file == nil || partitions == nil {
 		return damaged("it is not a definition store")

@@ -15,15 +15,16 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/partition"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // filled returns the directory of a closed store with some tables, and what it has.
-func filled(t *testing.T, names int) (string, map[partition.ID]definitions.Table) {
+func filled(t *testing.T, names int) (string, map[roster.PartitionID]definitions.Table) {
 	t.Helper()
 	s, dir := newStore(t)
-	tables := map[partition.ID]definitions.Table{}
-	for id := range partition.ID(4) {
+	tables := map[roster.PartitionID]definitions.Table{}
+	for id := range roster.PartitionID(4) {
 		var records []definitions.Record
 		for i := range names * int(id) {
 			records = append(records, record(t, fmt.Sprintf("name-%05d", i), int64(i+1)))
@@ -33,7 +34,7 @@ func filled(t *testing.T, names int) (string, map[partition.ID]definitions.Table
 	change := definitions.Write{Partition: 1, Position: at(2, 2)}
 	change.Removed = []string{"name-00000"}
 	commit(t, s, change)
-	for id := range partition.ID(4) {
+	for id := range roster.PartitionID(4) {
 		tables[id] = load(t, s, id)
 	}
 	if err := s.Close(); err != nil {

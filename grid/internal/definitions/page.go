@@ -7,14 +7,15 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/sequencer"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Page is a part of a partition's definitions, names ascending.
 type Page struct {
 	// Revision is another one whenever the stored table is; it is never 0.
 	Revision uint64
-	sequencer.Definitions
+	partition.Definitions
 	More bool // another page follows
 }
 
@@ -22,7 +23,7 @@ type Page struct {
 // up to some weight in bytes, by estimate, and one at least if any follows. If the
 // table is not of that revision, it returns the first page. It returns false if nothing
 // is stored of the partition.
-func (s *Store) Page(id partition.ID, after string, revision uint64, weight int) (p Page, found bool, err error) {
+func (s *Store) Page(id roster.PartitionID, after string, revision uint64, weight int) (p Page, found bool, err error) {
 	err = guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
@@ -44,7 +45,7 @@ func (s *Store) Page(id partition.ID, after string, revision uint64, weight int)
 
 // revisionOf returns the revision of a stored table: its head has position, count and
 // sum, so it is another one after every write.
-func revisionOf(id partition.ID, b *bolt.Bucket) uint64 {
+func revisionOf(id roster.PartitionID, b *bolt.Bucket) uint64 {
 	return max(1, digest(keyOf(id), b.Get(keyHead)))
 }
 

@@ -1,6 +1,8 @@
 package transport
 
-import "github.com/hashicorp/raft"
+import (
+	"github.com/hashicorp/raft"
+)
 
 // What the tests in package transport_test need: they use gridtest, which imports grid.
 const (

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/partition"
+
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // watchEvery is how often the member is asked what was lost.
@@ -25,7 +26,7 @@ func watchLosses(ctx context.Context, member *grid.Member, file string) error {
 		return err
 	}
 	defer func() { _ = out.Close() }()
-	known := map[partition.ID]partition.Term{}
+	known := map[roster.PartitionID]roster.Term{}
 	look := time.NewTicker(watchEvery)
 	defer look.Stop()
 	for {

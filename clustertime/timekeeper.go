@@ -1,0 +1,116 @@
+package clustertime
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// How far the voters' clocks may jump ahead of cluster time before the leader
+// waits for them to agree on it, and for how long they must (R1).
+const (
+	JumpLimit     Tick = 600_000
+	JumpAgreement      = 60 * time.Second
+)
+
+// A wall clock outside these bounds is refused at start (R1).
+const (
+	earliestClock Tick = 1_767_225_600_000 // 2026-01-01T00:00:00Z
+	latestClock   Tick = 2_398_377_600_000 // 2046-01-01T00:00:00Z
+)
+
+// CheckClock refuses, with an [ErrClock], a wall clock that cannot be right: one
+// before 2026 or after the twenty years that follow.
+func CheckClock(now Tick) error {
+	if now >= earliestClock && now <= latestClock {
+		return nil
+	}
+	return fmt.Errorf("%w: it shows %s, not a time from 2026 to 2045; set this machine's clock and start again",
+		ErrClock, time.UnixMilli(now).UTC().Format(time.RFC3339))
+}
+
+// Timekeeper is the leader's rule for moving cluster time (R1). The zero value
+// is that of a leader just elected.
+//
+//	         jump > 10 min              60 s of it
+//	follow -----------------> hold ------------------> follow, jumped
+//	   ^                       |
+//	   +-----------------------+
+//	    no jump, or no majority
+type Timekeeper struct {
+	prev   Tick          // the cluster time of the last raise if a jump was held in the last round, else 0
+	since  time.Duration // ... how long ago that raise was then
+	agreed time.Duration // ... and for how long the jump had been seen
+	rest   time.Duration // below a tick, of time that ran without the clocks
+}
+
+// Verdict says how a step of cluster time came about, for the leader's log.
+type Verdict struct {
+	Majority bool          // enough voters told their clocks
+	Behind   Tick          // how far their median is behind cluster time, 0 if it is not
+	Jump     Tick          // how far their median is ahead, if over JumpLimit; else 0
+	Held     bool          // the jump is not followed yet
+	Agreed   time.Duration // for how long the jump has been seen
+}
+
+// Next gives the next cluster time: the lower median of the voters' clocks if a
+// majority of the voters told theirs and it is ahead; else prev, moved on by
+// 0.99 of the monotonic time elapsed since the last call. A jump of over
+// [JumpLimit] is followed only after [JumpAgreement] of rounds that all see one.
+//
+// prev is the cluster time of the last raise. It is 0 when no cluster time runs,
+// at the start of a grid or at the restart of a whole one: the median is then
+// followed at once, and without a majority the answer is 0, which must not be
+// proposed.
+func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters int) (Tick, Timekeeper, Verdict) {
+	onward, rest := k.advance(prev, elapsed)
+	alone := Timekeeper{rest: rest}
+	if voters < 1 || len(clocks) <= voters/2 {
+		return onward, alone, Verdict{}
+	}
+	median := lowerMedian(clocks)
+	if median <= onward {
+		return onward, alone, Verdict{Majority: true, Behind: onward - median}
+	}
+	jump := median - onward
+	if prev == 0 || jump <= JumpLimit {
+		return median, Timekeeper{}, Verdict{Majority: true}
+	}
+	if k.prev > 0 {
+		k.agreed += max(elapsed-k.counted(prev), 0)
+	}
+	verdict := Verdict{Majority: true, Jump: jump, Agreed: k.agreed}
+	if k.agreed >= JumpAgreement {
+		return median, Timekeeper{}, verdict
+	}
+	verdict.Held = true
+	return onward, Timekeeper{prev: prev, since: elapsed, agreed: k.agreed, rest: rest}, verdict
+}
+
+// counted returns how much of the time since the raise of prev the last round has
+// counted: none if that raise came of it. A raise may fail for many rounds.
+func (k Timekeeper) counted(prev Tick) time.Duration {
+	if prev != k.prev {
+		return 0
+	}
+	return k.since
+}
+
+// advance moves prev on by 0.99 of the time elapsed, and gives what is left over
+// below a tick. A time that does not run is not moved.
+func (k Timekeeper) advance(prev Tick, elapsed time.Duration) (Tick, time.Duration) {
+	if prev <= 0 {
+		return 0, 0
+	}
+	slow, _ := bits.Mul64(uint64(clamp(int64(elapsed), maxMonoNanos)), ninetyNine)
+	passed := k.rest + time.Duration(slow)
+	return min(prev, Latest) + Tick(passed/time.Millisecond), passed % time.Millisecond
+}
+
+// lowerMedian gives the middle of the clocks, the lower of the two middle ones
+// of an even number: cluster time had better be behind than ahead.
+func lowerMedian(clocks []Tick) Tick {
+	sorted := slices.Sorted(slices.Values(clocks))
+	return sorted[(len(sorted)-1)/2]
+}

@@ -1,0 +1,228 @@
+package partition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Collection asks one member's disk for a partition's definitions (D6). The member
+// answers from disk, after its own machine has agreed by [Machine.ShowDisk].
+type Collection struct {
+	From roster.MemberID // which may be this member
+	Term roster.Term     // of the owner that asks
+	Lost roster.Term     // of the loss that made it ask
+}
+
+const (
+	// collectRetry is the pause after a disk could not be asked.
+	collectRetry = 400 * time.Millisecond
+	// namesWait bounds how long a create, an open or a destroy waits for disks. It is
+	// shorter than clients wait for one answer, so that they hear which disks those are.
+	namesWait = 1500 * time.Millisecond
+	// waitingMax bounds the requests of one partition that wait for its definitions.
+	waitingMax = 4096
+)
+
+// ask is one disk of which the definitions are being asked for.
+type ask struct {
+	busy bool
+	next time.Duration
+}
+
+// waiting is a request that cannot begin before the table is complete (D5).
+type waiting struct {
+	deadline time.Duration
+	request  interface {
+		begin(m *Machine, v View)
+		fail(err error)
+	}
+}
+
+// namesRequest is a create, an open or a destroy.
+type namesRequest[T any] interface {
+	serve(m *Machine, v View, b Bounds) (T, error)
+}
+
+// namesCall is such a request with its caller.
+type namesCall[T any] struct {
+	request namesRequest[T]
+	to      caller[T]
+}
+
+func (c namesCall[T]) begin(m *Machine, v View) {
+	serve(m, v, func(b Bounds) (T, error) {
+		m.persistent = true
+		return c.request.serve(m, v, b)
+	}, c.to)
+}
+
+func (c namesCall[T]) fail(err error) {
+	var none T
+	c.to.reply(none, err)
+}
+
+// serveNames serves a create, an open or a destroy. It begins when the table is
+// complete, and its answer waits for disks as well as for replicas (D2, D5).
+func serveNames[T any](m *Machine, v View, request namesRequest[T], to caller[T]) {
+	c := namesCall[T]{request, to}
+	if _, err := m.act(v); err != nil || m.table.Complete() {
+		c.begin(m, v)
+		return
+	}
+	if len(m.waiting) >= waitingMax {
+		c.fail(m.awaited())
+	} else {
+		m.waiting = append(m.waiting, waiting{v.Mono + namesWait, c})
+	}
+	m.settle(v)
+}
+
+// awaited is the answer to a request for which the table does not know enough.
+func (m *Machine) awaited() error {
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: %s", m.awaits())
+}
+
+// awaits says whose disks the table waits for.
+func (m *Machine) awaits() string {
+	return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are on the disks of members %s, of which none has answered yet; start one of them, or give them up for good with: snowgrid forget MEMBER",
+		m.id, list(m.replica.Disks(0).Named))
+}
+
+// list gives members' names for people to read.
+func list[T ~string](members []T) string {
+	texts := make([]string, len(members))
+	for i, member := range members {
+		texts[i] = string(member)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// collect asks the named disks for what a loss made this owner forget. If no disk is
+// named any longer, the table is complete as it is.
+func (m *Machine) collect(v View) {
+	if m.table.Complete() {
+		return
+	}
+	named := m.replica.Disks(0).Named
+	if len(named) == 0 {
+		m.table.CompleteAlone()
+		m.replica.Changed()
+		return
+	}
+	p := v.Roster.Partitions[m.id]
+	for _, id := range named {
+		a := m.asks[id]
+		if a == nil {
+			a = &ask{}
+			m.asks[id] = a
+		}
+		if !a.busy && v.Mono >= a.next && v.Roster.Has(id) {
+			a.busy = true
+			m.member.Collect(Collection{From: id, Term: p.Term, Lost: p.LostTerm})
+		}
+	}
+}
+
+// ShowDisk agrees to show this member's disk for a collection, or says why not. The
+// disk has to be read after it. What is written there meanwhile does no harm.
+func (m *Machine) ShowDisk(v View, c Collection) error {
+	m.observe(v)
+	defer m.settle(v)
+	return m.replica.MayShow(c.Term, c.Lost)
+}
+
+// Collected takes what came of a collection: the definitions on a member's disk.
+func (m *Machine) Collected(v View, c Collection, d Definitions, err error) {
+	m.observe(v)
+	if m.replica.Acts() && m.replica.Position().Term == c.Term && !m.table.Complete() {
+		if a := m.asks[c.From]; a != nil {
+			*a = ask{next: v.Mono + collectRetry}
+		}
+		if err == nil && slices.Contains(m.replica.Disks(0).Named, c.From) {
+			m.take(c, d)
+		}
+	}
+	m.settle(v)
+}
+
+// take makes the definitions of a disk the table's own, all of them. Lives that only
+// holders have shown are over, and the holders hear of it.
+func (m *Machine) take(c Collection, d Definitions) {
+	ended := m.table.Collect(d)
+	m.unheld.everything = m.replica.Replaced().Number
+	for _, ref := range ended {
+		m.tellEnded(ref)
+		m.sessions.DropName(ref.Definition.Name())
+	}
+	m.member.DefinitionsCollected(m.id, c.From, len(d.Records))
+}
+
+// resume begins the requests that waited for the definitions.
+func (m *Machine) resume(v View) {
+	if len(m.waiting) == 0 || !m.table.Complete() {
+		return
+	}
+	begun := m.waiting
+	m.waiting = nil
+	for _, w := range begun {
+		w.request.begin(m, v)
+	}
+}
+
+// giveUpOverdue fails the requests that have waited for disks for long enough, and says
+// which disks those are.
+func (m *Machine) giveUpOverdue(now time.Duration) {
+	overdue := 0
+	for overdue < len(m.waiting) && m.waiting[overdue].deadline <= now {
+		overdue++
+	}
+	late := slices.Clone(m.waiting[:overdue])
+	m.waiting = slices.Delete(m.waiting, 0, overdue)
+	for _, w := range late {
+		w.request.fail(m.awaited())
+	}
+	var failed []heldAnswer
+	m.held = slices.DeleteFunc(m.held, func(h heldAnswer) bool {
+		if !h.persistent || h.deadline > now || !m.replica.Holds(h.number) {
+			return false
+		}
+		failed = append(failed, h)
+		return true
+	})
+	for _, h := range failed {
+		h.answer.send(m.unconfirmed(h))
+	}
+}
+
+// unconfirmed says which disks an answer waits for.
+func (m *Machine) unconfirmed(h heldAnswer) error {
+	d := m.replica.Disks(h.number)
+	var cause string
+	switch {
+	case len(d.Behind) > 0:
+		cause = fmt.Sprintf("it is not on the disks of %s yet", list(d.Behind))
+	case len(d.Missing) > 0:
+		cause = fmt.Sprintf("the disks of members %s are to be replaced by those of durable replicas; start them, or give them up for good with: snowgrid forget MEMBER",
+			list(d.Missing))
+	case len(d.Named) == 0:
+		cause = "no durable member has been named for it yet"
+	default:
+		cause = "its replicas have not confirmed it yet"
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: the outcome is not certain: %s", m.id, cause)
+}
+
+// notYet refuses a claim about a name that this owner may only not know yet.
+func (m *Machine) notYet(v View, c Claim) error {
+	if m.table.Complete() || !m.life(c.Ref.Definition.Name()).IsZero() || m.forTable(v, c).Forgotten {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", c.Ref.Definition.Name(), m.awaits())
+}

@@ -1,0 +1,160 @@
+package partition
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// answerTime is how long a destroy waits for holders to say what they used.
+const answerTime = time.Second
+
+// ending is a destroy under way: the holders were told, and each that is alive
+// gives its logical node back with the last timestamp it used. When all have, or
+// time is up, the life ends.
+type ending struct {
+	ref      sequencer.Ref
+	deadline time.Duration
+	waiting  []*begun
+}
+
+// endings returns the names of the lives that are being ended, sorted.
+func (m *Machine) endings() []string {
+	if len(m.ending) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m.ending))
+}
+
+// Destroy ends a life, the one there is if life is zero. It replies when the life
+// has ended; the machine goes on serving meanwhile.
+func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(error)) {
+	b := &begun{to: reply}
+	serveNames(m, v, destroy{name, life, b}, b)
+}
+
+// destroy is the request of [Machine.Destroy].
+type destroy struct {
+	name  string
+	life  sequencer.Life
+	begun *begun
+}
+
+func (d destroy) serve(m *Machine, v View, _ Bounds) (struct{}, error) {
+	m.destroy(v, d.name, d.life, d.begun)
+	return struct{}{}, nil
+}
+
+// begun is the answer to a destroy. It waits for the life's end, and for what the
+// beginning rests on, unless that never comes.
+type begun struct {
+	to       func(error) // nil when it was called
+	outcome  error
+	settled  bool // the beginning may be answered
+	finished bool
+}
+
+func (b *begun) reply(_ struct{}, err error) {
+	b.settled = true
+	if err != nil {
+		b.finished, b.outcome = true, err
+	}
+	b.done()
+}
+
+func (b *begun) ended(err error) {
+	b.finished, b.outcome = true, cmp.Or(b.outcome, err)
+	b.done()
+}
+
+func (b *begun) done() {
+	if b.settled && b.finished && b.to != nil {
+		b.to(b.outcome)
+		b.to = nil
+	}
+}
+
+// end is the answer to a destroy whose life has ended.
+type end struct {
+	begun *begun
+	err   error
+}
+
+func (e end) send(notHeld error) { e.begun.ended(cmp.Or(e.err, notHeld)) }
+
+// destroy begins to end a life, or waits with those who asked before.
+func (m *Machine) destroy(v View, name string, life sequencer.Life, b *begun) {
+	if err := m.learning(v, name); err != nil {
+		b.ended(err)
+		return
+	}
+	if e := m.ending[name]; e != nil {
+		e.waiting = append(e.waiting, b)
+		return
+	}
+	ref, err := m.table.Open(name)
+	if err == nil && !life.IsZero() && life != ref.Life {
+		err = sequencer.ErrDestroyed
+	}
+	if err != nil {
+		b.ended(err)
+		return
+	}
+	m.ending[name] = &ending{ref: ref, deadline: v.Mono + answerTime, waiting: []*begun{b}}
+	m.tellEnded(ref)
+	m.endIfSilent(name, v.Mono)
+}
+
+// tellEnded tells every holder with a handle on a life that the life has ended.
+func (m *Machine) tellEnded(ref sequencer.Ref) {
+	m.member.TellEnded(m.sessions.Holders(ref.Definition.Name()), ref)
+}
+
+// endIfSilent ends a life under way once nobody holds a node of it any more.
+func (m *Machine) endIfSilent(name string, now time.Duration) {
+	if len(m.table.TenantsOf(name)) == 0 {
+		m.end(name, now)
+	}
+}
+
+// endOverdue ends the lives whose holders had their time.
+func (m *Machine) endOverdue(now time.Duration) {
+	for _, name := range m.endings() {
+		if now >= m.ending[name].deadline {
+			m.end(name, now)
+		}
+	}
+}
+
+// end ends a life. Holders are told once more: one may have opened its stream
+// after the first time, and renewed before this.
+func (m *Machine) end(name string, now time.Duration) {
+	e := m.ending[name]
+	delete(m.ending, name)
+	err := m.table.Destroy(e.ref)
+	if err == nil {
+		m.changed(name, sequencer.AttachmentID{})
+		m.tellEnded(e.ref)
+		m.sessions.DropName(name)
+	}
+	m.answerEnding(e, err, now)
+}
+
+// giveWay ends the destroy under way of a life that a later one has replaced.
+func (m *Machine) giveWay(name string, now time.Duration) {
+	if e := m.ending[name]; e != nil && m.life(name) != e.ref.Life {
+		delete(m.ending, name)
+		m.answerEnding(e, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed), now)
+	}
+}
+
+// answerEnding answers those who asked for a life's end.
+func (m *Machine) answerEnding(e *ending, err error, now time.Duration) {
+	for _, b := range e.waiting {
+		m.hold(heldAnswer{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait, answer: end{b, err}})
+	}
+}

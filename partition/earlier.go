@@ -1,0 +1,91 @@
+package partition
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// A holder may outlive all members of a grid and meet the next one of the name. What it
+// shows is its word, and a holder of any other grid has the same to say. So it moves
+// floors no further than an earlier life can have granted if the clocks are right.
+
+// EarlierMargin is added to the window where a grid has to assume that an earlier life
+// ended just now, under a clock that was ahead of this one.
+const EarlierMargin = 5 * time.Second
+
+// EarlierBound returns up to where the end of a grant of an earlier life is believed, at
+// a cluster time; 0 is not at all. A durable grid knows what it granted: it has an
+// earlier life only while those that came before it may still use theirs.
+func EarlierBound(r *roster.Roster, now clustertime.Tick) clustertime.Tick {
+	ahead := r.Settings.Window + EarlierMargin.Milliseconds()
+	if r.KeepsLog && now > r.Began+ahead {
+		return 0
+	}
+	return now + ahead
+}
+
+// earlier is what becomes of a claim of another life of the grid.
+type earlier int
+
+const (
+	covered   earlier = iota // by the floor: it is served
+	foreign                  // of a grid that this one is no life of
+	believed                 // every floor goes above it first (S2)
+	contained                // only its logical node is kept for it
+)
+
+// judgeEarlier decides about a claim that shows another grid's ID.
+func judgeEarlier(r *roster.Roster, floor, now, until clustertime.Tick) earlier {
+	bound := EarlierBound(r, now)
+	switch {
+	case until <= floor:
+		return covered
+	case bound == 0:
+		return foreign
+	case until <= bound:
+		return believed
+	}
+	return contained
+}
+
+// checkEarlier refuses a claim from another life of the grid whose grant reaches
+// beyond this partition's floor, and has the leader raise the floors (S2): a grid that
+// starts with nothing stored assumes that clocks were not stepped back since an earlier
+// life, and such a grant proves the assumption wrong. A grant that reaches further than
+// that is contained: nothing below its end is granted on its logical node to another.
+func (m *Machine) checkEarlier(v View, c Claim) error {
+	if c.Grid == v.Roster.Grid {
+		return nil
+	}
+	floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
+	if c.Until > floor && now == 0 {
+		return errNoTime // what is believable is not known yet
+	}
+	switch judgeEarlier(v.Roster, floor, now, c.Until) {
+	case foreign:
+		return failure.Errorf(sequencer.ErrDestroyed, "sequencer %q: its holder was attached to grid %s, which is no earlier life of %s; create it again here",
+			c.Ref.Definition.Name(), c.Grid, v.Roster.Grid)
+	case believed:
+		m.member.ReportEarlier(c.Until)
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: an earlier life of the grid granted beyond the floor; the floors are being raised",
+			c.Ref.Definition.Name())
+	}
+	return nil
+}
+
+// shownUntil is up to where the logical node that a claim shows is kept for it, 0 for a
+// claim that shows none or needs no such thing.
+func (m *Machine) shownUntil(v View, c Claim) sequencer.Tick {
+	if c.Grid == v.Roster.Grid || c.Any || c.ID.IsZero() {
+		return 0
+	}
+	if judgeEarlier(v.Roster, v.Roster.Partitions[m.id].Floor, v.Bounds().Now, c.Until) != contained {
+		return 0
+	}
+	return c.Until
+}

@@ -1,0 +1,41 @@
+package partition
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// givenBack remembers, for a window, which attachments their holders gave back. A
+// renewal or an attach of one that was sent before and arrives after would attach
+// it again, and nobody would use or renew it until its session had ended.
+type givenBack map[sequencer.AttachmentID]time.Duration
+
+// maxGivenBack bounds what is remembered; beyond it such a node is lost for a
+// window.
+const maxGivenBack = 16384
+
+// note remembers an attachment that is given back.
+func (g givenBack) note(id sequencer.AttachmentID, now time.Duration) {
+	if len(g) < maxGivenBack {
+		g[id] = now
+	}
+}
+
+// refuse returns ErrDetached for an attachment that was given back.
+func (g givenBack) refuse(name string, id sequencer.AttachmentID) error {
+	if _, gone := g[id]; !gone {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment was given back; attach again", name)
+}
+
+// forget drops what nobody shows any more.
+func (g givenBack) forget(now, window time.Duration) {
+	for id, at := range g {
+		if now-at > window {
+			delete(g, id)
+		}
+	}
+}

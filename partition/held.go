@@ -1,0 +1,194 @@
+package partition
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	// wholeTable says that an answer rests on everything the table holds.
+	wholeTable = math.MaxUint64
+	// heldMax bounds the answers of one partition that wait for replicas.
+	heldMax = 4096
+)
+
+// heldAnswer is an answer that waits until every replica holds what it rests on
+// (O4). It is data and no function, so that a machine can be copied with everything
+// that it holds back.
+type heldAnswer struct {
+	number   uint64 // of this term
+	question uint64 // 0 for none
+	// persistent says that every disk must have it as well, by a deadline (D2).
+	persistent bool
+	deadline   time.Duration
+	answer     answer
+}
+
+// answer is sent with nil when every replica holds what it rests on, or with the
+// reason why that will never be.
+type answer interface{ send(notHeld error) }
+
+// caller gets the answer to a request, once.
+type caller[T any] interface{ reply(value T, err error) }
+
+// replyFunc is a caller that gave a function.
+type replyFunc[T any] func(T, error)
+
+func (f replyFunc[T]) reply(value T, err error) { f(value, err) }
+
+// errorFunc is a caller that gave a function, of a request with no value.
+type errorFunc func(error)
+
+func (f errorFunc) reply(_ struct{}, err error) { f(err) }
+
+// outcome is the answer to a request that was served.
+type outcome[T any] struct {
+	value T
+	err   error
+	to    caller[T]
+}
+
+func (o outcome[T]) send(notHeld error) {
+	if notHeld != nil {
+		var none T
+		o.value = none
+	}
+	o.to.reply(o.value, cmp.Or(notHeld, o.err))
+}
+
+// serve serves a request and has its answer wait until all that it rests on is held
+// by every replica: the whole table as it is then, unless the request says in
+// m.after that less will do (O4). If it changes nothing, every replica is asked
+// whether there is no later owner.
+func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to caller[T]) {
+	defer m.settle(v)
+	b, err := m.act(v)
+	if err != nil {
+		var none T
+		to.reply(none, err)
+		return
+	}
+	m.after, m.persistent = wholeTable, false
+	before := m.replica.Position()
+	value, err := request(b)
+	h := heldAnswer{number: min(m.after, m.replica.Position().Number), answer: outcome[T]{value, err, to}}
+	if m.persistent && !errors.Is(err, sequencer.ErrUnavailable) { // that says nothing of any name
+		h.persistent, h.deadline = true, v.Mono+namesWait
+	}
+	if m.after == wholeTable && m.replica.Position() == before {
+		h.question = m.question()
+	}
+	m.hold(h)
+}
+
+// hold sends an answer once everybody needed holds what it rests on.
+func (m *Machine) hold(h heldAnswer) {
+	switch {
+	case len(m.held) == 0 && m.allHold(h):
+		h.answer.send(nil)
+	case len(m.held) >= heldMax:
+		h.answer.send(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d waits for its backups; try again", m.id))
+	default:
+		m.held = append(m.held, h)
+	}
+}
+
+// allHold reports whether everybody needed holds what an answer rests on.
+func (m *Machine) allHold(h heldAnswer) bool {
+	return m.replica.Holds(h.number) && h.question <= m.answered() &&
+		(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))
+}
+
+// question begins a question to all replicas, whose answers say that none of them
+// knew of a later owner. An answer that changes nothing rests on that alone: an
+// owner that stood still and was replaced meanwhile would tell what once was.
+func (m *Machine) question() uint64 {
+	m.questions++
+	return m.questions
+}
+
+// answered returns the last question that everybody needed has answered.
+func (m *Machine) answered() uint64 {
+	least := m.questions
+	for _, i := range m.replica.Needed() {
+		s := m.senders[i]
+		if s == nil {
+			return 0
+		}
+		least = min(least, s.answered)
+	}
+	return least
+}
+
+// release sends the answers that waited long enough.
+func (m *Machine) release() {
+	kept := m.held[:0]
+	for _, h := range m.held {
+		if m.allHold(h) {
+			h.answer.send(nil)
+		} else {
+			kept = append(kept, h)
+		}
+	}
+	clear(m.held[len(kept):])
+	m.held = kept
+}
+
+// changed numbers a change of a name, and of an attachment unless that is zero.
+func (m *Machine) changed(name string, id sequencer.AttachmentID) {
+	if number := m.replica.Changed().Number; !m.replica.Holds(number) {
+		m.unheld.note(name, id, number)
+	}
+}
+
+// unheld is which changes not every replica holds yet: by name those of its life,
+// by attachment those of its record. Renewals of all others need not wait.
+type unheld struct {
+	names      map[string]uint64
+	ids        map[sequencer.AttachmentID]uint64
+	everything uint64 // of a change of the whole table; 0 for none
+}
+
+func newUnheld() unheld {
+	return unheld{names: map[string]uint64{}, ids: map[sequencer.AttachmentID]uint64{}}
+}
+
+// none reports whether every replica holds everything, as far as is known.
+func (u unheld) none() bool { return len(u.names)+len(u.ids) == 0 && u.everything == 0 }
+
+// note keeps the number of a change.
+func (u unheld) note(name string, id sequencer.AttachmentID, number uint64) {
+	if id.IsZero() {
+		u.names[name] = number
+	} else {
+		u.ids[id] = number
+	}
+}
+
+// of returns the number that all have to hold before an attachment's renewal may
+// be answered; 0 is the table as the term began with it.
+func (u unheld) of(name string, id sequencer.AttachmentID) uint64 {
+	return max(u.names[name], u.ids[id], u.everything)
+}
+
+// forget drops the changes that everybody holds.
+func (u *unheld) forget(holds func(uint64) bool) {
+	if holds(u.everything) {
+		u.everything = 0
+	}
+	for name, number := range u.names {
+		if holds(number) {
+			delete(u.names, name)
+		}
+	}
+	for id, number := range u.ids {
+		if holds(number) {
+			delete(u.ids, id)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package partition
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// showTime is how long, beyond a renewal's pause, holders have to show what a loss
+// made their owner forget.
+const showTime = 3 * time.Second
+
+// errNoTime is the answer of a member that does not know the cluster time yet.
+var errNoTime = failure.Errorf(sequencer.ErrUnavailable, "grid: this member does not know the cluster time yet")
+
+// Create replies with a name's life: the one there is, if it is defined so, or a new
+// one. The caller gives the new one's Life, which is random.
+func (m *Machine) Create(v View, ref sequencer.Ref, reply func(sequencer.Ref, error)) {
+	serveNames(m, v, create{ref}, replyFunc[sequencer.Ref](reply))
+}
+
+// create is the request of [Machine.Create].
+type create struct{ ref sequencer.Ref }
+
+func (c create) serve(m *Machine, v View, b Bounds) (sequencer.Ref, error) {
+	ref, name := c.ref, c.ref.Definition.Name()
+	if err := m.settled(name); err != nil {
+		return sequencer.Ref{}, err
+	}
+	if b.Now == 0 {
+		return sequencer.Ref{}, errNoTime
+	}
+	if err := m.learning(v, name); err != nil {
+		return sequencer.Ref{}, err
+	}
+	at := m.replica.Position()
+	ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
+	ref, changed, err := m.table.Create(ref, b.Now)
+	if err != nil {
+		return sequencer.Ref{}, err
+	}
+	if changed {
+		m.changed(name, sequencer.AttachmentID{})
+	}
+	return ref, nil
+}
+
+// Open replies with a name's life.
+func (m *Machine) Open(v View, name string, reply func(sequencer.Ref, error)) {
+	serveNames(m, v, open{name}, replyFunc[sequencer.Ref](reply))
+}
+
+// open is the request of [Machine.Open].
+type open struct{ name string }
+
+func (o open) serve(m *Machine, v View, _ Bounds) (sequencer.Ref, error) {
+	if err := cmp.Or(m.settled(o.name), m.learning(v, o.name)); err != nil {
+		return sequencer.Ref{}, err
+	}
+	return m.table.Open(o.name)
+}
+
+// settled refuses to say whether there is a name while its life is being ended: its
+// holders have been told already that it has.
+func (m *Machine) settled(name string) error {
+	if m.ending[name] == nil {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: it is being destroyed", name)
+}
+
+// learning refuses to say that a name is unknown while a loss may have made this
+// owner forget it and its holders may not have shown it yet: a second life of the
+// name would end the handles of the first. Nothing of the new life could be used
+// before cluster time has reached the floor, so it costs nobody anything.
+func (m *Machine) learning(v View, name string) error {
+	if !m.isLearning(v) || !m.mayRecreate(v) {
+		return nil
+	}
+	if _, err := m.table.Open(name); err == nil {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked", name)
+}
+
+// isLearning reports whether holders may still have to show what a loss made this
+// owner forget.
+func (m *Machine) isLearning(v View) bool {
+	p := v.Roster.Partitions[m.id]
+	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.office <= v.window()/4+showTime
+}
+
+// mayRecreate reports whether a name that is unknown here may be created again from
+// what a holder shows (O6): the definitions have not been collected yet, or no disk has
+// any. Otherwise every name that there is, is known (D7).
+func (m *Machine) mayRecreate(v View) bool {
+	return !m.table.Complete() || len(v.Roster.Partitions[m.id].Disk) == 0
+}
+
+// life returns a name's life, zero for none.
+func (m *Machine) life(name string) sequencer.Life {
+	ref, _ := m.table.Open(name) // a zero Ref with an error
+	return ref.Life
+}

@@ -1,0 +1,134 @@
+package partition
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// record is one life of one name.
+type record struct {
+	ref       sequencer.Ref
+	destroyed bool
+	adopted   bool           // it was shown by a holder since the last loss, and is from nowhere else
+	mark      sequencer.Tick // destroyed: a new life grants from here
+	// free is the first tick nobody was granted, for nodes without a slot.
+	free  sequencer.Tick
+	slots []slot // nodes that were ever attached, ascending
+	// unslotted is a lower bound of the lowest node without a slot.
+	unslotted int
+}
+
+// slot is one logical node that was attached at least once.
+type slot struct {
+	node sequencer.NodeID
+	id   sequencer.AttachmentID // zero: unassigned
+	from sequencer.Tick         // assigned: where the attachment's grant begins
+	free sequencer.Tick         // the first tick nobody was granted
+	// shown is up to where a holder of an earlier life of the grid says that the node
+	// was granted to it: nothing below is granted to another. It counts for nothing
+	// else, since nothing but that holder's word vouches for it.
+	shown sequencer.Tick
+}
+
+// keptMax is how many logical nodes of a name are kept on holders' words at a time.
+const keptMax = 16
+
+// kept returns how many logical nodes are kept on holders' words at a time.
+func (r *record) kept(now sequencer.Tick) (n int) {
+	for i := range r.slots {
+		if r.slots[i].shown > now {
+			n++
+		}
+	}
+	return n
+}
+
+// mayKeep refuses a claim that would have one logical node more kept than may be.
+func (r *record) mayKeep(c TableClaim, b Bounds) error {
+	if c.Shown == 0 || c.Any || r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4) {
+		return nil
+	}
+	if s := r.slot(c.Node); s != nil && s.shown > b.Now {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrDetached, "sequencer %q: %d logical nodes are kept for holders of other lives of the grid already; attach again",
+		c.Ref.Definition.Name(), r.kept(b.Now))
+}
+
+// agrees returns ErrConflict, showing both, if def is not the life's definition.
+func (r *record) agrees(def sequencer.Definition) error {
+	if r.ref.Definition == def {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrConflict, "sequencer %q: the grid has %v, asked for was %v; use the existing definition, or another name",
+		def.Name(), r.ref.Definition, def)
+}
+
+// assigned returns the slot that an attachment holds.
+func (r *record) assigned(id sequencer.AttachmentID) *slot {
+	for i := range r.slots {
+		if r.slots[i].id == id {
+			return &r.slots[i]
+		}
+	}
+	return nil
+}
+
+// slot returns a node's slot, nil if it never had one.
+func (r *record) slot(n sequencer.NodeID) *slot {
+	if i, ok := r.find(n); ok {
+		return &r.slots[i]
+	}
+	return nil
+}
+
+func (r *record) find(n sequencer.NodeID) (int, bool) {
+	return slices.BinarySearchFunc(r.slots, n, func(s slot, n sequencer.NodeID) int { return int(s.node) - int(n) })
+}
+
+// choose returns the slot to attach next, made if need be, nil if all are
+// assigned. Nodes without a slot all have the record's free; no slot has a
+// smaller one, but one that has as small a free may be the lower node. One that is kept
+// on a holder's word goes to such a holder only.
+func (r *record) choose(c TableClaim, now sequencer.Tick) *slot {
+	p := c.Preference
+	if !p.Any && int(p.Node) < r.ref.Definition.Nodes() {
+		i, ok := r.find(p.Node)
+		if !ok {
+			return r.insert(i, p.Node)
+		}
+		if r.slots[i].id.IsZero() && (c.Shown > 0 || r.slots[i].shown <= now) {
+			return &r.slots[i]
+		}
+	}
+	var best *slot
+	for i := range r.slots {
+		s := &r.slots[i]
+		if s.id.IsZero() && s.shown <= now && (best == nil || s.free < best.free) {
+			best = s
+		}
+	}
+	n, found := r.lowestUnslotted()
+	if !found || best != nil && best.free == r.free && best.node < n {
+		return best
+	}
+	i, _ := r.find(n)
+	return r.insert(i, n)
+}
+
+// lowestUnslotted returns the lowest node that never had a slot.
+func (r *record) lowestUnslotted() (sequencer.NodeID, bool) {
+	for ; r.unslotted < r.ref.Definition.Nodes(); r.unslotted++ {
+		if _, taken := r.find(sequencer.NodeID(r.unslotted)); !taken {
+			return sequencer.NodeID(r.unslotted), true
+		}
+	}
+	return 0, false
+}
+
+func (r *record) insert(i int, n sequencer.NodeID) *slot {
+	r.slots = slices.Insert(r.slots, i, slot{node: n, free: r.free})
+	return &r.slots[i]
+}

@@ -1,0 +1,79 @@
+package partition
+
+import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// ClaimSet is all that a holder has in the partition: how many handles, and what it
+// was told of them, as one fingerprint.
+type ClaimSet struct {
+	Count int
+	Print sequencer.Print
+}
+
+// RenewSet extends every grant of a holder's attachments in this partition and
+// replies where they end, if what it shows of them is what is known of them here;
+// else with 0. It looks at none of them.
+func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(sequencer.Tick, error)) {
+	serve(m, v, func(b Bounds) (sequencer.Tick, error) {
+		m.after = 0 // every replica holds all of it, or it says nothing of any
+		if len(m.ending) > 0 || !m.unheld.none() || !m.sessions.Confirm(h, set.Count, set.Print, b.Ceiling, v.Mono) {
+			return 0, nil
+		}
+		m.table.Extend(b)
+		return b.Ceiling, nil
+	}, replyFunc[sequencer.Tick](reply))
+}
+
+// Renewed is what became of one claim.
+type Renewed struct {
+	Grant sequencer.Grant
+	Err   error
+}
+
+// Renew extends the grants of claims one by one. The reply waits until all of them
+// may be answered.
+func (m *Machine) Renew(v View, h sequencer.HolderID, claims []Claim, reply func([]Renewed, error)) {
+	serve(m, v, func(b Bounds) ([]Renewed, error) {
+		var after uint64
+		out := make([]Renewed, len(claims))
+		for i, c := range claims {
+			grant, err := m.renew(v, b, h, c)
+			out[i] = Renewed{grant, err}
+			if err != nil {
+				after = wholeTable
+			} else {
+				after = max(after, m.unheld.of(c.Ref.Definition.Name(), c.ID))
+			}
+		}
+		m.after = after
+		return out, nil
+	}, replyFunc[[]Renewed](reply))
+}
+
+func (m *Machine) renew(v View, b Bounds, h sequencer.HolderID, c Claim) (sequencer.Grant, error) {
+	name := c.Ref.Definition.Name()
+	if err := m.check(v, c); err != nil {
+		return sequencer.Grant{}, err
+	}
+	if e := m.ending[name]; e != nil && e.ref.Life == c.Ref.Life {
+		// It missed the event; this tells it as well, and it gives back what it has.
+		return sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+	}
+	life := m.life(name)
+	var a sequencer.Attachment
+	var changed bool
+	var err error
+	if c.ID.IsZero() {
+		changed, err = m.table.Known(m.forTable(v, c))
+	} else {
+		a, changed, err = m.table.Renew(m.forTable(v, c), b)
+	}
+	if err != nil {
+		return sequencer.Grant{}, err
+	}
+	m.took(v, h, c, a, life, changed)
+	return a.Grant, nil
+}

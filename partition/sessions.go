@@ -1,0 +1,212 @@
+package partition
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Tenant is one attachment as its owner's sessions know it, or, with a zero ID, a
+// holder whose handle is Detached and wants to hear of a destroy.
+type Tenant struct {
+	ID     sequencer.AttachmentID
+	Holder sequencer.HolderID // "" = inherited, its holder has not shown it yet
+	Name   string
+	Node   sequencer.NodeID
+	Print  sequencer.Print // of what its holder was told
+	// Until is where its grant was extended to together with all others of its
+	// holder; set by Expired only.
+	Until sequencer.Tick
+}
+
+// Sessions is what one owner knows of its holders' liveness: when each
+// attachment was last shown. Times are the owner's monotonic clock.
+//
+// It decides only when a silent holder's logical node may go to another: a node
+// that expired is granted anew above everything its last attachment was granted.
+// What its holder was granted with all others at once is known here only, so it
+// goes with the attachment when that expires.
+type Sessions struct {
+	window  time.Duration
+	ran     time.Duration // when the owner last looked
+	next    time.Duration // nobody expires before
+	count   int           // of tenants
+	names   map[string][]shown
+	holders map[sequencer.HolderID]*session
+}
+
+// session is one holder.
+type session struct {
+	holder sequencer.HolderID
+	count  int
+	print  sequencer.Print // of all its tenants
+	at     time.Duration   // when all of them were last shown at once
+	until  sequencer.Tick  // where their grants were extended to then
+}
+
+// shown is one tenant of a name; there may be millions.
+type shown struct {
+	id    sequencer.AttachmentID
+	print sequencer.Print
+	of    *session
+	at    time.Duration
+	node  sequencer.NodeID
+}
+
+// last is when a tenant was last shown, alone or with all others of its holder.
+func (t shown) last() time.Duration { return max(t.at, t.of.at) }
+
+// is reports whether two are the same tenant. A holder has one handle to a name.
+func (t shown) is(other shown) bool {
+	return t.id == other.id && (!t.id.IsZero() || t.of == other.of)
+}
+
+// gapLimit is the longest time between two looks that still counts as time in
+// which the owner ran; over it, nobody could have renewed, so nobody is late.
+const gapLimit = time.Second
+
+// NewSessions returns no sessions, at the owner's time now.
+func NewSessions(window, now time.Duration) *Sessions {
+	return &Sessions{window: window, ran: now, next: now, names: map[string][]shown{}, holders: map[sequencer.HolderID]*session{}}
+}
+
+// Len returns the number of tenants known.
+func (s *Sessions) Len() int { return s.count }
+
+// Show notes that a tenant was shown. An attachment takes the place of its holder's
+// Detached handle to the name, which it mostly was before; a holder that has both
+// shows the Detached one after it.
+func (s *Sessions) Show(t Tenant, now time.Duration) {
+	s.run(now)
+	h := s.holders[t.Holder]
+	if h == nil {
+		h = &session{holder: t.Holder}
+		s.holders[t.Holder] = h
+	}
+	it := shown{id: t.ID, print: t.Print, of: h, at: now, node: t.Node}
+	h.add(it) // before what it replaces goes, so that the session outlives that
+	s.remove(t.Name, func(old shown) bool { return old.is(it) || old.is(shown{of: h}) })
+	if s.count == 0 {
+		s.next = now + s.window
+	}
+	s.names[t.Name] = append(s.names[t.Name], it)
+	s.count++
+}
+
+// Confirm notes that a holder showed everything it has, by their number and the
+// combination of their prints, and is told that its grants go on until a tick. It
+// reports whether what was shown is what is known; if not, nothing is noted.
+func (s *Sessions) Confirm(h sequencer.HolderID, count int, p sequencer.Print, until sequencer.Tick, now time.Duration) bool {
+	s.run(now)
+	known := s.holders[h]
+	if h == "" || known == nil || known.count != count || known.print != p {
+		return false
+	}
+	known.at, known.until = now, max(known.until, until)
+	return true
+}
+
+// Drop forgets an attachment of a name.
+func (s *Sessions) Drop(name string, id sequencer.AttachmentID) {
+	s.remove(name, func(t shown) bool { return t.id == id && !id.IsZero() })
+}
+
+// DropName forgets everybody who has to do with a name.
+func (s *Sessions) DropName(name string) {
+	s.remove(name, func(shown) bool { return true })
+}
+
+// remove forgets some tenants of a name.
+func (s *Sessions) remove(name string, gone func(t shown) bool) {
+	of := s.names[name]
+	kept := slices.DeleteFunc(of, func(t shown) bool {
+		if !gone(t) {
+			return false
+		}
+		s.subtract(t)
+		return true
+	})
+	switch {
+	case len(kept) == 0:
+		delete(s.names, name)
+	case len(kept) < len(of):
+		s.names[name] = kept
+	}
+}
+
+// add and subtract count a tenant in its holder's session, and no more. A session
+// ends with its last tenant.
+func (h *session) add(t shown) {
+	h.count++
+	h.print = h.print.With(t.print)
+}
+
+func (s *Sessions) subtract(t shown) {
+	s.count--
+	t.of.print = t.of.print.With(t.print)
+	if t.of.count--; t.of.count == 0 {
+		delete(s.holders, t.of.holder)
+	}
+}
+
+// Holders returns who is concerned when something happens to a name, ascending.
+func (s *Sessions) Holders(name string) []sequencer.HolderID {
+	var out []sequencer.HolderID
+	for _, t := range s.names[name] {
+		if t.of.holder != "" {
+			out = append(out, t.of.holder)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Expired forgets and returns the attachments that were not shown for a window,
+// in ascending order of name and node. It has to be called at least once a
+// gapLimit while there are sessions. Most calls look at nobody: each look says
+// when the next one is due.
+func (s *Sessions) Expired(now time.Duration) []Tenant {
+	s.run(now)
+	if now < s.next {
+		return nil
+	}
+	s.next = now + s.window
+	var out []Tenant
+	for name, of := range s.names {
+		late := false
+		for i := range of {
+			t := &of[i]
+			if due := t.last() + s.window; due > now {
+				s.next = min(s.next, due)
+				continue
+			}
+			late = true
+			if !t.id.IsZero() {
+				out = append(out, Tenant{ID: t.id, Holder: t.of.holder, Name: name, Node: t.node, Print: t.print, Until: t.of.until})
+			}
+		}
+		if late {
+			s.remove(name, func(t shown) bool { return t.last()+s.window <= now })
+		}
+	}
+	slices.SortFunc(out, func(a, b Tenant) int { return cmp.Or(cmp.Compare(a.Name, b.Name), int(a.Node)-int(b.Node)) })
+	return out
+}
+
+// run extends every session by a gap in which the owner did not run.
+func (s *Sessions) run(now time.Duration) {
+	if gap := now - s.ran; gap > gapLimit {
+		for _, of := range s.names {
+			for i := range of {
+				of[i].at += gap
+			}
+		}
+		for _, h := range s.holders {
+			h.at += gap
+		}
+		s.next += gap
+	}
+	s.ran = now
+}

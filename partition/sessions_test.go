@@ -1,0 +1,182 @@
+package partition
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+func tenant(id, holder, name string, node sequencer.NodeID) Tenant {
+	return Tenant{ID: attachmentID(id), Holder: sequencer.HolderID(holder), Name: name, Node: node}
+}
+
+// lookUntil looks every half second until the given time and returns who expired, and
+// at which look.
+func (s *Sessions) lookUntil(from, to time.Duration) (at time.Duration, out []Tenant) {
+	for now := from; now <= to; now += 500 * time.Millisecond {
+		if got := s.Expired(now); len(got) > 0 {
+			return now, got
+		}
+	}
+	return 0, nil
+}
+
+func TestSessionsExpireAfterTheWindow(t *testing.T) {
+	s := NewSessions(15*time.Second, 100*time.Second)
+	s.Show(tenant("a", "h", "orders", 1), 100*time.Second)
+	s.Show(tenant("b", "h", "orders", 2), 100*time.Second)
+	if _, out := s.lookUntil(100*time.Second, 110*time.Second); out != nil {
+		t.Errorf("early: %v", out)
+	}
+	s.Show(tenant("b", "h", "orders", 2), 110*time.Second)
+	at, out := s.lookUntil(110*time.Second, 200*time.Second)
+	if at != 115*time.Second || !slices.Equal(out, []Tenant{tenant("a", "h", "orders", 1)}) {
+		t.Errorf("at %v: %v", at, out)
+	}
+	at, out = s.lookUntil(115*time.Second, 200*time.Second)
+	if at != 125*time.Second || len(out) != 1 || s.Len() != 0 {
+		t.Errorf("the other one at %v: %v, %d left", at, out, s.Len())
+	}
+}
+
+// TestSessionsExpireInOrder: by name, then node, whatever the map's order.
+func TestSessionsExpireInOrder(t *testing.T) {
+	var want []Tenant
+	s := NewSessions(time.Second, 0)
+	for _, name := range []string{"a", "b", "c"} {
+		for node := range sequencer.NodeID(20) {
+			want = append(want, tenant(name+string('A'+rune(node)), "h", name, node))
+		}
+	}
+	for i := range want {
+		s.Show(want[i*7%len(want)], 0)
+	}
+	if got := s.Expired(time.Second); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestSessionsWaitForTheOwner: while the owner did not run nobody could be shown,
+// so nobody is late by that; up to a second between two looks is ordinary.
+func TestSessionsWaitForTheOwner(t *testing.T) {
+	for _, c := range []struct{ gap, want time.Duration }{
+		{time.Second, 15 * time.Second},
+		{time.Second + 1, 16*time.Second + 1},
+		{time.Hour, time.Hour + 15*time.Second},
+	} {
+		s := NewSessions(15*time.Second, 0)
+		s.Show(tenant("a", "h", "orders", 1), 0)
+		s.Show(tenant("", "w", "orders", 0), 0)
+		s.Expired(c.gap)
+		for now := c.gap; now < c.want; now += 500 * time.Millisecond {
+			if out := s.Expired(now); out != nil {
+				t.Errorf("gap %v: expired at %v", c.gap, now)
+			}
+		}
+		if out := s.Expired(c.want); len(out) != 1 || s.Len() != 0 {
+			t.Errorf("gap %v: %v expired at %v, %d left", c.gap, out, c.want, s.Len())
+		}
+	}
+	s := NewSessions(15*time.Second, 0)
+	s.Show(tenant("a", "h", "orders", 1), 0)
+	s.Show(tenant("b", "h", "orders", 2), time.Hour) // showing is running, too
+	if out := s.Expired(time.Hour + time.Second); out != nil {
+		t.Errorf("%v expired", out)
+	}
+}
+
+// TestSessionsWatchers: who has a handle and no node hears of the name, and is
+// forgotten in silence.
+func TestSessionsWatchers(t *testing.T) {
+	s := NewSessions(10*time.Second, 0)
+	s.Show(tenant("", "w", "orders", 0), 0)
+	s.Show(tenant("", "w", "bills", 0), 0)
+	s.Show(tenant("", "v", "orders", 0), 0)
+	s.Show(tenant("a", "h", "orders", 1), 0)
+	s.Show(tenant("b", "h", "orders", 2), 0)
+	s.Show(tenant("c", "", "orders", 3), 0) // inherited
+	if got := s.Holders("orders"); !slices.Equal(got, []sequencer.HolderID{"h", "v", "w"}) || s.Len() != 6 {
+		t.Errorf("%v of %d", got, s.Len())
+	}
+	if got := s.Holders("none"); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	s.Drop("orders", attachmentID("a"))
+	s.Drop("orders", attachmentID("a"))
+	s.Drop("bills", attachmentID("b"))
+	s.Drop("orders", sequencer.AttachmentID{})
+	s.Show(tenant("c", "g", "orders", 3), 0)
+	if got := s.Holders("orders"); !slices.Equal(got, []sequencer.HolderID{"g", "h", "v", "w"}) {
+		t.Errorf("%v", got)
+	}
+	_, out := s.lookUntil(0, 20*time.Second)
+	if !slices.Equal(out, []Tenant{tenant("b", "h", "orders", 2), tenant("c", "g", "orders", 3)}) || s.Len() != 0 {
+		t.Errorf("%v, %d left", out, s.Len())
+	}
+}
+
+// TestConfirm: a holder's set is known by everything in it, and extends the
+// sessions of all at once; a set that is known otherwise extends nothing.
+func TestConfirm(t *testing.T) {
+	life := sequencer.Life{1}
+	a := sequencer.Attachment{ID: attachmentID("a"), Node: 1, Grant: sequencer.Grant{From: 100, Until: 200}}
+	b := sequencer.Attachment{ID: attachmentID("b"), Node: 2, Grant: sequencer.Grant{From: 300, Until: 400}}
+	show := func(s *Sessions, name string, a sequencer.Attachment) {
+		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: sequencer.PrintOf(life, a)}, 0)
+	}
+	later, elsewhere := a, a
+	later.Grant.From++
+	elsewhere.Node++
+	longer := a
+	longer.Grant.Until++
+	for what, c := range map[string]struct {
+		shown []sequencer.Attachment
+		life  sequencer.Life
+		known bool
+	}{
+		"all":                   {[]sequencer.Attachment{a, b, {}}, life, true},
+		"in another order":      {[]sequencer.Attachment{{}, b, a}, life, true},
+		"until another tick":    {[]sequencer.Attachment{longer, b, {}}, life, true},
+		"one less":              {[]sequencer.Attachment{a, b}, life, false},
+		"one twice":             {[]sequencer.Attachment{a, b, {}, a, a}, life, false},
+		"the same number":       {[]sequencer.Attachment{a, a, a}, life, false},
+		"from another tick":     {[]sequencer.Attachment{later, b, {}}, life, false},
+		"another node":          {[]sequencer.Attachment{elsewhere, b, {}}, life, false},
+		"another life":          {[]sequencer.Attachment{a, b, {}}, sequencer.Life{2}, false},
+		"nothing":               {nil, life, false},
+		"from the next, both":   {[]sequencer.Attachment{later, {ID: b.ID, Node: 2, Grant: sequencer.Grant{From: 301}}, {}}, life, false},
+		"grants changed places": {[]sequencer.Attachment{{ID: a.ID, Node: 1, Grant: b.Grant}, {ID: b.ID, Node: 2, Grant: a.Grant}, {}}, life, false},
+	} {
+		s := NewSessions(15*time.Second, 0)
+		show(s, "x", sequencer.Attachment{}) // Detached, before it was attached
+		show(s, "x", a)
+		show(s, "y", b)
+		show(s, "z", sequencer.Attachment{})
+		s.Show(tenant("o", "other", "x", 7), 0)
+		s.Show(tenant("i", "", "x", 8), 0)
+		var print sequencer.Print
+		for _, a := range c.shown {
+			print = print.With(sequencer.PrintOf(c.life, a))
+		}
+		s.lookUntil(0, 10*time.Second)
+		if got := s.Confirm("h", len(c.shown), print, 900, 10*time.Second); got != c.known {
+			t.Errorf("%s: known %v, want %v", what, got, c.known)
+		}
+		want, at := 5, 15*time.Second
+		if c.known {
+			want = 2
+		}
+		if got, out := s.lookUntil(10*time.Second, 20*time.Second); got != at || 5-s.Len() != want {
+			t.Errorf("%s: at %v %d ended (%v), want %d at %v", what, got, 5-s.Len(), out, want, at)
+		}
+		if _, out := s.lookUntil(20*time.Second, 30*time.Second); c.known && (len(out) != 2 || out[0].Until != 900) {
+			t.Errorf("%s: then %v ended", what, out)
+		}
+		if s.Confirm("", 1, sequencer.PrintOf(life, sequencer.Attachment{}), 900, 30*time.Second) {
+			t.Error("what nobody has shown is known")
+		}
+	}
+}

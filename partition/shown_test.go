@@ -1,0 +1,47 @@
+package partition
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// TestNodesKeptOnAWordAreBounded: holders of other lives can have a few logical nodes of
+// a name kept, and no more; whoever shows none, or one that is kept, is served.
+func TestNodesKeptOnAWordAreBounded(t *testing.T) {
+	p := newPair(t)
+	p.create(t)
+	b := Bounds{Now: 100, Ceiling: 500}
+	show := func(node sequencer.NodeID, id byte) error {
+		c := TableClaim{Ref: p.ref, ID: sequencer.AttachmentID{1, id}, Preference: sequencer.Preference{Node: node}, Forgotten: true, Shown: 1 << 50}
+		_, _, err := p.original.Renew(c, b)
+		return err
+	}
+	most := min(keptMax, p.ref.Definition.Nodes()/4)
+	for n := range most {
+		if err := show(sequencer.NodeID(n), byte(n)); err != nil {
+			t.Fatalf("logical node %d: %v", n, err)
+		}
+	}
+	if kept := p.original.Kept(p.ref.Definition.Name(), b.Now); kept != most {
+		t.Errorf("%d logical nodes are kept, want %d", kept, most)
+	}
+	if err := show(sequencer.NodeID(most), 200); !errors.Is(err, sequencer.ErrDetached) {
+		t.Errorf("one more logical node is kept: %v", err)
+	}
+	if err := show(0, 0); err != nil {
+		t.Errorf("the first is shown again: %v", err)
+	}
+	a, _, err := p.original.Attach(TableClaim{Ref: p.ref, ID: sequencer.AttachmentID{2}, Preference: sequencer.Preference{Any: true}}, b)
+	if err != nil || a.Grant.From >= 1<<50 {
+		t.Errorf("a newcomer: %+v, %v", a, err)
+	}
+	p.same(t)
+	if p.original.Destroy(p.ref) != nil {
+		t.Fatal("not destroyed")
+	}
+	if high, _ := p.original.High(); high >= 1<<50 {
+		t.Errorf("the next life begins at %d, on holders' words", high)
+	}
+}

@@ -1,0 +1,142 @@
+package partition
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// TableState is a table as replicas exchange it and status shows it: a deep copy,
+// names and nodes ascending.
+type TableState struct {
+	Base     sequencer.Tick `json:"base"`
+	Complete bool           `json:"complete,omitempty"` // it has every name that was ever answered for
+	Records  []RecordState  `json:"records"`
+}
+
+// RecordState is one name of a table.
+type RecordState struct {
+	Ref       sequencer.Ref  `json:"ref"`
+	Destroyed bool           `json:"destroyed,omitempty"`
+	Adopted   bool           `json:"adopted,omitempty"` // known by a holder's word alone
+	Mark      sequencer.Tick `json:"mark,omitempty"`
+	Free      sequencer.Tick `json:"free"`
+	Slots     []SlotState    `json:"slots"`
+}
+
+// SlotState is one logical node that was ever attached.
+type SlotState struct {
+	Node sequencer.NodeID       `json:"node"`
+	ID   sequencer.AttachmentID `json:"id"` // zero: unassigned
+	From sequencer.Tick         `json:"from"`
+	Free sequencer.Tick         `json:"free"`
+	// Shown is up to where a holder of an earlier life of the grid says that it was
+	// granted the node, 0 for none.
+	Shown sequencer.Tick `json:"shown,omitempty"`
+}
+
+// Snapshot returns a copy of the whole table.
+func (t *Table) Snapshot() TableState {
+	state := TableState{Base: t.base, Complete: t.complete}
+	for _, name := range slices.Sorted(maps.Keys(t.records)) {
+		state.Records = append(state.Records, t.snapshotOf(t.records[name]))
+	}
+	return state
+}
+
+func (t *Table) snapshotOf(r *record) RecordState {
+	state := RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free}
+	for _, s := range r.slots {
+		t.count(&s)
+		state.Slots = append(state.Slots, s.snapshot())
+	}
+	return state
+}
+
+func (s slot) snapshot() SlotState {
+	return SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free, Shown: s.shown}
+}
+
+func (s SlotState) slot() slot {
+	return slot{node: s.Node, id: s.ID, from: s.From, free: s.Free, shown: s.Shown}
+}
+
+// Restore replaces the table by a snapshot.
+func (t *Table) Restore(state TableState) {
+	before := *t
+	*t = Table{base: state.Base, complete: state.Complete, records: make(map[string]*record, len(state.Records))}
+	for _, rs := range state.Records {
+		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, adopted: rs.Adopted, mark: rs.Mark, free: rs.Free}
+		for _, s := range rs.Slots {
+			r.slots = append(r.slots, s.slot())
+		}
+		slices.SortFunc(r.slots, func(a, b slot) int { return cmp.Compare(a.node, b.node) })
+		t.records[rs.Ref.Definition.Name()] = r
+	}
+	if before.disk.known && before.complete && t.complete {
+		t.disk = before.disk
+		t.disk.compare(before.records, t.records)
+	}
+}
+
+// High returns the first tick that nobody was granted, on any node of any name,
+// and whether every node is unassigned, so that nothing can be used any more.
+func (t *Table) High() (high sequencer.Tick, free bool) {
+	high, free = t.base, true
+	for _, r := range t.records {
+		high = max(high, r.mark, r.free)
+		for _, s := range r.slots {
+			t.count(&s)
+			high = max(high, s.free)
+			free = free && s.id.IsZero()
+		}
+	}
+	return high, free
+}
+
+// Tenants returns every attachment of the table, names and nodes ascending, with
+// no holder: a new owner learns holders when they renew.
+func (t *Table) Tenants() []Tenant {
+	var out []Tenant
+	for _, name := range slices.Sorted(maps.Keys(t.records)) {
+		out = append(out, t.TenantsOf(name)...)
+	}
+	return out
+}
+
+// TenantsOf returns every attachment of one name, nodes ascending.
+func (t *Table) TenantsOf(name string) []Tenant {
+	r := t.records[name]
+	if r == nil {
+		return nil
+	}
+	var out []Tenant
+	for _, s := range r.slots {
+		if !s.id.IsZero() {
+			out = append(out, Tenant{ID: s.id, Name: name, Node: s.node})
+		}
+	}
+	return out
+}
+
+// Kept returns how many logical nodes of a name are kept at a time for holders whose
+// grants of an earlier life of the grid are not believed.
+func (t *Table) Kept(name string, now sequencer.Tick) int {
+	if r := t.records[name]; r != nil {
+		return r.kept(now)
+	}
+	return 0
+}
+
+// Lives returns up to n of the lives that go on, names ascending.
+func (t *Table) Lives(n int) []sequencer.Ref {
+	var out []sequencer.Ref
+	for _, name := range slices.Sorted(maps.Keys(t.records)) {
+		if r := t.records[name]; !r.destroyed && len(out) < n {
+			out = append(out, r.ref)
+		}
+	}
+	return out
+}

@@ -1,0 +1,335 @@
+package partition
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Table is one partition's part of the grid's memory: for each of its
+// sequencers the definition, the life, and who holds which logical node from
+// when. It is a state machine: callers pass the time and the ceiling in, and it
+// never waits. A method that returns an error has changed nothing.
+//
+//	logical node:  unassigned --Attach/Renew--> assigned --Detach/Expire--> unassigned
+//	life:          (unknown) --Create--> alive --Destroy--> marked --Fold--> (unknown)
+//
+// Invariant, for each logical node: every timestamp that was ever granted to an
+// attachment other than the recorded one lies below the record's from, or below
+// free if the node is unassigned; every timestamp granted to the recorded one
+// lies below free.
+type Table struct {
+	base    sequencer.Tick // nothing at or above it was granted for a name that is forgotten
+	records map[string]*record
+	// complete says that records has every name that was ever answered for (D5).
+	complete bool
+	touched  []touch        // since the last call of Change
+	disk     unstored       // which definitions a disk lacks
+	folds    sequencer.Tick // no mark lies below it, so earlier folds look at none
+	// granted is where a grant of any assigned node may end that was extended
+	// together with all others.
+	granted sequencer.Tick
+}
+
+// NewTable returns a table that knows no name.
+func NewTable() *Table { return &Table{records: map[string]*record{}} }
+
+// TableClaim is an attachment as its holder shows it, with what the owner knows about it.
+type TableClaim struct {
+	Ref sequencer.Ref
+	ID  sequencer.AttachmentID
+	sequencer.Preference
+	// Forgotten says that the grid may have forgotten the name after the
+	// holder last heard of it, so it is created again from Ref.
+	Forgotten bool
+	// Before says that Ref is of this grid, from before the last loss: of two lives
+	// that were only shown since, the later one counts.
+	Before bool
+	// Shown is up to where the holder says that Node was granted to it by an earlier
+	// life of the grid that is not believed for more than that; 0 says nothing.
+	Shown sequencer.Tick
+}
+
+// names returns ErrInvalidConfig if the claim names no attachment.
+func (c TableClaim) names() error {
+	if !c.ID.IsZero() {
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
+}
+
+// Bounds are the times under which the owner acts: the cluster time, and the
+// ceiling of the roster version that makes it the owner.
+type Bounds struct {
+	Now     sequencer.Tick
+	Ceiling sequencer.Tick
+}
+
+// Extend counts every assigned node as granted up to the ceiling, so that their
+// holders may be told so without a look at each.
+func (t *Table) Extend(b Bounds) { t.granted = max(t.granted, b.Ceiling) }
+
+// TakeOffice makes the table safe to grant from under a new term whose floor is
+// given. After a loss the table says nothing any more and is discarded; else
+// attached nodes count as granted up to the floor and free ones keep what they
+// know. complete says that no disk knows more than the empty table after a loss; a
+// table that is not discarded stays as complete as it is (D5).
+func (t *Table) TakeOffice(floor sequencer.Tick, lost, complete bool) {
+	t.touched, t.granted = nil, 0 // granted is not above the floor
+	if lost {
+		t.records = map[string]*record{}
+		t.base = max(t.base, floor)
+		t.complete, t.disk = complete, unstored{}
+		return
+	}
+	for _, r := range t.records {
+		for i := range r.slots {
+			if s := &r.slots[i]; !s.id.IsZero() {
+				s.free = max(s.free, floor)
+			}
+		}
+	}
+}
+
+// Create returns the life of def's name, and begins one, with the life and
+// birth that ref brings, if there is none. A definition that cannot give an ID
+// at now is refused with ErrInvalidConfig, another definition with ErrConflict.
+func (t *Table) Create(ref sequencer.Ref, now sequencer.Tick) (sequencer.Ref, bool, error) {
+	r := t.records[ref.Definition.Name()]
+	if r != nil && !r.destroyed {
+		return r.ref, false, r.agrees(ref.Definition)
+	}
+	if err := ref.Definition.CheckAt(now); err != nil {
+		return sequencer.Ref{}, false, err
+	}
+	t.begin(ref, r)
+	return ref, true, nil
+}
+
+// begin starts a life; ended is the record of the name's earlier life, if any.
+func (t *Table) begin(ref sequencer.Ref, ended *record) {
+	free := t.base
+	if ended != nil {
+		free = max(free, ended.mark)
+	}
+	t.records[ref.Definition.Name()] = &record{ref: ref, free: free}
+	t.touch(ref.Definition.Name(), noNode)
+}
+
+// Open returns the life of a name, or ErrNotFound.
+func (t *Table) Open(name string) (sequencer.Ref, error) {
+	if r := t.records[name]; r != nil && !r.destroyed {
+		return r.ref, nil
+	}
+	return sequencer.Ref{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
+}
+
+// Attach gives attachment c.ID a logical node: the one it has, else the
+// preferred one if unassigned, else the unassigned one with the smallest free
+// timestamp, then the lowest. changed is false when nothing but the end of the
+// grant changed.
+//
+// Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode, and ErrInvalidConfig if
+// c.ID is zero, which names no attachment.
+func (t *Table) Attach(c TableClaim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
+	if err := c.names(); err != nil {
+		return sequencer.Attachment{}, false, err
+	}
+	r, adopted, err := t.life(c)
+	if err != nil {
+		return sequencer.Attachment{}, false, err
+	}
+	if s := r.assigned(c.ID); s != nil {
+		return s.grant(b), adopted, nil
+	}
+	if err := r.mayKeep(c, b); err != nil {
+		return sequencer.Attachment{}, false, err
+	}
+	s := r.choose(c, b.Now)
+	if s == nil {
+		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrNoFreeNode, "sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a sequencer with more nodes",
+			c.Ref.Definition.Name(), c.Ref.Definition.Nodes())
+	}
+	s.id = c.ID
+	if !c.Any && s.node == c.Node {
+		s.shown = max(s.shown, c.Shown)
+	}
+	s.from = max(s.free, s.shown, b.Now, r.ref.Definition.Epoch().UnixMilli())
+	t.touch(c.Ref.Definition.Name(), int(s.node))
+	return s.grant(b), true, nil
+}
+
+// Renew extends the grant of attachment c.ID on node c.Node. If the node is
+// unassigned it is attached to it as by Attach, which is how holders come back
+// after their owner lost its table.
+//
+// Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node is another
+// attachment's or c.ID is recorded on another node: the holder uses up what it
+// has and attaches anew. ErrInvalidConfig if c.ID is zero or there is no such node.
+func (t *Table) Renew(c TableClaim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
+	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
+		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
+	}
+	if err := c.names(); err != nil {
+		return sequencer.Attachment{}, false, err
+	}
+	r, adopted, err := t.life(c)
+	if err != nil {
+		return sequencer.Attachment{}, false, err
+	}
+	if s := r.slot(c.Node); s != nil && !s.id.IsZero() && s.id != c.ID {
+		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: logical node %d was given to another holder; attach again",
+			c.Ref.Definition.Name(), c.Node)
+	}
+	if s := r.assigned(c.ID); s != nil && s.node != c.Node {
+		// A late attach of c.ID got that node. Its grant says nothing about c.Node.
+		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment has logical node %d, not %d; attach again",
+			c.Ref.Definition.Name(), s.node, c.Node)
+	}
+	c.Any = false
+	a, changed, err = t.Attach(c, b)
+	return a, changed || adopted, err
+}
+
+// Known tells a holder without attachment whether its life goes on.
+//
+// Errors: ErrDestroyed, ErrConflict.
+func (t *Table) Known(c TableClaim) (changed bool, err error) {
+	_, changed, err = t.life(c)
+	return changed, err
+}
+
+// Detach unassigns rel's logical node if rel.ID is recorded on it, and reports
+// whether it was. The node is free again just above what the holder used.
+func (t *Table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
+	r := t.records[ref.Definition.Name()]
+	if r == nil || r.destroyed || r.ref.Life != ref.Life {
+		return false
+	}
+	s := r.slot(rel.Node)
+	if s == nil || s.id.IsZero() || s.id != rel.ID {
+		return false
+	}
+	t.count(s)
+	used := min(rel.LastUsed, s.free) // never more than was granted
+	s.free = min(s.free, max(s.from, used+1))
+	s.id = sequencer.AttachmentID{}
+	t.touch(ref.Definition.Name(), int(s.node))
+	return true
+}
+
+// Expire unassigns a silent holder's logical node. What it may still use stays
+// granted: the node is free again above all of it. until is where its grant was
+// extended to by [Table.Extend], 0 if it never was.
+func (t *Table) Expire(name string, node sequencer.NodeID, id sequencer.AttachmentID, until sequencer.Tick) bool {
+	r := t.records[name]
+	if r == nil || r.destroyed {
+		return false
+	}
+	s := r.slot(node)
+	if s == nil || s.id != id || id.IsZero() {
+		return false
+	}
+	s.free = max(s.free, until)
+	s.id = sequencer.AttachmentID{}
+	t.touch(name, int(node))
+	return true
+}
+
+// count writes into an assigned node's slot what was granted on it by Extend.
+func (t *Table) count(s *slot) {
+	if !s.id.IsZero() {
+		s.free = max(s.free, t.granted)
+	}
+}
+
+// Destroy ends a life. Attachments that were detached before leave the name free
+// just above what they used; of the others everything counts as used that was
+// granted.
+//
+// Errors: ErrNotFound for an unknown name, ErrDestroyed if the name's life is
+// another one.
+func (t *Table) Destroy(ref sequencer.Ref) error {
+	r := t.records[ref.Definition.Name()]
+	switch {
+	case r == nil:
+		return fmt.Errorf("sequencer %q: %w", ref.Definition.Name(), sequencer.ErrNotFound)
+	case r.destroyed || r.ref.Life != ref.Life:
+		return fmt.Errorf("sequencer %q: %w", ref.Definition.Name(), sequencer.ErrDestroyed)
+	}
+	t.end(r)
+	t.touch(ref.Definition.Name(), noNode)
+	return nil
+}
+
+// end turns a record into the mark of its life: the largest free of its nodes.
+func (t *Table) end(r *record) {
+	r.mark = r.free
+	for i := range r.slots {
+		t.count(&r.slots[i])
+		r.mark = max(r.mark, r.slots[i].free)
+	}
+	r.destroyed, r.slots, r.unslotted = true, nil, 0
+	t.folds = min(t.folds, r.mark)
+}
+
+// Fold forgets the destroyed names whose marks cluster time has passed, and
+// reports whether there were any.
+func (t *Table) Fold(now sequencer.Tick) bool {
+	if now < t.folds {
+		return false
+	}
+	folded := false
+	t.folds = math.MaxInt64
+	for name, r := range t.records {
+		switch {
+		case !r.destroyed:
+		case r.mark <= now:
+			t.base = max(t.base, r.mark)
+			delete(t.records, name)
+			t.touch(name, noNode)
+			folded = true
+		default:
+			t.folds = min(t.folds, r.mark)
+		}
+	}
+	return folded
+}
+
+// life finds the record that a claim is about, creating it again if the grid
+// may have forgotten it.
+func (t *Table) life(c TableClaim) (r *record, adopted bool, err error) {
+	name := c.Ref.Definition.Name()
+	r = t.records[name]
+	switch {
+	case r == nil && !c.Forgotten, r != nil && r.destroyed:
+		return nil, false, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+	case r == nil:
+		return t.adopt(c.Ref, nil), true, nil
+	case r.ref.Life == c.Ref.Life:
+		return r, false, r.agrees(c.Ref.Definition)
+	case r.adopted && c.Forgotten && c.Before && r.ref.Born.Compare(c.Ref.Born) < 0:
+		// An ended life was created again from a holder that had not heard
+		// of its end; the later life takes its place as after a destroy. No
+		// word of a holder ends a life that this grid created since the loss.
+		t.end(r)
+		return t.adopt(c.Ref, r), true, nil
+	}
+	return nil, false, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+}
+
+// adopt begins a life that nothing but a holder's word vouches for.
+func (t *Table) adopt(ref sequencer.Ref, ended *record) *record {
+	t.begin(ref, ended)
+	r := t.records[ref.Definition.Name()]
+	r.adopted = true
+	return r
+}
+
+// grant extends the slot's grant to the ceiling and returns all of it.
+func (s *slot) grant(b Bounds) sequencer.Attachment {
+	s.free = max(s.free, b.Ceiling)
+	return sequencer.Attachment{ID: s.id, Node: s.node, Grant: sequencer.Grant{From: s.from, Until: max(s.from, b.Ceiling)}}
+}

@@ -1,0 +1,87 @@
+package partition
+
+import (
+	"errors"
+
+	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// All attachments of the world are of one process, whose sessions each owner
+// keeps. What follows is what an owner does with them beside its table.
+
+const process sequencer.HolderID = "process"
+
+// shown notes what an attachment's holder is answered.
+func (o *owner) shown(ref sequencer.Ref, a sequencer.Attachment, err error) {
+	if err != nil {
+		return
+	}
+	o.replaced(ref)
+	o.sessions.Show(Tenant{
+		ID: a.ID, Holder: process, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
+	}, 0)
+}
+
+// replaced drops the sessions of a name that has another life now.
+func (o *owner) replaced(ref sequencer.Ref) {
+	name := ref.Definition.Name()
+	for _, t := range o.sessions.names[name] {
+		if r := o.table.records[name]; r != nil && r.assigned(t.id) == nil {
+			o.sessions.DropName(name)
+			return
+		}
+	}
+}
+
+// session returns the session that a holder's attachment belongs to, nil for none.
+func (o *owner) session(h *holder) *session {
+	for _, t := range o.sessions.names[h.ref.Definition.Name()] {
+		if t.id == h.id {
+			return t.of
+		}
+	}
+	return nil
+}
+
+// lapsed ends one attachment's session as if it alone had not been shown, and
+// returns where its grant was extended to with the others'.
+func (o *owner) lapsed(h *holder) sequencer.Tick {
+	of := o.session(h)
+	if of == nil {
+		return 0
+	}
+	o.sessions.Drop(h.ref.Definition.Name(), h.id)
+	return of.until
+}
+
+var errOtherwise = errors.New("the owner knows the set otherwise")
+
+// renewTogether extends everything that an owner knows of the process, if that is
+// what the process was told.
+func (w *world) renewTogether(t *rapid.T) {
+	var all []*holder
+	var until sequencer.Tick
+	var version uint64
+	if !w.on(t, func(o *owner, b Bounds) (bool, error) {
+		var print sequencer.Print
+		for _, h := range w.holders {
+			if o.session(h) != nil && h.placed && !h.gone {
+				all = append(all, h)
+				print = print.With(sequencer.PrintOf(h.ref.Life, h.told))
+			}
+		}
+		if o.unheld || !o.sessions.Confirm(process, len(all), print, b.Ceiling, 0) {
+			return false, errOtherwise
+		}
+		o.table.Extend(b)
+		until, version = b.Ceiling, o.term
+		return false, nil
+	}) {
+		return
+	}
+	for _, h := range all {
+		w.granted(t, h, sequencer.Attachment{ID: h.id, Node: h.node, Grant: sequencer.Grant{From: h.told.Grant.From, Until: until}}, version)
+	}
+}

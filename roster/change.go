@@ -1,0 +1,240 @@
+package roster
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+)
+
+// Change is one step of the roster from a version to the next. All its parts
+// take effect together. A partition is in at most one of Lose, Take, Add, Admit
+// and Drop.
+type Change struct {
+	// Join are new members. A new incarnation of a known member takes the older
+	// one out of everything (R8). One that is a member already, with the same
+	// record, is left as it is.
+	Join []Member `json:"join,omitempty"`
+	// Remove are members that are dead or leave. They also leave the in-sync
+	// sets, where term and floor stay (R4).
+	Remove []Incarnation `json:"remove,omitempty"`
+	// Lose names new owners of partitions without a replica that can go on:
+	// those nobody owned yet, and those whose replicas are gone (R3).
+	Lose []Loss `json:"lose,omitempty"`
+	// Take makes an in-sync replica the owner (R2). The others stay in sync.
+	Take []Replica `json:"take,omitempty"`
+	// Add begins to make a member a replica: the owner needs it in every
+	// acknowledgement from now on (R5).
+	Add []Replica `json:"add,omitempty"`
+	// Admit puts a joining replica into the in-sync set, because the owner, at
+	// exactly the version this change is computed from, said that it holds the
+	// table (R5).
+	Admit []Replica `json:"admit,omitempty"`
+	// Drop takes a replica that is not the owner out of the in-sync set (R4), or
+	// gives a join up.
+	Drop []Replica `json:"drop,omitempty"`
+	// Persist are partitions of which every durable in-sync replica has the table on
+	// disk, as their owner said at exactly the version this change is computed from:
+	// the disks of those replicas become the partition's (D4).
+	Persist []PartitionID `json:"persist,omitempty"`
+	// Strike are dead members. Where this change ends their being in sync, their disks
+	// are named no longer, if an in-sync replica's disk is (D3).
+	Strike []MemberID `json:"strike,omitempty"`
+	// Forget are members whose disks are given up for good, also where no other disk
+	// is named. They may not be members of the grid (D10).
+	Forget []MemberID `json:"forget,omitempty"`
+	// Settle are members that have every replica they are meant to have in sync.
+	Settle []Incarnation `json:"settle,omitempty"`
+	// Doubt are members that do not answer: they are settled no longer.
+	Doubt []Incarnation `json:"doubt,omitempty"`
+	// Window is the new window in milliseconds, larger than before; 0 leaves it.
+	Window clustertime.Tick `json:"window_ms,omitempty"`
+	// Granted is where grants of an earlier life of the grid end that somebody
+	// still holds. The ceiling goes there before floors are taken from it, so
+	// that partitions lost in the same change start above those grants (S2); 0
+	// leaves it.
+	Granted clustertime.Tick `json:"granted_ms,omitempty"`
+	// Stop is the first tick nobody was granted, stated by the last member of a
+	// durable grid when it stops in order (S1); 0 states nothing.
+	Stop clustertime.Tick `json:"stop_ms,omitempty"`
+}
+
+// Replica names one member's copy of one partition.
+type Replica struct {
+	Partition PartitionID `json:"partition"`
+	Member    Incarnation `json:"member"`
+}
+
+// Loss gives a partition to an owner that starts it afresh: the new version is
+// its term and the term of its last loss, its floor is the ceiling at this
+// place of the log. The owner and those with it are in sync from the start: they
+// all hold nothing (R3).
+type Loss struct {
+	Partition PartitionID   `json:"partition"`
+	Owner     Incarnation   `json:"owner"`
+	With      []Incarnation `json:"with,omitempty"`
+}
+
+// IsEmpty reports whether the change changes nothing.
+func (c Change) IsEmpty() bool {
+	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
+		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Granted == 0 && c.Stop == 0
+}
+
+// isStop reports whether the change states an orderly stop and nothing else.
+func (c Change) isStop() bool {
+	stop := c.Stop
+	c.Stop = 0
+	return stop > 0 && c.IsEmpty()
+}
+
+// moves counts what the change does to partitions by name.
+func (c Change) moves() int {
+	return len(c.Lose) + len(c.Take) + len(c.Add) + len(c.Admit) + len(c.Drop)
+}
+
+// change applies a change in independent parts: who is a member, who has which
+// partition, and the window.
+func (r *Roster) change(c Change) (*Roster, error) {
+	if err := r.checkChange(c); err != nil {
+		return nil, err
+	}
+	out, err := r.leaving(c)
+	if err != nil {
+		return nil, err
+	}
+	next := *r
+	next.Version++
+	next.Ceiling = max(r.Ceiling, c.Granted)
+	next.Stopped = c.Stop
+	next.Settings.Window = max(c.Window, r.Settings.Window)
+	next.Members = membersAfter(r.Members, c.Join, out)
+	if next.Unsettled, err = r.unsettledAfter(c, next.Members); err != nil {
+		return nil, err
+	}
+	if err := next.reassign(c, r.lossFloor(c), out); err != nil {
+		return nil, err
+	}
+	if err := next.redisk(c, r); err != nil {
+		return nil, err
+	}
+	return &next, nil
+}
+
+// checkChange looks at what needs no look at members and partitions.
+func (r *Roster) checkChange(c Change) error {
+	switch {
+	case c.IsEmpty():
+		return refused("it changes nothing")
+	case len(c.Strike) > 0 && len(c.Remove)+len(c.Drop) == 0:
+		return refused("disks of dead members are struck, and nothing leaves an in-sync set")
+	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
+		return refused("window %d ms must be above %d, as it only grows, and at most %d",
+			c.Window, r.Settings.Window, MaxWindow)
+	case c.Granted < 0 || c.Granted > clustertime.Latest:
+		return refused("grants of an earlier life end at %d ms, which is no time from 1970 to 9999", c.Granted)
+	case c.Stop < 0 || c.Stop > r.Ceiling:
+		return refused("the grid stops with grants up to %d ms, and the ceiling is %d", c.Stop, r.Ceiling)
+	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable || !c.isStop()):
+		return refused("a grid stops in order by its last member, which has a disk, and by nothing else at once")
+	}
+	return r.checkForget(c.Forget)
+}
+
+// lossFloor is the floor of a loss: the ceiling, or, right after an orderly stop,
+// where grants really ended (S1).
+func (r *Roster) lossFloor(c Change) clustertime.Tick {
+	if r.Stopped > 0 {
+		return max(r.Stopped, c.Granted)
+	}
+	return max(r.Ceiling, c.Granted)
+}
+
+// leaving checks who joins and who is removed, and gives everybody who is no
+// member after the change: the removed and the older incarnations of those who
+// join (R8).
+func (r *Roster) leaving(c Change) (map[Incarnation]bool, error) {
+	out := make(map[Incarnation]bool)
+	for _, i := range c.Remove {
+		if _, found := r.Member(i); !found {
+			return nil, refused("%q is to be removed and is no member", string(i))
+		}
+		if out[i] {
+			return nil, refused("%s is to be removed twice", i)
+		}
+		out[i] = true
+	}
+	joining := make(map[MemberID]Incarnation)
+	for _, m := range c.Join {
+		if err := r.checkJoin(m, joining, out); err != nil {
+			return nil, err
+		}
+		joining[m.Incarnation.Member()] = m.Incarnation
+	}
+	for _, m := range r.Members {
+		if newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation {
+			out[m.Incarnation] = true
+		}
+	}
+	return out, nil
+}
+
+func (r *Roster) checkJoin(m Member, joining map[MemberID]Incarnation, removed map[Incarnation]bool) error {
+	if fault := m.fault(); fault != "" {
+		return refused("%s", fault)
+	}
+	if removed[m.Incarnation] {
+		return refused("%s is to join and to be removed", m.Incarnation)
+	}
+	if twin, found := joining[m.Incarnation.Member()]; found {
+		return refused("%s and %s are one member and are both to join", twin, m.Incarnation)
+	}
+	if known, found := r.Member(m.Incarnation); found && known != m {
+		return refused("%s is a member with another record", m.Incarnation)
+	}
+	return nil
+}
+
+// membersAfter gives the sorted members without those that are out and with
+// those that join; the same slice if these are the same.
+func membersAfter(members, join []Member, out map[Incarnation]bool) []Member {
+	isOut := func(m Member) bool { return out[m.Incarnation] }
+	isKnown := func(m Member) bool {
+		_, found := searchMember(members, m.Incarnation)
+		return found
+	}
+	joining := slices.DeleteFunc(slices.Clone(join), isKnown)
+	if len(out) == 0 && len(joining) == 0 {
+		return members
+	}
+	after := slices.Concat(slices.DeleteFunc(slices.Clone(members), isOut), joining)
+	sortMembers(after)
+	return after
+}
+
+// unsettledAfter gives, sorted, the members whose replicas are not in sync: those
+// that were so and those that join or are in doubt, less the settled and the gone.
+func (r *Roster) unsettledAfter(c Change, members []Member) ([]Incarnation, error) {
+	unsettled := slices.Clone(r.Unsettled)
+	for _, m := range c.Join {
+		if _, known := r.Member(m.Incarnation); !known {
+			unsettled = append(unsettled, m.Incarnation)
+		}
+	}
+	for _, i := range c.Doubt {
+		if _, known := r.Member(i); !known || slices.Contains(unsettled, i) {
+			return nil, refused("%q is no member, or unsettled already", string(i))
+		}
+		unsettled = append(unsettled, i)
+	}
+	for _, i := range c.Settle {
+		if !slices.Contains(unsettled, i) {
+			return nil, refused("%q is not unsettled", string(i))
+		}
+	}
+	unsettled = slices.DeleteFunc(unsettled, func(i Incarnation) bool {
+		_, stays := searchMember(members, i)
+		return !stays || slices.Contains(c.Settle, i)
+	})
+	slices.Sort(unsettled)
+	return slices.Compact(unsettled), nil
+}

@@ -1,0 +1,135 @@
+package roster
+
+import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+)
+
+// Command is one entry of the roster's log. Exactly one of Form, Raise and
+// Change is set. A leader computes it from one version of the roster, and it
+// counts only while that is still the version: what was true of an older roster
+// need not be true of this one.
+type Command struct {
+	From   Version `json:"from"`
+	Form   *Form   `json:"form,omitempty"`
+	Raise  *Raise  `json:"raise,omitempty"`
+	Change *Change `json:"change,omitempty"`
+}
+
+// Form makes a grid of the unformed roster. It has no members yet and its
+// partitions have no owners.
+type Form struct {
+	Grid     GridID           `json:"grid"`
+	Settings Settings         `json:"settings"`
+	Ceiling  clustertime.Tick `json:"ceiling_ms"` // where the ceiling, and so the first floors, begin
+	// Version is where the versions of a grid begin that was recovered from another
+	// one's data, above all of that one's; 0 is the first.
+	Version Version `json:"version,omitempty"`
+	// Disks are, for each partition of a grid that was recovered, the members whose
+	// disks have its definitions; empty in a new grid.
+	Disks [][]MemberID `json:"disks,omitempty"`
+	// Durable says that every member that forms the grid keeps its log on disk, so that
+	// the grid knows what it granted, and none but an earlier grid's holders know better.
+	Durable bool `json:"durable,omitempty"`
+}
+
+// Raise tells the cluster time and moves the ceiling to the window ahead of it
+// (R1). Neither ever moves back. It is the only command that keeps the version,
+// so it disturbs nobody.
+type Raise struct {
+	Time clustertime.Tick `json:"time_ms"`
+}
+
+// Apply gives the roster after a command. A command that is refused changes
+// nothing: Apply then returns r itself, with an error that is [ErrStale] if the
+// command was computed from another version, and [ErrRefused] with the reason
+// otherwise.
+func (r *Roster) Apply(c Command) (*Roster, error) {
+	next, err := r.apply(c)
+	if err != nil {
+		return r, err
+	}
+	return next, nil
+}
+
+func (r *Roster) apply(c Command) (*Roster, error) {
+	if c.From != r.Version {
+		return nil, fmt.Errorf("%w: computed from %d, now %d", ErrStale, c.From, r.Version)
+	}
+	if parts := c.parts(); parts != 1 {
+		return nil, refused("it has %d parts and must have one", parts)
+	}
+	if c.Form != nil {
+		return r.form(*c.Form)
+	}
+	if !r.Formed() {
+		return nil, refused("the grid is not formed yet")
+	}
+	if c.Raise != nil {
+		return r.raise(*c.Raise)
+	}
+	return r.change(*c.Change)
+}
+
+// parts counts what the command would do.
+func (c Command) parts() int {
+	n := 0
+	for _, set := range [...]bool{c.Form != nil, c.Raise != nil, c.Change != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Roster) form(f Form) (*Roster, error) {
+	if r.Formed() {
+		return nil, refused("the grid is formed already")
+	}
+	if f.Grid.IsZero() {
+		return nil, refused("the grid has no ID")
+	}
+	if fault := f.Settings.fault(); fault != "" {
+		return nil, refused("%s", fault)
+	}
+	if f.Ceiling < 0 || f.Ceiling > clustertime.Latest {
+		return nil, refused("ceiling %d is not between 0 and the year 9999", f.Ceiling)
+	}
+	next := &Roster{
+		Grid:       f.Grid,
+		Version:    max(1, f.Version),
+		Ceiling:    f.Ceiling,
+		Settings:   f.Settings,
+		KeepsLog:   f.Durable,
+		Began:      f.Ceiling,
+		Partitions: make([]Partition, f.Settings.Partitions),
+	}
+	if len(f.Disks) > 0 && len(f.Disks) != len(next.Partitions) {
+		return nil, refused("the disks of %d partitions are named, and there are %d", len(f.Disks), len(next.Partitions))
+	}
+	for id, disk := range f.Disks {
+		for i, m := range disk {
+			if !isHex(string(m)) || i > 0 && disk[i-1] >= m {
+				return nil, refused("the disks of partition %d are %v, which are not members in order", id, disk)
+			}
+		}
+		next.Partitions[id].Disk = disk
+	}
+	return next, nil
+}
+
+func (r *Roster) raise(t Raise) (*Roster, error) {
+	if t.Time < 0 || t.Time > clustertime.Latest-r.Settings.Window {
+		return nil, refused("time %d is not between 0 and the year 9999", t.Time)
+	}
+	next := *r
+	next.Stopped = 0
+	next.Time = max(r.Time, t.Time)
+	next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)
+	return &next, nil
+}
+
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,127 @@
+package roster
+
+import (
+	"maps"
+	"slices"
+)
+
+// Durable returns the members that have a data directory, sorted.
+func (r *Roster) Durable() []Incarnation {
+	var out []Incarnation
+	for _, m := range r.Members {
+		if m.Durable {
+			out = append(out, m.Incarnation)
+		}
+	}
+	return out
+}
+
+// Awaits returns in how many partitions the disk of a member is named, and in how
+// many of those no other disk is.
+func (r *Roster) Awaits(m MemberID) (named, alone int) {
+	for _, p := range r.Partitions {
+		if slices.Contains(p.Disk, m) {
+			named++
+			if len(p.Disk) == 1 {
+				alone++
+			}
+		}
+	}
+	return named, alone
+}
+
+// checkForget refuses to give up the disk of a member of the grid, and one that no
+// partition names.
+func (r *Roster) checkForget(forget []MemberID) error {
+	for i, id := range forget {
+		if named, _ := r.Awaits(id); named == 0 {
+			return refused("the disk of %s is to be given up and no partition names it", id)
+		}
+		if slices.Contains(forget[:i], id) {
+			return refused("the disk of %s is to be given up twice", id)
+		}
+		if r.Has(id) {
+			return refused("the disk of %s is to be given up and it is a member", id)
+		}
+	}
+	return nil
+}
+
+// redisk changes whose disks are named, after everything else has changed: the ones
+// that became good at the version before, without those that are given up.
+func (r *Roster) redisk(c Change, before *Roster) error {
+	if len(c.Persist)+len(c.Strike)+len(c.Forget) == 0 {
+		return nil
+	}
+	if &r.Partitions[0] == &before.Partitions[0] {
+		r.Partitions = slices.Clone(before.Partitions)
+	}
+	persisted := make(map[PartitionID]bool, len(c.Persist))
+	for _, id := range c.Persist {
+		if persisted[id] {
+			return refused("partition %d is to be on disk twice", id)
+		}
+		persisted[id] = true
+		if err := r.persist(id, before); err != nil {
+			return err
+		}
+	}
+	for id := range r.Partitions {
+		p := &r.Partitions[id]
+		if p.LostTerm < Term(r.Version) {
+			r.strike(PartitionID(id), c.Strike, before.Partitions[id])
+		}
+		if slices.ContainsFunc(p.Disk, func(m MemberID) bool { return slices.Contains(c.Forget, m) }) {
+			p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool { return slices.Contains(c.Forget, m) })
+		}
+	}
+	return nil
+}
+
+// persist applies D4: the disks of the durable in-sync replicas are those of the
+// partition from now on.
+func (r *Roster) persist(id PartitionID, before *Roster) error {
+	if int(id) >= len(r.Partitions) {
+		return refused("there is no partition %d, only %d of them", id, len(r.Partitions))
+	}
+	if r.Partitions[id].LostTerm == Term(r.Version) {
+		return refused("partition %d is to be on disk and is lost", id)
+	}
+	disk := before.DurableReplicas(id)
+	if len(disk) == 0 {
+		return refused("partition %d is to be on disk and no durable replica is in sync", id)
+	}
+	r.Partitions[id].Disk = disk
+	return nil
+}
+
+// DurableReplicas returns the members of a partition's durable in-sync replicas, sorted.
+func (r *Roster) DurableReplicas(id PartitionID) []MemberID {
+	members := map[MemberID]bool{}
+	for _, i := range r.Partitions[id].InSync {
+		if m, found := r.Member(i); found && m.Durable {
+			members[i.Member()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(members))
+}
+
+// strike applies D3 to one partition: the disks of dead members that were in sync
+// before and are not any longer are named no more, if an in-sync replica's disk stays.
+func (r *Roster) strike(id PartitionID, dead []MemberID, before Partition) {
+	p := &r.Partitions[id]
+	inSync := func(p Partition, m MemberID) bool {
+		return slices.ContainsFunc(p.InSync, func(i Incarnation) bool { return i.Member() == m })
+	}
+	kept := slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool {
+		return slices.Contains(dead, m) && inSync(before, m) && !inSync(*p, m)
+	})
+	if len(kept) < len(p.Disk) && slices.ContainsFunc(kept, func(m MemberID) bool { return inSync(*p, m) }) {
+		p.Disk = kept
+	}
+}
+
+// Has reports whether a member of that ID is in the grid, whichever its incarnation.
+func (r *Roster) Has(id MemberID) bool {
+	return slices.ContainsFunc(r.Members, func(m Member) bool { return m.Incarnation.Member() == id })
+}

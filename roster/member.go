@@ -1,0 +1,112 @@
+package roster
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// MemberID names a member across restarts: 16 lower-case hex digits.
+type MemberID string
+
+// Incarnation names one process: its member's ID, a dash, and 16 hex digits
+// drawn at its start. The roster names owners and replicas by incarnation, for
+// a process that restarts has lost its tables and is nobody's replica (R8, B2).
+type Incarnation string
+
+const idDigits = 16
+
+// Member gives the member whose incarnation this is.
+func (i Incarnation) Member() MemberID {
+	id, _, _ := strings.Cut(string(i), "-")
+	return MemberID(id)
+}
+
+// Check reports a malformed incarnation as an [ErrInvalid].
+func (i Incarnation) Check() error {
+	if fault := i.fault(); fault != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, fault)
+	}
+	return nil
+}
+
+// Check reports a malformed member ID as an [ErrInvalid].
+func (id MemberID) Check() error {
+	if isHex(string(id)) {
+		return nil
+	}
+	return fmt.Errorf("%w: member ID %.40q is not %d lower-case hex digits", ErrInvalid, string(id), idDigits)
+}
+
+// fault says what is wrong with the incarnation, or nothing.
+func (i Incarnation) fault() string {
+	id, start, found := strings.Cut(string(i), "-")
+	if found && isHex(id) && isHex(start) {
+		return ""
+	}
+	return fmt.Sprintf("incarnation %.40q is not twice %d lower-case hex digits with a dash between", string(i), idDigits)
+}
+
+func isHex(s string) bool {
+	return len(s) == idDigits && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// Member is what the roster records of one process. The addresses are host:port
+// and are hints to find it; a member without a listener has none.
+type Member struct {
+	Incarnation Incarnation `json:"incarnation"`
+	API         string      `json:"api"`
+	Raft        string      `json:"raft"`
+	Gossip      string      `json:"gossip"`
+	Durable     bool        `json:"durable"` // keeps its log in a data directory
+}
+
+// Check reports a malformed record as an [ErrInvalid].
+func (m Member) Check() error {
+	if fault := m.fault(); fault != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, fault)
+	}
+	return nil
+}
+
+// fault says what is wrong with the record, or nothing.
+func (m Member) fault() string {
+	if fault := m.Incarnation.fault(); fault != "" {
+		return fault
+	}
+	for _, addr := range [...]string{m.API, m.Raft, m.Gossip} {
+		if !isPlain(addr) {
+			return fmt.Sprintf("address %.40q of member %s must be at most %d bytes of UTF-8 without control characters",
+				addr, m.Incarnation, maxText)
+		}
+	}
+	return ""
+}
+
+// GridID names one life of one grid: random bits drawn when it is formed. What
+// carries another grid's ID is not for this grid.
+type GridID [16]byte
+
+// IsZero reports whether no grid is named.
+func (g GridID) IsZero() bool { return g == GridID{} }
+
+// String gives 32 lower-case hex digits.
+func (g GridID) String() string { return hex.EncodeToString(g[:]) }
+
+// MarshalText gives what [GridID.String] gives. It never fails.
+func (g GridID) MarshalText() ([]byte, error) {
+	return hex.AppendEncode(nil, g[:]), nil
+}
+
+// UnmarshalText accepts exactly what [GridID.MarshalText] gives; anything else
+// is an [ErrInvalid] and leaves the ID as it was.
+func (g *GridID) UnmarshalText(text []byte) error {
+	var read GridID
+	if len(text) == hex.EncodedLen(len(read)) {
+		if _, err := hex.Decode(read[:], text); err == nil && read.String() == string(text) {
+			*g = read
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: grid ID %.40q is not 32 lower-case hex digits", ErrInvalid, text)
+}

@@ -1,0 +1,210 @@
+// Package plan computes the next roster command that a leader proposes.
+//
+// A [Planner] compares the roster with what the leader sees of the members, a [Sight],
+// and with [Place], which spreads the partitions over the members by a consistent hash
+// ring. Placement is computed by the leader alone and is recorded in the roster: no other
+// member computes it again to find an owner. Package roster does not depend on the ring,
+// and neither do the clients.
+//
+// The package is pure. The letters in comments (R3, D11) are the rules of RELIABILITY.md.
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Sight is what a leader believes at some moment, from gossip and from its own
+// calls. It may be wrong or late: uniqueness does not depend on it (R7).
+type Sight struct {
+	Join   []roster.Member      // members that ask to join
+	Leave  []roster.Incarnation // members that want to leave
+	Silent []roster.Incarnation // members that do not answer: replaced where somebody else is in sync
+	Gone   []roster.Incarnation // incarnations that are confirmed dead, also where that is a loss
+	Held   []roster.Holding     // joining replicas that hold their tables, as their owners say
+	// Persisted are partitions whose tables are on the disks of all durable in-sync
+	// replicas, as their owners say.
+	Persisted []roster.Persisted
+	Assign    bool // partitions that nobody owned yet may get an owner now
+	Patient   bool // only what is urgent is due: joins under way need the version a little longer
+	// Granted is the latest end of a grant of an earlier life of the grid that
+	// a holder has shown; 0 if none has.
+	Granted clustertime.Tick
+}
+
+// maxJoining is how many partitions copy their table to a new replica at a time.
+const maxJoining = 64
+
+// Planner computes commands. It keeps nothing but the last placement; its zero
+// value is ready.
+type Planner struct {
+	members    []roster.MemberID
+	durable    []roster.MemberID // of them
+	partitions int
+	copies     int
+	placed     [][]roster.MemberID
+}
+
+// Plan gives the next command that brings the roster in line with what was seen,
+// or false if there is nothing to do. The command is always applicable to r.
+//
+//   - Who asks to join and is no member joins; who is gone does not, nor does
+//     who has a malformed record. Of two incarnations of one member the lower
+//     joins, for nothing tells which is the newer.
+//   - A member that is gone is removed, one that leaves is when no partition
+//     needs it any more. A newer incarnation that joins removes the older (R8).
+//   - A partition whose owner is silent, gone or replaced goes to another in-sync
+//     replica (R2). If there is none and the owner is not merely silent, the
+//     partition is lost (R3), as are partitions nobody owned yet once they may be
+//     assigned.
+//   - Then partitions move, a bounded number at a time, to where the ring places
+//     them: a replica joins, is admitted, becomes the owner if it is to, and what
+//     the ring does not name is dropped. Every step starts from the roster alone,
+//     so whoever leads next goes on with it.
+//   - Disks that have everything are named. The disk of a dead replica is named no
+//     longer once it is taken out of sync, and no replica in sync is dropped before a
+//     disk is named that stays. Where the grid has durable members, each partition is
+//     placed on one at least.
+//   - If an earlier life granted beyond a floor, which says that the bound on
+//     clocks was broken under which the grid began, every partition is lost anew,
+//     above those grants (S2).
+//
+// If nobody would be left, nothing is done: there is nobody to give anything to.
+func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
+	if !r.Formed() {
+		return roster.Command{}, false
+	}
+	c := p.change(r, s)
+	c.Settle = p.settled(r, s, c)
+	return roster.Command{From: r.Version, Change: &c}, !c.IsEmpty()
+}
+
+// change plans everything but who is settled by it.
+func (p *Planner) change(r *roster.Roster, s Sight) roster.Change {
+	c := roster.Change{Join: joiners(r, s), Remove: removed(r, s)}
+	v := newView(r, s, c)
+	if len(v.staying) == 0 {
+		return roster.Change{}
+	}
+	v.again = s.Granted > 0 && lowestFloor(r) < s.Granted
+	if v.again {
+		c.Granted = s.Granted
+	}
+	p.place(v)
+	for id := range r.Partitions {
+		v.step(roster.PartitionID(id), &c, p.placed[id])
+	}
+	c.Doubt = v.doubted()
+	c.Persist = v.persisted(c)
+	c.Strike = v.dead(c)
+	return c
+}
+
+// place computes the placement if the members that may have partitions changed.
+func (p *Planner) place(v *view) {
+	var members, durable []roster.MemberID
+	for _, i := range v.placeable() {
+		members = append(members, i.Member())
+		if v.durable[i] {
+			durable = append(durable, i.Member())
+		}
+	}
+	if partitions, copies := len(v.r.Partitions), v.r.Settings.Backups; !slices.Equal(members, p.members) ||
+		!slices.Equal(durable, p.durable) || partitions != p.partitions || copies != p.copies {
+		p.members, p.durable, p.partitions, p.copies = members, durable, partitions, copies
+		p.placed = placeDurably(members, durable, partitions, copies)
+	}
+}
+
+// settled gives the members whose replicas are all in sync once c is done: all
+// that are unsettled, if nothing is left to do and everybody answers.
+func (p *Planner) settled(r *roster.Roster, s Sight, c roster.Change) []roster.Incarnation {
+	next := r
+	if !c.IsEmpty() {
+		after, err := r.Apply(roster.Command{From: r.Version, Change: &c})
+		if err != nil {
+			return nil
+		}
+		next = after
+	}
+	ready := next.Unsettled
+	silent := slices.ContainsFunc(s.Silent, func(i roster.Incarnation) bool { _, member := next.Member(i); return member })
+	if len(ready) == 0 || silent || !next.Assigned() || next.Joining() > 0 || len(removed(next, s)) > 0 {
+		return nil
+	}
+	s.Patient, s.Held, s.Persisted, s.Granted = false, nil, nil, 0
+	if more := p.change(next, s); !more.IsEmpty() {
+		return nil
+	}
+	return ready
+}
+
+// joiners gives those who ask to join and may, sorted, one for each member ID.
+func joiners(r *roster.Roster, s Sight) []roster.Member {
+	join := slices.DeleteFunc(slices.Clone(s.Join), func(m roster.Member) bool {
+		_, known := r.Member(m.Incarnation)
+		return known || m.Check() != nil || slices.Contains(s.Gone, m.Incarnation) || slices.Contains(s.Leave, m.Incarnation)
+	})
+	slices.SortFunc(join, compareRecords)
+	return slices.CompactFunc(join, func(a, b roster.Member) bool {
+		return a.Incarnation.Member() == b.Incarnation.Member()
+	})
+}
+
+// compareRecords orders all records, so that even of two that name one
+// incarnation the same is chosen whatever order they were seen in.
+func compareRecords(a, b roster.Member) int {
+	return cmp.Or(
+		cmp.Compare(a.Incarnation, b.Incarnation),
+		cmp.Compare(a.API, b.API),
+		cmp.Compare(a.Raft, b.Raft),
+		cmp.Compare(a.Gossip, b.Gossip),
+		compareFlags(a.Durable, b.Durable),
+	)
+}
+
+// compareFlags puts false before true.
+func compareFlags(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// removed gives, sorted, the members that are gone, and those that leave and
+// that no partition needs any more.
+func removed(r *roster.Roster, s Sight) []roster.Incarnation {
+	needed := make(map[roster.Incarnation]bool)
+	for _, p := range r.Partitions {
+		needed[p.Owner], needed[p.Joining] = true, true
+		for _, i := range p.InSync {
+			needed[i] = true
+		}
+	}
+	var out []roster.Incarnation
+	for _, m := range r.Members {
+		i := m.Incarnation
+		if slices.Contains(s.Gone, i) || slices.Contains(s.Leave, i) && !needed[i] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// lowestFloor gives the smallest floor of an owned partition, or the ceiling if
+// none is owned.
+func lowestFloor(r *roster.Roster) clustertime.Tick {
+	floor := r.Ceiling
+	for _, p := range r.Partitions {
+		if p.Owner != "" {
+			floor = min(floor, p.Floor)
+		}
+	}
+	return floor
+}

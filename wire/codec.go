@@ -1,0 +1,206 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// ContentType returns MsgPack or JSON for a Content-Type header's value. There is no
+// default: a web page can have a browser send a body without a type, or as text or a
+// form, to any address without asking it first. Errors match ErrContentType.
+func ContentType(header string) (string, error) {
+	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {
+		return kind, nil
+	}
+	fault := fmt.Sprintf("Content-Type %.100q: not understood", header)
+	if header == "" {
+		fault = "Content-Type: missing"
+	}
+	return "", failure.Errorf(ErrContentType, "grid: %s; send %s, as curl --json does, or %s", fault, JSON, MsgPack)
+}
+
+// Encode returns v in the encoding that kind names.
+func Encode(kind string, v any) ([]byte, error) {
+	if kind == JSON {
+		return json.Marshal(v)
+	}
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.SetCustomStructTag("json")
+	enc.UseCompactInts(true)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("wire: encode %T: %w", v, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// There are three ways to read a value. All of them refuse numbers that their field
+// cannot hold, lists of more than MaxElements, and anything after the value, with
+// errors that match ErrBadRequest. They differ in fields that this
+// version does not know:
+//
+//	Decode          refuses them: commands of the roster's log and snapshots, which
+//	                every member has to understand in the same way
+//	DecodeRequest   refuses them in JSON, which people write, where an unknown field
+//	                is a misspelled one; ignores them in msgpack
+//	DecodeTolerant  ignores them: answers, calls between members, gossip, events
+
+// Decode reads exactly one value and refuses unknown fields.
+func Decode(kind string, data []byte, v any) error { return decodeAs(kind, data, v, true) }
+
+// DecodeRequest reads a request. Unknown fields are refused in JSON and ignored in
+// msgpack, so that a later version of a client or member can add one.
+func DecodeRequest(kind string, data []byte, v any) error {
+	return decodeAs(kind, data, v, kind == JSON)
+}
+
+// DecodeTolerant reads exactly one value and ignores unknown fields.
+func DecodeTolerant(kind string, data []byte, v any) error { return decodeAs(kind, data, v, false) }
+
+func decodeAs(kind string, data []byte, v any, strict bool) error {
+	decode := decodeMsgPack
+	if kind == JSON {
+		decode = decodeJSON
+	}
+	err := decode(data, v, strict)
+	if err == nil || errors.Is(err, ErrBadRequest) {
+		return err
+	}
+	return failure.Errorf(ErrBadRequest, "the body is not a valid %s message: %.200s", kind, err.Error())
+}
+
+var errTrailing = errors.New("there is data after the value")
+
+func decodeJSON(data []byte, v any, strict bool) error {
+	if !utf8.Valid(data) {
+		return errors.New("the text is not UTF-8")
+	}
+	if err := checkJSON(data); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if strict {
+		dec.DisallowUnknownFields()
+	}
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errTrailing
+	}
+	return nil
+}
+
+func decodeMsgPack(data []byte, v any, strict bool) error {
+	if err := checkMsgPack(data, reflect.TypeOf(v)); err != nil {
+		return err
+	}
+	r := bytes.NewReader(data)
+	dec := msgpack.NewDecoder(r)
+	dec.SetCustomStructTag("json")
+	dec.DisallowUnknownFields(strict)
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return errTrailing
+	}
+	return nil
+}
+
+// ReadBody reads at most MaxBody bytes; more is an error that says so.
+func ReadBody(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxBody+1))
+	if err != nil {
+		return nil, failure.Errorf(ErrBadRequest, "the body ended early: %w", err)
+	}
+	if len(data) > MaxBody {
+		return nil, failure.Errorf(ErrBadRequest, "the body is larger than %d bytes; send less at once", MaxBody)
+	}
+	return data, nil
+}
+
+// WriteEvent writes one event, with its length before it.
+func WriteEvent(w io.Writer, e Event) error {
+	data, err := Encode(MsgPack, e)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...))
+	return err
+}
+
+// ReadEvent reads what WriteEvent wrote.
+func ReadEvent(r io.Reader) (Event, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return Event{}, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > MaxEvent {
+		return Event{}, fmt.Errorf("wire: an event of %d bytes is over the limit of %d", n, MaxEvent)
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return Event{}, fmt.Errorf("wire: the stream broke inside an event: %w", err)
+	}
+	var e Event
+	err := DecodeTolerant(MsgPack, data, &e)
+	return e, err
+}
+
+// What the Raft log and its snapshots keep begins with the number of its format, so
+// that a later one is told apart from damage. Every member has to read it in the same
+// way: there is one format at a time that members write.
+const (
+	commandFormat = 1
+	rosterFormat  = 1
+)
+
+// formatted puts the number of a format before what was encoded.
+func formatted(format byte, v any) ([]byte, error) {
+	data, err := Encode(MsgPack, v)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte{format}, data...), nil
+}
+
+// readFormatted reads what formatted made, and refuses another format.
+func readFormatted(format byte, data []byte, v any) error {
+	if len(data) == 0 {
+		return failure.Errorf(ErrBadRequest, "the entry is empty")
+	}
+	if err := CheckFormat(int(data[0]), int(format)); err != nil {
+		return failure.Errorf(ErrBadRequest, "%w", err)
+	}
+	return Decode(MsgPack, data[1:], v)
+}
+
+// EncodeCommand returns a roster command as the Raft log keeps it.
+func EncodeCommand(c roster.Command) ([]byte, error) { return formatted(commandFormat, c) }
+
+// DecodeCommand reads what EncodeCommand wrote. A command of another format, with a
+// part that this version does not know, or with none, is an error: a member that
+// skipped it would be of another grid than the rest.
+func DecodeCommand(data []byte) (roster.Command, error) {
+	var c roster.Command
+	err := readFormatted(commandFormat, data, &c)
+	if err == nil && c.Form == nil && c.Raise == nil && c.Change == nil {
+		err = failure.Errorf(ErrBadRequest, "the command has no part that this version knows")
+	}
+	return c, err
+}

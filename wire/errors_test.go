@@ -1,0 +1,112 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+var kinds = []string{wire.MsgPack, wire.JSON}
+
+// sentinels are the errors that cross the wire.
+var sentinels = []error{
+	roster.ErrWrongOwner, wire.ErrNotAddressed, wire.ErrIdentityInUse,
+	wire.ErrBadRequest, wire.ErrNotNow, wire.ErrNotNeeded, wire.ErrNotConfirmed, wire.ErrSettingsConflict,
+	wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
+	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
+	sequencer.ErrNotFound, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
+	sequencer.ErrInvalidConfig, sequencer.ErrUnavailable, sequencer.ErrClosed,
+}
+
+// travel encodes an error, decodes it and makes an error of it again.
+func travel(t *testing.T, kind string, e *wire.Error) error {
+	t.Helper()
+	data, err := wire.Encode(kind, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got wire.Error
+	if err := wire.Decode(kind, data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got != *e {
+		t.Fatalf("%s: %+v arrived as %+v", kind, *e, got)
+	}
+	return got.Unwire()
+}
+
+func TestErrorsSurviveTheWire(t *testing.T) {
+	for _, kind := range kinds {
+		for i, sentinel := range sentinels {
+			sent := fmt.Errorf("sequencer %q: %w: and why", "a\"b", sentinel)
+			e := wire.ErrorOf(sent, 7)
+			got := travel(t, kind, e)
+			if got.Error() != sent.Error() || e.Version != 7 {
+				t.Errorf("%s: %q arrived as %q, version %d", kind, sent, got, e.Version)
+			}
+			for j, other := range sentinels {
+				if errors.Is(got, other) != (j == i) {
+					t.Errorf("%s: %q matches %q: %v", kind, sent, other, errors.Is(got, other))
+				}
+			}
+			if e.Status() < 400 {
+				t.Errorf("%v has HTTP status %d", sentinel, e.Status())
+			}
+		}
+	}
+}
+
+// TestErrorPrecedence: an error that matches two sentinels travels as the one
+// that tells the caller what to do.
+func TestErrorPrecedence(t *testing.T) {
+	tests := []struct{ first, second error }{
+		{roster.ErrWrongOwner, sequencer.ErrUnavailable},
+		{wire.ErrNotAddressed, sequencer.ErrUnavailable},
+		{sequencer.ErrEpochExhausted, sequencer.ErrInvalidConfig},
+		{sequencer.ErrInvalidConfig, wire.ErrBadRequest},
+		{wire.ErrNotNow, sequencer.ErrUnavailable},
+		{sequencer.ErrDestroyed, sequencer.ErrDetached},
+		{sequencer.ErrNoFreeNode, sequencer.ErrUnavailable},
+		{sequencer.ErrGrantExpired, sequencer.ErrUnavailable},
+		{sequencer.ErrClosed, sequencer.ErrUnavailable},
+	}
+	for _, test := range tests {
+		for _, err := range []error{
+			fmt.Errorf("%w: %w", test.first, test.second),
+			fmt.Errorf("%w: %w", test.second, test.first),
+		} {
+			if got := wire.ErrorOf(err, 0).Unwire(); !errors.Is(got, test.first) {
+				t.Errorf("%v travels as %v", err, wire.ErrorOf(err, 0).Code)
+			}
+		}
+	}
+}
+
+func TestErrorsWithoutCode(t *testing.T) {
+	for _, err := range []error{errors.New("disk on fire"), context.DeadlineExceeded, context.Canceled} {
+		e := wire.ErrorOf(err, 0)
+		if got := travel(t, wire.MsgPack, e); !errors.Is(got, sequencer.ErrUnavailable) || errors.Is(got, err) {
+			t.Errorf("%v arrived as %v", err, got)
+		}
+		if e.Status() != http.StatusServiceUnavailable {
+			t.Errorf("%v has HTTP status %d", err, e.Status())
+		}
+	}
+	unknown := &wire.Error{Code: "from_a_later_release", Message: "what is this"}
+	got := travel(t, wire.JSON, unknown)
+	if !errors.Is(got, sequencer.ErrUnavailable) || got.Error() != unknown.Message {
+		t.Errorf("an unknown code arrived as %v", got)
+	}
+	if unknown.Status() != http.StatusServiceUnavailable {
+		t.Errorf("an unknown code has HTTP status %d", unknown.Status())
+	}
+	if err := (*wire.Error)(nil).Unwire(); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+}

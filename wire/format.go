@@ -1,0 +1,28 @@
+package wire
+
+import (
+	"fmt"
+)
+
+// A FormatError reports stored data of another format than this version of snowgrid
+// reads. It is not damage: a version that reads the format can use the data.
+type FormatError struct {
+	Got, Reads int
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("it has format %d and this version of snowgrid reads format %d; start the version of snowgrid that wrote it, or a later one",
+		e.Got, e.Reads)
+}
+
+// CheckFormat compares the format number of stored data with the one that this
+// version reads. The error is a *FormatError if the number is a later one.
+func CheckFormat(got, reads int) error {
+	switch {
+	case got > reads:
+		return &FormatError{Got: got, Reads: reads}
+	case got < reads:
+		return fmt.Errorf("its format number is %d and the only format there is so far is %d", got, reads)
+	}
+	return nil
+}

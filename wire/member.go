@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// HelloRequest asks a member who it is and what its wall clock shows.
+type HelloRequest struct{}
+
+// HelloResponse is a member's own view.
+type HelloResponse struct {
+	Incarnation roster.Incarnation `json:"incarnation"`
+	Grid        roster.GridID      `json:"grid"` // zero: not formed yet
+	Version     roster.Version     `json:"version"`
+	Founding    roster.GridID      `json:"founding"` // the grid it tries to form, zero: none
+	Settings    roster.Settings    `json:"settings"`
+	Leader      string             `json:"leader"` // Raft server ID, "" while unknown
+	Wall        clustertime.Tick   `json:"wall"`   // the member's wall clock
+	Time        clustertime.Tick   `json:"time"`   // cluster time as it knows it, 0 = not at all
+	Record      roster.Member      `json:"record"` // what the roster has of it, or is to have
+	Leaving     bool               `json:"leaving,omitempty"`
+	DiskFailed  bool               `json:"disk_failed,omitempty"` // or it cannot read the roster
+	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
+	LeaderAt Address `json:"leader_at"`
+}
+
+// AcceptRequest asks a member without grid to be formed into one.
+type AcceptRequest struct {
+	Founder  roster.MemberID `json:"founder"`
+	Grid     roster.GridID   `json:"grid"`
+	Settings roster.Settings `json:"settings"`
+}
+
+// AcceptResponse names who accepted, which is counted once however often it says so.
+type AcceptResponse struct {
+	Member  roster.MemberID  `json:"member"`
+	Durable bool             `json:"durable"`
+	Wall    clustertime.Tick `json:"wall"` // the member's wall clock
+}
+
+// JoinRequest asks the leader to make a member part of the grid.
+type JoinRequest struct {
+	Member roster.Member `json:"member"`
+	Server string        `json:"server"` // Raft server ID
+}
+
+// LeaveRequest asks the leader to take the sender out of the grid. The leader asks it
+// whether that is so.
+type LeaveRequest struct {
+	Incarnation roster.Incarnation `json:"incarnation"`
+	Server      string             `json:"server"`
+	// Failed says that the member can learn no new roster, so that it is taken
+	// out at once: it could not hand anything over.
+	Failed bool `json:"failed,omitempty"`
+}
+
+// EarlierRequest tells the leader that a holder has shown a grant of an earlier
+// life of the grid, which ends at Until.
+type EarlierRequest struct {
+	Until clustertime.Tick `json:"until"`
+}
+
+// MemberResponse answers a join, a leave or an earlier grant; Version is the roster's newest.
+type MemberResponse struct {
+	Version roster.Version `json:"version"`
+}
+
+// HeldRequest tells the leader which joining replicas hold their tables, and which
+// tables are on disk, as the owner of their partitions says.
+type HeldRequest struct {
+	Owner roster.Incarnation `json:"owner"`
+	Held  []roster.Holding   `json:"held"`
+	// Persisted are the owner's partitions whose tables are on the disk of every
+	// durable in-sync replica.
+	Persisted []roster.Persisted `json:"persisted,omitempty"`
+}
+
+// InitRequest has a member of a memory-only grid that lost its majority form the
+// grid anew, together with every survivor that it sees.
+type InitRequest struct {
+	Force bool `json:"force"` // false: the answer is an error that says what would be done
+	// Floor states that no ID has a timestamp above it and that no holder of an
+	// earlier life runs; 0 states nothing.
+	Floor clustertime.Tick `json:"floor_ms"`
+	// FirstLife states that no holder of an earlier life runs. It is refused where
+	// survivors of an earlier life form the grid.
+	FirstLife bool `json:"first_life,omitempty"`
+}
+
+// InitResponse tells of the grid that is being formed.
+type InitResponse struct {
+	Grid    roster.GridID    `json:"grid"`
+	Members int              `json:"members"`  // that form it, the one that answers among them
+	First   clustertime.Tick `json:"first_ms"` // where its grants begin
+	// Jump is what First allows for a jump of clocks that no survivor has heard of,
+	// 0 where a floor was stated or there were no survivors.
+	Jump clustertime.Tick `json:"jump_ms,omitempty"`
+}
+
+// AbandonRequest asks a survivor to stop its grid for good, and to join no other
+// than the one that the founder forms.
+type AbandonRequest struct {
+	Old     roster.GridID   `json:"old"`
+	Grid    roster.GridID   `json:"grid"`
+	Founder roster.MemberID `json:"founder"`
+	Expect  int             `json:"expect"` // survivors that form the new grid
+}
+
+// AbandonResponse tells what bounds the grants of the grid that was stopped.
+type AbandonResponse struct {
+	Ceiling clustertime.Tick `json:"ceiling_ms"`
+	Time    clustertime.Tick `json:"time_ms"`   // cluster time, 0 = unknown
+	Window  clustertime.Tick `json:"window_ms"` // the largest of any life that the member knows of
+	Wall    clustertime.Tick `json:"wall"`      // the member's wall clock
+}

@@ -1,0 +1,225 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/failure"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Sequencer is one life of a sequencer: its definition, and, unless the life is
+// zero, which life of the name is meant.
+type Sequencer struct {
+	Name  string          `json:"name"`
+	Epoch int64           `json:"epoch"` // Unix ms
+	Nodes int             `json:"nodes"`
+	Life  sequencer.Life  `json:"life"`
+	Born  sequencer.Birth `json:"born"`
+}
+
+// SequencerOf returns what ref looks like on the wire.
+func SequencerOf(ref sequencer.Ref) Sequencer {
+	d := ref.Definition
+	return Sequencer{Name: d.Name(), Epoch: d.Epoch().UnixMilli(), Nodes: d.Nodes(), Life: ref.Life, Born: ref.Born}
+}
+
+// Ref checks what came over the wire. Errors match sequencer.ErrInvalidConfig.
+func (s Sequencer) Ref() (sequencer.Ref, error) {
+	def, err := sequencer.Define(s.Name, sequencer.Config{Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes})
+	if err != nil {
+		return sequencer.Ref{}, err
+	}
+	return sequencer.Ref{Definition: def, Life: s.Life, Born: s.Born}, nil
+}
+
+// Stamp is in every answer of an owner: whose answer it is, and the cluster time.
+type Stamp struct {
+	Grid    roster.GridID  `json:"grid"`
+	Version roster.Version `json:"version"`
+	Time    sequencer.Tick `json:"time"`
+}
+
+// CreateRequest asks for a name's life, beginning one if there is none. What is left
+// out means the same as in a sequencer.Config.
+type CreateRequest struct {
+	Name  string `json:"name"`
+	Epoch *int64 `json:"epoch,omitempty"` // Unix ms; nil = epoch.Default, 2026
+	Nodes int    `json:"nodes"`           // 0 = 8192
+}
+
+// Config returns the definition asked for.
+func (r CreateRequest) Config() sequencer.Config {
+	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes}
+	if r.Epoch != nil {
+		cfg.Epoch = epoch.UnixMilli(*r.Epoch)
+	}
+	return cfg
+}
+
+// CreateRequestOf returns the request for a definition.
+func CreateRequestOf(d sequencer.Definition) CreateRequest {
+	return CreateRequest{Name: d.Name(), Epoch: new(d.Epoch().UnixMilli()), Nodes: d.Nodes()}
+}
+
+// OpenRequest asks for a name's life.
+type OpenRequest struct {
+	Name string `json:"name"`
+}
+
+// SequencerResponse answers CreateRequest and OpenRequest.
+type SequencerResponse struct {
+	Stamp
+	Sequencer Sequencer `json:"sequencer"`
+}
+
+// Claim is an attachment as a holder shows it; a zero ID stands for a handle
+// without one. Grid, Version and Until are of its newest grant, or of the last
+// answer about the life if there is none.
+type Claim struct {
+	Sequencer Sequencer              `json:"sequencer"`
+	ID        sequencer.AttachmentID `json:"id"`
+	Node      *sequencer.NodeID      `json:"node"`
+	Grid      roster.GridID          `json:"grid"`
+	Version   roster.Version         `json:"version"`
+	Until     sequencer.Tick         `json:"until"`
+}
+
+// AttachRequest asks for a logical node for attachment Claim.ID, Claim.Node if
+// it is given and free.
+type AttachRequest struct {
+	Holder sequencer.HolderID `json:"holder"`
+	Claim  Claim              `json:"claim"`
+}
+
+// AttachResponse is a logical node and its grant.
+type AttachResponse struct {
+	Stamp
+	Node  sequencer.NodeID `json:"node"`
+	Grant sequencer.Grant  `json:"grant"`
+}
+
+// RenewRequest shows everything that a holder has at one owner: partition by
+// partition in Sets, and one by one, in Claims, what an answer said was not known
+// so.
+type RenewRequest struct {
+	Holder sequencer.HolderID `json:"holder"`
+	Grid   roster.GridID      `json:"grid"` // whose answers Sets rests on
+	Sets   []ClaimSet         `json:"sets,omitempty"`
+	Claims []Claim            `json:"claims,omitempty"`
+}
+
+// ClaimSet is all of a holder's handles of one partition.
+type ClaimSet struct {
+	Partition roster.PartitionID `json:"partition"`
+	Count     int                `json:"count"`
+	Print     sequencer.Print    `json:"print"` // theirs, combined
+}
+
+// RenewResponse answers each set and each claim, in the same order.
+type RenewResponse struct {
+	Stamp
+	// Sets says where the grants of a set's attachments end now. They begin
+	// where they began. 0 means that the owner knows the set otherwise: show it
+	// by claims.
+	Sets    []sequencer.Tick `json:"sets,omitempty"`
+	Results []RenewResult    `json:"results,omitempty"`
+}
+
+// RenewResult is a grant or the error that ends it.
+type RenewResult struct {
+	Grant sequencer.Grant `json:"grant"`
+	Error *Error          `json:"error,omitempty"`
+}
+
+// DetachRequest gives an attachment back.
+type DetachRequest struct {
+	Holder    sequencer.HolderID     `json:"holder"`
+	Sequencer Sequencer              `json:"sequencer"`
+	ID        sequencer.AttachmentID `json:"id"`
+	Node      sequencer.NodeID       `json:"node"`
+	LastUsed  sequencer.Tick         `json:"last_used"` // Unix ms of the last ID, 0 = none was made
+}
+
+// DestroyRequest ends a name's life; with a zero life, whichever it has.
+type DestroyRequest struct {
+	Name string         `json:"name"`
+	Life sequencer.Life `json:"life"`
+}
+
+// Done answers what has nothing to say but that it was done.
+type Done struct {
+	Stamp
+}
+
+// EventsRequest opens the stream of a holder's events at one owner.
+type EventsRequest struct {
+	Holder sequencer.HolderID `json:"holder"`
+}
+
+// Event tells a holder that a life has ended: it gives up the attachment it has,
+// if any, by DetachRequest. An event with an empty name only says that the
+// stream stands.
+type Event struct {
+	Name string         `json:"name"`
+	Life sequencer.Life `json:"life"`
+}
+
+// DirectoryRequest asks who owns what.
+type DirectoryRequest struct{}
+
+// DirectoryResponse says who owns what. Owners[p] is an index into Members, -1
+// while partition p has no owner.
+type DirectoryResponse struct {
+	Stamp
+	Window  sequencer.Tick `json:"window"` // ms
+	Members []Address      `json:"members"`
+	Owners  []int          `json:"owners"`
+}
+
+// Address is where a member's API is.
+type Address struct {
+	Incarnation roster.Incarnation `json:"incarnation"`
+	API         string             `json:"api"`
+}
+
+// IDsRequest asks for up to MaxIDs IDs of a sequencer, which has to exist unless
+// Create is given.
+type IDsRequest struct {
+	Name   string     `json:"name"`
+	N      int        `json:"n"` // 0 = 1
+	Create *IDsCreate `json:"create,omitempty"`
+}
+
+// IDsCreate is the definition of a sequencer that is created if there is none of the
+// name; one of another definition is a conflict. Its fields are those of CreateRequest.
+type IDsCreate struct {
+	Epoch *int64 `json:"epoch,omitempty"`
+	Nodes int    `json:"nodes,omitempty"`
+}
+
+// IDsResponse holds IDs in ascending order, as strings.
+type IDsResponse struct {
+	IDs []sequencer.ID `json:"ids"`
+}
+
+// StatusRequest asks for the status; Local leaves out what only others know.
+type StatusRequest struct {
+	Local bool `json:"local"`
+}
+
+// SettledResponse tells whether an orderly stop of one more member loses nothing, as
+// the member that answers knows it; else the status of the answer is 503.
+type SettledResponse struct {
+	Settled bool           `json:"settled"`
+	Reason  string         `json:"reason,omitempty"` // why not
+	Version roster.Version `json:"version"`          // of the roster
+}
+
+// CheckHolder refuses, with ErrBadRequest, a holder ID that is empty or too long.
+func CheckHolder(h sequencer.HolderID) error {
+	if len(h) == 0 || len(h) > MaxHolder {
+		return failure.Errorf(ErrBadRequest, "grid: holder is %d bytes long; give a random name of 1 to %d bytes, one per process", len(h), MaxHolder)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// Package wire defines the messages of snowgrid's processes: of the HTTP API and of the
+// calls between members, with their two encodings, their limits, and the codes that carry
+// errors between processes.
+//
+// Each call is POST /v1/... with one value as the body and one as the answer, encoded in
+// msgpack (between Go processes) or JSON (for any other client) as Content-Type says. Field
+// names are the same in both. Times are Unix milliseconds.
+package wire
+
+import (
+	"time"
+)
+
+// Paths of the API.
+const (
+	PathCreate    = "/v1/create"
+	PathOpen      = "/v1/open"
+	PathAttach    = "/v1/attach"
+	PathRenew     = "/v1/renew"
+	PathDetach    = "/v1/detach"
+	PathDestroy   = "/v1/destroy"
+	PathEvents    = "/v1/events"
+	PathDirectory = "/v1/directory"
+	PathStatus    = "/v1/status"
+	PathSettled   = "/v1/settled" // GET only
+	PathIDs       = "/v1/ids"
+)
+
+// Paths of the calls between members.
+const (
+	PathHello     = "/v1/member/hello"
+	PathAccept    = "/v1/member/accept"
+	PathJoin      = "/v1/member/join"
+	PathLeave     = "/v1/member/leave"
+	PathEarlier   = "/v1/member/earlier"
+	PathReplicate = "/v1/member/replicate"
+	PathHeld      = "/v1/member/held"
+	PathStored    = "/v1/member/stored"
+	PathCollect   = "/v1/member/collect"
+	PathForget    = "/v1/member/forget"
+	PathInit      = "/v1/member/init"
+	PathAbandon   = "/v1/member/abandon"
+)
+
+// Headers by which a call between members names whom it is for; a member drops
+// what is for another grid or another incarnation.
+const (
+	HeaderGrid   = "Snowgrid-Grid"
+	HeaderTarget = "Snowgrid-Target"
+)
+
+// HeaderTimeout is how many milliseconds the caller waits for the answer. A member drops
+// what it could not begin within that.
+const HeaderTimeout = "Snowgrid-Timeout-Ms"
+
+// Content types.
+const (
+	MsgPack = "application/msgpack"
+	JSON    = "application/json"
+)
+
+// Limits on what is read from others.
+const (
+	MaxBody    = 1 << 20 // bytes of one request or answer
+	MaxEvent   = 4 << 10 // bytes of one event
+	MaxClaims  = 2048    // attachments in one renewal
+	MaxIDs     = 1000    // IDs in one POST /v1/ids
+	MaxHolder  = 64      // bytes of a holder ID
+	MaxMembers = 10000   // members in one directory
+
+	// MaxElements is how many elements any list or map of any message may have,
+	// so that a small body does not become a large value.
+	MaxElements = 10000
+)
+
+// StaleAnswer is the age of a request over which its answer's time is not used.
+const StaleAnswer = 2 * time.Second
+
+// MaxCalls is how many calls a member lets one connection have at once; a client with
+// more opens another.
+const MaxCalls = 8
