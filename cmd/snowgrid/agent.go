@@ -11,52 +11,52 @@ import (
 
 // agentCommand runs one member. Its flags are the fields of grid.Config.
 type agentCommand struct {
-	Name string `help:"Name of the grid. Left out: the data directory's, or snowgrid." env:"SNOWGRID_NAME" placeholder:"NAME"`
+	Name string `help:"Name of the grid. Default: the name in the data directory, or snowgrid." env:"SNOWGRID_NAME" placeholder:"NAME"`
 
-	GossipAddr    string   `help:"Where members find each other (TCP and UDP)." default:"127.0.0.1:7946" env:"SNOWGRID_GOSSIP_ADDR"`
-	RaftAddr      string   `help:"Where members agree (TCP)." default:"127.0.0.1:7947" env:"SNOWGRID_RAFT_ADDR"`
-	APIAddr       string   `name:"api-addr" help:"Where clients and other members ask (HTTP)." default:"127.0.0.1:7948" env:"SNOWGRID_API_ADDR"`
-	AdvertiseHost string   `help:"Host that the others reach this member by, when it is not the one it listens on." env:"SNOWGRID_ADVERTISE_HOST" placeholder:"HOST"`
-	Join          []string `help:"Gossip addresses, or DNS names, of other members." env:"SNOWGRID_JOIN" placeholder:"HOST:PORT"`
-	Expect        int      `help:"Members that form a new grid together. Leave it out to join one that exists." env:"SNOWGRID_EXPECT" placeholder:"COUNT"`
+	GossipAddr    string   `help:"Listen address for gossip between members (TCP and UDP)." default:"127.0.0.1:7946" env:"SNOWGRID_GOSSIP_ADDR"`
+	RaftAddr      string   `help:"Listen address for Raft (TCP)." default:"127.0.0.1:7947" env:"SNOWGRID_RAFT_ADDR"`
+	APIAddr       string   `name:"api-addr" help:"Listen address of the API, for clients and other members (HTTP)." default:"127.0.0.1:7948" env:"SNOWGRID_API_ADDR"`
+	AdvertiseHost string   `help:"Host by which other members reach this one, if it differs from the listen address." env:"SNOWGRID_ADVERTISE_HOST" placeholder:"HOST"`
+	Join          []string `help:"Gossip addresses or DNS names of other members." env:"SNOWGRID_JOIN" placeholder:"HOST:PORT"`
+	Expect        int      `help:"Number of members that form a new grid. Omit it to join an existing grid." env:"SNOWGRID_EXPECT" placeholder:"COUNT"`
 
-	Backups    *int          `help:"Copies of each partition besides the owner's: 0 for none, 1 to 32767. Left out: the grid's, or 1." env:"SNOWGRID_BACKUPS" placeholder:"COUNT"`
-	Partitions int           `help:"Slices of the sequencer names. Left out: the grid's, or 271." env:"SNOWGRID_PARTITIONS" placeholder:"COUNT"`
-	Window     time.Duration `help:"How far grants run ahead of time. Left out: the grid's, or 15s." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
+	Backups    *int          `help:"Backups of each partition: 0 for none, 1 to 32767. Default: the grid's setting, or 1." env:"SNOWGRID_BACKUPS" placeholder:"COUNT"`
+	Partitions int           `help:"Number of partitions. Default: the grid's setting, or 271." env:"SNOWGRID_PARTITIONS" placeholder:"COUNT"`
+	Window     time.Duration `help:"Distance of the ceiling ahead of cluster time. Default: the grid's setting, or 15s." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
 
-	DataDir string `help:"Directory for what the members agree on. Left out: memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
+	DataDir string `help:"Directory for identity, Raft log and definitions. Default: none, memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
 	floorFlags
 
-	LeaveTimeout time.Duration `help:"How long an orderly end may take." default:"30s" env:"SNOWGRID_LEAVE_TIMEOUT"`
-	LogLevel     slog.Level    `help:"debug, info, warn or error." default:"info" env:"SNOWGRID_LOG_LEVEL"`
-	LogFormat    string        `help:"text or json." enum:"text,json" default:"text" env:"SNOWGRID_LOG_FORMAT"`
+	LeaveTimeout time.Duration `help:"Time limit for leaving the grid after the first signal." default:"30s" env:"SNOWGRID_LEAVE_TIMEOUT"`
+	LogLevel     slog.Level    `help:"Lowest level that is logged: debug, info, warn or error." default:"info" env:"SNOWGRID_LOG_LEVEL"`
+	LogFormat    string        `help:"Log format: text or json." enum:"text,json" default:"text" env:"SNOWGRID_LOG_FORMAT"`
 }
 
-// Help is the part of --help between the usage and the flags.
+// Help returns the part of --help between the usage and the flags.
 func (agentCommand) Help() string {
-	return `It serves until SIGTERM or Ctrl-C, then hands over what it is responsible for and leaves. A second
-signal ends it at once. The log goes to stderr; stdout gets one line, once the member serves.
+	return `The agent runs until SIGTERM or Ctrl-C, then hands its partitions over and leaves the grid. A second signal
+terminates it immediately. The log is written to stderr; stdout gets one line when the member is ready.
 
-A grid of one, for development:
+A grid of one member, for development:
 
     snowgrid agent --expect 1 --data-dir ./data
 
-A grid of three; the same on each host, with that host's own address:
+A grid of three members; run the same on each host, with its own addresses:
 
     snowgrid agent --gossip-addr 10.0.0.1:7946 --raft-addr 10.0.0.1:7947 --api-addr 10.0.0.1:7948 \
         --join 10.0.0.1:7946,10.0.0.2:7946,10.0.0.3:7946 --expect 3 --data-dir /var/lib/snowgrid
 
-A new grid that begins above the largest ID in the database. It begins no earlier than without
---floor, which may therefore stay in a configuration:
+A new grid whose IDs begin above the largest ID in your database. --floor never makes a grid begin earlier,
+so it can remain in the configuration:
 
     snowgrid agent --expect 1 --data-dir ./data --floor 7301444403200000 --epoch 2026-01-01
 
-A grid without data directories begins with a wait of the window and 5 s each time, above what an
-earlier life can have issued. That is not enough, and IDs may repeat, if the earlier life had a larger
-window, or ran within the last hours under clocks that were ahead of those of now: see "ahead" in
-snowgrid status. Nor does the first start with --data-dir know of an earlier life without. Stop every
-process of the earlier life first, or state a floor. A data directory that was copied, and a process
-that was copied while it ran (a snapshot of its machine, CRIU), issue the same IDs as the original.`
+A grid without data directories begins each run with a wait of the window and 5 s, so that its IDs are
+above those of an earlier run. This is not enough, and IDs can repeat, if the earlier run had a larger
+window, or if its clocks were ahead of the present ones within the last hours (see "ahead" in snowgrid
+status). The first start with --data-dir does not know of an earlier run without it either. In these
+cases stop every process of the earlier run first, or set --floor. A copied data directory, and a process
+that was copied while it ran (a machine snapshot, CRIU), issue the same IDs as the original.`
 }
 
 // Run serves until ctx ends, then leaves.
@@ -66,12 +66,12 @@ func (a *agentCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	logger.InfoContext(ctx, "starting", "stated_name", cfg.Name, "data_dir", cfg.DataDir)
-	logger.InfoContext(ctx, "waiting", "for", a.waitsFor(), "expect", cfg.Expect, "join", cfg.Join)
+	logger.InfoContext(ctx, "member starting", "stated_name", cfg.Name, "data_dir", cfg.DataDir)
+	logger.InfoContext(ctx, "waiting for the grid", "for", a.waitsFor(), "expect", cfg.Expect, "join", cfg.Join)
 	member, err := grid.Start(ctx, cfg)
 	if err != nil {
 		if ctx.Err() != nil {
-			logger.InfoContext(context.WithoutCancel(ctx), "stopped before the grid served", "error", err)
+			logger.InfoContext(context.WithoutCancel(ctx), "start cancelled", "error", err)
 			return nil
 		}
 		return err
@@ -82,26 +82,26 @@ func (a *agentCommand) Run(ctx context.Context, to streams) error {
 	return a.leave(context.WithoutCancel(ctx), member, logger)
 }
 
-// leave ends the member in order, or abruptly when that takes too long.
+// leave leaves the grid, or closes the member abruptly after the time limit.
 func (a *agentCommand) leave(ctx context.Context, member *grid.Member, logger *slog.Logger) error {
-	logger.InfoContext(ctx, "leaving", "timeout", a.LeaveTimeout)
+	logger.InfoContext(ctx, "member leaving", "timeout", a.LeaveTimeout)
 	ctx, cancel := context.WithTimeout(ctx, a.LeaveTimeout)
 	defer cancel()
 	if err := member.Leave(ctx); err != nil {
-		_ = member.Close() // whatever of it is left
-		return fmt.Errorf("ended without leaving in order; the other members will take over: %w", err)
+		_ = member.Close()
+		return fmt.Errorf("the member ended without leaving the grid cleanly; the other members take over its partitions: %w", err)
 	}
-	logger.InfoContext(ctx, "left")
+	logger.InfoContext(ctx, "member left")
 	return nil
 }
 
-// waitsFor says what has to happen before this member serves.
+// waitsFor describes the condition for this member to become ready.
 func (a *agentCommand) waitsFor() string {
 	switch {
 	case a.Expect > 1:
-		return "as many members as expected to find each other, or a running grid"
+		return "the expected number of members, or a running grid"
 	case len(a.Join) > 0:
-		return "a running grid at the addresses to join"
+		return "a running grid at the join addresses"
 	}
 	return "no other member"
 }
@@ -136,11 +136,11 @@ func (a *agentCommand) config(logger *slog.Logger) (grid.Config, error) {
 	return cfg, nil
 }
 
-// Validate refuses numbers of backups that cannot be meant: on the command line 0 is
-// none and nothing is unset, so a negative one is a mistake.
+// Validate refuses a number of backups out of range. On the command line 0 means none
+// and an absent flag means unset, so a negative number is a mistake.
 func (a *agentCommand) Validate() error {
 	if a.Backups != nil && (*a.Backups < 0 || *a.Backups > grid.MaxBackups) {
-		return fmt.Errorf("--backups=%d: give --backups=0 for none, a number from 1 to %d for as many copies, or leave the flag out for the grid's",
+		return fmt.Errorf("--backups=%d: give 0 for none, 1 to %d for as many backups, or omit the flag to use the grid's setting",
 			*a.Backups, grid.MaxBackups)
 	}
 	return nil

@@ -7,19 +7,18 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// checker looks at every ID and finds every duplicate, in little memory.
+// checker checks every ID and finds every duplicate, in little memory.
 //
-// It does not keep the IDs. Each stream (the IDs that one handle returned, in
-// that order) must ascend, so within a stream no two are equal. Two streams of
-// one sequencer could only return an equal ID if they used the same millisecond
-// of the same logical node. So the first ID with which a stream enters a
-// millisecond of a node claims that millisecond, and a second claim of it, which
-// is possible only from another stream, is an error. That finds every duplicate,
-// and already the mistake that makes one possible: a logical node whose
-// millisecond was given to two holders.
+// It does not store the IDs. A stream is the IDs that one handle returned, in that
+// order, and must ascend, so no two IDs of a stream are equal. Two streams of one
+// sequencer can return an equal ID only if both used the same millisecond of the same
+// logical node. So the first ID of a stream in a millisecond of a node claims that
+// millisecond, and a second claim, which only another stream can make, is an error.
+// This finds every duplicate, and also the fault that makes one possible: a
+// millisecond of a logical node that was granted to two holders.
 //
-// A claim is one bit, kept for ever: 8 KiB for each node and 65 seconds, about
-// half a megabyte an hour.
+// A claim is one bit, kept until the end: 8 KiB per node and 65 seconds, about half a
+// megabyte per hour.
 type checker struct {
 	mu         sync.Mutex
 	claims     map[claimsKey]*claims
@@ -36,13 +35,13 @@ type claimsKey struct {
 	stretch   int64 // Unix milliseconds / claimsBits
 }
 
-// claimsBits is how many milliseconds a stretch has.
+// claimsBits is the length of a stretch in milliseconds.
 const claimsBits = 1 << 16
 
 // claims has a bit for each millisecond of a stretch.
 type claims [claimsBits / 64]uint64
 
-// claim sets a bit and tells whether it was clear before.
+// claim sets a bit and reports whether it was clear before.
 func (c *claims) claim(ms int64) bool {
 	word, bit := ms%claimsBits/64, uint64(1)<<(ms%64)
 	fresh := c[word]&bit == 0
@@ -50,12 +49,12 @@ func (c *claims) claim(ms int64) bool {
 	return fresh
 }
 
-// findingsMax is how many findings are kept in words; all are counted.
+// findingsMax is the number of findings kept as text; all are counted.
 const findingsMax = 10
 
 func newChecker() *checker { return &checker{claims: map[claimsKey]*claims{}} }
 
-// checkedStream is what the checker remembers of one handle's IDs.
+// checkedStream is the state of the checker for one handle's IDs.
 type checkedStream struct {
 	holder     string // for the findings
 	definition sequencer.Definition
@@ -113,13 +112,13 @@ func (c *checker) find(format string, args ...any) {
 	}
 }
 
-// verdict is what a checker found so far.
+// verdict is the result of a checker so far.
 type verdict struct {
 	ids, duplicates, disorder uint64
 	findings                  []string
 }
 
-// clean tells whether every ID was unique and every stream ascended.
+// clean reports whether every ID was unique and every stream ascended.
 func (v verdict) clean() bool { return v.duplicates == 0 && v.disorder == 0 }
 
 func (c *checker) verdict() verdict {

@@ -58,7 +58,7 @@ func TestChecker(t *testing.T) {
 		{name: "all IDs in two streams", one: []step{{0, 1, 0}, {0, 1, 1}, {1, 1, 0}}, two: []step{{0, 1, 0}, {0, 1, 1}, {1, 1, 0}}, duplicates: 3},
 		{name: "one millisecond of a node in two streams", one: []step{{0, 1, 0}}, two: []step{{0, 1, 1}}, duplicates: 1},
 		{name: "long after", one: []step{{0, 1, 0}, {1e9, 1, 0}}, two: []step{{0, 1, 0}}, duplicates: 1},
-		{name: "goes on after a duplicate", one: []step{{0, 1, 0}}, two: []step{{0, 1, 0}, {1, 1, 0}, {2, 1, 0}}, duplicates: 1},
+		{name: "continues after a duplicate", one: []step{{0, 1, 0}}, two: []step{{0, 1, 0}, {1, 1, 0}, {2, 1, 0}}, duplicates: 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

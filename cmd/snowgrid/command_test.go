@@ -52,7 +52,7 @@ func TestExitStatus(t *testing.T) {
 		{"decode", 2, "", "<id>"},
 		{"decode 1 --colour", 2, "", "--colour"},
 		{"decode 1 --epoch soon", 2, "", "write it as 2026-01-01T00:00:00Z"},
-		{"next orders -n 0", 2, "", "at least one ID"},
+		{"next orders -n 0", 2, "", "at least 1"},
 		{"demo --for 1s", 2, "", "at least 3s"},
 		{"status -o xml", 2, "", "must be one of"},
 		{"agent --log-level loud", 2, "", "loud"},
@@ -143,13 +143,13 @@ func TestAgentConfig(t *testing.T) {
 	}
 }
 
-// TestAgentBackupsRefused: on the command line 0 is none, so a negative number is not
-// what is meant, and neither kong's hint nor the error leads away from that.
+// TestAgentBackupsRefused: on the command line 0 means none, so a negative number is
+// refused, and the message does not mention grid.NoBackups.
 func TestAgentBackupsRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"--backups=-1":    "--backups=-1: give --backups=0 for none",
-		"--backups=-2":    "--backups=-2: give --backups=0 for none",
-		"--backups=32768": "from 1 to 32767",
+		"--backups=-1":    "--backups=-1: give 0 for none",
+		"--backups=-2":    "--backups=-2: give 0 for none",
+		"--backups=32768": "1 to 32767 for as many backups",
 	} {
 		status, _, stderr := runCommand(t, "agent", args)
 		if status == 0 || !strings.Contains(stderr, want) || strings.Contains(stderr, "NoBackups") {
@@ -244,7 +244,7 @@ func TestPrintIDs(t *testing.T) {
 	}
 }
 
-// closedPipe is a writer that nobody reads any more.
+// closedPipe is a writer whose reader has closed the pipe.
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }

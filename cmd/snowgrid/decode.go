@@ -7,22 +7,22 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// decodeCommand takes an ID apart.
+// decodeCommand decodes an ID.
 type decodeCommand struct {
 	ID string `arg:"" help:"The ID, in decimal digits."`
 	layoutFlags
 }
 
-// Help is the part of --help between the usage and the flags.
+// Help returns the part of --help between the usage and the flags.
 func (decodeCommand) Help() string {
-	return `It needs no grid, but it has to know the sequencer: with another epoch or node count than the ID
-was made with, the parts mean nothing.
+	return `The command needs no grid. It needs the epoch and node count of the sequencer: with other values the parts
+are meaningless.
 
     snowgrid decode 7301444403200000
     snowgrid decode 7301444403200000 --nodes 128 --epoch 2025-06-01`
 }
 
-// millisecondLayout is how times are shown: IDs know no less than a millisecond.
+// millisecondLayout formats times with the resolution of an ID.
 const millisecondLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // Run prints the parts.

@@ -25,29 +25,29 @@ const (
 	formTimeout = 60 * time.Second
 )
 
-// demoNames are the sequencers of the demo; the owner of the first one is lost.
+// demoNames are the sequencers of the demo; the owner of the first one is killed.
 var demoNames = []string{"orders", "invoices", "events"}
 
-// demoCommand runs a whole grid in this process.
+// demoCommand runs a grid of several members in this process.
 type demoCommand struct {
-	Plain bool          `help:"Neither colours nor lines that change: one line after the other."`
-	For   time.Duration `help:"How long the IDs flow." default:"20s"`
+	Plain bool          `help:"Print plain lines, without colours or lines that are overwritten."`
+	For   time.Duration `help:"Duration of the demo." default:"20s"`
 }
 
-// Help is the part of --help between the usage and the flags.
+// Help returns the part of --help between the usage and the flags.
 func (demoCommand) Help() string {
-	return `Three members and two clients, each with a handle on three sequencers, make IDs as fast as a check of
-every single one allows on a small machine. After a third of the time the owner of a sequencer dies
-without a word. The last line is the summary; the exit status is 1 if any ID came twice.
+	return `Three members and two clients each take a handle on three sequencers and generate IDs as fast as a small
+machine can check every one of them. After a third of the time the owner of a sequencer is killed. The
+last line is the summary. The exit status is 1 if any ID was issued twice or out of order.
 
-Everything is real but the distance: the members talk over sockets on loopback and keep their data in
-temporary directories, which are removed at the end.
+The demo runs real members: they communicate over loopback sockets and keep their data in temporary
+directories, which are removed at the end.
 
     snowgrid demo
     snowgrid demo --plain --for 1m`
 }
 
-// Validate refuses a demo in which nothing can happen.
+// Validate refuses a demo that is too short to kill a member.
 func (d *demoCommand) Validate() error {
 	if d.For < 3*time.Second {
 		return fmt.Errorf("--for %v: give it at least 3s", d.For)
@@ -55,7 +55,7 @@ func (d *demoCommand) Validate() error {
 	return nil
 }
 
-// demo is the running grid and what watches it.
+// demo is the running grid, its clients and the check of their IDs.
 type demo struct {
 	screen  *screen
 	members []*grid.Member
@@ -63,12 +63,12 @@ type demo struct {
 	flow    *flow
 }
 
-// holder is what members and clients have in common.
+// holder creates sequencers: a member or a client.
 type holder interface {
 	CreateSequencer(ctx context.Context, name string, cfg sequencer.Config) (*sequencer.Sequencer, error)
 }
 
-// Run shows the grid, takes it down, and says how it went.
+// Run runs the grid, stops it, and prints the summary.
 func (d *demoCommand) Run(ctx context.Context, to streams) error {
 	screen := newScreen(to.out, d.Plain)
 	flow := newFlow()
@@ -88,8 +88,8 @@ func (d *demoCommand) Run(ctx context.Context, to streams) error {
 	return err
 }
 
-// show runs the grid from its first directory to its last. When it returns,
-// nothing of it is left.
+// show runs the grid and the streams of IDs. When it returns, the members and
+// their directories are removed.
 func (d *demoCommand) show(ctx context.Context, screen *screen, flow *flow) (err error) {
 	root, err := os.MkdirTemp("", "snowgrid-demo-")
 	if err != nil {
@@ -130,7 +130,7 @@ func (d *demo) start(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	d.screen.say(fmt.Sprintf("Starting %d members, which find each other and form a grid...", demoMembers))
+	d.screen.say(fmt.Sprintf("Starting %d members, which form a grid...", demoMembers))
 	ctx, cancel := context.WithTimeout(ctx, formTimeout)
 	defer cancel()
 	d.members = make([]*grid.Member, demoMembers)
@@ -146,7 +146,7 @@ func (d *demo) start(ctx context.Context, root string) error {
 				DataDir: filepath.Join(root, "member-"+strconv.Itoa(i+1)),
 			})
 			if errs[i] != nil {
-				cancel() // the others would wait for this one in vain
+				cancel() // the others cannot form a grid without this one
 			}
 		})
 	}
@@ -154,7 +154,7 @@ func (d *demo) start(ctx context.Context, root string) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	d.screen.say(fmt.Sprintf("The grid serves after %.1fs.", time.Since(began).Seconds()))
+	d.screen.say(fmt.Sprintf("The grid is ready after %.1fs.", time.Since(began).Seconds()))
 
 	var apis []string
 	for _, m := range d.members {
@@ -170,7 +170,7 @@ func (d *demo) start(ctx context.Context, root string) error {
 	return nil
 }
 
-// createSequencers gives every member and client a handle on every sequencer.
+// createSequencers creates a handle on every sequencer for every member and client.
 func (d *demo) createSequencers(ctx context.Context) error {
 	for _, name := range demoNames {
 		for i, m := range d.members {
@@ -184,7 +184,7 @@ func (d *demo) createSequencers(ctx context.Context) error {
 			}
 		}
 	}
-	d.screen.say(fmt.Sprintf("%d members and %d clients share the sequencers %q: each has a logical node of its own in each.",
+	d.screen.say(fmt.Sprintf("%d members and %d clients share the sequencers %q. Each of them has its own logical node in each sequencer.",
 		len(d.members), len(d.clients), demoNames))
 	return nil
 }
@@ -192,46 +192,45 @@ func (d *demo) createSequencers(ctx context.Context) error {
 func (d *demo) addStream(ctx context.Context, from holder, holder, name string) error {
 	handle, err := from.CreateSequencer(ctx, name, sequencer.Config{})
 	if err != nil {
-		return fmt.Errorf("%s creates %s: %w", holder, name, err)
+		return fmt.Errorf("%s: create %s: %w", holder, name, err)
 	}
 	d.flow.add(holder, handle)
 	return nil
 }
 
-// loseOwner closes the member that decides for the first sequencer, and says
-// what becomes of that.
+// loseOwner kills the owner of the first sequencer and reports the failover.
 func (d *demo) loseOwner(ctx context.Context) {
 	name := demoNames[0]
 	before, lost := lookUp(name, d.members)
 	if lost < 0 {
-		d.screen.say("Nobody is known to own " + name + " just now; nobody is killed.")
+		d.screen.say("No owner of " + name + " is known at the moment; no member is killed.")
 		return
 	}
-	d.screen.say(fmt.Sprintf("Now %s, which decides who uses which logical node of %s, dies: no goodbye, its sockets just close.", memberName(lost), name))
+	d.screen.say(fmt.Sprintf("Killing %s, the owner of %s, which assigns its logical nodes. It does not leave the grid; its sockets close.", memberName(lost), name))
 	d.flow.expectEnd(memberName(lost))
 	began := time.Now()
 	_ = d.members[lost].Close()
-	d.screen.say("Its own IDs end here. Everybody else goes on from grants that reach seconds ahead.")
+	d.screen.say("Its own streams end. All others continue from grants that reach seconds ahead.")
 	survivors := slices.Clone(d.members)
 	survivors[lost] = nil
 	after, heir := d.awaitOwner(ctx, name, survivors)
 	if heir < 0 {
 		return
 	}
-	knows := "It had a copy, so it knows who holds what."
+	knows := "It was a backup in sync, so it knows every attachment."
 	if !slices.Contains(before.InSync, after.Owner) {
-		knows = "It had no copy, so it learns from the holders what they hold."
+		knows = "It had no copy, so holders register their attachments with it again."
 	}
-	d.screen.say(fmt.Sprintf("%.1fs later %s decides for %s. %s No grant it gives overlaps one of before.",
+	d.screen.say(fmt.Sprintf("%.1fs later %s owns %s. %s No grant of the new owner overlaps one of the old owner.",
 		time.Since(began).Seconds(), memberName(heir), name, knows))
 	if !slices.Contains(before.InSync, after.Owner) {
-		d.screen.say("That has a price: about ten seconds from now the old grants end, and each of these holders waits once, " +
-			"some seconds, until its new grant begins above everything that anybody was granted before.")
+		d.screen.say("In about ten seconds the old grants end. Each holder then waits once, for some seconds, " +
+			"until its new grant begins above everything that was granted before.")
 	}
 }
 
-// awaitOwner waits until one of the survivors owns the sequencer, and keeps the
-// screen up to date meanwhile. It returns -1 if ctx ends first.
+// awaitOwner waits until a survivor owns the sequencer, and updates the screen
+// meanwhile. It returns -1 if ctx ends first.
 func (d *demo) awaitOwner(ctx context.Context, name string, survivors []*grid.Member) (grid.PartitionInfo, int) {
 	for ctx.Err() == nil {
 		if found, heir := lookUp(name, survivors); heir >= 0 {
@@ -242,8 +241,8 @@ func (d *demo) awaitOwner(ctx context.Context, name string, survivors []*grid.Me
 	return grid.PartitionInfo{}, -1
 }
 
-// lookUp returns the partition of a sequencer as the first of the members that
-// are not nil knows it, and which of them owns it; -1 if none of them does.
+// lookUp returns the partition of a sequencer from the status of the first running
+// member, and the index of its owner, -1 if none of the members owns it.
 func lookUp(name string, members []*grid.Member) (found grid.PartitionInfo, owner int) {
 	owners := make([]roster.Incarnation, len(members))
 	for i, m := range members {
@@ -262,7 +261,7 @@ func lookUp(name string, members []*grid.Member) (found grid.PartitionInfo, owne
 	return found, slices.Index(owners, found.Owner)
 }
 
-// stop takes everything down. It is for any moment, and needs no live ctx.
+// stop stops clients and members. It may be called at any time, also after ctx has ended.
 func (d *demo) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()

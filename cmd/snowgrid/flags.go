@@ -11,11 +11,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// leaveTimeout bounds how long a command that ends tries to give back what it
-// holds. What it could not give back, the grid takes back by itself.
+// leaveTimeout limits the time in which a command releases its logical nodes at the
+// end. The grid reclaims the others after their session.
 const leaveTimeout = 5 * time.Second
 
-// layoutFlags are what an ID alone does not say.
+// layoutFlags are the parts of a definition that an ID does not contain.
 type layoutFlags struct {
 	Nodes int       `help:"Logical nodes of the sequencer: 128 to 8192, rounded up to a power of two." default:"8192" env:"SNOWGRID_NODES"`
 	Epoch epochFlag `help:"Time origin of the sequencer: a time, a date, twitter, discord, or Unix milliseconds." default:"2026-01-01T00:00:00Z" env:"SNOWGRID_EPOCH"`
@@ -25,20 +25,20 @@ func (f layoutFlags) config() sequencer.Config {
 	return sequencer.Config{Epoch: f.Epoch.Epoch, Nodes: f.Nodes}
 }
 
-// gridFlags say where the grid is.
+// gridFlags are the addresses of the grid.
 type gridFlags struct {
-	Addr    []string      `help:"API addresses of members; one that answers is enough." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`
-	Timeout time.Duration `help:"How long to wait for the grid's answers." default:"10s" env:"SNOWGRID_TIMEOUT"`
+	Addr    []string      `help:"API addresses of members; one reachable address is enough." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`
+	Timeout time.Duration `help:"Time limit for answers of the grid." default:"10s" env:"SNOWGRID_TIMEOUT"`
 }
 
-// ask bounds what the grid is asked for.
+// ask runs f with the time limit for calls to the grid.
 func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
 	return f(asking)
 }
 
-// use runs f with a client of the grid, which has left when use returns.
+// use runs f with a client, which has left the grid when use returns.
 func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err error) {
 	var c *client.Client
 	err = g.ask(ctx, func(ctx context.Context) (err error) {
@@ -49,21 +49,21 @@ func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err e
 		return err
 	}
 	defer func() {
-		// ctx may be what ended f: leaving has its own bound.
+		// ctx may have ended; leaving has a time limit of its own.
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 		defer cancel()
 		if leaveErr := c.Leave(leaving); leaveErr != nil && err == nil {
-			err = fmt.Errorf("leaving the grid: %w", leaveErr)
+			err = fmt.Errorf("leave the grid: %w", leaveErr)
 		}
 	}()
 	return f(c)
 }
 
-// epochFlag is an epoch as people write it.
+// epochFlag is an epoch on the command line.
 type epochFlag struct{ epoch.Epoch }
 
-// UnmarshalText reads a preset's name, Unix milliseconds, or what parseTime
-// reads.
+// UnmarshalText parses the name of a preset, Unix milliseconds, or a time accepted by
+// parseTime.
 func (e *epochFlag) UnmarshalText(text []byte) error {
 	s := string(text)
 	switch s {
@@ -83,8 +83,7 @@ func (e *epochFlag) UnmarshalText(text []byte) error {
 	return err
 }
 
-// parseTime reads a time as 2026-01-01T00:00:00Z, or a date, which is its first
-// moment in UTC.
+// parseTime parses a time in RFC 3339, or a date, which means midnight UTC.
 func parseTime(s string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, nil

@@ -8,22 +8,22 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// floorFlags say where IDs begin at the earliest.
+// floorFlags set the earliest timestamp of new IDs.
 type floorFlags struct {
-	Floor string     `help:"Begin above this TIME, or above the time of this ID (with --epoch)." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
-	Epoch *epochFlag `help:"Epoch of the sequencer that the ID in --floor is of." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
+	Floor string     `help:"Begin above this TIME, or above the time of this ID (requires --epoch)." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
+	Epoch *epochFlag `help:"Epoch of the sequencer that issued the ID in --floor." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
 }
 
-// statedFloor is a floor that states more than where to begin. It is said for one
-// occasion and has no environment variable, which might be left behind.
+// statedFloor is a floor that also asserts that no later ID was issued. It applies once,
+// so it has no environment variable, which could remain set.
 type statedFloor struct {
-	Floor string     `help:"State that no ID above this TIME, or above this ID (with --epoch), was issued." placeholder:"TIME|ID"`
-	Epoch *epochFlag `help:"Epoch of the sequencer that the ID in --floor is of." placeholder:"TIME"`
+	Floor string     `help:"Assert that no ID above this TIME, or above this ID (requires --epoch), was issued." placeholder:"TIME|ID"`
+	Epoch *epochFlag `help:"Epoch of the sequencer that issued the ID in --floor." placeholder:"TIME"`
 }
 
 func (f statedFloor) floor() (time.Time, error) { return floorFlags(f).floor() }
 
-// floor returns the time in --floor, or that of the ID in it; zero without one.
+// floor returns the time in --floor, or the time of the ID in it; zero without the flag.
 func (f floorFlags) floor() (time.Time, error) {
 	if f.Floor == "" {
 		return time.Time{}, nil
@@ -40,9 +40,9 @@ func (f floorFlags) floor() (time.Time, error) {
 		return time.Time{}, fmt.Errorf("--floor: neither a time nor an ID: %w", err)
 	}
 	if f.Epoch == nil {
-		return time.Time{}, fmt.Errorf("--floor %v: an ID says its time only together with its sequencer's epoch; add --epoch", id)
+		return time.Time{}, fmt.Errorf("--floor %v: the time of an ID depends on the epoch of its sequencer; add --epoch", id)
 	}
-	// The time is in the same bits whatever the node count.
+	// The node count does not move the bits of the time.
 	definition, err := sequencer.Define("floor", sequencer.Config{Epoch: f.Epoch.Epoch})
 	if err != nil {
 		return time.Time{}, err

@@ -11,16 +11,16 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// A stream takes batchSize IDs one by one and rests for batchRest: about a
-// hundred thousand a second. That is far from what a handle can do, and lets
-// two cores generate, time and check all of them.
+// A stream takes batchSize IDs one by one and pauses for batchRest: about a hundred
+// thousand per second. A handle can do far more; this rate lets two cores generate,
+// time and check all of them.
 const (
 	batchSize = 200
 	batchRest = 2 * time.Millisecond
 )
 
-// flow is the streams of a demo: each takes IDs from one handle and shows every
-// one to the checker.
+// flow is the streams of a demo. Each takes IDs from one handle and passes every one to
+// the checker.
 type flow struct {
 	checker *checker
 	streams []*stream
@@ -40,7 +40,7 @@ type stream struct {
 	handle nexter
 }
 
-// nexter is the part of a sequencer that a stream needs.
+// nexter is the methods of a sequencer that a stream needs.
 type nexter interface {
 	Next(ctx context.Context) (sequencer.ID, error)
 	Definition() sequencer.Definition
@@ -50,7 +50,7 @@ func newFlow() *flow {
 	return &flow{checker: newChecker(), ending: map[string]bool{}}
 }
 
-// add makes a stream of a handle. All are added before the flow runs.
+// add adds a stream for a handle. All streams are added before run.
 func (f *flow) add(holder string, handle nexter) {
 	f.streams = append(f.streams, &stream{
 		checkedStream: checkedStream{holder: holder, definition: handle.Definition()},
@@ -58,7 +58,7 @@ func (f *flow) add(holder string, handle nexter) {
 	})
 }
 
-// run lets the IDs flow until ctx ends; wait waits for that.
+// run starts the streams, which end with ctx.
 func (f *flow) run(ctx context.Context) {
 	f.began = time.Now()
 	for _, s := range f.streams {
@@ -72,15 +72,14 @@ func (f *flow) run(ctx context.Context) {
 	}
 }
 
-// wait returns when every stream has ended, with the errors that none should
-// have ended with.
+// wait returns when every stream has ended, with the unexpected errors.
 func (f *flow) wait() error {
 	f.running.Wait()
 	f.ended = time.Now()
 	return errors.Join(f.errs...)
 }
 
-// expectEnd says that a holder's streams are about to end.
+// expectEnd records that a holder's streams are about to end.
 func (f *flow) expectEnd(holder string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,7 +92,7 @@ func (f *flow) mayEnd(holder string) bool {
 	return f.ending[holder]
 }
 
-// pump is one stream's life.
+// pump takes and checks the IDs of one stream until ctx ends.
 func (f *flow) pump(ctx context.Context, s *stream) error {
 	ids := make([]sequencer.ID, 0, batchSize)
 	rest := time.NewTicker(batchRest)
@@ -105,7 +104,7 @@ func (f *flow) pump(ctx context.Context, s *stream) error {
 			var id sequencer.ID
 			id, err = s.handle.Next(ctx)
 			after := time.Now()
-			f.waited(after.Sub(before)) // one that the end cut short counts too
+			f.waited(after.Sub(before)) // also one that ctx ended
 			if err != nil {
 				break
 			}
@@ -127,7 +126,7 @@ func (f *flow) pump(ctx context.Context, s *stream) error {
 	}
 }
 
-// waited keeps the longest wait.
+// waited records the longest wait.
 func (f *flow) waited(d time.Duration) {
 	for longest := f.longest.Load(); int64(d) > longest; longest = f.longest.Load() {
 		if f.longest.CompareAndSwap(longest, int64(d)) {
@@ -136,17 +135,17 @@ func (f *flow) waited(d time.Duration) {
 	}
 }
 
-// longestNext returns the longest call of Next so far.
+// longestNext returns the duration of the longest call of Next so far.
 func (f *flow) longestNext() time.Duration {
 	return time.Duration(f.longest.Load()).Round(10 * time.Microsecond)
 }
 
-// summary is the demo's last line.
+// summary returns the last line of the demo.
 func (f *flow) summary(v verdict) string {
 	elapsed := f.ended.Sub(f.began)
 	if f.began.IsZero() || f.ended.IsZero() {
 		return "No IDs were issued."
 	}
-	return fmt.Sprintf("%s IDs in %.1fs (%s a second), %d duplicates, %d out of order, longest wait of a Next %v.",
+	return fmt.Sprintf("%s IDs in %.1fs (%s per second), %d duplicates, %d out of order, longest call of Next %v.",
 		grouped(v.ids), elapsed.Seconds(), grouped(uint64(float64(v.ids)/elapsed.Seconds())), v.duplicates, v.disorder, f.longestNext())
 }

@@ -9,35 +9,35 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// forgetCommand gives up the disk of a member that is gone for good.
+// forgetCommand forgets the disk of a member that is gone for good.
 type forgetCommand struct {
-	Member          string `arg:"" help:"Member ID, 16 hex digits, as snowgrid status shows it."`
-	LoseDefinitions bool   `help:"Give the disk up even where no other has the definitions: sequencers that no process holds are forgotten there, and one created with another epoch or node count can issue the same IDs again."`
+	Member          string `arg:"" help:"Member ID, 16 hex digits, as listed by snowgrid status."`
+	LoseDefinitions bool   `help:"Confirm the loss of definitions that no other disk has: sequencers that no running process holds are forgotten, and one that is created again with another epoch or node count can repeat IDs."`
 	gridFlags
 }
 
-// Help is the part of --help between the usage and the flags.
+// Help returns the part of --help between the usage and the flags.
 func (forgetCommand) Help() string {
-	return `Members with a data directory keep the definitions of sequencers on disk: names, epochs, node counts,
-and which were destroyed. The grid knows whose disks have all of them. When every copy of a partition is
-lost at once, creates, opens and destroys in it wait until one of those members is back, while handles
-go on. snowgrid status lists the disks, and how many partitions wait for each.
+	return `Members with a data directory store the definitions of sequencers on disk: names, epochs, node counts, and
+which were destroyed. The grid keeps track of the disks that have all of them. When every copy of a
+partition is lost, creates, opens and destroys in it wait until one of those members is back; existing
+handles continue. snowgrid status lists the disks and the number of partitions that wait for each.
 
-Start such a member again, with its data directory: that ends the wait and loses nothing. Only when its
-disk is gone for good, give it up with this command. While other disks have the same definitions, nothing
-is lost. Where it is the last one, the command refuses and says so; --lose-definitions gives it up all the
-same, and the partition begins with what holders of its sequencers show.
+First start such a member again with its data directory: that ends the wait and loses nothing. Use this
+command only when the disk is lost for good. Nothing is lost while another disk has the same definitions.
+For the last disk the command refuses and explains the loss; --lose-definitions forgets it nevertheless,
+and the partition restarts with the sequencers that running holders register again.
 
-It is refused while the member runs. A member whose disk was given up starts again with an empty data
-directory, as a new member. The leader logs who asked, and what was given up.
+The command is refused while the member is running. A member whose disk was forgotten starts again with an
+empty data directory, as a new member. The leader logs the caller and the disk.
 
     snowgrid status --addr 10.0.0.1:7948
     snowgrid forget 9f3c5a7de1b20468 --addr 10.0.0.1:7948`
 }
 
-// Run has the grid give the disk up.
+// Run asks the grid to forget the disk.
 func (c *forgetCommand) Run(ctx context.Context, to streams) error {
-	member, _, _ := strings.Cut(c.Member, "-") // an incarnation will do
+	member, _, _ := strings.Cut(c.Member, "-") // an incarnation is accepted too
 	in := wire.ForgetRequest{Member: roster.MemberID(member), LoseDefinitions: c.LoseDefinitions}
 	var out wire.ForgetResponse
 	err := c.ask(ctx, func(ctx context.Context) error {
@@ -54,7 +54,7 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	return nil
 }
 
-// lostText says how many partitions lost their definitions.
+// lostText returns the number of partitions whose definitions are lost.
 func lostText(lost int) string {
 	if lost == 0 {
 		return "each of which has another disk"

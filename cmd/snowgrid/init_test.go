@@ -68,8 +68,8 @@ func startForgetful(t *testing.T, n int) []*agent {
 	return agents
 }
 
-// TestInitProcess: two of three members that keep nothing on disk are killed. The
-// status of the third says what to do, and doing it gives IDs above all others.
+// TestInitProcess: two of three memory-only members are killed. The status of the third
+// names the command for recovery, and after it IDs are above all earlier ones.
 func TestInitProcess(t *testing.T) {
 	t.Parallel()
 	agents := startForgetful(t, 3)
@@ -109,7 +109,7 @@ func TestInitProcess(t *testing.T) {
 	floor := orders.Decompose(last).Time.Add(25 * time.Second)
 	status, stdout, stderr = command(t, "init", "--addr", survivor.api, "--force",
 		"--floor", orders.MaxID(floor).String(), "--epoch", "2026-01-01")
-	if status != exitDone || !strings.Contains(stdout, "is being formed by 1 members") {
+	if status != exitDone || !strings.Contains(stdout, "with 1 members") {
 		t.Fatalf("init: status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 	var after []sequencer.ID

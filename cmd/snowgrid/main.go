@@ -1,18 +1,18 @@
 // Command snowgrid runs members of a grid and uses one from the command line.
 //
-//	snowgrid demo      three members on this machine, and what happens when one dies
-//	snowgrid agent     one member, until it is told to stop
-//	snowgrid next      IDs from a running grid, one a line
-//	snowgrid decode    an ID taken apart; needs no grid
-//	snowgrid status    what a grid knows about itself
-//	snowgrid destroy   the end of a sequencer
-//	snowgrid forget    the disk of a member that is gone for good
-//	snowgrid init      a grid formed anew that lost its majority, and kept nothing on disk
-//	snowgrid recover   a grid made of the data directories that are left of another
+//	snowgrid demo      run three members on this machine and kill one of them
+//	snowgrid agent     run one member until it is signalled
+//	snowgrid next      print new IDs of a running grid, one per line
+//	snowgrid decode    decode an ID; needs no grid
+//	snowgrid status    show the state of a grid
+//	snowgrid destroy   destroy a sequencer
+//	snowgrid forget    forget the disk of a member that is gone for good
+//	snowgrid init      recover a memory-only grid that lost its majority
+//	snowgrid recover   recover a durable grid from the data directories that are left
 //
-// It exits with 0 when it did what it was asked, with 1 when it could not, and
-// with 2 when it did not understand the question. Every command explains itself
-// with --help.
+// The exit status is 0 on success, 1 when the operation failed or was refused, and
+// 2 for an invalid command line. Errors are one line on stderr. Each command has
+// examples in its --help.
 package main
 
 import (
@@ -51,39 +51,38 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
     snowgrid agent --expect 1 --data-dir ./data
     snowgrid next orders -n 10`
 
-// commands is the command line as kong reads it.
+// commands is the command line, as parsed by kong.
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Run a grid of three members in this process, and lose one of them."`
+	Demo    demoCommand    `cmd:"" help:"Run a grid of three members in this process and kill one of them."`
 	Agent   agentCommand   `cmd:"" help:"Run one member of a grid."`
-	Next    nextCommand    `cmd:"" help:"Print new IDs, one a line."`
-	Decode  decodeCommand  `cmd:"" help:"Take an ID apart."`
-	Status  statusCommand  `cmd:"" help:"Show what a grid knows about itself."`
-	Destroy destroyCommand `cmd:"" help:"Destroy a sequencer, for every holder and for good."`
-	Forget  forgetCommand  `cmd:"" help:"Give up the disk of a member that is gone for good."`
-	Init    initCommand    `cmd:"" help:"Form a grid anew that kept nothing on disk and lost its majority."`
-	Recover recoverCommand `cmd:"" help:"Make a grid of the data directories that are left of one that lost its majority for good."`
+	Next    nextCommand    `cmd:"" help:"Print new IDs, one per line."`
+	Decode  decodeCommand  `cmd:"" help:"Decode an ID into time, logical node and counter."`
+	Status  statusCommand  `cmd:"" help:"Show the state of a grid."`
+	Destroy destroyCommand `cmd:"" help:"Destroy a sequencer for all holders, permanently."`
+	Forget  forgetCommand  `cmd:"" help:"Forget the disk of a member that is gone for good."`
+	Init    initCommand    `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
+	Recover recoverCommand `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
 }
 
-// streams are where a command writes: what was asked for, and everything else.
+// streams are the outputs of a command: its result, and its errors and log.
 type streams struct {
 	out, err io.Writer
 }
 
 func main() {
-	// With SIGPIPE ignored, a reader that has seen enough (head) is an error of
-	// the write, and the logical node is given back as after any other end.
+	// With SIGPIPE ignored, a reader that closes the pipe (head) causes a write
+	// error, and the logical node is released as after any other end.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// From the first signal on they have their usual effect again, so that the
-	// second one ends the process at once.
+	// After the first signal the default action is restored, so that the second
+	// one terminates the process immediately.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
 }
 
-// run is the whole program but for the process around it. It returns the exit
-// status.
+// run parses the arguments, runs the command and returns the exit status.
 func run(ctx context.Context, args []string, to streams) int {
-	exited := -1 // kong's way of saying that --help was all there was to do
+	exited := -1 // set by kong after it has printed --help
 	parser, err := kong.New(&commands{},
 		kong.Name("snowgrid"),
 		kong.Description(description),
@@ -102,7 +101,7 @@ func run(ctx context.Context, args []string, to streams) int {
 	case exited >= 0:
 		return exited
 	case err != nil:
-		fmt.Fprintf(to.err, "snowgrid: %v\nsnowgrid --help explains the commands, snowgrid COMMAND --help its flags.\n", err)
+		fmt.Fprintf(to.err, "snowgrid: %v\nRun snowgrid --help for the commands, snowgrid COMMAND --help for the flags.\n", err)
 		return exitUsage
 	}
 	if err := command.Run(); err != nil && !readerGone(err) {
@@ -112,8 +111,8 @@ func run(ctx context.Context, args []string, to streams) int {
 	return exitDone
 }
 
-// packagePrefix begins the errors of the packages that this program calls. Its own name
-// stands there instead.
+// packagePrefix matches the prefix of an error from a package that this program calls.
+// The program's name replaces it.
 var packagePrefix = regexp.MustCompile(`(?m)^(grid|client|sequencer|wire): `)
 
 // sentence returns an error's text as one line, without the prefix of a package.
@@ -121,14 +120,14 @@ func sentence(err error) string {
 	return strings.ReplaceAll(packagePrefix.ReplaceAllString(err.Error(), ""), "\n", "; ")
 }
 
-// refusal returns the error that a member answered: its sentence, matching its kind.
+// refusal converts a member's error reply to an error that matches its sentinel.
 func refusal(answer wire.Error) error {
 	err := answer.Unwire()
 	return failure.Errorf(err, "%s", sentence(err))
 }
 
-// readerGone reports whether an error is that nothing reads the output any longer,
-// which has seen enough, as head does. A connection to a member can end in the same way.
+// readerGone reports whether err results from a closed output pipe, as head closes it. A
+// broken connection to a member returns the same errno and does not count.
 func readerGone(err error) bool {
 	var connection *net.OpError
 	return errors.Is(err, syscall.EPIPE) && !errors.As(err, &connection)

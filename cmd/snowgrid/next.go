@@ -12,45 +12,46 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// fillSize is how many IDs are taken at once: enough that the calls cost
-// nothing, few enough that Ctrl-C is heard within milliseconds.
+// fillSize is the number of IDs per call of Fill: large enough that the calls cost
+// nothing, small enough that Ctrl-C takes effect within milliseconds.
 const fillSize = 4096
 
 // nextCommand prints new IDs.
 type nextCommand struct {
-	Name  string `arg:"" help:"Name of the sequencer. It is created when it does not exist."`
-	Count int64  `short:"n" name:"count" help:"How many IDs." default:"1"`
+	Name  string `arg:"" help:"Name of the sequencer. It is created if it does not exist."`
+	Count int64  `short:"n" name:"count" help:"Number of IDs." default:"1"`
 	gridFlags
 	layoutFlags
 }
 
-// Help is the part of --help between the usage and the flags.
+// Help returns the part of --help between the usage and the flags.
 func (nextCommand) Help() string {
-	return `It attaches to the grid as a client, makes the IDs itself, and leaves. Stdout gets nothing but IDs.
-The grid is not asked for each ID: a million take about a second with 8192 nodes, where a node has
-1,024 IDs in a millisecond, and less with 128, where it has 65,536.
+	return `The command attaches to the grid as a client, generates the IDs itself, and leaves. Only IDs are written to
+stdout. The grid is not called for each ID: a million take about a second with 8192 logical nodes (1,024
+IDs per node and millisecond), and less with 128 (65,536).
 
     snowgrid next orders
     snowgrid next orders -n 1000000 > ids.txt
     snowgrid next events --addr 10.0.0.1:7948,10.0.0.2:7948 --nodes 128 -n 10
 
-Epoch and node count belong to the sequencer: naming others than it was created with is an error.`
+Epoch and node count are part of the sequencer's definition. Other values than those it was created with
+are a conflict, and an error.`
 }
 
-// Validate refuses what cannot be asked for.
+// Validate refuses a count below 1.
 func (n *nextCommand) Validate() error {
 	if n.Count < 1 {
-		return fmt.Errorf("-n %d: ask for at least one ID", n.Count)
+		return fmt.Errorf("-n %d: give at least 1", n.Count)
 	}
 	return nil
 }
 
-// filler is the part of a sequencer that printIDs needs.
+// filler is the method of a sequencer that printIDs needs.
 type filler interface {
 	Fill(ctx context.Context, dst []sequencer.ID) (int, error)
 }
 
-// Run prints the IDs. The end of ctx is an orderly end too.
+// Run prints the IDs. Cancellation of ctx is not an error.
 func (n *nextCommand) Run(ctx context.Context, to streams) error {
 	return n.use(ctx, func(c *client.Client) error {
 		var seq *sequencer.Sequencer
@@ -73,8 +74,8 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// printIDs writes count IDs, one a line, and returns how many it wrote. With an
-// error these are complete lines too, unless it was w's.
+// printIDs writes count IDs, one per line, and returns the number written. All lines
+// are complete, unless w returned the error.
 func printIDs(ctx context.Context, w io.Writer, seq filler, count int64) (printed int64, err error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	ids := make([]sequencer.ID, min(count, fillSize))

@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// postTo makes one call of an operator to a member, addressed to one start of it.
+// postTo sends an operator's request to one incarnation of a member.
 func postTo(ctx context.Context, addr, incarnation, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -37,7 +37,7 @@ func postTo(ctx context.Context, addr, incarnation, path string, in, out any) er
 		if json.Unmarshal(answer, &refused) == nil && refused.Message != "" {
 			return refusal(refused)
 		}
-		return fmt.Errorf("%s answered %s", addr, response.Status)
+		return fmt.Errorf("%s: HTTP status %s", addr, response.Status)
 	}
 	return json.Unmarshal(answer, out)
 }

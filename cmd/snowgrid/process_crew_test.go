@@ -128,8 +128,8 @@ func (c *crew) end() {
 	}
 }
 
-// calm wants every hand to go on from the logical node that it began with and
-// never to have waited for a grant.
+// calm checks that every hand still has its first logical node and has never waited
+// for a grant.
 func (c *crew) calm(when string) {
 	c.t.Helper()
 	for _, h := range c.hands {

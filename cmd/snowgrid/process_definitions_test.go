@@ -101,7 +101,7 @@ func namesToCreate() int64 {
 	return 10_000
 }
 
-// outcomes are the names by what was answered for them.
+// outcomes records the answered creates and destroys.
 type outcomes struct {
 	mu        sync.Mutex
 	created   map[string]bool // and not destroyed
@@ -163,7 +163,7 @@ func TestKilledWhileCreating(t *testing.T) {
 	out.check(t, g.dial(), began)
 }
 
-// create creates a name, and destroys it if told to, and notes what was answered.
+// create creates a name, destroys it if destroy is set, and records the answers.
 func (o *outcomes) create(ctx context.Context, c *client.Client, name string, destroy bool) {
 	if _, err := c.CreateSequencer(ctx, name, sequencer.Config{}); err != nil {
 		return
@@ -223,8 +223,8 @@ func (o *outcomes) check(t *testing.T, c *client.Client, began time.Time) {
 	}
 }
 
-// TestForgetCommand: snowgrid forget says why it refuses, and gives a disk up when its
-// member is gone; the member does not start on what is left of it.
+// TestForgetCommand: snowgrid forget gives the reason for a refusal, and forgets a disk
+// after its member is gone. The member does not start on the damaged disk.
 func TestForgetCommand(t *testing.T) {
 	t.Parallel()
 	g := startSeats(t, 3, "--window", "3s")

@@ -21,13 +21,13 @@ var (
 	outageWindow = flag.Duration("window", 3*time.Second, "window of the grid of TestAllAgentsKilled")
 )
 
-// What a kill of an owner may cost somebody who is new.
+// Limits of the time to the first ID of a new client after a kill.
 const (
 	attachMedian = 3 * time.Second
 	attachMost   = 6 * time.Second
 )
 
-// victim says who is killed, and by whose table a new client is to be served then.
+// victim selects the member to kill, and the owner that a new client needs then.
 type victim struct {
 	name        string
 	leads, owns bool
@@ -65,8 +65,8 @@ func (v victim) choose(g *seats, c *crew, fresh func() string) (*seat, string) {
 	}
 }
 
-// TestAgentKilled kills agents one after the other and starts them again. Whoever
-// has a logical node notices nothing, and somebody new is served within seconds.
+// TestAgentKilled kills agents one after the other and starts them again. Holders never
+// wait, and a new client is served within seconds.
 func TestAgentKilled(t *testing.T) {
 	t.Parallel()
 	g := startSeats(t, 3, "--backups", "1")
@@ -106,10 +106,9 @@ func TestAgentKilled(t *testing.T) {
 	t.Logf("started again, an agent was ready after %v (median), %v (most); %s", median, most, c.count())
 }
 
-// TestAllAgentsKilled kills all agents at once, at any moment, and starts them at
-// other addresses. They are the same grid, and issue nothing again: neither what
-// was issued, nor what the holders of before, who find nobody any more, go on to
-// issue.
+// TestAllAgentsKilled kills all agents at the same time, at a random moment, and starts
+// them at other addresses. They form the same grid and repeat no ID: neither an ID issued
+// before, nor one that an earlier holder, which no longer finds a member, still issues.
 func TestAllAgentsKilled(t *testing.T) {
 	t.Parallel()
 	g := startSeats(t, 3, "--window", outageWindow.String())

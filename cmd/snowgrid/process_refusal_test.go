@@ -44,7 +44,7 @@ func TestProcessUsage(t *testing.T) {
 
 func TestNextWithoutGrid(t *testing.T) {
 	t.Parallel()
-	// Somebody listens and never answers.
+	// A listener that never answers.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestNextWithoutGrid(t *testing.T) {
 		t.Errorf("status %d, stderr %q", status, p.stderr.String())
 	}
 
-	// And nobody listens; the bound ends it.
+	// No listener; the time limit ends the call.
 	_ = silent.Close()
 	status, stdout, stderr := command(t, "next", "orders", "--addr", addr, "--timeout", "300ms")
 	if status != exitFailed || stdout != "" || !strings.Contains(stderr, "no member answered at "+addr) || !strings.Contains(stderr, "refused") {

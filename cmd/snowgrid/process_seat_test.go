@@ -51,7 +51,7 @@ func startSeats(t *testing.T, count int, more ...string) *seats {
 	return g
 }
 
-// add makes a place in which nobody sits yet.
+// add adds a seat without an agent.
 func (g *seats) add() *seat {
 	g.t.Helper()
 	s := &seat{dir: g.t.TempDir()}
@@ -153,7 +153,7 @@ func (g *seats) status(but ...*seat) grid.Status {
 	g.t.Helper()
 	return awaitStatus(g.t, strings.Join(g.apisBut(but...), ","), func(s grid.Status) string {
 		if s.Leader == "" {
-			return "there is no leader"
+			return "no leader"
 		}
 		for _, p := range s.Partitions {
 			if g.at(s, string(p.Owner)) == nil {
@@ -179,8 +179,8 @@ func (g *seats) at(s grid.Status, incarnation string) *seat {
 // owner returns the seat of a name's owner.
 func (g *seats) owner(s grid.Status, name string) *seat { return g.at(s, string(s.OwnerOf(name))) }
 
-// full complains unless the seats are the members, each is settled, each
-// partition has so many replicas, all in sync and none on its way, and nobody
+// full returns a check that the seats are the members, that each is settled, that each
+// partition has this number of replicas, all in sync and none joining, and that no member
 // owns more than a quarter above the average.
 func (g *seats) full(replicas int) func(grid.Status) string {
 	return func(s grid.Status) string {

@@ -23,13 +23,13 @@ import (
 var stopped = flag.Duration("stop", 20*time.Second, "how long TestStoppedOwner stops an owner, at least")
 
 const (
-	backMost  = 15 * time.Second // until one that goes on is ready
+	backMost  = 15 * time.Second // until a resumed member is ready
 	reachMin  = 9 * time.Second  // every grant reaches so far ahead
 	reachMost = 20 * time.Second // no grant reaches farther ahead
 )
 
-// TestStoppedOwner stops an owner in the middle, for so long that it is replaced,
-// and lets it go on: it believes that no time has passed.
+// TestStoppedOwner stops an owner with SIGSTOP until it is replaced, and resumes it. To
+// the owner no time has passed.
 func TestStoppedOwner(t *testing.T) {
 	t.Parallel()
 	g := startSeats(t, 3, "--backups", "1")
@@ -55,7 +55,7 @@ func TestStoppedOwner(t *testing.T) {
 	others := g.apisBut(at)
 	deposed := awaitStatus(t, others[0], func(s grid.Status) string {
 		if slices.ContainsFunc(s.Partitions, func(p grid.PartitionInfo) bool { return g.at(s, string(p.Owner)) == at }) {
-			return "the one that stands still owns partitions"
+			return "the stopped member owns partitions"
 		}
 		return ""
 	})
@@ -71,7 +71,7 @@ func TestStoppedOwner(t *testing.T) {
 	}
 	<-time.After(time.Until(ends))
 	took, stood := took.Round(time.Millisecond), time.Since(began).Round(time.Second)
-	c.calm("while an owner stands still")
+	c.calm("while an owner is stopped")
 
 	began = time.Now()
 	at.signal(syscall.SIGCONT)
@@ -92,16 +92,16 @@ func TestStoppedOwner(t *testing.T) {
 	c.end()
 	c.unique()
 	t.Logf("stopped for %v: a new client's first ID meanwhile came after %v; roster version %d when it was deposed", stood, took, deposed.Version)
-	t.Logf("it went on: asked by a client that knew only it, it served what was made after %v; ready and in sync after %v; %s",
+	t.Logf("resumed: a client that knows only this member got an ID of a new name after %v; ready and in sync after %v; %s",
 		asked.Round(time.Millisecond), back.Round(time.Millisecond), c.count())
 	if *judge && back > backMost {
 		t.Errorf("ready and in sync after %v, want %v at most", back, backMost)
 	}
 }
 
-// askFirst asks a member that goes on, at once and nobody else before it, for a
-// name that was destroyed meanwhile and for one that was made. It returns how long
-// an ID of the latter took.
+// askFirst asks a resumed member immediately, before any other, for a name that was
+// destroyed meanwhile and for one that was created. It returns the time to an ID of the
+// latter.
 func (c *crew) askFirst(api, doomed, made string) time.Duration {
 	c.t.Helper()
 	began := time.Now()
@@ -134,8 +134,7 @@ func (c *crew) askFirst(api, doomed, made string) time.Duration {
 }
 
 // testStoppedOthers stops all agents of a grid, or all but the owner of a name.
-// Nothing can be agreed on any more, and holders go on with what they were
-// granted.
+// The quorum is lost, and holders continue with their grants.
 func testStoppedOthers(t *testing.T, butOwner bool) {
 	g := startSeats(t, 3, "--backups", "1")
 	c := newCrew(t, newChecker(), g.apisBut(), 2, 5)
@@ -162,8 +161,8 @@ func testStoppedOthers(t *testing.T, butOwner bool) {
 	for _, s := range g.all {
 		s.signal(syscall.SIGCONT)
 	}
-	await(t, "all go on", func() bool { return c.whoWaits() == "" })
-	t.Logf("%v after the others went on nobody waited", time.Since(began).Round(10*time.Millisecond))
+	await(t, "all continue", func() bool { return c.whoWaits() == "" })
+	t.Logf("%v after the others were resumed no hand waited", time.Since(began).Round(10*time.Millisecond))
 	awaitStatus(t, owner.api, g.full(2))
 	awaitStatus(t, owner.api, c.kept)
 	for _, h := range c.hands {

@@ -170,8 +170,7 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// pause is the time between two looks at something that tells nobody when it
-// changes: another process.
+// pause waits between two polls of another process.
 func pause() { <-time.After(50 * time.Millisecond) }
 
 // agent is a member as a process.
@@ -478,8 +477,8 @@ func TestProcesses(t *testing.T) {
 	t.Run("five clients of 128 nodes", func(t *testing.T) { testFiveClients(t, agents, "events", "--nodes", "128") })
 	t.Run("status of sequencers", func(t *testing.T) { testSequencerStatus(t, agents) })
 	t.Run("destroy of nothing", func(t *testing.T) {
-		status, stdout, stderr := command(t, "destroy", "nobody", "--addr", apis(agents))
-		if status != exitFailed || stdout != "" || !strings.Contains(stderr, `"nobody"`) || !strings.Contains(stderr, "not found") {
+		status, stdout, stderr := command(t, "destroy", "missing", "--addr", apis(agents))
+		if status != exitFailed || stdout != "" || !strings.Contains(stderr, `"missing"`) || !strings.Contains(stderr, "not found") {
 			t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 		}
 	})
@@ -588,10 +587,10 @@ func testJoinAndLeave(t *testing.T, agents []*agent) {
 	fourth := startAgent(t, gossip[0], "--join", s.Members[0].Gossip)
 	awaitStatus(t, fourth.api, membersAre(append(slices.Clone(agents), fourth)...))
 	fourth.signal(syscall.SIGTERM)
-	if status := fourth.exit(); status != exitDone || !strings.Contains(fourth.stderr.String(), "msg=left") {
+	if status := fourth.exit(); status != exitDone || !strings.Contains(fourth.stderr.String(), `msg="member left"`) {
 		t.Errorf("an agent told to leave: status %d, stderr:\n%s", status, tail(fourth.stderr.String()))
 	}
-	// It said goodbye, so nobody has to find out.
+	// It left, so no failure has to be detected.
 	s, err = statusOf(t, apis(agents))
 	if err != nil || len(s.Members) != 3 {
 		t.Errorf("after it has left there are the members %+v; error %v", s.Members, err)
@@ -619,7 +618,7 @@ func testOwnerKilled(t *testing.T, agents []*agent) {
 	}
 	victim := ownerOf(s, name, agents)
 	if victim == nil {
-		t.Fatalf("nobody owns %s: %s", name, s.OwnerOf(name))
+		t.Fatalf("%s has no owner: %s", name, s.OwnerOf(name))
 	}
 	victim.signal(os.Kill)
 	_ = victim.exit()
@@ -650,8 +649,8 @@ func testOwnerKilled(t *testing.T, agents []*agent) {
 	}
 }
 
-// testSecondSignal has an agent leave that has nobody to leave to, and knows not
-// yet; it is told to end a second time.
+// testSecondSignal signals the last agent of a grid that has no majority, so that its
+// leave cannot complete, and signals it again.
 func testSecondSignal(t *testing.T, agents []*agent) {
 	agents = slices.DeleteFunc(slices.Clone(agents), func(a *agent) bool { return a.hasEnded() })
 	if len(agents) != 2 {
@@ -661,7 +660,7 @@ func testSecondSignal(t *testing.T, agents []*agent) {
 	_ = agents[0].exit()
 	last := agents[1]
 	last.signal(syscall.SIGTERM)
-	await(t, "it begins to leave", func() bool { return strings.Contains(last.stderr.String(), "msg=leaving") })
+	await(t, "it begins to leave", func() bool { return strings.Contains(last.stderr.String(), `msg="member leaving"`) })
 	if last.hasEnded() {
 		t.Fatal("it has left already")
 	}
@@ -683,9 +682,8 @@ func stopTime() time.Duration {
 	return 10 * time.Second
 }
 
-// TestStoppedProcesses stops the owner of a sequencer and a client of it in the
-// middle, for longer than any grant reaches, and lets them go on: they believe
-// that no time has passed.
+// TestStoppedProcesses stops the owner of a sequencer and a client of it with SIGSTOP,
+// for longer than any grant reaches, and resumes them. To them no time has passed.
 func TestStoppedProcesses(t *testing.T) {
 	t.Parallel()
 	const name = "orders"
@@ -706,12 +704,12 @@ func TestStoppedProcesses(t *testing.T) {
 	s := awaitStatus(t, addrs, membersAre(agents...))
 	client, owner := taps[0], ownerOf(s, name, agents)
 	if owner == nil {
-		t.Fatalf("nobody owns %s", name)
+		t.Fatalf("%s has no owner", name)
 	}
 	before, _ := sequencerIn(s, name)
 
-	// Nothing but the signal shall keep the client from making IDs: it is stopped
-	// in the middle of that, and goes on in the middle of that.
+	// The client generates IDs without a pause: it is stopped and resumed in the middle
+	// of a call.
 	close(free)
 	mark := client.read.Load()
 	await(t, "the client prints as fast as it can", func() bool { return client.read.Load() > mark+10_000 })
@@ -724,11 +722,11 @@ func TestStoppedProcesses(t *testing.T) {
 	awaitStatus(t, others, func(s grid.Status) string {
 		q, found := sequencerIn(s, name)
 		if !found || q.Owner == before.Owner || q.Attached < 2 {
-			return fmt.Sprintf("no new owner with the two holders that go on: %+v", q)
+			return fmt.Sprintf("no new owner with the two running holders: %+v", q)
 		}
 		return ""
 	})
-	// Another takes a node, perhaps the one of the client that stands still.
+	// Another client takes a node, perhaps that of the stopped client.
 	tapArgs[len(tapArgs)-1] = others
 	taps = append(taps, startTap(t, never, 1<<62, tapArgs...))
 	await(t, "a new client prints", prints(taps[3], 0))
@@ -742,7 +740,7 @@ func TestStoppedProcesses(t *testing.T) {
 	now := time.Now()
 	owner.signal(syscall.SIGCONT)
 	client.signal(syscall.SIGCONT)
-	await(t, "the client that stood still goes on above", prints(client, int64(d.MinID(now))))
+	await(t, "the resumed client continues above", prints(client, int64(d.MinID(now))))
 	awaitStatus(t, owner.api, membersAre(agents...))
 	for _, p := range taps {
 		if p.hasEnded() {
@@ -783,9 +781,9 @@ func TestAgentEnds(t *testing.T) {
 	// It ends in order while it still looks for its grid, too.
 	waiting := start(t, func(io.Reader) {}, "agent", "--gossip-addr", gossip[0], "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
 		"--join", gossip[1])
-	await(t, "it waits", func() bool { return strings.Contains(waiting.stderr.String(), "msg=waiting") })
+	await(t, "it waits", func() bool { return strings.Contains(waiting.stderr.String(), `msg="waiting for the grid"`) })
 	waiting.signal(os.Interrupt)
-	if status := waiting.exit(); status != exitDone || !strings.Contains(waiting.stderr.String(), "stopped before the grid served") {
+	if status := waiting.exit(); status != exitDone || !strings.Contains(waiting.stderr.String(), "start cancelled") {
 		t.Errorf("while it waits: status %d, stderr:\n%s", status, tail(waiting.stderr.String()))
 	}
 }

@@ -9,31 +9,31 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// recoverCommand makes a grid of the data directories that are left of another one.
+// recoverCommand forms a new grid from the remaining data directories of another one.
 type recoverCommand struct {
-	DataDir []string `help:"Data directory of a member that is left; once for each. Its agent must not run." required:"" placeholder:"DIR"`
-	Lost    []string `help:"State of a member that it is gone for good: it does not run, and its directory does not come back. Once for each." placeholder:"ID"`
+	DataDir []string `help:"Data directory of a remaining member; repeat for each. Its agent must be stopped." required:"" placeholder:"DIR"`
+	Lost    []string `help:"Assert that this member is gone for good: it does not run, and its directory is lost. Repeat for each." placeholder:"ID"`
 	statedFloor
 }
 
-// Help is the part of --help between the usage and the flags.
+// Help returns the part of --help between the usage and the flags.
 func (recoverCommand) Help() string {
-	return `For a grid with data directories that lost the majority of its voters for good, disks and all. If the
-directories are merely on machines that are down, start those: nothing else is needed then.
+	return `For a grid with data directories that lost the majority of its voters for good, disks included. If the
+machines are only down, start them again; nothing else is needed.
 
-It works on directories and not on running members. Stop every member that is left, and run it where
-their directories are; it needs no network. Directories on other machines can be copied here and back,
-or left out: their members then start with empty directories, as new ones.
+The command works on directories, not on running members. Stop every remaining member and run the command
+where their directories are; it needs no network. Directories on other machines can be copied here and
+back, or left out: their members then start with empty directories, as new members.
 
-The members of the directories given become a new grid, in place. Its IDs begin above everything the old
-one can have granted: a window, 5 s and 10 minutes above the latest ceiling and clock known here, so the
-first ones wait for more than 10 minutes. Handles of before go on by themselves. It refuses members of the
-old grid. What it prints at first is everything that it will do, and it asks nothing.
+The members of the given directories form a new grid, in place. Its IDs begin above everything that the old
+grid can have granted: a window, 5 s and 10 minutes above the latest ceiling and clock known here, so the
+first IDs wait for more than 10 minutes. Existing handles continue by themselves. The new grid refuses
+members of the old one. The command first prints everything that it is about to do, and does not prompt.
 
-Every voter, and every member with a directory, whose directory is not given has to be named by --lost.
-Without that nothing is done, and the error names them. Be sure: if they run, they go on as the old grid,
-and both issue the same IDs. A run that was cut off is completed by the same command; until then no agent
-starts on these directories.
+Every voter, and every member with a data directory, whose directory is not given must be named by --lost.
+Otherwise nothing is done, and the error names them. Make sure that they do not run: they would continue as
+the old grid, and both grids issue the same IDs. Run the same command again to complete an interrupted
+recovery; until then no agent starts on these directories.
 
     snowgrid recover --data-dir /var/lib/snowgrid
     snowgrid recover --data-dir /var/lib/snowgrid --lost 0123456789abcdef --lost 89abcdef01234567`
@@ -50,25 +50,25 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 		cfg.Lost = append(cfg.Lost, roster.MemberID(id))
 	}
 	cfg.Before = func(r grid.Recovery) {
-		what := "recovering"
+		action := "recovering"
 		if r.Repeated {
-			what = "completing the recovery of"
+			action = "completing the recovery of"
 		}
-		fmt.Fprintf(to.out, "%s grid %v as grid %v\n", what, r.Old, r.Grid)
+		fmt.Fprintf(to.out, "%s grid %v as grid %v\n", action, r.Old, r.Grid)
 		for i, id := range r.Members {
 			fmt.Fprintf(to.out, "member %s: %s\n", id, c.DataDir[i])
 		}
 		for _, id := range r.Lost {
-			fmt.Fprintf(to.out, "given up: %s\n", id)
+			fmt.Fprintf(to.out, "lost: %s\n", id)
 		}
 		if r.Forgotten > 0 {
-			fmt.Fprintf(to.out, "definitions lost in %d partitions: no directory given has them; a sequencer created there with another epoch can issue the same IDs again\n", r.Forgotten)
+			fmt.Fprintf(to.out, "definitions lost in %d partitions: no given directory has them; a sequencer that is created there with another epoch can repeat IDs\n", r.Forgotten)
 		}
 		fmt.Fprintf(to.out, "its IDs begin at %s\n", moment(r.First))
 	}
 	if _, err := grid.Recover(cfg); err != nil {
 		return err
 	}
-	fmt.Fprintln(to.out, "done: start these members; others join with empty data directories")
+	fmt.Fprintln(to.out, "done: start these members; other members join with empty data directories")
 	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// TestReaderHasSeenEnough: a reader of the output that ends, such as head, is no error,
-// and nothing is said about it.
-func TestReaderHasSeenEnough(t *testing.T) {
+// TestClosedOutputIsNoError: when the reader of the output ends, as head does, the
+// command succeeds without a message.
+func TestClosedOutputIsNoError(t *testing.T) {
 	addr := member(t, http.StatusOK, exampleStatus())
 	for _, args := range []string{"status -o json --addr " + addr, "status --addr " + addr, "decode 235067008364840960"} {
 		read, write, err := os.Pipe()
@@ -37,8 +37,8 @@ func TestReaderHasSeenEnough(t *testing.T) {
 	}
 }
 
-// TestErrorsAreOneLine: whatever went wrong is said in one line that begins with the
-// program, and each thing once.
+// TestErrorsAreOneLine: an error is one line that begins with the program's name and
+// repeats nothing.
 func TestErrorsAreOneLine(t *testing.T) {
 	refusing := member(t, http.StatusServiceUnavailable, wire.ErrorOf(fmt.Errorf("sequencer %q: %w", "orders", sequencer.ErrUnavailable), 1))
 	tests := map[string]string{

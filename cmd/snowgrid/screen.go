@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// screen tells the demo's story. On a terminal the line with the counts stays
-// the last one; otherwise, and if it is to be plain, a new one comes each second.
+// screen prints the progress of the demo. On a terminal the line with the counts remains
+// the last one and is overwritten; otherwise a new one is printed each second.
 type screen struct {
 	out  io.Writer
 	live bool
@@ -36,7 +36,7 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// say prints a sentence that stays.
+// say prints a sentence that is not overwritten.
 func (s *screen) say(sentence string) {
 	if s.live {
 		fmt.Fprintf(s.out, "%s%s%s%s\n", clearLine, bold, sentence, normal)
@@ -45,7 +45,7 @@ func (s *screen) say(sentence string) {
 	fmt.Fprintln(s.out, sentence)
 }
 
-// follow shows the counts until d has passed or ctx has ended.
+// follow prints the counts until d has passed or ctx has ended.
 func (s *screen) follow(ctx context.Context, f *flow, d time.Duration) {
 	done := time.NewTimer(d)
 	defer done.Stop()
@@ -63,7 +63,7 @@ func (s *screen) follow(ctx context.Context, f *flow, d time.Duration) {
 	}
 }
 
-// counts prints how far the flow is, each second or, on a terminal, each time.
+// counts prints the counts, once a second or, on a terminal, each time.
 func (s *screen) counts(f *flow) {
 	now := time.Now()
 	if now.Sub(s.at) < time.Second && !s.live {
@@ -71,7 +71,7 @@ func (s *screen) counts(f *flow) {
 	}
 	s.at = now
 	v := f.checker.verdict()
-	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest wait of a Next %v", now.Sub(f.began).Seconds(), grouped(v.ids), v.duplicates, f.longestNext())
+	line := fmt.Sprintf("%5.1fs  %s IDs, %d duplicates, longest call of Next %v", now.Sub(f.began).Seconds(), grouped(v.ids), v.duplicates, f.longestNext())
 	if s.live {
 		fmt.Fprint(s.out, clearLine, line)
 		return
@@ -79,7 +79,7 @@ func (s *screen) counts(f *flow) {
 	fmt.Fprintln(s.out, line)
 }
 
-// grouped writes a number with commas between the thousands.
+// grouped formats a number with commas between the thousands.
 func grouped(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

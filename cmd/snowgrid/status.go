@@ -17,23 +17,25 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// statusBytesMax bounds the answer that is read.
+// statusBytesMax limits the size of a status response.
 const statusBytesMax = 64 << 20
 
-// statusCommand shows a grid as one of its members knows it.
+// statusCommand shows the state of a grid as one of its members sees it.
 type statusCommand struct {
 	gridFlags
-	Output     string `short:"o" help:"table or json." enum:"table,json" default:"table"`
-	Partitions bool   `help:"List every partition in the table too."`
+	Output     string `short:"o" help:"Output format: table or json." enum:"table,json" default:"table"`
+	Partitions bool   `help:"List every partition as well."`
 }
 
-// Help is the part of --help between the usage and the flags.
+// Help returns the part of --help between the usage and the flags.
 func (statusCommand) Help() string {
-	return `The first address that answers is asked; it asks the other members for their sequencers.
+	return `The first address that answers is used. That member collects the list of sequencers from the other members.
 
     snowgrid status
     snowgrid status --addr 10.0.0.1:7948 --partitions
-    snowgrid status -o json`
+    snowgrid status -o json
+
+docs/operating.md explains each line.`
 }
 
 // Run prints the status.
@@ -54,8 +56,8 @@ func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	return printStatus(to.out, status, s.Partitions)
 }
 
-// fetchStatusOfAny asks one address after the other until one answers, and returns
-// that address too.
+// fetchStatusOfAny queries the addresses in order until one answers, and returns the
+// status and that address.
 func fetchStatusOfAny(ctx context.Context, addrs []string) (status grid.Status, addr string, err error) {
 	var errs []error
 	for _, addr := range addrs {
@@ -88,12 +90,12 @@ func fetchStatus(ctx context.Context, addr string) (status grid.Status, err erro
 		if json.Unmarshal(body, &refused) == nil && refused.Message != "" {
 			return status, refusal(refused)
 		}
-		return status, fmt.Errorf("answered %s; is it the API address of a member?", response.Status)
+		return status, fmt.Errorf("HTTP status %s; check that this is the API address of a member", response.Status)
 	}
 	return status, json.Unmarshal(body, &status)
 }
 
-// printStatus writes the status for people.
+// printStatus writes the status as text.
 func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printGrid(table, s)
@@ -120,14 +122,14 @@ func printGrid(table io.Writer, s grid.Status) {
 		fmt.Fprintf(table, "to do\t%s\n", s.Advice)
 	}
 	for _, stranger := range s.Strangers {
-		fmt.Fprintf(table, "stranger\t%s; it has the same name: stop one of the grids, or give it another name\n", stranger)
+		fmt.Fprintf(table, "foreign grid\t%s; it has the same name: stop one of the grids, or rename it\n", stranger)
 	}
 	if len(s.Unreachable) > 0 {
 		fmt.Fprintf(table, "unreachable\t%s\n", strings.Join(s.Unreachable, ", "))
 	}
 }
 
-// kept says how many backups there are to be, and are.
+// kept returns the configured number of backups, and the actual one if it differs.
 func kept(s grid.Status) string {
 	if s.Settings.Backups == s.Copies {
 		return fmt.Sprintf("backups %d", s.Settings.Backups)
@@ -150,7 +152,7 @@ func printMembers(table io.Writer, members []grid.MemberInfo) {
 	}
 }
 
-// printDisks lists the disks on which definitions rest.
+// printDisks lists the disks that store definitions.
 func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	if len(disks) == 0 {
 		return
@@ -180,10 +182,10 @@ func printSequencers(table io.Writer, s grid.Status) {
 	}
 }
 
-// attachedShown is how many logical nodes a line names.
+// attachedShown is the number of logical nodes listed on a line.
 const attachedShown = 8
 
-// attached says how many nodes are attached and names the first of them.
+// attached returns the number of attached logical nodes and lists the first of them.
 func attached(q grid.SequencerInfo) string {
 	if q.Attached == 0 {
 		return "0"
@@ -198,7 +200,7 @@ func attached(q grid.SequencerInfo) string {
 	return fmt.Sprintf("%d (%s)", q.Attached, strings.Join(names, " "))
 }
 
-// ownership says in a sentence who is missing what.
+// ownership summarizes owners and backups of the partitions.
 func ownership(s grid.Status) string {
 	unowned, short := 0, 0
 	for _, p := range s.Partitions {
@@ -212,7 +214,7 @@ func ownership(s grid.Status) string {
 	if unowned+short == 0 {
 		return fmt.Sprintf("%d, each with an owner and every backup", len(s.Partitions))
 	}
-	return fmt.Sprintf("%d, %d without an owner, %d with fewer backups than set", len(s.Partitions), unowned, short)
+	return fmt.Sprintf("%d, %d without an owner, %d with fewer backups than configured", len(s.Partitions), unowned, short)
 }
 
 func backups(p grid.PartitionInfo) string {
@@ -225,8 +227,8 @@ func backups(p grid.PartitionInfo) string {
 	return orNone(strings.Join(names, " "))
 }
 
-// disks names the members whose disks have a partition's definitions, in brackets if
-// the partition waits for them.
+// disks lists the members whose disks have a partition's definitions, in brackets if
+// the partition waits for one of them.
 func disks(p grid.PartitionInfo) string {
 	var names []string
 	for _, member := range p.Disks {
@@ -238,7 +240,7 @@ func disks(p grid.PartitionInfo) string {
 	return orNone(strings.Join(names, " "))
 }
 
-// ahead says how far the ceiling lies ahead of cluster time.
+// ahead returns the distance of the ceiling ahead of cluster time.
 func ahead(s grid.Status) string {
 	if s.ClusterTime.IsZero() || s.Ceiling.IsZero() {
 		return ""
@@ -274,9 +276,9 @@ func yes(holds bool) string {
 	return "no"
 }
 
-// aheadOfClock says how far cluster time is ahead of the clock of the member that
-// answers, if it is by more than a second: clocks that were put back do that, and a
-// grid without data directories that starts again meanwhile may repeat IDs.
+// aheadOfClock returns the lead of cluster time over the answering member's clock, if it
+// is over a second. It results from clocks that were set back. A grid without data
+// directories that restarts during that time can repeat IDs.
 func aheadOfClock(s grid.Status) string {
 	ahead := s.ClusterTime.Sub(s.Wall)
 	if s.ClusterTime.IsZero() || s.Wall.IsZero() || ahead < time.Second {

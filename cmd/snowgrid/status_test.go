@@ -74,7 +74,7 @@ leader        ` + inc2 + `
 cluster time  2026-07-01T12:00:00.000Z
 ceiling       2026-07-01T12:00:13.500Z (13.5s ahead)
 settings      2 partitions, backups 1 (some partitions have 0), window 15s
-partitions    2, 0 without an owner, 1 with fewer backups than set
+partitions    2, 0 without an owner, 1 with fewer backups than configured
 
 MEMBER                             API            ROLE    DURABLE  ALIVE  OWNS  REPLICAS  IN SYNC
 ` + inc1 + `  10.0.0.1:7948  voter   yes      yes    1     1         yes
