@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -34,7 +35,7 @@ func (m *Member) serveAbandon(ctx context.Context, in wire.AbandonRequest) (wire
 // abandonGrid leaves the grid, and answers the same when it has left it already.
 func (m *Member) abandonGrid(in wire.AbandonRequest, next founding) (wire.AbandonResponse, error) {
 	if err := m.takeTurn(m.ctx); err != nil {
-		return wire.AbandonResponse{}, errClosed
+		return wire.AbandonResponse{}, refusal.ErrClosed
 	}
 	defer m.endTurn()
 	if m.oldGrid() != in.Old || m.bound() != next {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -16,7 +17,7 @@ func (m *Member) actorOf(id roster.PartitionID) (*actor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, errClosed
+		return nil, refusal.ErrClosed
 	}
 	if m.raft == nil || m.raft.ended {
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in no grid")
@@ -63,7 +64,7 @@ func (m *Member) running() []*actor {
 func (m *Member) attend(ctx context.Context) {
 	known := m.roster.Load()
 	for ctx.Err() == nil {
-		changed := m.changed.wait()
+		changed := m.changed.Wait()
 		m.noteReady()
 		if r := m.roster.Load(); r.Version != known.Version || r.Grid != known.Grid {
 			for id, p := range r.Partitions {
@@ -160,7 +161,7 @@ func (o *actor) refuses(ctx context.Context) error {
 // gone is the answer of an actor that has ended.
 func (o *actor) gone() error {
 	if o.m.ctx.Err() != nil {
-		return errClosed
+		return refusal.ErrClosed
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left its grid for another")
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -27,13 +29,13 @@ const (
 // admissions records which joining replicas hold their tables, and which tables are on
 // disk, at the owner that knows it and at the leader that acts on it.
 type admissions struct {
-	mu        sync.Mutex // guards what follows; never held while waiting
-	held      holdings   // of this member's own partitions
-	persisted disks      // own partitions that are on disk
-	joined    holdings   // at the leader: of all partitions, as their owners told
-	onDisk    disks      // at the leader: all partitions, as their owners told
-	reporting bool       // the leader is being told of held and persisted
-	added     signal     // held or persisted has grown
+	mu        sync.Mutex    // guards what follows; never held while waiting
+	held      holdings      // of this member's own partitions
+	persisted disks         // own partitions that are on disk
+	joined    holdings      // at the leader: of all partitions, as their owners told
+	onDisk    disks         // at the leader: all partitions, as their owners told
+	reporting bool          // the leader is being told of held and persisted
+	added     signal.Signal // held or persisted has grown
 }
 
 // holdings are joining replicas that hold their tables, by the version at which.
@@ -71,7 +73,7 @@ func (d disks) at(version roster.Version) []roster.Persisted {
 
 // newAdmissions returns admissions without any replica.
 func newAdmissions() *admissions {
-	return &admissions{held: holdings{}, persisted: disks{}, joined: holdings{}, onDisk: disks{}, added: newSignal()}
+	return &admissions{held: holdings{}, persisted: disks{}, joined: holdings{}, onDisk: disks{}, added: signal.New()}
 }
 
 // hold notes a replica of an own partition, and reports whether the caller has to
@@ -90,7 +92,7 @@ func (a *admissions) note(add func()) (begin bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	add()
-	a.added.send()
+	a.added.Send()
 	begin = !a.reporting
 	a.reporting = true
 	return begin
@@ -134,7 +136,7 @@ func (o *actor) ReportPersisted(p roster.Persisted) {
 // it may have forgotten.
 func (m *Member) reportAllHeld(ctx context.Context, a *admissions) {
 	for pause := admissionDelay; ; {
-		sleep(ctx, pause)
+		signal.Sleep(ctx, pause)
 		req := wire.HeldRequest{Owner: m.self}
 		req.Held, req.Persisted = a.worthTelling(m.roster.Load().Version)
 		if len(req.Held)+len(req.Persisted) == 0 || ctx.Err() != nil {
@@ -146,7 +148,7 @@ func (m *Member) reportAllHeld(ctx context.Context, a *admissions) {
 			continue
 		}
 		pause = admissionDelay
-		a.added.wait(ctx, admissionAgain)
+		a.added.Wait(ctx, admissionAgain)
 	}
 }
 
@@ -164,7 +166,7 @@ func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
 // of no use.
 func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
 	if !m.node().leads() {
-		return wire.MemberResponse{}, errNotLeader
+		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
 	r, a := m.roster.Load(), m.admissions.Load()
 	a.mu.Lock()
@@ -176,7 +178,7 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 		}
 		if of {
 			a.joined[h.Replica] = r.Version
-			m.leadNow.send()
+			m.leadNow.Send()
 		}
 	}
 	for _, p := range in.Persisted {
@@ -186,7 +188,7 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 		}
 		if of {
 			a.onDisk[p.Partition] = r.Version
-			m.leadNow.send()
+			m.leadNow.Send()
 		}
 	}
 	return wire.MemberResponse{Version: r.Version}, nil
@@ -199,7 +201,7 @@ func countsAt(r *roster.Roster, owner roster.Incarnation, id roster.PartitionID,
 	case int(id) >= len(r.Partitions):
 		return false, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", id, len(r.Partitions))
 	case version > r.Version:
-		return false, failure.Errorf(errNotLeader, "grid: the leader has applied version %d only", r.Version)
+		return false, failure.Errorf(refusal.ErrNotLeader, "grid: the leader has applied version %d only", r.Version)
 	}
 	return version == r.Version && r.Partitions[id].Owner == owner, nil
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -50,7 +49,7 @@ func (m *Member) newAPI() *http.Server {
 			MaxConcurrentStreams: wire.MaxCalls, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
 			MaxReceiveBufferPerStream: callWindow, MaxReceiveBufferPerConnection: wire.MaxCalls * callWindow,
 		},
-		ErrorLog:    m.library.lineLogger("http"),
+		ErrorLog:    m.library.Lines("http"),
 		BaseContext: func(net.Listener) context.Context { return m.ctx },
 		ConnContext: withConnection,
 	}
@@ -233,6 +232,3 @@ func plain(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text+"\n")
 }
-
-// errClosed is what every method of a closed member returns.
-var errClosed = failure.Errorf(sequencer.ErrClosed, "grid: the member was closed; start another one and take the handle from there")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -84,7 +85,7 @@ func (m *Member) noteRefusal(err error) {
 	if !errors.Is(err, wire.ErrIdentityInUse) {
 		return
 	}
-	reason := invalid("DataDir %q: %v; %s", m.cfg.DataDir, err, cloneAdvice)
+	reason := refusal.Invalid("DataDir %q: %v; %s", m.cfg.DataDir, err, cloneAdvice)
 	if m.clash.set(reason) {
 		m.log.Error("member refused: its identity is in use", "error", reason)
 	}

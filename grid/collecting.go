@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -40,7 +41,7 @@ func (o *actor) Collect(c partition.Collection) {
 			if o.m.diskLog.noteAwaited(c.From, o.id, err, o.m.clock.Mono()) {
 				o.m.background(o.m.logDisks)
 			}
-			sleep(ctx, collectRetry)
+			signal.Sleep(ctx, collectRetry)
 		}
 		select {
 		case o.inbox <- func(v partition.View) { o.machine.Collected(v, c, d, err) }:

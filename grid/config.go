@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // NoBackups as Config.Backups keeps each partition's table at its owner alone.
@@ -123,29 +122,29 @@ func (c Config) withDefaults() Config {
 // sequencer.ErrInvalidConfig and name the setting.
 func (c Config) check() error {
 	if c.Backups < NoBackups || c.Backups > MaxBackups {
-		return invalid("Backups is %d; give 0 for the grid's, NoBackups for none, or 1 to %d", c.Backups, MaxBackups)
+		return refusal.Invalid("Backups is %d; give 0 for the grid's, NoBackups for none, or 1 to %d", c.Backups, MaxBackups)
 	}
 	if err := c.settings().Check(); err != nil {
-		return invalid("%v", err)
+		return refusal.Invalid("%v", err)
 	}
 	if c.Expect < 0 || c.Expect > 1000 {
-		return invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
+		return refusal.Invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
 	}
 	if f := c.Floor; !f.IsZero() && (f.UnixMilli() < 0 || f.UnixMilli() > latestFloor) {
-		return invalid("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
+		return refusal.Invalid("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
 	}
 	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
-		return invalid("GossipKey has %d bytes; give 16, 24 or 32", n)
+		return refusal.Invalid("GossipKey has %d bytes; give 16, 24 or 32", n)
 	}
 	addrs := map[string]string{"GossipAddr": c.GossipAddr, "RaftAddr": c.RaftAddr, "APIAddr": c.APIAddr}
 	for setting, addr := range addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return invalid("%s %q is not host:port (%v)", setting, addr, err)
+			return refusal.Invalid("%s %q is not host:port (%v)", setting, addr, err)
 		}
 	}
 	for _, addr := range c.Join {
 		if _, _, err := net.SplitHostPort(addr); err != nil && (addr == "" || strings.ContainsAny(addr, ": ")) {
-			return invalid("Join address %q is not host:port or a host name (%v); give a member's gossip address", addr, err)
+			return refusal.Invalid("Join address %q is not host:port or a host name (%v); give a member's gossip address", addr, err)
 		}
 	}
 	return nil
@@ -182,18 +181,3 @@ func (c Config) stated() roster.Settings {
 	}
 	return s
 }
-
-// invalid returns an error of the configuration: it matches sequencer.ErrInvalidConfig.
-// Errors among args give their text, without the prefix that the new one has as well.
-func invalid(format string, args ...any) error {
-	for i, arg := range args {
-		if err, is := arg.(error); is {
-			args[i] = unprefixed(err)
-		}
-	}
-	return failure.Errorf(sequencer.ErrInvalidConfig, "grid: "+format, args...)
-}
-
-// unprefixed returns the text of an error without this package's prefix, for a message
-// that has the prefix already.
-func unprefixed(err error) string { return strings.TrimPrefix(err.Error(), "grid: ") }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -39,7 +40,7 @@ func openDataDir(dir string, log io.Writer) (stores, *identity, error) {
 		return stores{logs: s, stable: s, snaps: raft.NewInmemSnapshotStore(), close: func() error { return nil }}, id, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return stores{}, nil, invalid("DataDir: cannot create %s: %v", dir, err)
+		return stores{}, nil, refusal.Invalid("DataDir: cannot create %s: %v", dir, err)
 	}
 	if err := checkLogFile(dir); err != nil { // before opening it makes one
 		return stores{}, nil, err
@@ -80,7 +81,7 @@ func checkLogFile(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return logLost(id, path, "is missing")
 	case err != nil:
-		return invalid("DataDir: %v", err)
+		return refusal.Invalid("DataDir: %v", err)
 	case info.Size() == 0:
 		return logLost(id, path, "is empty")
 	}
@@ -92,7 +93,7 @@ func checkLogFile(dir string) error {
 func (id *identity) needsLog() bool { return !id.Grid.IsZero() && !id.Forming }
 
 func logLost(id *identity, path, what string) error {
-	return invalid("DataDir: %s %s, but member %s belongs to grid %s: without its log and its vote it must not return under its ID; "+
+	return refusal.Invalid("DataDir: %s %s, but member %s belongs to grid %s: without its log and its vote it must not return under its ID; "+
 		"put the file back if it was moved, else start with an empty directory as a new member", path, what, id.Member, id.Grid)
 }
 
@@ -102,17 +103,17 @@ func (l *raftLog) belongsTo(id *identity, snaps raft.SnapshotStore) error {
 	path := filepath.Join(l.dir, raftLogFile)
 	contents, err := l.check(snaps)
 	if err != nil {
-		return invalid("DataDir: %v", err)
+		return refusal.Invalid("DataDir: %v", err)
 	}
 	switch {
 	case id.isNew && contents.last > 0:
-		return invalid("DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member",
+		return refusal.Invalid("DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member",
 			filepath.Join(l.dir, identityFile))
 	case id.needsLog() && id.Log != l.id:
 		return logLost(id, path, "is another log than this member's")
 	case id.Forming && !contents.command:
 		if err := l.clear(); err != nil {
-			return invalid("DataDir: %v", err)
+			return refusal.Invalid("DataDir: %v", err)
 		}
 		id.Grid = roster.GridID{}
 	case !id.isNew && !id.Forming && id.Log == l.id:
@@ -120,7 +121,7 @@ func (l *raftLog) belongsTo(id *identity, snaps raft.SnapshotStore) error {
 	}
 	id.Forming, id.Log = false, l.id
 	if err := id.save(); err != nil {
-		return invalid("DataDir: %v", err)
+		return refusal.Invalid("DataDir: %v", err)
 	}
 	return nil
 }

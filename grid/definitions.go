@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -21,7 +22,7 @@ func checkDefinitionsOwned(id *identity) error {
 	if _, err := os.Lstat(filepath.Join(id.dir, definitions.File)); !id.isNew || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return invalid("DataDir: %s is missing beside %s, so this disk belongs to no member; "+
+	return refusal.Invalid("DataDir: %s is missing beside %s, so this disk belongs to no member; "+
 		"restore both, or run `snowgrid forget MEMBER` on the rest of the grid and start with an empty directory as a new member",
 		filepath.Join(id.dir, identityFile), definitions.File)
 }
@@ -32,7 +33,7 @@ func openDefinitions(id *identity) (*definitions.Store, error) {
 	store, err := definitions.Open(id.dir, id.Member)
 	if errors.Is(err, fs.ErrNotExist) && id.Grid.IsZero() {
 		if err := definitions.Create(id.dir, id.Member); err != nil {
-			return nil, invalid("DataDir: %v", err)
+			return nil, refusal.Invalid("DataDir: %v", err)
 		}
 		store, err = definitions.Open(id.dir, id.Member)
 	}
@@ -40,11 +41,11 @@ func openDefinitions(id *identity) (*definitions.Store, error) {
 	case errors.Is(err, definitions.ErrUnusable):
 		return nil, lostDisk(id.Member, err)
 	case err != nil:
-		return nil, invalid("DataDir: %v", err)
+		return nil, refusal.Invalid("DataDir: %v", err)
 	}
 	if grid := store.Grid(); !grid.IsZero() && grid != id.Grid {
 		_ = store.Close()
-		return nil, invalid("DataDir: %s is of grid %s and %s beside it is of grid %s; put back the files that belong together",
+		return nil, refusal.Invalid("DataDir: %s is of grid %s and %s beside it is of grid %s; put back the files that belong together",
 			filepath.Join(id.dir, definitions.File), grid, identityFile, gridName(id.Grid))
 	}
 	return store, nil
@@ -52,7 +53,7 @@ func openDefinitions(id *identity) (*definitions.Store, error) {
 
 // lostDisk is why a member whose definitions are lost does not start.
 func lostDisk(member roster.MemberID, err error) error {
-	return invalid("DataDir: %v; the definitions that member %s had are lost with it. If no copy of this directory as it was last can be restored: "+
+	return refusal.Invalid("DataDir: %v; the definitions that member %s had are lost with it. If no copy of this directory as it was last can be restored: "+
 		"run `snowgrid forget %s` on the rest of the grid, then start with an empty directory as a new member", err, member, member)
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -97,7 +99,7 @@ func (s stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transpor
 				err = fmt.Errorf("%v", r)
 			}
 			if err != nil {
-				err = invalid("DataDir: %s or %s is damaged: %v; start with an empty directory as a new member",
+				err = refusal.Invalid("DataDir: %s or %s is damaged: %v; start with an empty directory as a new member",
 					filepath.Join(s.disk.dir, raftLogFile), filepath.Join(s.disk.dir, snapshotDir), err)
 			}
 		}()
@@ -137,7 +139,7 @@ func (m *Member) watchPart(ctx context.Context) {
 			alone = true
 			m.log.Error("no member is there to take over: holders wait when they have used what is granted", "reason", m.partEnded())
 		}
-		sleep(ctx, askOutEvery)
+		signal.Sleep(ctx, askOutEvery)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -119,7 +120,7 @@ func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 // their members do not run, until ctx ends.
 func (m *Member) watchAwaited(ctx context.Context) {
 	for ctx.Err() == nil {
-		sleep(ctx, diskLogEvery)
+		signal.Sleep(ctx, diskLogEvery)
 		r, now, begin := m.roster.Load(), m.clock.Mono(), false
 		for _, id := range r.Owned(m.self) {
 			for _, from := range r.Awaited(id) {
@@ -135,7 +136,7 @@ func (m *Member) watchAwaited(ctx context.Context) {
 // logDisks logs what the collections of this member come to, until nothing is awaited.
 func (m *Member) logDisks(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
-		sleep(ctx, diskLogEvery)
+		signal.Sleep(ctx, diskLogEvery)
 		more = m.diskLog.write(m.log, m.clock.Mono())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -69,7 +70,7 @@ func (m *Member) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.M
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a grant of an earlier grid that ends at %d ms cannot exist; the latest possible end is %d ms", in.Until, limit)
 	}
 	if !m.noteEarlier(in.Until) {
-		return wire.MemberResponse{}, errNotLeader
+		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
 	return wire.MemberResponse{Version: m.roster.Load().Version}, nil
 }

@@ -51,7 +51,7 @@ func (m *Member) Propose(c roster.Command) error { return m.propose(c) }
 
 // Changed returns a channel that is closed when something changes that the
 // member knows of the grid.
-func (m *Member) Changed() <-chan struct{} { return m.changed.wait() }
+func (m *Member) Changed() <-chan struct{} { return m.changed.Wait() }
 
 // Leavers are the members that have told this one that they leave.
 func (m *Member) Leavers() []roster.Incarnation { return m.leavers() }

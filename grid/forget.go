@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -40,7 +41,7 @@ func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.F
 	case node.leads():
 		return m.forget(ctx, in)
 	case in.Forwarded:
-		return none, errNotLeader
+		return none, refusal.ErrNotLeader
 	}
 	leader, found := m.addressOf(node.leader())
 	if !found {

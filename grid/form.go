@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -285,7 +286,7 @@ func (m *Member) accept(f founding) error {
 	m.id.Accepted = f
 	if err := m.id.save(); err != nil {
 		m.id.Accepted = before // what is not on disk was not agreed to
-		m.fail(invalid("DataDir: %v", err))
+		m.fail(refusal.Invalid("DataDir: %v", err))
 		return err
 	}
 	return nil

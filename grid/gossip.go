@@ -16,6 +16,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -67,7 +68,7 @@ func newGossip(m *Member) (*gossip, error) {
 		Keyed: len(m.cfg.GossipKey) > 0,
 	})
 	if err != nil {
-		return nil, invalid("GossipAddr: %v", err)
+		return nil, refusal.Invalid("GossipAddr: %v", err)
 	}
 	m.addrs.Gossip = g.transport.Addr()
 	if g.list, err = memberlist.Create(g.config()); err != nil {
@@ -90,7 +91,7 @@ func (g *gossip) config() *memberlist.Config {
 	if len(g.m.cfg.GossipKey) > 0 {
 		conf.SecretKey = g.m.cfg.GossipKey
 	}
-	conf.Logger = g.m.library.lineLogger("gossip")
+	conf.Logger = g.m.library.Lines("gossip")
 	return conf
 }
 
@@ -143,7 +144,7 @@ func (g *gossip) rejoin(ctx context.Context) {
 		g.tellStrangers()
 		var refused *transport.NameRefusedError
 		if errors.As(g.transport.Refusal(), &refused) && len(g.peers()) < 2 {
-			g.m.fail(invalid("Name: %v", refused))
+			g.m.fail(refusal.Invalid("Name: %v", refused))
 		}
 		select {
 		case <-ctx.Done():
@@ -236,7 +237,7 @@ func (g *gossip) NotifyLeave(n *memberlist.Node) {
 	g.mu.Lock()
 	delete(g.alive, roster.Incarnation(n.Name))
 	g.mu.Unlock()
-	g.m.changed.send()
+	g.m.changed.Send()
 }
 
 // note copies what a live node says of itself; a node that says nothing that can
@@ -258,7 +259,7 @@ func (g *gossip) note(n *memberlist.Node) {
 		}
 	}
 	g.mu.Unlock()
-	g.m.changed.send()
+	g.m.changed.Send()
 }
 
 // readPeer reads what a node says of itself.

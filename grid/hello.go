@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -32,8 +33,8 @@ func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr
 	header.Set(wire.HeaderTarget, string(target))
 	header.Set(wire.HeaderGrid, m.grid().String())
 	err := m.http.CallWith(ctx, addr, path, header, in, out)
-	if isTLS(err) {
-		m.library.report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr, "error", err.Error())
+	if librarylog.IsTLS(err) {
+		m.library.Report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr, "error", err.Error())
 	}
 	return err
 }

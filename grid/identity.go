@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -74,15 +75,15 @@ func loadIdentity(dir string) (*identity, error) {
 		return id, nil
 	}
 	if err != nil {
-		return nil, invalid("DataDir: %v", err)
+		return nil, refusal.Invalid("DataDir: %v", err)
 	}
 	id, err = decodeIdentity(data)
 	var later *wire.FormatError
 	if errors.As(err, &later) {
-		return nil, invalid("DataDir: %s: %v", path, err)
+		return nil, refusal.Invalid("DataDir: %s: %v", path, err)
 	}
 	if err != nil {
-		return nil, invalid("DataDir: %s is damaged: %v; restore it, or start with an empty directory as a new member", path, err)
+		return nil, refusal.Invalid("DataDir: %s is damaged: %v; restore it, or start with an empty directory as a new member", path, err)
 	}
 	id.dir = dir
 	return id, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -81,7 +82,7 @@ func (m *Member) startIDs(ctx context.Context) (*client.Client, error) {
 	spare := c
 	switch {
 	case m.closed:
-		err = errClosed
+		err = refusal.ErrClosed
 	case m.ids != nil:
 		c = m.ids
 	default:

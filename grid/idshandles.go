@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -107,7 +108,7 @@ func (m *Member) serveCountedIDs(ctx context.Context, in wire.IDsRequest) (wire.
 // endIdleIDs ends the handles that nothing asks for any longer, until ctx ends.
 func (m *Member) endIdleIDs(ctx context.Context, c *client.Client) {
 	for ctx.Err() == nil {
-		sleep(ctx, idsIdle/4)
+		signal.Sleep(ctx, idsIdle/4)
 		for _, name := range m.forIDs.idle(m.clock.Mono() - idsIdle) {
 			endIDs(ctx, c, name)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -74,7 +76,7 @@ func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
-		return none, errClosed
+		return none, refusal.ErrClosed
 	}
 	m.done.Go(func() {
 		value, err := f()
@@ -218,7 +220,7 @@ func (m *Member) askSurvivors(ctx context.Context, survivors []peer, req wire.Ab
 		wg.Go(func() {
 			err := m.callMemberWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
 			if err != nil {
-				errs[i] = failure.Errorf(err, "member %s: %s", p.Incarnation, unprefixed(err))
+				errs[i] = failure.Errorf(err, "member %s: %s", p.Incarnation, refusal.Unprefixed(err))
 			}
 		})
 	}
@@ -298,7 +300,7 @@ func (m *Member) acceptedByAll(ctx context.Context, peers []peer, req wire.Accep
 		if err == nil {
 			return accepted, nil
 		}
-		sleep(ctx, 2*enterEvery)
+		signal.Sleep(ctx, 2*enterEvery)
 	}
 	return accepted, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -100,7 +101,7 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: server %.80q does not belong to member %s", in.Server, in.Member.Incarnation)
 	}
 	if !m.node().leads() {
-		return wire.MemberResponse{}, errNotLeader
+		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
 	if m.joinsAlready(in.Member) {
 		return wire.MemberResponse{Version: m.roster.Load().Version}, nil
@@ -144,7 +145,7 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	if !m.node().leads() {
-		return wire.MemberResponse{}, errNotLeader
+		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
 	if err := m.confirmLeave(ctx, in); err != nil {
 		return wire.MemberResponse{}, err
@@ -152,7 +153,7 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 	for {
 		node := m.node()
 		if !node.leads() {
-			return wire.MemberResponse{}, errNotLeader
+			return wire.MemberResponse{}, refusal.ErrNotLeader
 		}
 		r := m.roster.Load()
 		server := raft.ServerID(in.Server)

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -28,7 +29,7 @@ const leaveEvery = 50 * time.Millisecond
 // nothing is attached any more: the grid then starts again without a wait.
 func (m *Member) Leave(ctx context.Context) error {
 	if m.ctx.Err() != nil {
-		return errClosed
+		return refusal.ErrClosed
 	}
 	err := m.handles.Leave(ctx)
 	if c := m.idsClient(); c != nil {
@@ -160,7 +161,7 @@ func (m *Member) shut() error {
 		}
 	}
 	m.stop()
-	m.changed.send()
+	m.changed.Send()
 	var failed []error
 	if m.api != nil {
 		failed = append(failed, m.api.Close())

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"golang.org/x/net/netutil"
 )
@@ -25,11 +26,11 @@ type listeners struct {
 func listen(cfg Config) (*listeners, error) {
 	raft, err := cfg.Network.Listen(cfg.RaftAddr)
 	if err != nil {
-		return nil, invalid("RaftAddr: %v", err)
+		return nil, refusal.Invalid("RaftAddr: %v", err)
 	}
 	api, err := cfg.Network.Listen(cfg.APIAddr)
 	if err != nil {
-		return nil, errors.Join(invalid("APIAddr: %v", err), raft.Close())
+		return nil, errors.Join(refusal.Invalid("APIAddr: %v", err), raft.Close())
 	}
 	return &listeners{raft: raft, api: netutil.LimitListener(api, maxConnections)}, nil
 }
@@ -38,11 +39,11 @@ func listen(cfg Config) (*listeners, error) {
 func (l *listeners) addrs(ctx context.Context, cfg Config) (Addrs, error) {
 	raft, err := transport.Advertised(ctx, cfg.Network, l.raft.Addr().String(), cfg.AdvertiseHost)
 	if err != nil {
-		return Addrs{}, invalid("RaftAddr: %v", err)
+		return Addrs{}, refusal.Invalid("RaftAddr: %v", err)
 	}
 	api, err := transport.Advertised(ctx, cfg.Network, l.api.Addr().String(), cfg.AdvertiseHost)
 	if err != nil {
-		return Addrs{}, invalid("APIAddr: %v", err)
+		return Addrs{}, refusal.Invalid("APIAddr: %v", err)
 	}
 	return Addrs{Raft: raft.String(), API: api.String()}, nil
 }
@@ -53,7 +54,7 @@ func (l *listeners) forRaft(n Network) (net.Listener, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, errClosed
+		return nil, refusal.ErrClosed
 	}
 	if l.used {
 		raft, err := n.Listen(l.raft.Addr().String())

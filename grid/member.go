@@ -27,6 +27,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -37,9 +40,9 @@ type Member struct {
 	cfg     Config
 	lone    bool
 	log     *slog.Logger
-	library *libraryLog   // what Raft, gossip and the HTTP server report
-	clock   *client.Clock // sampled by the log alone; answers carry its time
-	holds   *client.Clock // that of the member's own handles, sampled by answers too
+	library *librarylog.Log // what Raft, gossip and the HTTP server report
+	clock   *client.Clock   // sampled by the log alone; answers carry its time
+	holds   *client.Clock   // that of the member's own handles, sampled by answers too
 	self    roster.Incarnation
 	addrs   Addrs
 
@@ -58,7 +61,7 @@ type Member struct {
 	forIDs    idsHandles
 
 	roster  atomic.Pointer[roster.Roster]
-	changed broadcast // after each new roster
+	changed signal.Broadcast // after each new roster
 	raised  atomic.Pointer[raise]
 	ended   atomic.Bool  // the member grants nothing any more
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
@@ -66,7 +69,7 @@ type Member struct {
 	wasReady   atomic.Bool // in this grid
 	clash      clash
 	admissions atomic.Pointer[admissions]
-	leadNow    signal // the leader's step is due
+	leadNow    signal.Signal // the leader's step is due
 
 	idMu sync.Mutex // guards what follows; held while id is written to disk
 	id   *identity
@@ -81,7 +84,7 @@ type Member struct {
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
 	diverged     *divergence
-	raftRefusals sparse
+	raftRefusals librarylog.Sparse
 	parking      parking
 	inquiries    inquiries
 
@@ -170,7 +173,7 @@ func newMember(cfg Config) *Member {
 
 		diverged: newDivergence(),
 
-		leadNow: newSignal(),
+		leadNow: signal.New(),
 	}
 	m.admissions.Store(newAdmissions())
 	m.cfg = cfg.withDefaults()
@@ -178,7 +181,7 @@ func newMember(cfg Config) *Member {
 		m.cfg.Window = time.Duration(roster.LoneWindow) * time.Millisecond
 	}
 	m.log = m.cfg.Logger
-	m.library = &libraryLog{log: m.log, mono: m.clock.Mono}
+	m.library = librarylog.New(m.log, m.clock.Mono)
 	m.roster.Store(&roster.Roster{})
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.stay.Store(newStay(m.ctx))
@@ -207,7 +210,7 @@ func (m *Member) warn() {
 // what there is.
 func (m *Member) open() error {
 	var err error
-	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, m.library.lines("raft")); err != nil {
+	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, m.library.Writer("raft")); err != nil {
 		return err
 	}
 	if err := m.compareSettings(); err != nil {
@@ -261,7 +264,7 @@ func (m *Member) run() {
 // awaitServing waits until the member serves.
 func (m *Member) awaitServing(ctx context.Context) error {
 	for {
-		changed := m.changed.wait()
+		changed := m.changed.Wait()
 		if err := m.fatality(); err != nil {
 			return err
 		}
@@ -273,7 +276,7 @@ func (m *Member) awaitServing(ctx context.Context) error {
 		case <-ctx.Done():
 			why := cmp.Or(m.notServing(), errNotServing)
 			late := failure.Errorf(sequencer.ErrUnavailable, "%w", ctx.Err())
-			return failure.Errorf(why, "grid: start: the member does not serve yet: %s: %w", unprefixed(why), late)
+			return failure.Errorf(why, "grid: start: the member does not serve yet: %s: %w", refusal.Unprefixed(why), late)
 		}
 	}
 }
@@ -286,7 +289,7 @@ var errNotServing = errors.New("it became ready too late")
 func (m *Member) notServing() error {
 	r := m.roster.Load()
 	if m.ctx.Err() != nil {
-		return errClosed
+		return refusal.ErrClosed
 	}
 	if err := m.partEnded(); err != nil {
 		return err
@@ -321,16 +324,6 @@ func (m *Member) background(f func(ctx context.Context)) {
 	})
 }
 
-// sleep waits for d or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // Addrs returns where others reach the member. A lone member has no address.
 func (m *Member) Addrs() Addrs {
 	if m.lone {
@@ -346,7 +339,7 @@ func (m *Member) fail(err error) {
 		m.fatal = err
 	}
 	m.mu.Unlock()
-	m.changed.send()
+	m.changed.Send()
 }
 
 func (m *Member) fatality() error {
@@ -370,30 +363,4 @@ func (m *Member) newClient(ctx context.Context) (*client.Client, error) {
 		Transport: ownTransport{m: m, http: m.http},
 		Clock:     m.holds,
 	})
-}
-
-// broadcast wakes everybody who waits for something to have changed. Its zero
-// value is ready.
-type broadcast struct {
-	mu sync.Mutex
-	ch chan struct{}
-}
-
-// wait returns a channel that is closed at the next send.
-func (b *broadcast) wait() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ch == nil {
-		b.ch = make(chan struct{})
-	}
-	return b.ch
-}
-
-func (b *broadcast) send() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ch != nil {
-		close(b.ch)
-		b.ch = nil
-	}
 }

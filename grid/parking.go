@@ -42,7 +42,7 @@ func (p *parking) enter(bytes int) (leave func(), room bool) {
 // awaitTerm waits until the roster tells what a term is, for no longer than a message
 // is kept.
 func (m *Member) awaitTerm(ctx context.Context, term roster.Term) {
-	changed := m.changed.wait()
+	changed := m.changed.Wait()
 	if partition.Shows(m.roster.Load(), term) {
 		return
 	}
@@ -51,7 +51,7 @@ func (m *Member) awaitTerm(ctx context.Context, term roster.Term) {
 	for !partition.Shows(m.roster.Load(), term) {
 		select {
 		case <-changed:
-			changed = m.changed.wait()
+			changed = m.changed.Wait()
 		case <-timer.C:
 			return
 		case <-ctx.Done():

@@ -17,6 +17,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -76,11 +77,11 @@ type stores struct {
 func openStores(dir string, log io.Writer) (stores, error) {
 	bolt, err := openRaftLog(dir)
 	if err != nil {
-		return stores{}, invalid("DataDir: %v", err)
+		return stores{}, refusal.Invalid("DataDir: %v", err)
 	}
 	snaps, err := openSnapshots(dir, bolt, log)
 	if err != nil {
-		return stores{}, errors.Join(invalid("DataDir: %v", err), bolt.Close())
+		return stores{}, errors.Join(refusal.Invalid("DataDir: %v", err), bolt.Close())
 	}
 	return stores{logs: bolt, stable: bolt, snaps: snaps, disk: bolt, close: bolt.Close}, nil
 }
@@ -108,7 +109,7 @@ func (m *Member) startRaft(bootstrap bool) error {
 		return errors.Join(err, closeTransport(trans))
 	}
 	if err := m.diverged.failure(); err != nil { // Raft has gone on from an older snapshot
-		return errors.Join(invalid("DataDir: %v", err), node.Shutdown().Error())
+		return errors.Join(refusal.Invalid("DataDir: %v", err), node.Shutdown().Error())
 	}
 	if guarded, ok := trans.(*transport.GuardedRaft); ok {
 		guarded.Begin(func() transport.RaftView { return m.raftView(node, conf.LocalID) })
@@ -119,7 +120,7 @@ func (m *Member) startRaft(bootstrap bool) error {
 	closed := m.closed
 	m.mu.Unlock()
 	if closed { // Close may not have seen it
-		return errors.Join(errClosed, node.Shutdown().Error())
+		return errors.Join(refusal.ErrClosed, node.Shutdown().Error())
 	}
 	return nil
 }
@@ -129,8 +130,8 @@ func (m *Member) startRaft(bootstrap bool) error {
 // observation.
 func (m *Member) noteLeader(o *raft.Observation) bool {
 	if seen, ok := o.Data.(raft.LeaderObservation); ok && seen.LeaderID != "" {
-		m.admissions.Load().added.send()
-		m.leadNow.send()
+		m.admissions.Load().added.Send()
+		m.leadNow.Send()
 	}
 	return false
 }
@@ -153,7 +154,7 @@ func (m *Member) raftConfig() *raft.Config {
 	conf.MaxAppendEntries = transport.RaftListMax
 	conf.ShutdownOnRemove = false
 	conf.NoLegacyTelemetry = true
-	conf.Logger = m.library.raftLogger()
+	conf.Logger = m.library.Raft()
 	return conf
 }
 
@@ -229,15 +230,13 @@ func (m *Member) proposer() (*raftNode, error) {
 	defer m.mu.Unlock()
 	switch {
 	case m.closed:
-		return nil, errClosed
+		return nil, refusal.ErrClosed
 	case m.raft == nil || m.raft.ended:
-		return nil, errNotLeader
+		return nil, refusal.ErrNotLeader
 	}
 	m.raft.proposals.Add(1)
 	return m.raft, nil
 }
-
-var errNotLeader = failure.Errorf(sequencer.ErrUnavailable, "grid: this member does not lead the grid")
 
 // node returns the member's Raft node, nil before it knows its grid.
 func (m *Member) node() *raftNode {
@@ -272,7 +271,7 @@ func (n *raftNode) leader() string {
 
 // refusedRaft logs that a Raft message was not believed.
 func (m *Member) refusedRaft(err error) {
-	if skipped, due := m.raftRefusals.due(m.clock.Mono()); due {
+	if skipped, due := m.raftRefusals.Due(m.clock.Mono()); due {
 		m.log.Warn("Raft message refused", "reason", err, "more", skipped)
 	}
 }
@@ -328,7 +327,7 @@ func (f fsm) Apply(entry *raft.Log) any {
 		f.m.holds.Sample(next.Time)
 		f.m.raised.Store(&raise{time: next.Time, at: f.m.clock.Mono()})
 	}
-	f.m.changed.send()
+	f.m.changed.Send()
 	return nil
 }
 
@@ -353,7 +352,7 @@ func (f fsm) Restore(from io.ReadCloser) error {
 		return f.m.diverged.because(unreadable("a snapshot of the roster", err))
 	}
 	f.m.roster.Store(r)
-	f.m.changed.send()
+	f.m.changed.Send()
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -63,10 +64,10 @@ func Recover(cfg RecoverConfig) (Recovery, error) { return recoverGrid(cfg, nil)
 
 func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
 	if len(cfg.DataDirs) == 0 {
-		return Recovery{}, invalid("recover: no data directory is given")
+		return Recovery{}, refusal.Invalid("recover: no data directory is given")
 	}
 	if !cfg.Floor.IsZero() && (cfg.Floor.UnixMilli() < 0 || cfg.Floor.UnixMilli() > latestFloor) {
-		return Recovery{}, invalid("recover: floor %s is not a time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
+		return Recovery{}, refusal.Invalid("recover: floor %s is not a time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = realClock{}
@@ -109,7 +110,7 @@ func planOf(dirs []*recoverDir, cfg RecoverConfig) (plan *recoverPlan, repeated 
 		case plan == nil:
 			plan = d.plan
 		case plan.Grid != d.plan.Grid:
-			return nil, false, invalid("recover: %s and another directory are in the middle of different recoveries", d.path)
+			return nil, false, refusal.Invalid("recover: %s and another directory are in the middle of different recoveries", d.path)
 		}
 	}
 	if plan != nil {
@@ -129,11 +130,11 @@ func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
 	seen := map[roster.MemberID]string{}
 	for _, d := range dirs {
 		if other := seen[d.id.Member]; other != "" {
-			return nil, invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path, d.id.Member)
+			return nil, refusal.Invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path, d.id.Member)
 		}
 		seen[d.id.Member] = d.path
 		if d.id.Grid != newest.id.Grid {
-			return nil, invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, newest.path, newest.id.Grid)
+			return nil, refusal.Invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, newest.path, newest.id.Grid)
 		}
 		bounds = append(bounds, clustertime.Bound{Ceiling: d.roster.Ceiling, Time: d.roster.Time, Window: d.roster.Settings.Window})
 		if d.last.Term > newest.last.Term || d.last.Term == newest.last.Term && d.last.Index > newest.last.Index {
@@ -141,7 +142,7 @@ func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
 		}
 	}
 	if !newest.roster.Formed() {
-		return nil, invalid("recover: no directory holds the roster of grid %s; start with empty directories and a floor", newest.id.Grid)
+		return nil, refusal.Invalid("recover: no directory holds the roster of grid %s; start with empty directories and a floor", newest.id.Grid)
 	}
 	lost, err := missing(newest, seen, cfg.Lost)
 	if err != nil {
@@ -204,7 +205,7 @@ func missing(newest *recoverDir, given map[roster.MemberID]string, stated []rost
 	}
 	for _, id := range stated {
 		if !slices.Contains(lost, id) {
-			return nil, invalid("recover: --lost %.40q is not a voter or a disk of grid %s whose directory is missing", string(id), newest.id.Grid)
+			return nil, refusal.Invalid("recover: --lost %.40q is not a voter or a disk of grid %s whose directory is missing", string(id), newest.id.Grid)
 		}
 	}
 	slices.Sort(lost)
@@ -265,7 +266,7 @@ func checkNotRecovering(dir string) error {
 	if err != nil || plan == nil {
 		return err
 	}
-	return invalid("DataDir: a recovery of %s was not completed: run `snowgrid recover` again with the directories of members %v", filepath.Clean(dir), plan.Members)
+	return refusal.Invalid("DataDir: a recovery of %s was not completed: run `snowgrid recover` again with the directories of members %v", filepath.Clean(dir), plan.Members)
 }
 
 var errNoGrid = errors.New("its member was in no grid, or did not complete forming one")

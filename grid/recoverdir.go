@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -64,7 +65,7 @@ type recoverDir struct {
 func openForRecovery(path string) (d *recoverDir, err error) {
 	for _, name := range []string{identityFile, raftLogFile} { // opening would make them
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Size() == 0 {
-			return nil, invalid("recover: %s holds no member: %s is missing or empty", path, name)
+			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty", path, name)
 		}
 	}
 	d = &recoverDir{path: path, roster: &roster.Roster{}}
@@ -86,13 +87,13 @@ func openForRecovery(path string) (d *recoverDir, err error) {
 		return d, err
 	}
 	if !d.id.needsLog() {
-		return nil, invalid("recover: %s: %v", path, errNoGrid)
+		return nil, refusal.Invalid("recover: %s: %v", path, errNoGrid)
 	}
 	if err := d.stores.disk.belongsTo(d.id, d.stores.snaps); err != nil {
 		return nil, err
 	}
 	if err := guarded(d.read); err != nil {
-		return nil, invalid("recover: %s: %v", path, err)
+		return nil, refusal.Invalid("recover: %s: %v", path, err)
 	}
 	return d, nil
 }
@@ -156,14 +157,14 @@ func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
 	var given []roster.MemberID
 	for _, d := range dirs {
 		if d.plan == nil && d.id.Grid != p.Old && d.id.Grid != p.Grid {
-			return invalid("recover: %s is of grid %s, and the recovery that was begun is of grid %s", d.path, d.id.Grid, p.Old)
+			return refusal.Invalid("recover: %s is of grid %s, and the recovery that was begun is of grid %s", d.path, d.id.Grid, p.Old)
 		}
 		given = append(given, d.id.Member)
 	}
 	slices.Sort(given)
 	want := slices.Sorted(slices.Values(p.Members))
 	if !slices.Equal(given, want) {
-		return invalid("recover: a recovery was begun with the directories of members %v; give exactly those, not %v", want, given)
+		return refusal.Invalid("recover: a recovery was begun with the directories of members %v; give exactly those, not %v", want, given)
 	}
 	return nil
 }
@@ -247,7 +248,7 @@ func readPlan(dir string) (*recoverPlan, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, invalid("DataDir: %v", err)
+		return nil, refusal.Invalid("DataDir: %v", err)
 	}
 	var s sealed
 	plan := &recoverPlan{}
@@ -259,7 +260,7 @@ func readPlan(dir string) (*recoverPlan, error) {
 		err = json.Unmarshal(s.Identity, plan)
 	}
 	if err != nil {
-		return nil, invalid("DataDir: %s is damaged: %v; give the directory up", path, err)
+		return nil, refusal.Invalid("DataDir: %s is damaged: %v; give the directory up", path, err)
 	}
 	return plan, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -17,10 +18,10 @@ import (
 func (d *recoverDir) openDefinitions() (err error) {
 	d.stores.definitions, err = definitions.Open(d.path, d.id.Member)
 	if err != nil {
-		return invalid("recover: %v; leave the directory out, and state its member as lost", err)
+		return refusal.Invalid("recover: %v; leave the directory out, and state its member as lost", err)
 	}
 	if grid := d.stores.definitions.Grid(); d.plan == nil && !grid.IsZero() && grid != d.id.Grid {
-		return invalid("recover: %s has the definitions of grid %s and the identity of grid %s; put back the files that belong together",
+		return refusal.Invalid("recover: %s has the definitions of grid %s and the identity of grid %s; put back the files that belong together",
 			d.path, grid, gridName(d.id.Grid))
 	}
 	return nil
@@ -44,7 +45,7 @@ func disksFor(dirs []*recoverDir, old *roster.Roster) (disks [][]roster.MemberID
 		for _, d := range dirs {
 			at, found, err := d.stores.definitions.Position(roster.PartitionID(id))
 			if err != nil {
-				return nil, 0, invalid("recover: %v", err)
+				return nil, 0, refusal.Invalid("recover: %v", err)
 			}
 			switch c := at.Compare(latest); {
 			case !found || c < 0:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/partition"
 
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -32,12 +33,12 @@ func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
 	}
 	if err != nil {
 		o.m.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To), "error", err)
-		sleep(ctx, d.Pause)
+		signal.Sleep(ctx, d.Pause)
 	}
 	holds := partition.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
 	o.m.awaitTerm(ctx, max(res.Newest, res.Held.Term))
 	if holds.NotYet {
-		sleep(ctx, partition.NotYetPause)
+		signal.Sleep(ctx, partition.NotYetPause)
 	}
 	select {
 	case o.inbox <- func(v partition.View) { o.machine.Delivered(v, d, holds, err) }:

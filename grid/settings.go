@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -21,7 +22,7 @@ import (
 func (m *Member) compareSettings() error {
 	stored, found, err := m.stores.settings()
 	if err != nil {
-		return invalid("DataDir: %s: %v", m.cfg.DataDir, err)
+		return refusal.Invalid("DataDir: %s: %v", m.cfg.DataDir, err)
 	}
 	if !found {
 		return nil
@@ -35,7 +36,7 @@ func (m *Member) compareSettings() error {
 // sameSettings refuses settings of a grid that this member states otherwise.
 func (m *Member) sameSettings(agreed roster.Settings) error {
 	if err := agreed.Differs(m.cfg.stated()); err != nil {
-		return invalid("%v", err)
+		return refusal.Invalid("%v", err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -64,7 +65,7 @@ func (m *Member) leaveGrid(expect int) error {
 	if old := m.grid(); !old.IsZero() {
 		m.endStay()
 		if m.ctx.Err() != nil {
-			return errClosed
+			return refusal.ErrClosed
 		}
 		m.notePast(old)
 		m.beginStay()
@@ -130,7 +131,7 @@ func (m *Member) beginStay() {
 	m.stay.Store(newStay(m.ctx))
 	m.mu.Unlock()
 	m.background(m.lead)
-	m.changed.send()
+	m.changed.Send()
 }
 
 // setExpect says how many members form the next grid.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -69,7 +70,7 @@ func (m *Member) tellStored(ctx context.Context, to roster.Incarnation) {
 		if err := m.callMember(ctx, member.API, to, wire.PathStored, req, &wire.StoredResponse{}); err != nil {
 			m.log.Debug("owner not told what is on this disk; retrying", "owner", string(to), "error", err)
 			m.stored.putBack(to, batch)
-			sleep(ctx, pause)
+			signal.Sleep(ctx, pause)
 			pause = min(2*pause, storedRetryLast)
 			continue
 		}

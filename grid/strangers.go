@@ -114,7 +114,7 @@ func (g *gossip) belongs(own roster.GridID) {
 		}
 	}
 	g.mu.Unlock()
-	g.m.changed.send()
+	g.m.changed.Send()
 }
 
 // grids returns the grids that peers belong to, and one address in each.

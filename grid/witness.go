@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/roster/plan"
 	"github.com/snowgrid/snowgrid/wire"
@@ -139,7 +140,7 @@ func (w *witness) watch(member roster.Member, c *calls) {
 		if w.note(c, began, res.Version, err) {
 			pause = callAgain
 		}
-		sleep(w.ctx, pause)
+		signal.Sleep(w.ctx, pause)
 	}
 }
 

@@ -5,7 +5,7 @@ var (
 	wireTests   = []string{"./wire"}
 	answerTests = []string{"./client", "-run", "OfALater"}
 	inputTests  = []string{"./grid", "-run", "OfALater|Identity"}
-	logTests    = []string{"./grid", "-run", "Mismatch|TestReportsOfAKind|TestKindOf|LibraryLevels"}
+	logTests    = []string{"./grid/internal/librarylog", "./grid", "-run", "Mismatch|TestReportsOfAKind|TestKindOf|LibraryLevels"}
 	httpTests   = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
 )
 
@@ -28,13 +28,13 @@ var requestMutants = []mutant{
 	{"HTTP", "a refused request may send its body for ever", "grid/api.go", "	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n", "", httpTests},
 	{"HTTP", "an epoch left out is 1970", "wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes}", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes}", httpTests},
 	{"HTTP", "create is ignored by POST /v1/ids", "grid/ids.go", "	if in.Create == nil {", "	if in.Create == nil || in.N >= 0 {", httpTests},
-	{"texts", "an error says its sentinel's sentence as well", "grid/config.go", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+format, args...)", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+sequencer.ErrInvalidConfig.Error()+\": grid: \"+format, args...)", []string{"./grid", "-run", "TestAPIValues"}},
+	{"texts", "an error says its sentinel's sentence as well", "grid/internal/refusal/refusal.go", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+format, args...)", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+sequencer.ErrInvalidConfig.Error()+\": grid: \"+format, args...)", []string{"./grid", "-run", "TestAPIValues"}},
 	{"texts", "each try of a call that gave up is said", "client/call.go", "slices.Compact(lines)", "lines", []string{"./client", "-run", "GaveUp"}},
 	{"texts", "a reader of the output that ends is an error", "cmd/snowgrid/main.go", "err != nil && !readerGone(err) {", "err != nil {", []string{"./cmd/snowgrid", "-run", "Reader"}},
 	{"texts", "a connection that ends is taken for a reader that does", "cmd/snowgrid/main.go", "&& !errors.As(err, &connection)", "&& (true || errors.As(err, &connection))", []string{"./cmd/snowgrid", "-run", "Reader"}},
-	{"logs", "errors of Raft are for debugging", "grid/librarylog.go", "	case level >= hclog.Error && !closed:", "	case level > hclog.Error && !closed:", logTests},
-	{"logs", "errors of gossip are for debugging", "grid/librarylog.go", "	case \"ERR\", \"ERROR\":\n		return slog.LevelWarn,", "	case \"ERR\", \"ERROR\":\n		return slog.LevelDebug,", logTests},
-	{"logs", "a certificate that does not match is told nowhere", "grid/hello.go", "	if isTLS(err) {", "	if isTLS(err) && limit < 0 {", logTests},
-	{"logs", "each error of a kind is logged", "grid/librarylog.go", "known != nil && now-known.at < reportEvery", "known != nil && now < known.at", logTests},
-	{"logs", "addresses make errors of many kinds", "grid/librarylog.go", "			words[i] = \"#\"\n", "			words[i] = word\n", logTests},
+	{"logs", "errors of Raft are for debugging", "grid/internal/librarylog/librarylog.go", "	case level >= hclog.Error && !closed:", "	case level > hclog.Error && !closed:", logTests},
+	{"logs", "errors of gossip are for debugging", "grid/internal/librarylog/librarylog.go", "	case \"ERR\", \"ERROR\":\n		return slog.LevelWarn,", "	case \"ERR\", \"ERROR\":\n		return slog.LevelDebug,", logTests},
+	{"logs", "a certificate that does not match is told nowhere", "grid/hello.go", "	if librarylog.IsTLS(err) {", "	if librarylog.IsTLS(err) && limit < 0 {", logTests},
+	{"logs", "each error of a kind is logged", "grid/internal/librarylog/librarylog.go", "known != nil && now-known.at < reportEvery", "known != nil && now < known.at", logTests},
+	{"logs", "addresses make errors of many kinds", "grid/internal/librarylog/librarylog.go", "			words[i] = \"#\"\n", "			words[i] = word\n", logTests},
 }

@@ -20,7 +20,7 @@ var strangerMutants = []mutant{
 	{"R10", "a server with an old configuration refuses its vote", "grid/internal/transport/raftvotes.go", "		if v.outdatedFor(c.RPCHeader) {\n			byLog", "		if v.empty {\n			byLog", guardTests},
 	{"R10", "a server with an old configuration refuses to say how it would vote", "grid/internal/transport/raftvotes.go", "		if v.outdatedFor(c.RPCHeader) {\n			return nil", "		if v.empty {\n			return nil", guardTests},
 	{"R10", "a server in touch with its leader votes for any other", "grid/internal/transport/raftvotes.go", "!v.empty && !v.inTouch && v.leader == \"\" && !v.votes", "!v.empty && !v.votes", guardTests},
-	{"R10", "a candidate with an older log is encouraged", "grid/internal/transport/raftvotes.go", "c.LastLogTerm == term && c.LastLogIndex >= index", "c.LastLogTerm <= term", guardTests},
+	{"R10", "a candidate with an older log is encouraged", "grid/internal/transport/raftvotes.go", "c.LastLogTerm == term && c.LastLogIndex >= index", "c.LastLogTerm == term && (c.LastLogIndex >= index || index > 0)", guardTests},
 	{"R10", "any server has the lead passed on", "grid/internal/transport/raftguard.go", "from == \"\" || from != v.leader", "from == \"\"", guardTests},
 	{"R10", "a Raft request without a sender", "grid/internal/transport/raftguard.go", "	case err != nil:\n		return \"\", fmt.Errorf(\"%w: %w\", errUnknownServer, err)", "	case err != nil:\n		return v.leader, nil", guardTests},
 	{"R10", "entries that Raft panics over", "grid/internal/transport/raftguard.go", "		if err := checkEntry(entry); err != nil {", "		if err := checkEntry(entry); err != nil && index == 0 {", guardTests},

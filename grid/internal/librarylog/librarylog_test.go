@@ -1,4 +1,4 @@
-package grid
+package librarylog
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (k kept) Handle(_ context.Context, r slog.Record) error {
 func TestLibraryLevels(t *testing.T) {
 	var lines []string
 	now := time.Duration(0)
-	l := &libraryLog{log: slog.New(kept{&lines}), mono: func() time.Duration { return now }}
+	l := &Log{log: slog.New(kept{&lines}), mono: func() time.Duration { return now }}
 	wants := func(want string) {
 		t.Helper()
 		if got := strings.Join(lines, "\n"); got != want {
@@ -74,7 +74,7 @@ func TestLibraryLevels(t *testing.T) {
 		}
 		lines = nil
 	}
-	raft := l.raftLogger()
+	raft := l.Raft()
 	raft.Error("failed to heartbeat to", "peer", "10.0.0.1:1", "error", errors.New("x509: expired"), "cmd", hclog.Fmt("%d-%d", 1, 2))
 	wants("WARN raft error reported detail=failed to heartbeat to peer=10.0.0.1:1 error=x509: expired cmd=1-2")
 	raft.Error("failed to heartbeat to", "peer", "10.0.0.2:1", "error", errors.New("x509: expired"), "cmd", hclog.Fmt("%d-%d", 3, 4))
@@ -93,7 +93,7 @@ func TestLibraryLevels(t *testing.T) {
 	raft.Error("failed to heartbeat to", "peer", "10.0.0.1:1", "error", errors.New("x509: expired"), "cmd", hclog.Fmt("%d-%d", 5, 6))
 	wants("WARN raft error reported detail=failed to heartbeat to peer=10.0.0.1:1 error=x509: expired cmd=5-6 similar_omitted=1")
 
-	gossip := l.lineLogger("gossip")
+	gossip := l.Lines("gossip")
 	gossip.Printf("[ERR] memberlist: failed to receive: No installed keys could decrypt the message from=127.0.0.1:%d", 1)
 	wants("WARN gossip error reported detail=memberlist: failed to receive: No installed keys could decrypt the message from=127.0.0.1:1")
 	gossip.Printf("[ERR] memberlist: failed to receive: No installed keys could decrypt the message from=127.0.0.1:%d", 2)
@@ -110,7 +110,7 @@ func TestLibraryLevels(t *testing.T) {
 		"http: panic serving 10.0.0.1:5: boom":                             "WARN http error reported detail=http: panic serving 10.0.0.1:5: boom",
 		"http: response.WriteHeader on hijacked connection from [x] other": "DEBUG http message detail=http: response.WriteHeader on hijacked connection from [x] other",
 	} {
-		_, _ = l.lines("http").Write([]byte(line + "\n"))
+		_, _ = l.Writer("http").Write([]byte(line + "\n"))
 		wants(want)
 	}
 }

@@ -1,4 +1,4 @@
-package grid
+package librarylog
 
 import (
 	"sync"
@@ -8,17 +8,17 @@ import (
 // sparseEvery is how often a repeated warning is logged.
 const sparseEvery = 10 * time.Second
 
-// sparse decides when a warning that others can cause is logged: the first at once,
+// Sparse decides when a warning that others can cause is logged: the first at once,
 // later ones every sparseEvery. Its zero value is ready.
-type sparse struct {
+type Sparse struct {
 	mu      sync.Mutex // guards what follows
 	next    time.Duration
 	skipped int
 }
 
-// due reports whether to log at now, a monotonic clock's time, and how many warnings
+// Due reports whether to log at now, a monotonic clock's time, and how many warnings
 // were not logged since the last that was.
-func (s *sparse) due(now time.Duration) (skipped int, due bool) {
+func (s *Sparse) Due(now time.Duration) (skipped int, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now < s.next {

@@ -1,4 +1,6 @@
-package grid
+// Package librarylog logs the messages of the libraries that a member runs, and warnings
+// that others can cause, at a bounded rate.
+package librarylog
 
 import (
 	"context"
@@ -16,13 +18,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// libraryLog logs what Raft, gossip and the HTTP server have to say. Their errors are
-// warnings here, since the member goes on: a certificate or a key that does not match
-// is told nowhere else. Each kind of error is logged when it first appears, and at most
+// Log logs the messages of Raft, gossip and the HTTP server. Their errors are
+// warnings here, since the member continues: a certificate or a key that does not match
+// is reported nowhere else. Each kind of error is logged when it first appears, and at most
 // once a reportEvery after that. Warnings of gossip are logged in the same way at INFO;
 // those of Raft belong to every start and every change of leader, so they are for
 // debugging.
-type libraryLog struct {
+type Log struct {
 	log  *slog.Logger
 	mono func() time.Duration
 
@@ -30,9 +32,14 @@ type libraryLog struct {
 	reports reports
 }
 
-// report logs an error or a warning of a library, unless one of its kind was logged
+// New returns a log of libraries that reads the monotonic clock by mono.
+func New(log *slog.Logger, mono func() time.Duration) *Log {
+	return &Log{log: log, mono: mono}
+}
+
+// Report logs an error or a warning of a library, unless one of its kind was logged
 // a moment ago. Arguments are keys and values, as slog takes them.
-func (l *libraryLog) report(level slog.Level, event, detail string, args ...any) {
+func (l *Log) Report(level slog.Level, event, detail string, args ...any) {
 	l.mu.Lock()
 	omitted, admitted := l.reports.admit(level.String()+event+kindOf(fmt.Sprint(append([]any{detail}, args...)...)), l.mono())
 	l.mu.Unlock()
@@ -108,15 +115,15 @@ func kindOf(text string) string {
 	return strings.Join(words, " ")
 }
 
-// raftLogger returns the logger that Raft is given.
-func (l *libraryLog) raftLogger() hclog.Logger {
+// Raft returns the logger that Raft is given.
+func (l *Log) Raft() hclog.Logger {
 	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Output: io.Discard, Level: hclog.Info})
 	logger.RegisterSink(l)
 	return logger
 }
 
 // Accept implements hclog.SinkAdapter.
-func (l *libraryLog) Accept(_ string, level hclog.Level, detail string, args ...any) {
+func (l *Log) Accept(_ string, level hclog.Level, detail string, args ...any) {
 	args, closed := slices.Clone(args), false
 	for i, arg := range args { // hclog has formats of its own
 		if f, ok := arg.(hclog.Format); ok && len(f) > 0 {
@@ -128,21 +135,21 @@ func (l *libraryLog) Accept(_ string, level hclog.Level, detail string, args ...
 	}
 	switch {
 	case level >= hclog.Error && !closed: // this member did not close it itself
-		l.report(slog.LevelWarn, "raft error reported", detail, args...)
+		l.Report(slog.LevelWarn, "raft error reported", detail, args...)
 	case level >= hclog.Info:
 		l.log.Debug("raft message", append([]any{"detail", detail}, args...)...)
 	}
 }
 
-// lines returns a writer that takes one line of a library at a time, and its level
+// Writer returns a writer that takes one line of a library at a time, and its level
 // from a prefix such as [ERR]; a line without one is a message.
-func (l *libraryLog) lines(source string) io.Writer { return libraryLines{l, source} }
+func (l *Log) Writer(source string) io.Writer { return libraryLines{l, source} }
 
-// lineLogger returns the logger that a library is given which writes lines.
-func (l *libraryLog) lineLogger(source string) *log.Logger { return log.New(l.lines(source), "", 0) }
+// Lines returns the logger that a library is given which writes lines.
+func (l *Log) Lines(source string) *log.Logger { return log.New(l.Writer(source), "", 0) }
 
 type libraryLines struct {
-	to     *libraryLog
+	to     *Log
 	source string
 }
 
@@ -151,9 +158,9 @@ func (w libraryLines) Write(p []byte) (int, error) {
 	level, detail := cutLevel(strings.TrimSpace(string(p)))
 	switch level {
 	case slog.LevelWarn:
-		w.to.report(level, w.source+" error reported", detail)
+		w.to.Report(level, w.source+" error reported", detail)
 	case slog.LevelInfo:
-		w.to.report(level, w.source+" warning reported", detail)
+		w.to.Report(level, w.source+" warning reported", detail)
 	default:
 		w.to.log.Debug(w.source+" message", "detail", detail) //nolint:sloglint // each library has its constant message
 	}
@@ -179,15 +186,15 @@ func cutLevel(line string) (slog.Level, string) {
 // lineLevel is the level of a line without a prefix, of the HTTP server: handshakes
 // that fail for more than a connection that ended are errors.
 func lineLevel(line string) slog.Level {
-	if strings.HasPrefix(line, "http: panic") || strings.Contains(line, "TLS handshake error") && isTLS(errors.New(line)) {
+	if strings.HasPrefix(line, "http: panic") || strings.Contains(line, "TLS handshake error") && IsTLS(errors.New(line)) {
 		return slog.LevelWarn
 	}
 	return slog.LevelDebug
 }
 
-// isTLS reports whether an error says that certificates or protocols of TLS do not
+// IsTLS reports whether an error says that certificates or protocols of TLS do not
 // match. Alerts of the other side have no exported type.
-func isTLS(err error) bool {
+func IsTLS(err error) bool {
 	if err == nil {
 		return false
 	}

@@ -1,0 +1,44 @@
+// Package signal has the few ways in which goroutines of a member wait for each other: a
+// signal for one of them, a broadcast for all, and a pause that a context ends.
+package signal
+
+import (
+	"context"
+	"time"
+)
+
+// Signal wakes one waiting goroutine. A signal that is sent while none waits is
+// kept for the next; several count as one.
+type Signal chan struct{}
+
+// New returns a signal that was not sent.
+func New() Signal { return make(Signal, 1) }
+
+// Send wakes the waiting goroutine, or the next one to wait.
+func (s Signal) Send() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+// Wait returns when the signal was sent, after limit, or when ctx ends.
+func (s Signal) Wait(ctx context.Context, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-s:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Sleep waits for d or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
