@@ -37,7 +37,7 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	}
 	h := e.control.Handle()
 	if have := h.Definition(); have != def {
-		return nil, failure.Errorf(sequencer.ErrConflict, "sequencer %q: this process has %v, asked for was %v; use the existing definition, or another name",
+		return nil, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name",
 			name, have, def)
 	}
 	if !e.owed {

@@ -411,7 +411,11 @@ func TestAPIValues(t *testing.T) {
 				t.Fatalf("status %d, %v: %s", status, err, answer)
 			}
 			for i, result := range renewed.Results {
-				if result.Error == nil || result.Error.Code != "invalid_config" || !result.Grant.Empty() {
+				want := "invalid_config" // a bad definition
+				if claims[i].Node != nil {
+					want = "bad_request"
+				}
+				if result.Error == nil || result.Error.Code != want || !result.Grant.Empty() {
 					t.Errorf("claim %d: %+v, %+v", i, result.Error, result.Grant)
 				}
 			}

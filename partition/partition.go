@@ -24,9 +24,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// ErrEnded is the answer of an owner whose member grants nothing any more.
-var ErrEnded = failure.Errorf(sequencer.ErrClosed, "grid: this member no longer grants anything; ask another one")
-
 // View is what a member knows at the moment when it has a machine do something.
 type View struct {
 	Roster *roster.Roster   // the newest that it has applied

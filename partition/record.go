@@ -62,7 +62,7 @@ func (r *record) agrees(def sequencer.Definition) error {
 	if r.ref.Definition == def {
 		return nil
 	}
-	return failure.Errorf(sequencer.ErrConflict, "sequencer %q: the grid has %v, asked for was %v; use the existing definition, or another name",
+	return failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: the grid has %v, requested was %v; use the existing definition, or another name",
 		def.Name(), r.ref.Definition, def)
 }
 

@@ -71,7 +71,7 @@ func (s *stage) do(words []string) string {
 
 var sentinels = map[string]error{
 	"ErrConflict": sequencer.ErrConflict, "ErrDestroyed": sequencer.ErrDestroyed, "ErrDetached": sequencer.ErrDetached,
-	"ErrInvalidConfig": sequencer.ErrInvalidConfig, "ErrNoFreeNode": sequencer.ErrNoFreeNode, "ErrNotFound": sequencer.ErrNotFound,
+	"ErrInvalidConfig": sequencer.ErrInvalidConfig, "ErrBadClaim": ErrBadClaim, "ErrNoFreeNode": sequencer.ErrNoFreeNode, "ErrNotFound": sequencer.ErrNotFound,
 }
 
 // refused names the sentinels that a refusal matches.

@@ -52,12 +52,12 @@ type TableClaim struct {
 	Shown sequencer.Tick
 }
 
-// names returns ErrInvalidConfig if the claim names no attachment.
+// names returns ErrBadClaim if the claim names no attachment.
 func (c TableClaim) names() error {
 	if !c.ID.IsZero() {
 		return nil
 	}
-	return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
+	return failure.Errorf(ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
 }
 
 // Bounds are the times under which the owner acts: the cluster time, and the
@@ -131,7 +131,7 @@ func (t *Table) Open(name string) (sequencer.Ref, error) {
 // timestamp, then the lowest. changed is false when nothing but the end of the
 // grant changed.
 //
-// Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode, and ErrInvalidConfig if
+// Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode, and ErrBadClaim if
 // c.ID is zero, which names no attachment.
 func (t *Table) Attach(c TableClaim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
 	if err := c.names(); err != nil {
@@ -167,10 +167,10 @@ func (t *Table) Attach(c TableClaim, b Bounds) (a sequencer.Attachment, changed 
 //
 // Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node is another
 // attachment's or c.ID is recorded on another node: the holder uses up what it
-// has and attaches anew. ErrInvalidConfig if c.ID is zero or there is no such node.
+// has and attaches anew. ErrBadClaim if c.ID is zero or there is no such node.
 func (t *Table) Renew(c TableClaim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
-		return sequencer.Attachment{}, false, failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
+		return sequencer.Attachment{}, false, failure.Errorf(ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
 	}
 	if err := c.names(); err != nil {
 		return sequencer.Attachment{}, false, err

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Errors of a request that the API does not carry out. Each kind has another remedy: a
-// bad request is mended in the program that sends it; an operator confirms an operation,
-// or changes the state that forbids it, and tries again.
+// bad request is corrected in the program that sends it; an operator confirms an
+// operation, or changes the state that forbids it, and tries again.
 var (
 	// ErrBadRequest says that a message is malformed, exceeds a limit, or states
 	// something that cannot be true. Sending it again does not help. Rosters and
@@ -85,6 +86,7 @@ var codes = []code{
 	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted},
 	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig},
 	{"bad_request", http.StatusBadRequest, ErrBadRequest},
+	{"bad_request", http.StatusBadRequest, partition.ErrBadClaim}, // arrives as ErrBadRequest
 	{"not_found", http.StatusNotFound, sequencer.ErrNotFound},
 	{"conflict", http.StatusConflict, sequencer.ErrConflict},
 	{"destroyed", http.StatusGone, sequencer.ErrDestroyed},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -85,6 +86,14 @@ func TestErrorPrecedence(t *testing.T) {
 				t.Errorf("%v travels as %v", err, wire.ErrorOf(err, 0).Code)
 			}
 		}
+	}
+}
+
+// TestBadClaimTravelsAsBadRequest: the two kinds have one code.
+func TestBadClaimTravelsAsBadRequest(t *testing.T) {
+	got := travel(t, wire.MsgPack, wire.ErrorOf(fmt.Errorf("renew: %w", partition.ErrBadClaim), 0))
+	if !errors.Is(got, wire.ErrBadRequest) || errors.Is(got, sequencer.ErrInvalidConfig) {
+		t.Errorf("arrived as %v", got)
 	}
 }
 

@@ -1,0 +1,15 @@
+package partition
+
+import (
+	"errors"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// ErrBadClaim means that a holder's claim names no attachment, or a logical node that the
+// sequencer does not have. The claim cannot be served by any owner.
+var ErrBadClaim = errors.New("partition: bad claim")
+
+// ErrEnded is the reply of an owner whose member no longer grants anything.
+var ErrEnded = failure.Errorf(sequencer.ErrClosed, "grid: this member no longer grants anything; ask another one")
