@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -48,7 +47,7 @@ func (m *Member) abandonGrid(in wire.AbandonRequest, next founding) (wire.Abando
 	if err := m.leaveGrid(in.Expect); err != nil {
 		return wire.AbandonResponse{}, err
 	}
-	m.done.Go(m.gossip.announce)
+	m.life.Go(m.gossip.announce)
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	bounds := m.past.bounds

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -16,7 +17,7 @@ import (
 // knows. It serves one grid: it ends when the member leaves that.
 type actor struct {
 	m       *Member
-	stay    *stay
+	tenure  *tenure.Tenure
 	id      roster.PartitionID
 	machine *partition.Machine
 	partial partial
@@ -30,7 +31,7 @@ const inboxSize = 256
 
 func newActor(m *Member, id roster.PartitionID) *actor {
 	o := &actor{
-		m: m, stay: m.stay.Load(), id: id,
+		m: m, tenure: m.life.Tenure(), id: id,
 		inbox: make(chan func(partition.View), inboxSize),
 		nudge: make(chan struct{}, 1),
 	}
@@ -40,7 +41,7 @@ func newActor(m *Member, id roster.PartitionID) *actor {
 
 // view is what this member knows now.
 func (m *Member) view() partition.View {
-	return partition.View{Roster: m.roster.Load(), Time: m.clock.Now(), Mono: m.clock.Mono(), Ended: m.ended.Load()}
+	return partition.View{Roster: m.state.Roster(), Time: m.clock.Now(), Mono: m.clock.Mono(), Ended: m.state.Ended.Load()}
 }
 
 // stampOf is what an owner's answers carry.

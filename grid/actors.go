@@ -3,9 +3,8 @@ package grid
 import (
 	"context"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -16,7 +15,7 @@ import (
 func (m *Member) actorOf(id roster.PartitionID) (*actor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
+	if m.life.Closed() {
 		return nil, refusal.ErrClosed
 	}
 	if m.raft == nil || m.raft.ended {
@@ -26,7 +25,7 @@ func (m *Member) actorOf(id roster.PartitionID) (*actor, error) {
 	if o == nil {
 		o = newActor(m, id)
 		m.actors[id] = o
-		m.background(o.run)
+		m.life.Background(o.run)
 	}
 	return o, nil
 }
@@ -34,7 +33,7 @@ func (m *Member) actorOf(id roster.PartitionID) (*actor, error) {
 // ownerOf returns the actor of a name's partition if this member owns it by the
 // newest roster it knows.
 func (m *Member) ownerOf(name string) (*actor, error) {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	if len(r.Partitions) == 0 {
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
 	}
@@ -50,7 +49,7 @@ func (m *Member) running() []*actor {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := make([]*actor, 0, len(m.actors))
-	for id := range m.roster.Load().Partitions {
+	for id := range m.state.Roster().Partitions {
 		if o := m.actors[roster.PartitionID(id)]; o != nil {
 			out = append(out, o)
 		}
@@ -62,11 +61,11 @@ func (m *Member) running() []*actor {
 // new, until ctx ends: who is named owner takes office at once, and whoever is to
 // join is sent what it needs.
 func (m *Member) attend(ctx context.Context) {
-	known := m.roster.Load()
+	known := m.state.Roster()
 	for ctx.Err() == nil {
-		changed := m.changed.Wait()
+		changed := m.state.Changed()
 		m.noteReady()
-		if r := m.roster.Load(); r.Version != known.Version || r.Grid != known.Grid {
+		if r := m.state.Roster(); r.Version != known.Version || r.Grid != known.Grid {
 			for id, p := range r.Partitions {
 				m.wake(roster.PartitionID(id), p)
 			}
@@ -136,7 +135,7 @@ func await[T any](ctx context.Context, o *actor, request func(v partition.View, 
 	case o.inbox <- served:
 	case <-ctx.Done():
 		return answer[T]{err: failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d is busy: %w", o.id, ctx.Err())}
-	case <-o.stay.ctx.Done():
+	case <-o.tenure.Done():
 		return answer[T]{err: o.gone()}
 	}
 	select {
@@ -144,7 +143,7 @@ func await[T any](ctx context.Context, o *actor, request func(v partition.View, 
 		return a
 	case <-ctx.Done():
 		return answer[T]{err: failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err())}
-	case <-o.stay.ctx.Done():
+	case <-o.tenure.Done():
 		return answer[T]{err: o.gone()}
 	}
 }
@@ -152,7 +151,7 @@ func await[T any](ctx context.Context, o *actor, request func(v partition.View, 
 // refuses says why a request need not or must not be begun: its caller has gone,
 // or it arrived while the member was in another grid.
 func (o *actor) refuses(ctx context.Context) error {
-	if s, noted := ctx.Value(stayKey{}).(*stay); noted && s != o.stay {
+	if o.tenure.Elsewhere(ctx) {
 		return wire.ErrNotAddressed
 	}
 	return ctx.Err()

@@ -5,10 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -120,14 +119,14 @@ func (a *admissions) ready(version roster.Version) ([]roster.Holding, []roster.P
 // there is to tell.
 func (o *actor) ReportHeld(h roster.Holding) {
 	if a := o.m.admissions.Load(); a.hold(h) {
-		o.m.background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
+		o.m.life.Background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
 	}
 }
 
 // ReportPersisted implements partition.Member, as ReportHeld does.
 func (o *actor) ReportPersisted(p roster.Persisted) {
 	if a := o.m.admissions.Load(); a.persist(p) {
-		o.m.background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
+		o.m.life.Background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
 	}
 }
 
@@ -138,7 +137,7 @@ func (m *Member) reportAllHeld(ctx context.Context, a *admissions) {
 	for pause := admissionDelay; ; {
 		signal.Sleep(ctx, pause)
 		req := wire.HeldRequest{Owner: m.self}
-		req.Held, req.Persisted = a.worthTelling(m.roster.Load().Version)
+		req.Held, req.Persisted = a.worthTelling(m.state.Roster().Version)
 		if len(req.Held)+len(req.Persisted) == 0 || ctx.Err() != nil {
 			return
 		}
@@ -168,7 +167,7 @@ func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberR
 	if !m.node().leads() {
 		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
-	r, a := m.roster.Load(), m.admissions.Load()
+	r, a := m.state.Roster(), m.admissions.Load()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, h := range in.Held {

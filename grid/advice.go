@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -81,7 +80,7 @@ func (m *Member) leaderless() bool {
 func (m *Member) quorumAdvice() string {
 	v := m.voters()
 	text := fmt.Sprintf("%d of %d voters are seen alive. ", len(v.alive), v.count())
-	if r := m.roster.Load(); r.Formed() {
+	if r := m.state.Roster(); r.Formed() {
 		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ", instant(r.Ceiling).Format(time.RFC3339))
 	}
 	return text + v.remedy(m.cfg.DataDir != "", m.addrs.API)
@@ -130,7 +129,7 @@ func (m *Member) voters() (out voters) {
 	for _, p := range m.gossip.peers() {
 		alive[serverID(p.Incarnation, p.Durable)] = true
 	}
-	r := m.roster.Load()
+	r := m.state.Roster()
 	for _, s := range future.Configuration().Servers {
 		v := voter{s.ID, addrOf(r, s)}
 		switch {

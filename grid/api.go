@@ -144,7 +144,7 @@ func (m *Member) refuseUnread(w http.ResponseWriter, kind string, err error) {
 
 // refuse answers with an error.
 func (m *Member) refuse(w http.ResponseWriter, kind string, err error) {
-	e := wire.ErrorOf(err, m.roster.Load().Version)
+	e := wire.ErrorOf(err, m.state.Roster().Version)
 	m.answer(w, kind, e.Status(), e)
 }
 

@@ -169,7 +169,7 @@ func (m *Member) giveUp(why error) {
 	}
 	if disk := m.stores.disk; disk != nil {
 		if err := disk.clear(); err != nil {
-			m.fail(err)
+			m.state.Fail(err)
 			return
 		}
 	}
@@ -178,11 +178,11 @@ func (m *Member) giveUp(why error) {
 	err := m.id.save()
 	m.idMu.Unlock()
 	if err != nil {
-		m.fail(err)
+		m.state.Fail(err)
 	}
 	m.beginStay()
 	m.gossip.belongs(roster.GridID{})
-	m.done.Go(m.gossip.announce)
+	m.life.Go(m.gossip.announce)
 }
 
 // lapse measures for how long the founder that this member has accepted was not seen.

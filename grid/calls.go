@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -172,7 +171,7 @@ func nothing(reply func(struct{}, error)) func(error) {
 }
 
 func (m *Member) serveDirectory(context.Context, wire.DirectoryRequest) (wire.DirectoryResponse, error) {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	out := wire.DirectoryResponse{Stamp: m.stamp(), Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
 	index := map[roster.Incarnation]int{}
 	for i, member := range r.Members {
@@ -191,7 +190,7 @@ func (m *Member) serveDirectory(context.Context, wire.DirectoryRequest) (wire.Di
 
 // stamp is what this member's answers carry that come from no owner.
 func (m *Member) stamp() wire.Stamp {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	return wire.Stamp{Grid: r.Grid, Version: r.Version, Time: m.clock.Now()}
 }
 

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -33,7 +32,7 @@ func registered(r *roster.Roster, id roster.MemberID) (roster.Member, bool) {
 // another incarnation of the newcomer's member ID is registered and answers. Else it
 // returns the registered incarnation that the newcomer may replace, "" for none.
 func (m *Member) refuseClone(ctx context.Context, newcomer roster.Incarnation) (roster.Incarnation, error) {
-	other, found := registered(m.roster.Load(), newcomer.Member())
+	other, found := registered(m.state.Roster(), newcomer.Member())
 	if !found || other.Incarnation == newcomer {
 		return "", nil
 	}
@@ -89,5 +88,5 @@ func (m *Member) noteRefusal(err error) {
 	if m.clash.set(reason) {
 		m.log.Error("member refused: its identity is in use", "error", reason)
 	}
-	m.fail(reason)
+	m.state.Fail(reason)
 }

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -34,12 +33,12 @@ const (
 // Collect implements partition.Member: it asks a disk, this member's own too, from a
 // goroutine that ends with this member's stay in its grid.
 func (o *actor) Collect(c partition.Collection) {
-	o.m.background(func(ctx context.Context) {
+	o.m.life.Background(func(ctx context.Context) {
 		d, err := o.collect(ctx, c)
 		if err != nil && ctx.Err() == nil {
 			o.m.log.Debug("definitions not collected; retrying", "partition", o.id, "from", string(c.From), "error", err)
 			if o.m.diskLog.noteAwaited(c.From, o.id, err, o.m.clock.Mono()) {
-				o.m.background(o.m.logDisks)
+				o.m.life.Background(o.m.logDisks)
 			}
 			signal.Sleep(ctx, collectRetry)
 		}
@@ -118,7 +117,7 @@ func (m *Member) collectPage(ctx context.Context, from roster.MemberID, req wire
 	if from == m.self.Member() {
 		return m.serveCollect(ctx, req)
 	}
-	for _, member := range m.roster.Load().Members {
+	for _, member := range m.state.Roster().Members {
 		if member.Incarnation.Member() == from {
 			err = m.callMemberWithin(ctx, collectCalls, member.API, member.Incarnation, wire.PathCollect, req, &res)
 			return res, err
@@ -137,7 +136,7 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 	if m.stores.definitions == nil {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: this member has no data directory")
 	}
-	if r := m.roster.Load(); int(in.Partition) >= len(r.Partitions) {
+	if r := m.state.Roster(); int(in.Partition) >= len(r.Partitions) {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: there is no partition %d here, only %d of them", in.Partition, len(r.Partitions))
 	}
 	o, err := m.actorOf(in.Partition)
@@ -166,6 +165,6 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 // DefinitionsCollected implements partition.Member.
 func (o *actor) DefinitionsCollected(id roster.PartitionID, from roster.MemberID, names int) {
 	if o.m.diskLog.noteCollected(from, id, names) {
-		o.m.background(o.m.logDisks)
+		o.m.life.Background(o.m.logDisks)
 	}
 }

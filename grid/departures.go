@@ -78,7 +78,7 @@ func (m *Member) awaitStop(done <-chan struct{}) {
 	limit := time.After(stopAwaited)
 	for {
 		node := m.node()
-		if m.cfg.DataDir == "" || node == nil || node.leads() || m.roster.Load().Stopped > 0 {
+		if m.cfg.DataDir == "" || node == nil || node.leads() || m.state.Roster().Stopped > 0 {
 			return
 		}
 		leads := func(p peer) bool { return string(serverID(p.Incarnation, p.Durable)) == node.leader() }

@@ -12,10 +12,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -153,16 +152,16 @@ func (m *Member) stepDown() {
 	} else {
 		m.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no more; "+divergenceAdvice, "error", err)
 	}
-	m.fail(err)
+	m.state.Fail(err)
 	m.mu.Lock()
 	m.leaves[m.self] = true
 	m.mu.Unlock()
 	if m.gossip != nil {
-		m.background(func(context.Context) { m.gossip.announce() })
+		m.life.Background(func(context.Context) { m.gossip.announce() })
 	}
 	if node := m.node(); node != nil {
 		ending := node.raft.Shutdown()
-		m.background(func(context.Context) { _ = ending.Error() })
+		m.life.Background(func(context.Context) { _ = ending.Error() })
 	}
 }
 
@@ -171,7 +170,7 @@ func (m *Member) stepDown() {
 // Before there is anybody to ask it grants below the ceiling that it knows, like
 // a member that is cut off, so that the last one can still take nodes back.
 func (m *Member) askOut(ctx context.Context) error {
-	m.ended.Store(true)
+	m.state.Ended.Store(true)
 	server := serverID(m.self, m.cfg.DataDir != "")
 	return m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(server), Failed: true})
 }
@@ -182,7 +181,7 @@ func (m *Member) whileCurrent(calls map[string]*call) map[string]*call {
 	directory := calls[wire.PathDirectory]
 	serve := directory.serve
 	directory.serve = func(ctx context.Context, in any) (any, error) {
-		if err := m.partEnded(); err != nil && m.ended.Load() {
+		if err := m.partEnded(); err != nil && m.state.Ended.Load() {
 			return nil, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 		}
 		return serve(ctx, in)

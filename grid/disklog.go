@@ -121,14 +121,14 @@ func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 func (m *Member) watchAwaited(ctx context.Context) {
 	for ctx.Err() == nil {
 		signal.Sleep(ctx, diskLogEvery)
-		r, now, begin := m.roster.Load(), m.clock.Mono(), false
+		r, now, begin := m.state.Roster(), m.clock.Mono(), false
 		for _, id := range r.Owned(m.self) {
 			for _, from := range r.Awaited(id) {
 				begin = m.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
 			}
 		}
 		if begin {
-			m.background(m.logDisks)
+			m.life.Background(m.logDisks)
 		}
 	}
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -23,11 +22,11 @@ func (m *Member) reportEarlier(until clustertime.Tick) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed || m.telling {
+	if m.life.Closed() || m.telling {
 		return
 	}
 	m.telling = true
-	m.done.Go(func() {
+	m.life.Go(func() {
 		if err := m.atLeader(m.ctx, wire.PathEarlier, wire.EarlierRequest{Until: until}); err != nil {
 			m.log.Warn("the leader was not told of an earlier life's grant yet", "error", err)
 		}
@@ -62,7 +61,7 @@ const clockSpread = time.Second
 
 // serveEarlier notes a grant that another member was shown.
 func (m *Member) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.MemberResponse, error) {
-	limit := partition.EarlierBound(m.roster.Load(), m.clock.Now())
+	limit := partition.EarlierBound(m.state.Roster(), m.clock.Now())
 	if limit > 0 {
 		limit += clockSpread.Milliseconds()
 	}
@@ -72,5 +71,5 @@ func (m *Member) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.M
 	if !m.noteEarlier(in.Until) {
 		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
-	return wire.MemberResponse{Version: m.roster.Load().Version}, nil
+	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
 }

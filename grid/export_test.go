@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
 	"github.com/snowgrid/snowgrid/partition"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -36,7 +34,7 @@ func (m *Member) Fill() (empty func()) {
 
 // TableOf returns a member's copy of a name's partition, and whether it acts on it.
 func (m *Member) TableOf(name string) (table partition.TableState, acts bool) {
-	o, err := m.actorOf(roster.PartitionOf(name, len(m.roster.Load().Partitions)))
+	o, err := m.actorOf(roster.PartitionOf(name, len(m.state.Roster().Partitions)))
 	if err != nil {
 		return partition.TableState{}, false
 	}

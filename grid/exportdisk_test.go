@@ -51,7 +51,7 @@ func (m *Member) Propose(c roster.Command) error { return m.propose(c) }
 
 // Changed returns a channel that is closed when something changes that the
 // member knows of the grid.
-func (m *Member) Changed() <-chan struct{} { return m.changed.Wait() }
+func (m *Member) Changed() <-chan struct{} { return m.state.Changed() }
 
 // Leavers are the members that have told this one that they leave.
 func (m *Member) Leavers() []roster.Incarnation { return m.leavers() }
@@ -90,7 +90,7 @@ func NoteBootstrap(dir string) error {
 }
 
 // Fatality returns why the member can never serve, nil if it may.
-func (m *Member) Fatality() error { return m.fatality() }
+func (m *Member) Fatality() error { return m.state.Failure() }
 
 // InGrid reports whether the member belongs to a grid.
 func (m *Member) InGrid() bool { return !m.grid().IsZero() }
@@ -114,7 +114,7 @@ func (m *Member) LeaveGrid(work func(ctx context.Context)) error {
 		return err
 	}
 	defer m.endTurn()
-	m.background(work)
+	m.life.Background(work)
 	return m.leaveGrid(1)
 }
 

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -57,7 +56,7 @@ func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.F
 func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {
 	var none wire.ForgetResponse
 	for range forgetTries {
-		r := m.roster.Load()
+		r := m.state.Roster()
 		if err := m.forgetRefused(ctx, r, in.Member); err != nil {
 			return none, err
 		}
@@ -78,7 +77,7 @@ func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.Forget
 		}
 		m.log.Warn("disk forgotten", "forgotten", string(in.Member), "partitions", named, "partitions_without_other_disk", alone,
 			"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", remoteOf(ctx))
-		return wire.ForgetResponse{Partitions: named, Lost: alone, Version: m.roster.Load().Version}, nil
+		return wire.ForgetResponse{Partitions: named, Lost: alone, Version: m.state.Roster().Version}, nil
 	}
 	return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the roster changed during each of %d attempts; try again", forgetTries)
 }

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -112,7 +111,7 @@ func (m *Member) adoptGrid(ctx context.Context, p peer) {
 	}
 	if hello.Version > 0 {
 		if err := m.sameSettings(hello.Settings); err != nil {
-			m.fail(err)
+			m.state.Fail(err)
 			return
 		}
 	} else {
@@ -120,7 +119,7 @@ func (m *Member) adoptGrid(ctx context.Context, p peer) {
 		return
 	}
 	if err := m.belong(p.Grid, false); err != nil {
-		m.fail(err)
+		m.state.Fail(err)
 		return
 	}
 	m.takePart()
@@ -157,10 +156,10 @@ func (m *Member) formed() error {
 // takePart starts Raft and lets everybody know.
 func (m *Member) takePart() {
 	if err := m.startRaft(false); err != nil {
-		m.fail(err)
+		m.state.Fail(err)
 		return
 	}
-	m.done.Go(m.gossip.announce)
+	m.life.Go(m.gossip.announce)
 }
 
 // found asks everybody for acceptance, and forms the grid if Expect gave it.
@@ -182,7 +181,7 @@ func (m *Member) found(ctx context.Context, peers []peer) error {
 	m.warnOfBeginning(begins)
 	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable}
 	if err := m.formAs(form, accepted, m.expect()-1); err != nil {
-		m.fail(err)
+		m.state.Fail(err)
 		return err
 	}
 	return nil
@@ -235,7 +234,7 @@ func (m *Member) formAs(form roster.Form, accepted acceptances, need int) error 
 	m.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", instant(form.Ceiling))
 	err := m.startRaft(true)
 	if err == nil && !m.lone {
-		m.done.Go(m.gossip.announce)
+		m.life.Go(m.gossip.announce)
 	}
 	return err
 }
@@ -286,7 +285,7 @@ func (m *Member) accept(f founding) error {
 	m.id.Accepted = f
 	if err := m.id.save(); err != nil {
 		m.id.Accepted = before // what is not on disk was not agreed to
-		m.fail(refusal.Invalid("DataDir: %v", err))
+		m.state.Fail(refusal.Invalid("DataDir: %v", err))
 		return err
 	}
 	return nil

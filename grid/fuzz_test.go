@@ -96,7 +96,7 @@ func FuzzGossipNode(f *testing.F) {
 // hearing returns the gossip of a member of a grid, without a network.
 func hearing() *gossip {
 	m := newMember(Config{Logger: slog.New(slog.DiscardHandler)})
-	m.stop()
+	m.life.Stop()
 	m.self = "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb"
 	return &gossip{m: m, own: roster.GridID{1}, alive: map[roster.Incarnation]peer{}, strangers: map[stranger]*sighting{}}
 }

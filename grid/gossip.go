@@ -14,9 +14,8 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -144,7 +143,7 @@ func (g *gossip) rejoin(ctx context.Context) {
 		g.tellStrangers()
 		var refused *transport.NameRefusedError
 		if errors.As(g.transport.Refusal(), &refused) && len(g.peers()) < 2 {
-			g.m.fail(refusal.Invalid("Name: %v", refused))
+			g.m.state.Fail(refusal.Invalid("Name: %v", refused))
 		}
 		select {
 		case <-ctx.Done():
@@ -164,7 +163,7 @@ func (g *gossip) missing(ctx context.Context) []string {
 		}
 		want = append(want, addrs...)
 	}
-	for _, member := range g.m.roster.Load().Members {
+	for _, member := range g.m.state.Roster().Members {
 		want = append(want, member.Gossip)
 	}
 	seen := map[string]bool{g.m.addrs.Gossip: true, "": true}
@@ -237,7 +236,7 @@ func (g *gossip) NotifyLeave(n *memberlist.Node) {
 	g.mu.Lock()
 	delete(g.alive, roster.Incarnation(n.Name))
 	g.mu.Unlock()
-	g.m.changed.Send()
+	g.m.state.Notify()
 }
 
 // note copies what a live node says of itself; a node that says nothing that can
@@ -259,7 +258,7 @@ func (g *gossip) note(n *memberlist.Node) {
 		}
 	}
 	g.mu.Unlock()
-	g.m.changed.Send()
+	g.m.state.Notify()
 }
 
 // readPeer reads what a node says of itself.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/client"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -46,8 +45,8 @@ func newLonely(t *testing.T) *lonely {
 		Join: []roster.Member{{Incarnation: ownerInc, API: "a:1"}, {Incarnation: backupInc, API: "b:1"}},
 		Lose: []roster.Loss{{Partition: 0, Owner: ownerInc, With: []roster.Incarnation{backupInc}}},
 	})
-	l.apply(roster.Command{From: m.roster.Load().Version, Raise: &roster.Raise{Time: 1_000_000}})
-	l.term = m.roster.Load().Partitions[0].Term
+	l.apply(roster.Command{From: m.state.Roster().Version, Raise: &roster.Raise{Time: 1_000_000}})
+	l.term = m.state.Roster().Partitions[0].Term
 	var err error
 	if l.o, err = m.actorOf(0); err != nil {
 		t.Fatal(err)
@@ -58,8 +57,8 @@ func newLonely(t *testing.T) *lonely {
 		l.o.machine.Observe(now)
 	})
 	t.Cleanup(func() {
-		m.stop()
-		m.done.Wait()
+		m.life.Stop()
+		m.life.Wait()
 		m.http.Close()
 	})
 	return l
@@ -68,11 +67,11 @@ func newLonely(t *testing.T) *lonely {
 // apply applies a roster command, as the log would.
 func (l *lonely) apply(c roster.Command) {
 	l.t.Helper()
-	next, err := l.m.roster.Load().Apply(c)
+	next, err := l.m.state.Roster().Apply(c)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.m.roster.Store(next)
+	l.m.state.SetRoster(next)
 	if l.o != nil {
 		l.o.nudge <- struct{}{}
 	}
@@ -81,7 +80,7 @@ func (l *lonely) apply(c roster.Command) {
 
 func (l *lonely) change(c roster.Change) {
 	l.t.Helper()
-	l.apply(roster.Command{From: l.m.roster.Load().Version, Change: &c})
+	l.apply(roster.Command{From: l.m.state.Roster().Version, Change: &c})
 }
 
 // played is a member whose deliveries the test answers.
@@ -96,7 +95,7 @@ func (p *played) Send(d partition.Delivery) { p.under = append(p.under, d) }
 // holds has the backup say what it holds, in answer to whatever it was asked.
 func (l *lonely) holds(number uint64) {
 	for range 2 { // what is on its way, and what was asked meanwhile
-		l.delivered(l.m.roster.Load().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: number}})
+		l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: number}})
 	}
 }
 
@@ -207,7 +206,7 @@ func TestInheritedWaitsForItsTerm(t *testing.T) {
 		for _, owner := range []roster.Incarnation{backupInc, ownerInc} {
 			l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: owner}}})
 		}
-		l.term = l.m.roster.Load().Partitions[0].Term
+		l.term = l.m.state.Roster().Partitions[0].Term
 		renewal := l.renew(ref, 1, 0)
 		l.answered("renewal", renewal, false)
 		l.holds(0)
@@ -242,7 +241,7 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 		for what, call := range map[string]<-chan error{"renewal of the second": early, "second attach": second, "again": again} {
 			l.answered(what, call, true)
 		}
-		if until := l.set(ref); until != l.m.roster.Load().Ceiling {
+		if until := l.set(ref); until != l.m.state.Roster().Ceiling {
 			t.Errorf("all at once were extended until %d, want the ceiling", until)
 		}
 

@@ -41,7 +41,7 @@ func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr
 
 // serveHello tells this member's view.
 func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloResponse, error) {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
 		Wall: m.cfg.Clock.Now().UnixMilli(), Time: m.clock.Now(),

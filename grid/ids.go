@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -81,13 +80,13 @@ func (m *Member) startIDs(ctx context.Context) (*client.Client, error) {
 	m.mu.Lock()
 	spare := c
 	switch {
-	case m.closed:
+	case m.life.Closed():
 		err = refusal.ErrClosed
 	case m.ids != nil:
 		c = m.ids
 	default:
 		m.ids, spare = c, nil
-		m.done.Go(func() { m.endIdleIDs(m.ctx, c) })
+		m.life.Go(func() { m.endIdleIDs(m.ctx, c) })
 	}
 	m.mu.Unlock()
 	if spare != nil {

@@ -9,11 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -73,16 +72,12 @@ func (m *Member) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitR
 func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T, error) {
 	var none T
 	answers := make(chan answer[T], 1)
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
-		return none, refusal.ErrClosed
-	}
-	m.done.Go(func() {
+	if !m.life.Go(func() {
 		value, err := f()
 		answers <- answer[T]{value: value, err: err}
-	})
-	m.mu.Unlock()
+	}) {
+		return none, refusal.ErrClosed
+	}
 	select {
 	case a := <-answers:
 		return a.value, a.err

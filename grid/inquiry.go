@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -98,7 +97,7 @@ func confirmsLeave(in wire.LeaveRequest, hello wire.HelloResponse) error {
 // confirmLeave notes that a member leaves once it has said so itself. What is no member
 // has nothing to leave.
 func (m *Member) confirmLeave(ctx context.Context, in wire.LeaveRequest) error {
-	member, known := m.roster.Load().Member(in.Incarnation)
+	member, known := m.state.Roster().Member(in.Incarnation)
 	m.mu.Lock()
 	noted := m.leaves[in.Incarnation] && (m.failed[in.Incarnation] || !in.Failed)
 	m.mu.Unlock()

@@ -86,7 +86,7 @@ func TestMembersThatAreBelieved(t *testing.T) {
 // TestThoseThatLeftAreForgotten: once a member is out, nothing keeps it from joining.
 func TestThoseThatLeftAreForgotten(t *testing.T) {
 	m := newMember(Config{Expect: 2})
-	defer m.stop()
+	defer m.life.Stop()
 	m.self = ownerInc
 	m.leaves[ownerInc], m.leaves[backupInc], m.failed[backupInc] = true, true, true
 	m.forgetLeft(func(roster.Incarnation) bool { return true })

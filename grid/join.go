@@ -9,9 +9,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -28,7 +27,7 @@ func (m *Member) askToJoin(ctx context.Context) {
 	if node.leads() || m.leaving(m.self) {
 		return
 	}
-	_, in := m.roster.Load().Member(m.self)
+	_, in := m.state.Roster().Member(m.self)
 	if in && time.Since(node.raft.LastContact()) < outOfTouch {
 		m.clash.set(nil)
 		return
@@ -77,7 +76,7 @@ func (m *Member) addressOf(server string) (wire.Address, bool) {
 	if found {
 		return wire.Address{Incarnation: p.Incarnation, API: p.API}, p.Incarnation != m.self
 	}
-	member, found := memberOfServer(m.roster.Load(), raft.ServerID(server))
+	member, found := memberOfServer(m.state.Roster(), raft.ServerID(server))
 	return wire.Address{Incarnation: member.Incarnation, API: member.API}, found && member.Incarnation != m.self
 }
 
@@ -104,7 +103,7 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
 	if m.joinsAlready(in.Member) {
-		return wire.MemberResponse{Version: m.roster.Load().Version}, nil
+		return wire.MemberResponse{Version: m.state.Roster().Version}, nil
 	}
 	hello, err := m.ask(ctx, in.Member.Incarnation, in.Member.API)
 	if err == nil {
@@ -124,7 +123,7 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 	}
 	m.forgetEarlier(in.Member.Incarnation)
 	m.joins[in.Member.Incarnation] = joining{member: in.Member, server: raft.ServerID(in.Server), at: m.clock.Mono(), instead: instead}
-	return wire.MemberResponse{Version: m.roster.Load().Version}, nil
+	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
 }
 
 // joinsAlready reports whether a join was confirmed a moment ago.
@@ -155,7 +154,7 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 		if !node.leads() {
 			return wire.MemberResponse{}, refusal.ErrNotLeader
 		}
-		r := m.roster.Load()
+		r := m.state.Roster()
 		server := raft.ServerID(in.Server)
 		if _, member := r.Member(in.Incarnation); !member && (!node.has(server) || m.mayEnd(node, server)) {
 			return wire.MemberResponse{Version: r.Version}, nil

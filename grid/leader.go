@@ -7,9 +7,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/roster/plan"
 	"github.com/snowgrid/snowgrid/wire"
@@ -25,7 +25,7 @@ type leader struct {
 	keeper clustertime.Timekeeper
 	next   time.Duration // when to raise next
 	// proposed is the cluster time of this leader's last raise, and since when that was so.
-	proposed raise
+	proposed state.Raise
 	// aheadTold is when the log told last that cluster time is ahead of the clocks.
 	aheadTold time.Duration
 	// departures are the voters that leave, since when they do.
@@ -94,7 +94,7 @@ func (l *leader) step(ctx context.Context) {
 		l.node, l.witness = node, newWitness(l.m)
 		l.m.log.Info("this member leads the grid")
 	}
-	if !l.m.roster.Load().Formed() {
+	if !l.m.state.Roster().Formed() {
 		l.begin(ctx)
 		return
 	}
@@ -123,13 +123,13 @@ func (l *leader) begin(ctx context.Context) {
 // raise moves cluster time and the ceiling on, ten times a window and at once
 // after an election.
 func (l *leader) raise(ctx context.Context) {
-	r, now := l.m.roster.Load(), l.m.clock.Mono()
+	r, now := l.m.state.Roster(), l.m.clock.Mono()
 	if !r.Assigned() || r.Stopped > 0 || now < l.next { // a restart's losses come first (S1)
 		return
 	}
 	clocks, voters, known := l.clocks(ctx)
 	last, at := l.lastRaise(), l.m.clock.Mono()
-	prev, elapsed := last.time, at-last.at
+	prev, elapsed := last.Time, at-last.At
 	t, keeper, verdict := l.keeper.Next(prev, elapsed, clocks, voters)
 	l.keeper = keeper
 	if verdict.Held {
@@ -145,7 +145,7 @@ func (l *leader) raise(ctx context.Context) {
 		l.next = now + leadEvery
 		return
 	}
-	l.proposed = raise{time: t, at: at}
+	l.proposed = state.Raise{Time: t, At: at}
 	if err := l.m.propose(roster.Command{From: r.Version, Raise: &roster.Raise{Time: t}}); err != nil {
 		l.next = now
 		l.report("raise the ceiling", err)
@@ -155,12 +155,12 @@ func (l *leader) raise(ctx context.Context) {
 // lastRaise returns the last raise that was agreed on, the zero value if there was none.
 // One of this leader's own counts from when its time was taken: the rounds until it was
 // applied would be missing from cluster time each time.
-func (l *leader) lastRaise() raise {
-	last := l.m.raised.Load()
+func (l *leader) lastRaise() state.Raise {
+	last := l.m.state.LastRaise()
 	switch {
 	case last == nil:
-		return raise{at: l.m.clock.Mono()}
-	case last.time == l.proposed.time:
+		return state.Raise{At: l.m.clock.Mono()}
+	case last.Time == l.proposed.Time:
 		return l.proposed
 	}
 	return *last
@@ -228,7 +228,7 @@ func (l *leader) clocks(ctx context.Context) (clocks []clustertime.Tick, voters 
 
 // plan proposes the next change of the roster, if one is due.
 func (l *leader) plan() {
-	r := l.m.roster.Load()
+	r := l.m.state.Roster()
 	l.m.forgetLeft(l.has)
 	sight := l.sight(r)
 	c, due := l.planner.Plan(r, sight)
@@ -308,7 +308,7 @@ func (l *leader) report(step string, err error) {
 
 // has reports whether an incarnation is a member, or Raft has a server of its.
 func (l *leader) has(inc roster.Incarnation) bool {
-	if _, member := l.m.roster.Load().Member(inc); member {
+	if _, member := l.m.state.Roster().Member(inc); member {
 		return true
 	}
 	return l.node.has(serverID(inc, true)) || l.node.has(serverID(inc, false))
@@ -316,15 +316,15 @@ func (l *leader) has(inc roster.Incarnation) bool {
 
 // memberOf returns the roster's member behind a Raft server.
 func (l *leader) memberOf(id raft.ServerID) (roster.Member, bool) {
-	return memberOfServer(l.m.roster.Load(), id)
+	return memberOfServer(l.m.state.Roster(), id)
 }
 
 // joinSelf asks for this member itself, which leads, to be in the roster.
 func (m *Member) joinSelf() {
-	if _, in := m.roster.Load().Member(m.self); in {
+	if _, in := m.state.Roster().Member(m.self); in {
 		return
 	}
-	before, _ := registered(m.roster.Load(), m.self.Member()) // of this process's server, which leads
+	before, _ := registered(m.state.Roster(), m.self.Member()) // of this process's server, which leads
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joins[m.self] = joining{

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/client"
-
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
@@ -77,11 +76,11 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 // of a durable grid and nothing granted can be used any more (S1). Without the
 // note the grid starts again at its ceiling, which is safe and costs a wait.
 func (m *Member) stopInOrder(ctx context.Context) {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	if node := m.node(); m.cfg.DataDir == "" || !node.leads() || len(r.Members) != 1 || !r.Assigned() {
 		return
 	}
-	m.ended.Store(true) // no actor grants anything from its next request on
+	m.state.Ended.Store(true) // no actor grants anything from its next request on
 	var stop clustertime.Tick
 	for id := range r.Partitions {
 		high, err := m.finalHigh(ctx, roster.PartitionID(id))
@@ -107,7 +106,7 @@ func (m *Member) finalHigh(ctx context.Context, id roster.PartitionID) (clustert
 
 // othersStay reports whether another member is alive that does not leave.
 func (m *Member) othersStay() bool {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	_, found := m.gossip.find(func(p peer) bool {
 		_, in := r.Member(p.Incarnation)
 		return in && p.Incarnation != m.self && !p.Leaving
@@ -152,7 +151,7 @@ func (m *Member) Close() error {
 
 func (m *Member) shut() error {
 	m.mu.Lock()
-	m.closed = true
+	m.life.Close()
 	node, ids := m.raft, m.ids
 	m.mu.Unlock()
 	for _, c := range []*client.Client{m.handles, ids} {
@@ -160,8 +159,8 @@ func (m *Member) shut() error {
 			_ = c.Close()
 		}
 	}
-	m.stop()
-	m.changed.Send()
+	m.life.Stop()
+	m.state.Notify()
 	var failed []error
 	if m.api != nil {
 		failed = append(failed, m.api.Close())
@@ -175,7 +174,7 @@ func (m *Member) shut() error {
 	if m.listeners != nil {
 		m.listeners.close()
 	}
-	m.done.Wait()
+	m.life.Wait()
 	if m.stores.definitions != nil {
 		failed = append(failed, m.stores.definitions.Close())
 	}

@@ -31,7 +31,7 @@ func (l *lonely) destroy(name string) <-chan error {
 // raise moves the ceiling on.
 func (l *lonely) raise(to clustertime.Tick) {
 	l.t.Helper()
-	l.apply(roster.Command{From: l.m.roster.Load().Version, Raise: &roster.Raise{Time: to}})
+	l.apply(roster.Command{From: l.m.state.Roster().Version, Raise: &roster.Raise{Time: to}})
 }
 
 // record returns the owner's only record.
@@ -93,7 +93,7 @@ func TestSetsAreOfThisGridAndKnown(t *testing.T) {
 		if until := l.one(ref, 9, roster.GridID{1}); until != 0 {
 			t.Errorf("an unknown attachment was extended until %d", until)
 		}
-		if until, want := l.one(ref, 1, roster.GridID{1}), l.m.roster.Load().Ceiling; until != want {
+		if until, want := l.one(ref, 1, roster.GridID{1}), l.m.state.Roster().Ceiling; until != want {
 			t.Errorf("extended until %d, want %d", until, want)
 		}
 	})
@@ -109,7 +109,7 @@ func TestWhatWasExtendedAtOnceCounts(t *testing.T) {
 				l := newLonely(t)
 				ref := l.attached(1)
 				l.raise(1_010_000)
-				ceiling := l.m.roster.Load().Ceiling
+				ceiling := l.m.state.Roster().Ceiling
 				if until := l.one(ref, 1, roster.GridID{1}); until != ceiling {
 					t.Fatalf("extended until %d, want %d", until, ceiling)
 				}
@@ -143,7 +143,7 @@ func TestInheritedAttachmentsExpire(t *testing.T) {
 		for _, owner := range []roster.Incarnation{backupInc, ownerInc} {
 			l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: owner}}})
 		}
-		l.term = l.m.roster.Load().Partitions[0].Term
+		l.term = l.m.state.Roster().Partitions[0].Term
 		l.holds(0)
 		time.Sleep(14 * time.Second)
 		if s := l.record().Slots[0]; s.ID.IsZero() {
@@ -180,7 +180,7 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	}
 	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget}
 	m := newMember(Config{Expect: 2})
-	defer m.stop()
+	defer m.life.Stop()
 	m.self, m.id = ownerInc, &identity{Grid: roster.GridID{1}}
 	m.served = m.calls()
 	served := m.newAPI().Handler

@@ -24,12 +24,13 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -60,10 +61,7 @@ type Member struct {
 	gate      gate
 	forIDs    idsHandles
 
-	roster  atomic.Pointer[roster.Roster]
-	changed signal.Broadcast // after each new roster
-	raised  atomic.Pointer[raise]
-	ended   atomic.Bool  // the member grants nothing any more
+	state   *state.State
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
 
 	wasReady   atomic.Bool // in this grid
@@ -79,8 +77,7 @@ type Member struct {
 	boot   bootstrap // this member's own attempt to form a grid
 	unseen lapse     // of the founder that it has accepted; the turn guards it
 
-	turn  chan struct{} // held by whatever brings the member into a grid, or out of it
-	stay  atomic.Pointer[stay]
+	turn  chan struct{}          // held by whatever brings the member into a grid, or out of it
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
 	diverged     *divergence
@@ -89,23 +86,20 @@ type Member struct {
 	inquiries    inquiries
 
 	mu      sync.Mutex // guards what follows; never held while waiting
-	closed  bool
-	raft    *raftNode // nil until the member knows its grid
+	raft    *raftNode  // nil until the member knows its grid
 	actors  map[roster.PartitionID]*actor
 	joins   map[roster.Incarnation]joining
 	leaves  map[roster.Incarnation]bool
 	failed  map[roster.Incarnation]bool // of leaves, those whose disk has failed
 	trial   roster.GridID               // the grid this member tries to form
 	ids     *client.Client              // serves POST /v1/ids
-	fatal   error                       // why this member can never serve
 	telling bool                        // the leader is being told of a grant of an earlier life
 
 	handles *client.Client // the user's handles
 
-	ctx  context.Context // ends with the member
-	stop context.CancelFunc
-	done sync.WaitGroup // every goroutine of the member
-	once sync.Once      // Close
+	life *tenure.Life
+	ctx  context.Context // ends with the life
+	once sync.Once       // Close
 }
 
 // Addrs are a member's addresses as others reach it, host:port.
@@ -113,12 +107,6 @@ type Addrs struct {
 	Gossip string `json:"gossip"`
 	Raft   string `json:"raft"`
 	API    string `json:"api"`
-}
-
-// raise is the last raise of the ceiling that was applied, and when.
-type raise struct {
-	time clustertime.Tick
-	at   time.Duration
 }
 
 // Start starts a member and returns when every partition has an owner, so that
@@ -182,9 +170,9 @@ func newMember(cfg Config) *Member {
 	}
 	m.log = m.cfg.Logger
 	m.library = librarylog.New(m.log, m.clock.Mono)
-	m.roster.Store(&roster.Roster{})
-	m.ctx, m.stop = context.WithCancel(context.Background())
-	m.stay.Store(newStay(m.ctx))
+	m.state = state.New(m.clock, m.holds)
+	m.life = tenure.NewLife()
+	m.ctx = m.life.Context()
 	return m
 }
 
@@ -240,36 +228,36 @@ func (m *Member) open() error {
 	}
 	m.api = m.newAPI()
 	m.api.Handler = m.notingStay(m.api.Handler)
-	m.done.Go(m.serveAPI)
+	m.life.Go(m.serveAPI)
 	return m.reopen()
 }
 
 // run starts the goroutines that take part in the grid.
 func (m *Member) run() {
-	m.background(m.lead)
-	m.done.Go(func() { m.attend(m.ctx) })
-	m.done.Go(func() { m.watchPart(m.ctx) })
+	m.life.Background(m.lead)
+	m.life.Go(func() { m.attend(m.ctx) })
+	m.life.Go(func() { m.watchPart(m.ctx) })
 	if m.disk != nil {
-		m.done.Go(func() { m.disk.run(m.ctx) })
+		m.life.Go(func() { m.disk.run(m.ctx) })
 	}
 	if m.lone {
 		return
 	}
-	m.done.Go(func() { m.gossip.rejoin(m.ctx) })
-	m.done.Go(func() { m.enter(m.ctx) })
-	m.done.Go(func() { m.watchAwaited(m.ctx) })
-	m.done.Go(func() { m.advise(m.ctx) })
+	m.life.Go(func() { m.gossip.rejoin(m.ctx) })
+	m.life.Go(func() { m.enter(m.ctx) })
+	m.life.Go(func() { m.watchAwaited(m.ctx) })
+	m.life.Go(func() { m.advise(m.ctx) })
 }
 
 // awaitServing waits until the member serves.
 func (m *Member) awaitServing(ctx context.Context) error {
 	for {
-		changed := m.changed.Wait()
-		if err := m.fatality(); err != nil {
+		changed := m.state.Changed()
+		if err := m.state.Failure(); err != nil {
 			return err
 		}
 		if m.notServing() == nil {
-			return m.sameSettings(m.roster.Load().Settings)
+			return m.sameSettings(m.state.Roster().Settings)
 		}
 		select {
 		case <-changed:
@@ -287,7 +275,7 @@ var errNotServing = errors.New("it became ready too late")
 // notServing says what keeps the member from serving, nil if nothing does: it is
 // in the roster, every partition has an owner, and the cluster time is known.
 func (m *Member) notServing() error {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	if m.ctx.Err() != nil {
 		return refusal.ErrClosed
 	}
@@ -313,39 +301,12 @@ func (m *Member) notServing() error {
 	return nil
 }
 
-// background runs f, whose ctx ends with the member and with its stay in its grid.
-// Only goroutines of the member may call it.
-func (m *Member) background(f func(ctx context.Context)) {
-	s := m.stay.Load()
-	s.group.Add(1)
-	m.done.Go(func() {
-		defer s.group.Done()
-		f(s.ctx)
-	})
-}
-
 // Addrs returns where others reach the member. A lone member has no address.
 func (m *Member) Addrs() Addrs {
 	if m.lone {
 		return Addrs{}
 	}
 	return m.addrs
-}
-
-// fail makes Start return an error that no waiting can mend.
-func (m *Member) fail(err error) {
-	m.mu.Lock()
-	if m.fatal == nil {
-		m.fatal = err
-	}
-	m.mu.Unlock()
-	m.changed.Send()
-}
-
-func (m *Member) fatality() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.fatal
 }
 
 // grid returns the ID of the grid that the member belongs to, zero for none.

@@ -42,16 +42,16 @@ func (p *parking) enter(bytes int) (leave func(), room bool) {
 // awaitTerm waits until the roster tells what a term is, for no longer than a message
 // is kept.
 func (m *Member) awaitTerm(ctx context.Context, term roster.Term) {
-	changed := m.changed.Wait()
-	if partition.Shows(m.roster.Load(), term) {
+	changed := m.state.Changed()
+	if partition.Shows(m.state.Roster(), term) {
 		return
 	}
 	timer := time.NewTimer(partition.ParkTime)
 	defer timer.Stop()
-	for !partition.Shows(m.roster.Load(), term) {
+	for !partition.Shows(m.state.Roster(), term) {
 		select {
 		case <-changed:
-			changed = m.changed.Wait()
+			changed = m.state.Changed()
 		case <-timer.C:
 			return
 		case <-ctx.Done():

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -49,7 +48,7 @@ func TestTableWaitsForTheRoster(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLonely(t)
-				next := l.m.roster.Load().Version + 1
+				next := l.m.state.Roster().Version + 1
 				at := backup.Position{Term: roster.Term(next), Number: 3}
 				answers := make(chan wire.ReplicateResponse)
 				began := time.Now()

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 
 	"github.com/snowgrid/snowgrid/backup"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -45,8 +44,8 @@ func TestNothingLeavesOfAnEarlierOwner(t *testing.T) {
 					}
 					return
 				}
-				later := roster.Term(l.m.roster.Load().Version) + 1
-				l.delivered(l.m.roster.Load().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 1}, Newest: later})
+				later := roster.Term(l.m.state.Roster().Version) + 1
+				l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 1}, Newest: later})
 				l.answered("open, of a term that the roster does not show", open, false)
 				l.answered("open of what there is not", unknown, false)
 				l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})

@@ -13,11 +13,9 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -117,7 +115,7 @@ func (m *Member) startRaft(bootstrap bool) error {
 	node.RegisterObserver(raft.NewObserver(nil, false, m.noteLeader))
 	m.mu.Lock()
 	m.raft = &raftNode{raft: node, server: conf.LocalID}
-	closed := m.closed
+	closed := m.life.Closed()
 	m.mu.Unlock()
 	if closed { // Close may not have seen it
 		return errors.Join(refusal.ErrClosed, node.Shutdown().Error())
@@ -185,14 +183,14 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 		if serverID(p.Incarnation, p.Durable) != id {
 			continue
 		}
-		if _, in := b.m.roster.Load().Member(p.Incarnation); in || addr == "" {
+		if _, in := b.m.state.Roster().Member(p.Incarnation); in || addr == "" {
 			addr = p.Raft
 		}
 	}
 	if addr != "" {
 		return raft.ServerAddress(string(id) + "@" + addr), nil
 	}
-	for _, member := range b.m.roster.Load().Members {
+	for _, member := range b.m.state.Roster().Members {
 		if serverID(member.Incarnation, member.Durable) == id {
 			return raft.ServerAddress(string(id) + "@" + member.Raft), nil
 		}
@@ -229,7 +227,7 @@ func (m *Member) proposer() (*raftNode, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case m.closed:
+	case m.life.Closed():
 		return nil, refusal.ErrClosed
 	case m.raft == nil || m.raft.ended:
 		return nil, refusal.ErrNotLeader
@@ -279,7 +277,7 @@ func (m *Member) refusedRaft(err error) {
 // raftView returns this member's present knowledge of Raft's servers.
 func (m *Member) raftView(node *raft.Raft, self raft.ServerID) transport.RaftView {
 	return transport.RaftViewOf(node, self, func(id raft.ServerID) bool {
-		return slices.ContainsFunc(m.roster.Load().Members, func(member roster.Member) bool {
+		return slices.ContainsFunc(m.state.Roster().Members, func(member roster.Member) bool {
 			return serverID(member.Incarnation, member.Durable) == id
 		})
 	})
@@ -317,17 +315,11 @@ func (f fsm) Apply(entry *raft.Log) any {
 	if err != nil {
 		return f.m.diverged.because(unreadable(fmt.Sprintf("entry %d of the roster's log", entry.Index), err))
 	}
-	next, err := f.m.roster.Load().Apply(c)
+	next, err := f.m.state.Roster().Apply(c)
 	if err != nil {
 		return err
 	}
-	f.m.roster.Store(next)
-	if c.Raise != nil && !f.replays(entry) {
-		f.m.clock.Sample(next.Time)
-		f.m.holds.Sample(next.Time)
-		f.m.raised.Store(&raise{time: next.Time, at: f.m.clock.Mono()})
-	}
-	f.m.changed.Send()
+	f.m.state.Apply(next, c.Raise != nil && !f.replays(entry))
 	return nil
 }
 
@@ -337,7 +329,7 @@ func (f fsm) Snapshot() (raft.FSMSnapshot, error) {
 	if err := f.m.diverged.failure(); err != nil {
 		return nil, err
 	}
-	return rosterSnapshot{f.m.roster.Load()}, nil
+	return rosterSnapshot{f.m.state.Roster()}, nil
 }
 
 // Restore implements raft.FSM.
@@ -351,8 +343,7 @@ func (f fsm) Restore(from io.ReadCloser) error {
 	if err != nil {
 		return f.m.diverged.because(unreadable("a snapshot of the roster", err))
 	}
-	f.m.roster.Store(r)
-	f.m.changed.Send()
+	f.m.state.Apply(r, false)
 	return nil
 }
 

@@ -105,17 +105,7 @@ var errQuorumLost = errors.New("quorum lost")
 
 // standing returns the member's standing now.
 func (m *Member) standing() standing {
-	return standing{roster: m.roster.Load(), self: m.self, raised: m.raiseAge(), wasReady: m.wasReady.Load()}
-}
-
-// raiseAge is how long ago the last raise of the ceiling was applied here, negative
-// before the first.
-func (m *Member) raiseAge() time.Duration {
-	last := m.raised.Load()
-	if last == nil {
-		return -1
-	}
-	return m.clock.Mono() - last.at
+	return standing{roster: m.state.Roster(), self: m.self, raised: m.state.RaiseAge(), wasReady: m.wasReady.Load()}
 }
 
 // notReady says why this member should get no traffic, nil if it should.
@@ -159,7 +149,7 @@ func (m *Member) Settled() bool { return m.notSettled() == nil }
 
 // handleSettled answers GET /v1/settled: 200, or 503 with the reason.
 func (m *Member) handleSettled(w http.ResponseWriter, _ *http.Request) {
-	out := wire.SettledResponse{Settled: true, Version: m.roster.Load().Version}
+	out := wire.SettledResponse{Settled: true, Version: m.state.Roster().Version}
 	status := http.StatusOK
 	if err := m.notSettled(); err != nil {
 		out.Settled, out.Reason, status = false, err.Error(), http.StatusServiceUnavailable

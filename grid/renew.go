@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -57,7 +56,7 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 
 // renewSet returns where a set's grants end now, 0 if it has to be shown by claims.
 func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.ClaimSet) sequencer.Tick {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	if r.Grid != in.Grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != m.self {
 		return 0
 	}
@@ -74,7 +73,7 @@ func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Cl
 
 // byPartition returns the indexes of the claims of each partition.
 func (m *Member) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
-	partitions := len(m.roster.Load().Partitions)
+	partitions := len(m.state.Roster().Partitions)
 	out := map[roster.PartitionID][]int{}
 	for i, claim := range claims {
 		id := roster.PartitionOf(claim.Sequencer.Name, partitions)
@@ -116,7 +115,7 @@ func (m *Member) renewClaims(ctx context.Context, in wire.RenewRequest, indexes 
 
 func (m *Member) renewResult(grant sequencer.Grant, err error) wire.RenewResult {
 	if err != nil {
-		return wire.RenewResult{Error: wire.ErrorOf(err, m.roster.Load().Version)}
+		return wire.RenewResult{Error: wire.ErrorOf(err, m.state.Roster().Version)}
 	}
 	return wire.RenewResult{Grant: grant}
 }

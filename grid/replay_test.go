@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/client"
-
+	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -17,7 +17,7 @@ import (
 // its own that were never agreed on, and would not know the time until all were passed.
 func TestTimesOfTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := startAlone(t).roster.Load()
+		r := startAlone(t).state.Roster()
 		data, err := wire.EncodeCommand(roster.Command{From: r.Version, Raise: &roster.Raise{Time: r.Time + 1000}})
 		if err != nil {
 			t.Fatal(err)
@@ -32,13 +32,13 @@ func TestTimesOfTheLog(t *testing.T) {
 			{"one that follows", 41, 7, true},
 			{"one of a later term, in the place of its own", 35, 9, true},
 		} {
-			m := &Member{clock: client.NewExactClock(), holds: client.NewExactClock(), diverged: newDivergence()}
-			m.roster.Store(r)
+			m := &Member{state: state.New(client.NewExactClock(), client.NewExactClock()), diverged: newDivergence()}
+			m.state.SetRoster(r)
 			f := fsm{m, raft.Log{Index: 40, Term: 7}}
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {
 				t.Fatalf("%s: %v", c.what, err)
 			}
-			if known, raised := m.clock.Now() > 0, m.raised.Load() != nil; known != c.known || raised != c.known {
+			if known, raised := m.state.Clock.Now() > 0, m.state.LastRaise() != nil; known != c.known || raised != c.known {
 				t.Errorf("%s: the time is known: %v, counts as raised: %v, want %v", c.what, known, raised, c.known)
 			}
 		}

@@ -6,12 +6,9 @@ import (
 	"iter"
 
 	"github.com/snowgrid/snowgrid/backup"
-
-	"github.com/snowgrid/snowgrid/internal/failure"
-
-	"github.com/snowgrid/snowgrid/partition"
-
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -19,7 +16,7 @@ import (
 // Send implements partition.Member: it brings a replica an update from a goroutine that
 // ends with it, and the machine what the replica answered.
 func (o *actor) Send(d partition.Delivery) {
-	o.m.background(func(ctx context.Context) { o.deliver(ctx, d) })
+	o.m.life.Background(func(ctx context.Context) { o.deliver(ctx, d) })
 }
 
 func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
@@ -76,7 +73,7 @@ func changes(head wire.ReplicateRequest, u partition.Update) wire.ReplicateReque
 
 // callReplica makes one call to another replica, wherever the roster says it is.
 func (m *Member) callReplica(ctx context.Context, to roster.Incarnation, in wire.ReplicateRequest, out *wire.ReplicateResponse) error {
-	member, found := m.roster.Load().Member(to)
+	member, found := m.state.Roster().Member(to)
 	if !found {
 		return errors.New("it is no member any more")
 	}
@@ -97,7 +94,7 @@ func (m *Member) serveReplicate(ctx context.Context, in wire.ReplicateRequest) (
 	if err != nil {
 		return wire.ReplicateResponse{}, err
 	}
-	if r := m.roster.Load(); r.Formed() && int(in.Partition) >= len(r.Partitions) {
+	if r := m.state.Roster(); r.Formed() && int(in.Partition) >= len(r.Partitions) {
 		return wire.ReplicateResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", in.Partition, len(r.Partitions))
 	}
 	o, err := m.actorOf(in.Partition)

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -60,7 +59,7 @@ func (l *leader) admitted() []roster.Member {
 // joining returns the requests to join that are not too old, forgetting the
 // others and those of members.
 func (l *leader) joining() []joining {
-	m, r := l.m, l.m.roster.Load()
+	m, r := l.m, l.m.state.Roster()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []joining
@@ -99,7 +98,7 @@ type electorate struct {
 // goes, the dead before the surplus. A dead voter that has a disk may come back
 // with all that it agreed to, so it stays until another takes its place.
 func (l *leader) servers() {
-	if _, in := l.m.roster.Load().Member(l.m.self); !in && !l.m.leaving(l.m.self) {
+	if _, in := l.m.state.Roster().Member(l.m.self); !in && !l.m.leaving(l.m.self) {
 		return // it has just started, and so have others: the roster still names their last starts, which do not answer
 	}
 	wanted := l.wanted()
@@ -291,7 +290,7 @@ func (l *leader) wanted() map[raft.ServerID]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := map[raft.ServerID]bool{}
-	for _, member := range m.roster.Load().Members {
+	for _, member := range m.state.Roster().Members {
 		if !m.leaves[member.Incarnation] {
 			out[serverID(member.Incarnation, member.Durable)] = true
 		}

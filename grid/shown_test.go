@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -34,7 +34,7 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 				m := startAlone(t)
 				c := claim(ref, 1)
 				c.Grid = roster.GridID{9}
-				before := m.roster.Load()
+				before := m.state.Roster()
 				c.Until = partition.EarlierBound(before, m.clock.Now()) + 1
 				if err := show(m, c); err != nil || m.earlier.Load() != 0 {
 					t.Errorf("a grant that is not believed: %v, and floors go to %d", err, m.earlier.Load())
@@ -46,7 +46,7 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 					t.Errorf("a grant beyond the floor: %v", err)
 				}
 				time.Sleep(time.Second)
-				for id, p := range m.roster.Load().Partitions {
+				for id, p := range m.state.Roster().Partitions {
 					if p.Floor < c.Until || p.LostTerm != p.Term {
 						t.Fatalf("partition %d has floor %d, want %d: %+v", id, p.Floor, c.Until, p)
 					}
@@ -70,7 +70,7 @@ func TestKnownWaitsForItsLife(t *testing.T) {
 			return err
 		})
 		known := l.begin(func(ctx context.Context) error {
-			c := wire.Claim{Sequencer: wire.SequencerOf(l.record().Ref), Grid: roster.GridID{1}, Version: l.m.roster.Load().Version}
+			c := wire.Claim{Sequencer: wire.SequencerOf(l.record().Ref), Grid: roster.GridID{1}, Version: l.m.state.Roster().Version}
 			return l.m.renewClaims(ctx, wire.RenewRequest{Holder: "other", Claims: []wire.Claim{c}}, []int{0})[0].Error.Unwire()
 		})
 		l.answered("create", created, false)
@@ -96,7 +96,7 @@ func TestPagesAreOfOneTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})
-		v, term := l.m.roster.Load().Version, l.m.roster.Load().Partitions[0].Term
+		v, term := l.m.state.Roster().Version, l.m.state.Roster().Partitions[0].Term
 		first, second := backup.Position{Term: term, Number: 1}, backup.Position{Term: term, Number: 2}
 		for i, step := range []struct {
 			page  wire.ReplicateRequest
@@ -132,19 +132,19 @@ func TestPagesAreOfOneTable(t *testing.T) {
 // their grid is refused; one of a holder is not, since it names no grid (R9).
 func TestCallOfAnotherStay(t *testing.T) {
 	m := newMember(Config{Expect: 2})
-	defer m.stop()
+	defer m.life.Stop()
 	done := func(context.Context, wire.DirectoryRequest) (wire.Done, error) { return wire.Done{}, nil }
 	served := m.ofOneStay(map[string]*call{"members": typed(done).forMembers(), "holders": typed(done)})
 	for what, c := range map[string]struct {
 		path string
-		stay *stay
+		stay *tenure.Tenure
 		want error
 	}{
-		"of this stay":   {"members", m.stay.Load(), nil},
-		"of another":     {"members", newStay(m.ctx), wire.ErrNotAddressed},
-		"a holder's, so": {"holders", newStay(m.ctx), nil},
+		"of this stay":   {"members", m.life.Tenure(), nil},
+		"of another":     {"members", tenure.NewLife().Tenure(), wire.ErrNotAddressed},
+		"a holder's, so": {"holders", tenure.NewLife().Tenure(), nil},
 	} {
-		ctx := context.WithValue(t.Context(), stayKey{}, c.stay)
+		ctx := tenure.NewContext(t.Context(), c.stay)
 		if _, err := served[c.path].serve(ctx, wire.DirectoryRequest{}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
 		}

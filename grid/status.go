@@ -124,7 +124,7 @@ func (m *Member) Status() Status {
 }
 
 func (m *Member) localStatus() Status {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	s := Status{
 		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
 		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()), Wall: m.cfg.Clock.Now().UTC(),

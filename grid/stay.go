@@ -3,40 +3,20 @@ package grid
 import (
 	"context"
 	"net/http"
-	"sync"
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// stay is the time that a member spends in one grid, and before it. Everything
-// that acts for the grid ends with it, and nothing is handed on to the next one:
-// its roster versions begin at 1 again, so what is left of one grid would be
-// believed in the other.
-type stay struct {
-	ctx   context.Context
-	end   context.CancelFunc
-	group sync.WaitGroup // of what runs in the background
-}
-
-func newStay(ctx context.Context) *stay {
-	s := &stay{}
-	s.ctx, s.end = context.WithCancel(ctx)
-	return s
-}
-
-// stayKey is under which a request's context has the stay that it arrived in.
-type stayKey struct{}
-
 // notingStay notes in each request's context when it arrived.
 func (m *Member) notingStay(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), stayKey{}, m.stay.Load())))
+		h.ServeHTTP(w, r.WithContext(tenure.NewContext(r.Context(), m.life.Tenure())))
 	})
 }
 
@@ -49,7 +29,7 @@ func (m *Member) ofOneStay(calls map[string]*call) map[string]*call {
 		}
 		serve := c.serve
 		c.serve = func(ctx context.Context, in any) (any, error) {
-			if s, noted := ctx.Value(stayKey{}).(*stay); noted && s != m.stay.Load() {
+			if m.life.Tenure().Elsewhere(ctx) {
 				return nil, failure.Errorf(wire.ErrNotAddressed, "grid: this member has left that grid")
 			}
 			return serve(ctx, in)
@@ -79,7 +59,7 @@ func (m *Member) leaveGrid(expect int) error {
 // everything that grants by it.
 func (m *Member) endStay() {
 	m.mu.Lock()
-	node, s := m.raft, m.stay.Load()
+	node := m.raft
 	if node != nil {
 		m.raft = &raftNode{raft: node.raft, server: node.server, ended: true}
 	}
@@ -88,13 +68,12 @@ func (m *Member) endStay() {
 		_ = node.shutdown() // nil, when it has ended
 		m.listeners.raftEnded()
 	}
-	s.end()
-	s.group.Wait()
+	m.life.Tenure().End()
 }
 
 // notePast keeps what is known of the grid that was left.
 func (m *Member) notePast(old roster.GridID) {
-	r := m.roster.Load()
+	r := m.state.Roster()
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	p := past{grid: old, settings: r.Settings, bounds: wire.AbandonResponse{
@@ -120,18 +99,17 @@ func (m *Member) beginStay() {
 		m.stores.logs, m.stores.stable, m.stores.snaps = logs, logs, raft.NewInmemSnapshotStore()
 	}
 	m.boot.clear()
-	m.clock.Forget()
-	m.roster.Store(&roster.Roster{})
+	m.state.Reset()
 	m.mu.Lock()
 	m.actors = map[roster.PartitionID]*actor{}
 	m.joins = map[roster.Incarnation]joining{}
 	m.trial = roster.GridID{}
 	m.wasReady.Store(false)
 	m.admissions.Store(newAdmissions())
-	m.stay.Store(newStay(m.ctx))
+	m.life.Next()
 	m.mu.Unlock()
-	m.background(m.lead)
-	m.changed.Send()
+	m.life.Background(m.lead)
+	m.state.Notify()
 }
 
 // setExpect says how many members form the next grid.

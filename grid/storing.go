@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -31,7 +29,7 @@ func (o *actor) tell(f func(v partition.View)) {
 	select {
 	case o.inbox <- f:
 	default:
-		o.m.background(func(ctx context.Context) {
+		o.m.life.Background(func(ctx context.Context) {
 			select {
 			case o.inbox <- f:
 			case <-ctx.Done():
@@ -43,7 +41,7 @@ func (o *actor) tell(f func(v partition.View)) {
 // ReportStored implements partition.Member.
 func (o *actor) ReportStored(to roster.Incarnation, p backup.Position) {
 	if o.m.stored.add(to, o.id, p) {
-		o.m.background(func(ctx context.Context) { o.m.tellStored(ctx, to) })
+		o.m.life.Background(func(ctx context.Context) { o.m.tellStored(ctx, to) })
 	}
 }
 
@@ -61,7 +59,7 @@ func (m *Member) tellStored(ctx context.Context, to roster.Incarnation) {
 		if !more {
 			return
 		}
-		member, found := m.roster.Load().Member(to)
+		member, found := m.state.Roster().Member(to)
 		if !found || ctx.Err() != nil {
 			m.stored.drop(to) // it owns nothing any longer
 			return
@@ -86,7 +84,7 @@ func (m *Member) serveStored(ctx context.Context, in wire.StoredRequest) (wire.S
 	if len(in.Stored) > wire.MaxStored {
 		return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d partitions are reported as stored; report at most %d in one call", len(in.Stored), wire.MaxStored)
 	}
-	r := m.roster.Load()
+	r := m.state.Roster()
 	for _, s := range in.Stored {
 		if int(s.Partition) >= len(r.Partitions) {
 			return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", s.Partition, len(r.Partitions))
@@ -99,7 +97,7 @@ func (m *Member) serveStored(ctx context.Context, in wire.StoredRequest) (wire.S
 		case o.inbox <- func(v partition.View) { o.machine.StoredBy(v, in.Replica, s.Position) }:
 		case <-ctx.Done():
 			return wire.StoredResponse{}, fmt.Errorf("partition %d is busy: %w", s.Partition, ctx.Err())
-		case <-o.stay.ctx.Done():
+		case <-o.tenure.Done():
 			return wire.StoredResponse{}, o.gone()
 		}
 	}

@@ -114,7 +114,7 @@ func (g *gossip) belongs(own roster.GridID) {
 		}
 	}
 	g.mu.Unlock()
-	g.m.changed.Send()
+	g.m.state.Notify()
 }
 
 // grids returns the grids that peers belong to, and one address in each.

@@ -1,14 +1,13 @@
 package grid
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -45,13 +44,13 @@ func TestOwnerLooksAtTheNewestRoster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		l.attached(1)
-		r := l.m.roster.Load()
+		r := l.m.state.Roster()
 		take := roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}}
 		next, err := r.Apply(roster.Command{From: r.Version, Change: &take})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.m.roster.Store(next) // without a nudge
+		l.m.state.SetRoster(next) // without a nudge
 		l.do(func(now partition.View) {
 			l.o.machine.Renew(now, "h", nil, func(_ []partition.Renewed, answer error) { err = answer })
 		})
@@ -71,7 +70,7 @@ func TestGrantsBeginBelowTheCeiling(t *testing.T) {
 		attach := l.attach(ref, 1)
 		l.holds(2)
 		l.answered("attach", attach, true)
-		if from, ceiling := l.record().Slots[0].From, l.m.roster.Load().Ceiling; from > ceiling {
+		if from, ceiling := l.record().Slots[0].From, l.m.state.Roster().Ceiling; from > ceiling {
 			t.Errorf("the grant begins at %d, the ceiling is %d", from, ceiling)
 		}
 	})
@@ -86,7 +85,7 @@ func TestAnswersEndWithTheirTerm(t *testing.T) {
 		late := l.attach(ref, 1)
 		l.answered("attach", late, false)
 		l.change(roster.Change{Lose: []roster.Loss{{Partition: 0, Owner: ownerInc, With: []roster.Incarnation{backupInc}}}})
-		l.term = l.m.roster.Load().Partitions[0].Term
+		l.term = l.m.state.Roster().Partitions[0].Term
 		l.holds(0)
 		if err := <-late; !errors.Is(err, roster.ErrWrongOwner) {
 			t.Errorf("an attach of the term before the loss was answered: %v", err)
@@ -102,9 +101,9 @@ func TestOwnerHearsOfLaterTerms(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLonely(t)
 				ref := l.attached(1)
-				later := roster.Term(l.m.roster.Load().Version) + 1
+				later := roster.Term(l.m.state.Roster().Version) + 1
 				attach := l.attach(ref, 2)
-				l.delivered(l.m.roster.Load().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 3}, Newest: later, Gap: gap})
+				l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 3}, Newest: later, Gap: gap})
 				l.answered("attach", attach, false)
 				if err := <-l.renew(ref, 1, 0); err != nil {
 					t.Errorf("a renewal when a later term was told of: %v", err)
@@ -129,7 +128,7 @@ func TestJoinerIsAskedAtTheVersion(t *testing.T) {
 		backups := []roster.Replica{{Partition: 0, Member: backupInc}}
 		l.change(roster.Change{Drop: backups})
 		l.change(roster.Change{Add: backups})
-		v := l.m.roster.Load().Version
+		v := l.m.state.Roster().Version
 		for _, reply := range []struct {
 			version roster.Version
 			number  uint64
@@ -151,13 +150,13 @@ func TestJoinerIsAskedAtTheVersion(t *testing.T) {
 func TestRequestOfAnotherStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
-		ctx := context.WithValue(t.Context(), stayKey{}, newStay(l.m.ctx))
+		ctx := tenure.NewContext(t.Context(), tenure.NewLife().Tenure())
 		begin := func(partition.View) (bool, error) { return true, nil }
 		_, err := look(ctx, l.o, begin)
 		if !errors.Is(err, wire.ErrNotAddressed) {
 			t.Errorf("a request of another stay: %v", err)
 		}
-		ctx = context.WithValue(t.Context(), stayKey{}, l.m.stay.Load())
+		ctx = tenure.NewContext(t.Context(), l.m.life.Tenure())
 		if _, err := look(ctx, l.o, begin); err != nil {
 			t.Errorf("a request of this stay: %v", err)
 		}
@@ -170,7 +169,7 @@ func TestEndedMemberGrantsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		ref := l.attached(1)
-		l.m.ended.Store(true)
+		l.m.state.Ended.Store(true)
 		attach, renewal := l.attach(ref, 2), l.renew(ref, 1, 0)
 		l.holds(2)
 		if err := <-attach; !errors.Is(err, sequencer.ErrClosed) {
@@ -225,7 +224,7 @@ func startAlone(t *testing.T) *Member {
 func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := startAlone(t)
-		r := m.roster.Load()
+		r := m.state.Roster()
 		for _, c := range []struct {
 			owner   roster.Incarnation
 			version roster.Version
@@ -235,7 +234,7 @@ func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
 			p := roster.Persisted{Partition: 3, Version: c.version}
 			_, err := m.serveHeld(t.Context(), wire.HeldRequest{Owner: c.owner, Held: []roster.Holding{h}, Persisted: []roster.Persisted{p}})
 			ready, onDisk := m.admissions.Load().ready(r.Version)
-			if err != nil || (len(ready) == 1) != c.noted || (len(onDisk) == 1) != c.noted || m.roster.Load().Version != r.Version {
+			if err != nil || (len(ready) == 1) != c.noted || (len(onDisk) == 1) != c.noted || m.state.Roster().Version != r.Version {
 				t.Errorf("told by %s at version %d of %d: %v, %v, %v", c.owner, c.version, r.Version, ready, onDisk, err)
 			}
 		}
@@ -263,19 +262,19 @@ func TestNoEndWhileAttached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := roster.PartitionOf("orders", len(m.roster.Load().Partitions))
-		m.ended.Store(true)
+		id := roster.PartitionOf("orders", len(m.state.Roster().Partitions))
+		m.state.Ended.Store(true)
 		if high, err := m.finalHigh(t.Context(), id); err == nil {
 			t.Errorf("grants ended at %d with a logical node attached", high)
 		}
-		m.ended.Store(false)
+		m.state.Ended.Store(false)
 		if err := s.DetachLogicalNode(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if high, err := m.finalHigh(t.Context(), id); err == nil {
 			t.Errorf("grants ended at %d while the partition is served", high)
 		}
-		m.ended.Store(true)
+		m.state.Ended.Store(true)
 		if _, err := m.finalHigh(t.Context(), id); err != nil {
 			t.Errorf("with nothing attached: %v", err)
 		}

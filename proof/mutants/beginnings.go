@@ -2,7 +2,7 @@ package main
 
 // The tests that guard how lives of a grid begin.
 var (
-	beginTests = []string{"./grid", "-run", "LogGone|Founding|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfAStay"}
+	beginTests = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|Founding|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfAStay"}
 	clockTests = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 
@@ -33,9 +33,9 @@ var beginningMutants = []mutant{
 	{"S2", "formed again without the survivors' cluster time", "grid/init.go", "clustertime.Bound{Ceiling: b.Ceiling, Time: b.Time,", "clustertime.Bound{Ceiling: b.Ceiling,", clockTests},
 	{"S2", "formed again without the survivors' clocks", "grid/init.go", "Wall: b.Wall, Window: window}", "Window: window}", clockTests},
 	{"S2", "the ceiling of a grid that was left is not kept", "grid/stay.go", "Ceiling: max(r.Ceiling, m.past.bounds.Ceiling),", "Ceiling: m.past.bounds.Ceiling,", clockTests},
-	{"S2", "a grid is left while it is still acted for", "grid/stay.go", "	s.end()\n	s.group.Wait()\n", "	s.end()\n", beginTests},
+	{"S2", "a grid is left while it is still acted for", "grid/internal/tenure/tenure.go", "	for t.running > 0 {", "	for t.running < 0 {", beginTests},
 	{"S1", "a voter that leaves loses its vote immediately", "grid/departures.go", "return leaves && now-since < voteKept", "return leaves && now < since", []string{"./grid", "-run", "Departures"}},
-	{"S1", "a restored snapshot forgets the ceiling", "grid/raft.go", "	f.m.roster.Store(r)\n", "	r.Ceiling = 0\n	f.m.roster.Store(r)\n", []string{"./grid", "-run", "FromASnapshot"}},
+	{"S1", "a restored snapshot forgets the ceiling", "grid/raft.go", "	f.m.state.Apply(r, false)\n", "	r.Ceiling = 0\n	f.m.state.Apply(r, false)\n", []string{"./grid", "-run", "FromASnapshot"}},
 	{"S1", "a recovered grid keeps the ID of the old one", "grid/recover.go", "Grid: newGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
 	{"S1", "a recovery does not ask for the lost voters", "grid/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},
 	{"S1", "a recovery beside a majority is carried out", "grid/recover.go", "	if 2*alive > voters {", "	if alive > voters {", beginTests},

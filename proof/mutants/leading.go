@@ -2,7 +2,7 @@ package main
 
 // timeMutants weaken the rules by which cluster time runs.
 var timeMutants = []mutant{
-	{"R1", "the rounds of a raise are missing from cluster time", "grid/leader.go", "case last.time == l.proposed.time:", "case false:", []string{"./grid/gridtest", "-run", "MostClocksAreBehind"}},
+	{"R1", "the rounds of a raise are missing from cluster time", "grid/leader.go", "case last.Time == l.proposed.Time:", "case false:", []string{"./grid/gridtest", "-run", "MostClocksAreBehind"}},
 	{"R1", "members take the time from each other's answers and pass it on", "grid/member.go", "		Clock:     m.holds,\n", "		Clock:     m.clock,\n", []string{"./grid/gridtest", "-run", "MostClocksAreBehind"}},
 }
 

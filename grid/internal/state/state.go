@@ -1,0 +1,117 @@
+// Package state has what every room of a member reads: the newest roster, the clocks that
+// follow it, and whether the member still takes part. Only the Raft log (package raftlog)
+// and the change from one grid to the next write the roster.
+package state
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// State is a member's knowledge of its grid. Its methods may be called from any goroutine.
+type State struct {
+	// Clock is sampled by the log alone; the member's answers carry its time.
+	Clock *client.Clock
+	// Handles is the clock of the member's own handles, which answers sample too.
+	Handles *client.Clock
+	// Ended says that this member grants nothing any longer: its roster may be out of date.
+	Ended atomic.Bool
+
+	roster  atomic.Pointer[roster.Roster]
+	changed signal.Broadcast
+	raised  atomic.Pointer[Raise]
+	leaving atomic.Bool
+
+	mu    sync.Mutex // guards fatal
+	fatal error
+}
+
+// Raise is a raise of the ceiling that was applied, and when, by the monotonic clock.
+type Raise struct {
+	Time clustertime.Tick
+	At   time.Duration
+}
+
+// New returns the state of a member that has no roster yet.
+func New(clock, handles *client.Clock) *State {
+	s := &State{Clock: clock, Handles: handles}
+	s.roster.Store(&roster.Roster{})
+	return s
+}
+
+// Roster returns the newest roster, one that is not formed before the first command. It is
+// never changed.
+func (s *State) Roster() *roster.Roster { return s.roster.Load() }
+
+// SetRoster replaces the roster without waking any goroutine.
+func (s *State) SetRoster(r *roster.Roster) { s.roster.Store(r) }
+
+// Apply replaces the roster by the one that an agreed command has led to. If that command
+// has just raised the ceiling, the clocks follow it.
+func (s *State) Apply(r *roster.Roster, raised bool) {
+	s.roster.Store(r)
+	if raised {
+		s.Clock.Sample(r.Time)
+		s.Handles.Sample(r.Time)
+		s.raised.Store(&Raise{Time: r.Time, At: s.Clock.Mono()})
+	}
+	s.changed.Send()
+}
+
+// LastRaise returns the last raise of the ceiling that was applied here, nil before the
+// first.
+func (s *State) LastRaise() *Raise { return s.raised.Load() }
+
+// RaiseAge is how long ago the last raise of the ceiling was applied here, negative before
+// the first.
+func (s *State) RaiseAge() time.Duration {
+	last := s.raised.Load()
+	if last == nil {
+		return -1
+	}
+	return s.Clock.Mono() - last.At
+}
+
+// Reset forgets the grid, for a member that has left it. The clock of the member's own
+// handles stays.
+func (s *State) Reset() {
+	s.Clock.Forget()
+	s.roster.Store(&roster.Roster{})
+}
+
+// Changed returns a channel that is closed at the next change of anything that the member
+// knows of the grid.
+func (s *State) Changed() <-chan struct{} { return s.changed.Wait() }
+
+// Notify tells of a change.
+func (s *State) Notify() { s.changed.Send() }
+
+// Leave notes that this member leaves its grid.
+func (s *State) Leave() { s.leaving.Store(true) }
+
+// Leaving reports whether this member leaves its grid.
+func (s *State) Leaving() bool { return s.leaving.Load() }
+
+// Fail notes why this member can never serve, however long it waits. The first reason
+// counts.
+func (s *State) Fail(err error) {
+	s.mu.Lock()
+	if s.fatal == nil {
+		s.fatal = err
+	}
+	s.mu.Unlock()
+	s.changed.Send()
+}
+
+// Failure returns why this member can never serve, nil if it may.
+func (s *State) Failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fatal
+}
