@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// callers is how many call at once where many do.
+// callers is the number of concurrent callers.
 const callers = 64
 
-// keeper is what keeps who holds which logical node: a grid, or etcd.
+// keeper is a system that assigns logical nodes: a grid, or etcd.
 type keeper struct {
 	name string
 	// steps are the calls by which a process comes to hold something, one after the
@@ -85,8 +85,8 @@ func measureControl(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// startKeepers starts what is compared. Absent says what is not there. With an error,
-// those that were started are returned too.
+// startKeepers starts the systems to compare; absent names the missing ones. With an
+// error, the ones that were started are returned too.
 func startKeepers(ctx context.Context) (out []*keeper, absent string, err error) {
 	starts := []func() (*keeper, error){
 		func() (*keeper, error) { return gridKeeper(ctx, "snowgrid, 3 processes", startMemberProcesses) },
@@ -218,7 +218,7 @@ func (l *load) run(ctx context.Context, window time.Duration) error {
 	return err
 }
 
-// each runs all callers at once.
+// each runs all callers concurrently.
 func each(call func(caller int) error) error {
 	var all sync.WaitGroup
 	var errs [callers]error

@@ -7,31 +7,31 @@ import (
 
 func (b *bench) writeControl(alone []*attachTimes, loads []load, synced time.Duration, absent string) {
 	r := b.report
-	r.p(`What a process pays before its first ID: to hold a logical node. In snowgrid an attach is one call to
-the owner in a grid of 3 members with 1 backup; in etcd it is a lease grant, and a transaction that puts
-a key under the lease if nobody has it. Everything goes over loopback; the client is this process.
+	r.p(`The cost before the first ID of a process: to get a logical node. In snowgrid an attach is one call to the
+owner, in a grid of 3 members with 1 backup; in etcd it is a lease grant, and a transaction that puts a key
+under the lease if it does not exist. All traffic uses loopback; the client is this process.
 
-The two promise different things. etcd has a write on the disk of two of its three servers, with fsync,
-before it answers; fsync of 2 KiB takes %s here (median). snowgrid keeps its tables in memory: an attach
-is at the owner and at its backup before it is answered. If both are lost at once, holders wait for the
-window instead, and no ID comes twice. So this is what users pay, not the same thing done twice.
+The guarantees differ. etcd writes to the disks of two of its three servers, with fsync, before it
+answers; fsync of 2 KiB takes %s here (median). snowgrid keeps its tables in memory: an attach has reached
+the owner and its backup before it is answered. If both are lost at the same time, holders wait for the
+window, and no ID is repeated. So the figures compare the costs to a user, not equal work.
 
 `, short(synced))
 	if absent != "" {
 		r.p("%s\n\n", absent)
 	}
-	r.p("### One at a time\n\nTurns of %d, the detach in between not counted; %s of each.\n\n", b.size.turn, thousands(float64(b.size.turn*b.size.attaches)))
+	r.p("### One at a time\n\nTurns of %d, without the time of the detach in between; %s of each.\n\n", b.size.turn, thousands(float64(b.size.turn*b.size.attaches)))
 	etcd := theirsOf(alone)
-	r.table([]string{"", "p50", "p90", "p99", "etcd's p50 is", "etcd's p90 is", "etcd's p99 is"}, aloneRows(alone, etcd))
+	r.table([]string{"operation", "p50", "p90", "p99", "etcd's p50, ratio", "etcd's p90, ratio", "etcd's p99, ratio"}, aloneRows(alone, etcd))
 	r.p(`
 ### %d callers
 
-As many as they can, in turns of %s; the percentiles are of single calls then. Every attach is given
-back before the next. A create puts a name that was not there; snowgrid's comes with an attach, so that
-it is two calls, and etcd's is measured with an attach and without.
+Full rate, in turns of %s; the percentiles are those of single calls. Every attach is released before the
+next. A create adds a name that does not exist; snowgrid's includes an attach, so it is two calls, and
+etcd's is measured with an attach and without.
 
 `, callers, short(2*b.size.window))
-	r.table([]string{"", "call", "a second", "p50", "p99", "snowgrid, 3 processes, is"}, loadRows(loads))
+	r.table([]string{"system", "call", "per second", "p50", "p99", "snowgrid, 3 processes, ratio"}, loadRows(loads))
 	if etcd != nil {
 		b.controlHeadlines(alone[0], etcd, loads)
 	}
@@ -56,7 +56,7 @@ func (b *bench) controlHeadlines(ours, etcd *attachTimes, loads []load) {
 			times(float64(its)/float64(mine))+" as long")
 	}
 	mine, its := rateOf(loads, 0, 0), rateOf(loads, 2, 0)
-	b.report.headline(fmt.Sprintf("attaches a second, %d callers", callers), rounded(mine),
+	b.report.headline(fmt.Sprintf("attaches per second, %d callers", callers), rounded(mine),
 		fmt.Sprintf("%s: %s", etcd.keeper.name, rounded(its)), times(mine/its)+" as many")
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cost is what a call costs while the limit is far.
+// cost is the cost of a call far from the limit.
 type cost struct {
 	ns     float64 // an ID, median of batches
 	low    float64 // tenth percentile
@@ -16,7 +16,7 @@ type cost struct {
 }
 
 // batchShare is the part of a millisecond's IDs that a batch takes at most, so that
-// the limit is not what is measured.
+// calls do not wait for the limit.
 const batchShare = 0.25
 
 func measureCosts(ctx context.Context, b *bench) error {
@@ -50,14 +50,14 @@ func costs(ctx context.Context, all []generator, batches int) ([]cost, error) {
 	return out, nil
 }
 
-// batch returns the ns an ID of up to a thousand in a row, after a tenth as many that do
-// not count: what the others have pushed out of the processor's caches is back then.
+// batch returns the ns per ID of up to a thousand consecutive calls, after a warm-up of a
+// tenth as many, which fills the processor's caches again.
 func batch(g generator) float64 {
 	calls := 1000
 	if g.perMilli > 0 {
 		calls = min(calls, max(1, int(g.perMilli*batchShare)/g.ids()))
 	}
-	time.Sleep(200 * time.Microsecond) // what was used up before is free again
+	time.Sleep(200 * time.Microsecond) // IDs that were used up before are available again
 	for range calls / 10 {
 		g.next()
 	}
@@ -78,15 +78,15 @@ func (b *bench) writeCosts(spent []cost) {
 		})
 	}
 	r := b.report
-	r.p(`Batches of up to 1,000 calls in a row, never more than a quarter of a millisecond's IDs, from one
-goroutine, after a tenth as many that do not count. This is what an ID costs the caller; it says nothing
-of several callers at once.
+	r.p(`Batches of up to 1,000 consecutive calls, never more than a quarter of a millisecond's IDs, from one
+goroutine, after a warm-up of a tenth as many. This is the cost of an ID to its caller, without other
+callers.
 
 ![cost of an ID](cost.svg)
 
 `)
-	r.table([]string{"generator", "ns an ID", "tenth percentile", "allocations", rival + " takes"}, rows)
+	r.table([]string{"generator", "ns per ID", "10th percentile, ns", "allocations", rival + ", ratio"}, rows)
 	r.pictures["cost.svg"] = drawCosts(b.all, spent)
 	ours := spent[find(b.all, "snowgrid 7/16")].ns
-	r.headline("an ID, the limit being far", fmt.Sprintf("%.1f ns", ours), fmt.Sprintf("%s: %.1f ns", rival, base), times(base/ours)+" as long")
+	r.headline("one ID, far from the limit", fmt.Sprintf("%.1f ns", ours), fmt.Sprintf("%s: %.1f ns", rival, base), times(base/ours)+" as long")
 }

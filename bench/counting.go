@@ -71,7 +71,7 @@ func (c *counting) run(ctx context.Context, window time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// made is what Next gives in the same run.
+// made is the result of Next in the same run.
 type made struct {
 	generator
 	costs []float64 // ns, by batch
@@ -143,10 +143,10 @@ func (m *made) run(size size) {
 }
 
 func (b *bench) writeRedis(version string, ways []*counting, ours []*made) {
-	b.report.p(`A number from a Redis %s on loopback, without persistence, each connection with a goroutine that waits
-for the answer; beside it Next from one goroutine: the median cost of a call far from the limit, and what
-comes out in the long run. INCR numbers have no time in them, and without persistence they begin again
-after a restart; the network of a real Redis would come on top.
+	b.report.p(`A number from Redis %s on loopback, without persistence, each connection with a goroutine that waits for
+the answer; compared with Next in one goroutine: the median cost of a call far from the limit, and the
+sustained rate. INCR numbers contain no time, and without persistence they restart at 1; the network to a
+real Redis server adds to its times.
 
 `, version)
 	var rows [][]string
@@ -157,7 +157,7 @@ after a restart; the network of a real Redis would come on top.
 	for i, m := range ours {
 		slices.Sort(m.costs)
 		costs[i] = m.costs[len(m.costs)/2]
-		rows = append(rows, []string{"Next, " + m.name, fmt.Sprintf("%.1f ns", costs[i]), "see the latencies", rounded(m.perSecond())})
+		rows = append(rows, []string{"Next, " + m.name, fmt.Sprintf("%.1f ns", costs[i]), "see latency", rounded(m.perSecond())})
 	}
 	one := float64(ways[0].times.percentile(0.5))
 	best := slices.MaxFunc(ways, func(a, b *counting) int { return int(a.rate() - b.rate()) })
@@ -167,13 +167,13 @@ after a restart; the network of a real Redis would come on top.
 	for i := range ways {
 		rows[i] = append(rows[i], "", "", "")
 	}
-	b.report.table([]string{"", "p50", "p99", "numbers a second", "an INCR, 1 connection, takes", "as many as 1 connection", "as many as Redis' best"}, rows)
-	b.report.headline("a number", fmt.Sprintf("7/16: %.1f ns", costs[0]), "Redis INCR, 1 connection: "+short(time.Duration(one)), times(one/costs[0])+" as long")
+	b.report.table([]string{"source", "p50", "p99", "numbers per second", "time of an INCR, 1 connection, ratio", "rate, ratio to 1 connection", "rate, ratio to the best of Redis"}, rows)
+	b.report.headline("one number", fmt.Sprintf("7/16: %.1f ns", costs[0]), "Redis INCR, 1 connection: "+short(time.Duration(one)), times(one/costs[0])+" as long")
 	last := ours[len(ours)-1]
-	b.report.headline("numbers a second, 1 goroutine", fmt.Sprintf("7/16: %s, 13/10: %s", rounded(ours[0].perSecond()), rounded(last.perSecond())),
+	b.report.headline("numbers per second, 1 goroutine", fmt.Sprintf("7/16: %s, 13/10: %s", rounded(ours[0].perSecond()), rounded(last.perSecond())),
 		fmt.Sprintf("Redis INCR, %s: %s", best.name, rounded(best.rate())),
 		fmt.Sprintf("%s and %s as many", times(ours[0].perSecond()/best.rate()), times(last.perSecond()/best.rate())))
 }
 
-// perSecond is the median of what came out, in IDs a second.
+// perSecond returns the median rate, in IDs per second.
 func (m *made) perSecond() float64 { return middle(m.rates).perMilli * 1000 }

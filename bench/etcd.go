@@ -15,11 +15,11 @@ import (
 	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
-// holdSeconds is how long etcd keeps what nobody renews: as long as a grid's window.
+// holdSeconds is the TTL of a lease: as long as a grid's window.
 const holdSeconds = 15
 
-// etcdKeeper is three etcd servers as those see them who keep who holds what there.
-// The error matches exec.ErrNotFound if there is no etcd in PATH.
+// etcdKeeper starts three etcd servers that assign logical nodes by leases and keys. The
+// error matches exec.ErrNotFound if PATH has no etcd.
 func etcdKeeper(ctx context.Context) (k *keeper, err error) {
 	path, err := exec.LookPath("etcd")
 	if err != nil {
@@ -121,7 +121,7 @@ func (e *etcdCalls) grant(ctx context.Context, caller, _ int) error {
 	return err
 }
 
-// acquire takes a key that nobody holds.
+// acquire takes a free key.
 func (e *etcdCalls) acquire(ctx context.Context, caller, _ int) error {
 	return e.put(ctx, fmt.Sprintf("held/%d", caller), clientv3.WithLease(e.held[caller]))
 }
@@ -160,7 +160,7 @@ func (e *etcdCalls) createAndAttach(ctx context.Context, caller, number int) err
 	return e.put(ctx, fmt.Sprintf("created/%d/%d/0", caller, number), clientv3.WithLease(granted.ID))
 }
 
-// clean removes what a caller has created.
+// clean removes the keys of a caller.
 func (e *etcdCalls) clean(ctx context.Context, caller int) error {
 	for _, id := range e.created[caller] {
 		if _, err := e.client.Revoke(ctx, id); err != nil {

@@ -6,21 +6,21 @@ import (
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
-// What a generator with one line of IDs cannot do without, on this machine: an addition
-// that all callers share, and a look at the quickest of clocks.
+// Lower bounds for a generator with one line of IDs on this machine: a shared atomic
+// addition, and a reading of the fastest clock.
 const (
-	sharedAddition = "an addition that all share, alone"
-	withCycles     = "the same and the cycle counter"
+	sharedAddition = "one shared atomic addition"
+	withCycles     = "the same plus the cycle counter"
 )
 
-// alone keeps what is added to on a line of its own.
+// alone is a counter on a cache line of its own.
 type alone struct {
 	_ [128]byte
 	n atomic.Int64
 	_ [128]byte
 }
 
-// floors are no generators, but what the fastest one could not go below.
+// floors returns the lower bounds, in the form of generators.
 func floors() []generator {
 	var a, b alone
 	return []generator{

@@ -81,8 +81,8 @@ func snowgrid(ctx context.Context) (out []generator, end func(), err error) {
 	return out, end, nil
 }
 
-// peers returns what a user would otherwise take: those that can be set so with as
-// large an ID space as snowgrid's largest, and as they come.
+// peers returns the alternatives of a user, with their defaults and, where possible, with
+// an ID space as large as snowgrid's largest.
 func peers() ([]generator, error) {
 	marrin, err := snowflake.NewNode(1) // 10 and 12 bits
 	if err != nil {

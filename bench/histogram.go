@@ -7,7 +7,7 @@ import (
 )
 
 // fineBits is how many bits after the highest one a bucket tells apart, so that a
-// bucket is at most a 32nd as wide as what is in it is long.
+// bucket is at most a 32nd as wide as its values.
 const fineBits = 5
 
 // buckets is how many there are, for all durations.

@@ -15,14 +15,14 @@ var percentiles = []float64{0.5, 0.99, 0.999, 0.9999}
 type manner struct {
 	title      string
 	goroutines int
-	pace       time.Duration // from one call of a goroutine to its next; 0 = at once
+	pace       time.Duration // from one call of a goroutine to its next; 0 = immediately
 }
 
 var manners = []manner{
-	{title: "1 goroutine, as fast as it can", goroutines: 1},
-	{title: "2 goroutines, as fast as they can", goroutines: 2},
-	{title: "64 goroutines, as fast as they can", goroutines: 64},
-	{title: "2 goroutines, each a call in 20 µs", goroutines: 2, pace: 20 * time.Microsecond},
+	{title: "1 goroutine, at full rate", goroutines: 1},
+	{title: "2 goroutines, at full rate", goroutines: 2},
+	{title: "64 goroutines, at full rate", goroutines: 64},
+	{title: "2 goroutines, one call per 20 µs each", goroutines: 2, pace: 20 * time.Microsecond},
 }
 
 // latency is how long a generator's calls took.
@@ -38,7 +38,7 @@ type latencies struct {
 }
 
 // clockAlone is the row of a call that does nothing.
-const clockAlone = "nothing, the clock alone"
+const clockAlone = "clock readings alone"
 
 func measureLatency(ctx context.Context, b *bench) error {
 	picked := pickNamed(b.all, "snowgrid 7/16", "snowgrid 10/13", "snowgrid 13/10", rival, "sonyflake v2, 1 ms, 16 bits")
@@ -98,7 +98,7 @@ type pacer struct {
 	due  time.Duration
 }
 
-// wait returns when the next call is due; what was missed is not made up for.
+// wait returns when the next call is due; missed calls are not repeated.
 func (p *pacer) wait() {
 	if p.pace == 0 {
 		return
@@ -112,11 +112,11 @@ func (p *pacer) wait() {
 
 func (b *bench) writeLatency(measured []latencies) {
 	alone := measured[0].rows[len(measured[0].rows)-1].times.percentile(0.5)
-	b.report.p(`Every call between two readings of the monotonic clock, which alone take %s (median); nothing is taken
-off for that. Who asks for more IDs than a millisecond has must wait, and the fewer it has, the more calls
-do: their tail is a wait for time to pass, not work. Reading the clock twice a call keeps a few goroutines
-from using up 65,536. The longest calls of 64 goroutines are those that lost their core to the others,
-which says more about the scheduler than about generators.
+	b.report.p(`Every call is timed by two readings of the monotonic clock, which take %s by themselves (median) and are
+not subtracted. A caller that requests more IDs than a millisecond has must wait, and the fewer there are,
+the more calls wait: their tail is waiting, not work. With two clock readings per call a few goroutines
+cannot use up 65,536 IDs. The longest calls of 64 goroutines are those that lost their core to the others,
+so they depend on the scheduler more than on the generator.
 
 ![latency of a call](latency.svg)
 `, short(alone))

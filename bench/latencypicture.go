@@ -27,7 +27,7 @@ func drawLatency(measured []latencies) []byte {
 	for _, m := range measured {
 		rows += 1 + len(m.rows)
 	}
-	b := canvas(rows, "how long a call takes: dots at p50, p99, p99.9 and p99.99")
+	b := canvas(rows, "latency of a call: dots at p50, p99, p99.9 and p99.99")
 	drawAxis(b, row*rows+20)
 	y := 26 + row
 	for _, m := range measured {

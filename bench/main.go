@@ -4,10 +4,10 @@
 //	cd bench && go run . -out .
 //	cd bench && go run . -out /tmp -quick -only cost,latency
 //
-// Machines are noisy, so whatever is compared takes turns, and what counts are
-// medians and ratios of one run. Servers to compare with, etcd and Redis, are started
-// when they are in PATH, and ended. It is a module of its own: nobody who uses
-// snowgrid gets the others into go.sum.
+// Machines are noisy, so the candidates take turns, and the results are medians and
+// ratios of one run. Servers to compare with, etcd and Redis, are started
+// when they are in PATH, and stopped. It is a module of its own, so that the compared
+// modules are not in the go.sum of snowgrid's users.
 package main
 
 import (
@@ -37,15 +37,15 @@ type section struct {
 
 func sections() []section {
 	return []section{
-		{"cost", "A call while the limit is far", measureCosts},
-		{"rates", "As many as there are", measureRates},
-		{"latency", "How long a single call takes", measureLatency},
-		{"staleness", "How old a timestamp is", measureStaleness},
-		{"portable", "How old without the cycle counter", measurePortable},
-		{"fence", "What a fence costs", measureFence},
-		{"steps", "When the wall clock is stepped", measureSteps},
-		{"control", "Attaching, beside etcd", measureControl},
-		{"redis", "Beside Redis INCR", measureRedis},
+		{"cost", "Cost of a call far from the limit", measureCosts},
+		{"rates", "Throughput", measureRates},
+		{"latency", "Latency of a single call", measureLatency},
+		{"staleness", "Age of timestamps", measureStaleness},
+		{"portable", "Age of timestamps without the cycle counter", measurePortable},
+		{"fence", "Cost of a grant's end", measureFence},
+		{"steps", "Steps of the wall clock", measureSteps},
+		{"control", "Attaching, compared with etcd", measureControl},
+		{"redis", "Compared with Redis INCR", measureRedis},
 	}
 }
 
@@ -114,8 +114,8 @@ func run(ctx context.Context) error {
 	return errors.Join(failed, b.report.save(*out))
 }
 
-// runAll runs sections one after the other. One that fails says so in the report, and
-// the next goes on.
+// runAll runs sections one after the other. A failed one is marked in the report, and
+// the next one runs.
 func (b *bench) runAll(ctx context.Context, picked []section) error {
 	var failed []error
 	for _, s := range picked {
@@ -147,7 +147,7 @@ func pick(list string) ([]section, error) {
 		}
 	}
 	if len(asked) > 0 {
-		return nil, fmt.Errorf("-only: there is no section %q; give some of %s", asked[0], names())
+		return nil, fmt.Errorf("-only: unknown section %q; give some of %s", asked[0], names())
 	}
 	return out, nil
 }

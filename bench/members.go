@@ -206,7 +206,7 @@ func (g *gridCalls) create(ctx context.Context, caller, number int) error {
 	return err
 }
 
-// clean destroys what a caller has created.
+// clean destroys the sequencers of a caller.
 func (g *gridCalls) clean(ctx context.Context, caller int) error {
 	for _, s := range g.created[caller] {
 		if err := s.Destroy(ctx); err != nil {

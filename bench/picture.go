@@ -35,7 +35,7 @@ func drawCosts(all []generator, spent []cost) []byte {
 	for _, c := range spent {
 		most = max(most, min(c.ns, 400))
 	}
-	b := canvas(len(all), "ns an ID, below the limit; shorter is better")
+	b := canvas(len(all), "ns per ID, below the limit; shorter is better")
 	for i, g := range all {
 		y := 26 + i*row
 		bar := min(spent[i].ns, most) / most * width

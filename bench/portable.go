@@ -13,7 +13,7 @@ import (
 // by a run of this command that is built so.
 func measurePortable(ctx context.Context, b *bench) error {
 	if _, err := exec.LookPath("go"); err != nil {
-		b.report.p("Not measured: there is no go in PATH to build it with.\n")
+		b.report.p("Not measured: go is not in PATH.\n")
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "portable")
@@ -32,8 +32,8 @@ func measurePortable(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	b.report.p(`The same scenarios in a build with ` + "`-tags purego`" + `, as on processors without a counter that is known here.
-Each call looks at the clock of the system instead.
+	b.report.p(`The same scenarios in a build with ` + "`-tags purego`" + `, as on processors whose counter is not supported.
+Each call reads the system clock instead.
 
 `)
 	_, own, _ := strings.Cut(string(text), "## "+titleOf("staleness"))

@@ -74,7 +74,7 @@ func (p *process) end() {
 	<-p.over
 }
 
-// endAll ends processes, all at once.
+// endAll ends processes concurrently.
 func endAll(all []*process) {
 	var ending sync.WaitGroup
 	for _, p := range all {
@@ -83,7 +83,7 @@ func endAll(all []*process) {
 	ending.Wait()
 }
 
-// tail keeps the end of what was written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	mu   sync.Mutex
 	kept []byte

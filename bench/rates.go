@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// rate is what comes out in the long run.
+// rate is a sustained rate.
 type rate struct {
 	perMilli float64 // IDs
 	share    float64 // of the ID space, 0 if that has no limit
 	cores    float64 // of CPU burnt
 }
 
-// goroutines are how many call at once.
+// goroutines are the numbers of concurrent callers.
 var goroutines = []int{1, 2, 8, 64}
 
 func measureRates(ctx context.Context, b *bench) error {
@@ -119,15 +119,15 @@ func (b *bench) writeRates(reached [][]rate) {
 		}
 		rows = append(rows, row)
 	}
-	b.report.p(`Goroutines that do nothing but call, by their number: the share of the own ID space that came out, and
-the processor cores burnt. Where the ID space has no limit, IDs a microsecond. A share a little above 1
-is the window's edge. What the other work of a process would get besides is not measured.
+	b.report.p(`Goroutines that only call, by their number: the share of the ID space that was issued, and the processor
+cores used. For generators without a limit of the ID space, IDs per microsecond. A share slightly above 1
+results from the edges of the measurement. The processor time left for other work is not measured.
 
 `)
 	b.report.table(head, rows)
 	ours, theirs := reached[find(b.all, "snowgrid 7/16")], reached[find(b.all, rival)]
 	for _, j := range []int{0, len(goroutines) - 1} {
-		b.report.headline(fmt.Sprintf("share of 65,536 IDs a millisecond, goroutines: %d", goroutines[j]),
+		b.report.headline(fmt.Sprintf("share of 65,536 IDs per millisecond, goroutines: %d", goroutines[j]),
 			fmt.Sprintf("%.3f, %.2f cores", ours[j].share, ours[j].cores),
 			fmt.Sprintf("%s: %.3f, %.2f cores", rival, theirs[j].share, theirs[j].cores),
 			times(ours[j].share/theirs[j].share)+" as many")

@@ -23,7 +23,7 @@ type counter struct {
 }
 
 // startRedis starts a server without persistence. The error matches exec.ErrNotFound
-// if there is no redis-server in PATH.
+// if PATH has no redis-server.
 func startRedis(ctx context.Context) (c *counter, err error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {

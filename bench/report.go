@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// report is REPORT.md while it grows.
+// report collects REPORT.md.
 type report struct {
 	body      strings.Builder
 	headlines [][]string
@@ -25,16 +25,16 @@ func newReport() *report {
 	return &report{pictures: map[string][]byte{}, load: loadAverage(), stolen: stolen(), began: time.Now()}
 }
 
-// p adds text to the section under way.
+// p adds text to the current section.
 func (r *report) p(format string, args ...any) { _, _ = fmt.Fprintf(&r.body, format, args...) }
 
-// table adds a table to the section under way.
+// table adds a table to the current section.
 func (r *report) table(head []string, rows [][]string) { r.body.WriteString(table(head, rows)) }
 
-// headline adds a line to the table at the top: how snowgrid does, how the other
-// does, and by how much they differ.
-func (r *report) headline(what, ours, other, ratio string) {
-	r.headlines = append(r.headlines, []string{what, ours, other, ratio})
+// headline adds a line to the summary: a metric, its value for snowgrid and for an
+// alternative, and their ratio.
+func (r *report) headline(metric, ours, other, ratio string) {
+	r.headlines = append(r.headlines, []string{metric, ours, other, ratio})
 }
 
 // save writes the report and its pictures.
@@ -54,20 +54,20 @@ func (r *report) save(dir string) error {
 
 func (r *report) head() string {
 	var b strings.Builder
-	b.WriteString("# Speed, beside other generators\n\n")
+	b.WriteString("# Speed compared with other generators\n\n")
 	if *quick {
-		b.WriteString("**A quick run: the samples are too small for the figures to mean anything.**\n\n")
+		b.WriteString("**A quick run: the samples are too small for meaningful figures.**\n\n")
 	}
 	took := time.Since(r.began)
-	fmt.Fprintf(&b, "Made by `cd bench && go run .` on %s.\nLoad average %s at the beginning, %s at the end; the run took %v, in which other machines of the same host took\n%.1f %% of the processors' time.\n\n",
+	fmt.Fprintf(&b, "Made by `cd bench && go run .` on %s.\nLoad average %s at the start, %s at the end. The run took %v; other machines on the same host used\n%.1f %% of the processors' time in it.\n\n",
 		machine(), r.load, loadAverage(), took.Round(time.Second), 100*(stolen()-r.stolen)/took.Seconds()/float64(runtime.NumCPU()))
-	b.WriteString(`Whatever is compared took turns in one run, so that noise hits all alike. Compare ratios within this
-report, not figures of two reports. n/m is n bits of logical node and m bits of counter; at 7/16, 6/16
-and "16 bits" a millisecond has 65,536 IDs, so these share one ID space. "8 nodes" is one striped handle
-over eight logical nodes.
+	b.WriteString(`All candidates took turns in one run, so that noise affects them equally. Compare ratios within this
+report, not figures of two reports. n/m means n bits of logical node and m bits of counter; 7/16, 6/16
+and "16 bits" all have 65,536 IDs per millisecond. "8 nodes" is one striped handle over eight logical
+nodes.
 `)
 	if len(r.headlines) > 0 {
-		b.WriteString("\n" + table([]string{"in short", "snowgrid", "beside it", "which is"}, r.headlines))
+		b.WriteString("\n" + table([]string{"metric", "snowgrid", "alternative", "ratio"}, r.headlines))
 	}
 	return b.String()
 }
@@ -150,8 +150,8 @@ func loadAverage() string {
 	return first
 }
 
-// stolen is how many seconds the processors of this virtual machine were given to others
-// since it began, 0 where nobody counts that.
+// stolen returns the processor seconds that other virtual machines used since the start
+// of this one, 0 where that is not counted.
 func stolen() float64 {
 	const ticks = 100 // a second, on Linux
 	text, _ := os.ReadFile("/proc/stat")

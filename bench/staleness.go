@@ -61,7 +61,7 @@ func measureStaleness(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	stop := hogs(2 * runtime.GOMAXPROCS(0))
-	hard, err := b.unsaturated(ctx, handles[0], ", beside hogs")
+	hard, err := b.unsaturated(ctx, handles[0], ", with hogs")
 	stop()
 	if err != nil {
 		return err
@@ -129,8 +129,8 @@ func (b *bench) unsaturated(ctx context.Context, s aged, suffix string) ([]ages,
 		ids   int
 		pause func(i int)
 	}{
-		{"one in 10 µs", b.size.paced, func(int) { pace.wait() }},
-		{"one in 3 ms", b.size.sparse, func(int) { time.Sleep(3 * time.Millisecond) }},
+		{"one per 10 µs", b.size.paced, func(int) { pace.wait() }},
+		{"one per 3 ms", b.size.sparse, func(int) { time.Sleep(3 * time.Millisecond) }},
 		{"bursts of 20,000, 5 ms apart", b.size.bursts * burst, func(i int) {
 			if i%burst == 0 {
 				time.Sleep(5 * time.Millisecond)
@@ -153,7 +153,7 @@ func (b *bench) unsaturated(ctx context.Context, s aged, suffix string) ([]ages,
 	return out, nil
 }
 
-// burst is how many IDs are made at once.
+// burst is the number of IDs in a burst.
 const burst = 20_000
 
 // saturated looks at the IDs of one goroutine while another takes as many as there are.
@@ -167,7 +167,7 @@ func saturated(ctx context.Context, s aged, window time.Duration) (ages, error) 
 		}
 	})
 	time.Sleep(20 * time.Millisecond) // until it is saturated
-	a := ages{scenario: fmt.Sprintf("as many as possible of %s a millisecond", thousands(float64(s.perMilli())))}
+	a := ages{scenario: fmt.Sprintf("full rate, of %s a millisecond", thousands(float64(s.perMilli())))}
 	var err error
 	began := s.began()
 	for err == nil && time.Since(began.at) < window {
@@ -210,15 +210,15 @@ func (b *bench) writeStaleness(unsaturated, full []ages) {
 	for _, a := range unsaturated {
 		old, ids = old+a.old, ids+a.ids
 	}
-	b.report.p(`A client reads its own cluster time, the clock that its handle goes by, just before and just after each
-call: an ID is old by how far its timestamp lies before the first reading, and of the future if it lies
-after the second. That is exact, and says nothing of how far cluster time is from true time. Scenarios
-that leave room are at 65,536 IDs a millisecond; the hogs are two spinning goroutines a core. Where as
-many go as possible, a goroutine takes 64 at a time beside the one that looks; then timestamps may be up
-to 4 ms old by design.
+	b.report.p(`A client reads its own cluster time, the clock of its handle, immediately before and after each call. The
+age of an ID is the distance of its timestamp before the first reading; it is in the future if it lies
+after the second. This is exact, and independent of the distance between cluster time and true time.
+Scenarios that do not use up the ID space have 65,536 IDs per millisecond; the hogs are two spinning
+goroutines per core. At full rate another goroutine takes 64 IDs at a time next to the one that is
+measured; then timestamps may be up to 4 ms old by design.
 
 `)
-	b.report.table([]string{"IDs", "looked at", "share of the ID space used", "of the future", "1 ms old or more", "the oldest"}, rows)
-	b.report.headline("timestamps of the future", fmt.Sprint(future), "", "")
-	b.report.headline("timestamps 1 ms old or more while there is room", fmt.Sprintf("%d of %s", old, thousands(float64(ids))), "", "")
+	b.report.table([]string{"scenario", "IDs measured", "share of the ID space used", "in the future", "1 ms old or more", "oldest"}, rows)
+	b.report.headline("timestamps in the future", fmt.Sprint(future), "", "")
+	b.report.headline("timestamps 1 ms old or more, ID space not used up", fmt.Sprintf("%d of %s", old, thousands(float64(ids))), "", "")
 }

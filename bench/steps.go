@@ -38,7 +38,7 @@ func measureSteps(ctx context.Context, b *bench) (err error) {
 	steps := []struct {
 		name string
 		by   time.Duration
-	}{{"right", 0}, {"an hour back", -time.Hour}, {"an hour forth", time.Hour}}
+	}{{"right", 0}, {"an hour back", -time.Hour}, {"an hour forward", time.Hour}}
 	samples := make([][]float64, len(steps))
 	var last sequencer.ID
 	disorder, total := 0, 0
@@ -72,12 +72,12 @@ func measureSteps(ctx context.Context, b *bench) (err error) {
 		middles = append(middles, samples[i][len(samples[i])/2])
 		rows = append(rows, []string{step.name, fmt.Sprintf("%.1f", middles[i]), fmt.Sprintf("%.3f", middles[i]/middles[0])})
 	}
-	b.report.p(`One goroutine makes IDs, in batches of a thousand, while the wall clock of the grid's only member is stepped
-each %v. %s IDs, of which %d were not above the one before.
+	b.report.p(`One goroutine takes IDs in batches of a thousand, while the wall clock of the grid's only member is stepped
+every %v. Of %s IDs, %d were not above the previous one.
 
 `, stepTurns*b.size.window, thousands(float64(total)), disorder)
-	b.report.table([]string{"the wall clock", "ns an ID", "of that with a right clock"}, rows)
-	b.report.headline("an ID after the wall clock's steps of an hour, back and forth",
-		fmt.Sprintf("%.1f ns, %.1f ns", middles[1], middles[2]), fmt.Sprintf("with a right clock: %.1f ns", middles[0]), "")
+	b.report.table([]string{"wall clock", "ns per ID", "ratio to a right clock"}, rows)
+	b.report.headline("one ID after wall clock steps of one hour, back and forward",
+		fmt.Sprintf("%.1f ns, %.1f ns", middles[1], middles[2]), fmt.Sprintf("without steps: %.1f ns", middles[0]), "")
 	return nil
 }

@@ -29,7 +29,7 @@ func (t countedCalls) Call(ctx context.Context, addr, path string, in, out any) 
 	return t.HTTP.Call(ctx, addr, path, in, out)
 }
 
-// callers is how many calls are under way at once.
+// callers is the number of concurrent calls.
 const callers = 64
 
 // each calls f for 0 to n-1 from many goroutines, and returns how long all took.
@@ -56,7 +56,7 @@ func eachBy(callers, n int, f func(i int) error) (time.Duration, error) {
 func nameOf(i int) string { return fmt.Sprintf("sequencer%07d", i) }
 
 // remote is a holder that makes its own calls to owners, as a process in another
-// language would. It keeps little, so what the heap grows by is the members'.
+// language would. It keeps little, so the growth of the heap is that of the members.
 type remote struct {
 	http      *client.HTTP
 	directory wire.DirectoryResponse

@@ -10,13 +10,12 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-const aboutDisks = `Three members with data directories on one disk, one backup of everything, names of 16 bytes, nobody
-attached. A create is answered when both copies are on disk. The same creates in a grid of three without
-data directories are measured beside it. Then the processes of all members end at once, without a word, and
-start again: restarted is the time from the start until a create is answered in every partition, which
-is when each owner has collected its definitions from a disk. Heap is what all three members
-together hold for each name and each of its two copies, with what bbolt keeps; file is what the three
-definitions.db have for the same.`
+const aboutDisks = `Three members with data directories on one disk, one backup, names of 16 bytes, no attachments. A create is
+answered when both copies are on disk. The same creates are also measured in a grid of three without data
+directories. Then all members are killed at the same time and start again: restarted is the time from the
+start until a create is answered in every partition, when each owner has collected its definitions from a
+disk. Heap is the memory of all three members together per name and copy (two copies), with the memory of
+bbolt; file is the size of the three definitions.db per name and copy.`
 
 // oneCaller is how many creates are measured with one caller.
 const oneCaller = 1000
@@ -43,16 +42,16 @@ func measureDisks(ctx context.Context, size int) (p point, err error) {
 		return p, err
 	}
 	for at, callers := range []int{callers, 1} {
-		p.add(fmt.Sprintf("creates a second, %d callers, in memory", callers), rates[0][at], "")
-		p.add(fmt.Sprintf("creates a second, %d callers, on disk", callers), rates[1][at], "")
+		p.add(fmt.Sprintf("creates per second, %d callers, in memory", callers), rates[0][at], "")
+		p.add(fmt.Sprintf("creates per second, %d callers, on disk", callers), rates[1][at], "")
 	}
 	names := float64(2 * (size + oneCaller))
-	p.add("heap a name and copy", (heap()-before)/names, "B")
+	p.add("heap per name and copy", (heap()-before)/names, "B")
 	bytes, err := storedBytes(dirs)
 	if err != nil {
 		return p, err
 	}
-	p.add("file a name and copy", bytes/names, "B")
+	p.add("file per name and copy", bytes/names, "B")
 	for i := range w.size {
 		w.crash(memberName(i))
 	}

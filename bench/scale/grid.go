@@ -49,7 +49,7 @@ func startOn(ctx context.Context, size int, window time.Duration, dirs string) (
 	return w, nil
 }
 
-// startAll starts all members at once, again if they ran before.
+// startAll starts, or restarts, all members concurrently.
 func (w *world) startAll(ctx context.Context) error {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -105,7 +105,7 @@ func (w *world) inSync(ctx context.Context) error {
 	})
 }
 
-// poll waits until ok: readiness tells nobody when it comes.
+// poll waits until ok; readiness sends no event.
 func poll(ctx context.Context, ok func() bool) error {
 	for !ok() {
 		select {
@@ -169,7 +169,7 @@ func (w *world) end() {
 // heap is how much of the process's heap is in use.
 func heap() float64 {
 	runtime.GC()
-	runtime.GC() // what the first made free of finalizers and pools
+	runtime.GC() // frees objects that finalizers and pools released in the first run
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
@@ -182,7 +182,7 @@ func settle() {
 	}
 }
 
-// idle is what a grid costs a second while nobody asks for anything.
+// idle is the cost per second of a grid without calls.
 type idle struct{ bytes, packets, renewals, cores float64 }
 
 func (w *world) observe() idle {

@@ -9,11 +9,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-const aboutHolders = `Three members, one backup of everything; every holder is a client of its own, on a host of its own,
-with one handle. All of it, members and holders, runs in this one process, so heap and cores are those of
-both ends; traffic counts what either end sends, renewals included. The window is 30 s here, so that ten
-thousand processes leave two cores time: a holder renews each fifth to quarter of it, and with the grid's own
-15 s there are twice as many renewals.`
+const aboutHolders = `Three members, one backup; every holder is a separate client on a host of its own, with one handle. Members
+and holders run in this process, so heap and cores are those of both ends; traffic is the bytes that either
+end sends, with renewals. The window is 30 s here, so that ten thousand clients do not saturate two cores: a
+holder renews every fifth to quarter of it, and with the default of 15 s there are twice as many renewals.`
 
 // holdersWindow is how far grants reach ahead.
 const holdersWindow = 30 * time.Second
@@ -33,7 +32,7 @@ func measureHolders(ctx context.Context, size int) (point, error) {
 			return p, err
 		}
 	}
-	p.add("dialled a second", float64(size)/time.Since(began).Seconds(), "")
+	p.add("dials per second", float64(size)/time.Since(began).Seconds(), "")
 	var waits atomic.Int64
 	handles := make([]*sequencer.Sequencer, size)
 	took, err := each(size, func(i int) (err error) {
@@ -44,9 +43,9 @@ func measureHolders(ctx context.Context, size int) (point, error) {
 		return p, err
 	}
 	p.add("first attaches a second", float64(size)/took.Seconds(), "")
-	p.add("heap a holder", (heap()-before)/float64(size)/1000, "kB")
+	p.add("heap per holder", (heap()-before)/float64(size)/1000, "kB")
 	rest := w.observe()
-	p.add("renewals a second", rest.renewals, "")
+	p.add("renewals per second", rest.renewals, "")
 	p.add("traffic", rest.bytes/1000, "kB/s")
 	p.add("cores", rest.cores, "")
 	for _, h := range handles {
@@ -56,6 +55,6 @@ func measureHolders(ctx context.Context, size int) (point, error) {
 		return p, fmt.Errorf("holders waited %d times", n)
 	}
 	took, err = w.failOver(ctx, nameOf(0))
-	p.add("fail over", took.Seconds(), "s")
+	p.add("failover", took.Seconds(), "s")
 	return p, err
 }

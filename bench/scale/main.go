@@ -4,10 +4,10 @@
 //	cd bench && go run ./scale -out .
 //	cd bench && go run ./scale -out . -sequencers "" -attachments "" -holders "" -members ""
 //
-// The second measures one quantity only; what SCALE.md says of the others stays.
+// The second measures one quantity only; the other sections of SCALE.md stay.
 //
-// Everything runs on one machine, so what a member costs is measured, and how fast a
-// hundred machines would be is not.
+// Everything runs on one machine, so the cost of a member is measured, but not the
+// speed of a hundred machines.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// experiment is one quantity that grows, and what is measured at each size.
+// experiment is a quantity that grows, and the measurement at each size.
 type experiment struct {
 	title, about string
 	sizes        []int
@@ -112,7 +112,7 @@ func numbers(list string) (out []int, err error) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q is no number of at least 1; give a list such as 1,10,100", text)
+			return nil, fmt.Errorf("%q is not a number of at least 1; give a list such as 1,10,100", text)
 		}
 		out = append(out, n)
 	}

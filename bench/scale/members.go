@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-const aboutMembers = `So many members in this one process, one backup of everything, nobody attached. All start at once.
-Traffic is what all of them send together.`
+const aboutMembers = `This number of members in one process, one backup, no attachments. All start at the same time. Traffic is the
+sum of the bytes that they send.`
 
-const breaksFirst = `What breaks first with a thousand members, on paper. First the partitions, of which a grid has 271 unless
-it is formed with more (Config.Partitions, up to 8191): beyond 271 members the others own nothing, and beyond 542 they hold no
-copy either; nothing fails, but they add nothing. Then the leader: there are three voters however many members there are, but
-every member learns the roster from the leader's Raft log, with ten to twenty heartbeats a second, so a thousand members are
-ten to twenty thousand small calls a second from one process; the leader also calls each member once a second to see that
-it answers. Then the forming, in which members join one roster version after the other. Gossip
-does not break: what it costs a member hardly grows. More than some hundred processes are better clients of a few members.`
+const breaksFirst = `Limits with a thousand members, extrapolated. First the partitions: a grid has 271 unless it is formed with more
+(Config.Partitions, up to 8191). Of more than 271 members the others own no partition, and beyond 542 they have no copy either;
+nothing fails, but they add nothing. Then the leader: there are three voters for any number of members, but every member
+receives the roster from the leader's Raft log, with ten to twenty heartbeats per second, so a thousand members are ten to
+twenty thousand small calls per second of one process; the leader also calls each member once per second. Then the forming,
+in which members join one roster version after the other. Gossip is not a limit: its cost per member hardly grows. More than
+some hundred processes are better run as clients of a few members.`
 
 // measureMembers measures what so many members cost.
 func measureMembers(ctx context.Context, size int) (point, error) {
@@ -26,13 +26,13 @@ func measureMembers(ctx context.Context, size int) (point, error) {
 	}
 	defer w.end()
 	p := point{size: size}
-	p.add("formed, in sync", time.Since(began).Seconds(), "s")
-	p.add("heap a member", (heap()-before)/float64(size)/1000, "kB")
+	p.add("start, until in sync", time.Since(began).Seconds(), "s")
+	p.add("heap per member", (heap()-before)/float64(size)/1000, "kB")
 	rest := w.observe()
 	p.add("traffic", rest.bytes/1000, "kB/s")
-	p.add("traffic a member", rest.bytes/1000/float64(size), "kB/s")
+	p.add("traffic per member", rest.bytes/1000/float64(size), "kB/s")
 	p.add("cores", rest.cores, "")
 	took, err := w.failOver(ctx, nameOf(0))
-	p.add("fail over", took.Seconds(), "s")
+	p.add("failover", took.Seconds(), "s")
 	return p, err
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-const aboutNames = `Three members, one backup of everything, names of 16 bytes, nobody attached but one client with
-a hundred handles. Heap is what all three members together grow by, for each name and each of its two
-copies. Then a fourth member joins, which takes over its share of all tables; and then an owner's machine
-ends without a word, and a new client asks for a logical node of a name that it owned.`
+const aboutNames = `Three members, one backup, names of 16 bytes, one client with a hundred handles. Heap is the growth of all
+three members together, per name and copy (two copies). Then a fourth member joins and takes over its share
+of all tables; then the machine of an owner fails silently, and a new client attaches to one of its names.`
 
 // startThree forms a grid of three, and returns a holder that makes its own calls.
 func startThree(ctx context.Context) (*world, *remote, error) {
@@ -44,8 +43,8 @@ func measureNames(ctx context.Context, size int) (point, error) {
 	if err != nil {
 		return p, err
 	}
-	p.add("creates a second", float64(size)/took.Seconds(), "")
-	p.add("heap a name and copy", (heap()-before)/float64(size)/2, "B")
+	p.add("creates per second", float64(size)/took.Seconds(), "")
+	p.add("heap per name and copy", (heap()-before)/float64(size)/2, "B")
 
 	user, err := w.client(ctx, "user")
 	if err != nil {
@@ -57,7 +56,7 @@ func measureNames(ctx context.Context, size int) (point, error) {
 		}
 	}
 	rest := w.observe()
-	p.add("renewals a second", rest.renewals, "")
+	p.add("renewals per second", rest.renewals, "")
 	p.add("idle traffic", rest.bytes/1000, "kB/s")
 	p.add("idle cores", rest.cores, "")
 
@@ -65,9 +64,9 @@ func measureNames(ctx context.Context, size int) (point, error) {
 	if err := w.join(ctx, memberName(3)); err != nil {
 		return p, err
 	}
-	p.add("a member joins, in sync", time.Since(began).Seconds(), "s")
+	p.add("join of a member, until in sync", time.Since(began).Seconds(), "s")
 	took, err = w.failOver(ctx, nameOf(0))
-	p.add("fail over", took.Seconds(), "s")
+	p.add("failover", took.Seconds(), "s")
 	return p, err
 }
 
@@ -76,7 +75,7 @@ func measureNames(ctx context.Context, size int) (point, error) {
 func (w *world) failOver(ctx context.Context, name string) (time.Duration, error) {
 	owner := w.ownerOf(name)
 	if owner == "" {
-		return 0, fmt.Errorf("nobody owns %q", name)
+		return 0, fmt.Errorf("%q has no owner", name)
 	}
 	user, err := w.client(ctx, "newcomer")
 	if err != nil {
@@ -92,9 +91,9 @@ func (w *world) failOver(ctx context.Context, name string) (time.Duration, error
 	return time.Since(began), err
 }
 
-const aboutNodes = `Three members, one backup of everything; one holder attaches so many logical nodes, spread over a
-hundred sequencers at most (which have 8,192 each). Heap is what all three members together grow by, for
-each attachment and each of its two copies. The holder renews all of them with one call to each owner.`
+const aboutNodes = `Three members, one backup; one holder attaches this number of logical nodes, in up to a hundred sequencers
+of 8,192 nodes each. Heap is the growth of all three members together, per attachment and copy (two copies).
+The holder renews all of them with one call to each owner.`
 
 // measureNodes measures what so many attachments cost.
 func measureNodes(ctx context.Context, size int) (point, error) {
@@ -115,20 +114,20 @@ func measureNodes(ctx context.Context, size int) (point, error) {
 	p := point{size: size}
 	before := heap()
 	took, err := each(size, func(i int) error {
-		// One sequencer after the other: what is being added to is not renewed meanwhile.
+		// One sequencer after the other: while one is changed, it is not renewed.
 		return r.attach(ctx, sequencers[i*len(sequencers)/size])
 	})
 	if err != nil {
 		return p, err
 	}
-	p.add("attaches a second", float64(size)/took.Seconds(), "")
-	p.add("heap an attachment and copy", (heap()-before)/float64(size)/2, "B")
+	p.add("attaches per second", float64(size)/took.Seconds(), "")
+	p.add("heap per attachment and copy", (heap()-before)/float64(size)/2, "B")
 	sent, began := w.traffic.bytes.Load(), time.Now()
 	renewed, err := r.renew(ctx)
 	if err == nil && renewed != size {
 		err = fmt.Errorf("%d of %d attachments were renewed", renewed, size)
 	}
-	p.add("a renewal of all", float64(time.Since(began).Microseconds())/1000, "ms")
-	p.add("its bytes", float64(w.traffic.bytes.Load()-sent), "B")
+	p.add("one renewal of all", float64(time.Since(began).Microseconds())/1000, "ms")
+	p.add("bytes of that renewal", float64(w.traffic.bytes.Load()-sent), "B")
 	return p, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
-// traffic counts what a network carries. Whoever sends counts.
+// traffic counts the bytes and packets of a network, at the sender.
 type traffic struct{ bytes, packets atomic.Int64 }
 
 // countedHost is a host whose traffic is counted.

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// result is what an experiment has measured.
+// result is the result of an experiment.
 type result struct {
 	experiment
 	points []point
 }
 
-// point is what was measured at one size.
+// point is the measurement at one size.
 type point struct {
 	size    int
 	figures []figure
@@ -65,14 +65,14 @@ func grows(points []point, at int) growth {
 	return growth{exponent, math.Exp((sy - exponent*sx) / n)}
 }
 
-// at is what the line says for a size.
+// at returns the value of the line for a size.
 func (g growth) at(size int) float64 { return g.factor * math.Pow(float64(size), g.exponent) }
 
-// report writes all tables. What was not measured now is as it was in the old report.
+// report writes all tables. Experiments that did not run are copied from the old report.
 func report(results []result, old string) []byte {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	p("# What it costs as it grows\n\nMade by `cd bench && go run ./scale` on %d cores, %s %s. Members, clients and the network run in one\nprocess, so times are those of one machine that does everything. The exponent is the power of the size by\nwhich a quantity grows: 0 is constant, 1 is in proportion.\n", runtime.NumCPU(), runtime.Version(), runtime.GOARCH)
+	p("# Scaling\n\nMade by `cd bench && go run ./scale` on %d cores, %s %s. Members, clients and the network run in one\nprocess, so times are those of one machine that does all the work. The exponent is the power of the size by\nwhich a quantity grows: 0 is constant, 1 is proportional.\n", runtime.NumCPU(), runtime.Version(), runtime.GOARCH)
 	for _, r := range results {
 		if len(r.points) > 0 {
 			r.write(p)
@@ -83,7 +83,7 @@ func report(results []result, old string) []byte {
 	return b.Bytes()
 }
 
-// section returns what a report says under a title, "" if it has none.
+// section returns the section of a report with a title, "" if it has none.
 func section(report, title string) string {
 	_, rest, found := strings.Cut(report, "\n## "+title+"\n")
 	if !found {
@@ -102,7 +102,7 @@ func (r result) write(p func(format string, args ...any)) {
 	p(" | exponent |")
 	columns := len(r.points) + 2
 	if r.paper > 0 {
-		p(" %d, on paper |", r.paper)
+		p(" %d, extrapolated |", r.paper)
 		columns++
 	}
 	p("\n|%s\n", line(columns))

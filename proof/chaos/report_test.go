@@ -51,7 +51,7 @@ func (w *world) judge(f *faults) judgement {
 // complaints are the promises that were broken, in words.
 func (j judgement) complaints() (all []string) {
 	if j.failed != nil {
-		all = append(all, "making faults failed: "+j.failed.Error())
+		all = append(all, "injecting faults failed: "+j.failed.Error())
 	}
 	if j.stuck != nil {
 		all = append(all, "after the last fault: "+j.stuck.Error())
@@ -83,14 +83,14 @@ func (j judgement) report() string {
 	for _, complaint := range j.complaints() {
 		fmt.Fprintf(&b, "- **%s**\n", complaint)
 	}
-	b.WriteString("| checked | result |\n|---|---|\n")
-	fmt.Fprintf(&b, "| IDs | %s, in %s runs of consecutive ones |\n", grouped(j.ids.ids), grouped(j.ids.spans))
-	fmt.Fprintf(&b, "| duplicates | %d |\n", j.ids.duplicates)
-	fmt.Fprintf(&b, "| IDs of a handle that do not ascend | %d |\n", j.ids.disorder)
-	fmt.Fprintf(&b, "| overlapping grants, inferred from %d uses of logical nodes | %d |\n", j.grants.uses, j.grants.overlaps)
-	fmt.Fprintf(&b, "| linearizable: tables of %d names, %d steps | %s |\n", j.tables.names, j.tables.operations, j.linearizable())
-	fmt.Fprintf(&b, "| of them in a partition that lost every copy meanwhile, checked up to then | %d |\n", j.tables.forgetful)
-	fmt.Fprintf(&b, "| time the checks took | %v |\n\n", j.took.Round(10*time.Millisecond))
+	b.WriteString("| metric | value | unit | required |\n|---|---|---|---|\n")
+	fmt.Fprintf(&b, "| IDs, in %[2]s runs of consecutive ones | %[1]s | | |\n", grouped(j.ids.ids), grouped(j.ids.spans))
+	fmt.Fprintf(&b, "| duplicates | %d | | 0 |\n", j.ids.duplicates)
+	fmt.Fprintf(&b, "| IDs of a handle out of order | %d | | 0 |\n", j.ids.disorder)
+	fmt.Fprintf(&b, "| overlapping grants, inferred from %d uses of logical nodes | %d | | 0 |\n", j.grants.uses, j.grants.overlaps)
+	fmt.Fprintf(&b, "| linearizable: tables of %d names, %d steps | %s | | yes |\n", j.tables.names, j.tables.operations, j.linearizable())
+	fmt.Fprintf(&b, "| names in a partition that lost every copy, checked up to the loss | %d | | |\n", j.tables.forgetful)
+	fmt.Fprintf(&b, "| time of the checks | %.2f | s | |\n\n", j.took.Seconds())
 	j.reportFaults(&b)
 	j.reportOperations(&b)
 	j.reportGaps(&b)
@@ -116,7 +116,7 @@ func (j judgement) reportFaults(b *strings.Builder) {
 		counts[one.kind]++
 		lengths[one.kind] = max(lengths[one.kind], one.till-one.from)
 	}
-	fmt.Fprintf(b, "## Faults: %d\n\n| kind | times | longest |\n|---|---|---|\n", len(j.faults))
+	fmt.Fprintf(b, "## Faults: %d\n\n| kind | count | longest |\n|---|---|---|\n", len(j.faults))
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		longest := lengths[kind].Round(100 * time.Millisecond).String()
 		if strings.HasPrefix(kind, "clock step") {
@@ -128,7 +128,7 @@ func (j judgement) reportFaults(b *strings.Builder) {
 	for _, at := range j.lost {
 		events, all = max(events, len(at)), all+len(at)
 	}
-	fmt.Fprintf(b, "\nPartitions lost every copy of their table %d times, one of them %d times; forming the grid counts as one.\n\n", all, events)
+	fmt.Fprintf(b, "\nLosses of every copy of a partition: %d in total, at most %d of one partition; the start of the grid counts as one.\n\n", all, events)
 }
 
 // reportOperations counts operations as Jepsen does: those that took effect, those
@@ -167,7 +167,7 @@ func (j judgement) reportOperations(b *strings.Builder) {
 }
 
 func (j judgement) reportGaps(b *strings.Builder) {
-	b.WriteString("## Longest gaps without IDs\n\nOf each start of a holder, under one attachment; the time that the test had stopped it is taken off.\n\n")
+	b.WriteString("## Longest gaps without IDs\n\nPer start of a holder and attachment, without the time for which the test had stopped it.\n\n")
 	b.WriteString("| holder | longest gap |\n|---|---|\n")
 	for _, g := range j.gaps {
 		fmt.Fprintf(b, "| %s | %v |\n", g.who, g.length.Round(time.Millisecond))
