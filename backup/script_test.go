@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/script"
 
 	"github.com/snowgrid/snowgrid/roster"
@@ -84,7 +85,7 @@ func (s *stage) roster(args []string) string {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "owner":
-			p.Owner, p.Term, p.Floor = roster.Incarnation(value), roster.Term(version), int64(version)*100
+			p.Owner, p.Term, p.Floor = roster.Incarnation(value), roster.Term(version), clustertime.Tick(int64(version)*100)
 			p.InSync = incarnations(value)
 		case "lost":
 			p.LostTerm = roster.Term(script.Number(value))

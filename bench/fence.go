@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -14,7 +15,7 @@ import (
 // and are extended takes turns with one whose only grant has no end that matters.
 
 // lone is the home of one handle, without a grid.
-type lone struct{ until sequencer.Tick }
+type lone struct{ until clustertime.Tick }
 
 func (l lone) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
 	a := sequencer.Attachment{ID: sequencer.AttachmentID{1}}
@@ -28,21 +29,21 @@ func (lone) Destroy(context.Context, sequencer.Ref) error                   { re
 // wall is this machine's time.
 type wall struct{}
 
-func (wall) Now() sequencer.Tick { return time.Now().UnixMilli() }
+func (wall) Now() clustertime.Tick { return clustertime.TickOf(time.Now()) }
 
-func (wall) Read() (sequencer.Tick, time.Duration, time.Duration) {
+func (wall) Read() (clustertime.Tick, time.Duration, time.Duration) {
 	now := time.Now()
 	left := time.Millisecond - time.Duration(now.Nanosecond())%time.Millisecond
-	return now.UnixMilli(), left, time.Since(started)
+	return clustertime.TickOf(now), left, time.Since(started)
 }
 
 var started = time.Now()
 
-func (w wall) Wait(ctx context.Context, until sequencer.Tick, wake <-chan struct{}) error {
+func (w wall) Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error {
 	select {
 	case <-wake:
 		return nil
-	case <-time.After(time.Duration(until-w.Now()) * time.Millisecond):
+	case <-time.After(until.Sub(w.Now()).Duration()):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -55,7 +56,7 @@ func attached(ctx context.Context, last time.Duration) (*sequencer.Sequencer, *s
 	if err != nil {
 		return nil, nil, err
 	}
-	home := lone{until: wall{}.Now() + last.Milliseconds()}
+	home := lone{until: wall{}.Now().Add(clustertime.SpanOf(last))}
 	s, control := sequencer.New(sequencer.Ref{Definition: d, Life: sequencer.Life{1}}, home, wall{})
 	return s, control, s.AttachLogicalNode(ctx)
 }
@@ -80,7 +81,7 @@ func measureFence(ctx context.Context, b *bench) error {
 		if time.Since(renewed) >= renewal {
 			renewed = time.Now()
 			held, _ := control.Held()
-			control.Renewed(held.ID, sequencer.Grant{From: held.Grant.From, Until: wall{}.Now() + window.Milliseconds()})
+			control.Renewed(held.ID, sequencer.Grant{From: held.Grant.From, Until: wall{}.Now().Add(clustertime.SpanOf(window))})
 		}
 		first := rand.IntN(2) // the first one runs on a slower processor
 		var took [2]float64

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -21,7 +22,7 @@ type ages struct {
 	share    float64 // of the ID space that went while it was looked at
 	future   int     // timestamps after the call
 	old      int     // 1 ms or more before the call
-	oldest   int64   // ms
+	oldest   clustertime.Span
 }
 
 // aged is a sequencer, and the clock that its handle goes by.
@@ -38,14 +39,14 @@ func (s aged) see(ctx context.Context, a *ages) error {
 		return err
 	}
 	after := s.clock.Now()
-	at := s.Definition().Decompose(id).Time.UnixMilli()
+	at := clustertime.TickOf(s.Definition().Decompose(id).Time)
 	a.ids++
 	if at > after {
 		a.future++
 	}
 	if at < before {
 		a.old++
-		a.oldest = max(a.oldest, before-at)
+		a.oldest = max(a.oldest, before.Sub(at))
 	}
 	return nil
 }

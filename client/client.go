@@ -221,7 +221,7 @@ func (c *Client) errClosed() error {
 // window is how long the grid's grants reach ahead, as the directory says.
 func (c *Client) window() time.Duration {
 	if d := c.directory.Load(); d != nil && d.Window > 0 {
-		return time.Duration(d.Window) * time.Millisecond
+		return d.Window.Duration()
 	}
-	return time.Duration(roster.DefaultWindow) * time.Millisecond
+	return roster.DefaultWindow.Duration()
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Clock is one process's cluster time: the time that the grid agreed on, kept
@@ -38,7 +37,7 @@ func NewExactClock() *Clock {
 func (c *Clock) Mono() time.Duration { return time.Since(c.base) }
 
 // Sample notes that the grid's time is t now.
-func (c *Clock) Sample(t sequencer.Tick) {
+func (c *Clock) Sample(t clustertime.Tick) {
 	if t <= 0 {
 		return
 	}
@@ -59,7 +58,7 @@ func (c *Clock) Forget() {
 }
 
 // Now returns the cluster time, 0 while unknown.
-func (c *Clock) Now() sequencer.Tick {
+func (c *Clock) Now() clustertime.Tick {
 	if pace := c.pace.Load(); pace != nil {
 		return pace.At(c.Mono())
 	}
@@ -68,7 +67,7 @@ func (c *Clock) Now() sequencer.Tick {
 
 // Read returns the cluster time, for how long at least it stays so unless there is a
 // sample, and the monotonic time. An exact clock says 0 for how long.
-func (c *Clock) Read() (now sequencer.Tick, lasts, mono time.Duration) {
+func (c *Clock) Read() (now clustertime.Tick, lasts, mono time.Duration) {
 	pace := c.pace.Load()
 	if pace == nil {
 		return 0, 0, 0
@@ -85,17 +84,17 @@ func (c *Clock) Read() (now sequencer.Tick, lasts, mono time.Duration) {
 const (
 	waitStep    = time.Second
 	unknownStep = 20 * time.Millisecond
-	// nap is a wait, in ms, that nothing ends early. Where IDs run out, a crowd of callers
+	// nap is a wait that nothing ends early. Where IDs run out, a crowd of callers
 	// waits a thousand times a second, and to listen would cost more than to sleep.
-	nap sequencer.Tick = 2
+	nap clustertime.Span = 2
 )
 
 // Wait returns nil when cluster time has reached until or wake is closed, and
 // ctx's error when ctx ended first. If until is 2 ms ahead or less it hears of neither before
 // that has come.
-func (c *Clock) Wait(ctx context.Context, until sequencer.Tick, wake <-chan struct{}) error {
-	if ahead := until - c.Now(); ahead > 0 && ahead <= nap {
-		time.Sleep(time.Duration(ahead) * time.Millisecond)
+func (c *Clock) Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error {
+	if ahead := until.Sub(c.Now()); ahead > 0 && ahead <= nap {
+		time.Sleep(ahead.Duration())
 	}
 	for {
 		step := waitStep
@@ -103,8 +102,8 @@ func (c *Clock) Wait(ctx context.Context, until sequencer.Tick, wake <-chan stru
 		if now >= until {
 			return ctx.Err()
 		}
-		if ahead := until - now; ahead < waitStep.Milliseconds() {
-			step = time.Duration(ahead) * time.Millisecond
+		if ahead := until.Sub(now); ahead < clustertime.SpanOf(waitStep) {
+			step = ahead.Duration()
 		}
 		if now == 0 {
 			step = unknownStep

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -31,7 +32,7 @@ func TestClockSlewsAndSteps(t *testing.T) {
 		last := c.Now()
 		for i := range 200 {
 			time.Sleep(7 * time.Millisecond)
-			c.Sample(someTime + int64(i%13-9)*100)
+			c.Sample(someTime + clustertime.Tick(i%13-9)*100)
 			if now := c.Now(); now < last {
 				t.Fatalf("from %d back to %d", last, now)
 			}
@@ -54,7 +55,7 @@ func TestClockSlewsAndSteps(t *testing.T) {
 func TestClockWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewClock()
-		took := func(ctx context.Context, until int64, wake <-chan struct{}) (time.Duration, error) {
+		took := func(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) (time.Duration, error) {
 			began := time.Now()
 			err := c.Wait(ctx, until, wake)
 			return time.Since(began), err
@@ -86,7 +87,7 @@ func TestClockWait(t *testing.T) {
 		if d, err := took(ctx, 1<<60, nil); err == nil || d != time.Second/3 {
 			t.Errorf("cancelled: %v, %v", d, err)
 		}
-		if d, err := took(ctx, c.Now()+nap, wake); !errors.Is(err, context.Canceled) || d > time.Duration(nap+1)*time.Millisecond {
+		if d, err := took(ctx, c.Now().Add(nap), wake); !errors.Is(err, context.Canceled) || d > (nap+1).Duration() {
 			t.Errorf("a nap when both have ended: %v, %v", d, err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -26,7 +27,7 @@ type fake struct {
 	// was lost.
 	before, after hook
 	stamp         wire.Stamp // grid and version
-	window        sequencer.Tick
+	window        clustertime.Span
 	members       []string // API addresses
 	owners        []int    // by partition
 	down          map[string]bool
@@ -90,10 +91,12 @@ func (f *fake) dial(t *testing.T) *Client {
 	return c
 }
 
-func (f *fake) now() sequencer.Tick { return time.Now().Add(fakeEpoch + f.skew).UnixMilli() }
+func (f *fake) now() clustertime.Tick {
+	return clustertime.TickOf(time.Now().Add(fakeEpoch + f.skew))
+}
 
 func (f *fake) bounds() partition.Bounds {
-	return partition.Bounds{Now: f.now(), Ceiling: f.now() + f.window}
+	return partition.Bounds{Now: f.now(), Ceiling: f.now().Add(f.window)}
 }
 
 // move gives every partition to one member, in a new roster version.
@@ -196,7 +199,7 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 		a, err := f.attach(addr, in.Holder, in.Claim, false)
 		return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, err
 	case wire.RenewRequest:
-		out := wire.RenewResponse{Stamp: stamp, Sets: make([]sequencer.Tick, len(in.Sets))}
+		out := wire.RenewResponse{Stamp: stamp, Sets: make([]clustertime.Tick, len(in.Sets))}
 		for i, set := range in.Sets {
 			if f.session(set.Partition).Confirm(in.Holder, set.Count, set.Print, 0, 0) {
 				out.Sets[i] = f.bounds().Ceiling

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -39,7 +40,7 @@ func TestLostNodeWithoutAnother(t *testing.T) {
 		h := create(t, c, "orders")
 		until := h.Stats().GrantUntil
 		takeAll(t, f, c, "orders")
-		left := time.Duration(until.UnixMilli()-f.now()) * time.Millisecond
+		left := clustertime.TickOf(until).Sub(f.now()).Duration()
 		time.Sleep(left - time.Millisecond)
 		if works(t, h); h.State() != sequencer.Attached {
 			t.Errorf("a millisecond before the end of its grant it is %v", h.State())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -119,7 +120,7 @@ func setsOf(entries []*entry, partitions int) []*set {
 }
 
 // extended delivers the new end of a set's grants.
-func (c *Client) extended(s *set, stamp wire.Stamp, until sequencer.Tick) {
+func (c *Client) extended(s *set, stamp wire.Stamp, until clustertime.Tick) {
 	for i, e := range s.entries {
 		e.saw(stamp)
 		if told := s.told[i]; !told.ID.IsZero() {
@@ -185,7 +186,7 @@ func (c *Client) renewed(e *entry, shown sequencer.Attachment, stamp wire.Stamp,
 // hurry renews a grant again soon that does not reach as far ahead as it should.
 func (c *Client) hurry(e *entry, g sequencer.Grant) {
 	now := c.clock.Now()
-	if g.From > now || g.Until-now < c.window().Milliseconds()/2 {
+	if g.From > now || g.Until.Sub(now) < clustertime.SpanOf(c.window()/2) {
 		e.renewAt(c.clock.Mono() + retryAfter)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // ClockMargin is how far the clocks of one machine may have been stepped back, or
 // those of two may differ, between one life of a memory-only grid and the next (S2).
-const ClockMargin Tick = 5_000
+const ClockMargin Span = 5_000
 
 // Reading is what the wall clock of one member shows.
 type Reading struct {
@@ -32,9 +32,9 @@ func Clocks(readings []Reading) (median, latest Tick, err error) {
 	}
 	median, latest = lowerMedian(clocks), slices.Max(clocks)
 	for _, r := range readings {
-		if ahead := r.At - median; ahead > JumpLimit {
+		if ahead := r.At.Sub(median); ahead > JumpLimit {
 			return 0, 0, fmt.Errorf("%w: the clock of member %s shows %s, %v ahead of the median of %d members; at most %v is accepted: set the clocks",
-				ErrClock, r.Member, text(r.At), span(ahead), len(readings), span(JumpLimit))
+				ErrClock, r.Member, text(r.At), ahead.Duration(), len(readings), JumpLimit.Duration())
 		}
 	}
 	return median, latest, nil
@@ -44,7 +44,7 @@ func Clocks(readings []Reading) (median, latest Tick, err error) {
 // that are in none.
 type Beginning struct {
 	Median, Latest Tick // of the members' clocks
-	Window         Tick // the window that an earlier life is assumed to have used
+	Window         Span // the window that an earlier life is assumed to have used
 	// Durable says that all members keep their part on disk and have nothing there
 	// yet; FirstLife, that no holder of an earlier life runs.
 	Durable, FirstLife bool
@@ -59,7 +59,7 @@ type Beginning struct {
 // may since have been stepped back by [ClockMargin]. A floor only raises that, unless
 // no holder of an earlier life runs.
 func (b Beginning) First() Tick {
-	first := b.Latest + b.Window + ClockMargin
+	first := b.Latest.Add(b.Window + ClockMargin)
 	switch {
 	case b.NoHolder && b.Floor > 0:
 		return b.Floor + 1
@@ -79,15 +79,16 @@ type Bound struct {
 	Ceiling Tick // the latest that it heard of
 	Time    Tick // cluster time, 0 = unknown
 	Wall    Tick // its wall clock
-	Window  Tick // the largest of any life that it knows of
+	Window  Span // the largest of any life that it knows of
 }
 
 // After gives where the grants of a grid begin whose survivors have abandoned it, and
 // what of that allows for a jump of the clocks. A majority of voters that no survivor
 // hears may have followed a jump of up to [JumpLimit], and raised the ceiling by it. A
 // stated floor says that there was none.
-func After(bounds []Bound, floor Tick) (first, jump Tick) {
-	var ceiling, latest, window Tick
+func After(bounds []Bound, floor Tick) (first Tick, jump Span) {
+	var ceiling, latest Tick
+	var window Span
 	for _, b := range bounds {
 		ceiling = max(ceiling, b.Ceiling)
 		latest = max(latest, b.Time, b.Wall)
@@ -98,21 +99,19 @@ func After(bounds []Bound, floor Tick) (first, jump Tick) {
 	} else {
 		jump = JumpLimit
 	}
-	return max(ceiling, latest+window+ClockMargin+jump), jump
+	return max(ceiling, latest.Add(window+ClockMargin+jump)), jump
 }
 
 // Recovered gives where the grants of a grid begin that is recovered from the disks of
 // some members of another one, whose majority is lost. What the lost ones may have
 // granted is above all that the disks hold, by a window and a jump of the clocks.
 func Recovered(bounds []Bound, floor Tick) Tick {
-	highest, window := floor, Tick(0)
+	highest, window := floor, Span(0)
 	for _, b := range bounds {
 		highest = max(highest, b.Ceiling, b.Time, b.Wall)
 		window = max(window, b.Window)
 	}
-	return highest + window + ClockMargin + JumpLimit
+	return highest.Add(window + ClockMargin + JumpLimit)
 }
 
-func text(t Tick) string { return time.UnixMilli(t).UTC().Format(time.RFC3339) }
-
-func span(t Tick) time.Duration { return time.Duration(t) * time.Millisecond }
+func text(t Tick) string { return t.Time().Format(time.RFC3339) }

@@ -76,7 +76,7 @@ func TestAfter(t *testing.T) {
 		floor  Tick
 		want   Tick
 	}{
-		"one survivor":            {base, 0, 100_100 + 20_000 + JumpLimit},
+		"one survivor":            {base, 0, Tick(100_100 + 20_000 + JumpLimit)},
 		"a low floor":             {base, 1, 100_100 + 20_000},
 		"a high floor":            {base, 900_000, 900_001},
 		"a high ceiling":          {with(Bound{Ceiling: 2_000_000}), 0, 2_000_000},

@@ -64,7 +64,7 @@ type ClusterTime struct {
 // step back only over [MaxAhead].
 func (c ClusterTime) Sample(mono time.Duration, t Tick) ClusterTime {
 	m := clamp(int64(mono), maxMonoNanos)
-	c.offsets[c.next] = clamp(t, maxTimeNanos/int64(time.Millisecond))*int64(time.Millisecond) - m
+	c.offsets[c.next] = clamp(int64(t), maxTimeNanos/int64(time.Millisecond))*int64(time.Millisecond) - m
 	c.next = (c.next + 1) % sampleCount
 	c.count = min(c.count+1, sampleCount)
 	best := c.offsets[0]
@@ -104,7 +104,7 @@ func (p Pace) At(mono time.Duration) Tick {
 	if !p.known {
 		return 0
 	}
-	return p.nanos(clamp(int64(mono), maxMonoNanos)) / int64(time.Millisecond)
+	return Tick(p.nanos(clamp(int64(mono), maxMonoNanos)) / int64(time.Millisecond))
 }
 
 // Read gives the same as At, and for how long at least it stays so.
@@ -113,7 +113,7 @@ func (p Pace) Read(mono time.Duration) (now Tick, lasts time.Duration) {
 		return 0, 0
 	}
 	n := p.nanos(clamp(int64(mono), maxMonoNanos))
-	return n / int64(time.Millisecond), time.Millisecond - time.Duration(n%int64(time.Millisecond))
+	return Tick(n / int64(time.Millisecond)), time.Millisecond - time.Duration(n%int64(time.Millisecond))
 }
 
 // nanos gives the higher of the two lines. It is at least 0, as every anchor is.

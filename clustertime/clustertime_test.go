@@ -26,9 +26,9 @@ func TestClusterTimeProperties(t *testing.T) {
 				advance(t)
 				tick := epoch + mono/1e6 + rapid.Int64Range(-30_000, 30_000).Draw(t, "error")
 				before := c.At(time.Duration(mono))
-				c = c.Sample(time.Duration(mono), tick)
+				c = c.Sample(time.Duration(mono), Tick(tick))
 				if now := c.At(time.Duration(mono)); now < before {
-					if before-now < MaxAhead.Milliseconds() {
+					if before.Sub(now) < SpanOf(MaxAhead) {
 						t.Fatalf("stepped from %d to %d", before, now)
 					}
 					last = now
@@ -46,11 +46,11 @@ func TestClusterTimeProperties(t *testing.T) {
 				}
 				low := (mono + largest(offsets[max(0, len(offsets)-10):])) / 1e6
 				high := (mono + largest(offsets)) / 1e6
-				if now < last || now < low || now > high {
+				if now < last || now < Tick(low) || now > Tick(high) {
 					t.Fatalf("%d after %d, not within %d and %d", now, last, low, high)
 				}
-				if len(offsets) >= 10 && now-low > MaxAhead.Milliseconds()+1 {
-					t.Fatalf("%d ms ahead of the samples", now-low)
+				if len(offsets) >= 10 && now.Sub(Tick(low)) > SpanOf(MaxAhead)+1 {
+					t.Fatalf("%d ms ahead of the samples", now-Tick(low))
 				}
 				last = now
 				checkPace(t, c.Pace(), mono)
@@ -83,8 +83,8 @@ func TestClusterTimeExtremes(t *testing.T) {
 		c := ClusterTime{}.Sample(0, 0)
 		for range 20 {
 			mono := rapid.SampledFrom(extremes).Draw(t, "mono")
-			c = c.Sample(time.Duration(mono), rapid.SampledFrom(extremes).Draw(t, "tick"))
-			if now := c.At(time.Duration(mono)); now < 0 || now > 3*maxTimeNanos/2/int64(time.Millisecond) {
+			c = c.Sample(time.Duration(mono), Tick(rapid.SampledFrom(extremes).Draw(t, "tick")))
+			if now := c.At(time.Duration(mono)); now < 0 || now > Tick(3*maxTimeNanos/2/int64(time.Millisecond)) {
 				t.Fatalf("%d at %d", now, mono)
 			}
 			last := Tick(0)

@@ -39,7 +39,7 @@ func (s *clockStage) do(words []string) string {
 
 // sample MONO T
 func (s *clockStage) sample(a []string) string {
-	s.cluster = s.cluster.Sample(script.Duration(a[0]), script.Number(a[1]))
+	s.cluster = s.cluster.Sample(script.Duration(a[0]), Tick(script.Number(a[1])))
 	return ""
 }
 
@@ -54,7 +54,7 @@ func (s *clockStage) at(a []string) string {
 func (s *clockStage) clocks(a []string) string {
 	var clocks []Tick
 	for _, word := range a[2:] {
-		clocks = append(clocks, script.Number(word))
+		clocks = append(clocks, Tick(script.Number(word)))
 	}
 	var v Verdict
 	s.time, s.keeper, v = s.keeper.Next(s.time, script.Duration(a[1]), clocks, int(script.Number(a[0])))

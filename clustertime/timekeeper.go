@@ -10,7 +10,7 @@ import (
 // How far the voters' clocks may jump ahead of cluster time before the leader
 // waits for them to agree on it, and for how long they must (R1).
 const (
-	JumpLimit     Tick = 600_000
+	JumpLimit     Span = 600_000
 	JumpAgreement      = 60 * time.Second
 )
 
@@ -27,7 +27,7 @@ func CheckClock(now Tick) error {
 		return nil
 	}
 	return fmt.Errorf("%w: it shows %s, not a time from 2026 to 2045; set this machine's clock and start again",
-		ErrClock, time.UnixMilli(now).UTC().Format(time.RFC3339))
+		ErrClock, text(now))
 }
 
 // Timekeeper is the leader's rule for moving cluster time (R1). The zero value
@@ -48,8 +48,8 @@ type Timekeeper struct {
 // Verdict says how a step of cluster time came about, for the leader's log.
 type Verdict struct {
 	Majority bool          // enough voters told their clocks
-	Behind   Tick          // how far their median is behind cluster time, 0 if it is not
-	Jump     Tick          // how far their median is ahead, if over JumpLimit; else 0
+	Behind   Span          // how far their median is behind cluster time, 0 if it is not
+	Jump     Span          // how far their median is ahead, if over JumpLimit; else 0
 	Held     bool          // the jump is not followed yet
 	Agreed   time.Duration // for how long the jump has been seen
 }
@@ -71,9 +71,9 @@ func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters
 	}
 	median := lowerMedian(clocks)
 	if median <= onward {
-		return onward, alone, Verdict{Majority: true, Behind: onward - median}
+		return onward, alone, Verdict{Majority: true, Behind: onward.Sub(median)}
 	}
-	jump := median - onward
+	jump := median.Sub(onward)
 	if prev == 0 || jump <= JumpLimit {
 		return median, Timekeeper{}, Verdict{Majority: true}
 	}
@@ -105,7 +105,7 @@ func (k Timekeeper) advance(prev Tick, elapsed time.Duration) (Tick, time.Durati
 	}
 	slow, _ := bits.Mul64(uint64(clamp(int64(elapsed), maxMonoNanos)), ninetyNine)
 	passed := k.rest + time.Duration(slow)
-	return min(prev, Latest) + Tick(passed/time.Millisecond), passed % time.Millisecond
+	return min(prev, Latest).Add(SpanOf(passed)), passed % time.Millisecond
 }
 
 // lowerMedian gives the middle of the clocks, the lower of the two middle ones

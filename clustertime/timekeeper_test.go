@@ -18,10 +18,10 @@ func TestCheckClock(t *testing.T) {
 		now  Tick
 		want bool
 	}{
-		{start.UnixMilli(), true},
-		{start.UnixMilli() - 1, false},
-		{end.UnixMilli(), true},
-		{end.UnixMilli() + 1, false},
+		{TickOf(start), true},
+		{TickOf(start) - 1, false},
+		{TickOf(end), true},
+		{TickOf(end) + 1, false},
 		{0, false},
 		{math.MinInt64, false},
 		{math.MaxInt64, false},
@@ -69,7 +69,7 @@ func TestTimekeeperProperties(t *testing.T) {
 				agreed += passed
 			}
 			// A raise that did not move the time is not told from one that failed.
-			if next-onward > JumpLimit+1 && agreed < JumpAgreement || v.Held && agreed >= JumpAgreement+time.Second {
+			if next.Sub(onward) > JumpLimit+1 && agreed < JumpAgreement || v.Held && agreed >= JumpAgreement+time.Second {
 				t.Fatalf("from %d to %d after %s: %+v", now, next, agreed, v)
 			}
 			if !v.Held {
@@ -102,7 +102,7 @@ func drawClocks(t *rapid.T, now Tick, voters int) []Tick {
 	base := now + rapid.SampledFrom([]Tick{0, 0, 3_000_000}).Draw(t, "jump")
 	clocks := make([]Tick, rapid.IntRange(0, voters).Draw(t, "answers"))
 	for at := range clocks {
-		clocks[at] = base + rapid.Int64Range(-30_000, 30_000).Draw(t, "clock")
+		clocks[at] = base + Tick(rapid.Int64Range(-30_000, 30_000).Draw(t, "clock"))
 	}
 	return clocks
 }
@@ -121,12 +121,12 @@ func ahead(clocks []Tick, tick Tick) bool {
 
 // TestTimekeeperLimits: the border of a jump, and values nobody should send.
 func TestTimekeeperLimits(t *testing.T) {
-	const now = 1_800_000_000_000
+	const now Tick = 1_800_000_000_000
 	var k Timekeeper
-	if next, _, v := k.Next(now, 0, []Tick{now + JumpLimit}, 1); next != now+JumpLimit || v.Jump != 0 {
+	if next, _, v := k.Next(now, 0, []Tick{now.Add(JumpLimit)}, 1); next != now.Add(JumpLimit) || v.Jump != 0 {
 		t.Errorf("a jump of just the limit: %d %+v", next-now, v)
 	}
-	if next, _, v := k.Next(now, 0, []Tick{now + JumpLimit + 1}, 1); next != now || !v.Held {
+	if next, _, v := k.Next(now, 0, []Tick{now.Add(JumpLimit + 1)}, 1); next != now || !v.Held {
 		t.Errorf("a jump over the limit: %d %+v", next-now, v)
 	}
 	if next, _, v := k.Next(0, time.Hour, nil, 1); next != 0 || v.Majority {

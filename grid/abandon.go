@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
@@ -51,7 +52,7 @@ func (m *Member) abandonGrid(in wire.AbandonRequest, next founding) (wire.Abando
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	bounds := m.past.bounds
-	bounds.Wall = m.cfg.Clock.Now().UnixMilli() // of now, also when it has left the grid before
+	bounds.Wall = clustertime.TickOf(m.cfg.Clock.Now()) // of now, also when it has left the grid before
 	return bounds, nil
 }
 

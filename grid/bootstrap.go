@@ -123,7 +123,7 @@ func named(p peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(
 
 // reading returns what this member's wall clock shows.
 func (m *Member) reading() clustertime.Reading {
-	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", m.id.Member, m.addrs.API), At: m.cfg.Clock.Now().UnixMilli()}
+	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", m.id.Member, m.addrs.API), At: clustertime.TickOf(m.cfg.Clock.Now())}
 }
 
 // confirm has the acceptances confirmed directly before the first entry, which it

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -130,7 +131,7 @@ func (c Config) check() error {
 	if c.Expect < 0 || c.Expect > 1000 {
 		return refusal.Invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
 	}
-	if f := c.Floor; !f.IsZero() && (f.UnixMilli() < 0 || f.UnixMilli() > latestFloor) {
+	if f := c.Floor; !f.IsZero() && (clustertime.TickOf(f) < 0 || clustertime.TickOf(f) > latestFloor) {
 		return refusal.Invalid("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
 	}
 	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
@@ -153,7 +154,7 @@ func (c Config) check() error {
 // settings are the configuration's settings with every default filled in.
 func (c Config) settings() roster.Settings {
 	s := roster.Settings{
-		Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: c.Window.Milliseconds(),
+		Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window),
 	}
 	if s.Partitions == 0 {
 		s.Partitions = roster.DefaultPartitions
@@ -172,7 +173,7 @@ func (c Config) settings() roster.Settings {
 
 // stated are only those settings that the configuration states.
 func (c Config) stated() roster.Settings {
-	s := roster.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: c.Window.Milliseconds()}
+	s := roster.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window)}
 	switch c.Backups {
 	case 0:
 		s.Backups = -1

@@ -44,12 +44,12 @@ func (m *Member) noteEarlier(until clustertime.Tick) bool {
 	}
 	for {
 		have := m.earlier.Load()
-		if until <= have {
+		if int64(until) <= have {
 			return true
 		}
-		if m.earlier.CompareAndSwap(have, until) {
+		if m.earlier.CompareAndSwap(have, int64(until)) {
 			m.log.Error("a holder shows a grant of an earlier life of the grid beyond the floor: clocks were stepped back since; raising all floors",
-				"until", time.UnixMilli(until).UTC())
+				"until", until.Time())
 			return true
 		}
 	}
@@ -63,7 +63,7 @@ const clockSpread = time.Second
 func (m *Member) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.MemberResponse, error) {
 	limit := partition.EarlierBound(m.state.Roster(), m.clock.Now())
 	if limit > 0 {
-		limit += clockSpread.Milliseconds()
+		limit = limit.Add(clustertime.SpanOf(clockSpread))
 	}
 	if in.Until > limit {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a grant of an earlier grid that ends at %d ms cannot exist; the latest possible end is %d ms", in.Until, limit)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -69,7 +70,7 @@ func Begin(cfg Config) (*Member, error) {
 func (m *Member) Accept(founder roster.MemberID, window time.Duration) error {
 	settings := m.cfg.settings()
 	if window > 0 {
-		settings.Window = window.Milliseconds()
+		settings.Window = clustertime.SpanOf(window)
 	}
 	_, err := m.serveAccept(m.ctx, wire.AcceptRequest{Founder: founder, Grid: newGridID(), Settings: settings})
 	return err

@@ -201,7 +201,7 @@ func floorOf(t time.Time) clustertime.Tick {
 	if t.IsZero() {
 		return 0
 	}
-	return t.UnixMilli()
+	return clustertime.TickOf(t)
 }
 
 // warnOfBeginning tells what a new grid cannot know.
@@ -214,7 +214,7 @@ func (m *Member) warnOfBeginning(b clustertime.Beginning) {
 	default:
 		m.log.Warn("new grid without data directories: IDs begin after a wait, so that those of an earlier life are not issued again; "+
 			"an earlier life with a larger window, or under clocks that were ahead, needs `snowgrid init --floor`",
-			"wait", time.Duration(b.First()-b.Latest)*time.Millisecond, "latest_clock", instant(b.Latest), "window", time.Duration(b.Window)*time.Millisecond)
+			"wait", b.First().Sub(b.Latest).Duration(), "latest_clock", instant(b.Latest), "window", b.Window.Duration())
 	}
 }
 
@@ -388,5 +388,5 @@ func (m *Member) serveAccept(_ context.Context, in wire.AcceptRequest) (wire.Acc
 	if err := m.accept(founding{Founder: in.Founder, Grid: in.Grid}); err != nil {
 		return wire.AcceptResponse{}, err
 	}
-	return wire.AcceptResponse{Member: m.id.Member, Durable: m.cfg.DataDir != "", Wall: m.cfg.Clock.Now().UnixMilli()}, nil
+	return wire.AcceptResponse{Member: m.id.Member, Durable: m.cfg.DataDir != "", Wall: clustertime.TickOf(m.cfg.Clock.Now())}, nil
 }

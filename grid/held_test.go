@@ -10,6 +10,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
+
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -256,7 +258,7 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 }
 
 // set shows both attachments together, as they were answered.
-func (l *lonely) set(ref wire.Sequencer) (until sequencer.Tick) {
+func (l *lonely) set(ref wire.Sequencer) (until clustertime.Tick) {
 	r, _ := ref.Ref()
 	set := wire.ClaimSet{Count: 2}
 	table, _ := look(l.m.ctx, l.o, func(partition.View) (partition.TableState, error) { return l.o.machine.Table().Snapshot(), nil })

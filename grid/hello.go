@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -44,7 +45,7 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 	r := m.state.Roster()
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
-		Wall: m.cfg.Clock.Now().UnixMilli(), Time: m.clock.Now(),
+		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
 		Record: m.record(), Leaving: m.leaving(m.self), DiskFailed: m.partEnded() != nil,
 	}
 	if node := m.node(); node != nil {

@@ -119,7 +119,7 @@ func (m *Member) initPlan() string {
 	return fmt.Sprintf("this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
 		"whose grants begin above all of the old one's: after the window, 5 s, and %v for a jump of the clocks that no survivor has heard of, "+
 		"or without the latter above a floor, if that is stated; do it at one member only, and only if the missing ones no longer run; %s",
-		old, len(m.survivors(old)), time.Duration(clustertime.JumpLimit)*time.Millisecond, m.gossip.seen())
+		old, len(m.survivors(old)), clustertime.JumpLimit.Duration(), m.gossip.seen())
 }
 
 // oldGrid returns the grid that is to be formed anew: this member's, or the one
@@ -227,11 +227,11 @@ func (m *Member) askSurvivors(ctx context.Context, survivors []peer, req wire.Ab
 // of its ceiling allows for a jump of clocks: its grants begin above all that any
 // survivor knows, or that a member that is gone can have granted by a raise that no
 // survivor has heard of.
-func (m *Member) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Tick) {
+func (m *Member) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
 	m.idMu.Lock()
 	own := m.past
 	m.idMu.Unlock()
-	own.bounds.Wall = m.cfg.Clock.Now().UnixMilli()
+	own.bounds.Wall = clustertime.TickOf(m.cfg.Clock.Now())
 	var bounds []clustertime.Bound
 	for _, b := range append(told, own.bounds) {
 		window := max(b.Window, own.settings.Window)

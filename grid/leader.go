@@ -134,10 +134,10 @@ func (l *leader) raise(ctx context.Context) {
 	l.keeper = keeper
 	if verdict.Held {
 		l.m.log.Warn("the voters' clocks jumped ahead; not followed until they agree for a minute",
-			"ahead", time.Duration(verdict.Jump)*time.Millisecond, "agreed", verdict.Agreed)
+			"ahead", verdict.Jump.Duration(), "agreed", verdict.Agreed)
 	}
 	l.warnAhead(verdict.Behind, now)
-	l.next = now + time.Duration(r.Settings.Window)*time.Millisecond/10
+	l.next = now + r.Settings.Window.Duration()/10
 	if prev == 0 { // this member has just started; time may have gone on elsewhere
 		t = max(t, r.Time, known)
 	}
@@ -168,12 +168,12 @@ func (l *leader) lastRaise() state.Raise {
 
 // warnAhead tells, once a minute, how far cluster time is ahead of the voters' clocks
 // if that is more than the next life of a grid without disks would allow for.
-func (l *leader) warnAhead(ahead clustertime.Tick, now time.Duration) {
+func (l *leader) warnAhead(ahead clustertime.Span, now time.Duration) {
 	if ahead <= clustertime.ClockMargin || l.aheadTold != 0 && now-l.aheadTold < time.Minute {
 		return
 	}
 	l.aheadTold = now
-	l.m.log.Warn("cluster time ahead of the clocks", "ahead", time.Duration(ahead)*time.Millisecond,
+	l.m.log.Warn("cluster time ahead of the clocks", "ahead", ahead.Duration(),
 		"advice", "the clocks were ahead before; if all members without data directories stop now, start the next grid by `snowgrid init --floor`, or IDs repeat")
 }
 
@@ -197,7 +197,7 @@ func (l *leader) clocks(ctx context.Context) (clocks []clustertime.Tick, voters 
 		}
 		voters++
 		if s.ID == l.node.server {
-			clocks = append(clocks, l.m.cfg.Clock.Now().UnixMilli())
+			clocks = append(clocks, clustertime.TickOf(l.m.cfg.Clock.Now()))
 			continue
 		}
 		if member, found := l.memberOf(s.ID); found && asked < cap(answers) {
@@ -250,7 +250,7 @@ func (l *leader) sight(r *roster.Roster) plan.Sight {
 	}
 	held, persisted := l.m.admissions.Load().ready(r.Version)
 	s := plan.Sight{
-		Join: l.admitted(), Leave: l.m.leavers(), Held: held, Persisted: persisted, Assign: l.enough(r), Granted: l.m.earlier.Load(),
+		Join: l.admitted(), Leave: l.m.leavers(), Held: held, Persisted: persisted, Assign: l.enough(r), Granted: clustertime.Tick(l.m.earlier.Load()),
 	}
 	s.Patient = len(s.Held) < r.Joining() && now-l.since < patience
 	l.witness.look(r, &s)

@@ -91,7 +91,7 @@ func (m *Member) stopInOrder(ctx context.Context) {
 		stop = max(stop, high)
 	}
 	err := m.propose(roster.Command{From: r.Version, Change: &roster.Change{Stop: max(1, stop)}})
-	m.log.Info("the grid has stopped in order", "granted_until", time.UnixMilli(stop).UTC(), "error", err)
+	m.log.Info("the grid has stopped in order", "granted_until", stop.Time(), "error", err)
 }
 
 // finalHigh returns the first tick that nobody was granted in a partition that

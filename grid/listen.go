@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"golang.org/x/net/netutil"
 )
 
 // listeners are the member's open stream listeners; gossip opens its own.

@@ -70,7 +70,7 @@ func TestDestroyWaitsForItsMark(t *testing.T) {
 }
 
 // one shows a holder's only attachment, on node 0, as it was answered but for life.
-func (l *lonely) one(ref wire.Sequencer, id byte, grid roster.GridID) (until sequencer.Tick) {
+func (l *lonely) one(ref wire.Sequencer, id byte, grid roster.GridID) (until clustertime.Tick) {
 	r, _ := ref.Ref()
 	a := sequencer.Attachment{ID: sequencer.AttachmentID{id}, Grant: sequencer.Grant{From: l.record().Slots[0].From}}
 	set := wire.ClaimSet{Count: 1, Print: sequencer.PrintOf(r.Life, a)}

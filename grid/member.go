@@ -21,7 +21,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -121,7 +120,7 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 	if err := m.cfg.check(); err != nil {
 		return nil, err
 	}
-	if err := clustertime.CheckClock(m.cfg.Clock.Now().UnixMilli()); err != nil {
+	if err := clustertime.CheckClock(clustertime.TickOf(m.cfg.Clock.Now())); err != nil {
 		return nil, fmt.Errorf("grid: %w", err)
 	}
 	m.warn()
@@ -166,7 +165,7 @@ func newMember(cfg Config) *Member {
 	m.admissions.Store(newAdmissions())
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
-		m.cfg.Window = time.Duration(roster.LoneWindow) * time.Millisecond
+		m.cfg.Window = roster.LoneWindow.Duration()
 	}
 	m.log = m.cfg.Logger
 	m.library = librarylog.New(m.log, m.clock.Mono)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
@@ -299,7 +300,7 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 				ids := issueFrom(t, g, "web", "orders")
 				ids.during(40*time.Second, "before") // beyond the first life of a durable grid
 				evil, before := pretenderIn(t, g), g.Member("m1").Status()
-				until := before.ClusterTime.Add(c.ahead).UnixMilli()
+				until := clustertime.TickOf(before.ClusterTime.Add(c.ahead))
 				for _, node := range []*sequencer.NodeID{nil, new(sequencer.NodeID(0)), new(sequencer.NodeID(5))} {
 					for _, name := range g.Running() {
 						_ = evil.call(name, wire.PathAttach, wire.AttachRequest{Holder: "x", Claim: wire.Claim{

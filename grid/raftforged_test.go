@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 
@@ -208,7 +209,7 @@ func forgedRoster(t *testing.T, g *gridtest.Grid) []byte {
 	t.Helper()
 	r := &roster.Roster{}
 	s := g.Member("m1").Status()
-	r, err := r.Apply(roster.Command{Form: &roster.Form{Grid: s.Grid, Settings: s.Settings, Ceiling: s.Ceiling.UnixMilli() + 1<<40}})
+	r, err := r.Apply(roster.Command{Form: &roster.Form{Grid: s.Grid, Settings: s.Settings, Ceiling: clustertime.TickOf(s.Ceiling) + 1<<40}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (s standing) notInTouch() error {
 // halfWindow is how long a raise counts: five are due in that time, and grants
 // reach further than it.
 func (s standing) halfWindow() time.Duration {
-	return time.Duration(s.roster.Settings.Window) * time.Millisecond / 2
+	return s.roster.Settings.Window.Duration() / 2
 }
 
 // errQuorumLost says that this member does not take part in any agreement.

@@ -66,13 +66,13 @@ func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
 	if len(cfg.DataDirs) == 0 {
 		return Recovery{}, refusal.Invalid("recover: no data directory is given")
 	}
-	if !cfg.Floor.IsZero() && (cfg.Floor.UnixMilli() < 0 || cfg.Floor.UnixMilli() > latestFloor) {
+	if !cfg.Floor.IsZero() && (clustertime.TickOf(cfg.Floor) < 0 || clustertime.TickOf(cfg.Floor) > latestFloor) {
 		return Recovery{}, refusal.Invalid("recover: floor %s is not a time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = realClock{}
 	}
-	if err := clustertime.CheckClock(cfg.Clock.Now().UnixMilli()); err != nil {
+	if err := clustertime.CheckClock(clustertime.TickOf(cfg.Clock.Now())); err != nil {
 		return Recovery{}, fmt.Errorf("grid: recover: %w", err)
 	}
 	var dirs []*recoverDir
@@ -126,7 +126,7 @@ const versionsApart = 1 << 20
 
 // newPlan decides from the directories' contents.
 func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
-	newest, bounds := dirs[0], []clustertime.Bound{{Wall: cfg.Clock.Now().UnixMilli()}}
+	newest, bounds := dirs[0], []clustertime.Bound{{Wall: clustertime.TickOf(cfg.Clock.Now())}}
 	seen := map[roster.MemberID]string{}
 	for _, d := range dirs {
 		if other := seen[d.id.Member]; other != "" {
@@ -255,7 +255,7 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 		}
 		p.Entries = append(p.Entries, recoverEntry{raft.LogCommand, data})
 	}
-	p.At = now.UnixMilli()
+	p.At = clustertime.TickOf(now)
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -214,7 +213,7 @@ func (p *recoverPlan) keep(d *recoverDir) error {
 func (p *recoverPlan) replaceLog(d *recoverDir) error {
 	var entries []*raft.Log
 	for i, e := range p.Entries {
-		entries = append(entries, &raft.Log{Index: uint64(i + 1), Term: 1, Type: e.Type, Data: e.Data, AppendedAt: time.UnixMilli(p.At).UTC()})
+		entries = append(entries, &raft.Log{Index: uint64(i + 1), Term: 1, Type: e.Type, Data: e.Data, AppendedAt: p.At.Time()})
 	}
 	return d.stores.disk.replace(p.Logs[d.id.Member], 1, entries)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -28,7 +29,7 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 	defer cancel()
 	out := wire.RenewResponse{
 		Stamp: m.stamp(), // of a version not after the one that anybody answers by
-		Sets:  make([]sequencer.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
+		Sets:  make([]clustertime.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
 	}
 	groups := m.byPartition(in.Claims)
 	store := make(chan func(), len(in.Sets)+len(groups))
@@ -55,7 +56,7 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 }
 
 // renewSet returns where a set's grants end now, 0 if it has to be shown by claims.
-func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.ClaimSet) sequencer.Tick {
+func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.ClaimSet) clustertime.Tick {
 	r := m.state.Roster()
 	if r.Grid != in.Grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != m.self {
 		return 0
@@ -65,7 +66,7 @@ func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Cl
 		return 0
 	}
 	shown := partition.ClaimSet{Count: set.Count, Print: set.Print}
-	a := await(ctx, o, func(v partition.View, reply func(sequencer.Tick, error)) {
+	a := await(ctx, o, func(v partition.View, reply func(clustertime.Tick, error)) {
 		o.machine.RenewSet(v, in.Holder, shown, reply)
 	})
 	return a.value

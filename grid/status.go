@@ -278,5 +278,5 @@ func instant(t clustertime.Tick) time.Time {
 	if t == 0 {
 		return time.Time{}
 	}
-	return time.UnixMilli(t).UTC()
+	return t.Time()
 }

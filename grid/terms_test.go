@@ -195,7 +195,7 @@ func TestStopEndsGrants(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.stopInOrder(t.Context())
-		_, err = m.serveCreate(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: new(m.clock.Now()), Nodes: 128})
+		_, err = m.serveCreate(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: new(int64(m.clock.Now())), Nodes: 128})
 		if !errors.Is(err, sequencer.ErrClosed) {
 			t.Errorf("create after the stop: %v", err)
 		}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TableChange is the new state of everything that some operations touched, for
 // whoever holds the table as it was before them.
 type TableChange struct {
-	Base sequencer.Tick `json:"base"`
+	Base clustertime.Tick `json:"base"`
 	// Complete says that the table has every name that was ever answered for.
 	Complete bool `json:"complete,omitempty"`
 	// Forgotten are names whose records go, with all their slots: they are

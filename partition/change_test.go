@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -190,7 +191,7 @@ func (p *pair) create(t *testing.T) {
 	}
 }
 
-func (p *pair) attach(t *testing.T, letters string, node sequencer.NodeID, ceiling sequencer.Tick) {
+func (p *pair) attach(t *testing.T, letters string, node sequencer.NodeID, ceiling clustertime.Tick) {
 	t.Helper()
 	c := TableClaim{Ref: p.ref, ID: attachmentID(letters), Preference: sequencer.Preference{Node: node}, Forgotten: true, Before: true}
 	if _, changed, err := p.original.Attach(c, Bounds{Ceiling: ceiling}); err != nil || !changed {
@@ -316,7 +317,7 @@ func TestChangeBeginsAtTheTable(t *testing.T) {
 // nothing is in use only when every node is unassigned.
 func TestHigh(t *testing.T) {
 	p := newPair(t)
-	expect := func(what string, high sequencer.Tick, free bool) {
+	expect := func(what string, high clustertime.Tick, free bool) {
 		t.Helper()
 		if h, f := p.original.High(); h != high || f != free {
 			t.Errorf("%s: %d, %v; want %d, %v", what, h, f, high, free)
@@ -358,14 +359,14 @@ func TestFoldSeesWhatWasApplied(t *testing.T) {
 		t.Error("an empty table folded something")
 	}
 	ref := lifeOf(t, "orders", 1)
-	if _, _, err := original.Create(ref, ref.Definition.Epoch().UnixMilli()); err != nil {
+	if _, _, err := original.Create(ref, clustertime.TickOf(ref.Definition.Epoch().Time())); err != nil {
 		t.Fatal(err)
 	}
 	if err := original.Destroy(ref); err != nil {
 		t.Fatal(err)
 	}
 	replica.Apply(original.Change())
-	if !replica.Fold(ref.Definition.Epoch().UnixMilli()) {
+	if !replica.Fold(clustertime.TickOf(ref.Definition.Epoch().Time())) {
 		t.Error("a mark that was applied is not folded")
 	}
 }

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 
 	"github.com/snowgrid/snowgrid/roster"
@@ -16,7 +17,7 @@ type Claim struct {
 	sequencer.Preference
 	Grid    roster.GridID
 	Version roster.Version
-	Until   sequencer.Tick
+	Until   clustertime.Tick
 }
 
 // check refuses a claim that cannot be served: of another life of the grid with a

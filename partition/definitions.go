@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -11,21 +12,21 @@ import (
 // names there are, how they are defined, and which lives have ended. Logical nodes
 // are not in it. Records are sorted by name.
 type Definitions struct {
-	Base    sequencer.Tick     `json:"base"`
+	Base    clustertime.Tick   `json:"base"`
 	Records []DefinitionRecord `json:"records,omitempty"`
 }
 
 // DefinitionRecord is one name: a life that goes on, or the tombstone of one that ended.
 type DefinitionRecord struct {
-	Ref       sequencer.Ref  `json:"ref"`
-	Destroyed bool           `json:"destroyed,omitempty"`
-	Mark      sequencer.Tick `json:"mark,omitempty"` // of a tombstone: where a later life's grants begin
+	Ref       sequencer.Ref    `json:"ref"`
+	Destroyed bool             `json:"destroyed,omitempty"`
+	Mark      clustertime.Tick `json:"mark,omitempty"` // of a tombstone: where a later life's grants begin
 }
 
 // DefinitionChange brings stored definitions from one state of a table to a later
 // one: the whole of them, or the records that changed and the names that went.
 type DefinitionChange struct {
-	Base    sequencer.Tick
+	Base    clustertime.Tick
 	Whole   *Definitions       // replaces everything stored; the other lists are empty then
 	Changed []DefinitionRecord // sorted by name
 	Removed []string           // sorted

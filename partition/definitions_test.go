@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -47,7 +48,7 @@ func TestUnstored(t *testing.T) {
 		for _, table := range tables {
 			table.TakeOffice(100, true, true)
 		}
-		life, now := byte(0), sequencer.Tick(200)
+		life, now := byte(0), clustertime.Tick(200)
 		name := func() string { return fmt.Sprint("n", rapid.IntRange(0, 3).Draw(t, "name")) }
 		number := func() int { return rapid.IntRange(0, 1).Draw(t, "which") }
 		write := func(i int) {
@@ -77,7 +78,10 @@ func TestUnstored(t *testing.T) {
 					_ = tables[0].Destroy(ref)
 				}
 			},
-			"fold":      func(t *rapid.T) { now += rapid.Int64Range(0, 300).Draw(t, "passed"); tables[0].Fold(now) },
+			"fold": func(t *rapid.T) {
+				now += clustertime.Tick(rapid.Int64Range(0, 300).Draw(t, "passed"))
+				tables[0].Fold(now)
+			},
 			"replicate": func(*rapid.T) { tables[1].Apply(tables[0].Change()) },
 			"whole":     func(*rapid.T) { _ = tables[0].Change(); tables[1].Restore(tables[0].Snapshot()) },
 			"discard": func(*rapid.T) {
@@ -159,7 +163,7 @@ func TestCollect(t *testing.T) {
 			t.Errorf("%s is %v, %v", name, ref, err)
 		}
 	}
-	for name, from := range map[string]sequencer.Tick{"replaced": 2000, "absent": 1000, "ended": 2000, "unknown": 2000} {
+	for name, from := range map[string]clustertime.Tick{"replaced": 2000, "absent": 1000, "ended": 2000, "unknown": 2000} {
 		ref, err := table.Open(name)
 		if err != nil {
 			ref = lifeOf(t, name, 9)

@@ -22,11 +22,11 @@ const EarlierMargin = 5 * time.Second
 // a cluster time; 0 is not at all. A durable grid knows what it granted: it has an
 // earlier life only while those that came before it may still use theirs.
 func EarlierBound(r *roster.Roster, now clustertime.Tick) clustertime.Tick {
-	ahead := r.Settings.Window + EarlierMargin.Milliseconds()
-	if r.KeepsLog && now > r.Began+ahead {
+	ahead := r.Settings.Window + clustertime.SpanOf(EarlierMargin)
+	if r.KeepsLog && now > r.Began.Add(ahead) {
 		return 0
 	}
-	return now + ahead
+	return now.Add(ahead)
 }
 
 // earlier is what becomes of a claim of another life of the grid.
@@ -80,7 +80,7 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 
 // shownUntil is up to where the logical node that a claim shows is kept for it, 0 for a
 // claim that shows none or needs no such thing.
-func (m *Machine) shownUntil(v View, c Claim) sequencer.Tick {
+func (m *Machine) shownUntil(v View, c Claim) clustertime.Tick {
 	if c.Grid == v.Roster.Grid || c.Any || c.ID.IsZero() {
 		return 0
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -25,10 +26,10 @@ func set(r sequencer.Ref, a sequencer.Attachment) partition.ClaimSet {
 }
 
 // renewSet shows a set and returns where its grants end.
-func (n *machines) renewSet(h sequencer.HolderID, s partition.ClaimSet) (until sequencer.Tick) {
+func (n *machines) renewSet(h sequencer.HolderID, s partition.ClaimSet) (until clustertime.Tick) {
 	n.t.Helper()
 	m := n.members[0]
-	m.machine.RenewSet(m.view(), h, s, func(end sequencer.Tick, err error) {
+	m.machine.RenewSet(m.view(), h, s, func(end clustertime.Tick, err error) {
 		if until = end; err != nil {
 			n.t.Error(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -55,7 +56,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := sequencer.Ref{Definition: def, Life: sequencer.Life{1}}
-	if _, _, err := attached.Create(ref, ref.Definition.Epoch().UnixMilli()); err != nil {
+	if _, _, err := attached.Create(ref, clustertime.TickOf(ref.Definition.Epoch().Time())); err != nil {
 		t.Fatal(err)
 	}
 	perNode := heapOf(func() any {

@@ -40,7 +40,7 @@ func (v View) Bounds() Bounds {
 }
 
 func (v View) window() time.Duration {
-	return time.Duration(v.Roster.Settings.Window) * time.Millisecond
+	return v.Roster.Settings.Window.Duration()
 }
 
 // Member is what a machine has its member do. No method may call the machine.

@@ -191,7 +191,7 @@ func TestRepliesOnce(t *testing.T) {
 			"renew set": func(t *rapid.T) {
 				m, v := at()
 				done := p.begun("renew set")
-				m.RenewSet(v, "h", partition.ClaimSet{Count: 1}, func(_ sequencer.Tick, err error) { done(err) })
+				m.RenewSet(v, "h", partition.ClaimSet{Count: 1}, func(_ clustertime.Tick, err error) { done(err) })
 			},
 			"detach": func(t *rapid.T) {
 				m, v := at()

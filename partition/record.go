@@ -3,6 +3,7 @@ package partition
 import (
 	"slices"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -11,10 +12,10 @@ import (
 type record struct {
 	ref       sequencer.Ref
 	destroyed bool
-	adopted   bool           // it was shown by a holder since the last loss, and is from nowhere else
-	mark      sequencer.Tick // destroyed: a new life grants from here
+	adopted   bool             // it was shown by a holder since the last loss, and is from nowhere else
+	mark      clustertime.Tick // destroyed: a new life grants from here
 	// free is the first tick nobody was granted, for nodes without a slot.
-	free  sequencer.Tick
+	free  clustertime.Tick
 	slots []slot // nodes that were ever attached, ascending
 	// unslotted is a lower bound of the lowest node without a slot.
 	unslotted int
@@ -24,19 +25,19 @@ type record struct {
 type slot struct {
 	node sequencer.NodeID
 	id   sequencer.AttachmentID // zero: unassigned
-	from sequencer.Tick         // assigned: where the attachment's grant begins
-	free sequencer.Tick         // the first tick nobody was granted
+	from clustertime.Tick       // assigned: where the attachment's grant begins
+	free clustertime.Tick       // the first tick nobody was granted
 	// shown is up to where a holder of an earlier life of the grid says that the node
 	// was granted to it: nothing below is granted to another. It counts for nothing
 	// else, since nothing but that holder's word vouches for it.
-	shown sequencer.Tick
+	shown clustertime.Tick
 }
 
 // keptMax is how many logical nodes of a name are kept on holders' words at a time.
 const keptMax = 16
 
 // kept returns how many logical nodes are kept on holders' words at a time.
-func (r *record) kept(now sequencer.Tick) (n int) {
+func (r *record) kept(now clustertime.Tick) (n int) {
 	for i := range r.slots {
 		if r.slots[i].shown > now {
 			n++
@@ -92,7 +93,7 @@ func (r *record) find(n sequencer.NodeID) (int, bool) {
 // assigned. Nodes without a slot all have the record's free; no slot has a
 // smaller one, but one that has as small a free may be the lower node. One that is kept
 // on a holder's word goes to such a holder only.
-func (r *record) choose(c TableClaim, now sequencer.Tick) *slot {
+func (r *record) choose(c TableClaim, now clustertime.Tick) *slot {
 	p := c.Preference
 	if !p.Any && int(p.Node) < r.ref.Definition.Nodes() {
 		i, ok := r.find(p.Node)

@@ -3,6 +3,7 @@ package partition
 import (
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -16,15 +17,15 @@ type ClaimSet struct {
 // RenewSet extends every grant of a holder's attachments in this partition and
 // replies where they end, if what it shows of them is what is known of them here;
 // else with 0. It looks at none of them.
-func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(sequencer.Tick, error)) {
-	serve(m, v, func(b Bounds) (sequencer.Tick, error) {
+func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
+	serve(m, v, func(b Bounds) (clustertime.Tick, error) {
 		m.after = 0 // every replica holds all of it, or it says nothing of any
 		if len(m.ending) > 0 || !m.unheld.none() || !m.sessions.Confirm(h, set.Count, set.Print, b.Ceiling, v.Mono) {
 			return 0, nil
 		}
 		m.table.Extend(b)
 		return b.Ceiling, nil
-	}, replyFunc[sequencer.Tick](reply))
+	}, replyFunc[clustertime.Tick](reply))
 }
 
 // Renewed is what became of one claim.

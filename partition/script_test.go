@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/script"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -36,8 +37,8 @@ func newStage() *stage {
 // verbs of the scripts. A life is written orders.1: the name, and which of its
 // lives. An attachment is a word, its ID the word's letters.
 var verbs = map[string]func(*stage, []string) string{
-	"now":     func(s *stage, a []string) string { s.bounds.Now = script.Number(a[0]); return "" },
-	"ceiling": func(s *stage, a []string) string { s.bounds.Ceiling = script.Number(a[0]); return "" },
+	"now":     func(s *stage, a []string) string { s.bounds.Now = clustertime.Tick(script.Number(a[0])); return "" },
+	"ceiling": func(s *stage, a []string) string { s.bounds.Ceiling = clustertime.Tick(script.Number(a[0])); return "" },
 	"life":    (*stage).life,
 	"create":  (*stage).create,
 	"open":    (*stage).open,
@@ -155,7 +156,7 @@ func (s *stage) claim(a []string) TableClaim {
 	for i, word := range a[1:] {
 		switch {
 		case strings.HasPrefix(word, "shown="):
-			c.Shown = script.Number(strings.TrimPrefix(word, "shown="))
+			c.Shown = clustertime.Tick(script.Number(strings.TrimPrefix(word, "shown=")))
 		case word == "before":
 			c.Before = true
 		case word == "forgotten":
@@ -218,7 +219,7 @@ func done(changed bool) string {
 
 // detach LIFE ID NODE LASTUSED
 func (s *stage) detach(a []string) string {
-	rel := sequencer.Release{ID: attachmentID(a[1]), Node: sequencer.NodeID(script.Number(a[2])), LastUsed: script.Number(a[3])}
+	rel := sequencer.Release{ID: attachmentID(a[1]), Node: sequencer.NodeID(script.Number(a[2])), LastUsed: clustertime.Tick(script.Number(a[3]))}
 	return done(s.table.Detach(s.lives[a[0]], rel))
 }
 
@@ -237,12 +238,16 @@ func (s *stage) destroy(a []string) string {
 func (s *stage) fold([]string) string { return done(s.table.Fold(s.bounds.Now)) }
 
 // office FLOOR
-func (s *stage) office(a []string) string { return s.takeOffice(script.Number(a[0]), false) }
+func (s *stage) office(a []string) string {
+	return s.takeOffice(clustertime.Tick(script.Number(a[0])), false)
+}
 
 // lost office FLOOR
-func (s *stage) lost(a []string) string { return s.takeOffice(script.Number(a[1]), true) }
+func (s *stage) lost(a []string) string {
+	return s.takeOffice(clustertime.Tick(script.Number(a[1])), true)
+}
 
-func (s *stage) takeOffice(floor sequencer.Tick, lost bool) string {
+func (s *stage) takeOffice(floor clustertime.Tick, lost bool) string {
 	s.table.TakeOffice(floor, lost, true)
 	s.birth = sequencer.Birth{Term: s.birth.Term + 1}
 	return ""

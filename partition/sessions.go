@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -18,7 +19,7 @@ type Tenant struct {
 	Print  sequencer.Print // of what its holder was told
 	// Until is where its grant was extended to together with all others of its
 	// holder; set by Expired only.
-	Until sequencer.Tick
+	Until clustertime.Tick
 }
 
 // Sessions is what one owner knows of its holders' liveness: when each
@@ -41,9 +42,9 @@ type Sessions struct {
 type session struct {
 	holder sequencer.HolderID
 	count  int
-	print  sequencer.Print // of all its tenants
-	at     time.Duration   // when all of them were last shown at once
-	until  sequencer.Tick  // where their grants were extended to then
+	print  sequencer.Print  // of all its tenants
+	at     time.Duration    // when all of them were last shown at once
+	until  clustertime.Tick // where their grants were extended to then
 }
 
 // shown is one tenant of a name; there may be millions.
@@ -98,7 +99,7 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 // Confirm notes that a holder showed everything it has, by their number and the
 // combination of their prints, and is told that its grants go on until a tick. It
 // reports whether what was shown is what is known; if not, nothing is noted.
-func (s *Sessions) Confirm(h sequencer.HolderID, count int, p sequencer.Print, until sequencer.Tick, now time.Duration) bool {
+func (s *Sessions) Confirm(h sequencer.HolderID, count int, p sequencer.Print, until clustertime.Tick, now time.Duration) bool {
 	s.run(now)
 	known := s.holders[h]
 	if h == "" || known == nil || known.count != count || known.print != p {

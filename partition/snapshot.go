@@ -5,36 +5,37 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TableState is a table as replicas exchange it and status shows it: a deep copy,
 // names and nodes ascending.
 type TableState struct {
-	Base     sequencer.Tick `json:"base"`
-	Complete bool           `json:"complete,omitempty"` // it has every name that was ever answered for
-	Records  []RecordState  `json:"records"`
+	Base     clustertime.Tick `json:"base"`
+	Complete bool             `json:"complete,omitempty"` // it has every name that was ever answered for
+	Records  []RecordState    `json:"records"`
 }
 
 // RecordState is one name of a table.
 type RecordState struct {
-	Ref       sequencer.Ref  `json:"ref"`
-	Destroyed bool           `json:"destroyed,omitempty"`
-	Adopted   bool           `json:"adopted,omitempty"` // known by a holder's word alone
-	Mark      sequencer.Tick `json:"mark,omitempty"`
-	Free      sequencer.Tick `json:"free"`
-	Slots     []SlotState    `json:"slots"`
+	Ref       sequencer.Ref    `json:"ref"`
+	Destroyed bool             `json:"destroyed,omitempty"`
+	Adopted   bool             `json:"adopted,omitempty"` // known by a holder's word alone
+	Mark      clustertime.Tick `json:"mark,omitempty"`
+	Free      clustertime.Tick `json:"free"`
+	Slots     []SlotState      `json:"slots"`
 }
 
 // SlotState is one logical node that was ever attached.
 type SlotState struct {
 	Node sequencer.NodeID       `json:"node"`
 	ID   sequencer.AttachmentID `json:"id"` // zero: unassigned
-	From sequencer.Tick         `json:"from"`
-	Free sequencer.Tick         `json:"free"`
+	From clustertime.Tick       `json:"from"`
+	Free clustertime.Tick       `json:"free"`
 	// Shown is up to where a holder of an earlier life of the grid says that it was
 	// granted the node, 0 for none.
-	Shown sequencer.Tick `json:"shown,omitempty"`
+	Shown clustertime.Tick `json:"shown,omitempty"`
 }
 
 // Snapshot returns a copy of the whole table.
@@ -83,7 +84,7 @@ func (t *Table) Restore(state TableState) {
 
 // High returns the first tick that nobody was granted, on any node of any name,
 // and whether every node is unassigned, so that nothing can be used any more.
-func (t *Table) High() (high sequencer.Tick, free bool) {
+func (t *Table) High() (high clustertime.Tick, free bool) {
 	high, free = t.base, true
 	for _, r := range t.records {
 		high = max(high, r.mark, r.free)
@@ -123,7 +124,7 @@ func (t *Table) TenantsOf(name string) []Tenant {
 
 // Kept returns how many logical nodes of a name are kept at a time for holders whose
 // grants of an earlier life of the grid are not believed.
-func (t *Table) Kept(name string, now sequencer.Tick) int {
+func (t *Table) Kept(name string, now clustertime.Tick) int {
 	if r := t.records[name]; r != nil {
 		return r.kept(now)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -21,16 +22,16 @@ import (
 // free if the node is unassigned; every timestamp granted to the recorded one
 // lies below free.
 type Table struct {
-	base    sequencer.Tick // nothing at or above it was granted for a name that is forgotten
+	base    clustertime.Tick // nothing at or above it was granted for a name that is forgotten
 	records map[string]*record
 	// complete says that records has every name that was ever answered for (D5).
 	complete bool
-	touched  []touch        // since the last call of Change
-	disk     unstored       // which definitions a disk lacks
-	folds    sequencer.Tick // no mark lies below it, so earlier folds look at none
+	touched  []touch          // since the last call of Change
+	disk     unstored         // which definitions a disk lacks
+	folds    clustertime.Tick // no mark lies below it, so earlier folds look at none
 	// granted is where a grant of any assigned node may end that was extended
 	// together with all others.
-	granted sequencer.Tick
+	granted clustertime.Tick
 }
 
 // NewTable returns a table that knows no name.
@@ -49,7 +50,7 @@ type TableClaim struct {
 	Before bool
 	// Shown is up to where the holder says that Node was granted to it by an earlier
 	// life of the grid that is not believed for more than that; 0 says nothing.
-	Shown sequencer.Tick
+	Shown clustertime.Tick
 }
 
 // names returns ErrBadClaim if the claim names no attachment.
@@ -63,8 +64,8 @@ func (c TableClaim) names() error {
 // Bounds are the times under which the owner acts: the cluster time, and the
 // ceiling of the roster version that makes it the owner.
 type Bounds struct {
-	Now     sequencer.Tick
-	Ceiling sequencer.Tick
+	Now     clustertime.Tick
+	Ceiling clustertime.Tick
 }
 
 // Extend counts every assigned node as granted up to the ceiling, so that their
@@ -76,7 +77,7 @@ func (t *Table) Extend(b Bounds) { t.granted = max(t.granted, b.Ceiling) }
 // attached nodes count as granted up to the floor and free ones keep what they
 // know. complete says that no disk knows more than the empty table after a loss; a
 // table that is not discarded stays as complete as it is (D5).
-func (t *Table) TakeOffice(floor sequencer.Tick, lost, complete bool) {
+func (t *Table) TakeOffice(floor clustertime.Tick, lost, complete bool) {
 	t.touched, t.granted = nil, 0 // granted is not above the floor
 	if lost {
 		t.records = map[string]*record{}
@@ -96,7 +97,7 @@ func (t *Table) TakeOffice(floor sequencer.Tick, lost, complete bool) {
 // Create returns the life of def's name, and begins one, with the life and
 // birth that ref brings, if there is none. A definition that cannot give an ID
 // at now is refused with ErrInvalidConfig, another definition with ErrConflict.
-func (t *Table) Create(ref sequencer.Ref, now sequencer.Tick) (sequencer.Ref, bool, error) {
+func (t *Table) Create(ref sequencer.Ref, now clustertime.Tick) (sequencer.Ref, bool, error) {
 	r := t.records[ref.Definition.Name()]
 	if r != nil && !r.destroyed {
 		return r.ref, false, r.agrees(ref.Definition)
@@ -156,7 +157,7 @@ func (t *Table) Attach(c TableClaim, b Bounds) (a sequencer.Attachment, changed 
 	if !c.Any && s.node == c.Node {
 		s.shown = max(s.shown, c.Shown)
 	}
-	s.from = max(s.free, s.shown, b.Now, r.ref.Definition.Epoch().UnixMilli())
+	s.from = max(s.free, s.shown, b.Now, clustertime.Tick(r.ref.Definition.Epoch().UnixMilli()))
 	t.touch(c.Ref.Definition.Name(), int(s.node))
 	return s.grant(b), true, nil
 }
@@ -223,7 +224,7 @@ func (t *Table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
 // Expire unassigns a silent holder's logical node. What it may still use stays
 // granted: the node is free again above all of it. until is where its grant was
 // extended to by [Table.Extend], 0 if it never was.
-func (t *Table) Expire(name string, node sequencer.NodeID, id sequencer.AttachmentID, until sequencer.Tick) bool {
+func (t *Table) Expire(name string, node sequencer.NodeID, id sequencer.AttachmentID, until clustertime.Tick) bool {
 	r := t.records[name]
 	if r == nil || r.destroyed {
 		return false
@@ -277,7 +278,7 @@ func (t *Table) end(r *record) {
 
 // Fold forgets the destroyed names whose marks cluster time has passed, and
 // reports whether there were any.
-func (t *Table) Fold(now sequencer.Tick) bool {
+func (t *Table) Fold(now clustertime.Tick) bool {
 	if now < t.folds {
 		return false
 	}

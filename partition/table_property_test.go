@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -19,7 +20,7 @@ import (
 // with attachments that anybody may have forgotten, and a ceiling that owners
 // learn late. Its ledger knows every timestamp that a holder may use.
 type world struct {
-	now, ceiling sequencer.Tick
+	now, ceiling clustertime.Tick
 	version      uint64
 	lostTerm     uint64
 	births       uint64
@@ -46,7 +47,7 @@ type right struct {
 type owner struct {
 	table    *Table
 	term     uint64
-	ceiling  sequencer.Tick
+	ceiling  clustertime.Tick
 	lostTerm uint64
 	backups  TableState
 	over     endOf
@@ -111,10 +112,12 @@ func TestTableNeverGrantsTwice(t *testing.T) {
 	})
 }
 
-func (w *world) passTime(t *rapid.T) { w.now += rapid.Int64Range(0, 30).Draw(t, "elapsed") }
+func (w *world) passTime(t *rapid.T) {
+	w.now += clustertime.Tick(rapid.Int64Range(0, 30).Draw(t, "elapsed"))
+}
 
 func (w *world) raise(t *rapid.T) {
-	w.ceiling = max(w.ceiling, w.now+rapid.Int64Range(0, 50).Draw(t, "window"))
+	w.ceiling = max(w.ceiling, w.now+clustertime.Tick(rapid.Int64Range(0, 50).Draw(t, "window")))
 }
 
 // learn tells the owner in office of the ceiling; no earlier one, since the
@@ -158,7 +161,7 @@ func (w *world) on(t *rapid.T, f func(o *owner, b Bounds) (changed bool, err err
 	before := o.table.Snapshot()
 	b := Bounds{Now: w.now, Ceiling: o.ceiling}
 	if rapid.IntRange(0, 3).Draw(t, "less") == 0 { // a grant may end before the ceiling
-		b.Ceiling -= min(b.Ceiling, rapid.Int64Range(0, 30).Draw(t, "by"))
+		b.Ceiling -= min(b.Ceiling, clustertime.Tick(rapid.Int64Range(0, 30).Draw(t, "by")))
 	}
 	changed, err := f(o, b)
 	if err != nil {
@@ -339,10 +342,10 @@ func (w *world) detach(t *rapid.T) {
 			kept = append(kept, r)
 		}
 	}
-	last := sequencer.Tick(0)
+	last := clustertime.Tick(0)
 	if len(mine) > 0 && rapid.Bool().Draw(t, "used any") {
 		r := rapid.SampledFrom(mine).Draw(t, "right")
-		last = rapid.Int64Range(r.From, r.Until-1).Draw(t, "last used")
+		last = clustertime.Tick(rapid.Int64Range(int64(r.From), int64(r.Until-1)).Draw(t, "last used"))
 	}
 	for _, r := range mine {
 		if r.Until = min(r.Until, last+1); last > 0 && !r.Empty() {

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -47,7 +48,7 @@ func (o *owner) session(h *holder) *session {
 
 // lapsed ends one attachment's session as if it alone had not been shown, and
 // returns where its grant was extended to with the others'.
-func (o *owner) lapsed(h *holder) sequencer.Tick {
+func (o *owner) lapsed(h *holder) clustertime.Tick {
 	of := o.session(h)
 	if of == nil {
 		return 0
@@ -62,7 +63,7 @@ var errOtherwise = errors.New("the owner knows the set otherwise")
 // what the process was told.
 func (w *world) renewTogether(t *rapid.T) {
 	var all []*holder
-	var until sequencer.Tick
+	var until clustertime.Tick
 	var version uint64
 	if !w.on(t, func(o *owner, b Bounds) (bool, error) {
 		var print sequencer.Print

@@ -47,7 +47,7 @@ type Change struct {
 	// Doubt are members that do not answer: they are settled no longer.
 	Doubt []Incarnation `json:"doubt,omitempty"`
 	// Window is the new window in milliseconds, larger than before; 0 leaves it.
-	Window clustertime.Tick `json:"window_ms,omitempty"`
+	Window clustertime.Span `json:"window_ms,omitempty"`
 	// Granted is where grants of an earlier life of the grid end that somebody
 	// still holds. The ceiling goes there before floors are taken from it, so
 	// that partitions lost in the same change start above those grants (S2); 0

@@ -120,13 +120,13 @@ func (r *Roster) form(f Form) (*Roster, error) {
 }
 
 func (r *Roster) raise(t Raise) (*Roster, error) {
-	if t.Time < 0 || t.Time > clustertime.Latest-r.Settings.Window {
+	if t.Time < 0 || t.Time > clustertime.Latest.Add(-r.Settings.Window) {
 		return nil, refused("time %d is not between 0 and the year 9999", t.Time)
 	}
 	next := *r
 	next.Stopped = 0
 	next.Time = max(r.Time, t.Time)
-	next.Ceiling = max(r.Ceiling, t.Time+r.Settings.Window)
+	next.Ceiling = max(r.Ceiling, t.Time.Add(r.Settings.Window))
 	return &next, nil
 }
 

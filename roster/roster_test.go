@@ -29,7 +29,7 @@ func TestRosterInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{roster: &roster.Roster{}, ceilings: []clustertime.Tick{0}, terms: make([]roster.Term, 4), stopped: map[roster.Term]bool{}}
 		form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: len(h.terms), Window: roster.LoneWindow}}
-		form.Ceiling = rapid.Int64Range(0, 10_000).Draw(t, "ceiling")
+		form.Ceiling = clustertime.Tick(rapid.Int64Range(0, 10_000).Draw(t, "ceiling"))
 		h.mustApply(t, roster.Command{Form: &form})
 		planner := new(plan.Planner)
 		t.Repeat(map[string]func(*rapid.T){
@@ -126,7 +126,7 @@ func (h *history) drawFrom(t *rapid.T) roster.Version {
 }
 
 func drawTick(t *rapid.T) clustertime.Tick {
-	return rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, 1000), rapid.Int64()).Draw(t, "tick")
+	return clustertime.Tick(rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, 1000), rapid.Int64()).Draw(t, "tick"))
 }
 
 func drawIncarnation(t *rapid.T) roster.Incarnation {
@@ -189,7 +189,7 @@ func drawUnsound(t *rapid.T) roster.Change {
 	case 8:
 		c.Doubt = drawIncarnations(t, 2)
 	case 9:
-		c.Window = rapid.SampledFrom([]clustertime.Tick{roster.LoneWindow, roster.DefaultWindow, roster.MaxWindow + 1}).Draw(t, "window")
+		c.Window = rapid.SampledFrom([]clustertime.Span{roster.LoneWindow, roster.DefaultWindow, roster.MaxWindow + 1}).Draw(t, "window")
 	case 10:
 		c.Granted, c.Stop = drawTick(t), drawTick(t)
 	}

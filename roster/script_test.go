@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/script"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/roster/internal/rostertest"
@@ -31,7 +32,7 @@ type stage struct {
 var verbs = map[string]func(*stage, []string) string{
 	"form": (*stage).form,
 	"raise": func(s *stage, a []string) string {
-		return s.apply(roster.Command{Raise: &roster.Raise{Time: script.Number(a[0])}})
+		return s.apply(roster.Command{Raise: &roster.Raise{Time: clustertime.Tick(script.Number(a[0]))}})
 	},
 	"join": (*stage).join,
 	"remove": func(s *stage, a []string) string {
@@ -48,8 +49,12 @@ var verbs = map[string]func(*stage, []string) string{
 	"doubt": func(s *stage, a []string) string {
 		return s.applyChange(roster.Change{Doubt: rostertest.Incarnations(a)})
 	},
-	"stop":   func(s *stage, a []string) string { return s.applyChange(roster.Change{Stop: script.Number(a[0])}) },
-	"window": func(s *stage, a []string) string { return s.applyChange(roster.Change{Window: script.Number(a[0])}) },
+	"stop": func(s *stage, a []string) string {
+		return s.applyChange(roster.Change{Stop: clustertime.Tick(script.Number(a[0]))})
+	},
+	"window": func(s *stage, a []string) string {
+		return s.applyChange(roster.Change{Window: clustertime.Span(script.Number(a[0]))})
+	},
 	"seen":   (*stage).seen,
 	"plan":   (*stage).plan,
 	"hold":   (*stage).hold,
@@ -68,11 +73,11 @@ func (s *stage) do(words []string) string {
 
 // form PARTITIONS WINDOW CEILING [BACKUPS]
 func (s *stage) form(a []string) string {
-	settings := roster.Settings{Name: "test", Partitions: int(script.Number(a[0])), Backups: 1, Window: script.Number(a[1])}
+	settings := roster.Settings{Name: "test", Partitions: int(script.Number(a[0])), Backups: 1, Window: clustertime.Span(script.Number(a[1]))}
 	if len(a) > 3 {
 		settings.Backups = int(script.Number(a[3]))
 	}
-	return s.apply(roster.Command{Form: &roster.Form{Grid: roster.GridID{1}, Settings: settings, Ceiling: script.Number(a[2])}})
+	return s.apply(roster.Command{Form: &roster.Form{Grid: roster.GridID{1}, Settings: settings, Ceiling: clustertime.Tick(script.Number(a[2]))}})
 }
 
 // join MEMBER... [durable]
@@ -128,7 +133,7 @@ func (s *stage) seen(a []string) string {
 		s.sight.Held = append(s.sight.Held, roster.Holding{replica, s.roster.Version})
 	}
 	for _, until := range said["granted"] {
-		s.sight.Granted = script.Number(until)
+		s.sight.Granted = clustertime.Tick(script.Number(until))
 	}
 	return ""
 }
@@ -144,7 +149,7 @@ func (s *stage) plan([]string) string {
 
 // hold raise T keeps a raise for a later commit.
 func (s *stage) hold(a []string) string {
-	s.pending = roster.Command{From: s.roster.Version, Raise: &roster.Raise{Time: script.Number(a[1])}}
+	s.pending = roster.Command{From: s.roster.Version, Raise: &roster.Raise{Time: clustertime.Tick(script.Number(a[1]))}}
 	return showCommand(s.pending)
 }
 

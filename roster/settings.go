@@ -2,7 +2,6 @@ package roster
 
 import (
 	"fmt"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,11 +20,11 @@ const (
 	// LoneWindow is the window of a member that was started with nothing
 	// configured, in milliseconds. Its only holders die with it, so a short one
 	// costs nothing and lets it restart soon.
-	LoneWindow clustertime.Tick = 3_000
+	LoneWindow clustertime.Span = 3_000
 	// DefaultWindow is the window of every other grid, in milliseconds.
-	DefaultWindow clustertime.Tick = 15_000
-	MinWindow     clustertime.Tick = 1_000
-	MaxWindow     clustertime.Tick = 3_600_000
+	DefaultWindow clustertime.Span = 15_000
+	MinWindow     clustertime.Span = 1_000
+	MaxWindow     clustertime.Span = 3_600_000
 
 	// UnsetBackups stands for no stated number of backups in [Settings.Differs],
 	// where 0 states that there shall be none.
@@ -40,7 +39,7 @@ type Settings struct {
 	Name       string           `json:"name"`       // of the grid: 1 to 255 bytes of UTF-8 without control characters
 	Partitions int              `json:"partitions"` // 1 to MaxPartitions
 	Backups    int              `json:"backups"`    // copies wanted besides the owner's: 0 (none) to MaxBackups
-	Window     clustertime.Tick `json:"window_ms"`  // how far the ceiling runs ahead of cluster time: MinWindow to MaxWindow
+	Window     clustertime.Span `json:"window_ms"`  // how far the ceiling runs ahead of cluster time: MinWindow to MaxWindow
 }
 
 // Check reports the first setting that is out of bounds, as an [ErrInvalid].
@@ -61,7 +60,7 @@ func (s Settings) fault() string {
 	case s.Backups < 0 || s.Backups > MaxBackups:
 		return outOfBounds("backups", int64(s.Backups), 0, MaxBackups)
 	case s.Window < MinWindow || s.Window > MaxWindow:
-		return outOfBounds("window in ms", s.Window, MinWindow, MaxWindow)
+		return outOfBounds("window in ms", int64(s.Window), int64(MinWindow), int64(MaxWindow))
 	}
 	return ""
 }
@@ -79,7 +78,7 @@ func (s Settings) Differs(stated Settings) error {
 	case stated.Backups != UnsetBackups && stated.Backups != s.Backups:
 		return differs("backups", countOrNone(s.Backups), countOrNone(stated.Backups))
 	case stated.Window != 0 && stated.Window != s.Window:
-		return differs("window", (time.Duration(s.Window) * time.Millisecond).String(), (time.Duration(stated.Window) * time.Millisecond).String())
+		return differs("window", s.Window.Duration().String(), stated.Window.Duration().String())
 	}
 	return nil
 }

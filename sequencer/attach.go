@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
@@ -122,7 +123,7 @@ func (s *Sequencer) swap(t, next *tenure) bool {
 }
 
 // lastUsed returns the largest timestamp that the handle ever used.
-func (t *tenure) lastUsed() Tick {
+func (t *tenure) lastUsed() clustertime.Tick {
 	if t.gen == nil {
 		return t.last
 	}

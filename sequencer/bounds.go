@@ -104,10 +104,9 @@ func (g *generator) fresh() bool {
 // publish sets the bounds after a look at the clock: from the beginning of a grant to
 // the end of this millisecond, or of the grant.
 func (g *generator) publish(r reading, grant Grant) {
-	counters := g.layout.counters()
-	limit := min(r.now+1, grant.Until, g.epoch+maxOffset) - g.epoch
-	if limit *= counters; limit > g.limit.Load() {
-		g.low.Store(max(g.low.Load(), (grant.From-g.epoch)*counters))
+	limit := g.slotAt(min(r.now+1, grant.Until, g.epoch.Add(maxOffset)).Sub(g.epoch))
+	if limit > g.limit.Load() {
+		g.low.Store(max(g.low.Load(), g.slotAt(grant.From.Sub(g.epoch))))
 		g.limit.Store(limit)
 	}
 	if r.before(g.looked) {

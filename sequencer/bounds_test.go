@@ -8,23 +8,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
 // steadyClock is cluster time by the monotonic clock, from 2000 on.
 type steadyClock struct{ began time.Time }
 
-func (c steadyClock) Now() Tick {
+func (c steadyClock) Now() clustertime.Tick {
 	now, _, _ := c.Read()
 	return now
 }
 
-func (c steadyClock) Read() (Tick, time.Duration, time.Duration) {
+func (c steadyClock) Read() (clustertime.Tick, time.Duration, time.Duration) {
 	n := time.Since(c.began)
-	return 2000 + n.Milliseconds(), time.Millisecond - n%time.Millisecond, n
+	return clustertime.Tick(2000).Add(clustertime.SpanOf(n)), time.Millisecond - n%time.Millisecond, n
 }
 
-func (c steadyClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
+func (c steadyClock) Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error {
 	for {
 		now, _, _ := c.Read()
 		if now >= until {
@@ -109,7 +110,7 @@ func (l *load) run(t *testing.T, s *Sequencer, each int, allowed error) {
 			for len(l.ids[i]) < each {
 				n, err := l.get(t, s, batch)
 				l.ids[i] = append(l.ids[i], batch[:n]...)
-				if n > 0 && s.Definition().Decompose(batch[n-1]).Time.UnixMilli() > s.clock.Now() {
+				if n > 0 && clustertime.TickOf(s.Definition().Decompose(batch[n-1]).Time) > s.clock.Now() {
 					l.late[i]++
 				}
 				if err != nil {
@@ -151,7 +152,7 @@ func (l *load) check(t *testing.T, def Definition, held []Grant) {
 		if i > 0 && id == ids[i-1] {
 			t.Fatalf("%d twice", id)
 		}
-		if at := def.Decompose(id).Time.UnixMilli(); !anyHolds(held, at) {
+		if at := clustertime.TickOf(def.Decompose(id).Time); !anyHolds(held, at) {
 			t.Fatalf("%d of %d lies outside %v", id, at, held)
 		}
 	}
@@ -163,7 +164,7 @@ func TestUnderLoad(t *testing.T) {
 	for nodes, worth := range map[int]int{128: 4, 8192: 40} { // ms of IDs for each caller
 		held := []Grant{{From: 2000, Until: 2020}}
 		s, control, _ := steady(t, nodes, held[0])
-		for at := Tick(2030); at < 2400; at += 30 {
+		for at := clustertime.Tick(2030); at < 2400; at += 30 {
 			held = append(held, Grant{From: at, Until: at + 20})
 		}
 		held = append(held, Grant{From: 2430, Until: 1 << 40})
@@ -197,7 +198,7 @@ func TestDetachUnderLoad(t *testing.T) {
 		var l load
 		done := make(chan struct{})
 		go func() { defer close(done); l.run(t, s, 1<<30, ErrDetached) }()
-		_ = s.clock.Wait(t.Context(), s.clock.Now()+Tick(round%5), nil)
+		_ = s.clock.Wait(t.Context(), s.clock.Now()+clustertime.Tick(round%5), nil)
 		if err := s.DetachLogicalNode(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +220,7 @@ func TestFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at := s.Definition().Decompose(id).Time.UnixMilli(); at < before || at > s.clock.Now() {
+		if at := clustertime.TickOf(s.Definition().Decompose(id).Time); at < before || at > s.clock.Now() {
 			t.Fatalf("ID %d, asked for at %d, has timestamp %d", i, before, at)
 		}
 	}
@@ -290,7 +291,7 @@ func TestNewGeneratorKnowsThePace(t *testing.T) {
 	began := time.Now()
 	look := func(g *generator) int64 {
 		r := reading{lasts: time.Millisecond, cycles: cycles.Now(), mono: time.Since(began)}
-		r.now, r.after = 2000+r.mono.Milliseconds(), cycles.Now()
+		r.now, r.after = clustertime.Tick(2000).Add(clustertime.SpanOf(r.mono)), cycles.Now()
 		g.take(r, 1, -1, false)
 		return g.perMilli.Load()
 	}

@@ -18,7 +18,7 @@ func TestBoundsHoldNothingOfAGap(t *testing.T) {
 	}
 	const rounds, nodes = 20_000, 128
 	def, first, later := define(t, nodes), Grant{From: 2000, Until: 2001}, Grant{From: 2002, Until: 3000}
-	gap := (first.Until - 1000) * def.layout.counters() // of the one millisecond between them
+	gap := int64(first.Until-1000) * def.layout.counters() // of the one millisecond between them
 	var current atomic.Pointer[generator]
 	renew := func() *generator {
 		g := newGenerator(def, Attachment{Grant: first}, 0, new(counts))

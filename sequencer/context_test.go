@@ -3,6 +3,8 @@ package sequencer
 import (
 	"context"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // nappingClock is a clock whose waits hear neither of the context nor of a wake-up before
@@ -13,7 +15,7 @@ type nappingClock struct {
 	nap   func()
 }
 
-func (c *nappingClock) Wait(ctx context.Context, until Tick, _ <-chan struct{}) error {
+func (c *nappingClock) Wait(ctx context.Context, until clustertime.Tick, _ <-chan struct{}) error {
 	c.waits++
 	if c.nap != nil {
 		c.nap()

@@ -3,6 +3,8 @@ package sequencer
 import (
 	"context"
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // Control is the home's side of a handle: it delivers what the grid says and
@@ -45,14 +47,14 @@ func (c *Control) Destroy() (Release, bool) { return c.s.end(Destroyed, ErrDestr
 func (c *Control) Close() (Release, bool) { return c.s.end(Detached, ErrClosed) }
 
 // Idle reports whether DetachWhenIdle asks for a detach at cluster time now.
-func (c *Control) Idle(now Tick) bool {
+func (c *Control) Idle(now clustertime.Tick) bool {
 	limit := time.Duration(c.s.idle.Load())
 	g := c.s.now.Load().gen
 	if limit == 0 || g == nil || c.s.waitsOpen.Load() > 0 {
 		return false
 	}
-	since := max(g.lastUsed(), g.epoch+g.start/g.layout.counters())
-	return now-since >= max(limit.Milliseconds(), 1)
+	since := max(g.lastUsed(), g.epoch.Add(clustertime.Span(g.start/g.layout.counters())))
+	return now.Sub(since) >= max(clustertime.SpanOf(limit), 1)
 }
 
 // Detaches reports whether an idle handle is to be detached at all.

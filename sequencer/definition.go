@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
@@ -103,13 +104,13 @@ func checkName(name string) error {
 // ErrInvalidConfig if the epoch is later than now, and an error that matches
 // both ErrInvalidConfig and ErrEpochExhausted if the last ID's millisecond has
 // passed.
-func (d Definition) CheckAt(now Tick) error {
-	start := d.epoch.UnixMilli()
+func (d Definition) CheckAt(now clustertime.Tick) error {
+	start := d.start()
 	switch {
 	case start > now:
 		return failure.Errorf(ErrInvalidConfig, "sequencer %q: epoch %v is in the future, it is now %v; give an epoch in the past, or check the clocks",
-			d.name, d.epoch, epoch.UnixMilli(now))
-	case now-start >= maxOffset:
+			d.name, d.epoch, epoch.UnixMilli(int64(now)))
+	case now.Sub(start) >= maxOffset:
 		return failure.Errorf(errors.Join(ErrInvalidConfig, ErrEpochExhausted), "sequencer %q: epoch %v ran out of IDs at %v; give a later one, or leave the epoch out for %v",
 			d.name, d.epoch, epoch.At(d.Exhausted()), epoch.Default)
 	}
@@ -139,7 +140,7 @@ func (d Definition) String() string {
 // 2^40 ms, about 34.8 years, after its epoch. The last IDs are of the millisecond
 // before.
 func (d Definition) Exhausted() time.Time {
-	return time.UnixMilli(d.epoch.UnixMilli() + maxOffset).UTC()
+	return d.start().Add(maxOffset).Time()
 }
 
 // Decompose takes an ID of this sequencer apart. It does so with any ID, and
@@ -148,7 +149,7 @@ func (d Definition) Exhausted() time.Time {
 func (d Definition) Decompose(id ID) Parts {
 	offset, node, counter := d.layout.decompose(id)
 	return Parts{
-		Time:    time.UnixMilli(d.epoch.UnixMilli() + offset).UTC(),
+		Time:    d.start().Add(offset).Time(),
 		Node:    node,
 		Counter: counter,
 	}
@@ -173,7 +174,7 @@ func (d Definition) Compose(p Parts) (ID, error) {
 		return 0, fmt.Errorf("sequencer: counter %d does not fit into a millisecond of %q: give 0 to %d",
 			p.Counter, d.name, d.layout.counters()-1)
 	}
-	return d.layout.compose(d.offset(p.Time.UnixMilli()), p.Node, p.Counter), nil
+	return d.layout.compose(d.offset(p.Time), p.Node, p.Counter), nil
 }
 
 // MinID returns the smallest ID that the millisecond of t can have. Together
@@ -199,19 +200,22 @@ func (d Definition) MaxID(t time.Time) ID {
 // nearestOffset returns the offset of t, or of the sequencer's first or last
 // millisecond if t is outside. It compares times, not numbers, because a
 // time.Time reaches further than an int64 of milliseconds.
-func (d Definition) nearestOffset(t time.Time) Tick {
+func (d Definition) nearestOffset(t time.Time) clustertime.Span {
 	switch {
 	case t.Before(d.epoch.Time()):
 		return 0
 	case !t.Before(d.Exhausted()):
 		return maxOffset - 1
 	}
-	return d.offset(t.UnixMilli())
+	return d.offset(t)
 }
 
 // offset returns how long t is after the epoch, in milliseconds. It is negative
 // for an earlier t, and maxOffset or more when the sequencer is exhausted.
-func (d Definition) offset(t Tick) Tick { return t - d.epoch.UnixMilli() }
+func (d Definition) offset(t time.Time) clustertime.Span { return clustertime.TickOf(t).Sub(d.start()) }
+
+// start returns the epoch as a tick.
+func (d Definition) start() clustertime.Tick { return clustertime.Tick(d.epoch.UnixMilli()) }
 
 // CompareTime compares two IDs of this sequencer by their milliseconds alone. It
 // returns -1 if a is earlier, 0 if both have the same and +1 if a is later.

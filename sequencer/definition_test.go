@@ -9,12 +9,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // span is how long a sequencer has IDs, in milliseconds.
-const span = int64(1) << 40
+const span clustertime.Span = 1 << 40
 
 // define returns a definition that is expected to be good.
 func define(t testing.TB, name string, cfg sequencer.Config) sequencer.Definition {
@@ -114,18 +115,18 @@ func TestDefineEpochs(t *testing.T) {
 
 func TestCheckAt(t *testing.T) {
 	d := define(t, "orders", sequencer.Config{Epoch: epoch.Twitter})
-	start := epoch.Twitter.UnixMilli()
+	start := clustertime.Tick(epoch.Twitter.UnixMilli())
 	for _, tc := range []struct {
 		name      string
-		now       sequencer.Tick
+		now       clustertime.Tick
 		invalid   bool
 		exhausted bool
 	}{
 		{"smallest time", math.MinInt64, true, false},
 		{"1 ms before the epoch", start - 1, true, false},
 		{"at the epoch", start, false, false},
-		{"last millisecond", start + span - 1, false, false},
-		{"one too late", start + span, true, true},
+		{"last millisecond", start.Add(span) - 1, false, false},
+		{"one too late", start.Add(span), true, true},
 		{"largest time", math.MaxInt64, true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -148,7 +149,7 @@ func TestExhausted(t *testing.T) {
 	if got, want := d.Exhausted(), time.Date(2060, time.November, 3, 19, 53, 47, 776_000_000, time.UTC); got != want {
 		t.Errorf("Exhausted() = %v, want %v", got, want)
 	}
-	if err := d.CheckAt(d.Exhausted().UnixMilli() - 1); err != nil {
+	if err := d.CheckAt(clustertime.TickOf(d.Exhausted()) - 1); err != nil {
 		t.Errorf("CheckAt just before Exhausted() = %v", err)
 	}
 }

@@ -2,6 +2,8 @@ package sequencer
 
 import (
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // density is how fast slots go. While callers take all there are, timestamps may be old
@@ -9,10 +11,10 @@ import (
 // where a millisecond has very many, it would be the narrowest place long before. Then
 // only each sixteenth slot asks. A timer ends that when the callers have gone.
 type density struct {
-	now   Tick  // of the last look in another millisecond
-	next  int64 // at that look
-	lost  int64 // ... and how many were lost
-	full  bool  // all slots were used up since
+	now   clustertime.Tick // of the last look in another millisecond
+	next  int64            // at that look
+	lost  int64            // ... and how many were lost
+	full  bool             // all slots were used up since
 	timer *time.Timer
 	armed bool
 	seen  int64 // next when the timer was set
@@ -40,14 +42,14 @@ const (
 
 // look notes how many slots went since the last look in another millisecond. Unless
 // counted, no counter says how long that lasts, and every call is to look.
-func (d *density) look(g *generator, now Tick, counted bool) {
+func (d *density) look(g *generator, now clustertime.Tick, counted bool) {
 	if now <= d.now {
 		return
 	}
 	next, lost := g.next.Load(), g.counts.lost.Load()
-	used, had := next-d.next-(lost-d.lost), (now-d.now)*g.layout.counters()
+	used, had := next-d.next-(lost-d.lost), g.slotAt(now.Sub(d.now))
 	if now < g.trailUntil && used > had-had/trailShare {
-		g.trailUntil = now + memory // callers still ask for about all there is
+		g.trailUntil = now.Add(memory) // callers still ask for about all there is
 	}
 	counters := g.layout.counters()
 	many := counters >= manyCounters && used > had/denseShare

@@ -7,6 +7,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -43,7 +44,7 @@ func ExampleDefinition_CheckAt() {
 		log.Fatal(err)
 	}
 	tooEarly := time.Date(2025, time.December, 31, 0, 0, 0, 0, time.UTC)
-	fmt.Println(orders.CheckAt(tooEarly.UnixMilli()))
+	fmt.Println(orders.CheckAt(clustertime.TickOf(tooEarly)))
 	// Output:
 	// sequencer "orders": epoch 2026-01-01T00:00:00.000Z is in the future, it is now 2025-12-31T00:00:00.000Z; give an epoch in the past, or check the clocks
 }

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // manualClock is cluster time that a test sets.
@@ -17,15 +19,15 @@ type manualClock struct {
 	onRead func(int64)
 
 	mu    sync.Mutex
-	now   Tick
+	now   clustertime.Tick
 	moved chan struct{}
 }
 
-func newManualClock(now Tick) *manualClock {
+func newManualClock(now clustertime.Tick) *manualClock {
 	return &manualClock{now: now, moved: make(chan struct{})}
 }
 
-func (c *manualClock) Now() Tick {
+func (c *manualClock) Now() clustertime.Tick {
 	if n := c.reads.Add(1); c.onRead != nil {
 		c.onRead(n)
 	}
@@ -33,15 +35,15 @@ func (c *manualClock) Now() Tick {
 	return now
 }
 
-func (c *manualClock) Read() (Tick, time.Duration, time.Duration) { return c.Now(), 0, 0 }
+func (c *manualClock) Read() (clustertime.Tick, time.Duration, time.Duration) { return c.Now(), 0, 0 }
 
-func (c *manualClock) look() (Tick, chan struct{}) {
+func (c *manualClock) look() (clustertime.Tick, chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now, c.moved
 }
 
-func (c *manualClock) set(now Tick) {
+func (c *manualClock) set(now clustertime.Tick) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = now
@@ -50,13 +52,13 @@ func (c *manualClock) set(now Tick) {
 }
 
 // quietly sets the time, and whoever waits does not notice yet.
-func (c *manualClock) quietly(now Tick) {
+func (c *manualClock) quietly(now clustertime.Tick) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = now
 }
 
-func (c *manualClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
+func (c *manualClock) Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error {
 	for {
 		now, moved := c.look()
 		if now >= until {
@@ -78,7 +80,7 @@ type lateClock struct {
 	late func()
 }
 
-func (c *lateClock) Read() (Tick, time.Duration, time.Duration) {
+func (c *lateClock) Read() (clustertime.Tick, time.Duration, time.Duration) {
 	now, lasts, mono := c.manualClock.Read()
 	if late := c.late; late != nil {
 		c.late = nil
@@ -91,16 +93,16 @@ func (c *lateClock) Read() (Tick, time.Duration, time.Duration) {
 // reservations have one timestamp and any late one shows.
 type runningClock struct{ now atomic.Int64 }
 
-func (c *runningClock) Now() Tick { return c.now.Add(1) }
+func (c *runningClock) Now() clustertime.Tick { return clustertime.Tick(c.now.Add(1)) }
 
-func (c *runningClock) Read() (Tick, time.Duration, time.Duration) { return c.Now(), 0, 0 }
+func (c *runningClock) Read() (clustertime.Tick, time.Duration, time.Duration) { return c.Now(), 0, 0 }
 
-func (c *runningClock) Wait(ctx context.Context, until Tick, wake <-chan struct{}) error {
-	if c.now.Load() >= until {
+func (c *runningClock) Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error {
+	if clustertime.Tick(c.now.Load()) >= until {
 		return nil
 	}
 	if until < farAhead {
-		c.now.Store(until)
+		c.now.Store(int64(until))
 		return nil
 	}
 	select {
@@ -187,18 +189,18 @@ func attachedHandle(t testing.TB) *handle {
 }
 
 // next returns the timestamp and counter of the next ID, which must be there.
-func (h *handle) next(t testing.TB) (Tick, uint32) {
+func (h *handle) next(t testing.TB) (clustertime.Tick, uint32) {
 	t.Helper()
 	id, err := h.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := h.Definition().Decompose(id)
-	return p.Time.UnixMilli(), p.Counter
+	return clustertime.TickOf(p.Time), p.Counter
 }
 
 // takeAt takes up to n slots at a cluster time that may be over in a moment.
-func takeAt(g *generator, now Tick, n int) (slot int64, k int, at Tick, out outcome) {
+func takeAt(g *generator, now clustertime.Tick, n int) (slot int64, k int, at clustertime.Tick, out outcome) {
 	t := g.take(reading{now: now}, n, -1, false)
 	return t.slot, t.k, t.at, t.out
 }

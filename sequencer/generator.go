@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
@@ -29,7 +30,7 @@ import (
 type generator struct {
 	layout layout
 	line   line
-	epoch  Tick // Unix ms
+	epoch  clustertime.Tick // Unix ms
 	id     AttachmentID
 	node   NodeID
 	start  int64 // the first slot this generator may issue
@@ -55,7 +56,7 @@ type generator struct {
 	// milliseconds may be used: it lies ahead only while callers have used up a
 	// millisecond in the last memory milliseconds, or since then as many slots as
 	// there were.
-	trailUntil Tick
+	trailUntil clustertime.Tick
 	end        int64   // the first slot that was not issued, once it is stopped
 	looked     reading // the newest look at the clock
 	pace       cycles.Pace
@@ -81,14 +82,14 @@ const stoppedBit = math.MinInt64
 
 const (
 	// trail is how old a timestamp may be while callers ask for more IDs than there
-	// are, in ms. A sleep ends a millisecond late at best; without a trail the slots
+	// are. A sleep ends a millisecond late at best; without a trail the slots
 	// of that millisecond would be lost, and only spinning would get them all.
-	trail Tick = 4
-	// memory is how long it is remembered that callers ask for more IDs than there are,
-	// in ms. It has to be longer than the trail: where other processes keep a processor
+	trail clustertime.Span = 4
+	// memory is how long it is remembered that callers ask for more IDs than there
+	// are. It has to be longer than the trail: where other processes keep a processor
 	// busy, a quarter of all waits end 4 ms late or later, and the trail is needed most
 	// after those.
-	memory Tick = 50
+	memory clustertime.Span = 50
 )
 
 // outcome says what take could do.
@@ -104,10 +105,10 @@ const (
 )
 
 // newGenerator starts a generator whose first ID has a timestamp above after.
-func newGenerator(def Definition, a Attachment, after Tick, c *counts) *generator {
-	g := &generator{layout: def.layout, line: def.layout.line(a.Node), epoch: def.epoch.UnixMilli(), id: a.ID, node: a.Node, counts: c}
+func newGenerator(def Definition, a Attachment, after clustertime.Tick, c *counts) *generator {
+	g := &generator{layout: def.layout, line: def.layout.line(a.Node), epoch: def.start(), id: a.ID, node: a.Node, counts: c}
 	first := max(a.Grant.From, after+1, g.epoch)
-	g.start = min(first-g.epoch, maxOffset) * g.layout.counters()
+	g.start = g.slotAt(min(first.Sub(g.epoch), maxOffset))
 	g.next.Store(g.start)
 	g.rights.Store(newRights(nil).with(a.Grant, 0))
 	return g
@@ -115,7 +116,7 @@ func newGenerator(def Definition, a Attachment, after Tick, c *counts) *generato
 
 // reading is a look at the clock.
 type reading struct {
-	now    Tick
+	now    clustertime.Tick
 	lasts  time.Duration // for so long at least it is this millisecond; 0 if nobody knows
 	mono   time.Duration // the monotonic clock
 	cycles int64         // the cycle counter, before
@@ -139,7 +140,7 @@ func (r reading) before(o reading) bool {
 type took struct {
 	slot int64 // the first of k that may be issued
 	k    int
-	at   Tick
+	at   clustertime.Tick
 	// kept is a slot that the caller has reserved and may not issue yet, negative
 	// for none.
 	kept int64
@@ -171,8 +172,8 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 		if held >= 0 {
 			slot = held
 		}
-		offset := slot / counters
-		at := g.epoch + offset
+		offset := clustertime.Span(slot / counters)
+		at := g.epoch.Add(offset)
 		have := g.rights.Load()
 		switch {
 		case offset >= maxOffset:
@@ -202,12 +203,12 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 				return took{at: at, kept: held, out: noGrant}
 			}
 			// The trail reached back into a gap; beyond it there is a grant.
-			low = min(from-g.epoch, maxOffset) * counters
+			low = g.slotAt(min(from.Sub(g.epoch), maxOffset))
 			continue
 		}
 		k := 1
 		if held < 0 {
-			k = int(min(int64(n), (offset+1)*counters-slot))
+			k = int(min(int64(n), g.slotAt(offset+1)-slot))
 			if !g.next.CompareAndSwap(next, slot+int64(k)) {
 				continue
 			}
@@ -226,17 +227,22 @@ func (g *generator) drop(slot int64) {
 }
 
 // first returns the lowest slot that is fresh enough to be issued at now.
-func (g *generator) first(now Tick) int64 {
-	passed := now - g.epoch
+func (g *generator) first(now clustertime.Tick) int64 {
+	passed := now.Sub(g.epoch)
 	if now < g.trailUntil {
 		passed -= trail
 	}
-	return min(max(passed, 0), maxOffset) * g.layout.counters()
+	return g.slotAt(min(max(passed, 0), maxOffset))
+}
+
+// slotAt returns the first slot of the millisecond that begins offset after the epoch.
+func (g *generator) slotAt(offset clustertime.Span) int64 {
+	return int64(offset) * g.layout.counters()
 }
 
 // saturated notes that all slots up to now are used up.
-func (g *generator) saturated(now Tick) {
-	g.trailUntil = now + memory
+func (g *generator) saturated(now clustertime.Tick) {
+	g.trailUntil = now.Add(memory)
 	g.density.full = true
 	g.close()
 }
@@ -286,7 +292,7 @@ func (g *generator) extend(grant Grant) {
 // stop ends the generator for good: nothing is reserved after stop returned, and what
 // was reserved is issued only if stop counts it. It returns the largest timestamp that
 // was ever taken, returned to a caller or not yet, or 0.
-func (g *generator) stop() Tick {
+func (g *generator) stop() clustertime.Tick {
 	g.mu.Lock() // nobody publishes a limit from here on
 	defer g.mu.Unlock()
 	if next := g.next.Or(stoppedBit); next >= 0 {
@@ -306,7 +312,7 @@ func (g *generator) wake() {
 }
 
 // lastUsed returns the largest timestamp taken so far, or 0.
-func (g *generator) lastUsed() Tick {
+func (g *generator) lastUsed() clustertime.Tick {
 	next := g.next.Load()
 	if next < 0 {
 		return g.stop() // it is stopped already; this tells what it used
@@ -316,11 +322,11 @@ func (g *generator) lastUsed() Tick {
 }
 
 // timestamp returns that of the last slot below end, or 0 if there is none.
-func (g *generator) timestamp(end int64) Tick {
+func (g *generator) timestamp(end int64) clustertime.Tick {
 	if end <= g.start {
 		return 0
 	}
-	return g.epoch + (end-1)/g.layout.counters()
+	return g.epoch.Add(clustertime.Span((end - 1) / g.layout.counters()))
 }
 
 // passed returns how many slots the generator has passed, 0 once it is stopped:

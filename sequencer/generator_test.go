@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
@@ -28,25 +29,25 @@ func define(t testing.TB, nodes int) Definition {
 type taker struct {
 	g      *generator
 	bits   int // of a counter
-	now    Tick
+	now    clustertime.Tick
 	held   []Grant
 	last   int64
-	lastAt Tick
-	looked Tick  // the time of the last look that found slots
-	kept   int64 // a slot reserved and not issued
-	full   Tick  // when the slots had run out last, or as many had gone as there were
-	turned Tick  // the last look in another millisecond that found slots
-	went   int64 // slots issued since
+	lastAt clustertime.Tick
+	looked clustertime.Tick // the time of the last look that found slots
+	kept   int64            // a slot reserved and not issued
+	full   clustertime.Tick // when the slots had run out last, or as many had gone as there were
+	turned clustertime.Tick // the last look in another millisecond that found slots
+	went   int64            // slots issued since
 }
 
 // issued checks slots that may be issued, of which the youngest may be is at least fresh.
-func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh Tick) {
+func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh clustertime.Tick) {
 	end := slot + int64(k) - 1
-	at := 1000 + slot>>w.bits
+	at := clustertime.Tick(1000 + slot>>w.bits)
 	if slot <= w.last || k < 1 || slot>>w.bits != end>>w.bits {
 		rt.Fatalf("slots %d to %d after %d", slot, end, w.last)
 	}
-	if at > w.now || at < fresh-trail || at < fresh && w.now-w.full >= memory && w.looked-w.full >= memory {
+	if at > w.now || at < fresh.Add(-trail) || at < fresh && w.now.Sub(w.full) >= memory && w.looked.Sub(w.full) >= memory {
 		rt.Fatalf("at %d a timestamp %d; the slots had run out at %d", w.now, at, w.full)
 	}
 	if !anyHolds(w.held, at) {
@@ -77,7 +78,7 @@ func (w *taker) look(rt *rapid.T, n int, waits bool) {
 	w.kept = t.kept
 	switch t.out {
 	case taken:
-		if t.k > n || t.at != 1000+t.slot>>w.bits {
+		if t.k > n || t.at != clustertime.Tick(1000+t.slot>>w.bits) {
 			rt.Fatalf("%+v, %d wanted", t, n)
 		}
 		if w.g.deadline.Load() != 0 { // the millisecond lasts as long as the test likes
@@ -87,7 +88,7 @@ func (w *taker) look(rt *rapid.T, n int, waits bool) {
 		w.looked = w.now
 		w.issued(rt, t.slot, t.k, w.now)
 		if w.now > w.turned {
-			if w.went > (w.now-w.turned)<<w.bits*3/4 {
+			if w.went > int64(w.now.Sub(w.turned))<<w.bits*3/4 {
 				w.full = w.now
 			}
 			w.turned, w.went = w.now, 0
@@ -96,7 +97,7 @@ func (w *taker) look(rt *rapid.T, n int, waits bool) {
 		if t.at != w.now+1 || kept < 0 && w.lastAt != w.now || !anyHolds(w.held, w.now) {
 			rt.Fatalf("at %d wants to wait for %d, having used %d of %v", w.now, t.at, w.lastAt, w.held)
 		}
-		if kept < 0 && t.kept >= 0 && (!waits || t.kept <= w.last || 1000+t.kept>>w.bits != w.now+1 || !anyHolds(w.held, w.now+1)) {
+		if kept < 0 && t.kept >= 0 && (!waits || t.kept <= w.last || clustertime.Tick(1000+t.kept>>w.bits) != w.now+1 || !anyHolds(w.held, w.now+1)) {
 			rt.Fatalf("at %d keeps slot %d after %d of %v", w.now, t.kept, w.last, w.held)
 		}
 		w.full = w.now
@@ -133,17 +134,17 @@ func calibrated(g *generator) {
 // most, and then only while callers are faster than the slots.
 func TestGeneratorProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		first := Grant{From: 1000, Until: 1000 + rapid.Int64Range(0, 9).Draw(rt, "length")}
+		first := Grant{From: 1000, Until: clustertime.Tick(1000 + rapid.Int64Range(0, 9).Draw(rt, "length"))}
 		bits := rapid.SampledFrom([]int{10, 13}).Draw(rt, "bits") // where each call asks, and where few do
 		w := &taker{
 			g:    newGenerator(define(t, 1<<(23-bits)), Attachment{Node: 5, Grant: first}, 0, new(counts)),
 			bits: bits, now: 1000, held: []Grant{first}, last: -1, kept: -1, full: math.MinInt64 / 2,
 		}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
-			w.now += rapid.SampledFrom([]Tick{0, 0, 0, 1, 1, 2, 7}).Draw(rt, "elapsed")
+			w.now += rapid.SampledFrom([]clustertime.Tick{0, 0, 0, 1, 1, 2, 7}).Draw(rt, "elapsed")
 			if rapid.IntRange(0, 7).Draw(rt, "renewed") == 0 {
-				from := max(w.now, w.held[len(w.held)-1].Until) + rapid.Int64Range(-3, 5).Draw(rt, "from")
-				more := Grant{From: from, Until: from + rapid.Int64Range(0, 12).Draw(rt, "length")}
+				from := max(w.now, w.held[len(w.held)-1].Until) + clustertime.Tick(rapid.Int64Range(-3, 5).Draw(rt, "from"))
+				more := Grant{From: from, Until: from + clustertime.Tick(rapid.Int64Range(0, 12).Draw(rt, "length"))}
 				w.held = append(w.held, more)
 				w.g.extend(more)
 			}
@@ -159,7 +160,7 @@ func TestGeneratorProperties(t *testing.T) {
 	})
 }
 
-func anyHolds(grants []Grant, at Tick) bool {
+func anyHolds(grants []Grant, at clustertime.Tick) bool {
 	for _, g := range grants {
 		if g.Holds(at) {
 			return true
@@ -179,14 +180,14 @@ func TestAdjacentNodesShareNoID(t *testing.T) {
 			for _, node := range []NodeID{NodeID(nodes - 2), NodeID(nodes - 1)} {
 				g := newGenerator(def, Attachment{Node: node, Grant: Grant{From: 1007, Until: 2000}}, 0, new(counts))
 				for i := range counters + 3 {
-					now := Tick(1007 + i/counters)
+					now := clustertime.Tick(1007 + i/counters)
 					slot, _, _, out := takeAt(g, now, 1)
 					if out != taken {
 						t.Fatalf("ID %d of %d: outcome %d", i, counters, out)
 					}
 					id := g.expand(slot)
 					p := def.Decompose(id)
-					if p.Time.UnixMilli() != now || p.Node != node || int(p.Counter) != i%counters || seen[id] {
+					if clustertime.TickOf(p.Time) != now || p.Node != node || int(p.Counter) != i%counters || seen[id] {
 						t.Fatalf("ID %d of node %d is %+v, seen before: %v", i, node, p, seen[id])
 					}
 					seen[id] = true
@@ -202,7 +203,7 @@ func TestAdjacentNodesShareNoID(t *testing.T) {
 func TestTrail(t *testing.T) {
 	for _, c := range []struct {
 		use, sleep int
-		want       Tick
+		want       clustertime.Tick
 	}{
 		{1024, 1, 2001}, // in time
 		{1024, 2, 2001},
@@ -219,7 +220,7 @@ func TestTrail(t *testing.T) {
 		if c.use == 1024 {
 			takeAt(g, 2000, 1) // there is none left
 		}
-		if _, _, at, out := takeAt(g, 2000+Tick(c.sleep), 1); out != taken || at != c.want {
+		if _, _, at, out := takeAt(g, 2000+clustertime.Tick(c.sleep), 1); out != taken || at != c.want {
 			t.Errorf("%d slots used and %d ms slept: %d, outcome %d, want %d", c.use, c.sleep, at, out, c.want)
 		}
 	}
@@ -240,7 +241,7 @@ func TestTrailLasts(t *testing.T) {
 		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		takeAt(g, 2000, 1024)
 		takeAt(g, 2000, 1) // there is none left
-		var at, now Tick
+		var at, now clustertime.Tick
 		for now = 2002; now < 2100; now++ {
 			for range c.each {
 				_, _, at, _ = takeAt(g, now, 1)
@@ -256,7 +257,7 @@ func TestTrailLasts(t *testing.T) {
 // later takes it. No slot is kept of a millisecond after that.
 func TestTurns(t *testing.T) {
 	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 2002}}, 0, new(counts))
-	wait := func(now Tick, waits bool) int64 {
+	wait := func(now clustertime.Tick, waits bool) int64 {
 		got := g.take(reading{now: now}, 1, -1, waits)
 		if got.out != aheadTime {
 			t.Fatalf("at %d: %+v", now, got)
@@ -291,7 +292,7 @@ func TestFewSlotsAlwaysAsk(t *testing.T) {
 		g := newGenerator(define(t, nodes), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		calibrated(g)
 		all := 1 << 23 / nodes
-		for now := Tick(2000); now < 2010; now++ {
+		for now := clustertime.Tick(2000); now < 2010; now++ {
 			for range 2 { // the second time there is none left
 				g.take(reading{now: now, lasts: time.Millisecond, cycles: cycles.Now()}, all, -1, false)
 			}
@@ -307,7 +308,7 @@ func TestFewSlotsAlwaysAsk(t *testing.T) {
 // again, do not drive the slots ahead of time, although slots went densely before. The time
 // may also have gone back, as that of another grid.
 func TestNothingIsAddedInVain(t *testing.T) {
-	for now, out := range map[Tick]outcome{2003: noGrant, 1999: aheadTime, 1500: noGrant} {
+	for now, out := range map[clustertime.Tick]outcome{2003: noGrant, 1999: aheadTime, 1500: noGrant} {
 		g := newGenerator(define(t, 1024), Attachment{Grant: Grant{From: 1999, Until: 2002}}, 0, new(counts))
 		takeAt(g, 2000, 8192)
 		takeAt(g, 2000, 1) // there is none left
@@ -338,7 +339,7 @@ func TestTrailSkipsGap(t *testing.T) {
 	takeAt(g, 2000, 1024)
 	g.extend(Grant{From: 2003, Until: 2010})
 	for _, c := range []struct {
-		now, at Tick
+		now, at clustertime.Tick
 		out     outcome
 	}{{2000, 2001, aheadTime}, {2001, 2001, noGrant}, {2002, 2001, noGrant}, {2003, 2003, taken}} {
 		if _, _, at, out := takeAt(g, c.now, 1); at != c.at || out != c.out {
@@ -350,11 +351,11 @@ func TestTrailSkipsGap(t *testing.T) {
 // TestNewAttachmentStartsAboveTheLast: above the handle's last timestamp, inside
 // the grant, not before the epoch.
 func TestNewAttachmentStartsAboveTheLast(t *testing.T) {
-	for _, c := range []struct{ from, after, want Tick }{
+	for _, c := range []struct{ from, after, want clustertime.Tick }{
 		{2000, 0, 2000}, {2000, 1999, 2000}, {2000, 2000, 2001}, {2000, 2500, 2501}, {10, 0, 1000},
 	} {
 		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: c.from, Until: 9000}}, c.after, new(counts))
-		if slot, _, at, out := takeAt(g, c.want, 1); out != taken || at != c.want || slot != (c.want-1000)<<16 {
+		if slot, _, at, out := takeAt(g, c.want, 1); out != taken || at != c.want || slot != int64(c.want-1000)<<16 {
 			t.Errorf("grant from %d after %d: slot %d at %d, outcome %d", c.from, c.after, slot, at, out)
 		}
 		if c.want > 1000 {
@@ -369,18 +370,18 @@ func TestNewAttachmentStartsAboveTheLast(t *testing.T) {
 // TestEpochEnds: the last millisecond is used to its last counter; nothing wraps
 // however late it is.
 func TestEpochEnds(t *testing.T) {
-	end := Tick(1000 + 1<<40)
+	end := clustertime.Tick(1000 + 1<<40)
 	g := newGenerator(define(t, 8192), Attachment{Node: 8191, Grant: Grant{From: end - 10, Until: end + 100}}, 0, new(counts))
 	slot, k, at, out := takeAt(g, end-1, 5000)
 	if out != taken || at != end-1 || k != 1024 || g.expand(slot+1023) != maxID {
 		t.Fatalf("%d slots from %d, outcome %d", k, slot, out)
 	}
-	for _, now := range []Tick{end - 1, end, end + 1<<45} {
+	for _, now := range []clustertime.Tick{end - 1, end, end + 1<<45} {
 		if _, _, _, out := takeAt(g, now, 1); out != exhausted {
 			t.Errorf("at %d: outcome %d", now, out)
 		}
 	}
-	for _, from := range []Tick{end, end + 1<<47} {
+	for _, from := range []clustertime.Tick{end, end + 1<<47} {
 		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: from, Until: from + 10}}, from, new(counts))
 		if _, _, _, out := takeAt(g, from+1, 1); out != exhausted {
 			t.Errorf("granted from %d: outcome %d", from, out)

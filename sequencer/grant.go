@@ -1,18 +1,20 @@
 package sequencer
 
+import "github.com/snowgrid/snowgrid/clustertime"
+
 // Grant is the right to use one logical node's timestamps From <= t < Until,
 // both Unix milliseconds. A grant belongs to one attachment; the grid never
 // gives overlapping grants of one logical node to two attachments.
 type Grant struct {
-	From  Tick `json:"from"`
-	Until Tick `json:"until"`
+	From  clustertime.Tick `json:"from"`
+	Until clustertime.Tick `json:"until"`
 }
 
 // Empty reports whether no timestamp lies inside the grant.
 func (g Grant) Empty() bool { return g.Until <= g.From }
 
 // Holds reports whether timestamp t lies inside the grant.
-func (g Grant) Holds(t Tick) bool { return g.From <= t && t < g.Until }
+func (g Grant) Holds(t clustertime.Tick) bool { return g.From <= t && t < g.Until }
 
 // rights is every grant that one attachment received: disjoint, not touching,
 // in ascending order, immutable. Nothing between two grants may be used, since
@@ -30,10 +32,10 @@ func newRights(grants []Grant) *rights {
 }
 
 // hold reports whether timestamp t lies inside one of the grants.
-func (r *rights) hold(t Tick) bool { return !r.around(t).Empty() }
+func (r *rights) hold(t clustertime.Tick) bool { return !r.around(t).Empty() }
 
 // around returns the grant that holds timestamp t, an empty one if none does.
-func (r *rights) around(t Tick) Grant {
+func (r *rights) around(t clustertime.Tick) Grant {
 	for _, g := range r.grants {
 		if g.Holds(t) {
 			return g
@@ -43,7 +45,7 @@ func (r *rights) around(t Tick) Grant {
 }
 
 // after returns the first timestamp above t that the rights hold.
-func (r *rights) after(t Tick) (Tick, bool) {
+func (r *rights) after(t clustertime.Tick) (clustertime.Tick, bool) {
 	for _, g := range r.grants {
 		if g.From > t {
 			return g.From, true
@@ -53,7 +55,7 @@ func (r *rights) after(t Tick) (Tick, bool) {
 }
 
 // until returns the end of the last grant, 0 without any.
-func (r *rights) until() Tick {
+func (r *rights) until() clustertime.Tick {
 	if len(r.grants) == 0 {
 		return 0
 	}
@@ -62,7 +64,7 @@ func (r *rights) until() Tick {
 
 // with returns the union of the rights' grants and g, without the parts that
 // end at or below used, which are of no more use.
-func (r *rights) with(g Grant, used Tick) *rights {
+func (r *rights) with(g Grant, used clustertime.Tick) *rights {
 	if g.Empty() {
 		return r
 	}

@@ -5,17 +5,19 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // TestRightsAreTheUnion compares rights with a set of single timestamps, and
 // holds them against what their comment says of their form.
 func TestRightsAreTheUnion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, set, used := newRights(nil), map[Tick]bool{}, Tick(0)
+		r, set, used := newRights(nil), map[clustertime.Tick]bool{}, clustertime.Tick(0)
 		for range rapid.IntRange(1, 12).Draw(t, "grants") {
-			g := Grant{From: rapid.Int64Range(0, 30).Draw(t, "from")}
-			g.Until = g.From + rapid.Int64Range(-2, 8).Draw(t, "length")
-			used = max(used, rapid.Int64Range(0, 30).Draw(t, "used"))
+			g := Grant{From: clustertime.Tick(rapid.Int64Range(0, 30).Draw(t, "from"))}
+			g.Until = g.From + clustertime.Tick(rapid.Int64Range(-2, 8).Draw(t, "length"))
+			used = max(used, clustertime.Tick(rapid.Int64Range(0, 30).Draw(t, "used")))
 			before := slices.Clone(r.grants)
 			more := r.with(g, used)
 			if !slices.Equal(before, r.grants) {
@@ -30,8 +32,8 @@ func TestRightsAreTheUnion(t *testing.T) {
 	})
 }
 
-func checkRights(t *rapid.T, r *rights, set map[Tick]bool, used Tick) {
-	last := Tick(0)
+func checkRights(t *rapid.T, r *rights, set map[clustertime.Tick]bool, used clustertime.Tick) {
+	last := clustertime.Tick(0)
 	for i, g := range r.grants {
 		if g.Empty() || i > 0 && g.From <= last {
 			t.Fatalf("not ascending, or touching: %v", r.grants)
@@ -41,7 +43,7 @@ func checkRights(t *rapid.T, r *rights, set map[Tick]bool, used Tick) {
 	if r.until() != last {
 		t.Fatalf("%v end at %d", r.grants, r.until())
 	}
-	for at := Tick(-2); at < 50; at++ {
+	for at := clustertime.Tick(-2); at < 50; at++ {
 		if held := r.hold(at); held && !set[at] || !held && set[at] && at > used {
 			t.Fatalf("%v hold %d: %v, above %d all of %v should be held", r.grants, at, held, used, set)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // is fails unless err matches all of the wanted errors, nil meaning none.
@@ -184,7 +186,7 @@ func TestRelease(t *testing.T) {
 // several times, even over an attachment that was never used.
 func TestTimestampsAscendOverAttachments(t *testing.T) {
 	h := newHandle(t)
-	for i := range Tick(5) {
+	for i := range clustertime.Tick(5) {
 		_ = h.AttachLogicalNode(t.Context())
 		switch i {
 		case 2:
@@ -279,7 +281,7 @@ func TestGivenUpUnderACall(t *testing.T) {
 // TestIdle: a detach is due when no ID was made for as long as was asked for.
 func TestIdle(t *testing.T) {
 	h := newHandle(t)
-	idleAt := func(now Tick, want bool) {
+	idleAt := func(now clustertime.Tick, want bool) {
 		t.Helper()
 		if got := h.control.Idle(now); got != want {
 			t.Errorf("at %d: %v", now, got)

@@ -3,6 +3,8 @@ package sequencer
 import (
 	"context"
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // Home is what a handle needs from wherever its logical-node table lives. A
@@ -22,15 +24,15 @@ type Home interface {
 type Clock interface {
 	// Now returns the cluster time in Unix milliseconds, 0 while unknown. It
 	// may step back; IDs ascend all the same.
-	Now() Tick
+	Now() clustertime.Tick
 	// Read returns the same, for how long at least it stays so by the monotonic
 	// clock, and what that shows. With a lasts of 0 every ID needs another look;
 	// with more, IDs in between are made without, and mono says how fast the
 	// processor's cycle counter runs.
-	Read() (now Tick, lasts, mono time.Duration)
+	Read() (now clustertime.Tick, lasts, mono time.Duration)
 	// Wait returns nil when cluster time has reached until or wake is closed,
 	// and ctx's error when ctx ended first.
-	Wait(ctx context.Context, until Tick, wake <-chan struct{}) error
+	Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error
 }
 
 // Birth is when a life was created, as the owner's term and its operation's
@@ -76,5 +78,5 @@ type Attachment struct {
 type Release struct {
 	ID       AttachmentID
 	Node     NodeID
-	LastUsed Tick // largest timestamp used; 0 = none
+	LastUsed clustertime.Tick // largest timestamp used; 0 = none
 }

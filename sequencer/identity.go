@@ -5,11 +5,6 @@ import (
 	"fmt"
 )
 
-// Tick is an instant in Unix milliseconds, as is every time in the protocol.
-// Only a [Definition] knows the epoch, and subtracts it where an ID is built. A
-// Tick is cluster time unless a comment says otherwise.
-type Tick = int64
-
 // AttachmentID names an attachment: one holder's tenure of one logical node.
 // It is random, made by the holder, and never used twice, so a late request of
 // an earlier tenure cannot be taken for one of the present. The zero value

@@ -3,6 +3,7 @@ package sequencer
 import (
 	"math/bits"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
@@ -21,7 +22,7 @@ const (
 	// maxOffset bounds the timestamp, in milliseconds since the epoch; it is
 	// itself the first value that may not occur. It is half of what 41 bits
 	// hold, so that IDs stay positive.
-	maxOffset Tick = 1 << 40
+	maxOffset clustertime.Span = 1 << 40
 )
 
 // layout is how the bits of an ID are divided. With n node bits:
@@ -70,17 +71,17 @@ func (l layout) counters() int64 { return 1 << l.counterBits }
 
 // compose builds an ID. The caller guarantees 0 <= offset < maxOffset, node <
 // nodes and counter < counters; nothing is masked here.
-func (l layout) compose(offset Tick, node NodeID, counter uint32) ID {
-	return ID(offset<<timeShift | int64(node)<<l.counterBits | int64(counter))
+func (l layout) compose(offset clustertime.Span, node NodeID, counter uint32) ID {
+	return ID(int64(offset)<<timeShift | int64(node)<<l.counterBits | int64(counter))
 }
 
 // decompose takes any ID apart. The offset is read without a sign: it is below
 // maxOffset for every ID that is not negative, and below 2*maxOffset for the
 // others.
-func (l layout) decompose(id ID) (offset Tick, node NodeID, counter uint32) {
+func (l layout) decompose(id ID) (offset clustertime.Span, node NodeID, counter uint32) {
 	v := uint64(id)
 	nodeMask, counterMask := uint64(l.nodes()-1), uint64(l.counters()-1)
-	return Tick(v >> timeShift), NodeID(v >> l.counterBits & nodeMask), uint32(v & counterMask)
+	return clustertime.Span(v >> timeShift), NodeID(v >> l.counterBits & nodeMask), uint32(v & counterMask)
 }
 
 // line is a layout for one logical node, ready to expand slots.

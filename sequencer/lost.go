@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
@@ -43,7 +44,7 @@ func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
 // grid gave to another holder, and nothing is left of what id was granted. It returns until
 // when something is left, and false if id is not the handle's attachment, or is not any
 // longer.
-func (c *Control) Lapse(id AttachmentID) (until Tick, held bool) {
+func (c *Control) Lapse(id AttachmentID) (until clustertime.Tick, held bool) {
 	s := c.s
 	for {
 		t := s.now.Load()

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // lostHandle is one that has lost attachment 1, at 2000, of which no other node is free.
@@ -30,7 +32,7 @@ func (h *handle) lapse(t *testing.T) {
 }
 
 // found has the home give the attachment with a number, on node 9, from a time on.
-func (h *handle) found(n int, from Tick) {
+func (h *handle) found(n int, from clustertime.Tick) {
 	h.home.attach = func(Preference) (Attachment, error) {
 		return Attachment{ID: numbered(n), Node: 9, Grant: Grant{From: from, Until: 9000}}, nil
 	}
@@ -40,7 +42,7 @@ func (h *handle) found(n int, from Tick) {
 // the handle is Attached. From then on it is Detached.
 func TestLostNodeIsUsedToItsEnd(t *testing.T) {
 	h := lostHandle(t)
-	for _, now := range []Tick{2000, 2500, 2999} {
+	for _, now := range []clustertime.Tick{2000, 2500, 2999} {
 		h.clock.set(now)
 		if until, held := h.control.Lapse(numbered(1)); until != 3000 || !held || !h.control.Lost(numbered(1)) {
 			t.Fatalf("at %d it lasts until %d, %v", now, until, held)

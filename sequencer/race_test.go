@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 const callers = 8
@@ -78,12 +80,13 @@ func (s *storm) check(t *testing.T, want error) {
 }
 
 // span returns the lowest and the highest timestamp issued on a node.
-func (s *storm) span(node NodeID) (low, high Tick) {
+func (s *storm) span(node NodeID) (low, high clustertime.Tick) {
 	low = farAhead
 	for _, ids := range s.ids {
 		for _, id := range ids {
 			if p := s.Definition().Decompose(id); p.Node == node {
-				low, high = min(low, p.Time.UnixMilli()), max(high, p.Time.UnixMilli())
+				at := clustertime.TickOf(p.Time)
+				low, high = min(low, at), max(high, at)
 			}
 		}
 	}
@@ -213,7 +216,7 @@ func TestNoWakeupIsLost(t *testing.T) {
 				}
 			})
 		}
-		for step := range Tick(steps) {
+		for step := range clustertime.Tick(steps) {
 			h.clock.set(2000 + 2*step)
 			h.control.Renewed(numbered(1), Grant{From: 2000 + 2*step, Until: 2001 + 2*step})
 		}
@@ -262,12 +265,12 @@ func TestStopTellsTheLast(t *testing.T) {
 		g := newGenerator(define(t, 128), Attachment{Grant: Grant{From: 2000, Until: 1 << 40}}, 0, new(counts))
 		var now, begun atomic.Int64
 		now.Store(2000)
-		var highest [2]Tick
+		var highest [2]clustertime.Tick
 		var all sync.WaitGroup
 		for i := range highest {
 			all.Go(func() {
 				for n := 1; ; n++ {
-					_, _, at, out := takeAt(g, now.Add(1), 1)
+					_, _, at, out := takeAt(g, clustertime.Tick(now.Add(1)), 1)
 					if out == stopped {
 						return
 					}

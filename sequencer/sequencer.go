@@ -31,6 +31,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // State is what a handle can do at the moment.
@@ -92,12 +94,12 @@ type Sequencer struct {
 // tenure is one immutable picture of a handle; every change makes a new one.
 type tenure struct {
 	state State
-	gen   *generator // not nil exactly when Attached
-	by    detachment // why it is Detached
-	final error      // ErrDestroyed or ErrClosed: nothing follows
-	last  Tick       // a later attachment starts above it
-	node  Preference // the logical node held last
-	lost  *loss      // not nil exactly when it is Detached byLoss
+	gen   *generator       // not nil exactly when Attached
+	by    detachment       // why it is Detached
+	final error            // ErrDestroyed or ErrClosed: nothing follows
+	last  clustertime.Tick // a later attachment starts above it
+	node  Preference       // the logical node held last
+	lost  *loss            // not nil exactly when it is Detached byLoss
 }
 
 // loss is what a handle knows that lost its logical node and has no other yet.
@@ -257,7 +259,7 @@ func (s *Sequencer) Stats() Stats {
 	}
 	if g != nil {
 		if until := g.rights.Load().until(); until > 0 {
-			st.GrantUntil = time.UnixMilli(until).UTC()
+			st.GrantUntil = until.Time()
 		}
 	}
 	return st

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // striped is a Striped of attached handles on one clock. Stripe i has logical node
@@ -61,7 +63,7 @@ func stripe(t testing.TB, i int, clock Clock) *handle {
 }
 
 // renew gives a stripe a grant until a tick.
-func (s *striped) renew(i int, until Tick) {
+func (s *striped) renew(i int, until clustertime.Tick) {
 	s.handles[i].control.Renewed(numbered(i), Grant{From: 2000, Until: until})
 }
 

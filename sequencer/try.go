@@ -4,14 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // How a Striped gets slots: it tries its stripes one after the other, none of which
 // waits, and waits itself when all have failed.
 
-// lookAgain is how long a Striped waits at most before it tries all stripes again, in
-// ms. A wait hears of one stripe's changes at once; those of the others it finds so.
-const lookAgain Tick = 50
+// lookAgain is how long a Striped waits at most before it tries all stripes again.
+// A wait hears of one stripe's changes at once; those of the others it finds so.
+const lookAgain clustertime.Span = 50
 
 // attempt is what one look at one stripe came to.
 type attempt struct {
@@ -22,8 +24,8 @@ type attempt struct {
 	lost   *loss      // nodeless: why there is none, and what a wait hears of
 	slot   int64      // taken: the first of k
 	k      int
-	kept   int64 // a slot of gen that a waiting caller has reserved, negative for none
-	at     Tick  // as of took
+	kept   int64            // a slot of gen that a waiting caller has reserved, negative for none
+	at     clustertime.Tick // as of took
 	out    outcome
 	bar    error // the sentinel that keeps the handle from serving, nil if none does
 }
@@ -73,7 +75,7 @@ func (a attempt) before(b attempt) bool {
 
 // wake is when cluster time alone may end a wait. A generator that was stopped is
 // being given up or replaced at this moment, so that ends before any time does.
-func (a attempt) wake() Tick {
+func (a attempt) wake() clustertime.Tick {
 	if a.out == stopped {
 		return 0
 	}
@@ -156,7 +158,7 @@ func (s *Striped) await(ctx context.Context, n int, a attempt) (attempt, error) 
 			return a, nil
 		}
 	}
-	until := min(wakeTime(a.seen, a.at, a.out), a.handle.clock.Now()+lookAgain)
+	until := min(wakeTime(a.seen, a.at, a.out), a.handle.clock.Now().Add(lookAgain))
 	if a.lost != nil {
 		if err := a.handle.await(ctx, until, a.lost.replaced, a.at, a.out); err != nil {
 			return attempt{}, a.handle.lossError(a.lost, err)

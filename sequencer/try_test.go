@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // goNext calls Next in a goroutine, until it has to wait or has an answer.
@@ -14,7 +16,7 @@ func (s *striped) goNext(ctx context.Context) <-chan result {
 	out := make(chan result, 1)
 	go func() {
 		id, err := s.Next(ctx)
-		out <- result{s.Definition().Decompose(id).Time.UnixMilli(), err}
+		out <- result{clustertime.Tick(s.Definition().Decompose(id).Time.UnixMilli()), err}
 	}()
 	synctest.Wait()
 	return out
@@ -96,8 +98,8 @@ func TestStripedWaitEnds(t *testing.T) {
 				t.Errorf("while waiting: %+v", st)
 			}
 			s.renew(renewed, 9000)
-			s.clock.set(3100 + lookAgain)
-			if r := <-out; r.at != 3100+lookAgain || r.err != nil {
+			s.clock.set(clustertime.Tick(3100).Add(lookAgain))
+			if r := <-out; r.at != clustertime.Tick(3100).Add(lookAgain) || r.err != nil {
 				t.Errorf("%+v", r)
 			}
 			st := s.Stats()
@@ -161,7 +163,7 @@ func TestStripedWaitIsWoken(t *testing.T) {
 // TestStripedWaitEndsWithContext: the error says why Next waited, and how it ended.
 func TestStripedWaitEndsWithContext(t *testing.T) {
 	for name, c := range map[string]struct {
-		now   Tick
+		now   clustertime.Tick
 		cause error
 	}{
 		"grants used up": {3000, ErrGrantExpired},

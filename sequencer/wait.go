@@ -7,15 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // farAhead is a time to wait until when only an event can end the wait.
-const farAhead Tick = 1 << 60
+const farAhead clustertime.Tick = 1 << 60
 
 // attachPause is how long an automatic attach waits between two tries while no
-// logical node is free, in ms.
-const attachPause Tick = 50
+// logical node is free.
+const attachPause clustertime.Span = 50
 
 // take reserves up to n slots, waiting as long as it takes. held is a slot of g that
 // the caller has reserved already, negative for none.
@@ -59,7 +60,7 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 // out at at. It fails if ctx has ended or ends meanwhile, however short the wait is: a loop
 // that ends by the error must not depend on how long its waits are. A look may have waited
 // for other callers; if its time has come since, there is no wait, and ctx does not matter.
-func (s *Sequencer) await(ctx context.Context, until Tick, wake <-chan struct{}, at Tick, out outcome) error {
+func (s *Sequencer) await(ctx context.Context, until clustertime.Tick, wake <-chan struct{}, at clustertime.Tick, out outcome) error {
 	if out == aheadTime && at <= s.clock.Now() {
 		return nil
 	}
@@ -74,7 +75,7 @@ func (s *Sequencer) await(ctx context.Context, until Tick, wake <-chan struct{},
 type waiting struct {
 	s     *Sequencer
 	open  bool
-	began Tick // cluster time at which a wait for a grant began, negative for none
+	began clustertime.Tick // cluster time at which a wait for a grant began, negative for none
 }
 
 // note counts the call as one that waits, and as one that waits for a grant while that
@@ -100,7 +101,7 @@ func (w *waiting) endGrantWait() {
 		w.began = -1
 		return
 	}
-	waited := (w.s.clock.Now() - w.began) * int64(time.Millisecond)
+	waited := int64(w.s.clock.Now().Sub(w.began).Duration())
 	longest := w.s.longest.Load()
 	for waited > longest && !w.s.longest.CompareAndSwap(longest, waited) {
 		longest = w.s.longest.Load()
@@ -117,7 +118,7 @@ func (w *waiting) end() {
 }
 
 // wakeTime is when cluster time alone may end a wait.
-func wakeTime(seen *rights, at Tick, out outcome) Tick {
+func wakeTime(seen *rights, at clustertime.Tick, out outcome) clustertime.Tick {
 	switch out {
 	case aheadTime:
 		return at
@@ -130,9 +131,9 @@ func wakeTime(seen *rights, at Tick, out outcome) Tick {
 }
 
 // waitError names why Next waited when its context ended.
-func (s *Sequencer) waitError(err error, at Tick, out outcome) error {
+func (s *Sequencer) waitError(err error, at clustertime.Tick, out outcome) error {
 	switch {
-	case out == aheadTime && at-s.clock.Now() > trail:
+	case out == aheadTime && at.Sub(s.clock.Now()) > trail:
 		return failure.Errorf(ErrUnavailable, "sequencer %q: the grid's time is before this handle's last ID and has to come to it: %w", s.Name(), err)
 	case out == noGrant:
 		return fmt.Errorf("sequencer %q: %w (the grid did not renew it in time; is it reachable?): %w",
@@ -167,7 +168,7 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 			return err
 		}
 		full = err
-		pause := s.clock.Now() + attachPause
+		pause := s.clock.Now().Add(attachPause)
 		if waitErr := s.clock.Wait(ctx, pause, nil); waitErr != nil {
 			return fmt.Errorf("%w: %w", err, waitErr)
 		}

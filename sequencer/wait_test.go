@@ -6,11 +6,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // result is what a call of Next gave.
 type result struct {
-	at  Tick
+	at  clustertime.Tick
 	err error
 }
 
@@ -19,7 +21,7 @@ func (h *handle) goNext(ctx context.Context) <-chan result {
 	out := make(chan result, 1)
 	go func() {
 		id, err := h.Next(ctx)
-		out <- result{h.Definition().Decompose(id).Time.UnixMilli(), err}
+		out <- result{clustertime.Tick(h.Definition().Decompose(id).Time.UnixMilli()), err}
 	}()
 	synctest.Wait()
 	return out
@@ -139,12 +141,12 @@ func TestWaitersHaveSlots(t *testing.T) {
 				if n, err := h.Fill(t.Context(), make([]ID, 1024)); err != nil {
 					t.Fatal(n, err)
 				}
-				at := make(chan Tick, waiting)
+				at := make(chan clustertime.Tick, waiting)
 				for range waiting {
 					go func() {
 						id, err := h.Next(t.Context())
 						is(t, "next", err, nil)
-						at <- h.Definition().Decompose(id).Time.UnixMilli()
+						at <- clustertime.Tick(h.Definition().Decompose(id).Time.UnixMilli())
 					}()
 				}
 				synctest.Wait()
@@ -175,7 +177,7 @@ func TestNothingIsIssuedInAGap(t *testing.T) {
 		h.clock.set(3000)
 		out := h.goNext(t.Context())
 		h.control.Renewed(numbered(1), Grant{From: 3500, Until: 4000})
-		for _, now := range []Tick{3001, 3200, 3499} {
+		for _, now := range []clustertime.Tick{3001, 3200, 3499} {
 			h.clock.set(now)
 			waits(t, out)
 		}
@@ -372,10 +374,10 @@ func TestLateLookWithoutContext(t *testing.T) {
 		clock.late = func() { clock.quietly(at) }
 		id, err := next(ended(t))
 		is(t, what, err, nil)
-		if got := s.Definition().Decompose(id).Time.UnixMilli(); got != at {
+		if got := clustertime.TickOf(s.Definition().Decompose(id).Time); got != at {
 			t.Errorf("%s: an ID of %d at %d", what, got, at)
 		}
-		clock.set(at + memory)
+		clock.set(at.Add(memory))
 	}
 }
 

@@ -2,10 +2,10 @@ package wire
 
 import (
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // StoredRequest tells owners which of their partitions' tables are on the disk of one
@@ -44,15 +44,15 @@ type CollectResponse struct {
 
 // Definitions is a page of a partition's stored definitions.
 type Definitions struct {
-	Base    sequencer.Tick `json:"base"`
-	Records []Definition   `json:"records,omitempty"`
+	Base    clustertime.Tick `json:"base"`
+	Records []Definition     `json:"records,omitempty"`
 }
 
 // Definition is one stored name.
 type Definition struct {
-	Sequencer Sequencer      `json:"sequencer"`
-	Destroyed bool           `json:"destroyed,omitempty"`
-	Mark      sequencer.Tick `json:"mark,omitempty"`
+	Sequencer Sequencer        `json:"sequencer"`
+	Destroyed bool             `json:"destroyed,omitempty"`
+	Mark      clustertime.Tick `json:"mark,omitempty"`
 }
 
 // MaxStored is how many partitions one StoredRequest may speak of.

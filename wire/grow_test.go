@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -60,7 +61,7 @@ func TestEmptyValuesThatAreSent(t *testing.T) {
 	ones := make([]roster.Loss, 1000)
 	for _, v := range []any{
 		wire.RenewRequest{Claims: make([]wire.Claim, wire.MaxClaims), Sets: make([]wire.ClaimSet, roster.MaxPartitions)},
-		wire.RenewResponse{Sets: make([]sequencer.Tick, wire.MaxElements), Results: make([]wire.RenewResult, wire.MaxClaims)},
+		wire.RenewResponse{Sets: make([]clustertime.Tick, wire.MaxElements), Results: make([]wire.RenewResult, wire.MaxClaims)},
 		wire.DirectoryResponse{Members: make([]wire.Address, wire.MaxMembers), Owners: make([]int, wire.MaxElements)},
 		wire.IDsResponse{IDs: make([]sequencer.ID, wire.MaxIDs)},
 		wire.HeldRequest{Held: make([]roster.Holding, 1000)},

@@ -95,7 +95,7 @@ type InitResponse struct {
 	First   clustertime.Tick `json:"first_ms"` // where its grants begin
 	// Jump is what First allows for a jump of clocks that no survivor has heard of,
 	// 0 where a floor was stated or there were no survivors.
-	Jump clustertime.Tick `json:"jump_ms,omitempty"`
+	Jump clustertime.Span `json:"jump_ms,omitempty"`
 }
 
 // AbandonRequest asks a survivor to stop its grid for good, and to join no other
@@ -111,6 +111,6 @@ type AbandonRequest struct {
 type AbandonResponse struct {
 	Ceiling clustertime.Tick `json:"ceiling_ms"`
 	Time    clustertime.Tick `json:"time_ms"`   // cluster time, 0 = unknown
-	Window  clustertime.Tick `json:"window_ms"` // the largest of any life that the member knows of
+	Window  clustertime.Span `json:"window_ms"` // the largest of any life that the member knows of
 	Wall    clustertime.Tick `json:"wall"`      // the member's wall clock
 }

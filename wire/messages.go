@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/failure"
 
@@ -35,9 +36,9 @@ func (s Sequencer) Ref() (sequencer.Ref, error) {
 
 // Stamp is in every answer of an owner: whose answer it is, and the cluster time.
 type Stamp struct {
-	Grid    roster.GridID  `json:"grid"`
-	Version roster.Version `json:"version"`
-	Time    sequencer.Tick `json:"time"`
+	Grid    roster.GridID    `json:"grid"`
+	Version roster.Version   `json:"version"`
+	Time    clustertime.Tick `json:"time"`
 }
 
 // CreateRequest asks for a name's life, beginning one if there is none. What is left
@@ -82,7 +83,7 @@ type Claim struct {
 	Node      *sequencer.NodeID      `json:"node"`
 	Grid      roster.GridID          `json:"grid"`
 	Version   roster.Version         `json:"version"`
-	Until     sequencer.Tick         `json:"until"`
+	Until     clustertime.Tick       `json:"until"`
 }
 
 // AttachRequest asks for a logical node for attachment Claim.ID, Claim.Node if
@@ -122,8 +123,8 @@ type RenewResponse struct {
 	// Sets says where the grants of a set's attachments end now. They begin
 	// where they began. 0 means that the owner knows the set otherwise: show it
 	// by claims.
-	Sets    []sequencer.Tick `json:"sets,omitempty"`
-	Results []RenewResult    `json:"results,omitempty"`
+	Sets    []clustertime.Tick `json:"sets,omitempty"`
+	Results []RenewResult      `json:"results,omitempty"`
 }
 
 // RenewResult is a grant or the error that ends it.
@@ -138,7 +139,7 @@ type DetachRequest struct {
 	Sequencer Sequencer              `json:"sequencer"`
 	ID        sequencer.AttachmentID `json:"id"`
 	Node      sequencer.NodeID       `json:"node"`
-	LastUsed  sequencer.Tick         `json:"last_used"` // Unix ms of the last ID, 0 = none was made
+	LastUsed  clustertime.Tick       `json:"last_used"` // Unix ms of the last ID, 0 = none was made
 }
 
 // DestroyRequest ends a name's life; with a zero life, whichever it has.
@@ -172,9 +173,9 @@ type DirectoryRequest struct{}
 // while partition p has no owner.
 type DirectoryResponse struct {
 	Stamp
-	Window  sequencer.Tick `json:"window"` // ms
-	Members []Address      `json:"members"`
-	Owners  []int          `json:"owners"`
+	Window  clustertime.Span `json:"window"` // ms
+	Members []Address        `json:"members"`
+	Owners  []int            `json:"owners"`
 }
 
 // Address is where a member's API is.

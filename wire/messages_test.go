@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 
 	"github.com/snowgrid/snowgrid/partition"
@@ -65,7 +66,7 @@ func messages() []any {
 		wire.JoinRequest{Member: someMember(incarnation), Server: "s"}, wire.LeaveRequest{Incarnation: incarnation, Server: "s"},
 		wire.EarlierRequest{Until: 99}, wire.MemberResponse{Version: 8},
 		wire.RenewRequest{Holder: "h", Grid: stamp.Grid, Sets: []wire.ClaimSet{{Partition: 3, Count: 2, Print: sequencer.Print{}}, {}}},
-		wire.RenewResponse{Sets: []sequencer.Tick{5, 0}},
+		wire.RenewResponse{Sets: []clustertime.Tick{5, 0}},
 		wire.ReplicateRequest{Partition: 7, Version: 9, Position: backup.Position{Term: 8, Number: 3}, Pages: 2, Page: 1, Table: pointer(someTable())},
 		wire.ReplicateRequest{Since: 2, Changes: []wire.Table{{Forgotten: []string{"gone"}}, someTable()}},
 		wire.ReplicateResponse{Held: backup.Position{Term: 8, Number: 3}, Stored: backup.Position{Term: 8, Number: 2}, Newest: 9, Gap: true},

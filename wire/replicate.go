@@ -2,10 +2,10 @@ package wire
 
 import (
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // ReplicateRequest brings a replica to an owner's position: by one page of the
@@ -34,10 +34,10 @@ type ReplicateResponse struct {
 
 // Table is a page of a table, or what operations changed in one.
 type Table struct {
-	Base      sequencer.Tick `json:"base"`
-	Complete  bool           `json:"complete,omitempty"` // it has every name that was ever answered for
-	Records   []Record       `json:"records,omitempty"`
-	Forgotten []string       `json:"forgotten,omitempty"` // only of a change
+	Base      clustertime.Tick `json:"base"`
+	Complete  bool             `json:"complete,omitempty"` // it has every name that was ever answered for
+	Records   []Record         `json:"records,omitempty"`
+	Forgotten []string         `json:"forgotten,omitempty"` // only of a change
 }
 
 // Record is one name of a table.
@@ -45,8 +45,8 @@ type Record struct {
 	Sequencer Sequencer             `json:"sequencer"`
 	Destroyed bool                  `json:"destroyed,omitempty"`
 	Adopted   bool                  `json:"adopted,omitempty"`
-	Mark      sequencer.Tick        `json:"mark,omitempty"`
-	Free      sequencer.Tick        `json:"free"`
+	Mark      clustertime.Tick      `json:"mark,omitempty"`
+	Free      clustertime.Tick      `json:"free"`
 	Slots     []partition.SlotState `json:"slots,omitempty"`
 }
 

@@ -28,9 +28,6 @@ func DecodeRoster(data []byte) (*roster.Roster, error) {
 	return r, nil
 }
 
-// latestTick is the end of the year 9999, beyond which no roster speaks.
-const latestTick clustertime.Tick = 253_402_300_799_999
-
 func checkRoster(r *roster.Roster) error {
 	if !r.Formed() {
 		return checkUnformed(r)
@@ -38,7 +35,7 @@ func checkRoster(r *roster.Roster) error {
 	switch {
 	case r.Grid.IsZero():
 		return errors.New("it has no grid ID")
-	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > latestTick || r.Time > r.Ceiling:
+	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > clustertime.Latest || r.Time > r.Ceiling:
 		return fmt.Errorf("its time is %d and its ceiling %d", r.Time, r.Ceiling)
 	case r.Began < 0 || r.Began > r.Ceiling:
 		return fmt.Errorf("it began at %d and its ceiling is %d", r.Began, r.Ceiling)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -55,7 +56,7 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	}
 	in := wire.InitRequest{Force: c.Force, FirstLife: c.FirstLife}
 	if !floor.IsZero() {
-		in.Floor = floor.UnixMilli()
+		in.Floor = clustertime.TickOf(floor)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -66,10 +67,10 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(to.out, "forming grid %v with %d members; its IDs begin at %s\n", out.Grid, out.Members, moment(time.UnixMilli(out.First)))
+	fmt.Fprintf(to.out, "forming grid %v with %d members; its IDs begin at %s\n", out.Grid, out.Members, moment(out.First.Time()))
 	if out.Jump > 0 {
 		fmt.Fprintf(to.out, "this includes %v for a clock jump that no survivor has seen; --floor replaces it\n",
-			time.Duration(out.Jump)*time.Millisecond)
+			out.Jump.Duration())
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "leader\t%s\n", orNone(s.Leader))
 	fmt.Fprintf(table, "cluster time\t%s%s\n", moment(s.ClusterTime), aheadOfClock(s))
 	fmt.Fprintf(table, "ceiling\t%s%s\n", moment(s.Ceiling), ahead(s))
-	window := time.Duration(s.Settings.Window) * time.Millisecond
+	window := s.Settings.Window.Duration()
 	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v\n", s.Settings.Partitions, kept(s), window)
 	fmt.Fprintf(table, "partitions\t%s\n", ownership(s))
 	if s.Advice != "" {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
@@ -164,10 +165,10 @@ func TestInitAfterAnUnheardJump(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		out, err := initAt(t, g, others[0], time.Time{})
 		ok(t, "init", err)
-		if first := time.UnixMilli(out.First); first.Before(last) {
+		if first := out.First.Time(); first.Before(last) {
 			t.Errorf("the grid begins at %v, and the one before granted up to %v", first, last)
 		}
-		if out.Jump != (10 * time.Minute).Milliseconds() {
+		if out.Jump != clustertime.SpanOf(10*time.Minute) {
 			t.Errorf("the answer is %+v: it does not tell of the jump that is allowed for", out)
 		}
 	})
@@ -187,7 +188,7 @@ func TestInitUnderDifferentClocks(t *testing.T) {
 		wall := gridtest.Now().Add(5 * time.Minute).Truncate(time.Millisecond)
 		out, err := initAt(t, g, founder, last.Add(-time.Hour)) // states that no clock jumped
 		ok(t, "init", err)
-		if first := time.UnixMilli(out.First); first.Before(last) || first.Before(wall.Add(20*time.Second)) {
+		if first := out.First.Time(); first.Before(last) || first.Before(wall.Add(20*time.Second)) {
 			t.Errorf("the grid begins at %v; last ceiling %v, clock of %s %v", first, last, other, wall)
 		}
 	})
@@ -236,7 +237,7 @@ func TestFirstLifeIsStatedOnce(t *testing.T) {
 		for range 2 {
 			ok(t, "start", <-started)
 		}
-		if first := time.UnixMilli(out.First); first.Before(began) || first.After(began.Add(2*time.Second)) || out.Members != 2 {
+		if first := out.First.Time(); first.Before(began) || first.After(began.Add(2*time.Second)) || out.Members != 2 {
 			t.Errorf("formed %+v: it begins at %v, told at %v", out, first, began)
 		}
 		ids := newChecker(t)
@@ -257,7 +258,7 @@ func TestInitAboveTheCeiling(t *testing.T) {
 		last := loseMajority(t, g, 1)
 		out, err := initAt(t, g, g.Running()[0], gridtest.Now())
 		ok(t, "init", err)
-		if first := time.UnixMilli(out.First); first.Before(last) || last.Before(floor) {
+		if first := out.First.Time(); first.Before(last) || last.Before(floor) {
 			t.Errorf("the grid begins at %v; last ceiling %v, floor %v", first, last, floor)
 		}
 	})
@@ -302,7 +303,7 @@ func TestInitAboveTheClusterTime(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		out, err := initAt(t, g, others[0], gridtest.Now())
 		ok(t, "init", err)
-		if first := time.UnixMilli(out.First); first.Before(last) {
+		if first := out.First.Time(); first.Before(last) {
 			t.Errorf("the grid begins at %v; last ceiling %v", first, last)
 		}
 	})

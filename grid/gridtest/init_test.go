@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
@@ -35,7 +36,7 @@ func initAt(t *testing.T, g *gridtest.Grid, name string, floor time.Time) (wire.
 	t.Helper()
 	in := wire.InitRequest{Force: true}
 	if !floor.IsZero() {
-		in.Floor = floor.UnixMilli()
+		in.Floor = clustertime.TickOf(floor)
 	}
 	return initWith(t, g, name, in)
 }
@@ -139,7 +140,7 @@ func initScenario(t *testing.T, members, survivors int, ahead time.Duration) {
 	began := time.Now()
 	out, err := initAt(t, g, told, floor)
 	ok(t, "init", err)
-	first := time.UnixMilli(out.First)
+	first := out.First.Time()
 	if out.Members != survivors || first.Before(last) || first.Before(floor) {
 		t.Errorf("formed %+v; last ceiling %v, floor %v", out, last, floor)
 	}
@@ -312,7 +313,7 @@ func TestInitAgain(t *testing.T) {
 				time.Sleep(15 * time.Second)
 				out, err := initAt(t, g, second, gridtest.Now())
 				ok(t, "init again", err)
-				if begin := time.UnixMilli(out.First); begin.Before(last) {
+				if begin := out.First.Time(); begin.Before(last) {
 					t.Errorf("the grid begins at %v, and the one before had the ceiling %v", begin, last)
 				}
 				before := ids.record()
@@ -355,7 +356,7 @@ func TestInitOfAMemberThatWaits(t *testing.T) {
 				s := create(t, g.Member("m1"), "orders", 0)
 				at := timeOf(s, ids.caller("new").must(s, 1))
 				t.Logf("first ID %v after it serves", time.Since(began))
-				if at.UnixMilli() < out.First || !at.After(used) || out.Members != 1 {
+				if clustertime.TickOf(at) < out.First || !at.After(used) || out.Members != 1 {
 					t.Errorf("first ID at %v; used up to %v; formed %+v", at, used, out)
 				}
 				if back > 0 && time.Since(began) > 2*time.Second {

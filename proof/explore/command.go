@@ -113,7 +113,7 @@ func (l *lab) mayRise(r *roster.Roster) bool { return int(r.Ceiling-base)-1 < l.
 
 // raise is the command that moves the ceiling up by one tick.
 func raise(r *roster.Roster) roster.Command {
-	return roster.Command{From: r.Version, Raise: &roster.Raise{Time: r.Ceiling + 1 - r.Settings.Window}}
+	return roster.Command{From: r.Version, Raise: &roster.Raise{Time: (r.Ceiling + 1).Add(-r.Settings.Window)}}
 }
 
 // changes returns what may happen to the roster next. Whoever proposes something
@@ -224,7 +224,7 @@ func (l *lab) begin() (*roster.Roster, error) {
 	for _, c := range []roster.Command{
 		{Form: &roster.Form{
 			Grid:     roster.GridID{1},
-			Settings: roster.Settings{Name: name, Partitions: 1, Backups: 1, Window: base},
+			Settings: roster.Settings{Name: name, Partitions: 1, Backups: 1, Window: window},
 			Ceiling:  base,
 		}},
 		{Change: &change},

@@ -130,6 +130,9 @@ type view struct {
 // second, so no ceiling of a grid can be lower.
 const base clustertime.Tick = 1000
 
+// window is the smallest.
+const window clustertime.Span = 1000
+
 // firstTerm is that of A at the start: the grid is formed at version 1.
 const firstTerm roster.Term = 2
 

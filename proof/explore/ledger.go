@@ -3,7 +3,7 @@ package explore
 import (
 	"fmt"
 
-	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // take notes an answer that has left its owner. Whoever it is for may receive it
@@ -41,7 +41,7 @@ func (w world) told(a answer) world {
 }
 
 // ticks is the set of ticks of a grant.
-func ticks(from, until sequencer.Tick) uint8 {
+func ticks(from, until clustertime.Tick) uint8 {
 	var set uint8
 	for t := from; t < until; t++ {
 		set |= 1 << (t - base)

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // process is one incarnation of a member: the real replica over the real table, and
@@ -46,8 +46,8 @@ type answer struct {
 	version roster.Version
 	holder  int8
 	node    int8
-	from    sequencer.Tick
-	until   sequencer.Tick
+	from    clustertime.Tick
+	until   clustertime.Tick
 	life    refID
 }
 
@@ -60,7 +60,7 @@ type outcome struct {
 	replies   []replyID
 	answers   []answer         // that may leave
 	admission []roster.Holding // none or one
-	stop      sequencer.Tick   // of a clean stop, 0 for none
+	stop      clustertime.Tick // of a clean stop, 0 for none
 }
 
 func (l *lab) newProcess(i roster.Incarnation, known rosterID) processID {

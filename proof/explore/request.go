@@ -3,6 +3,7 @@ package explore
 import (
 	"math"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -17,9 +18,9 @@ type input struct {
 	life    refID
 	holder  int8
 	node    int8
-	version roster.Version // that the holder shows
-	tick    sequencer.Tick // detach: the last used; renewals: the start of the grant shown
-	short   bool           // the owner grants less than it may
+	version roster.Version   // that the holder shows
+	tick    clustertime.Tick // detach: the last used; renewals: the start of the grant shown
+	short   bool             // the owner grants less than it may
 }
 
 type inputKind uint8

@@ -3,8 +3,8 @@ package explore
 import (
 	"strings"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // step is one thing that happens. Which fields count depends on kind.
@@ -168,7 +168,7 @@ func (l *lab) requests(w *world, at int8, ask func(input)) {
 		if h.starts&(1<<t) == 0 {
 			continue
 		}
-		in.tick = base + sequencer.Tick(t)
+		in.tick = base + clustertime.Tick(t)
 		if in.kind != inRenew { // one start is enough for it: nothing depends on it
 			in.kind = inRenew
 			ask(in)
@@ -182,11 +182,11 @@ func (l *lab) requests(w *world, at int8, ask func(input)) {
 }
 
 // used is the tick that a holder says it used last, 0 for none.
-func used(t int8) sequencer.Tick {
+func used(t int8) clustertime.Tick {
 	if t < 0 {
 		return 0
 	}
-	return base + sequencer.Tick(t)
+	return base + clustertime.Tick(t)
 }
 
 // holderSteps are what a holder does by itself.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Legend explains the words of a trace.
@@ -170,7 +170,7 @@ func (l *lab) tellAnswers(w *world, s step) string {
 	return text.String()
 }
 
-func usedText(t sequencer.Tick) string {
+func usedText(t clustertime.Tick) string {
 	if t == 0 {
 		return "nothing used"
 	}

@@ -36,7 +36,7 @@ func (t *table) Attach(c partition.TableClaim, b partition.Bounds) (sequencer.At
 }
 
 // Renew is the real one; shown is where the holder says that its grant begins.
-func (t *table) Renew(c partition.TableClaim, b partition.Bounds, shown sequencer.Tick) (sequencer.Attachment, bool, error) {
+func (t *table) Renew(c partition.TableClaim, b partition.Bounds, shown clustertime.Tick) (sequencer.Attachment, bool, error) {
 	known := t.holds(c.ID)
 	if t.weak == AnotherNodeRenewed && known != nil {
 		c.Node = known.Node
@@ -99,14 +99,14 @@ func (t *table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
 	return done
 }
 
-func (t *table) Expire(node sequencer.NodeID, id sequencer.AttachmentID, until sequencer.Tick) bool {
+func (t *table) Expire(node sequencer.NodeID, id sequencer.AttachmentID, until clustertime.Tick) bool {
 	if t.weak == SetNotCounted {
 		until = 0
 	}
 	return t.Table.Expire(name, node, id, until)
 }
 
-func (t *table) Create(ref sequencer.Ref, now sequencer.Tick) (sequencer.Ref, bool, error) {
+func (t *table) Create(ref sequencer.Ref, now clustertime.Tick) (sequencer.Ref, bool, error) {
 	_, err := t.Open(name)
 	begins := err != nil
 	got, changed, err := t.Table.Create(ref, now)
@@ -133,7 +133,7 @@ func (t *table) Destroy(ref sequencer.Ref) error {
 	return nil
 }
 
-func (t *table) Fold(now sequencer.Tick) bool {
+func (t *table) Fold(now clustertime.Tick) bool {
 	base := t.Snapshot().Base
 	folded := t.Table.Fold(now)
 	if folded && t.weak == FoldForgetsMark {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -76,7 +77,7 @@ func (l *Ledger) Granted(h Holding, g sequencer.Grant) error {
 		return nil
 	}
 	l.grants++
-	have, overlaps := l.account(h.Name, h.Node).granted.add(g.From, g.Until, h.ID)
+	have, overlaps := l.account(h.Name, h.Node).granted.add(int64(g.From), int64(g.Until), h.ID)
 	if !overlaps {
 		return nil
 	}
@@ -86,8 +87,8 @@ func (l *Ledger) Granted(h Holding, g sequencer.Grant) error {
 
 // Released notes that a holder told the grid the last timestamp it used: what it
 // was granted above that is nobody's.
-func (l *Ledger) Released(h Holding, lastUsed sequencer.Tick) {
-	l.account(h.Name, h.Node).granted.cut(lastUsed+1, h.ID)
+func (l *Ledger) Released(h Holding, lastUsed clustertime.Tick) {
+	l.account(h.Name, h.Node).granted.cut(int64(lastUsed+1), h.ID)
 }
 
 // Issued notes IDs that a handle made, in their order, for the attachment that it

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/proof/ledger"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -25,7 +26,7 @@ func holding(node sequencer.NodeID, id byte) ledger.Holding {
 }
 
 func grant(from, until int64) sequencer.Grant {
-	return sequencer.Grant{From: begin + from, Until: begin + until}
+	return sequencer.Grant{From: clustertime.Tick(begin + from), Until: clustertime.Tick(begin + until)}
 }
 
 // ids returns count IDs from a counter of a millisecond on; they may reach into

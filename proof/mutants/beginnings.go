@@ -22,7 +22,7 @@ var beginningMutants = []mutant{
 	{"S3", "the first entry is written without confirmation", "grid/bootstrap.go", "if len(again.others) < need {", "if len(again.others) < 0 {", beginTests},
 	{"S3", "a founder with other settings ends the member", "grid/form.go", "	if err := in.Settings.Differs(m.cfg.stated()); err != nil {\n", "	if err := in.Settings.Differs(m.cfg.stated()); err != nil {\n		m.fail(err)\n", beginTests},
 	{"S2", "only the founder's clock is read", "grid/bootstrap.go", "		out.readings = append(out.readings, clustertime.Reading{Member: named(p), At: answers[i].Wall})\n", "", clockTests},
-	{"S2", "the first timestamp is by the median clock", "clustertime/beginning.go", "first := b.Latest + b.Window + ClockMargin", "first := b.Median + b.Window + ClockMargin", rosterTests},
+	{"S2", "the first timestamp is by the median clock", "clustertime/beginning.go", "first := b.Latest.Add(b.Window + ClockMargin)", "first := b.Median.Add(b.Window + ClockMargin)", rosterTests},
 	{"S2", "a clock far ahead is waited for", "clustertime/beginning.go", "ahead > JumpLimit {", "ahead > 1000*JumpLimit {", rosterTests},
 	{"S2", "a floor in a configuration replaces the wait", "clustertime/beginning.go", "case b.NoHolder && b.Floor > 0:", "case b.Floor > 0:", rosterTests},
 	{"S2", "members without a disk count as durable", "grid/bootstrap.go", "		out.durable = out.durable && answers[i].Durable\n", "", beginTests},
@@ -41,5 +41,5 @@ var beginningMutants = []mutant{
 	{"S1", "a recovery beside a majority is carried out", "grid/recover.go", "	if 2*alive > voters {", "	if alive > voters {", beginTests},
 	{"S1", "a recovery begins before its plan is kept", "grid/recoverdir.go", "{p.keep, p.replaceLog, p.adoptDefinitions,", "{p.replaceLog, p.keep, p.adoptDefinitions,", beginTests},
 	{"S1", "a member starts in the middle of a recovery", "grid/datadir.go", "if err := checkNotRecovering(dir); err != nil ||", "if err := checkNotRecovering(dir); err == nil &&", beginTests},
-	{"S1", "a recovered grid does not allow for what the lost granted", "clustertime/beginning.go", "return highest + window + ClockMargin + JumpLimit", "return highest", rosterTests},
+	{"S1", "a recovered grid does not allow for what the lost granted", "clustertime/beginning.go", "return highest.Add(window + ClockMargin + JumpLimit)", "return highest", rosterTests},
 }

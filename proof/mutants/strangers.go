@@ -53,7 +53,7 @@ var strangerMutants = []mutant{
 	{"O6", "a shown life of another grid, or from after the loss, ends one", "partition/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},
 	{"O6", "that a life was only shown is not replicated", "partition/change.go", "Destroyed: r.destroyed, Adopted: r.adopted, Mark", "Destroyed: r.destroyed, Mark", tableTests},
 
-	{"S2", "a durable grid believes in earlier lives for good", "partition/earlier.go", "	if r.KeepsLog && now > r.Began+ahead {", "	if r.KeepsLog && now < 0 {", earlierTests},
+	{"S2", "a durable grid believes in earlier lives for good", "partition/earlier.go", "	if r.KeepsLog && now > r.Began.Add(ahead) {", "	if r.KeepsLog && now < 0 {", earlierTests},
 	{"S2", "any grant of an earlier life moves the floors", "partition/earlier.go", "	case until <= bound:\n		return believed", "	case until > 0:\n		return believed", earlierTests},
 	{"S2", "a member tells of any grant", "grid/earlier.go", "	if in.Until > limit {", "	if in.Until < 0 {", earlierTests},
 	{"S2", "a logical node that another life shows is given to others", "partition/record.go", "s.id.IsZero() && s.shown <= now && (best", "s.id.IsZero() && (best", tableTests},

@@ -32,7 +32,7 @@ func (m *member) view() partition.View {
 	v := partition.View{Roster: m.roster, Time: m.Now(), Mono: m.Mono(), Ended: m.ended}
 	if m.g.cfg.Baseline == Quorum { // everybody for himself
 		own := *m.roster
-		own.Ceiling = m.Now() + own.Settings.Window
+		own.Ceiling = m.Now().Add(own.Settings.Window)
 		v.Roster = &own
 	}
 	return v

@@ -95,7 +95,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 			return
 		}
 		a.log = append(a.log, logged{next, c.Raise != nil})
-		w.note(committed, m.name, int64(next.Version), next.Ceiling)
+		w.note(committed, m.name, int64(next.Version), int64(next.Ceiling))
 		a.g.check(a.g.checkRoster(before, next, c.Raise != nil))
 		a.g.sawRoster(before, next)
 		a.g.sawDisks(before, next, c)

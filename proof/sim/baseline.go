@@ -92,7 +92,7 @@ func (o *actor) show(h sequencer.HolderID, c partition.Claim, a sequencer.Attach
 
 func (o *actor) reuse() {
 	v := o.m.view()
-	silence := time.Duration(v.Roster.Settings.Window) * time.Millisecond / 2
+	silence := v.Roster.Settings.Window.Duration() / 2
 	byID := func(a, b sequencer.AttachmentID) int { return bytes.Compare(a[:], b[:]) }
 	for _, id := range slices.SortedFunc(maps.Keys(o.shown), byID) {
 		s := o.shown[id]

@@ -68,12 +68,12 @@ const aheadMax = clustertime.JumpLimit + 60_000
 // that may itself be more than twice too fast. (Later a leader that stood still may take
 // two clocks, one after the other, for one that agrees.)
 func (g *grid) checkTime(before, next clustertime.Tick) error {
-	jump := next - before
+	jump := next.Sub(before)
 	switch since := g.w.now - g.stepped; {
 	case before == 0, jump <= aheadMax, g.stepped == 0, since > clustertime.JumpAgreement/3:
 		return nil // at a start there is no time that could jump
 	default:
-		return fmt.Errorf("R1: cluster time jumps by %v, %v after the first clock was stepped", time.Duration(jump)*time.Millisecond, since)
+		return fmt.Errorf("R1: cluster time jumps by %v, %v after the first clock was stepped", jump.Duration(), since)
 	}
 }
 
@@ -141,7 +141,7 @@ func (g *grid) checkDiscarded(r *roster.Roster) error {
 // checkAhead wants no ID to be of a time that its holder's cluster time has not come
 // to (H3).
 func (e *entry) checkAhead(now clustertime.Tick, last sequencer.ID) error {
-	if at := e.def.Decompose(last).Time.UnixMilli(); at > now {
+	if at := clustertime.TickOf(e.def.Decompose(last).Time); at > now {
 		return fmt.Errorf("H3: handle %s made an ID for %d at cluster time %d", e.label, at, now)
 	}
 	return nil

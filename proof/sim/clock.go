@@ -25,7 +25,7 @@ func (c *clock) Mono() time.Duration {
 }
 
 // Wall gives the wall clock.
-func (c *clock) Wall() clustertime.Tick { return c.wall + c.Mono().Milliseconds() }
+func (c *clock) Wall() clustertime.Tick { return c.wall.Add(clustertime.SpanOf(c.Mono())) }
 
 // Now gives the cluster time, 0 while unknown.
 func (c *clock) Now() clustertime.Tick { return c.time.At(c.Mono()) }

@@ -32,7 +32,7 @@ type Config struct {
 	Durable    int // how many of them have a disk
 	Backups    int
 	Partitions int
-	Window     clustertime.Tick // ms
+	Window     clustertime.Span // ms
 	Holders    int
 	Names      int
 	Nodes      int              // holders prefer nodes below this
@@ -56,7 +56,7 @@ func Draw(seed uint64, length time.Duration) Config {
 	some := func(low, high int) int { return low + rng.IntN(high-low+1) }
 	c := Config{
 		Seed: seed, Members: some(1, 7), Backups: some(0, 3), Partitions: some(1, 8),
-		Window: clustertime.Tick(some(5, 20)) * 1000, Holders: some(2, 30), Names: some(1, 4), Nodes: some(2, 16),
+		Window: clustertime.Span(some(5, 20)) * 1000, Holders: some(2, 30), Names: some(1, 4), Nodes: some(2, 16),
 		Step: clustertime.Tick(some(1, 4)) * 250, Batch: some(1, 64),
 		Detach: rng.Float64() * rng.Float64() * 0.05, Destroy: rng.Float64() * rng.Float64() * 0.002,
 		Faults: time.Duration(some(1000, 8000)) * time.Millisecond,

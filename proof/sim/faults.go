@@ -140,11 +140,11 @@ func (g *grid) befallMember(f fault, m *member) bool {
 	case deafMember:
 		m.deaf = max(m.deaf, g.w.now+g.span())
 	case stepClock:
-		step := clustertime.Tick(g.w.between(0, 6*time.Hour)-3*time.Hour) / 1e6
+		step := clustertime.Span(g.w.between(0, 6*time.Hour)-3*time.Hour) / 1e6
 		if g.w.chance(0.5) {
 			step /= 1000
 		}
-		m.wall += step
+		m.wall = m.wall.Add(step)
 		if g.stepped == 0 {
 			g.stepped = g.w.now
 		}

@@ -27,7 +27,7 @@ type grid struct {
 
 	holderOf    map[sequencer.HolderID]*holder
 	holderCount int
-	skew        map[int]clustertime.Tick // of each machine's wall clock
+	skew        map[int]clustertime.Span // of each machine's wall clock
 	alarms      map[roster.Incarnation]alarm
 	lastFreed   map[string]sequencer.NodeID // by name
 	stopping    bool                        // the last member stops in order
@@ -94,7 +94,7 @@ func Run(cfg Config, out io.Writer) Result {
 func newGrid(cfg Config) *grid {
 	g := &grid{
 		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{},
-		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]clustertime.Tick{},
+		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]clustertime.Span{},
 		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
 		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
 		voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
@@ -104,7 +104,7 @@ func newGrid(cfg Config) *grid {
 	for i := range cfg.Names {
 		origin := epoch.Default
 		if i == 0 && cfg.Ends {
-			origin = epoch.UnixMilli(firstWall + cfg.Length.Milliseconds()*2/3 - 1<<40)
+			origin = epoch.UnixMilli(int64(firstWall) + cfg.Length.Milliseconds()*2/3 - 1<<40)
 		}
 		def, err := sequencer.Define(fmt.Sprintf("name %d", i), sequencer.Config{Epoch: origin, Nodes: 128})
 		if err != nil {
@@ -187,7 +187,7 @@ func (g *grid) someMember() *member {
 
 // wallAt is what a machine's wall clock shows.
 func (g *grid) wallAt(place int) clustertime.Tick {
-	return firstWall + g.w.now.Milliseconds() + g.skew[place]
+	return firstWall.Add(clustertime.SpanOf(g.w.now) + g.skew[place])
 }
 
 // gossips reports whether gossip sees a member alive, also by others.

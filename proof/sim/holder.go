@@ -110,10 +110,10 @@ func (e *entry) Detach(_ context.Context, ref sequencer.Ref, rel sequencer.Relea
 func (e *entry) Destroy(context.Context, sequencer.Ref) error { return nil }
 
 // Read implements sequencer.Clock: nobody knows how long anything lasts here.
-func (h *holder) Read() (now sequencer.Tick, lasts, mono time.Duration) { return h.Now(), 0, 0 }
+func (h *holder) Read() (now clustertime.Tick, lasts, mono time.Duration) { return h.Now(), 0, 0 }
 
 // Wait implements sequencer.Clock: it ends as its context does, at once.
-func (h *holder) Wait(ctx context.Context, until sequencer.Tick, _ <-chan struct{}) error {
+func (h *holder) Wait(ctx context.Context, until clustertime.Tick, _ <-chan struct{}) error {
 	if h.Now() >= until {
 		return nil
 	}
@@ -218,7 +218,7 @@ func (e *entry) granted(id sequencer.AttachmentID, g sequencer.Grant) {
 	if !has || a.ID != id {
 		return
 	}
-	e.h.w.note(granted, e.label, g.From, g.Until)
+	e.h.w.note(granted, e.label, int64(g.From), int64(g.Until))
 	e.h.g.check(e.h.g.ledger.Granted(e.holding(a), g))
 }
 

@@ -150,7 +150,7 @@ func (l *leader) raise() {
 		return
 	}
 	l.raising = true
-	l.next = m.Mono() + time.Duration(r.Settings.Window)*time.Millisecond/10
+	l.next = m.Mono() + r.Settings.Window.Duration()/10
 	voters := l.electorate()
 	var clocks []clustertime.Tick
 	var known clustertime.Tick

@@ -27,7 +27,7 @@ func (g *grid) play() {
 	}
 	g.settle()
 	began := g.w.now
-	bound := time.Duration(g.cfg.Window)*time.Millisecond + slack
+	bound := g.cfg.Window.Duration() + slack
 	for g.w.now < began+bound && g.failed == nil {
 		g.w.run(g.w.now + step)
 	}
@@ -53,7 +53,7 @@ func (g *grid) settle() {
 	}
 	for _, m := range g.running() {
 		m.run(0)
-		m.wall -= g.skew[m.place]
+		m.wall = m.wall.Add(-g.skew[m.place])
 	}
 	clear(g.skew)
 	g.giveUpAll()

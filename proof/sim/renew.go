@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -36,7 +37,7 @@ func (h *holder) renewDue(id roster.PartitionID) {
 }
 
 func (h *holder) window() time.Duration {
-	return time.Duration(h.dir.Settings.Window) * time.Millisecond
+	return h.dir.Settings.Window.Duration()
 }
 
 // renewSet shows all of a partition's entries by one print.
@@ -63,16 +64,16 @@ func (h *holder) renewSet(mine []*entry, done func()) {
 		return
 	}
 	began := h.Mono()
-	call(&h.process, &m.process, time.Second, func(reply func(answer[sequencer.Tick])) {
-		askOwner(m, mine[0].def.Name(), func(o *actor, v partition.View, reply func(sequencer.Tick, error)) {
-			o.machine.RenewSet(v, h.id, partition.ClaimSet{Count: len(mine), Print: print}, func(until sequencer.Tick, err error) {
+	call(&h.process, &m.process, time.Second, func(reply func(answer[clustertime.Tick])) {
+		askOwner(m, mine[0].def.Name(), func(o *actor, v partition.View, reply func(clustertime.Tick, error)) {
+			o.machine.RenewSet(v, h.id, partition.ClaimSet{Count: len(mine), Print: print}, func(until clustertime.Tick, err error) {
 				for i, c := range claims {
 					o.show(h.id, c, told[i], err)
 				}
 				reply(until, err)
 			})
 		}, reply)
-	}, func(a answer[sequencer.Tick], err error) {
+	}, func(a answer[clustertime.Tick], err error) {
 		switch {
 		case err != nil:
 			h.renewFailed(mine, done)
@@ -91,7 +92,7 @@ func (h *holder) renewSet(mine []*entry, done func()) {
 }
 
 // extended delivers the new end of an attachment's grant.
-func (e *entry) extended(told sequencer.Attachment, s stamp, until sequencer.Tick) {
+func (e *entry) extended(told sequencer.Attachment, s stamp, until clustertime.Tick) {
 	e.seen = max(e.seen, s.version)
 	if told.ID.IsZero() {
 		return
@@ -179,7 +180,7 @@ func (e *entry) renewed(shown sequencer.Attachment, s stamp, res partition.Renew
 // hurry renews a grant again soon that does not reach as far ahead as it should.
 func (e *entry) hurry(g sequencer.Grant) {
 	now := e.h.Now()
-	if g.From > now || g.Until-now < e.h.window().Milliseconds()/2 {
+	if g.From > now || g.Until.Sub(now) < clustertime.SpanOf(e.h.window()/2) {
 		e.next = e.h.Mono() + retryAfter
 	}
 }

@@ -144,7 +144,7 @@ func (e *entry) install(a sequencer.Attachment, s stamp, instead sequencer.Attac
 // giveBack tells the owner of a release until the session would have ended.
 func (e *entry) giveBack(ref sequencer.Ref, rel sequencer.Release) {
 	h, name := e.h, e.def.Name()
-	h.w.note(released, e.label, int64(rel.Node), rel.LastUsed)
+	h.w.note(released, e.label, int64(rel.Node), int64(rel.LastUsed))
 	h.g.ledger.Released(e.holding(sequencer.Attachment{ID: rel.ID, Node: rel.Node}), rel.LastUsed)
 	ask(h, name, h.window(), func(m *member, reply func(answer[struct{}])) {
 		askOwner(m, name, func(o *actor, v partition.View, reply func(struct{}, error)) {

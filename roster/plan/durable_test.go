@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/roster/internal/rostertest"
 )
@@ -15,7 +16,7 @@ func TestPlanDisks(t *testing.T) {
 	join := rostertest.Records([]string{"a1", "b1"})
 	join[0].Durable, join[1].Durable = true, true
 	r := step(t, rostertest.Raise(t, rostertest.Formed(t, 1, roster.DefaultWindow), 5_000), Sight{Join: join, Assign: true})
-	r = rostertest.Raise(t, r, 5_000+roster.DefaultWindow)
+	r = rostertest.Raise(t, r, clustertime.Tick(5_000).Add(roster.DefaultWindow))
 	if c, found := new(Planner).Plan(r, Sight{Persisted: []roster.Persisted{{Partition: 0, Version: r.Version - 1}, {Partition: 7, Version: r.Version}}}); found {
 		t.Errorf("disks of an earlier version, or of no partition: %+v", c.Change)
 	}
@@ -46,7 +47,7 @@ func TestPlanKeepsADisk(t *testing.T) {
 	form := roster.Form{Grid: roster.GridID{1}, Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.DefaultWindow}}
 	r, _ := new(roster.Roster).Apply(roster.Command{Form: &form})
 	r = step(t, rostertest.Raise(t, r, 5_000), Sight{Join: join, Assign: true})
-	r = rostertest.Raise(t, step(t, r, Sight{Persisted: []roster.Persisted{{Partition: 0, Version: r.Version}}}), 5_000+roster.DefaultWindow)
+	r = rostertest.Raise(t, step(t, r, Sight{Persisted: []roster.Persisted{{Partition: 0, Version: r.Version}}}), clustertime.Tick(5_000).Add(roster.DefaultWindow))
 	comes := rostertest.Record(rostertest.Incarnation("b1"))
 	comes.Durable = true
 	leave := Sight{Join: []roster.Member{comes}, Leave: rostertest.Incarnations([]string{"a1"})}

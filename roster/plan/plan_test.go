@@ -49,7 +49,7 @@ func TestPlanNothing(t *testing.T) {
 // TestPlanLeavesTheWindow: the window is what the grid was formed with, however
 // many join.
 func TestPlanLeavesTheWindow(t *testing.T) {
-	for _, window := range []clustertime.Tick{roster.LoneWindow, 5_000, roster.DefaultWindow} {
+	for _, window := range []clustertime.Span{roster.LoneWindow, 5_000, roster.DefaultWindow} {
 		r := step(t, rostertest.Formed(t, 3, window), Sight{Join: rostertest.Records([]string{"a1", "b1"}), Assign: true})
 		if r.Settings.Window != window {
 			t.Errorf("window %d became %d", window, r.Settings.Window)
@@ -225,7 +225,7 @@ func settledGrid(t *testing.T, partitions int, names ...string) *roster.Roster {
 	t.Helper()
 	r := rostertest.Formed(t, partitions, roster.DefaultWindow)
 	r = step(t, rostertest.Raise(t, r, 5_000), Sight{Join: rostertest.Records(names), Assign: true})
-	r = rostertest.Raise(t, r, 5_000+roster.DefaultWindow)
+	r = rostertest.Raise(t, r, clustertime.Tick(5_000).Add(roster.DefaultWindow))
 	if c, found := new(Planner).Plan(r, Sight{}); found || len(r.Unsettled) > 0 {
 		t.Fatalf("not at rest: %+v", c.Change)
 	}

@@ -59,9 +59,11 @@ func TestPlanWalk(t *testing.T) {
 			"answer": func(*rapid.T) { clear(w.silent) },
 			"elect":  func(*rapid.T) { w.planner = new(Planner) },
 			"shown grants": func(t *rapid.T) {
-				w.granted = max(w.granted, w.roster.Ceiling+rapid.Int64Range(-2000, 2000).Draw(t, "beyond"))
+				w.granted = max(w.granted, w.roster.Ceiling+clustertime.Tick(rapid.Int64Range(-2000, 2000).Draw(t, "beyond")))
 			},
-			"raise":      func(t *rapid.T) { w.raise(rapid.Int64Range(0, 2*roster.LoneWindow).Draw(t, "elapsed")) },
+			"raise": func(t *rapid.T) {
+				w.raise(clustertime.Span(rapid.Int64Range(0, int64(2*roster.LoneWindow)).Draw(t, "elapsed")))
+			},
 			"plan":       w.plan,
 			"plan again": w.plan,
 			"plan on":    w.plan,
@@ -86,8 +88,8 @@ func (w *walk) someone(t *rapid.T) string {
 	return rapid.SampledFrom(slices.Sorted(maps.Keys(w.alive))).Draw(t, "who")
 }
 
-func (w *walk) raise(elapsed clustertime.Tick) {
-	w.roster, _ = w.roster.Apply(roster.Command{From: w.roster.Version, Raise: &roster.Raise{Time: w.roster.Time + elapsed}})
+func (w *walk) raise(elapsed clustertime.Span) {
+	w.roster, _ = w.roster.Apply(roster.Command{From: w.roster.Version, Raise: &roster.Raise{Time: w.roster.Time.Add(elapsed)}})
 }
 
 // sight gives what an honest leader sees now. Those who replaced an older process
@@ -192,7 +194,7 @@ func (w *walk) calm(t *rapid.T) {
 	settings := w.roster.Settings
 	rounds := 1 + settings.Partitions/maxJoining
 	limit := 2*letterCount + 10 + 6*rounds*(1+settings.Backups)
-	w.raise(w.granted + 2*roster.LoneWindow)
+	w.raise(clustertime.Span(w.granted) + 2*roster.LoneWindow)
 	for n := 0; w.apply(t, w.sight()); n++ {
 		if n > limit {
 			t.Fatalf("not at rest after %d commands: %+v", n, w.roster)

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/partition"
@@ -31,7 +32,7 @@ func record(tb rapid.TB, name string, seed int64) definitions.Record {
 		Definition: d, Life: sequencer.Life{1, byte(seed)}, Born: sequencer.Birth{Term: 3, Number: uint64(seed)},
 	}}
 	if seed%3 == 0 {
-		r.Destroyed, r.Mark = true, 1_000_000+seed
+		r.Destroyed, r.Mark = true, clustertime.Tick(1_000_000+seed)
 	}
 	return r
 }
@@ -92,7 +93,7 @@ func TestStoredTablesAreThereAgain(t *testing.T) {
 		write := func(rt *rapid.T, id roster.PartitionID) definitions.Write {
 			before := tables[id].Position
 			table := definitions.Table{Position: at(before.Term+1, before.Number+1)}
-			table.Base = rapid.Int64Range(0, 1<<50).Draw(rt, "base")
+			table.Base = clustertime.Tick(rapid.Int64Range(0, 1<<50).Draw(rt, "base"))
 			var change partition.DefinitionChange
 			whole := !written[id] || rapid.Bool().Draw(rt, "whole")
 			if whole {

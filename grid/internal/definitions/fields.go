@@ -3,6 +3,8 @@ package definitions
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 )
 
 // Values are lists of fields, each a tag, a length and that many bytes. A reader
@@ -21,8 +23,8 @@ func (f fields) number(tag, n uint64) fields {
 	return f.bytes(tag, binary.AppendUvarint(nil, n))
 }
 
-func (f fields) tick(tag uint64, t int64) fields {
-	return f.bytes(tag, binary.AppendVarint(nil, t))
+func (f fields) tick(tag uint64, t clustertime.Tick) fields {
+	return f.bytes(tag, binary.AppendVarint(nil, int64(t)))
 }
 
 // field is one field that was read.
@@ -70,13 +72,13 @@ func (f field) count() (int, error) {
 	return int(v), err
 }
 
-// tick returns the field as a signed number.
-func (f field) tick() (int64, error) {
+// tick returns the field as an instant.
+func (f field) tick() (clustertime.Tick, error) {
 	v, n := binary.Varint(f.body)
 	if n <= 0 || n != len(f.body) {
 		return 0, damaged("field %d is no time", f.tag)
 	}
-	return v, nil
+	return clustertime.Tick(v), nil
 }
 
 // fill copies the field to dst, which has to be as long.

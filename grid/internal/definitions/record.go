@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -25,7 +26,7 @@ const recordMax = 4096
 func encodeRecord(r Record) []byte {
 	f := make(fields, 0, 64)
 	d := r.Ref.Definition
-	f = f.tick(tagEpoch, d.Epoch().UnixMilli())
+	f = f.tick(tagEpoch, clustertime.Tick(d.Epoch().UnixMilli()))
 	f = f.number(tagNodes, uint64(d.Nodes()))
 	f = f.bytes(tagLife, r.Ref.Life[:])
 	f = f.number(tagTerm, r.Ref.Born.Term)
@@ -41,12 +42,12 @@ func decodeRecord(name, value []byte) (r Record, err error) {
 	if len(value) > recordMax {
 		return r, damaged("the record of %.80q has %d bytes", name, len(value))
 	}
-	var ms int64
+	var start clustertime.Tick
 	var nodes int
 	err = readFields(value, func(f field) (err error) {
 		switch f.tag {
 		case tagEpoch:
-			ms, err = f.tick()
+			start, err = f.tick()
 		case tagNodes:
 			nodes, err = f.count()
 		case tagLife:
@@ -65,7 +66,7 @@ func decodeRecord(name, value []byte) (r Record, err error) {
 		err = damaged("the record of %.80q lacks its life or its nodes", name)
 	}
 	if err == nil {
-		r.Ref.Definition, err = sequencer.Define(string(name), sequencer.Config{Epoch: epoch.UnixMilli(ms), Nodes: nodes})
+		r.Ref.Definition, err = sequencer.Define(string(name), sequencer.Config{Epoch: epoch.UnixMilli(int64(start)), Nodes: nodes})
 	}
 	if err != nil {
 		return Record{}, damaged("the record of %.80q: %v", name, err)
@@ -95,7 +96,7 @@ const (
 // record that was lost, or came back, from one that never was.
 type head struct {
 	Position
-	base  sequencer.Tick
+	base  clustertime.Tick
 	count uint64
 	sum   uint64
 }

@@ -15,7 +15,7 @@ import (
 func CheckRaise(t *rapid.T, before, next *roster.Roster, c roster.Raise) {
 	want := *before
 	want.Time = max(before.Time, c.Time)
-	want.Ceiling = max(before.Ceiling, c.Time+before.Settings.Window)
+	want.Ceiling = max(before.Ceiling, c.Time.Add(before.Settings.Window))
 	want.Stopped = 0
 	if !reflect.DeepEqual(&want, next) {
 		t.Fatalf("raise to %d of\n%+v gave\n%+v", c.Time, before, next)
