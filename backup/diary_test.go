@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// diary is a machine whose content is the list of what happened to it. A change
-// is the lines that it added.
+// diary is a fake machine whose content is the list of its operations. A change is the
+// added lines.
 type diary struct {
 	lines   []string
 	changed int // lines that no change has given yet

@@ -6,11 +6,11 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Definitions outlive all replicas on the disks of the durable ones. What may be
-// answered rests on them as well, and the roster names the disks that may be relied
-// on after a loss (D1 to D6).
+// Definitions survive the loss of all replicas on the disks of the durable ones. Replies
+// depend on these disks too, and the roster names the disks that can be relied on after a
+// loss (D1 to D6).
 
-// Version returns the version of the newest roster known.
+// Version returns the version of the newest known roster.
 func (r *Replica[S, C]) Version() roster.Version { return r.version }
 
 // IsDurable reports whether this process has a data directory, by the newest roster.
@@ -18,23 +18,23 @@ func (r *Replica[S, C]) IsDurable() bool { return r.isDurable(r.self) }
 
 func (r *Replica[S, C]) isDurable(i roster.Incarnation) bool { return slices.Contains(r.durable, i) }
 
-// observeDurable keeps, of the durable members, those that have to do with the partition.
+// observeDurable records the durable members that are replicas of the partition.
 func (r *Replica[S, C]) observeDurable(durable []roster.Incarnation) {
 	r.someDurable = len(durable) > 0
 	r.durable = slices.DeleteFunc(slices.Clone(durable), func(i roster.Incarnation) bool { return i != r.self && !r.entry.Keeps(i) })
 }
 
-// Storable returns the position of the table if it is of use on disk: it is of the
-// newest term known, and newer than what is there.
+// Storable returns the position of the table, and whether it should be written to disk: it
+// is of the newest known term, and newer than the table on disk.
 func (r *Replica[S, C]) Storable() (Position, bool) {
 	p := r.position
 	return p, p.Term > 0 && p.Term == r.newest && p.Compare(r.stored) > 0
 }
 
-// Stored notes that a table is on this process's disk, and counts it if the replica
-// acts. It reports whether an owner may be told: only while the table is of the
-// newest term known (D1). A later term was begun without what the disk got since, and
-// may have been shown the disk as it was.
+// Stored records that a table is on this process's disk, and counts it if the replica acts.
+// It reports whether an owner may be told: only while the table is of the newest known term
+// (D1). A later term began without later writes to this disk, and may have read the disk
+// before them.
 func (r *Replica[S, C]) Stored(p Position) bool {
 	if p.Term != r.newest {
 		return false
@@ -46,8 +46,8 @@ func (r *Replica[S, C]) Stored(p Position) bool {
 	return true
 }
 
-// OnDisk returns the position of the table that is on this process's disk, as far as an
-// owner may be told (D1), and else the zero value.
+// OnDisk returns the position of the table on this process's disk if an owner may be told
+// (D1), else the zero value.
 func (r *Replica[S, C]) OnDisk() Position {
 	if r.stored.Term != r.newest {
 		return Position{}
@@ -55,7 +55,7 @@ func (r *Replica[S, C]) OnDisk() Position {
 	return r.stored
 }
 
-// StoredBy notes that a replica has a table of this term on its disk.
+// StoredBy records that a replica has a table of this term on its disk.
 func (r *Replica[S, C]) StoredBy(from roster.Incarnation, p Position) {
 	if !r.Acts() || p.Term != r.office || p.Number > r.position.Number {
 		return
@@ -68,7 +68,7 @@ func (r *Replica[S, C]) StoredBy(from roster.Incarnation, p Position) {
 // Persistent reports whether the definitions as of a number of this term survive the
 // loss of every replica: each durable in-sync replica has them on disk, and every disk
 // that the roster names is one of theirs (D2). In a grid with durable members a disk
-// must be named. In a grid without, nothing is asked for.
+// must be named. A grid without durable members has no such condition.
 func (r *Replica[S, C]) Persistent(number uint64) bool {
 	if !r.Acts() {
 		return false
@@ -81,14 +81,13 @@ func (r *Replica[S, C]) OnAllDisks(number uint64) bool {
 	return !slices.ContainsFunc(r.entry.InSync, func(i roster.Incarnation) bool { return r.lacks(i, number) })
 }
 
-// lacks reports whether a replica has a disk and not a number on it.
+// lacks reports whether a replica has a disk without a number.
 func (r *Replica[S, C]) lacks(i roster.Incarnation, number uint64) bool {
 	had, said := r.disks[i]
 	return r.isDurable(i) && (!said || had < number)
 }
 
-// missing returns the members whose disks are named and that are no durable in-sync
-// replica.
+// missing returns the members with named disks that are not durable in-sync replicas.
 func (r *Replica[S, C]) missing() []roster.MemberID {
 	var out []roster.MemberID
 	for _, m := range r.entry.Disk {
@@ -99,11 +98,11 @@ func (r *Replica[S, C]) missing() []roster.MemberID {
 	return out
 }
 
-// Persisted returns what makes the durable in-sync replicas' disks those that the
-// roster names: each of them had the table on disk as it was when the newest version
-// was learned (D4). It returns false if they are named already, and if there are none.
-// Nothing answered so far is younger than that, and what is answered at this version
-// waits for the same disks.
+// Persisted returns the report by which the roster names the disks of the durable in-sync
+// replicas: each of them has at least the table of the moment when the newest version
+// became known (D4). It returns false if they are named already, and if there are none. No
+// earlier reply is newer than that table, and replies at this version wait for the same
+// disks.
 func (r *Replica[S, C]) Persisted() (roster.Persisted, bool) {
 	if !r.Acts() || !r.OnAllDisks(r.mark) {
 		return roster.Persisted{}, false
@@ -123,15 +122,15 @@ func (r *Replica[S, C]) Persisted() (roster.Persisted, bool) {
 	return roster.Persisted{Partition: r.partition, Version: r.version}, true
 }
 
-// Disks says how the named disks and the in-sync replicas stand to each other.
+// Disks compares the named disks with the in-sync replicas.
 type Disks struct {
-	Named   []roster.MemberID    // by the newest roster; not to be changed
-	Missing []roster.MemberID    // of those, the ones that are no durable in-sync replica's
-	Behind  []roster.Incarnation // durable in-sync replicas that do not have a number on disk
-	InSync  int                  // durable in-sync replicas
+	Named   []roster.MemberID    // by the newest roster; read only
+	Missing []roster.MemberID    // of those, the ones that belong to no durable in-sync replica
+	Behind  []roster.Incarnation // durable in-sync replicas without the number on disk
+	InSync  int                  // number of durable in-sync replicas
 }
 
-// Disks tells which disks an answer that rests on a number of this term waits for.
+// Disks returns the disks for which a reply that depends on a number of this term waits.
 func (r *Replica[S, C]) Disks(number uint64) Disks {
 	d := Disks{Named: r.entry.Disk, Missing: r.missing()}
 	for _, i := range r.entry.InSync {
@@ -145,9 +144,9 @@ func (r *Replica[S, C]) Disks(number uint64) Disks {
 	return d
 }
 
-// MayShow reports whether this member may show its disk to the owner of a term that
-// began after the loss of term lost: it knows a term not older than the loss, so from
-// now on it tells no owner of an earlier term that something is on its disk (D6).
+// MayShow returns nil if this member may show its disk to the owner of a term that began
+// after the loss of term lost: it knows a term at least as late as the loss, so it no longer
+// reports writes to an owner of an earlier term (D6). Errors: ErrOldTerm, ErrNotYet.
 func (r *Replica[S, C]) MayShow(term, lost roster.Term) error {
 	switch {
 	case term < r.newest:
@@ -163,8 +162,8 @@ func (r *Replica[S, C]) OwnerOf(term roster.Term) (roster.Incarnation, bool) {
 	return r.entry.Owner, r.entry.Term == term && r.entry.Owner != ""
 }
 
-// JoinerOnDisk reports whether the joining replica, if it is durable, has on its disk
-// what admits it: nothing then waits for its first write.
+// JoinerOnDisk reports whether the joining replica, if it is durable, has the mark on its
+// disk: after its admission no reply waits for its first write.
 func (r *Replica[S, C]) JoinerOnDisk() bool {
 	return r.entry.Joining == "" || !r.lacks(r.entry.Joining, r.mark)
 }

@@ -106,7 +106,7 @@ func TestStoredCountsInItsTerm(t *testing.T) {
 	}
 }
 
-// TestStoredByOthers: of what is said the largest number of this term counts, and nothing
+// TestStoredByOthers: of each report the largest number of this term counts, but no number
 // that the owner has not made.
 func TestStoredByOthers(t *testing.T) {
 	all := []roster.Incarnation{durableA, durableB}
@@ -122,7 +122,7 @@ func TestStoredByOthers(t *testing.T) {
 	a.replica.StoredBy(durableB, Position{1, 1})
 	a.replica.StoredBy(durableB, Position{1, 0})
 	if !a.replica.Persistent(1) {
-		t.Error("late news of less takes back what was said")
+		t.Error("a late report of a smaller number replaces a larger one")
 	}
 	if d := a.replica.Disks(2); !slices.Equal(d.Behind, all) || len(d.Missing) > 0 {
 		t.Errorf("number 2 lacks %+v", d)
@@ -189,11 +189,11 @@ func TestJoinerOnDisk(t *testing.T) {
 	p.Joining = durableB
 	a.replica.Observe(1, p, durableA, durableB)
 	if a.replica.JoinerOnDisk() {
-		t.Error("it has said nothing")
+		t.Error("on disk without a report")
 	}
 	a.replica.StoredBy(durableB, Position{1, 0})
 	if !a.replica.JoinerOnDisk() {
-		t.Error("it has what there is")
+		t.Error("not on disk after a report of the mark")
 	}
 	p.Joining = volatile
 	a.replica.Observe(2, p, durableA, durableB)

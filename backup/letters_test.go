@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// isHeld is O4 and R5: everybody in sync, and who joins, has said so when it was
-// asked last.
+// isHeld is O4 and R5: every in-sync replica and the joining one have acknowledged the
+// number in their last answer.
 func (w *world) isHeld(p *process, e roster.Partition, number uint64) bool {
 	for _, i := range append(slices.Clone(e.InSync), e.Joining) {
 		if i == p.name || i == "" {
@@ -28,8 +28,7 @@ func (w *world) isHeld(p *process, e roster.Partition, number uint64) bool {
 	return true
 }
 
-// answer is what a client is told. Whoever took office later in spite of this
-// owner has it too (I4).
+// answer records a reply to a client. Every owner of a later term has the change too (I4).
 func (w *world) answer(t *rapid.T, at Position) {
 	w.seen["answers"]++
 	w.answered = append(w.answered, at)
@@ -41,8 +40,8 @@ func (w *world) answer(t *rapid.T, at Position) {
 	}
 }
 
-// checkInSync: everybody whom the newest roster names as in sync has what was
-// answered since the last loss.
+// checkInSync checks that every in-sync replica of the newest roster has all changes that
+// were answered since the last loss.
 func (w *world) checkInSync(t *rapid.T) {
 	e := w.entry()
 	for _, a := range w.answered {
@@ -55,15 +54,15 @@ func (w *world) checkInSync(t *rapid.T) {
 	}
 }
 
-// send has an owner write to somebody it needs, or for once to somebody else. Of
-// many changes it sends the first ones.
+// send has an owner send an update to a needed replica, sometimes to another one. Of many
+// changes it sometimes sends only the first.
 func (w *world) send(t *rapid.T) {
 	p := w.draw(t, true)
 	if p == nil {
 		return
 	}
 	to := p.replica.Needed()
-	if len(to) == 0 || rapid.IntRange(0, 7).Draw(t, "anybody") == 0 {
+	if len(to) == 0 || rapid.IntRange(0, 7).Draw(t, "any member") == 0 {
 		to = w.members()
 	}
 	i := rapid.SampledFrom(to).Draw(t, "to")
@@ -80,7 +79,7 @@ func (w *world) drawLetter(t *rapid.T) int {
 	return rapid.IntRange(0, len(w.mail)-1).Draw(t, "letter")
 }
 
-// deliver brings a letter, and keeps a copy of some.
+// deliver delivers a message, and keeps a copy of some.
 func (w *world) deliver(t *rapid.T) {
 	if len(w.mail) == 0 {
 		return
@@ -104,8 +103,8 @@ func (w *world) forget(t *rapid.T) {
 	}
 }
 
-// sync lets an owner see the newest roster and write until nobody lacks anything,
-// with nothing lost.
+// sync shows an owner the newest roster and sends updates without losses until no replica
+// lacks a change.
 func (w *world) sync(t *rapid.T) {
 	p := w.draw(t, true)
 	if p == nil {
@@ -125,7 +124,7 @@ func (w *world) sync(t *rapid.T) {
 	}
 }
 
-// accept is B1.
+// accept checks B1.
 func (w *world) accept(t *rapid.T, l letter) letter {
 	p, u := l.to, l.update
 	before, acted := p.replica.Position(), p.replica.Acts()
@@ -151,15 +150,15 @@ func (w *world) accept(t *rapid.T, l letter) letter {
 		}
 	}
 	if held != after {
-		t.Fatalf("%s at %v was sent %+v and holds %v, want %v", p.name, before, u, held, after)
+		t.Fatalf("%s at %v was sent %+v and is at %v, want %v", p.name, before, u, held, after)
 	}
 	if acted && !p.replica.Acts() {
-		w.seen["deposed by a letter"]++
+		w.seen["deposed by a message"]++
 	}
 	return letter{from: p, to: l.from, update: u, answer: true, held: held, newest: p.replica.Newest(), gap: errors.Is(err, ErrGap)}
 }
 
-// hearAnswer tells an owner what was answered to its update.
+// hearAnswer delivers the answer to an owner's update.
 func (w *world) hearAnswer(l letter) {
 	p, i := l.to, l.from.name
 	p.hear(l.newest)

@@ -10,12 +10,12 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// history is the log of a roster with one partition: commands as a leader could
-// give them, from R2 to R5. Who holds what, the leader knows from owners alone.
+// history is the log of a roster with one partition, with commands that a leader can
+// propose (R2 to R5). The leader knows the positions of replicas from owners alone.
 type history struct {
 	rosters []*roster.Roster // by version
 	starts  int              // processes started so far
-	held    []roster.Holding // what owners said, of whatever version
+	held    []roster.Holding // reports of owners, of any version
 }
 
 const membersKept = 4
@@ -33,7 +33,7 @@ func newHistory(t *rapid.T) *history {
 	return h
 }
 
-// process gives the record of a new process of a member.
+// process returns the record of a new process of a member.
 func (h *history) process(member int) roster.Member {
 	h.starts++
 	return roster.Member{Incarnation: roster.Incarnation(fmt.Sprintf("%016x-%016x", member+0xa, h.starts))}
@@ -43,7 +43,7 @@ func (h *history) newest() *roster.Roster { return h.rosters[len(h.rosters)-1] }
 
 func (h *history) entry() roster.Partition { return h.newest().Partitions[0] }
 
-// entryAt gives what a version says about the partition; version 0, nothing.
+// entryAt returns the partition at a version, the zero value for version 0.
 func (h *history) entryAt(v roster.Version) roster.Partition {
 	if v == 0 {
 		return roster.Partition{}
@@ -71,7 +71,7 @@ func (h *history) change(t *rapid.T, c roster.Change) {
 	h.apply(t, roster.Command{From: h.newest().Version, Change: &c})
 }
 
-// raise moves the ceiling, at the same version.
+// raise raises the ceiling, at the same version.
 func (h *history) raise(t *rapid.T) {
 	next, err := h.newest().Apply(roster.Command{From: h.newest().Version, Raise: &roster.Raise{Time: h.newest().Ceiling}})
 	if err != nil {
@@ -80,7 +80,7 @@ func (h *history) raise(t *rapid.T) {
 	h.rosters[len(h.rosters)-1] = next
 }
 
-// some draws one of those that are not excluded, "" if there is none.
+// some draws a member that is not excluded, "" if there is none.
 func some(t *rapid.T, from []roster.Incarnation, except ...roster.Incarnation) roster.Incarnation {
 	left := slices.DeleteFunc(slices.Clone(from), func(i roster.Incarnation) bool { return slices.Contains(except, i) })
 	if len(left) == 0 {
@@ -89,15 +89,14 @@ func some(t *rapid.T, from []roster.Incarnation, except ...roster.Incarnation) r
 	return rapid.SampledFrom(left).Draw(t, "member")
 }
 
-// take is R2. What a leader's command does to a partition without anybody who can
-// do it, it leaves undone.
+// take is R2. Without a member that can become the owner it does nothing.
 func (h *history) take(t *rapid.T) {
 	if to := some(t, h.entry().InSync, h.entry().Owner); to != "" {
 		h.change(t, roster.Change{Take: []roster.Replica{{Member: to}}})
 	}
 }
 
-// lose is R3: anybody begins afresh, alone or with others.
+// lose is R3: any member starts with an empty table, alone or with others.
 func (h *history) lose(t *rapid.T) {
 	h.change(t, roster.Change{Lose: []roster.Loss{h.loss(t, h.members())}})
 }
@@ -112,7 +111,7 @@ func (*history) loss(t *rapid.T, members []roster.Incarnation) roster.Loss {
 	return l
 }
 
-// add begins R5, also in the place of somebody who joins already.
+// add starts R5, also in place of a replica that is already joining.
 func (h *history) add(t *rapid.T) {
 	e := h.entry()
 	if i := some(t, h.members(), append(slices.Clone(e.InSync), e.Joining)...); i != "" && e.Owner != "" {
@@ -120,13 +119,13 @@ func (h *history) add(t *rapid.T) {
 	}
 }
 
-// admit ends R5 with what an owner said once. If that is of an earlier version,
-// the log refuses it.
+// admit completes R5 with an earlier report of an owner. The log refuses a report of an
+// earlier version.
 func (h *history) admit(t *rapid.T) bool {
 	if len(h.held) == 0 {
 		return false
 	}
-	said := h.held[len(h.held)-1-rapid.IntRange(0, min(3, len(h.held)-1)).Draw(t, "said before")]
+	said := h.held[len(h.held)-1-rapid.IntRange(0, min(3, len(h.held)-1)).Draw(t, "earlier")]
 	said.Partition = 0
 	next, err := h.newest().Apply(roster.Command{From: said.Version, Change: &roster.Change{Admit: []roster.Replica{said.Replica}}})
 	if errors.Is(err, roster.ErrStale) {
@@ -139,7 +138,7 @@ func (h *history) admit(t *rapid.T) bool {
 	return true
 }
 
-// drop is R4, or gives a join up.
+// drop is R4, or ends a join.
 func (h *history) drop(t *rapid.T) {
 	e := h.entry()
 	if i := some(t, append(slices.Clone(e.InSync), e.Joining), e.Owner, ""); i != "" {
@@ -147,7 +146,7 @@ func (h *history) drop(t *rapid.T) {
 	}
 }
 
-// restart replaces a member's process by a new one, which holds nothing (R8).
+// restart replaces a member's process by a new one with an empty table (R8).
 func (h *history) restart(t *rapid.T) {
 	member := rapid.IntRange(0, membersKept-1).Draw(t, "member")
 	old, e := h.members()[member], h.entry()

@@ -9,9 +9,9 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// world is a log of rosters, every process there ever was, which learns of them in
-// any order and with any delay, and letters that arrive late, twice or never. It
-// remembers what each table was when it was made, and what was answered.
+// world is a log of rosters, all processes, which receive the rosters in any order and with
+// any delay, and messages that arrive late, twice or never. It records each table as it was
+// made, and the replies.
 type world struct {
 	*history
 	processes []*process
@@ -34,20 +34,20 @@ type process struct {
 	*actor
 	version roster.Version // of the newest roster it observed
 	heard   roster.Term    // the latest term
-	served  roster.Term    // the last term it took office for
-	shown   roster.Version // the latest at which it told an owner what it holds
+	served  roster.Term    // the last term that it owned
+	shown   roster.Version // the latest at which it reported its position to an owner
 	mark    uint64
 	said    map[roster.Incarnation][]saying // in this term, since it was found behind
 	next    uint64                          // the first number not answered
 }
 
-// saying is what an owner was told: a number, in answer to an update of a version.
+// saying is an acknowledgement: a number, in answer to an update of a version.
 type saying struct {
 	version roster.Version
 	number  uint64
 }
 
-// letter is an update, or the answer to one.
+// letter is a message: an update, or the answer to one.
 type letter struct {
 	from, to *process
 	update   diaryUpdate
@@ -57,8 +57,8 @@ type letter struct {
 	gap      bool
 }
 
-// TestReplicas runs a log under random commands, and replicas that do what members
-// do with it. An owner answers what Holds says that it may answer, at once.
+// TestReplicas runs a log with random commands, and replicas that follow it as members do.
+// An owner replies as soon as Holds allows it.
 func TestReplicas(t *testing.T) {
 	operations := map[string]func(*world, *rapid.T){
 		"observe": (*world).observe,
@@ -99,14 +99,14 @@ func TestReplicas(t *testing.T) {
 			w.checkInSync(t)
 		}
 	})
-	for _, what := range []string{"answers", "late answers", "takeovers with answers", "losses", "admitted", "discarded", "kept for an owner", "gaps", "old terms", "deposed by a letter"} {
+	for _, what := range []string{"answers", "late answers", "takeovers with answers", "losses", "admitted", "discarded", "kept for an owner", "gaps", "old terms", "deposed by a message"} {
 		if seen[what] == 0 {
 			t.Errorf("never seen: %s", what)
 		}
 	}
 }
 
-// start lets every member have a process.
+// start creates a process for every member without one.
 func (w *world) start() {
 	for _, i := range w.members() {
 		if w.of(i) == nil {
@@ -138,11 +138,11 @@ func (w *world) draw(t *rapid.T, acting bool) *process {
 	return rapid.SampledFrom(from).Draw(t, "process")
 }
 
-// observe shows somebody a roster, mostly the owner the newest one.
+// observe shows a process a roster, mostly the newest one to the owner.
 func (w *world) observe(t *rapid.T) {
 	version := w.newest().Version
 	p := w.of(w.entry().Owner)
-	if rapid.IntRange(0, 2).Draw(t, "anybody") == 0 {
+	if rapid.IntRange(0, 2).Draw(t, "any process") == 0 {
 		p = w.draw(t, false)
 	}
 	if rapid.IntRange(0, 2).Draw(t, "older") == 0 {
@@ -153,7 +153,7 @@ func (w *world) observe(t *rapid.T) {
 	}
 }
 
-// promote has a backup take over while answers to the owner are under way.
+// promote promotes a backup while answers to the owner are in transit.
 func (w *world) promote(t *rapid.T) {
 	var answers []letter
 	if p := w.of(w.entry().Owner); p != nil && p.replica.Acts() {
@@ -173,7 +173,7 @@ func (w *world) promote(t *rapid.T) {
 	}
 }
 
-// show shows a process a roster, and says from the rules alone what must follow.
+// show shows a process a roster, and checks the result against the rules alone.
 func (w *world) show(t *rapid.T, p *process, version roster.Version) {
 	e := w.entryAt(version)
 	before, lines := p.replica.Position(), p.diary.Snapshot()
@@ -187,7 +187,7 @@ func (w *world) show(t *rapid.T, p *process, version roster.Version) {
 	p.version, p.heard = version, max(p.heard, e.Term)
 	due := e.Owner == p.name && e.Term == p.heard && e.Term > p.served
 	if took != due {
-		t.Fatalf("%s takes office by %+v at %d: %v, want %v", p.name, e, version, took, due)
+		t.Fatalf("%s becomes the owner by %+v at %d: %v, want %v", p.name, e, version, took, due)
 	}
 	keeps := e.Owner == p.name || e.Joining == p.name || slices.Contains(e.InSync, p.name) || version < p.shown
 	switch {
@@ -206,15 +206,15 @@ func (w *world) show(t *rapid.T, p *process, version roster.Version) {
 	p.mark = p.replica.Position().Number
 }
 
-// takeOffice looks at what an owner begins with: whatever was answered since the
-// last loss, by whomever (I3).
+// takeOffice checks the table of a new owner: it has every change that any owner answered
+// since the last loss (I3).
 func (w *world) takeOffice(t *rapid.T, p *process, e roster.Partition, before Position, lines []string) {
 	p.served, p.said, p.next = e.Term, map[roster.Incarnation][]saying{}, 0
 	if before.Term < e.LostTerm {
 		lines = nil
 	}
 	if got := p.diary.lines; len(got) != len(lines)+1 || !slices.Equal(got[:len(lines)], lines) {
-		t.Fatalf("%s took office at %v for %+v with %v, had %v", p.name, before, e, got, lines)
+		t.Fatalf("%s became the owner at %v by %+v with %v, had %v", p.name, before, e, got, lines)
 	}
 	if p.replica.Position() != (Position{Term: e.Term}) {
 		t.Fatalf("%s begins term %d at %v", p.name, e.Term, p.replica.Position())
@@ -232,7 +232,7 @@ func (w *world) takeOffice(t *rapid.T, p *process, e roster.Partition, before Po
 	}
 }
 
-// make notes a table. Nobody makes one that another made.
+// make records a table. No two owners make one of the same position.
 func (w *world) make(t *rapid.T, p *process, e roster.Partition) {
 	at := p.replica.Position()
 	if other, found := w.made[at]; found {
@@ -241,8 +241,7 @@ func (w *world) make(t *rapid.T, p *process, e roster.Partition) {
 	w.made[at] = table{by: p.name, lost: e.LostTerm, lines: p.diary.Snapshot()}
 }
 
-// mustContain: who has what comes after an operation has the operation, and all
-// before it.
+// mustContain checks that a table contains a change, and all changes before it.
 func (w *world) mustContain(t *rapid.T, at Position, lines []string, answered Position) {
 	if want := w.made[answered].lines; len(lines) < len(want) || !slices.Equal(lines[:len(want)], want) {
 		t.Fatalf("%v was answered with\n%v, and %v is\n%v", answered, want, at, lines)
@@ -275,8 +274,8 @@ func (p *process) hear(term roster.Term) {
 	p.heard = max(p.heard, term)
 }
 
-// admitted has an owner say whom it would admit, or the leader admit somebody of
-// whom that was said.
+// admitted has an owner report the replica that may be admitted, or the leader admit a
+// reported one.
 func (w *world) admitted(t *rapid.T) {
 	if p := w.draw(t, true); p != nil {
 		if h, ready := p.replica.Admission(); ready {
@@ -288,7 +287,7 @@ func (w *world) admitted(t *rapid.T) {
 	}
 }
 
-// check holds a process against the rules, and answers what may be answered.
+// check compares a process with the rules, and sends the replies that are allowed.
 func (w *world) check(t *rapid.T, p *process) {
 	e := w.entryAt(p.version)
 	acts := p.served > 0 && e.Owner == p.name && p.served == e.Term && p.heard == e.Term
@@ -297,17 +296,17 @@ func (w *world) check(t *rapid.T, p *process) {
 	}
 	held := p.replica.Position()
 	if lines := p.diary.lines; held == (Position{}) && len(lines) > 0 || held != (Position{}) && !slices.Equal(lines, w.made[held].lines) {
-		t.Fatalf("%s holds at %v\n%v, made was\n%v", p.name, held, lines, w.made[held].lines)
+		t.Fatalf("%s at %v has\n%v, made was\n%v", p.name, held, lines, w.made[held].lines)
 	}
 	for _, number := range []uint64{0, p.next, held.Number / 2, held.Number} {
 		if got, want := p.replica.Holds(number), acts && w.isHeld(p, e, number); got != want {
-			t.Fatalf("%s holds %d: %v, want %v, by %+v, told %v", p.name, number, got, want, e, p.said)
+			t.Fatalf("%s: all have acknowledged %d: %v, want %v, by %+v, acknowledged %v", p.name, number, got, want, e, p.said)
 		}
 	}
 	_, ready := p.replica.Admission()
 	due := acts && slices.ContainsFunc(p.said[e.Joining], func(s saying) bool { return s.version == p.version && s.number >= p.mark })
 	if ready != due {
-		t.Fatalf("%s at %d with mark %d admits: %v, want %v, by %+v, told %v", p.name, p.version, p.mark, ready, due, e, p.said)
+		t.Fatalf("%s at %d with mark %d admits: %v, want %v, by %+v, acknowledged %v", p.name, p.version, p.mark, ready, due, e, p.said)
 	}
 	for ; acts && p.next <= held.Number && p.replica.Holds(p.next); p.next++ {
 		w.answer(t, Position{held.Term, p.next})

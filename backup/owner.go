@@ -7,26 +7,26 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// owner is what a replica knows of the others while it acts.
+// owner is the state of the other replicas, kept while the replica acts.
 type owner[C any] struct {
-	changes []C    // the last ones of this term that somebody lacks; the last of them led to position
+	changes []C    // the last ones of this term that some replica lacks; the last of them led to position
 	mark    uint64 // position's number when the version was learned (R5)
 	peers   map[roster.Incarnation]peer
-	disks   map[roster.Incarnation]uint64 // the number that each has on disk, its own disk included
+	disks   map[roster.Incarnation]uint64 // the number on the disk of each replica, its own included
 }
 
-// peer is what another replica said that it holds in this term.
+// peer is another replica's acknowledged position in this term.
 type peer struct {
 	number uint64
-	at     roster.Version // the latest version at which it was asked and said so
+	at     roster.Version // the latest version of the owner at which it acknowledged
 }
 
-// changesKept is how many changes an owner keeps for replicas that are a little
-// behind; one that is further behind gets the whole table.
+// changesKept is the number of changes that an owner keeps for replicas that are slightly
+// behind. A replica that is further behind gets the whole table.
 const changesKept = 1024
 
-// remember keeps a change for those who need it. The list is cut when it is twice
-// as long as it has to be, so that cutting costs little.
+// remember keeps a change for replicas that lack it. The list is cut at twice its maximum
+// length, so that the amortized cost is low.
 func (o *owner[C]) remember(c C) {
 	o.changes = append(o.changes, c)
 	if len(o.changes) >= 2*changesKept {
@@ -34,8 +34,8 @@ func (o *owner[C]) remember(c C) {
 	}
 }
 
-// forget drops the changes but the last so many. The list is copied when it is twice
-// as long as it has to be, so that what was dropped takes no memory.
+// forget drops all changes except the last ones. The list is copied if its capacity is
+// twice the rest, so that dropped changes take no memory.
 func (o *owner[C]) forget(kept uint64) {
 	if kept >= uint64(len(o.changes)) {
 		return
@@ -47,8 +47,9 @@ func (o *owner[C]) forget(kept uint64) {
 	o.changes = last
 }
 
-// forgetHeld drops the changes that everybody needed has. Somebody who has said
-// nothing yet is being sent the whole table, and may then need what follows it.
+// forgetHeld drops the changes that every needed replica has acknowledged. A replica
+// without an acknowledgement is being sent the whole table, and may need the changes after
+// it.
 func (r *Replica[S, C]) forgetHeld() {
 	least := r.position.Number
 	for _, i := range r.Needed() {
@@ -61,8 +62,8 @@ func (r *Replica[S, C]) forgetHeld() {
 	r.forget(r.position.Number - least)
 }
 
-// Needed gives everybody else whose acknowledgement the owner needs: the in-sync
-// set, and who joins it (O4, R5). It is empty if the replica does not act.
+// Needed returns the other replicas whose acknowledgement the owner needs: the in-sync set
+// and the joining replica (O4, R5). It is empty if the replica does not act.
 func (r *Replica[S, C]) Needed() []roster.Incarnation {
 	if !r.Acts() {
 		return nil
@@ -74,8 +75,8 @@ func (r *Replica[S, C]) Needed() []roster.Incarnation {
 	return needed
 }
 
-// Holds reports whether everybody needed holds the table as of a number of this
-// term (O4). Number 0 is the table as the term began with it.
+// Holds reports whether every needed replica has acknowledged a number of this term (O4).
+// Number 0 is the table at the start of the term.
 func (r *Replica[S, C]) Holds(number uint64) bool {
 	if !r.Acts() {
 		return false
@@ -88,10 +89,9 @@ func (r *Replica[S, C]) Holds(number uint64) bool {
 	return true
 }
 
-// Acknowledged notes what a replica says that it holds, in answer to an update
-// of an owner that acted at version v. What it says at a later version takes the
-// place of what it said before: it may have dropped its table between. A later
-// term than the own one ends acting.
+// Acknowledged records the position in a replica's answer to an update that the owner sent
+// at version v. An answer at a later version replaces an earlier one, because the replica
+// may have dropped its table in between. A later term ends the owner's term.
 func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, held Position) {
 	r.Heard(held.Term)
 	if !r.Acts() || held.Term != r.office || held.Number > r.position.Number {
@@ -104,10 +104,10 @@ func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, 
 	}
 }
 
-// Admission gives the joining replica once it has said, at the very version the
-// owner acts at, that it holds the table as of the mark or later (R5). What it
-// said at an earlier version does not count: it may have joined in vain and
-// dropped the table since.
+// Admission returns the joining replica after it has acknowledged the mark or a later
+// number, at exactly the version at which the owner acts (R5). An acknowledgement at an
+// earlier version does not count: the replica may have been given up and have dropped the
+// table since.
 func (r *Replica[S, C]) Admission() (roster.Holding, bool) {
 	c := r.entry.Joining
 	if c == "" || !r.Acts() {

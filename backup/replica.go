@@ -1,15 +1,15 @@
-// Package backup keeps one partition's replica: which table it holds, whether
-// it may act on it, what it takes from others, and who holds what it decided.
+// Package backup implements the replication of one partition: terms, acknowledgements,
+// promotion and joining.
 //
-// A [Replica] is told what the newest committed roster says about its partition
-// ([Replica.Observe]), takes office when it is named owner ([Replica.Acts]),
-// numbers each change of its table ([Replica.Changed]), says what the others
-// need ([Replica.Update]) and whether they have it ([Replica.Holds]), and, as a
-// copy, takes what an owner sends ([Replica.Accept]). What a table holds is the
-// business of a [Machine].
+// A [Replica] receives the newest committed roster ([Replica.Observe]) and becomes the
+// owner when the roster names it ([Replica.Acts]). As the owner it numbers each change of
+// its table ([Replica.Changed]), computes the updates for the other replicas
+// ([Replica.Update]) and reports whether they have acknowledged a change
+// ([Replica.Holds]). As a backup it applies the updates of an owner ([Replica.Accept]).
+// The content of the table is the business of a [Machine].
 //
-// A replica has one caller at a time, the actor of its partition. It waits for
-// nothing, and the letters in comments (O2, B1) are the rules of the protocol.
+// A replica has one caller at a time, the actor of its partition, and never blocks. The
+// letters in comments (O2, B1) are the rules of the protocol, listed in RELIABILITY.md.
 // DESIGN.md, next to this file, has the reasons.
 package backup
 
@@ -21,28 +21,28 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Machine is the table a replica keeps. S is its whole content, and C what some
-// operations changed in it, as values that share nothing with the machine. The
-// zero S is an empty table.
+// Machine is the table of a replica. S is its whole content, and C the changes of some
+// operations, as values that share no memory with the machine. The zero S is an empty
+// table.
 type Machine[S, C any] interface {
-	// TakeOffice makes the table that of a new term (O2). After a loss the table
-	// is discarded and everything counts as granted up to the floor; otherwise
-	// what is assigned does. complete says of a discarded table that no disk has
-	// more than it (D5).
+	// TakeOffice prepares the table for a new term (O2). After a loss the table is
+	// discarded and everything counts as granted up to the floor; otherwise only
+	// assigned nodes do. complete reports that no disk has more than the discarded
+	// table (D5).
 	TakeOffice(floor clustertime.Tick, lost, complete bool)
-	// Snapshot gives the whole content.
+	// Snapshot returns the whole content.
 	Snapshot() S
 	// Restore replaces the whole content.
 	Restore(S)
-	// Change gives what was changed since its last call.
+	// Change returns the changes since its last call.
 	Change() C
-	// Apply makes a change that was made to an equal table.
+	// Apply applies a change that was made to an equal table.
 	Apply(C)
 }
 
-// Position says how far a table has come: the number of changes within a term.
-// Taking office is number 0. A replica that never held a table is at the zero
-// value.
+// Position is the position of a table in its history: a term, and the number of changes in
+// that term. Number 0 is the table at the start of the term. A replica that never had a
+// table is at the zero value.
 type Position struct {
 	Term   roster.Term `json:"term"`
 	Number uint64      `json:"number"`
@@ -53,61 +53,61 @@ func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.Term, q.Term), cmp.Compare(p.Number, q.Number))
 }
 
-// String gives term and number.
+// String returns term and number.
 func (p Position) String() string { return fmt.Sprintf("(%d, %d)", p.Term, p.Number) }
 
 // Replica is one process's copy of one partition.
 //
-//	        a newer roster names me, with a term not yet served
+//	        a newer roster names this replica, with a new term
 //	 copy ---------------------------------------------------> acting
 //	^    |                                                     |    |  ^
 //	+----+                                                     |    +--+
 //	Accept                                                     |  Changed
 //	  ^                                                        |
 //	  +--------------------------------------------------------+
-//	  a newer roster names another term or owner, a later term is
-//	  heard of, or a table of a later term is accepted
+//	  a newer roster names another term or owner, a message
+//	  carries a later term, or a table of a later term is accepted
 //
-// It comes back to acting only by taking office for another term.
+// It acts again only after a promotion with another term.
 type Replica[S, C any] struct {
 	partition roster.PartitionID
 	self      roster.Incarnation
 	machine   Machine[S, C]
 
-	version     roster.Version       // of the newest roster known; it never goes back (R6)
-	entry       roster.Partition     // what that roster says about the partition
-	durable     []roster.Incarnation // of its replicas and this process, those with a data directory
+	version     roster.Version       // of the newest known roster; it never goes back (R6)
+	entry       roster.Partition     // the partition in that roster
+	durable     []roster.Incarnation // those of its replicas, and this process, that have a data directory
 	someDurable bool                 // some member has a data directory
-	loss        loss                 // the last one that a roster told of
-	newest      roster.Term          // the latest term heard of, from rosters or messages
-	office      roster.Term          // the last term this replica took office for
-	position    Position             // of the table the machine holds
-	shown       roster.Version       // the latest version at which an owner was told what is held
-	stored      Position             // of the last table that is on this process's disk
+	loss        loss                 // the last one in a roster
+	newest      roster.Term          // the latest known term, from rosters or messages
+	office      roster.Term          // the last term of this replica as the owner
+	position    Position             // of the machine's table
+	shown       roster.Version       // the latest version at which an owner received this position
+	stored      Position             // of the last table on this process's disk
 
 	owner[C]
 }
 
-// loss is a term that began without any copy, and what had been granted before it at most.
+// loss is a term that began without any copy, and the upper limit of all earlier grants.
 type loss struct {
 	term  roster.Term
 	floor clustertime.Tick
 }
 
-// New gives a replica without a table, for the process self.
+// New returns a replica without a table, for the process self.
 func New[S, C any](p roster.PartitionID, self roster.Incarnation, m Machine[S, C]) *Replica[S, C] {
 	return &Replica[S, C]{partition: p, self: self, machine: m}
 }
 
-// Position gives how far the replica's table has come.
+// Position returns the position of the replica's table.
 func (r *Replica[S, C]) Position() Position { return r.position }
 
-// Newest gives the latest term the replica has heard of.
+// Newest returns the latest known term.
 func (r *Replica[S, C]) Newest() roster.Term { return r.newest }
 
-// Changed numbers a change that the owner has just made to its machine, and
-// gives the new position (O3). It panics if the replica does not act: the owner
-// has then changed a table that is another's.
+// Changed numbers a change that the owner has just made to its machine, and returns the
+// new position (O3). It panics if the replica does not act, because the caller has then
+// changed the table of another owner.
 func (r *Replica[S, C]) Changed() Position {
 	if !r.Acts() {
 		panic(fmt.Sprintf("backup: partition %d changed by %s, which does not act", r.partition, r.self))
@@ -118,8 +118,8 @@ func (r *Replica[S, C]) Changed() Position {
 	return r.position
 }
 
-// Replaced numbers a change of the whole table, like [Replica.Changed]. The others
-// need the whole table after it.
+// Replaced numbers a change of the whole table, like [Replica.Changed]. The other replicas
+// then need the whole table.
 func (r *Replica[S, C]) Replaced() Position {
 	r.Changed()
 	r.forget(0)

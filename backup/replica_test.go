@@ -77,8 +77,8 @@ func TestUpdateIsACopy(t *testing.T) {
 	}
 }
 
-// TestChangesKept: who is a little behind gets changes, each one it lacks, and who
-// is further behind the whole table. What is kept does not grow.
+// TestChangesKept: a replica that is slightly behind gets each change that it lacks, and one
+// that is further behind the whole table. The number of kept changes is bounded.
 func TestChangesKept(t *testing.T) {
 	for _, written := range []uint64{1, changesKept, 2*changesKept - 1, 2 * changesKept, 5*changesKept + 7} {
 		a := owning(t)
@@ -91,7 +91,7 @@ func TestChangesKept(t *testing.T) {
 		kept := uint64(len(a.replica.changes))
 		distances := []uint64{written, written - 1, kept + 1, kept, kept - 1, written / 2, 1, 0}
 		slices.Sort(distances)
-		slices.Reverse(distances) // what somebody has said that it has is kept no more
+		slices.Reverse(distances) // acknowledged changes are no longer kept
 		for _, behind := range distances {
 			if behind > written {
 				continue
@@ -119,8 +119,9 @@ func TestChangesKept(t *testing.T) {
 	}
 }
 
-// TestChangesAreKeptForAJoiner: what follows the table that is being sent to somebody
-// new is kept although everybody else has it; else the table would be sent for ever.
+// TestChangesAreKeptForAJoiner: changes after the table that is being sent to a joining
+// replica are kept although all other replicas have them; otherwise whole tables would be
+// sent again and again.
 func TestChangesAreKeptForAJoiner(t *testing.T) {
 	a := owning(t)
 	a.replica.Observe(2, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Joining: "c", Term: 1, LostTerm: 1})
@@ -135,19 +136,19 @@ func TestChangesAreKeptForAJoiner(t *testing.T) {
 	}
 	a.replica.Acknowledged("c", 2, Position{1, 2})
 	if left := len(a.replica.changes); left != 0 {
-		t.Errorf("%d changes are kept that everybody has", left)
+		t.Errorf("%d changes are kept that every replica has", left)
 	}
 }
 
-// TestAcknowledged holds what an owner counts against the rules written as plainly
-// as possible, whatever is said by whom, in whatever order.
+// TestAcknowledged compares an owner's count of acknowledgements with the rules in their
+// plainest form, for any acknowledgements in any order.
 func TestAcknowledged(t *testing.T) {
 	names := []roster.Incarnation{"b", "c", "d"}
 	rapid.Check(t, func(t *rapid.T) {
 		a := newActor("a")
 		const term = 3
 		p := roster.Partition{Owner: "a", Term: term, LostTerm: 1}
-		said := map[roster.Incarnation]map[roster.Version]uint64{} // the most by version
+		said := map[roster.Incarnation]map[roster.Version]uint64{} // the largest number by version
 		var version roster.Version = term
 		var mark uint64
 		for range rapid.IntRange(30, 80).Draw(t, "steps") {
@@ -185,8 +186,8 @@ func TestAcknowledged(t *testing.T) {
 	})
 }
 
-// compareSaid compares what an owner makes of what was said, the most by version:
-// of each replica the latest version counts.
+// compareSaid compares an owner with the acknowledgements: of each replica those of the
+// latest version count.
 func compareSaid(t *rapid.T, a *actor, p roster.Partition, said map[roster.Incarnation]map[roster.Version]uint64, version roster.Version, mark uint64) {
 	acts := a.replica.Acts()
 	for number := range a.replica.Position().Number + 2 {
@@ -215,8 +216,8 @@ func compareSaid(t *rapid.T, a *actor, p roster.Partition, said map[roster.Incar
 	}
 }
 
-// TestNobodyIsAdmitted: what has no name joins nothing.
-func TestNobodyIsAdmitted(t *testing.T) {
+// TestAdmissionNeedsAName: without a joining replica none is admitted.
+func TestAdmissionNeedsAName(t *testing.T) {
 	a := owning(t)
 	a.replica.Acknowledged("", 1, Position{1, 0})
 	if h, ready := a.replica.Admission(); ready {
@@ -257,6 +258,6 @@ func ExampleReplica() {
 	// (2, 1) <nil>
 	// true
 	// true (3, 0)
-	// backup: table of an old term: offered (2, 2), held (3, 0), newest term 3
+	// backup: table of an old term: update (2, 2), table (3, 0), newest term 3
 	// false
 }

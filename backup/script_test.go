@@ -21,15 +21,15 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// stage is what a script acts on.
+// stage is the state of a script.
 type stage struct {
 	replicas map[string]*actor
-	rosters  []roster.Partition // by version, each one says what the one before said, but for what changed
+	rosters  []roster.Partition // by version
 	updates  map[string]diaryUpdate
 }
 
-// verbs of the scripts: REPLICA VERB ARGUMENTS. What they give is printed after
-// the replica, unless it is a line of its own.
+// verbs of the scripts: REPLICA VERB ARGUMENTS. The result is printed after the replica,
+// or as a line of its own.
 var verbs = map[string]func(s *stage, a *actor, args []string) (note string, whole bool){
 	"observe":      (*stage).observe,
 	"change":       (*stage).change,
@@ -44,8 +44,8 @@ var verbs = map[string]func(s *stage, a *actor, args []string) (note string, who
 	"send":         (*stage).send,
 }
 
-// do runs one line. Two begin with what is no replica: a roster, and an update
-// that nobody made.
+// do runs one line. Two verbs have no replica: roster, and forge, which makes an update
+// that no owner made.
 func (s *stage) do(words []string) string {
 	switch words[0] {
 	case "roster":
@@ -76,8 +76,8 @@ func (s *stage) show(a *actor) string {
 	return fmt.Sprintf("%s %s %v %v", a.name, state, a.replica.Position(), a.diary.lines)
 }
 
-// roster adds the next version: owner=, term=, lost=, in=, joining=. What is not
-// named stays; an owner named begins a term, alone.
+// roster adds the next version: owner=, term=, lost=, in=, joining=. Other
+// fields stay; a named owner begins a term, alone.
 func (s *stage) roster(args []string) string {
 	version := len(s.rosters)
 	p := s.rosters[version-1]
@@ -179,7 +179,7 @@ func (s *stage) accept(a *actor, args []string) (string, bool) {
 	return reason(err), false
 }
 
-// acknowledged is what FROM says at VERSION: TERM NUMBER.
+// acknowledged delivers an acknowledgement: FROM VERSION TERM NUMBER.
 func (*stage) acknowledged(a *actor, args []string) (string, bool) {
 	held := Position{Term: roster.Term(script.Number(args[2])), Number: uint64(script.Number(args[3]))}
 	a.replica.Acknowledged(roster.Incarnation(args[0]), roster.Version(script.Number(args[1])), held)
@@ -206,7 +206,7 @@ func (*stage) needed(a *actor, _ []string) (string, bool) {
 func (*stage) admission(a *actor, _ []string) (string, bool) {
 	h, ready := a.replica.Admission()
 	if !ready {
-		return "admits nobody", true
+		return "admits no replica", true
 	}
 	return fmt.Sprintf("admits %s to %d at %d", h.Member, h.Partition, h.Version), true
 }

@@ -6,20 +6,19 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Update is what an owner sends to another replica: the whole table, or the
-// changes that follow a number of the same term. With neither it only asks what
-// is held.
+// Update is a message of an owner to another replica: the whole table, or the changes that
+// follow a number of the same term. With neither it only requests the replica's position.
 type Update[S, C any] struct {
 	Version  roster.Version // at which the owner acts
-	Position Position       // of whoever has it
+	Position Position       // after the update
 	Whole    *S             // the table, or nil
 	Since    uint64         // the number that Changes follow
 	Changes  []C
 }
 
-// Update gives what a replica needs to come to the owner's position, as far as
-// the owner knows, and false if it needs nothing. A joining replica is asked at
-// each version anew (R5).
+// Update returns the update by which a replica reaches the owner's position, as far as the
+// owner knows, and false if it needs none. A joining replica is asked again at each version
+// (R5).
 func (r *Replica[S, C]) Update(to roster.Incarnation) (Update[S, C], bool) {
 	u := Update[S, C]{Version: r.version, Position: r.position}
 	p, said := r.peers[to]
@@ -38,20 +37,20 @@ func (r *Replica[S, C]) Update(to roster.Incarnation) (Update[S, C], bool) {
 	return u, true
 }
 
-// Behind tells the owner that a replica does not hold what it was thought to, so
-// that the next update is a whole table.
+// Behind records that a replica lacks the expected position, so that the next update is a
+// whole table.
 func (r *Replica[S, C]) Behind(i roster.Incarnation) { delete(r.peers, i) }
 
-// Accept takes what another owner sends (B1). It gives the position the replica
-// holds afterwards, which is what the sender may rely on if there is no error.
-// What is of a term older than the newest known is refused with [ErrOldTerm],
-// changes that do not follow what is held with [ErrGap], and what is of a term
-// this process is itself the owner of with [ErrOwnTerm]. What the replica holds
-// already is no error. A later term ends acting, also if what is of it is refused.
+// Accept applies an update of another owner (B1), and returns the replica's position
+// afterwards, on which the sender may rely if the error is nil. A term older than the
+// newest known one is refused with [ErrOldTerm], changes that do not follow the replica's
+// table with [ErrGap], and a term that this process itself owns with [ErrOwnTerm]. An
+// update that the replica already has is not an error. A later term ends the replica's own
+// term, also if the update is refused.
 func (r *Replica[S, C]) Accept(u Update[S, C]) (Position, error) {
 	r.Heard(u.Position.Term)
 	if err := r.acceptable(u); err != nil {
-		return r.position, fmt.Errorf("%w: offered %v, held %v, newest term %d", err, u.Position, r.position, r.newest)
+		return r.position, fmt.Errorf("%w: update %v, table %v, newest term %d", err, u.Position, r.position, r.newest)
 	}
 	r.shown = max(r.shown, u.Version)
 	if u.Position.Compare(r.position) <= 0 {

@@ -1,26 +1,25 @@
-// Package epoch holds the time origin of a sequencer's IDs.
+// Package epoch defines the time origin of a sequencer's IDs.
 //
 // An ID carries a timestamp: the milliseconds from its sequencer's epoch to
-// the moment of its making. The timestamp has 40 usable bits, so a sequencer
+// its generation. The timestamp has 40 usable bits, so a sequencer
 // gives IDs for 34.8 years from its epoch. A later epoch therefore lasts
 // longer, and an earlier one gives larger IDs.
 //
 // An [Epoch] is a number of milliseconds, and its zero value is [Default], the
-// start of 2026 in UTC. Most users need nothing else. Whoever wants another
-// origin states it once, with the sequencer's definition, and never changes
-// it:
+// start of 2026 in UTC. Most users need nothing else. Another origin is stated
+// once, with the sequencer's definition, and never changes:
 //
 //	epoch.Default                       // 2026-01-01T00:00:00.000Z
 //	epoch.At(time.Date(2025, time.June, 1, 0, 0, 0, 0, time.UTC))
 //	epoch.UnixMilli(1_748_736_000_000)  // the same instant
-//	epoch.Twitter, epoch.Discord        // origins other systems made known
+//	epoch.Twitter, epoch.Discord        // origins of other systems
 //
 // The presets [Twitter] and [Discord] are only origins. The bits below the
 // timestamp are laid out as in every other sequencer of this module.
 //
-// An epoch says nothing about validity by itself. Whether it lies in the
-// future, or so far back that no IDs are left, is for whoever knows the time
-// to decide; this package reads no clock.
+// An epoch is neither valid nor invalid by itself. Whether it lies in the future,
+// or so far back that no IDs are left, depends on the time, and this package
+// reads no clock.
 package epoch
 
 import (
