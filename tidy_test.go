@@ -26,7 +26,7 @@ type imports struct {
 	internal []string // packages of this module; "*" is all of them
 	modules  []string // other modules, as path prefixes
 	pure     bool     // it decides and never waits: see impure
-	besides  []string // what a pure package uses all the same
+	besides  []string // packages that a pure package uses all the same, and functions of time with their file
 }
 
 // importMap is the design as a table. A package without a row fails: a new
@@ -72,7 +72,7 @@ var gridModules = []string{
 
 // generatorUses is what the generator shares among its callers: a lock for looks at the
 // clock, and a timer while slots go densely.
-var generatorUses = []string{"sync", "time.AfterFunc"}
+var generatorUses = []string{"sync", "density.go: time.AfterFunc"}
 
 // impure are the standard packages that a pure package cannot need.
 var impure = regexp.MustCompile(`^(net|os|log)(/|$)|^sync$`)
@@ -84,13 +84,13 @@ var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "T
 // Words that the project has another word for. In prose and comments only those
 // count that cannot mean anything else; a name is ours, so more of them do.
 var (
-	bannedInProse = regexp.MustCompile(`\b(slaves?|masters?|shard(s|ed|ing)?|white-?list\w*|black-?list\w*|(worker|machine)[ -]ids?|primary (replica|owner)s?|cluster nodes?)\b`)
-	bannedInNames = regexp.MustCompile(`\b(slaves?|masters?|shard(s|ed|ing)?|white ?lists?|black ?lists?|workers?|machine id|leases?|ttl)\b`)
+	bannedInProse = regexp.MustCompile(`\b(slaves?|masters?|white-?list\w*|black-?list\w*|machine[ -]ids?|primary (replica|owner)s?|cluster nodes?)\b`)
+	bannedInNames = regexp.MustCompile(`\b(slaves?|masters?|white ?lists?|black ?lists?|machine id)\b`)
 )
 
 // wordExceptions are files that have to name a banned word, with the words.
 var wordExceptions = map[string][]string{
-	"DESIGN.md": {"master", "slave", "shard"}, // the table of words says which ones are not used
+	"DESIGN.md": {"master", "slave"}, // the table of words says which ones are not used
 }
 
 // fileNames say nothing about what is in the file.
@@ -213,12 +213,21 @@ func checkPackageComment(pkg string, sources []source) []string {
 // checkPure finds goroutines and clocks in a package that only decides, but for those
 // that it may use.
 func checkPure(s source, besides []string) (problems []string) {
+	timeName := "time"
+	for _, imp := range s.file.Imports {
+		if imp.Path.Value != `"time"` || imp.Name == nil {
+			continue
+		}
+		if timeName = imp.Name.Name; timeName == "." {
+			problems = append(problems, fmt.Sprintf("%s: imports time as a dot, which hides what it uses", s.path))
+		}
+	}
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
 			problems = append(problems, fmt.Sprintf("%s: a pure package starts no goroutine", s.fset.Position(n.Pos())))
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clocks, n.Sel.Name) && !slices.Contains(besides, "time."+n.Sel.Name) {
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == timeName && slices.Contains(clocks, n.Sel.Name) && !slices.Contains(besides, path.Base(s.path)+": time."+n.Sel.Name) {
 				problems = append(problems, fmt.Sprintf("%s: time.%s in a pure package; take the time as an argument", s.fset.Position(n.Pos()), n.Sel.Name))
 			}
 		}
@@ -430,15 +439,18 @@ func TestTidyCanFail(t *testing.T) {
 		{"package without a row", checkImports(pkg("tools")), checkImports(pkg("examples/embed", module+"/grid"))},
 		{"package comment", checkPackageComment("x", []source{parse("package x")}), checkPackageComment("x", []source{parse("package x"), parse("// Package x is.\npackage x")})},
 		{"goroutine", checkPure(parse("package x\nfunc f() { go f() }"), nil), checkPure(parse("package x\nfunc f() { f() }"), nil)},
+		{"clock in one file", checkPure(parse("package x\nvar at = time.AfterFunc"), []string{"y.go: time.AfterFunc"}), checkPure(parse("package x\nvar at = time.AfterFunc"), []string{"x.go: time.AfterFunc"})},
+		{"hidden clock", checkPure(parse("package x\nimport . \"time\"\nvar now = Now"), nil), checkPure(parse("package x\nimport \"time\""), nil)},
+		{"renamed clock", checkPure(parse("package x\nimport t \"time\"\nvar now = t.Now"), nil), checkPure(parse("package x\nimport t \"time\"\nvar at = t.UnixMilli(1)"), nil)},
 		{"clock", checkPure(parse("package x\nvar now = time.Now"), nil), checkPure(parse("package x\nvar at = time.UnixMilli(1)"), nil)},
 		{"long file", checkSize(parse("package x\n" + strings.Repeat("\n", 400))), checkSize(parse("package x\n" + strings.Repeat("\n", 399)))},
 		{"long function", checkSize(parse(long)), checkSize(parse("package x\nfunc f() {}\n"))},
 		{"file name", checkFileName("grid/helpers.go"), checkFileName("grid/member.go")},
 		{"comment", checkSourceWords(parse("package x\n\n// f asks the Master.\nfunc f() {}")), checkSourceWords(parse("package x\n\n// f asks the owner.\nfunc f() {}"))},
-		{"name", checkSourceWords(parse("package x\nfunc f() { theTTLMax := 1; _ = theTTLMax }")), checkSourceWords(parse("package x\nfunc release(mastery int) {}"))},
-		{"field", checkSourceWords(parse("package x\ntype t struct { workerID int }")), checkSourceWords(parse("package x\nvar timeout = cfg.LeaderLeaseTimeout"))},
-		{"prose", checkWords("README.md", "one\nof its Shards\n"), checkWords("README.md", "see https://example.org/blob/master/x\n")},
-		{"exception", checkWords("README.md", "| partition | shard |"), checkWords("DESIGN.md", "| partition | shard |")},
+		{"name", checkSourceWords(parse("package x\nfunc f() { theMasterMax := 1; _ = theMasterMax }")), checkSourceWords(parse("package x\nfunc release(mastery int) {}"))},
+		{"field", checkSourceWords(parse("package x\ntype t struct { slaveID int }")), checkSourceWords(parse("package x\nvar timeout = cfg.LeaderLeaseTimeout"))},
+		{"prose", checkWords("README.md", "one\nof its Masters\n"), checkWords("README.md", "see https://example.org/blob/master/x\n")},
+		{"exception", checkWords("README.md", "| owner | master |"), checkWords("DESIGN.md", "| owner | master |")},
 		{"replace", checkGoMod("module x\n\nreplace y => ../y\n"), checkGoMod("module x // replaces y\n")},
 		{"link", checkLinks("a/b.md", "see [c](c.md#d)", none), checkLinks("a/b.md", "see [c](c.md#d)", all)},
 		{"link in code", checkLinks("b.md", "[c](c.md) `[d](d.md)`", none), checkLinks("b.md", "`[d](d.md)` [e](https://e) [f](#f)\n```\n[g](g.md)\n```\n", none)},
