@@ -14,6 +14,9 @@ var (
 	// owner. No other process can have made it.
 	ErrOwnTerm = errors.New("backup: table of the replica's own term")
 
+	// ErrNumber reports that a table's number is further ahead than any owner comes.
+	ErrNumber = errors.New("backup: number of a table is out of reach")
+
 	// ErrNotYet means that a replica does not know the loss yet after which its disk is
 	// read. Ask again.
 	ErrNotYet = errors.New("backup: the loss is not known here yet; ask again")

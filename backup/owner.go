@@ -94,7 +94,11 @@ func (r *Replica[S, C]) Holds(number uint64) bool {
 // may have dropped its table in between. A later term ends the owner's term.
 func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, held Position) {
 	r.Heard(held.Term)
-	if !r.Acts() || held.Term != r.office || held.Number > r.position.Number {
+	if !r.Acts() || held.Term != r.office {
+		return
+	}
+	if held.Number > r.position.Number {
+		r.overtake(held.Number)
 		return
 	}
 	p, said := r.peers[from]
@@ -102,6 +106,17 @@ func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, 
 		r.peers[from] = peer{number: held.Number, at: v}
 		r.forgetHeld()
 	}
+}
+
+// overtake raises the owner's number above one that a replica reports. Only this owner
+// numbers changes of its term, so another process made the table behind that number.
+// The next update is a whole table with a later number, which replaces it.
+func (r *Replica[S, C]) overtake(number uint64) {
+	if number >= numberMax {
+		return
+	}
+	r.position.Number = number + 1
+	r.forget(0)
 }
 
 // Admission returns the joining replica after it has acknowledged the mark or a later

@@ -173,8 +173,14 @@ func TestAcknowledged(t *testing.T) {
 			default:
 				at := version - min(version, roster.Version(rapid.IntRange(0, 2).Draw(t, "earlier")))
 				held := Position{term - roster.Term(rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(t, "terms before")), rapid.Uint64Range(0, a.replica.Position().Number+1).Draw(t, "number")}
+				before := a.replica.Position().Number
 				a.replica.Acknowledged(i, at, held)
-				if a.replica.Acts() && held.Term == term && held.Number <= a.replica.Position().Number {
+				if ahead := a.replica.Acts() && held.Term == term && held.Number > before; ahead {
+					if p := a.replica.Position(); p.Number != held.Number+1 {
+						t.Fatalf("at %v after a report of %v", p, held)
+					}
+				}
+				if a.replica.Acts() && held.Term == term && held.Number <= before {
 					if said[i] == nil {
 						said[i] = map[roster.Version]uint64{}
 					}

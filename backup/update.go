@@ -67,9 +67,19 @@ func (r *Replica[S, C]) Accept(u Update[S, C]) (Position, error) {
 	return r.position, nil
 }
 
+// A number of changes is bounded so that a table which no owner made cannot use the
+// numbers up: an owner makes a few thousand changes a second, and a replica that needs
+// its table is never further behind than leadMax.
+const (
+	numberMax = 1 << 62
+	leadMax   = 1 << 32
+)
+
 func (r *Replica[S, C]) acceptable(u Update[S, C]) error {
 	p := u.Position
 	switch {
+	case p.Number > numberMax, p.Term == r.position.Term && p.Number > r.position.Number && p.Number-r.position.Number > leadMax:
+		return ErrNumber
 	case p.Term == 0 || p.Term < r.newest:
 		return ErrOldTerm
 	case r.entry.Owner == r.self && r.entry.Term == p.Term:

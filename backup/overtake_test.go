@@ -1,0 +1,81 @@
+package backup
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// TestOwnerOvertakesATableItDidNotMake sends a copy a table of the current term that its
+// owner did not make. The owner must not count it, and the copy must get the owner's table.
+func TestOwnerOvertakesATableItDidNotMake(t *testing.T) {
+	for name, lead := range map[string]uint64{"one ahead": 1, "as far ahead as is taken": leadMax} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newActor(durableA), newActor(durableB)
+			for _, r := range []*actor{a, b} {
+				r.replica.Observe(1, entry(nil, durableA, durableB))
+			}
+			a.write("x")
+			deliver(t, a, b)
+			forged := diaryUpdate{Version: 1, Position: Position{Term: 1, Number: a.replica.Position().Number + lead}, Whole: &[]string{"forged"}}
+			if _, err := b.replica.Accept(forged); err != nil {
+				t.Fatal(err)
+			}
+			a.replica.Acknowledged(b.name, 1, b.replica.Position())
+			if a.replica.Holds(a.replica.Position().Number) {
+				t.Error("a table that the owner did not make counts")
+			}
+			a.write("y")
+			number := a.replica.Position().Number
+			deliver(t, a, b)
+			if !a.replica.Holds(number) {
+				t.Errorf("owner at %v, copy at %v: the copy does not count", a.replica.Position(), b.replica.Position())
+			}
+			if got, want := b.diary.lines, a.diary.lines; !slices.Equal(got, want) {
+				t.Errorf("the copy has %v, the owner %v", got, want)
+			}
+		})
+	}
+}
+
+// TestNumbersOutOfReach refuses tables whose number no owner comes to, so that its owner can
+// always come above what a copy has.
+func TestNumbersOutOfReach(t *testing.T) {
+	b := newActor(durableB)
+	b.replica.Observe(1, entry(nil, durableA, durableB))
+	table := func(number uint64) error {
+		_, err := b.replica.Accept(diaryUpdate{Version: 1, Position: Position{Term: 1, Number: number}, Whole: &[]string{"x"}})
+		return err
+	}
+	if err := table(numberMax + 1); !errors.Is(err, ErrNumber) {
+		t.Errorf("above every number: %v", err)
+	}
+	if err := table(5); err != nil { // a copy without a table takes it at any number below
+		t.Fatal(err)
+	}
+	if err := table(5 + leadMax + 1); !errors.Is(err, ErrNumber) {
+		t.Errorf("too far ahead: %v", err)
+	}
+	if err := table(5 + leadMax); err != nil {
+		t.Error(err)
+	}
+	a := newActor(durableA)
+	a.replica.Observe(1, entry(nil, durableA, durableB))
+	a.replica.Acknowledged(durableB, 1, Position{Term: 1, Number: 1<<64 - 1})
+	if p := a.replica.Position(); p != (Position{Term: 1}) {
+		t.Errorf("the owner follows an absurd report to %v", p)
+	}
+}
+
+// deliver sends a copy what its owner has for it, and the owner its answer.
+func deliver(t *testing.T, from, to *actor) {
+	t.Helper()
+	u, due := from.replica.Update(to.name)
+	if !due {
+		return
+	}
+	if _, err := to.replica.Accept(u); err != nil {
+		t.Fatal(err)
+	}
+	from.replica.Acknowledged(to.name, u.Version, to.replica.Position())
+}
