@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// AttachLogicalNode gets a logical node from the grid. Two calls at once are
-// served one after the other.
+// AttachLogicalNode gets a logical node from the grid. Concurrent calls are served one
+// after the other.
 //
 // Errors: ErrAttached if the handle has one, ErrDestroyed, ErrClosed,
 // ErrNoFreeNode if all are taken; and when ctx ended, an error that matches
@@ -18,9 +18,9 @@ func (s *Sequencer) AttachLogicalNode(ctx context.Context) error {
 	return s.attach(ctx)
 }
 
-// DetachLogicalNode gives the logical node back. IDs stop at once; calls of
-// Next that wait get ErrDetached. After an error, too, the handle is Detached
-// and the grid takes the node back, at the latest when the session has ended.
+// DetachLogicalNode releases the logical node. IDs stop immediately; calls of Next that
+// wait return ErrDetached. Also after an error the handle is Detached, and the grid
+// reclaims the node, at the latest when the session has ended.
 //
 // Errors: ErrDetached if the handle has none, ErrDestroyed, ErrClosed; and when
 // ctx ended, an error that matches ctx.Err() and ErrUnavailable.
@@ -61,7 +61,7 @@ func (s *Sequencer) takeTurn(ctx context.Context) error {
 	case <-s.turn:
 		return nil
 	case <-ctx.Done():
-		return failure.Errorf(ErrUnavailable, "sequencer %q: another attach or detach is under way: %w", s.Name(), ctx.Err())
+		return failure.Errorf(ErrUnavailable, "sequencer %q: another attach or detach is in progress: %w", s.Name(), ctx.Err())
 	}
 }
 
@@ -87,9 +87,8 @@ func (s *Sequencer) attach(ctx context.Context) error {
 	return s.install(a)
 }
 
-// install puts a new attachment in place of what the handle has. The turn's owner alone
-// calls it. If the handle has ended meanwhile, nothing shows the new attachment and the
-// home lets it expire.
+// install replaces the handle's attachment by a new one. Only the owner of the turn calls
+// it. If the handle has ended meanwhile, the new attachment is not renewed and expires.
 func (s *Sequencer) install(a Attachment) error {
 	for {
 		t := s.now.Load()
@@ -162,13 +161,13 @@ func (s *Sequencer) detach(ctx context.Context, by detachment) error {
 	}
 }
 
-// release stops the generator and says what it used.
+// release stops the generator and returns the last timestamp that it used.
 func (t *tenure) release() Release {
 	return Release{ID: t.gen.id, Node: t.gen.node, LastUsed: t.gen.stop()}
 }
 
-// end takes the handle to its end, at once and for good. It returns what an
-// attached handle gave up.
+// end ends the handle, immediately and permanently. It returns the release of an attached
+// handle.
 func (s *Sequencer) end(state State, final error) (Release, bool) {
 	for {
 		t := s.now.Load()

@@ -7,22 +7,22 @@ import (
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
-// measuredPace is how many cycles a millisecond has by the newest measurement of any
+// measuredPace is the number of cycles per millisecond by the newest measurement of any
 // generator of this process. The counter is the same for all, and measuring takes 40 ms.
 var measuredPace atomic.Int64
 
-// How slots are handed out between two looks at the clock: by adding to next, as
-// long as the millisecond of the last look lasts.
+// Between two readings of the clock slots are reserved by adding to next, as long as the
+// millisecond of the last reading lasts.
 
-// reserve takes the next slot. One that is not ok may not be issued yet, and is kept for
-// the caller, to be given to take.
+// reserve takes the next slot. If ok is false, the slot may not be issued yet; the caller
+// keeps it and passes it to take.
 func (g *generator) reserve() (slot int64, ok bool) {
 	slot = g.next.Add(1) - 1
 	return slot, g.holds(slot)
 }
 
-// quick takes the next slot if that needs no look at the clock. One that is not ok and
-// not negative is the caller's all the same, as of reserve.
+// quick takes the next slot if that needs no reading of the clock. A slot that is not ok
+// and not negative belongs to the caller nevertheless, as with reserve.
 func (g *generator) quick() (slot int64, ok bool) {
 	dense := g.dense.Load()
 	if !dense && !g.fresh() {
@@ -38,20 +38,20 @@ func (g *generator) quick() (slot int64, ok bool) {
 	return slot, true
 }
 
-// asks reports whether a slot asks even where they go densely.
+// asks reports whether a slot checks the clock even in saturated mode.
 func asks(slot int64) bool { return slot&denseStride == denseStride }
 
-// contended reports whether somebody has added since the slot was reserved.
+// contended reports whether another caller has added since the slot was reserved.
 func (g *generator) contended(slot int64) bool { return g.next.Load() != slot+1 }
 
-// pause is how many readings of the cycle counter a caller that backs off lasts: about two
-// microseconds on amd64, more where reading takes longer. It is no time to wait for, since
-// a counter may stand still.
+// pause is the length of a back-off in readings of the cycle counter: about two
+// microseconds on amd64, more where a reading takes longer. It is not a time, because a
+// counter may not advance.
 const pause = 200
 
-// backOff has a caller leave the counter to others for a while if they contend for it. Two
-// processors that add to it in turn wait for it each time, and get fewer slots together
-// than one of them alone.
+// backOff keeps a caller away from the counter for a short time if other callers contend
+// for it. Two processors that add to it in turn wait for it each time, and together get
+// fewer slots than one of them alone.
 func (g *generator) backOff(slot int64) {
 	if !g.contended(slot) {
 		return
@@ -65,7 +65,7 @@ func (g *generator) backOff(slot int64) {
 // stopped generator, lies below them.
 func (g *generator) holds(slot int64) bool { return slot < g.limit.Load() && slot >= g.low.Load() }
 
-// reserveMany takes up to n consecutive slots, or none. What it cannot use is lost.
+// reserveMany takes up to n consecutive slots, or none. Slots that it cannot use are lost.
 func (g *generator) reserveMany(n int) (slot int64, k int) {
 	if !g.fresh() {
 		return 0, 0
@@ -79,14 +79,14 @@ func (g *generator) reserveMany(n int) (slot int64, k int) {
 		return 0, 0
 	}
 	held := g.within(slot, more)
-	if held < more { // somebody else was faster
+	if held < more { // another caller was faster
 		g.counts.lost.Add(more - held)
 	}
 	return slot, int(held)
 }
 
-// within returns how many of n slots from one on lie within the bounds. It looks at
-// the limit once: by a later one, slots of a gap in the middle would be below it.
+// within returns the number of n slots from slot on that lie within the bounds. It loads
+// the limit once: with a later one, slots of a gap in the middle would be below it.
 func (g *generator) within(slot, n int64) int64 {
 	limit := g.limit.Load()
 	if slot >= limit || slot < g.low.Load() {
@@ -95,13 +95,13 @@ func (g *generator) within(slot, n int64) int64 {
 	return min(n, limit-slot)
 }
 
-// fresh reports whether the millisecond of the last look at the clock still lasts. A
-// counter that is far from where it was says no.
+// fresh reports whether the millisecond of the last clock reading still lasts. It is false
+// for a counter that is far from its last value.
 func (g *generator) fresh() bool {
 	return uint64(g.deadline.Load()-cycles.Now()) < uint64(g.perMilli.Load())
 }
 
-// publish sets the bounds after a look at the clock: from the beginning of a grant to
+// publish sets the bounds after a reading of the clock: from the beginning of a grant to
 // the end of this millisecond, or of the grant.
 func (g *generator) publish(r reading, grant Grant) {
 	limit := g.slotAt(min(r.now+1, grant.Until, g.epoch.Add(maxOffset)).Sub(g.epoch))
@@ -110,7 +110,7 @@ func (g *generator) publish(r reading, grant Grant) {
 		g.limit.Store(limit)
 	}
 	if r.before(g.looked) {
-		return // its caller waited for the lock while somebody else looked
+		return // another caller read the clock while this one waited for the lock
 	}
 	g.looked = r
 	counted := r.lasts > 0 && cycles.Constant()

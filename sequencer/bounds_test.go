@@ -190,8 +190,8 @@ func TestUnderLoad(t *testing.T) {
 	}
 }
 
-// TestDetachUnderLoad: what a handle says that it used is not below what anybody got,
-// also of those who reserved a slot just before.
+// TestDetachUnderLoad: the last timestamp that a handle reports is not below that of any
+// caller's ID, also of callers that reserved a slot just before.
 func TestDetachUnderLoad(t *testing.T) {
 	for round := range 50 {
 		s, _, home := steady(t, []int{128, 8192}[round%2], Grant{From: 2000, Until: 1 << 40})
@@ -226,8 +226,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestWrongCounter: a cycle counter that stands still, jumps or is wrong makes
-// timestamps old, and nothing else.
+// TestWrongCounter: a cycle counter that does not advance, jumps or is wrong makes
+// timestamps old, without any other effect.
 func TestWrongCounter(t *testing.T) {
 	for _, deadline := range []int64{1<<63 - 1, -1 << 63, 0, 1} {
 		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2003}}, 0, new(counts))
@@ -258,12 +258,12 @@ func TestContended(t *testing.T) {
 	}
 	slot, _ := g.reserve()
 	if g.reserve(); !g.contended(slot) {
-		t.Errorf("nobody was seen to follow slot %d", slot)
+		t.Errorf("no caller was seen to follow slot %d", slot)
 	}
 }
 
-// TestIdleIsIdle: a while after the last call there is no timer any more.
-func TestIdleIsIdle(t *testing.T) {
+// TestIdleGeneratorHasNoTimer: some time after the last call the timer has ended.
+func TestIdleGeneratorHasNoTimer(t *testing.T) {
 	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
 	buffer := make([]ID, 1000)
 	for !s.now.Load().gen.dense.Load() {
@@ -278,14 +278,14 @@ func TestIdleIsIdle(t *testing.T) {
 		g.mu.Unlock()
 	}
 	if g.dense.Load() {
-		t.Error("slots go densely, and nobody takes any")
+		t.Error("saturated mode without callers")
 	}
 }
 
 // TestNewGeneratorKnowsThePace that another one has measured.
 func TestNewGeneratorKnowsThePace(t *testing.T) {
 	if !cycles.Constant() {
-		t.Skip("this processor's counter has no constant pace: nobody measures one")
+		t.Skip("this processor's counter has no constant pace to measure")
 	}
 	measuredPace.Store(0)
 	began := time.Now()
@@ -307,8 +307,8 @@ func TestNewGeneratorKnowsThePace(t *testing.T) {
 	}
 }
 
-// TestLateLookUndoesNothing: who waited for the lock while somebody else looked at the
-// clock takes its slot, and leaves what is known of the present millisecond.
+// TestLateLookUndoesNothing: a caller that waited for the lock while another one read the
+// clock takes its slot, and does not change the state of the present millisecond.
 func TestLateLookUndoesNothing(t *testing.T) {
 	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2100}}, 0, new(counts))
 	calibrated(g)

@@ -57,7 +57,7 @@ func TestEndedContextEndsEveryWait(t *testing.T) {
 			for range 1023 { // one was dropped with the wait
 				is(t, "after the wait", next(ended(t)), nil)
 			}
-			is(t, "with a context that goes on", next(t.Context()), nil)
+			is(t, "with a live context", next(t.Context()), nil)
 		})
 	}
 }

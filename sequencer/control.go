@@ -7,8 +7,8 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// Control is the home's side of a handle: it delivers what the grid says and
-// reads what the grid has to be told. Users of a Sequencer never need it.
+// Control is the backend's side of a handle: it delivers renewals and events of the grid,
+// and reads the state that the grid needs. Users of a Sequencer do not need it.
 type Control struct{ s *Sequencer }
 
 // Handle returns the handle that the control belongs to.
@@ -38,12 +38,12 @@ func (c *Control) Renewed(id AttachmentID, g Grant) {
 	}
 }
 
-// Destroy ends the handle because its life has ended. It returns what the handle
-// gave up, false if it held nothing.
+// Destroy ends the handle because its life has ended. It returns the handle's release,
+// false if it had no logical node.
 func (c *Control) Destroy() (Release, bool) { return c.s.end(Destroyed, ErrDestroyed) }
 
-// Close ends the handle because its member or client was closed. It returns
-// what the handle gave up, false if it held nothing.
+// Close ends the handle because its member or client was closed. It returns the handle's
+// release, false if it had no logical node.
 func (c *Control) Close() (Release, bool) { return c.s.end(Detached, ErrClosed) }
 
 // Idle reports whether DetachWhenIdle asks for a detach at cluster time now.

@@ -25,7 +25,7 @@ const maxEpochMilli = 253_402_300_799_999
 // while. It is below the sequencer's node count.
 type NodeID uint16
 
-// Config is what a sequencer's creator chooses. The zero value is a good choice.
+// Config has the properties of a new sequencer. The zero value is a good choice.
 type Config struct {
 	// Epoch is the time origin of the IDs. It must be in the past when the
 	// sequencer is created, by less than 34.8 years, and in the years 1970 to
@@ -39,13 +39,13 @@ type Config struct {
 	Nodes int
 }
 
-// Definition is what a sequencer is, for its whole life: name, epoch and node
+// Definition has the constant properties of a sequencer: name, epoch and node
 // count. Definitions compare by ==, after rounding, so 8000 nodes and 8192 nodes
 // define the same sequencer. Make one with [Define]; the zero value defines
 // nothing.
 //
-// A Definition needs no grid: whoever has it can take IDs apart, build them, and
-// find the range of IDs that belongs to a range of times.
+// A Definition needs no grid. It takes IDs apart, builds them, and converts a range of
+// times to a range of IDs.
 type Definition struct {
 	name   string
 	epoch  epoch.Epoch
@@ -156,7 +156,7 @@ func (d Definition) Decompose(id ID) Parts {
 }
 
 // Compose builds the ID with these parts; it issues nothing, and the same parts
-// give the same ID. What the time has below a millisecond is cut off. A time
+// give the same ID. The time is truncated to a millisecond. A time
 // before the epoch, a node that is not below [Definition.Nodes], and a counter
 // that a millisecond has no room for are errors; a time not before
 // [Definition.Exhausted] is ErrEpochExhausted.

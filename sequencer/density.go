@@ -6,10 +6,11 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// density is how fast slots go. While callers take all there are, timestamps may be old
-// (trail) and reading the cycle counter each time would cost as much as all the rest; and
-// where a millisecond has very many, it would be the narrowest place long before. Then
-// only each sixteenth slot asks. A timer ends that when the callers have gone.
+// density measures the rate at which slots are used. While callers use all of them,
+// timestamps may be old (trail), and reading the cycle counter for each slot would cost as
+// much as everything else; with very many slots per millisecond it would become the
+// bottleneck much earlier. In this saturated mode only every sixteenth slot checks the
+// clock. A timer ends the mode when the callers have gone.
 type density struct {
 	now   clustertime.Tick // of the last look in another millisecond
 	next  int64            // at that look
@@ -21,27 +22,27 @@ type density struct {
 }
 
 const (
-	// denseCounters is how many IDs a millisecond has where it costs much to ask for each.
-	// Where it has fewer, each call asks: when the machine stands still, only one that had
-	// just asked can have a timestamp older than the trail. manyCounters is from how many on
-	// that matters before all are used.
+	// denseCounters is the number of IDs per millisecond from which on a check for each
+	// slot is expensive. With fewer, each call checks: if the machine stalls, only a call
+	// that has just checked can have a timestamp older than the trail. manyCounters is the
+	// number from which on the cost matters before all IDs are used.
 	denseCounters = 1 << 13
 	manyCounters  = 1 << 15
-	// denseStride is which slots ask: those whose low bits are all set.
+	// denseStride selects the slots that check: those whose low bits are all set.
 	denseStride = 15
-	// denseShare is the part of the slots from which on they go densely: two
-	// callers that both read the cycle counter get no more than half of all.
+	// denseShare is the share of used slots from which on the mode is saturated: two
+	// callers that both read the cycle counter get at most half of all.
 	denseShare = 3
-	// trailShare is the part of the slots that callers may leave and still trail. Who takes
-	// a little less than there is at times, because the processor is slower then, could
-	// not make up for what it slept through.
+	// trailShare is the share of slots that callers may leave unused and still trail. A
+	// caller that sometimes takes slightly fewer, because its processor is slower then,
+	// could not recover the slots of its sleep otherwise.
 	trailShare = 4
-	// denseLook is how often it is checked that callers are there still.
+	// denseLook is the interval of the check that callers are still active.
 	denseLook = time.Millisecond
 )
 
-// look notes how many slots went since the last look in another millisecond. Unless
-// counted, no counter says how long that lasts, and every call is to look.
+// look records the slots used since the last reading in another millisecond. Unless
+// counted, no counter shows the end of the millisecond, and every call reads the clock.
 func (d *density) look(g *generator, now clustertime.Tick, counted bool) {
 	if now <= d.now {
 		return
@@ -49,7 +50,7 @@ func (d *density) look(g *generator, now clustertime.Tick, counted bool) {
 	next, lost := g.next.Load(), g.counts.lost.Load()
 	used, had := next-d.next-(lost-d.lost), g.slotAt(now.Sub(d.now))
 	if now < g.trailUntil && used > had-had/trailShare {
-		g.trailUntil = now.Add(memory) // callers still ask for about all there is
+		g.trailUntil = now.Add(memory) // callers still use about all slots
 	}
 	counters := g.layout.counters()
 	many := counters >= manyCounters && used > had/denseShare
@@ -72,7 +73,7 @@ func (d *density) look(g *generator, now clustertime.Tick, counted bool) {
 	g.dense.Store(true)
 }
 
-// cool ends dense handing out unless about as many slots as before go.
+// cool ends saturated mode unless the rate of slots is about the same.
 func (g *generator) cool() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -51,7 +51,7 @@ func (c *manualClock) set(now clustertime.Tick) {
 	c.moved = make(chan struct{})
 }
 
-// quietly sets the time, and whoever waits does not notice yet.
+// quietly sets the time without waking the callers that wait.
 func (c *manualClock) quietly(now clustertime.Tick) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,8 +113,8 @@ func (c *runningClock) Wait(ctx context.Context, until clustertime.Tick, wake <-
 	}
 }
 
-// fakeHome gives out attachments 1, 2, 3 ... and notes what it is told. A field
-// that is set answers instead.
+// fakeHome is a backend that returns attachments 1, 2, 3 ... and records its calls. A
+// field that is set answers instead.
 type fakeHome struct {
 	grant   Grant
 	attach  func(Preference) (Attachment, error)

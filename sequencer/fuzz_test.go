@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// What a decoder accepts is written again as the same bytes: every ID and every
-// identity has one encoding. JSON has two on the way in, and one on the way out.
+// Accepted input is encoded to the same bytes again: every ID and every identity has one
+// encoding. JSON has two on input, and one on output.
 
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"0", "9223372036854775807", "9223372036854775808", "-1", "+1", "007", "1e3", " 1", ""} {
@@ -72,8 +72,8 @@ func FuzzIDBinary(f *testing.F) {
 	})
 }
 
-// FuzzIDSQL: a column of integers and one of text are read as what is written to
-// them, and the text of an ID is the only one.
+// FuzzIDSQL: IDs survive a column of integers and one of text, and each ID has only one
+// text.
 func FuzzIDSQL(f *testing.F) {
 	f.Add(int64(0), "0")
 	f.Add(int64(-1), "-1")

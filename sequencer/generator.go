@@ -21,8 +21,8 @@ import (
 //	                          ^ next             ^ limit
 //
 // A slot is reserved by adding to next. It may be issued if it lies within the
-// bounds low and limit, which were published after a look at the clock and the
-// grants: everything between them is granted, and of a millisecond that had begun.
+// bounds low and limit, which were published after a reading of the clock and the
+// grants: all slots between them are granted, and of a millisecond that had begun.
 //
 // Invariant: next only grows, and each reserved slot lies in the range that
 // exactly one addition to it consumed, so no slot is issued twice. Neither the
@@ -38,27 +38,27 @@ type generator struct {
 
 	rights atomic.Pointer[rights]
 
-	// The bounds. limit is stored after low, and loaded before it: who sees a
-	// limit beyond a gap between two grants sees the low beyond it, too.
+	// The bounds. limit is stored after low, and loaded before it: a caller that sees a
+	// limit beyond a gap between two grants also sees the low beyond it.
 	limit atomic.Int64
 	low   atomic.Int64
-	// deadline is the reading of the cycle counter at which the millisecond of the
-	// last look is over. 0 sends every call to the clock.
+	// deadline is the value of the cycle counter at which the millisecond of the last
+	// clock reading ends. 0 sends every call to the clock.
 	deadline atomic.Int64
-	// perMilli is how many cycles a millisecond has, 0 while that is not known.
+	// perMilli is the number of cycles per millisecond, 0 while unknown.
 	perMilli atomic.Int64
-	// dense is set while callers use up most slots, of which a millisecond has many: then
-	// only each sixteenth slot asks whether that is over.
+	// dense is set in saturated mode, while callers use up most of many slots per
+	// millisecond: then only every sixteenth slot checks the clock.
 	dense atomic.Bool
 
-	mu sync.Mutex // held to look at the clock and to publish bounds
+	mu sync.Mutex // held to read the clock and to publish bounds
 	// trailUntil is the cluster time up to which slots of the last trail
 	// milliseconds may be used: it lies ahead only while callers have used up a
 	// millisecond in the last memory milliseconds, or since then as many slots as
 	// there were.
 	trailUntil clustertime.Tick
 	end        int64   // the first slot that was not issued, once it is stopped
-	looked     reading // the newest look at the clock
+	looked     reading // the newest reading of the clock
 	pace       cycles.Pace
 	density    density
 
@@ -71,7 +71,7 @@ type generator struct {
 	_    [120]byte
 }
 
-// counts are what all generators of one handle have done.
+// counts are the totals of all generators of one handle.
 type counts struct {
 	done atomic.Int64 // slots that the earlier generators have passed
 	lost atomic.Int64 // slots that were passed and not issued
@@ -81,27 +81,26 @@ type counts struct {
 const stoppedBit = math.MinInt64
 
 const (
-	// trail is how old a timestamp may be while callers ask for more IDs than there
-	// are. A sleep ends a millisecond late at best; without a trail the slots
+	// trail is the maximum age of a timestamp while callers request more IDs than
+	// there are. A sleep ends a millisecond late at best; without a trail the slots
 	// of that millisecond would be lost, and only spinning would get them all.
 	trail clustertime.Span = 4
-	// memory is how long it is remembered that callers ask for more IDs than there
-	// are. It has to be longer than the trail: where other processes keep a processor
-	// busy, a quarter of all waits end 4 ms late or later, and the trail is needed most
-	// after those.
+	// memory is the time for which saturation is remembered. It has to be longer than
+	// the trail: next to other busy processes a quarter of all waits end 4 ms late or
+	// later, and the trail is needed most after those.
 	memory clustertime.Span = 50
 )
 
-// outcome says what take could do.
+// outcome is the result of take.
 type outcome int
 
 const (
 	taken     outcome = iota
 	aheadTime         // the slot's millisecond has not begun yet
-	noGrant           // no grant holds the slot's millisecond, or none the present
-	stopped           // the logical node was given up
+	noGrant           // no grant contains the slot's millisecond, or none the present
+	stopped           // the logical node was released
 	exhausted         // the epoch has no milliseconds left
-	nodeless          // the logical node went to another holder, and there is no other yet
+	nodeless          // the logical node went to another holder, and was not replaced yet
 )
 
 // newGenerator starts a generator whose first ID has a timestamp above after.
@@ -114,16 +113,16 @@ func newGenerator(def Definition, a Attachment, after clustertime.Tick, c *count
 	return g
 }
 
-// reading is a look at the clock.
+// reading is a reading of the clock.
 type reading struct {
 	now    clustertime.Tick
-	lasts  time.Duration // for so long at least it is this millisecond; 0 if nobody knows
+	lasts  time.Duration // the millisecond lasts at least so long; 0 if unknown
 	mono   time.Duration // the monotonic clock
 	cycles int64         // the cycle counter, before
 	after  int64         // and after
 }
 
-// read looks at a clock.
+// read reads a clock.
 func read(c Clock) reading {
 	r := reading{cycles: cycles.Now()}
 	r.now, r.lasts, r.mono = c.Read()
@@ -131,12 +130,12 @@ func read(c Clock) reading {
 	return r
 }
 
-// before reports whether a look was earlier than another one.
+// before reports whether a reading was earlier than another one.
 func (r reading) before(o reading) bool {
 	return r.now < o.now || r.now == o.now && r.cycles < o.cycles
 }
 
-// took is what take has done.
+// took is the result of take, with the slots.
 type took struct {
 	slot int64 // the first of k that may be issued
 	k    int
@@ -147,10 +146,10 @@ type took struct {
 	out  outcome
 }
 
-// take reserves up to n consecutive slots of one millisecond, given a look at the
+// take reserves up to n consecutive slots of one millisecond, given a reading of the
 // clock; held is a slot that the caller has kept from before, negative for none. With
-// aheadTime, at is the timestamp that the next ID would have; a caller that will wait
-// for it keeps a slot of the next millisecond, so that nobody is before it for ever.
+// aheadTime, at is the timestamp of the next ID; a caller that will wait for it keeps a
+// slot of the next millisecond, so that other callers cannot overtake it indefinitely.
 // With noGrant, at is a timestamp outside the grants, and the next grant that begins
 // above it ends the wait.
 func (g *generator) take(r reading, n int, held int64, waits bool) took {
@@ -219,7 +218,7 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 	}
 }
 
-// drop gives up a reserved slot: nobody issues it any more.
+// drop gives up a reserved slot, which is then never issued.
 func (g *generator) drop(slot int64) {
 	if slot >= 0 {
 		g.counts.lost.Add(1)
@@ -240,15 +239,15 @@ func (g *generator) slotAt(offset clustertime.Span) int64 {
 	return int64(offset) * g.layout.counters()
 }
 
-// saturated notes that all slots up to now are used up.
+// saturated records that all slots up to now are used up.
 func (g *generator) saturated(now clustertime.Tick) {
 	g.trailUntil = now.Add(memory)
 	g.density.full = true
 	g.close()
 }
 
-// close has nobody reserve slots by just adding until somebody got one by a look at the
-// clock. Else callers that fail again and again would drive the slots ahead of time.
+// close prevents reservations without a reading of the clock, until a caller has got a slot
+// by one. Otherwise callers that fail repeatedly would drive the slots ahead of time.
 func (g *generator) close() {
 	g.deadline.Store(0)
 	g.dense.Store(false)
@@ -274,7 +273,7 @@ func (g *generator) fill(dst []ID, slot int64) {
 	}
 }
 
-// extend adds a grant and wakes everybody who waits for one.
+// extend adds a grant and wakes all callers that wait for one.
 func (g *generator) extend(grant Grant) {
 	for {
 		have := g.rights.Load()
@@ -289,11 +288,11 @@ func (g *generator) extend(grant Grant) {
 	}
 }
 
-// stop ends the generator for good: nothing is reserved after stop returned, and what
-// was reserved is issued only if stop counts it. It returns the largest timestamp that
-// was ever taken, returned to a caller or not yet, or 0.
+// stop ends the generator permanently: no slot is reserved after stop has returned, and a
+// reserved one is issued only if stop counts it. It returns the largest timestamp that was
+// taken, returned to a caller or not yet, or 0.
 func (g *generator) stop() clustertime.Tick {
-	g.mu.Lock() // nobody publishes a limit from here on
+	g.mu.Lock() // no limit is published from here on
 	defer g.mu.Unlock()
 	if next := g.next.Or(stoppedBit); next >= 0 {
 		g.end = min(next, g.limit.Load())
@@ -302,7 +301,7 @@ func (g *generator) stop() clustertime.Tick {
 	return g.timestamp(g.end)
 }
 
-// wake lets everybody who waits for a grant look again.
+// wake makes all callers that wait for a grant check again.
 func (g *generator) wake() {
 	have := g.rights.Load()
 	for !g.rights.CompareAndSwap(have, newRights(have.grants)) {
@@ -315,9 +314,9 @@ func (g *generator) wake() {
 func (g *generator) lastUsed() clustertime.Tick {
 	next := g.next.Load()
 	if next < 0 {
-		return g.stop() // it is stopped already; this tells what it used
+		return g.stop() // already stopped: returns the last timestamp used
 	}
-	// What lies beyond the limit is reserved and not issued.
+	// Slots beyond the limit are reserved and not issued.
 	return g.timestamp(min(next, g.limit.Load()))
 }
 

@@ -57,10 +57,10 @@ func (w *taker) issued(rt *rapid.T, slot int64, k int, fresh clustertime.Tick) {
 	w.went += int64(k)
 }
 
-// add takes a slot without a look at the clock, if that is possible now.
+// add takes a slot without a reading of the clock, if possible.
 func (w *taker) add(rt *rapid.T) {
 	if w.kept >= 0 {
-		return // whoever has one looks first
+		return // a caller with a kept slot reads the clock first
 	}
 	slot, ok := w.g.quick()
 	switch {
@@ -253,8 +253,8 @@ func TestTrailLasts(t *testing.T) {
 	}
 }
 
-// TestTurns: who waits for the next millisecond has a slot of it, and nobody who comes
-// later takes it. No slot is kept of a millisecond after that.
+// TestTurns: a caller that waits for the next millisecond has a slot of it, which no later
+// caller takes. No slot is kept of a millisecond after that.
 func TestTurns(t *testing.T) {
 	g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 1000, Until: 2002}}, 0, new(counts))
 	wait := func(now clustertime.Tick, waits bool) int64 {
@@ -285,8 +285,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestFewSlotsAlwaysAsk: where a millisecond has few slots each call asks whether it lasts,
-// also when they run out, so that a machine that stands still makes no timestamp old.
+// TestFewSlotsAlwaysAsk: with few slots per millisecond each call checks the clock, also
+// when they run out, so that a stall of the machine makes no timestamp old.
 func TestFewSlotsAlwaysAsk(t *testing.T) {
 	for nodes, dense := range map[int]bool{8192: false, 2048: false, 1024: true, 128: true} {
 		g := newGenerator(define(t, nodes), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
@@ -314,10 +314,10 @@ func TestNothingIsAddedInVain(t *testing.T) {
 		takeAt(g, 2000, 1) // there is none left
 		late := reading{now: 2003, lasts: time.Millisecond, cycles: cycles.Now()}
 		if got := g.take(late, 8192, -1, false); got.out != taken || got.k != 8192 || got.at != 2001 {
-			t.Fatalf("of what was slept through came %+v", got)
+			t.Fatalf("slots of the missed millisecond: %+v", got)
 		}
 		if g.dense.Load() != cycles.Constant() {
-			t.Fatal("slots do not go densely: this shows nothing")
+			t.Fatal("saturated mode was not reached")
 		}
 		end := g.next.Load()
 		for range 1000 {
@@ -411,8 +411,8 @@ func TestStoppedIsTheEnd(t *testing.T) {
 	}
 }
 
-// TestFillExpands: what is filled at once are the IDs of the slots one by one, over the
-// ends of milliseconds, too.
+// TestFillExpands: a batch has the IDs of its slots one by one, also across the end of a
+// millisecond.
 func TestFillExpands(t *testing.T) {
 	g := newGenerator(define(t, 8192), Attachment{Node: 77, Grant: Grant{From: 2000, Until: 2100}}, 0, new(counts))
 	for _, first := range []int64{0, 1, 1023, 1024, 5000} {

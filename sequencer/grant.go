@@ -16,17 +16,17 @@ func (g Grant) Empty() bool { return g.Until <= g.From }
 // Holds reports whether timestamp t lies inside the grant.
 func (g Grant) Holds(t clustertime.Tick) bool { return g.From <= t && t < g.Until }
 
-// rights is every grant that one attachment received: disjoint, not touching,
-// in ascending order, immutable. Nothing between two grants may be used, since
-// the gap may belong to another attachment.
+// rights are all grants that one attachment received: disjoint, not touching, in ascending
+// order, immutable. The gap between two grants must not be used, since it may belong to
+// another attachment.
 type rights struct {
 	grants []Grant
 	// replaced is closed when a newer rights value takes this one's place or
-	// the generator was stopped; whoever waits for a grant waits on it.
+	// the generator was stopped; callers that wait for a grant wait on it.
 	replaced chan struct{}
 }
 
-// newRights returns the rights that one grant gives.
+// newRights returns the rights of some grants.
 func newRights(grants []Grant) *rights {
 	return &rights{grants: grants, replaced: make(chan struct{})}
 }
@@ -63,7 +63,7 @@ func (r *rights) until() clustertime.Tick {
 }
 
 // with returns the union of the rights' grants and g, without the parts that
-// end at or below used, which are of no more use.
+// end at or below used, which are no longer needed.
 func (r *rights) with(g Grant, used clustertime.Tick) *rights {
 	if g.Empty() {
 		return r

@@ -19,7 +19,7 @@ func is(t testing.TB, what string, err error, want ...error) {
 	}
 }
 
-// TestStates is what each call does in each state, and which state follows.
+// TestStates checks the effect of each call in each state, and the following state.
 func TestStates(t *testing.T) {
 	reach := map[string]func(*handle){
 		"new":       func(*handle) {},
@@ -117,7 +117,7 @@ func TestFailedDestroyChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEndDuringAttach: the handle ends while an attach is under way, for good.
+// TestEndDuringAttach: the handle ends permanently while an attach is in progress.
 func TestEndDuringAttach(t *testing.T) {
 	h := newHandle(t)
 	h.home.attach = func(Preference) (Attachment, error) {
@@ -139,8 +139,8 @@ func TestEndDuringAttach(t *testing.T) {
 	}
 }
 
-// TestRelease: what is given back says what was used, by every way of giving back,
-// and the next attachment asks for the same node and starts above that.
+// TestRelease: every kind of release reports the last used timestamp, and the next
+// attachment requests the same node and starts above it.
 func TestRelease(t *testing.T) {
 	h := attachedHandle(t)
 	if got := h.home.asked[0]; !got.Any {
@@ -182,8 +182,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestTimestampsAscendOverAttachments: time stands still over detach and attach,
-// several times, even over an attachment that was never used.
+// TestTimestampsAscendOverAttachments: time does not advance over detach and attach,
+// several times, also over an attachment that was never used.
 func TestTimestampsAscendOverAttachments(t *testing.T) {
 	h := newHandle(t)
 	for i := range clustertime.Tick(5) {
@@ -239,9 +239,9 @@ func TestAnswersForEarlierAttachmentsAreIgnored(t *testing.T) {
 	}
 }
 
-// TestGivenUpUnderACall: the attachment is given up after a call of Next has found
-// it and before the call takes its ID. The call takes nothing from it any more,
-// not even when a grant arrives late.
+// TestGivenUpUnderACall: the attachment is released after a call of Next has found it
+// and before the call takes its ID. The call takes no ID of it, not even when a grant
+// arrives late.
 func TestGivenUpUnderACall(t *testing.T) {
 	for name, c := range map[string]struct {
 		giveUp func(*handle)
@@ -328,7 +328,7 @@ func TestNextRevivesAnIdleHandle(t *testing.T) {
 	is(t, "next", err, ErrClosed)
 }
 
-// TestFill: in order, across milliseconds, and with what it got when it fails.
+// TestFill: IDs ascend, also across milliseconds; a failed call returns the IDs it got.
 func TestFill(t *testing.T) {
 	h := attachedHandle(t)
 	dst := make([]ID, 3000)

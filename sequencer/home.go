@@ -7,14 +7,14 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// Home is what a handle needs from wherever its logical-node table lives. A
-// grid is one home; anything that can keep a table consistently can be another.
-// Renewals and events flow the other way, through Control.
+// Home is the backend of a handle: the system that assigns logical nodes. A grid is one
+// backend; any system that keeps such a table consistently can be another. Renewals and
+// events flow the other way, through Control.
 type Home interface {
-	// Attach asks for a logical node, preferring p's node if p says so.
+	// Attach requests a logical node, preferably p's node unless p.Any is set.
 	Attach(ctx context.Context, r Ref, p Preference) (Attachment, error)
-	// Detach gives an attachment back. It is final: even after an error the
-	// home goes on trying by itself, or lets the attachment expire.
+	// Detach releases an attachment. It is final: after an error the backend
+	// retries by itself, or lets the attachment expire.
 	Detach(ctx context.Context, r Ref, rel Release) error
 	// Destroy ends this life of the sequencer everywhere.
 	Destroy(ctx context.Context, r Ref) error
@@ -73,8 +73,8 @@ type Attachment struct {
 	Grant Grant
 }
 
-// Release is what a holder says when it gives a logical node up. It is the last
-// word about the attachment: nothing is issued under it any more.
+// Release is the last message of a holder about an attachment: no ID is issued under it
+// afterwards.
 type Release struct {
 	ID       AttachmentID
 	Node     NodeID

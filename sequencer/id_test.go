@@ -31,7 +31,7 @@ var (
 	_ sql.Scanner                = (*sequencer.ID)(nil)
 )
 
-// untouched is what the targets of failing decoders hold before and after.
+// untouched is the value of the targets of failing decoders, before and after.
 const untouched sequencer.ID = 4711
 
 var goodTexts = map[string]sequencer.ID{

@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// identity is what AttachmentID and Life have in common.
+// identity is the common interface of AttachmentID and Life.
 type identity interface {
 	fmt.Stringer
 	encoding.TextMarshaler

@@ -19,9 +19,9 @@ const (
 	// all sequencers with one epoch sort by time among each other.
 	timeShift = 23
 
-	// maxOffset bounds the timestamp, in milliseconds since the epoch; it is
-	// itself the first value that may not occur. It is half of what 41 bits
-	// hold, so that IDs stay positive.
+	// maxOffset is the limit of the timestamp, in milliseconds since the epoch; it
+	// is itself the first value that must not occur. It is half the range of 41
+	// bits, so that IDs stay positive.
 	maxOffset clustertime.Span = 1 << 40
 )
 
@@ -101,7 +101,7 @@ func (l layout) line(node NodeID) line {
 // is the next millisecond and so cannot reach the node bits. The caller
 // guarantees 0 <= slot < maxOffset<<counterBits.
 //
-// Every ID comes through here: there is no branch, and the shift distance is
+// Every ID passes through here: the code has no branch, and the shift distance is
 // masked only to let the compiler leave out its own check.
 func (l line) expand(slot int64) ID {
 	return ID(slot>>(l.shift&63)<<timeShift | l.node | slot&l.mask)

@@ -119,8 +119,8 @@ func TestLayoutFieldsCoverTheID(t *testing.T) {
 	}
 }
 
-// Two adjacent nodes that use up the same millisecond, and go on into the next
-// one, give different IDs throughout.
+// Two adjacent nodes that use up the same millisecond, and continue in the next one, have
+// different IDs throughout.
 func TestExpandNeverSpillsIntoTheNode(t *testing.T) {
 	for _, l := range allLayouts(t) {
 		seen := make(map[ID]bool)

@@ -40,10 +40,9 @@ func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
 	return s.install(a)
 }
 
-// Lapse takes the handle to Detached if it has the attachment id, whose logical node the
-// grid gave to another holder, and nothing is left of what id was granted. It returns until
-// when something is left, and false if id is not the handle's attachment, or is not any
-// longer.
+// Lapse detaches the handle if its attachment is id, whose logical node the grid has given
+// to another holder, and all grants of id have ended. It returns the end of the last grant,
+// and false if id is not, or no longer, the handle's attachment.
 func (c *Control) Lapse(id AttachmentID) (until clustertime.Tick, held bool) {
 	s := c.s
 	for {
@@ -91,9 +90,9 @@ func (s *Sequencer) awaitNode(ctx context.Context, t *tenure) error {
 	return nil
 }
 
-// lossError says that a logical node was lost, and why there is no other one.
+// lossError returns the error for a lost logical node, with the reason for the lack of another.
 func (s *Sequencer) lossError(l *loss, err error) error {
 	cause := cmp.Or(l.cause, ErrUnavailable)
-	return failure.Errorf(cause, "sequencer %q: its logical node went to another holder while the grid heard nothing of this one, and it has no other yet: %s: %w",
+	return failure.Errorf(cause, "sequencer %q: its logical node was given to another holder after this one was silent for a session, and was not replaced yet: %s: %w",
 		s.Name(), s.unnamed(cause), err)
 }

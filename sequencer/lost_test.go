@@ -38,8 +38,8 @@ func (h *handle) found(n int, from clustertime.Tick) {
 	}
 }
 
-// TestLostNodeIsUsedToItsEnd: what was granted may be used until it ends, and until then
-// the handle is Attached. From then on it is Detached.
+// TestLostNodeIsUsedToItsEnd: the grants of a lost node may be used until they end, and
+// until then the handle is Attached. From then on it is Detached.
 func TestLostNodeIsUsedToItsEnd(t *testing.T) {
 	h := lostHandle(t)
 	for _, now := range []clustertime.Tick{2000, 2500, 2999} {
@@ -129,8 +129,8 @@ func TestLostNodeIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestLostNodeIsGivenUp: what the user does to a handle that waits for another node counts,
-// and calls that wait hear of it.
+// TestLostNodeIsGivenUp: a detach, close or destroy of a handle that waits for another node
+// takes effect, and ends the calls that wait.
 func TestLostNodeIsGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(t *testing.T, h *handle)
@@ -234,9 +234,9 @@ func TestLostStripes(t *testing.T) {
 	})
 }
 
-// TestLapseUnderLoad: eight callers take IDs while the handle loses its node, and go on when
-// it has another. No ID comes twice or is lost from the counts, and all of the new node are
-// later than those of the old one.
+// TestLapseUnderLoad: eight callers take IDs while the handle loses its node, and continue
+// with another one. No ID is repeated or missing in the counts, and all IDs of the new node
+// are later than those of the old one.
 func TestLapseUnderLoad(t *testing.T) {
 	const end = 1 << 40
 	rounds(t, 100, func(t *testing.T) {

@@ -106,9 +106,8 @@ func rounds(t *testing.T, n int, f func(t *testing.T)) {
 	}
 }
 
-// TestLastUsedIsTheLast: while eight goroutines make IDs, the handle gives its
-// node up. Nobody has an ID above what it said it used, or made later, and
-// nothing less was said.
+// TestLastUsedIsTheLast: the handle releases its node while eight goroutines take IDs. No
+// caller has an ID above the reported last timestamp, and the reported one was used.
 func TestLastUsedIsTheLast(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(t *testing.T, s *storm) Release
@@ -155,7 +154,7 @@ func TestReplaceKeepsNodesApart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.counts.lost.Add(10) // those ten are in nobody's list
+		s.counts.lost.Add(10) // those ten are in no list
 		s.control.Close()
 		s.check(t, ErrClosed)
 		_, old := s.span(0)
@@ -165,9 +164,9 @@ func TestReplaceKeepsNodesApart(t *testing.T) {
 	})
 }
 
-// TestEndsAtOnce: detach, close, destroy and a late attach meet, under load. The
-// node is given back once, the end is the end, and nobody sleeps through it.
-func TestEndsAtOnce(t *testing.T) {
+// TestConcurrentEnds: detach, close, destroy and a late attach run concurrently, under
+// load. The node is released once, the end is permanent, and every waiting call is woken.
+func TestConcurrentEnds(t *testing.T) {
 	rounds(t, 100, func(t *testing.T) {
 		s := newStorm(t)
 		var detachErr, attachErr error

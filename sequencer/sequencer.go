@@ -1,8 +1,8 @@
 // Package sequencer defines IDs and the handles that generate them.
 //
 // Most users need three things: a [Sequencer], which a grid member or client
-// returns, its method [Sequencer.Next], and [Define] to take IDs apart where
-// there is no grid:
+// returns, its method [Sequencer.Next], and [Define] to take IDs apart without
+// a grid:
 //
 //	orders, err := member.CreateSequencer(ctx, "orders", sequencer.Config{})
 //	id, err := orders.Next(ctx)
@@ -35,7 +35,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// State is what a handle can do at the moment.
+// State is the state of a handle.
 //
 //	         AttachLogicalNode, or Next after an idle detach,
 //	         or by itself after the logical node was lost
@@ -46,18 +46,18 @@ import (
 //	   |          holder and nothing that was granted is left   |
 //	   +-----------------------+--------------------------------+
 //	                           v  Destroy, here or anywhere in the grid
-//	                       Destroyed, for good
+//	                       Destroyed, permanently
 //
-// A handle loses its logical node when the grid hears nothing of its process for
-// longer than a session, as while it is paused or cut off. It mostly has another
-// one at the first answer. Until then it is Attached as long as its last grant
-// lasts, since it issues IDs by that, and Detached afterwards.
+// A handle loses its logical node when its process is silent for longer than a
+// session, for instance paused or cut off. In most cases it gets another one with
+// the first answer. Until then it is Attached as long as its last grant lasts,
+// since it issues IDs by that, and Detached afterwards.
 type State int
 
 // The states of a handle.
 const (
-	Detached  State = iota // holds no logical node
-	Attached               // holds a logical node; Next works
+	Detached  State = iota // has no logical node
+	Attached               // has a logical node; Next works
 	Destroyed              // this life of the sequencer has ended
 )
 
@@ -81,31 +81,31 @@ type Sequencer struct {
 	home  Home
 	clock Clock
 
-	now  atomic.Pointer[tenure] // what the handle is now
-	turn chan struct{}          // holds one token: attach, detach and destroy go one at a time
+	now  atomic.Pointer[tenure] // the current state
+	turn chan struct{}          // has one token: attach, detach and destroy run one at a time
 	idle atomic.Int64           // DetachWhenIdle, in ns
 
 	counts    counts
 	waits     atomic.Uint64
 	longest   atomic.Int64 // ns
-	waitsOpen atomic.Int64 // calls of Next or Fill that wait just now
+	waitsOpen atomic.Int64 // calls of Next or Fill that wait at the moment
 }
 
-// tenure is one immutable picture of a handle; every change makes a new one.
+// tenure is an immutable snapshot of a handle; every change creates a new one.
 type tenure struct {
 	state State
 	gen   *generator       // not nil exactly when Attached
 	by    detachment       // why it is Detached
-	final error            // ErrDestroyed or ErrClosed: nothing follows
+	final error            // ErrDestroyed or ErrClosed: permanent
 	last  clustertime.Tick // a later attachment starts above it
-	node  Preference       // the logical node held last
+	node  Preference       // the last logical node
 	lost  *loss            // not nil exactly when it is Detached byLoss
 }
 
-// loss is what a handle knows that lost its logical node and has no other yet.
+// loss is the state of a handle that lost its logical node and has no other yet.
 type loss struct {
-	cause    error         // of the last try to get another; nil while there was none
-	replaced chan struct{} // closed when another picture takes this one's place
+	cause    error         // of the last attempt to get another; nil before the first
+	replaced chan struct{} // closed when another snapshot replaces this one
 }
 
 // detachment is why a handle is Detached.
@@ -115,11 +115,11 @@ const (
 	byNobody detachment = iota // it was never attached
 	byCaller                   // DetachLogicalNode: only AttachLogicalNode ends it
 	byIdle                     // DetachWhenIdle: Next attaches again
-	byLoss                     // the grid gave its logical node to another holder: the home attaches again
+	byLoss                     // the grid gave its logical node to another holder: the backend attaches again
 )
 
-// New makes a handle in state Detached on the life that ref names, and the
-// control by which its home renews, ends and observes it.
+// New returns a handle in state Detached on the life that ref names, and the control by
+// which its backend renews, ends and observes it.
 func New(ref Ref, home Home, clock Clock) (*Sequencer, *Control) {
 	s := &Sequencer{ref: ref, home: home, clock: clock, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
@@ -136,7 +136,7 @@ func (s *Sequencer) Definition() Definition { return s.ref.Definition }
 // State returns the handle's state. It may have changed when the caller looks.
 func (s *Sequencer) State() State { return s.now.Load().state }
 
-// LogicalNode returns the logical node that the handle holds, false if none.
+// LogicalNode returns the logical node of the handle, false if it has none.
 func (s *Sequencer) LogicalNode() (NodeID, bool) {
 	if g := s.now.Load().gen; g != nil {
 		return g.node, true
@@ -145,14 +145,14 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 }
 
 // Next returns the next ID. Below the limit of the ID space it is local: no
-// network, no allocation, and a lock for a look at the clock about once a
+// network, no allocation, and a lock to read the clock about once per
 // millisecond. It waits when the current millisecond is used up, when the grant has
 // ended and the grid has not renewed it, and until it is attached again after an idle
 // detach or when its logical node went to another holder.
 //
 // A call that has to wait, however shortly, fails if ctx has ended or ends meanwhile. A
-// call that finds an ID does not look at ctx, so an ended one never costs an ID that is
-// there. A loop at full speed therefore ends within a millisecond of its context; one
+// call that finds an ID does not check ctx, so an ended context never costs an available
+// ID. A loop at full speed therefore ends within a millisecond of its context; one
 // that takes fewer IDs than there are has to check ctx.Err() itself.
 //
 // Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed,
@@ -165,8 +165,8 @@ func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	if g == nil || !g.dense.Load() {
 		return s.nextExact(ctx, g)
 	}
-	// Nothing is called before this addition: a processor does it when all that was
-	// stored before is in its cache, and a call stores much.
+	// Keep this path free of calls: the atomic add waits for the store buffer to
+	// drain, and a call fills it.
 	slot, ok := g.reserve()
 	if !ok || asks(slot) {
 		return s.nextAsking(ctx, g, slot)
@@ -174,8 +174,8 @@ func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	return g.expand(slot), nil
 }
 
-// nextExact is Next while slots do not go densely: each call asks whether the millisecond
-// of the last look at the clock still lasts.
+// nextExact is Next outside saturated mode: each call checks that the millisecond of the
+// last clock reading still lasts.
 func (s *Sequencer) nextExact(ctx context.Context, g *generator) (ID, error) {
 	if g == nil || !g.fresh() {
 		return s.nextWaiting(ctx, g, -1)
@@ -187,7 +187,7 @@ func (s *Sequencer) nextExact(ctx context.Context, g *generator) (ID, error) {
 	return g.expand(slot), nil
 }
 
-// nextAsking is Next with a slot that asks the same, or that may not be issued yet.
+// nextAsking is Next with a slot that checks the clock, or that may not be issued yet.
 func (s *Sequencer) nextAsking(ctx context.Context, g *generator, slot int64) (ID, error) {
 	if g.holds(slot) && g.fresh() {
 		g.backOff(slot)
@@ -196,7 +196,7 @@ func (s *Sequencer) nextAsking(ctx context.Context, g *generator, slot int64) (I
 	return s.nextWaiting(ctx, g, slot)
 }
 
-// nextWaiting is Next after a look at the clock, and as much later as it takes.
+// nextWaiting is Next after a reading of the clock; it waits as long as necessary.
 func (s *Sequencer) nextWaiting(ctx context.Context, g *generator, held int64) (ID, error) {
 	g, slot, _, err := s.take(ctx, 1, g, held)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Sequencer) nextWaiting(ctx context.Context, g *generator, held int64) (
 
 // Fill fills dst with IDs in ascending order and returns how many it wrote:
 // len(dst), or fewer with an error as Next returns it. dst[:n] is valid with an
-// error too. It looks at ctx as Next does: when it has to wait. It is cheaper per ID
+// error too. It checks ctx as Next does: when it has to wait. It is cheaper per ID
 // than Next.
 func (s *Sequencer) Fill(ctx context.Context, dst []ID) (n int, err error) {
 	for n < len(dst) {
@@ -226,21 +226,21 @@ func (s *Sequencer) Fill(ctx context.Context, dst []ID) (n int, err error) {
 	return n, nil
 }
 
-// DetachWhenIdle gives the logical node back once no ID was made for d, so that
-// more processes than logical nodes can share a sequencer. Next then attaches
-// again by itself, and waits while no logical node is free. It also lets Next
-// attach a handle that was never attached. A handle whose logical node went to another
-// holder takes another one then when an ID is wanted. 0 means never; a negative d means 0.
+// DetachWhenIdle releases the logical node after no ID was issued for d, so that more
+// processes than logical nodes can share a sequencer. Next then attaches again by itself,
+// and waits while no logical node is free. It also lets Next attach a handle that was never
+// attached. A handle whose logical node was given to another holder then gets another one
+// at the next call of Next. 0 means never; a negative d means 0.
 func (s *Sequencer) DetachWhenIdle(d time.Duration) {
 	s.idle.Store(int64(max(d, 0)))
 }
 
-// Stats are a handle's counts since it was created.
+// Stats are the counts of a handle since its creation.
 type Stats struct {
-	IDs              uint64        // IDs issued; calls under way may count already
+	IDs              uint64        // IDs issued; calls in progress may be included
 	GrantWaits       uint64        // calls of Next or Fill that had to wait for a grant
 	LongestGrantWait time.Duration // the longest of those waits that has ended and began when the time was known
-	WaitingNow       int           // calls of Next or Fill that wait at this moment, for whatever reason
+	WaitingNow       int           // calls of Next or Fill that wait at the moment, for any reason
 	GrantUntil       time.Time     // end of the current grant, in cluster time; zero without one
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// MaxStripes is the largest number of logical nodes of one [Striped]. It is half of what
-// the smallest sequencer has, so one process cannot take all of a name by mistake.
+// MaxStripes is the largest number of logical nodes of one [Striped]. It is half of the
+// nodes of the smallest sequencer, so one process cannot take all of a name by mistake.
 const MaxStripes = 64
 
 // Striped is one handle over several logical nodes of a sequencer, its stripes, for a
@@ -21,40 +21,40 @@ const MaxStripes = 64
 //
 // What it costs is order. The IDs that one goroutine gets ascend for each logical
 // node, not over all of them: two IDs in succession may be of different nodes, and
-// the later one may be smaller, within a millisecond or by some of them. Who
-// needs the order within one goroutine takes a Sequencer. IDs are unique all the same.
+// the later one may be smaller, within a millisecond or by some of them. Use
+// a Sequencer if the order within one goroutine matters. IDs are unique in both cases.
 //
-// It has its stripes from the beginning to [Striped.Leave]: there is no attach and
-// no idle detach.
+// It has its stripes from the beginning to [Striped.Leave], without attach and idle
+// detach.
 type Striped struct {
 	stripes []*Sequencer // at least one, all of one life
 	leave   func(context.Context) error
 
-	_     [128]byte // what follows is written at times, what is before never
+	_     [128]byte // separates the constant fields from the written ones
 	seats [1 << seatBits]seat
 }
 
-// seatBits makes so many seats that few of the goroutines that run at one time share one.
+// seatBits sets the number of seats, so that few concurrent goroutines share one.
 const seatBits = 8
 
-// seat is where some goroutines begin to look: a stripe. They keep to it as long as nobody
-// else takes from that at the same time, since processors that share a counter wait for
-// each other.
+// seat is the first stripe that some goroutines try, a striped counter as in LongAdder. They
+// stay with it as long as no other goroutine takes from the same stripe concurrently, since
+// processors that share a counter wait for each other.
 type seat struct{ at atomic.Uint32 }
 
 func (t *seat) stripe() int { return int(t.at.Load()) }
 
-// move stores only what is new: seats lie close together.
+// move stores only a changed value: seats share cache lines.
 func (t *seat) move(stripe int) {
 	if t.stripe() != stripe {
 		t.at.Store(uint32(stripe))
 	}
 }
 
-// NewStriped makes one handle of several, which nobody else should use any more: a
-// stripe that is Detached is left out until it is attached again, by others than this
-// handle. leave is called by [Striped.Leave]; it ends the stripes and gives their
-// logical nodes back. Homes call it; users get a Striped from a grid member or client.
+// NewStriped returns one handle over several, which must not be used otherwise. A stripe
+// that is Detached is skipped until its backend attaches it again. [Striped.Leave] calls
+// leave, which ends the stripes and releases their logical nodes. Backends call NewStriped;
+// users get a Striped from a grid member or client.
 //
 // Errors: ErrInvalidConfig for a number of stripes that [Definition.CheckStripes]
 // refuses, for stripes of different lives, and for one that is given twice.
@@ -139,8 +139,8 @@ func (s *Striped) seat() *seat {
 }
 
 // Fill fills dst with IDs and returns how many it wrote: len(dst), or fewer with an
-// error as Next returns it. dst[:n] is valid with an error too. It takes what one
-// stripe has, then goes on to the next, and waits only when none has any, so dst
+// error as Next returns it. dst[:n] is valid with an error too. It takes the IDs of one
+// stripe, then continues with the next, and waits only when none has any, so dst
 // ascends for each logical node only. It is cheaper per ID than Next.
 func (s *Striped) Fill(ctx context.Context, dst []ID) (n int, err error) {
 	at := s.seat()

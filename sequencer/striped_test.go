@@ -89,8 +89,8 @@ func (y *tally) caller(t testing.TB, def Definition, ids []ID) {
 	}
 }
 
-// TestStripedHasAllOfItsNodes: all IDs of a millisecond of all nodes, by Next and by
-// Fill, before anybody waits; then it waits for the next.
+// TestStripedHasAllOfItsNodes: Next and Fill return all IDs of a millisecond of all nodes
+// before a call waits for the next millisecond.
 func TestStripedHasAllOfItsNodes(t *testing.T) {
 	for _, filled := range []int{0, 1, 2000, 3 * 1024} {
 		synctest.Test(t, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestStripedHasAllOfItsNodes(t *testing.T) {
 	}
 }
 
-// TestStripedFill: across milliseconds, and with what it got when it fails.
+// TestStripedFill: IDs across milliseconds; a failed call returns the IDs it got.
 func TestStripedFill(t *testing.T) {
 	s := newStriped(t, 3)
 	ids := make([]ID, 5000)

@@ -11,17 +11,17 @@ import (
 // How a Striped gets slots: it tries its stripes one after the other, none of which
 // waits, and waits itself when all have failed.
 
-// lookAgain is how long a Striped waits at most before it tries all stripes again.
-// A wait hears of one stripe's changes at once; those of the others it finds so.
+// lookAgain is the longest wait of a Striped before it tries all stripes again. A wait is
+// woken by changes of one stripe only; this interval detects those of the others.
 const lookAgain clustertime.Span = 50
 
-// attempt is what one look at one stripe came to.
+// attempt is the result of one attempt at one stripe.
 type attempt struct {
 	handle *Sequencer
 	stripe int
 	gen    *generator // nil when the handle is Detached
 	seen   *rights    // loaded before the look, so that a wait misses no change; nil when Detached
-	lost   *loss      // nodeless: why there is none, and what a wait hears of
+	lost   *loss      // nodeless: the reason, and the channel for a wait
 	slot   int64      // taken: the first of k
 	k      int
 	kept   int64            // a slot of gen that a waiting caller has reserved, negative for none
@@ -150,8 +150,8 @@ func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, e
 	return a, a.failure()
 }
 
-// await waits for the stripe of a failed attempt, with a slot of its next millisecond if
-// that is what it waits for, and tries it once more.
+// await waits for the stripe of a failed attempt, with a slot of its next millisecond if it
+// waits for that, and tries it once more.
 func (s *Striped) await(ctx context.Context, n int, a attempt) (attempt, error) {
 	if a.out == aheadTime && ctx.Err() == nil {
 		if a = a.again(n, true); a.out != aheadTime {

@@ -22,7 +22,7 @@ func (s *striped) goNext(ctx context.Context) <-chan result {
 	return out
 }
 
-// TestStripeThatCannotServe stops nobody while another one can.
+// TestStripeThatCannotServe: it stops no caller while another stripe can serve.
 func TestStripeThatCannotServe(t *testing.T) {
 	for name, spoil := range map[string]func(*striped){
 		"no grant": func(s *striped) { s.clock.set(3000); s.renew(1, 9000) },
@@ -113,8 +113,8 @@ func TestStripedWaitEnds(t *testing.T) {
 	}
 }
 
-// TestStripedWaitsForTheFirst: of several stripes the one that can go on first ends
-// the wait, and time alone ends it.
+// TestStripedWaitsForTheFirst: the stripe that can continue first ends the wait, without
+// any event but time.
 func TestStripedWaitsForTheFirst(t *testing.T) {
 	for ahead := range 3 {
 		synctest.Test(t, func(t *testing.T) {
@@ -188,8 +188,8 @@ func TestStripedWaitEndsWithContext(t *testing.T) {
 }
 
 // TestStripedUnderCallers: eight goroutines call Next and Fill while stripes are
-// replaced and given up one after the other. No ID comes twice, none is lost from the
-// counts, and everybody is refused in the end.
+// replaced and released one after the other. No ID is repeated or missing in the counts,
+// and every call fails in the end.
 func TestStripedUnderCallers(t *testing.T) {
 	rounds(t, 100, func(t *testing.T) {
 		clock := &runningClock{}
@@ -252,7 +252,7 @@ func TestStripedUnderLoad(t *testing.T) {
 	}
 }
 
-// untilRefused takes IDs until there are none, some at once or each by itself.
+// untilRefused takes IDs until a call fails, by Fill or by Next.
 func untilRefused(t *testing.T, s *Striped, atOnce bool, begun func()) (ids []ID) {
 	for begun := sync.OnceFunc(begun); ; {
 		some := make([]ID, 1)

@@ -56,10 +56,11 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 	}
 }
 
-// await waits until cluster time reaches until or wake is closed, after a look that came to
-// out at at. It fails if ctx has ended or ends meanwhile, however short the wait is: a loop
-// that ends by the error must not depend on how long its waits are. A look may have waited
-// for other callers; if its time has come since, there is no wait, and ctx does not matter.
+// await waits until cluster time reaches until or wake is closed, after an attempt with the
+// result out at at. It fails if ctx has ended or ends meanwhile, however short the wait is: a
+// loop that ends by the error must not depend on the length of its waits. The attempt may
+// have waited for other callers; if its time has come since, await returns without a wait
+// and without checking ctx.
 func (s *Sequencer) await(ctx context.Context, until clustertime.Tick, wake <-chan struct{}, at clustertime.Tick, out outcome) error {
 	if out == aheadTime && at <= s.clock.Now() {
 		return nil
@@ -78,8 +79,8 @@ type waiting struct {
 	began clustertime.Tick // cluster time at which a wait for a grant began, negative for none
 }
 
-// note counts the call as one that waits, and as one that waits for a grant while that
-// is what it lacks.
+// note counts the call as a waiting one, and as one that waits for a grant while it lacks a
+// grant.
 func (w *waiting) note(out outcome) {
 	if !w.open {
 		w.open = true

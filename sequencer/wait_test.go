@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// result is what a call of Next gave.
+// result is the result of a call of Next.
 type result struct {
 	at  clustertime.Tick
 	err error
@@ -213,8 +213,8 @@ func TestGrantAheadIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestWaitingCallsHearOfTheEnd: whoever waits for a grant or for time gets the
-// answer that the handle's new state gives, at once.
+// TestWaitingCallsHearOfTheEnd: a call that waits for a grant or for time immediately
+// returns the error of the handle's new state.
 func TestWaitingCallsHearOfTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*handle)
@@ -249,8 +249,8 @@ func TestWaitingCallsHearOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestReviveWaitsForANode: while no node is free Next goes on trying, and hears
-// of its handle's end.
+// TestReviveWaitsForANode: while no node is free Next retries, and returns when its handle
+// ends.
 func TestReviveWaitsForANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
@@ -381,8 +381,8 @@ func TestLateLookWithoutContext(t *testing.T) {
 	}
 }
 
-// TestUnknownTimeIsNotTimed: a wait for a grant that began while no time was known is
-// counted; how long it was nobody can tell.
+// TestUnknownTimeIsNotTimed: a wait for a grant that began before any time was known is
+// counted, without its length.
 func TestUnknownTimeIsNotTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := attachedHandle(t)
