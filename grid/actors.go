@@ -18,7 +18,7 @@ func (m *Member) actorOf(id roster.PartitionID) (*actor, error) {
 	if m.life.Closed() {
 		return nil, refusal.ErrClosed
 	}
-	if m.raft == nil || m.raft.ended {
+	if !m.raft.TakesPart() {
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in no grid")
 	}
 	o := m.actors[id]

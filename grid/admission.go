@@ -153,7 +153,7 @@ func (m *Member) reportAllHeld(ctx context.Context, a *admissions) {
 
 // reportTo tells the leader, which may be this member.
 func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
-	if m.node().leads() {
+	if m.raft.Node().Leads() {
 		_, err := m.serveHeld(ctx, req)
 		return err
 	}
@@ -164,7 +164,7 @@ func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
 // step. A report that is not by the owner, or of another version than the roster's, is
 // of no use.
 func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
-	if !m.node().leads() {
+	if !m.raft.Node().Leads() {
 		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
 	r, a := m.state.Roster(), m.admissions.Load()

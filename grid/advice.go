@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -56,20 +57,20 @@ func (m *Member) advise(ctx context.Context) {
 // no raise of the ceiling for half a window. A failed disk and a copied data directory
 // have words of their own.
 func (m *Member) quorumLost(since time.Duration) bool {
-	if m.stores.disk.failure() != nil || m.clash.now() != nil {
+	if m.raft.DiskFailure() != nil || m.clash.now() != nil {
 		return false
 	}
 	if since > 0 && m.clock.Mono()-since >= adviseAfter {
 		return true
 	}
 	s := m.standing()
-	return m.takesPart() && s.roster.Assigned() && s.raised > max(s.halfWindow(), adviseAfter)
+	return m.raft.TakesPart() && s.roster.Assigned() && s.raised > max(s.halfWindow(), adviseAfter)
 }
 
 // leaderless reports whether this member takes part in a grid, knows no leader and
 // does not see voters enough to elect one.
 func (m *Member) leaderless() bool {
-	if !m.takesPart() || m.node().leader() != "" || m.node().leads() {
+	if !m.raft.TakesPart() || m.raft.Node().Leader() != "" || m.raft.Node().Leads() {
 		return false
 	}
 	v := m.voters()
@@ -121,13 +122,13 @@ func (v voters) majority() bool { return 2*len(v.alive) > v.count() }
 
 // voters returns the voters, sorted by what gossip sees of them.
 func (m *Member) voters() (out voters) {
-	future := m.node().raft.GetConfiguration()
+	future := m.raft.Node().Raft.GetConfiguration()
 	if future.Error() != nil {
 		return out
 	}
-	alive := map[raft.ServerID]bool{m.node().server: true}
+	alive := map[raft.ServerID]bool{m.raft.Node().Server: true}
 	for _, p := range m.gossip.peers() {
-		alive[serverID(p.Incarnation, p.Durable)] = true
+		alive[raftlog.ServerID(p.Incarnation, p.Durable)] = true
 	}
 	r := m.state.Roster()
 	for _, s := range future.Configuration().Servers {
@@ -136,7 +137,7 @@ func (m *Member) voters() (out voters) {
 		case s.Suffrage != raft.Voter:
 		case alive[s.ID]:
 			out.alive = append(out.alive, v)
-		case isDurable(s.ID):
+		case raftlog.IsDurable(s.ID):
 			out.kept = append(out.kept, v)
 		default:
 			out.lost = append(out.lost, v)
@@ -148,7 +149,7 @@ func (m *Member) voters() (out voters) {
 // addrOf returns where a server is, or was.
 func addrOf(r *roster.Roster, s raft.Server) string {
 	for _, member := range r.Members {
-		if serverID(member.Incarnation, member.Durable) == s.ID {
+		if raftlog.ServerID(member.Incarnation, member.Durable) == s.ID {
 			return member.Gossip
 		}
 	}

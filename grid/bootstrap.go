@@ -167,11 +167,9 @@ func (m *Member) giveUp(why error) {
 	if m.ctx.Err() != nil {
 		return
 	}
-	if disk := m.stores.disk; disk != nil {
-		if err := disk.clear(); err != nil {
-			m.state.Fail(err)
-			return
-		}
+	if err := m.raft.Clear(); err != nil {
+		m.state.Fail(err)
+		return
 	}
 	m.idMu.Lock()
 	m.id.Grid, m.id.Forming, m.id.Accepted = roster.GridID{}, false, founding{}

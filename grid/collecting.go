@@ -133,7 +133,7 @@ var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 // the partition agrees: from then on it acknowledges nothing of a term before the loss.
 func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
 	var none wire.CollectResponse
-	if m.stores.definitions == nil {
+	if m.definitions == nil {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: this member has no data directory")
 	}
 	if r := m.state.Roster(); int(in.Partition) >= len(r.Partitions) {
@@ -149,10 +149,10 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 	if err != nil {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
-	page, found, err := m.stores.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
+	page, found, err := m.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
 	if err != nil {
 		if m.ctx.Err() == nil {
-			_ = m.stores.disk.fail("reading the definitions", err)
+			m.raft.FailDisk("reading the definitions", err)
 		}
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -33,36 +34,36 @@ import (
 //	grid          missing, empty or another      refused: the log was lost
 
 // openDataDir opens what a member keeps, or makes it in memory if dir is "".
-func openDataDir(dir string, log io.Writer) (stores, *identity, error) {
+func openDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store, *identity, error) {
 	if dir == "" {
-		s := raft.NewInmemStore()
 		id, err := loadIdentity("")
-		return stores{logs: s, stable: s, snaps: raft.NewInmemSnapshotStore(), close: func() error { return nil }}, id, err
+		return raftlog.InMemory(), nil, id, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return stores{}, nil, refusal.Invalid("DataDir: cannot create %s: %v", dir, err)
+		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: cannot create %s: %v", dir, err)
 	}
 	if err := checkLogFile(dir); err != nil { // before opening it makes one
-		return stores{}, nil, err
+		return raftlog.Stores{}, nil, nil, err
 	}
-	s, err := openStores(dir, log)
+	s, err := raftlog.OpenStores(dir, log)
 	if err != nil {
-		return stores{}, nil, err
+		return raftlog.Stores{}, nil, nil, err
 	}
+	var defs *definitions.Store
 	id, err := loadIdentity(dir) // again: this process has the directory's lock only now
 	if err == nil {
 		err = checkDefinitionsOwned(id) // before the identity is kept
 	}
 	if err == nil {
-		err = s.disk.belongsTo(id, s.snaps)
+		err = belongsTo(s.Disk, id, s.Snaps)
 	}
 	if err == nil {
-		s.definitions, err = openDefinitions(id)
+		defs, err = openDefinitions(id)
 	}
 	if err != nil {
-		return stores{}, nil, errors.Join(err, s.close())
+		return raftlog.Stores{}, nil, nil, errors.Join(err, s.Close())
 	}
-	return s, id, nil
+	return s, defs, id, nil
 }
 
 // checkLogFile refuses a directory whose identity names a grid and whose log is
@@ -75,7 +76,7 @@ func checkLogFile(dir string) error {
 	if err := checkNotRecovering(dir); err != nil || !id.needsLog() {
 		return err
 	}
-	path := filepath.Join(dir, raftLogFile)
+	path := filepath.Join(dir, raftlog.File)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -99,74 +100,29 @@ func logLost(id *identity, path, what string) error {
 
 // belongsTo refuses a log that is not the identity's, or is not whole, and settles a
 // founding that was not completed.
-func (l *raftLog) belongsTo(id *identity, snaps raft.SnapshotStore) error {
-	path := filepath.Join(l.dir, raftLogFile)
-	contents, err := l.check(snaps)
+func belongsTo(l *raftlog.Log, id *identity, snaps raft.SnapshotStore) error {
+	path := filepath.Join(l.Dir, raftlog.File)
+	contents, err := l.Check(snaps)
 	if err != nil {
 		return refusal.Invalid("DataDir: %v", err)
 	}
 	switch {
-	case id.isNew && contents.last > 0:
+	case id.isNew && contents.Last > 0:
 		return refusal.Invalid("DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member",
-			filepath.Join(l.dir, identityFile))
-	case id.needsLog() && id.Log != l.id:
+			filepath.Join(l.Dir, identityFile))
+	case id.needsLog() && id.Log != l.ID:
 		return logLost(id, path, "is another log than this member's")
-	case id.Forming && !contents.command:
-		if err := l.clear(); err != nil {
+	case id.Forming && !contents.Command:
+		if err := l.Clear(); err != nil {
 			return refusal.Invalid("DataDir: %v", err)
 		}
 		id.Grid = roster.GridID{}
-	case !id.isNew && !id.Forming && id.Log == l.id:
+	case !id.isNew && !id.Forming && id.Log == l.ID:
 		return nil
 	}
-	id.Forming, id.Log = false, l.id
+	id.Forming, id.Log = false, l.ID
 	if err := id.save(); err != nil {
 		return refusal.Invalid("DataDir: %v", err)
 	}
 	return nil
-}
-
-// logContents is what is in a log.
-type logContents struct {
-	last    uint64 // index of the last entry, 0 = none
-	command bool   // there is a command, or a snapshot of what commands led to
-}
-
-// check reads the whole log, so that Raft, which panics over an entry that it cannot
-// read, finds every one. It is short: snapshots cut it.
-func (l *raftLog) check(snaps raft.SnapshotStore) (c logContents, err error) {
-	taken, err := snaps.List()
-	if err != nil {
-		return c, damaged(l.dir, snapshotDir, err)
-	}
-	var newest uint64
-	for _, s := range taken {
-		newest = max(newest, s.Index)
-	}
-	recorded, err := l.GetUint64(snapshotKey)
-	if err != nil && !errors.Is(err, errKeyNotFound) {
-		return c, damaged(l.dir, raftLogFile, err)
-	}
-	first, err := l.FirstIndex()
-	if err != nil {
-		return c, damaged(l.dir, raftLogFile, err)
-	}
-	if newest < recorded || first > newest+1 {
-		return c, snapshotLost(l.dir, max(recorded, max(first, 1)-1))
-	}
-	c.command = newest > 0
-	if c.last, err = l.LastIndex(); err != nil {
-		return c, damaged(l.dir, raftLogFile, err)
-	}
-	if c.last == 0 {
-		return c, nil
-	}
-	for index := first; index <= c.last; index++ {
-		var entry raft.Log
-		if err := l.GetLog(index, &entry); err != nil {
-			return c, damaged(l.dir, raftLogFile, fmt.Errorf("entry %d: %w", index, err))
-		}
-		c.command = c.command || entry.Type == raft.LogCommand
-	}
-	return c, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -26,7 +27,7 @@ var logLosses = map[string]func(t *testing.T, path string){
 	},
 	"of another member": func(t *testing.T, path string) {
 		other := t.TempDir()
-		l, err := grid.OpenRaftLog(other)
+		l, err := raftlog.Open(other)
 		if err == nil {
 			err = l.Close()
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 )
 
 // When all members of a durable grid are stopped, any majority of the voters' disks has
@@ -51,14 +52,14 @@ func (d departures) keepsVote(id raft.ServerID, majority bool, now time.Duration
 
 // mayEnd reports whether a server that left may end although it has a vote: the voters
 // that stay and are alive are a majority without it.
-func (m *Member) mayEnd(node *raftNode, id raft.ServerID) bool {
-	future := node.raft.GetConfiguration()
-	if !isDurable(id) || future.Error() != nil {
+func (m *Member) mayEnd(node *raftlog.Node, id raft.ServerID) bool {
+	future := node.Raft.GetConfiguration()
+	if !raftlog.IsDurable(id) || future.Error() != nil {
 		return false
 	}
 	staying := map[raft.ServerID]bool{}
 	for _, p := range m.gossip.peers() {
-		staying[serverID(p.Incarnation, p.Durable)] = !p.Leaving && !m.leaving(p.Incarnation)
+		staying[raftlog.ServerID(p.Incarnation, p.Durable)] = !p.Leaving && !m.leaving(p.Incarnation)
 	}
 	voters, stay := 0, 0
 	for _, s := range future.Configuration().Servers {
@@ -77,11 +78,11 @@ func (m *Member) mayEnd(node *raftNode, id raft.ServerID) bool {
 func (m *Member) awaitStop(done <-chan struct{}) {
 	limit := time.After(stopAwaited)
 	for {
-		node := m.node()
-		if m.cfg.DataDir == "" || node == nil || node.leads() || m.state.Roster().Stopped > 0 {
+		node := m.raft.Node()
+		if m.cfg.DataDir == "" || node == nil || node.Leads() || m.state.Roster().Stopped > 0 {
 			return
 		}
-		leads := func(p peer) bool { return string(serverID(p.Incarnation, p.Durable)) == node.leader() }
+		leads := func(p peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == node.Leader() }
 		if _, alive := m.gossip.find(leads); !alive {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -51,7 +51,7 @@ func fill(t *testing.T, dir string) (free func()) {
 // writeUntilBroken has members write to their logs until a full disk has failed one
 // of those writes: a file that has room inside grows late. What is written is long, and
 // refused, being about a version of long ago.
-func writeUntilBroken(t *testing.T, l *grid.RaftLog, members ...*grid.Member) {
+func writeUntilBroken(t *testing.T, l *raftlog.Log, members ...*grid.Member) {
 	t.Helper()
 	ctx := testContext(t)
 	stale := roster.Command{From: 1, Change: &roster.Change{}}

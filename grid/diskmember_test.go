@@ -16,7 +16,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
-
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -189,7 +189,7 @@ func (g *diskGrid) checkReplaced(victim int) {
 	t.Helper()
 	g.await(m, "not ready", func() bool { return !m.Ready() })
 	dir := g.cfgs[victim].DataDir
-	if reason := m.Status().NotReady; !strings.Contains(reason, dir) || !strings.Contains(reason, grid.DiskAdvice) {
+	if reason := m.Status().NotReady; !strings.Contains(reason, dir) || !strings.Contains(reason, raftlog.DiskAdvice) {
 		t.Errorf("it is not ready because: %s", reason)
 	}
 	self := m.Status().Answering
@@ -225,7 +225,7 @@ func (g *diskGrid) checkReplaced(victim int) {
 			t.Errorf("handle %d of member %d waited %d times, %d wait now", i%diskNames, i/diskNames, st.GrantWaits, st.WaitingNow)
 		}
 	}
-	if !g.logs[victim].has("the disk has failed", dir, grid.DiskAdvice) {
+	if !g.logs[victim].has("the disk has failed", dir, raftlog.DiskAdvice) {
 		t.Errorf("the log does not say it: %q", g.logs[victim].lines)
 	}
 	if n := len(m.Status().Sequencers); n > 0 {
@@ -233,7 +233,7 @@ func (g *diskGrid) checkReplaced(victim int) {
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, time.Second)
 	defer cancel()
-	if _, err := client.Dial(ctx, client.Config{Addrs: []string{m.Addrs().API}}); err == nil || !strings.Contains(err.Error(), grid.DiskAdvice) {
+	if _, err := client.Dial(ctx, client.Config{Addrs: []string{m.Addrs().API}}); err == nil || !strings.Contains(err.Error(), raftlog.DiskAdvice) {
 		t.Errorf("it still tells who owns what: %v", err)
 	}
 	if m.Raft().State() != raft.Shutdown {
@@ -389,7 +389,7 @@ func TestDiskOfTheLastFails(t *testing.T) {
 			if reason := m.Status().NotReady; m.Ready() || !strings.Contains(reason, cfg.DataDir) {
 				t.Errorf("ready: %v, %s", m.Ready(), reason)
 			}
-			if !log.has("no member is there to take over", grid.DiskAdvice) {
+			if !log.has("no member is there to take over", raftlog.DiskAdvice) {
 				t.Errorf("the log does not say it: %q", log.lines)
 			}
 			began := time.Now()

@@ -39,7 +39,7 @@ func (m *Member) reportEarlier(until clustertime.Tick) {
 // noteEarlier has this member's next step as leader raise the floors; false if it
 // does not lead.
 func (m *Member) noteEarlier(until clustertime.Tick) bool {
-	if !m.node().leads() {
+	if !m.raft.Node().Leads() {
 		return false
 	}
 	for {

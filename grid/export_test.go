@@ -19,14 +19,6 @@ const (
 	CallsMax      = wire.MaxCalls
 )
 
-var (
-	OpenRaftLog    = openRaftLog
-	EncodeEntry    = encodeEntry
-	DecodeEntry    = decodeEntry
-	ErrKeyNotFound = errKeyNotFound
-	ErrBadEntry    = errBadEntry
-)
-
 // Fill makes the member have all the requests of holders that it may have.
 func (m *Member) Fill() (empty func()) {
 	before := m.gate.inside.Swap(maxInside)
@@ -101,5 +93,5 @@ func (m *Member) Stall(name string) (release func()) {
 // Log has something agreed on, as a leader of a later version may. It returns when this
 // member has seen it.
 func (m *Member) Log(data []byte) error {
-	return m.node().raft.Apply(data, transport.RaftCallTimeout).Error()
+	return m.raft.Node().Raft.Apply(data, transport.RaftCallTimeout).Error()
 }

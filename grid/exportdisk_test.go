@@ -8,46 +8,23 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
-	bolt "go.etcd.io/bbolt"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
 // What the tests of failing disks need.
-type (
-	RaftLog   = raftLog
-	MortalLog = mortalLog
-)
-
 // DiskAdvice is what every message about a failed disk ends with.
-const DiskAdvice = diskAdvice
-
-// OnWrite has f called in place of every write; write does it.
-func (l *raftLog) OnWrite(f func(doing string, write func() error) error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.write = func(doing string, change func(*bolt.Tx) error) error {
-		return f(doing, func() error { return l.db.Update(change) })
-	}
-}
-
-// Broken is closed when a write has failed.
-func (l *raftLog) Broken() <-chan struct{} { return l.broken }
-
-// NewRaft starts a node on a log, as a member does.
-func (l *raftLog) NewRaft(conf *raft.Config, machine raft.FSM, trans raft.Transport) (*raft.Raft, error) {
-	s := stores{logs: l, stable: l, snaps: raft.NewInmemSnapshotStore(), disk: l}
-	return s.newRaft(conf, machine, trans)
-}
+const DiskAdvice = raftlog.DiskAdvice
 
 // Disk returns the member's log.
-func (m *Member) Disk() *raftLog { return m.stores.disk }
+func (m *Member) Disk() *raftlog.Log { return m.stores.Disk }
 
 // Raft returns the member's Raft node.
-func (m *Member) Raft() *raft.Raft { return m.node().raft }
+func (m *Member) Raft() *raft.Raft { return m.raft.Node().Raft }
 
 // Propose has the grid agree on a command, if this member leads.
-func (m *Member) Propose(c roster.Command) error { return m.propose(c) }
+func (m *Member) Propose(c roster.Command) error { return m.raft.Propose(c) }
 
 // Changed returns a channel that is closed when something changes that the
 // member knows of the grid.
@@ -78,7 +55,7 @@ func NoteBootstrap(dir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := openStores(dir, io.Discard)
+	s, err := raftlog.OpenStores(dir, io.Discard)
 	if err != nil {
 		return err
 	}
@@ -86,7 +63,7 @@ func NoteBootstrap(dir string) error {
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(id.Member)
 	first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: trans.LocalAddr()}}}
-	return errors.Join(raft.BootstrapCluster(conf, s.logs, s.stable, s.snaps, trans, first), s.close())
+	return errors.Join(raft.BootstrapCluster(conf, s.Logs, s.Stable, s.Snaps, trans, first), s.Close())
 }
 
 // Fatality returns why the member can never serve, nil if it may.
@@ -96,7 +73,7 @@ func (m *Member) Fatality() error { return m.state.Failure() }
 func (m *Member) InGrid() bool { return !m.grid().IsZero() }
 
 // CloseDefinitions has every later write of definitions fail.
-func (m *Member) CloseDefinitions() error { return m.stores.definitions.Close() }
+func (m *Member) CloseDefinitions() error { return m.definitions.Close() }
 
 // CutRecovery is Recover, cut off after some steps.
 func CutRecovery(cfg RecoverConfig, steps int) (Recovery, error) {
@@ -121,27 +98,27 @@ func (m *Member) LeaveGrid(work func(ctx context.Context)) error {
 // SnapshotOf writes a snapshot to a data directory as Raft does, and removes it again
 // if lose is set.
 func SnapshotOf(dir string, index uint64, lose bool) error {
-	s, err := openStores(dir, io.Discard)
+	s, err := raftlog.OpenStores(dir, io.Discard)
 	if err != nil {
 		return err
 	}
 	_, trans := raft.NewInmemTransport("a")
-	sink, err := s.snaps.Create(1, index, 1, raft.Configuration{}, 1, trans)
+	sink, err := s.Snaps.Create(1, index, 1, raft.Configuration{}, 1, trans)
 	if err != nil {
 		return err
 	}
 	err = sink.Close()
 	if lose {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, snapshotDir)))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, raftlog.SnapshotDir)))
 	}
-	return errors.Join(err, s.close())
+	return errors.Join(err, s.Close())
 }
 
 // OpenDataDir opens a data directory as a start does, and closes it.
 func OpenDataDir(dir string) error {
-	s, _, err := openDataDir(dir, io.Discard)
+	s, defs, _, err := openDataDir(dir, io.Discard)
 	if err != nil {
 		return err
 	}
-	return s.close()
+	return errors.Join(defs.Close(), s.Close())
 }

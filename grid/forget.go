@@ -33,16 +33,16 @@ func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.F
 	if !in.Forwarded {
 		in.AskedBy = remoteOf(ctx)
 	}
-	node := m.node()
+	node := m.raft.Node()
 	switch {
 	case node == nil:
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", m.notFormed())
-	case node.leads():
+	case node.Leads():
 		return m.forget(ctx, in)
 	case in.Forwarded:
 		return none, refusal.ErrNotLeader
 	}
-	leader, found := m.addressOf(node.leader())
+	leader, found := m.addressOf(node.Leader())
 	if !found {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", m.gossip.seen())
 	}
@@ -68,7 +68,7 @@ func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.Forget
 			return none, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: the disk of %s is the last one with the definitions of %d partitions, and forgetting it loses them for good. %s. "+
 				"If the disk can be restored, start the member on it instead; to lose the definitions, confirm with --lose-definitions", in.Member, alone, lossText)
 		}
-		err := m.propose(roster.Command{From: r.Version, Change: &roster.Change{Forget: []roster.MemberID{in.Member}}})
+		err := m.raft.Propose(roster.Command{From: r.Version, Change: &roster.Change{Forget: []roster.MemberID{in.Member}}})
 		if errors.Is(err, roster.ErrStale) {
 			continue
 		}

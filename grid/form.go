@@ -51,7 +51,7 @@ func (m *Member) enterStep(ctx context.Context) {
 	switch {
 	case m.boot.failure() != nil:
 		m.giveUp(m.boot.failure())
-	case m.takesPart():
+	case m.raft.TakesPart():
 		m.askToJoin(ctx)
 	case !m.grid().IsZero():
 		m.takePart()
@@ -79,7 +79,7 @@ func (m *Member) reopen() error {
 	if m.id.Grid.IsZero() {
 		return nil
 	}
-	return m.startRaft(false)
+	return m.raft.Start(m.grid(), false)
 }
 
 // seekGrid looks for a grid to join, or forms one.
@@ -155,7 +155,7 @@ func (m *Member) formed() error {
 
 // takePart starts Raft and lets everybody know.
 func (m *Member) takePart() {
-	if err := m.startRaft(false); err != nil {
+	if err := m.raft.Start(m.grid(), false); err != nil {
 		m.state.Fail(err)
 		return
 	}
@@ -232,7 +232,7 @@ func (m *Member) formAs(form roster.Form, accepted acceptances, need int) error 
 	}
 	m.boot.begin(form, accepted, need, m.clock.Mono())
 	m.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", instant(form.Ceiling))
-	err := m.startRaft(true)
+	err := m.raft.Start(m.grid(), true)
 	if err == nil && !m.lone {
 		m.life.Go(m.gossip.announce)
 	}

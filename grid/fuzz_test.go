@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/memberlist"
-	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -106,9 +105,6 @@ func hearing() *gossip {
 func TestDecodersAllocateInProportion(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	for what, decode := range map[string]func(){
-		"entry": func() {
-			_ = decodeEntry(1, []byte("\x01"+strings.Repeat("\x00", 20)+"\x00\xff\xff\xff\xff"+long), new(raft.Log))
-		},
 		"identity": func() { _, _ = decodeIdentity([]byte(`{"identity":{"member":"` + long + `"},"crc32":5}`)) },
 		"node": func() {
 			_, _ = readPeer(&memberlist.Node{Name: fuzzedIncarnation, Meta: []byte("\x81\xa4raft\xdb\xff\xff\xff\xff" + long)})

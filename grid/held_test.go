@@ -12,6 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -37,7 +38,8 @@ func newLonely(t *testing.T) *lonely {
 	m := newMember(Config{Expect: 2})
 	m.self = ownerInc
 	m.id = &identity{Grid: roster.GridID{1}}
-	m.raft = &raftNode{} // it takes part; nothing here asks it anything
+	m.raft = m.newServer()
+	m.raft.SetNode(&raftlog.Node{}) // it takes part; nothing here asks it anything
 	m.clock.Sample(1_000_000)
 	m.http = client.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
 	l := &lonely{t: t, m: m}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -46,11 +47,11 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
-		Record: m.record(), Leaving: m.leaving(m.self), DiskFailed: m.partEnded() != nil,
+		Record: m.record(), Leaving: m.leaving(m.self), DiskFailed: m.raft.Failure() != nil,
 	}
-	if node := m.node(); node != nil {
-		res.Leader = node.leader()
-		if leader, found := memberOfServer(r, raft.ServerID(res.Leader)); found {
+	if node := m.raft.Node(); node != nil {
+		res.Leader = node.Leader()
+		if leader, found := raftlog.MemberOf(r, raft.ServerID(res.Leader)); found {
 			res.LeaderAt = wire.Address{Incarnation: leader.Incarnation, API: leader.API}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -151,7 +152,7 @@ func (id *identity) save() error {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
 	id.isNew = false
-	return syncDir(id.dir)
+	return raftlog.SyncDir(id.dir)
 }
 
 func writeSynced(path string, data []byte) error {
@@ -161,14 +162,6 @@ func writeSynced(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // randomHex returns n random bytes as hexadecimal digits.

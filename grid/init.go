@@ -97,10 +97,10 @@ func (m *Member) initRefused() error {
 			"If a majority of the voters is lost for good, stop this member and run `snowgrid recover --data-dir %s`", m.cfg.DataDir)
 	case m.leaving(m.self):
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is leaving the grid; use another one")
-	case !m.takesPart():
+	case !m.raft.TakesPart():
 		return nil
 	}
-	if leader := m.node().leader(); leader != "" {
+	if leader := m.raft.Node().Leader(); leader != "" {
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the grid still has a leader (%s)", leader)
 	}
 	if v := m.voters(); v.majority() {

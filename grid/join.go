@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
@@ -23,16 +24,16 @@ const outOfTouch = 3 * time.Second
 // askToJoin asks the leader to be let in, unless this member is in the roster
 // and in touch with the leader.
 func (m *Member) askToJoin(ctx context.Context) {
-	node := m.node()
-	if node.leads() || m.leaving(m.self) {
+	node := m.raft.Node()
+	if node.Leads() || m.leaving(m.self) {
 		return
 	}
 	_, in := m.state.Roster().Member(m.self)
-	if in && time.Since(node.raft.LastContact()) < outOfTouch {
+	if in && time.Since(node.Raft.LastContact()) < outOfTouch {
 		m.clash.set(nil)
 		return
 	}
-	if err := m.atLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: m.record(), Server: string(node.server)}); err != nil {
+	if err := m.atLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: m.record(), Server: string(node.Server)}); err != nil {
 		m.log.Debug("not let in yet", "error", err)
 		m.noteRefusal(err)
 	}
@@ -40,8 +41,8 @@ func (m *Member) askToJoin(ctx context.Context) {
 
 // atLeader makes one call at the leader, as this member or another knows it.
 func (m *Member) atLeader(ctx context.Context, path string, in any) error {
-	if node := m.node(); node != nil {
-		if leader, found := m.addressOf(node.leader()); found {
+	if node := m.raft.Node(); node != nil {
+		if leader, found := m.addressOf(node.Leader()); found {
 			if m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{}) == nil {
 				return nil
 			}
@@ -72,22 +73,12 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 // addressOf finds another member by its Raft server ID. Gossip knows where it is now; a
 // member that gossip does not see is where the roster says.
 func (m *Member) addressOf(server string) (wire.Address, bool) {
-	p, found := m.gossip.find(func(p peer) bool { return string(serverID(p.Incarnation, p.Durable)) == server })
+	p, found := m.gossip.find(func(p peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == server })
 	if found {
 		return wire.Address{Incarnation: p.Incarnation, API: p.API}, p.Incarnation != m.self
 	}
-	member, found := memberOfServer(m.state.Roster(), raft.ServerID(server))
+	member, found := raftlog.MemberOf(m.state.Roster(), raft.ServerID(server))
 	return wire.Address{Incarnation: member.Incarnation, API: member.API}, found && member.Incarnation != m.self
-}
-
-// memberOfServer returns the roster's member behind a Raft server.
-func memberOfServer(r *roster.Roster, id raft.ServerID) (roster.Member, bool) {
-	for _, member := range r.Members {
-		if serverID(member.Incarnation, member.Durable) == id {
-			return member, true
-		}
-	}
-	return roster.Member{}, false
 }
 
 // serveJoin notes that a member wants in, once that has said so itself. The leader's
@@ -96,10 +87,10 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 	if err := in.Member.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
-	if want := serverID(in.Member.Incarnation, in.Member.Durable); raft.ServerID(in.Server) != want {
+	if want := raftlog.ServerID(in.Member.Incarnation, in.Member.Durable); raft.ServerID(in.Server) != want {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: server %.80q does not belong to member %s", in.Server, in.Member.Incarnation)
 	}
-	if !m.node().leads() {
+	if !m.raft.Node().Leads() {
 		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
 	if m.joinsAlready(in.Member) {
@@ -143,20 +134,20 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 	if err := in.Incarnation.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
-	if !m.node().leads() {
+	if !m.raft.Node().Leads() {
 		return wire.MemberResponse{}, refusal.ErrNotLeader
 	}
 	if err := m.confirmLeave(ctx, in); err != nil {
 		return wire.MemberResponse{}, err
 	}
 	for {
-		node := m.node()
-		if !node.leads() {
+		node := m.raft.Node()
+		if !node.Leads() {
 			return wire.MemberResponse{}, refusal.ErrNotLeader
 		}
 		r := m.state.Roster()
 		server := raft.ServerID(in.Server)
-		if _, member := r.Member(in.Incarnation); !member && (!node.has(server) || m.mayEnd(node, server)) {
+		if _, member := r.Member(in.Incarnation); !member && (!node.Has(server) || m.mayEnd(node, server)) {
 			return wire.MemberResponse{Version: r.Version}, nil
 		}
 		select {

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
@@ -21,7 +22,7 @@ import (
 // from one version of the roster and refused if that is no longer the version.
 type leader struct {
 	m      *Member
-	node   *raftNode // nil while this member does not lead
+	node   *raftlog.Node // nil while this member does not lead
 	keeper clustertime.Timekeeper
 	next   time.Duration // when to raise next
 	// proposed is the cluster time of this leader's last raise, and since when that was so.
@@ -61,7 +62,7 @@ func (m *Member) lead(ctx context.Context) {
 	ticker := time.NewTicker(leadEvery)
 	defer ticker.Stop()
 	for {
-		if m.node().leads() {
+		if m.raft.Node().Leads() {
 			l.step(ctx)
 		} else {
 			l.resign()
@@ -87,8 +88,8 @@ func (l *leader) resign() {
 // step does what is due.
 func (l *leader) step(ctx context.Context) {
 	if l.node == nil {
-		node := l.m.node()
-		if node.raft.Barrier(transport.RaftCallTimeout).Error() != nil {
+		node := l.m.raft.Node()
+		if node.Raft.Barrier(transport.RaftCallTimeout).Error() != nil {
 			return
 		}
 		l.node, l.witness = node, newWitness(l.m)
@@ -117,7 +118,7 @@ func (l *leader) begin(ctx context.Context) {
 		}
 		return
 	}
-	l.report("form the grid", l.m.propose(roster.Command{Form: form}))
+	l.report("form the grid", l.m.raft.Propose(roster.Command{Form: form}))
 }
 
 // raise moves cluster time and the ceiling on, ten times a window and at once
@@ -146,7 +147,7 @@ func (l *leader) raise(ctx context.Context) {
 		return
 	}
 	l.proposed = state.Raise{Time: t, At: at}
-	if err := l.m.propose(roster.Command{From: r.Version, Raise: &roster.Raise{Time: t}}); err != nil {
+	if err := l.m.raft.Propose(roster.Command{From: r.Version, Raise: &roster.Raise{Time: t}}); err != nil {
 		l.next = now
 		l.report("raise the ceiling", err)
 	}
@@ -196,7 +197,7 @@ func (l *leader) clocks(ctx context.Context) (clocks []clustertime.Tick, voters 
 			continue
 		}
 		voters++
-		if s.ID == l.node.server {
+		if s.ID == l.node.Server {
 			clocks = append(clocks, clustertime.TickOf(l.m.cfg.Clock.Now()))
 			continue
 		}
@@ -235,7 +236,7 @@ func (l *leader) plan() {
 	if !due {
 		return
 	}
-	err := l.m.propose(c)
+	err := l.m.raft.Propose(c)
 	l.report("change the roster", err)
 	if err == nil {
 		l.tell(r, c.Change)
@@ -311,12 +312,12 @@ func (l *leader) has(inc roster.Incarnation) bool {
 	if _, member := l.m.state.Roster().Member(inc); member {
 		return true
 	}
-	return l.node.has(serverID(inc, true)) || l.node.has(serverID(inc, false))
+	return l.node.Has(raftlog.ServerID(inc, true)) || l.node.Has(raftlog.ServerID(inc, false))
 }
 
 // memberOf returns the roster's member behind a Raft server.
 func (l *leader) memberOf(id raft.ServerID) (roster.Member, bool) {
-	return memberOfServer(l.m.state.Roster(), id)
+	return raftlog.MemberOf(l.m.state.Roster(), id)
 }
 
 // joinSelf asks for this member itself, which leads, to be in the roster.
@@ -328,7 +329,7 @@ func (m *Member) joinSelf() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.joins[m.self] = joining{
-		member: m.record(), server: serverID(m.self, m.cfg.DataDir != ""), at: m.clock.Mono(), instead: before.Incarnation,
+		member: m.record(), server: raftlog.ServerID(m.self, m.cfg.DataDir != ""), at: m.clock.Mono(), instead: before.Incarnation,
 	}
 }
 

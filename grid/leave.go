@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -55,10 +56,10 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 			m.gossip.goodbye()
 			return nil
 		}
-		if node := m.node(); node.leads() {
+		if node := m.raft.Node(); node.Leads() {
 			err = m.passLead(ctx, node)
 		} else {
-			err = m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.server)})
+			err = m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.Server)})
 			if err == nil { // agreed; this member may not hear of it by the log any more
 				m.gossip.goodbye()
 				return nil
@@ -77,7 +78,7 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 // note the grid starts again at its ceiling, which is safe and costs a wait.
 func (m *Member) stopInOrder(ctx context.Context) {
 	r := m.state.Roster()
-	if node := m.node(); m.cfg.DataDir == "" || !node.leads() || len(r.Members) != 1 || !r.Assigned() {
+	if node := m.raft.Node(); m.cfg.DataDir == "" || !node.Leads() || len(r.Members) != 1 || !r.Assigned() {
 		return
 	}
 	m.state.Ended.Store(true) // no actor grants anything from its next request on
@@ -90,7 +91,7 @@ func (m *Member) stopInOrder(ctx context.Context) {
 		}
 		stop = max(stop, high)
 	}
-	err := m.propose(roster.Command{From: r.Version, Change: &roster.Change{Stop: max(1, stop)}})
+	err := m.raft.Propose(roster.Command{From: r.Version, Change: &roster.Change{Stop: max(1, stop)}})
 	m.log.Info("the grid has stopped in order", "granted_until", stop.Time(), "error", err)
 }
 
@@ -116,16 +117,16 @@ func (m *Member) othersStay() bool {
 
 // passLead makes a voter that stays and answers the leader. There is one soon if
 // there is none yet: the leader's own loop sees to it.
-func (m *Member) passLead(ctx context.Context, node *raftNode) error {
-	future := node.raft.GetConfiguration()
+func (m *Member) passLead(ctx context.Context, node *raftlog.Node) error {
+	future := node.Raft.GetConfiguration()
 	if err := future.Error(); err != nil {
 		return err
 	}
 	for _, s := range future.Configuration().Servers {
-		stays := func(p peer) bool { return serverID(p.Incarnation, p.Durable) == s.ID && !p.Leaving }
+		stays := func(p peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == s.ID && !p.Leaving }
 		p, found := m.gossip.find(stays)
-		if found && s.Suffrage == raft.Voter && s.ID != node.server && m.answers(ctx, p) {
-			return node.raft.LeadershipTransferToServer(s.ID, s.Address).Error()
+		if found && s.Suffrage == raft.Voter && s.ID != node.Server && m.answers(ctx, p) {
+			return node.Raft.LeadershipTransferToServer(s.ID, s.Address).Error()
 		}
 	}
 	return errors.New("no other voter stays and answers yet")
@@ -152,7 +153,7 @@ func (m *Member) Close() error {
 func (m *Member) shut() error {
 	m.mu.Lock()
 	m.life.Close()
-	node, ids := m.raft, m.ids
+	ids := m.ids
 	m.mu.Unlock()
 	for _, c := range []*client.Client{m.handles, ids} {
 		if c != nil {
@@ -165,8 +166,8 @@ func (m *Member) shut() error {
 	if m.api != nil {
 		failed = append(failed, m.api.Close())
 	}
-	if node != nil {
-		failed = append(failed, node.shutdown())
+	if m.raft != nil {
+		failed = append(failed, m.raft.Close())
 	}
 	if m.gossip != nil {
 		failed = append(failed, m.gossip.list.Shutdown())
@@ -175,11 +176,11 @@ func (m *Member) shut() error {
 		m.listeners.close()
 	}
 	m.life.Wait()
-	if m.stores.definitions != nil {
-		failed = append(failed, m.stores.definitions.Close())
+	if m.definitions != nil {
+		failed = append(failed, m.definitions.Close())
 	}
-	if m.stores.close != nil {
-		failed = append(failed, m.stores.close())
+	if m.stores.Close != nil {
+		failed = append(failed, m.stores.Close())
 	}
 	if m.http != nil {
 		m.http.Close()

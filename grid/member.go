@@ -24,7 +24,9 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
@@ -46,19 +48,21 @@ type Member struct {
 	self    roster.Incarnation
 	addrs   Addrs
 
-	stores    stores
-	disk      *diskWriter // writes definitions; nil without a data directory
-	stored    storedReports
-	collects  collects
-	diskLog   diskLog
-	listeners *listeners
-	gossip    *gossip // nil in a lone member
-	http      *client.HTTP
-	served    map[string]*call
-	api       *http.Server
-	events    *events
-	gate      gate
-	forIDs    idsHandles
+	stores      raftlog.Stores     // of the Raft log
+	definitions *definitions.Store // nil without a data directory
+	disk        *diskWriter        // writes definitions; nil without a data directory
+	stored      storedReports
+	collects    collects
+	diskLog     diskLog
+	listeners   *listeners
+	gossip      *gossip // nil in a lone member
+	raft        *raftlog.Server
+	http        *client.HTTP
+	served      map[string]*call
+	api         *http.Server
+	events      *events
+	gate        gate
+	forIDs      idsHandles
 
 	state   *state.State
 	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
@@ -79,13 +83,10 @@ type Member struct {
 	turn  chan struct{}          // held by whatever brings the member into a grid, or out of it
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
-	diverged     *divergence
-	raftRefusals librarylog.Sparse
-	parking      parking
-	inquiries    inquiries
+	parking   parking
+	inquiries inquiries
 
 	mu      sync.Mutex // guards what follows; never held while waiting
-	raft    *raftNode  // nil until the member knows its grid
 	actors  map[roster.PartitionID]*actor
 	joins   map[roster.Incarnation]joining
 	leaves  map[roster.Incarnation]bool
@@ -158,8 +159,6 @@ func newMember(cfg Config) *Member {
 		failed: map[roster.Incarnation]bool{},
 		turn:   make(chan struct{}, 1),
 
-		diverged: newDivergence(),
-
 		leadNow: signal.New(),
 	}
 	m.admissions.Store(newAdmissions())
@@ -197,19 +196,19 @@ func (m *Member) warn() {
 // what there is.
 func (m *Member) open() error {
 	var err error
-	if m.stores, m.id, err = openDataDir(m.cfg.DataDir, m.library.Writer("raft")); err != nil {
+	if m.stores, m.definitions, m.id, err = openDataDir(m.cfg.DataDir, m.library.Writer("raft")); err != nil {
 		return err
 	}
 	if err := m.compareSettings(); err != nil {
 		return err
 	}
-	if store := m.stores.definitions; store != nil {
-		log := m.stores.disk
-		m.disk = newDiskWriter(store, m.grid, func() bool { return log.failure() != nil },
-			func(err error) { _ = log.fail("writing the definitions", err) })
-	}
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
+	m.raft = m.newServer()
+	if m.definitions != nil {
+		m.disk = newDiskWriter(m.definitions, m.grid, func() bool { return m.raft.DiskFailure() != nil },
+			func(err error) { m.raft.FailDisk("writing the definitions", err) })
+	}
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
 	m.served = m.ofOneStay(m.whileCurrent(m.calls()))
 	if m.lone {
@@ -278,7 +277,7 @@ func (m *Member) notServing() error {
 	if m.ctx.Err() != nil {
 		return refusal.ErrClosed
 	}
-	if err := m.partEnded(); err != nil {
+	if err := m.raft.Failure(); err != nil {
 		return err
 	}
 	if !r.Formed() {

@@ -10,12 +10,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -153,7 +152,7 @@ func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
 	}
 	for _, d := range dirs {
 		plan.Members = append(plan.Members, d.id.Member)
-		plan.Logs[d.id.Member] = randomHex(8)
+		plan.Logs[d.id.Member] = raftlog.NewID()
 	}
 	disks, forgotten, err := disksFor(dirs, newest.roster)
 	if err != nil {
@@ -182,7 +181,7 @@ func missing(newest *recoverDir, given map[roster.MemberID]string, stated []rost
 		}
 		voters++
 		id := roster.Incarnation(s.ID).Member()
-		if given[id] != "" && isDurable(s.ID) {
+		if given[id] != "" && raftlog.IsDurable(s.ID) {
 			alive++
 			continue
 		}
@@ -230,7 +229,7 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 			}
 		}
 		change.Join = append(change.Join, member)
-		server := raft.Server{ID: serverID(member.Incarnation, true), Address: transport.RaftAddress(serverID(member.Incarnation, true), member.Raft)}
+		server := raft.Server{ID: raftlog.ServerID(member.Incarnation, true), Address: transport.RaftAddress(raftlog.ServerID(member.Incarnation, true), member.Raft)}
 		if i >= votersFor(len(p.Members)) {
 			server.Suffrage = raft.Nonvoter
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -51,24 +53,25 @@ type recoverEntry struct {
 
 // recoverDir is one data directory, locked.
 type recoverDir struct {
-	path    string
-	stores  stores
-	id      *identity
-	plan    *recoverPlan // of a recovery that was begun before, nil for none
-	roster  *roster.Roster
-	servers []raft.Server
-	last    raft.Log // only Index and Term
+	path        string
+	stores      raftlog.Stores
+	definitions *definitions.Store
+	id          *identity
+	plan        *recoverPlan // of a recovery that was begun before, nil for none
+	roster      *roster.Roster
+	servers     []raft.Server
+	last        raft.Log // only Index and Term
 }
 
 // openForRecovery locks a directory and reads it.
 func openForRecovery(path string) (d *recoverDir, err error) {
-	for _, name := range []string{identityFile, raftLogFile} { // opening would make them
+	for _, name := range []string{identityFile, raftlog.File} { // opening would make them
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Size() == 0 {
 			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty", path, name)
 		}
 	}
 	d = &recoverDir{path: path, roster: &roster.Roster{}}
-	if d.stores, err = openStores(path, io.Discard); err != nil {
+	if d.stores, err = raftlog.OpenStores(path, io.Discard); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -88,10 +91,10 @@ func openForRecovery(path string) (d *recoverDir, err error) {
 	if !d.id.needsLog() {
 		return nil, refusal.Invalid("recover: %s: %v", path, errNoGrid)
 	}
-	if err := d.stores.disk.belongsTo(d.id, d.stores.snaps); err != nil {
+	if err := belongsTo(d.stores.Disk, d.id, d.stores.Snaps); err != nil {
 		return nil, err
 	}
-	if err := guarded(d.read); err != nil {
+	if err := raftlog.Guarded(d.read); err != nil {
 		return nil, refusal.Invalid("recover: %s: %v", path, err)
 	}
 	return d, nil
@@ -103,14 +106,14 @@ func (d *recoverDir) read() error {
 	if err := d.readSnapshot(); err != nil {
 		return err
 	}
-	first, err1 := d.stores.logs.FirstIndex()
-	last, err2 := d.stores.logs.LastIndex()
+	first, err1 := d.stores.Logs.FirstIndex()
+	last, err2 := d.stores.Logs.LastIndex()
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	for index := max(first, d.last.Index+1); index <= last; index++ {
 		var entry raft.Log
-		if err := d.stores.logs.GetLog(index, &entry); err != nil {
+		if err := d.stores.Logs.GetLog(index, &entry); err != nil {
 			return err
 		}
 		d.last.Index, d.last.Term = entry.Index, entry.Term
@@ -132,11 +135,11 @@ func (d *recoverDir) read() error {
 
 // readSnapshot begins with the newest snapshot, if there is one.
 func (d *recoverDir) readSnapshot() error {
-	metas, err := d.stores.snaps.List()
+	metas, err := d.stores.Snaps.List()
 	if err != nil || len(metas) == 0 {
 		return err
 	}
-	meta, from, err := d.stores.snaps.Open(metas[0].ID)
+	meta, from, err := d.stores.Snaps.Open(metas[0].ID)
 	if err != nil {
 		return err
 	}
@@ -206,7 +209,7 @@ func (p *recoverPlan) keep(d *recoverDir) error {
 		return err
 	}
 	d.plan = p
-	return errors.Join(os.Rename(path+".temp", path), syncDir(d.path))
+	return errors.Join(os.Rename(path+".temp", path), raftlog.SyncDir(d.path))
 }
 
 // replaceLog has the log hold what the new grid begins with, and nothing else.
@@ -215,7 +218,7 @@ func (p *recoverPlan) replaceLog(d *recoverDir) error {
 	for i, e := range p.Entries {
 		entries = append(entries, &raft.Log{Index: uint64(i + 1), Term: 1, Type: e.Type, Data: e.Data, AppendedAt: p.At.Time()})
 	}
-	return d.stores.disk.replace(p.Logs[d.id.Member], 1, entries)
+	return d.stores.Disk.Replace(p.Logs[d.id.Member], 1, entries)
 }
 
 // replaceIdentity has the identity name the new grid and the new log.
@@ -227,10 +230,10 @@ func (p *recoverPlan) replaceIdentity(d *recoverDir) error {
 // finish removes the plan, after which members may start. Snapshots of the old log are
 // not looked at any more; what is left of them only takes space.
 func (p *recoverPlan) finish(d *recoverDir) error {
-	if err := errors.Join(os.Remove(filepath.Join(d.path, recoverFile)), syncDir(d.path)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(d.path, recoverFile)), raftlog.SyncDir(d.path)); err != nil {
 		return err
 	}
-	old, err := filepath.Glob(filepath.Join(d.path, snapshotDir, "*"))
+	old, err := filepath.Glob(filepath.Join(d.path, raftlog.SnapshotDir, "*"))
 	for _, path := range old {
 		if filepath.Base(path) != d.id.Log {
 			_ = os.RemoveAll(path)

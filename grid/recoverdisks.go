@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -16,11 +15,11 @@ import (
 
 // openDefinitions opens the definitions of a directory.
 func (d *recoverDir) openDefinitions() (err error) {
-	d.stores.definitions, err = definitions.Open(d.path, d.id.Member)
+	d.definitions, err = definitions.Open(d.path, d.id.Member)
 	if err != nil {
 		return refusal.Invalid("recover: %v; leave the directory out, and state its member as lost", err)
 	}
-	if grid := d.stores.definitions.Grid(); d.plan == nil && !grid.IsZero() && grid != d.id.Grid {
+	if grid := d.definitions.Grid(); d.plan == nil && !grid.IsZero() && grid != d.id.Grid {
 		return refusal.Invalid("recover: %s has the definitions of grid %s and the identity of grid %s; put back the files that belong together",
 			d.path, grid, gridName(d.id.Grid))
 	}
@@ -29,10 +28,10 @@ func (d *recoverDir) openDefinitions() (err error) {
 
 // close lets go of a directory.
 func (d *recoverDir) close() {
-	if d.stores.definitions != nil {
-		_ = d.stores.definitions.Close()
+	if d.definitions != nil {
+		_ = d.definitions.Close()
 	}
-	_ = d.stores.close()
+	_ = d.stores.Close()
 }
 
 // disksFor returns, for each of so many partitions, the members whose disks have its
@@ -43,7 +42,7 @@ func disksFor(dirs []*recoverDir, old *roster.Roster) (disks [][]roster.MemberID
 	for id := range disks {
 		var latest definitions.Position
 		for _, d := range dirs {
-			at, found, err := d.stores.definitions.Position(roster.PartitionID(id))
+			at, found, err := d.definitions.Position(roster.PartitionID(id))
 			if err != nil {
 				return nil, 0, refusal.Invalid("recover: %v", err)
 			}
@@ -65,5 +64,5 @@ func disksFor(dirs []*recoverDir, old *roster.Roster) (disks [][]roster.MemberID
 
 // adoptDefinitions makes the definitions those of the new grid.
 func (p *recoverPlan) adoptDefinitions(d *recoverDir) error {
-	return d.stores.definitions.Adopt(p.Grid)
+	return d.definitions.Adopt(p.Grid)
 }

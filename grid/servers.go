@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -24,7 +25,7 @@ func votersFor(n int) int {
 
 // configured returns Raft's servers.
 func (l *leader) configured() []raft.Server {
-	future := l.node.raft.GetConfiguration()
+	future := l.node.Raft.GetConfiguration()
 	if future.Error() != nil {
 		return nil
 	}
@@ -46,7 +47,7 @@ func (l *leader) admitted() []roster.Member {
 			}
 			added++
 			address := transport.RaftAddress(j.server, j.member.Raft)
-			if err := l.node.raft.AddNonvoter(j.server, address, 0, transport.RaftCallTimeout).Error(); err != nil {
+			if err := l.node.Raft.AddNonvoter(j.server, address, 0, transport.RaftCallTimeout).Error(); err != nil {
 				l.report("add a server", err)
 				continue
 			}
@@ -109,16 +110,16 @@ func (l *leader) servers() {
 	if e.voting < e.want {
 		if i := slices.IndexFunc(e.idle, l.answers); i >= 0 {
 			s := e.idle[i]
-			l.report("promote a voter", l.node.raft.AddVoter(s.ID, s.Address, 0, transport.RaftCallTimeout).Error())
+			l.report("promote a voter", l.node.Raft.AddVoter(s.ID, s.Address, 0, transport.RaftCallTimeout).Error())
 			return
 		}
 	}
 	if s, found := l.removable(e); found {
-		l.report("remove a server", l.node.raft.RemoveServer(s.ID, 0, transport.RaftCallTimeout).Error())
+		l.report("remove a server", l.node.Raft.RemoveServer(s.ID, 0, transport.RaftCallTimeout).Error())
 		return
 	}
 	if s, found := l.dispensable(e); found {
-		l.report("demote a voter", l.node.raft.DemoteVoter(s.ID, 0, transport.RaftCallTimeout).Error())
+		l.report("demote a voter", l.node.Raft.DemoteVoter(s.ID, 0, transport.RaftCallTimeout).Error())
 	}
 }
 
@@ -126,7 +127,7 @@ func (l *leader) electorate(wanted map[raft.ServerID]bool) (e electorate) {
 	keeps := l.departing(wanted)
 	for _, s := range l.configured() {
 		_, member := l.memberOf(s.ID)
-		self, stays, votes := s.ID == l.node.server, wanted[s.ID], s.Suffrage == raft.Voter
+		self, stays, votes := s.ID == l.node.Server, wanted[s.ID], s.Suffrage == raft.Voter
 		if votes {
 			e.voters = append(e.voters, s)
 		}
@@ -145,7 +146,7 @@ func (l *leader) electorate(wanted map[raft.ServerID]bool) (e electorate) {
 			}
 		case !stays && !l.expected(s.ID):
 			e.remove = append(e.remove, s)
-			if votes && isDurable(s.ID) && (!l.left(s.ID) || keeps(s.ID)) {
+			if votes && raftlog.IsDurable(s.ID) && (!l.left(s.ID) || keeps(s.ID)) {
 				e.absent++
 			}
 		case stays && votes:
@@ -174,7 +175,7 @@ func (l *leader) departing(wanted map[raft.ServerID]bool) (keeps func(raft.Serve
 			continue
 		case wanted[s.ID]:
 			stay++
-		case isDurable(s.ID) && l.left(s.ID):
+		case raftlog.IsDurable(s.ID) && l.left(s.ID):
 			leaving[s.ID] = true
 		}
 		voters++
@@ -186,7 +187,7 @@ func (l *leader) departing(wanted map[raft.ServerID]bool) (keeps func(raft.Serve
 
 // rank puts servers with a disk, which keep their word over a restart, first.
 func rank(s raft.Server) int {
-	if isDurable(s.ID) {
+	if raftlog.IsDurable(s.ID) {
 		return 0
 	}
 	return 1
@@ -210,7 +211,7 @@ func (l *leader) removable(e electorate) (raft.Server, bool) {
 	for _, v := range e.voters {
 		if v.ID != s.ID {
 			remain++
-			if v.ID == l.node.server || l.reaches(v) {
+			if v.ID == l.node.Server || l.reaches(v) {
 				answer++
 			}
 		}
@@ -220,7 +221,7 @@ func (l *leader) removable(e electorate) (raft.Server, bool) {
 
 // reaches reports whether a server that gossip sees answers, member or not.
 func (l *leader) reaches(s raft.Server) bool {
-	p, found := l.m.gossip.find(func(p peer) bool { return serverID(p.Incarnation, p.Durable) == s.ID })
+	p, found := l.m.gossip.find(func(p peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == s.ID })
 	return found && l.m.answers(l.m.ctx, p)
 }
 
@@ -249,7 +250,7 @@ func (l *leader) dispensable(e electorate) (raft.Server, bool) {
 	for _, s := range e.voters {
 		if s.ID != spare[0].ID {
 			remain++
-			if s.ID == l.node.server || l.answers(s) {
+			if s.ID == l.node.Server || l.answers(s) {
 				answer++
 			}
 		}
@@ -277,7 +278,7 @@ func (l *leader) left(id raft.ServerID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for inc := range m.leaves {
-		if serverID(inc, true) == id || serverID(inc, false) == id {
+		if raftlog.ServerID(inc, true) == id || raftlog.ServerID(inc, false) == id {
 			return true
 		}
 	}
@@ -292,7 +293,7 @@ func (l *leader) wanted() map[raft.ServerID]bool {
 	out := map[raft.ServerID]bool{}
 	for _, member := range m.state.Roster().Members {
 		if !m.leaves[member.Incarnation] {
-			out[serverID(member.Incarnation, member.Durable)] = true
+			out[raftlog.ServerID(member.Incarnation, member.Durable)] = true
 		}
 	}
 	return out
@@ -310,7 +311,7 @@ func (l *leader) expected(id raft.ServerID) bool {
 		}
 	}
 	m.mu.Unlock()
-	p, alive := m.gossip.find(func(p peer) bool { return serverID(p.Incarnation, p.Durable) == id })
+	p, alive := m.gossip.find(func(p peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == id })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return alive && !p.Leaving && !m.leaves[p.Incarnation]

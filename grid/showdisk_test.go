@@ -7,7 +7,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -29,7 +28,7 @@ func TestMemberShowsItsDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		l.m.stores.definitions = store
+		l.m.definitions = store
 		ask := func(term, lost roster.Term) (wire.CollectResponse, error) {
 			return l.m.serveCollect(t.Context(), wire.CollectRequest{Partition: 0, Term: term, Lost: lost})
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -167,9 +168,9 @@ func (m *Member) localStatus() Status {
 func (m *Member) describeMembers(s *Status, r *roster.Roster) {
 	voters := map[raft.ServerID]bool{}
 	var leader raft.ServerID
-	if node := m.node(); node != nil {
-		leader = raft.ServerID(node.leader())
-		if future := node.raft.GetConfiguration(); future.Error() == nil {
+	if node := m.raft.Node(); node != nil {
+		leader = raft.ServerID(node.Leader())
+		if future := node.Raft.GetConfiguration(); future.Error() == nil {
 			for _, server := range future.Configuration().Servers {
 				voters[server.ID] = server.Suffrage == raft.Voter
 			}
@@ -180,7 +181,7 @@ func (m *Member) describeMembers(s *Status, r *roster.Roster) {
 		alive[p.Incarnation] = true
 	}
 	for _, member := range r.Members {
-		server := serverID(member.Incarnation, member.Durable)
+		server := raftlog.ServerID(member.Incarnation, member.Durable)
 		s.Members = append(s.Members, MemberInfo{
 			Incarnation: member.Incarnation, API: member.API, Raft: member.Raft, Gossip: member.Gossip,
 			Durable: member.Durable, Voter: voters[server], Leader: server == leader,

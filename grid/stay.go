@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -58,16 +56,7 @@ func (m *Member) leaveGrid(expect int) error {
 // endStay ends the agreement first, so that no later ceiling is heard of, and then
 // everything that grants by it.
 func (m *Member) endStay() {
-	m.mu.Lock()
-	node := m.raft
-	if node != nil {
-		m.raft = &raftNode{raft: node.raft, server: node.server, ended: true}
-	}
-	m.mu.Unlock()
-	if node != nil {
-		_ = node.shutdown() // nil, when it has ended
-		m.listeners.raftEnded()
-	}
+	m.raft.Leave()
 	m.life.Tenure().End()
 }
 
@@ -94,10 +83,7 @@ func (m *Member) notePast(old roster.GridID) {
 // beginStay makes this member one that has never been in a grid, but for its own
 // handles and what it knows of time.
 func (m *Member) beginStay() {
-	if m.stores.disk == nil {
-		logs := raft.NewInmemStore()
-		m.stores.logs, m.stores.stable, m.stores.snaps = logs, logs, raft.NewInmemSnapshotStore()
-	}
+	m.raft.Reset()
 	m.boot.clear()
 	m.state.Reset()
 	m.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -246,8 +247,8 @@ func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
 func TestVolatileServersAreNew(t *testing.T) {
 	again := roster.Incarnation(string(ownerInc[:len(ownerInc)-1]) + "2")
 	for _, durable := range []bool{false, true} {
-		before, after := serverID(ownerInc, durable), serverID(again, durable)
-		if (before == after) != durable || isDurable(after) != durable {
+		before, after := raftlog.ServerID(ownerInc, durable), raftlog.ServerID(again, durable)
+		if (before == after) != durable || raftlog.IsDurable(after) != durable {
 			t.Errorf("durable %v: server %s, and %s after a restart", durable, before, after)
 		}
 	}

@@ -9,12 +9,12 @@ var (
 // beginningMutants weaken the rules of beginnings: data directories, forming, the first
 // timestamp, forming a grid again, and recovering one.
 var beginningMutants = []mutant{
-	{"B2", "a log of another life is taken for the member's", "grid/datadir.go", "case id.needsLog() && id.Log != l.id:", "case id.Forming && id.Log != l.id:", beginTests},
+	{"B2", "a log of another life is taken for the member's", "grid/datadir.go", "case id.needsLog() && id.Log != l.ID:", "case id.Forming && id.Log != l.ID:", beginTests},
 	{"B2", "an identity that names a grid needs no log", "grid/datadir.go", "return !id.Grid.IsZero() && !id.Forming }", "return id.Member == \"\" }", beginTests},
 	{"B2", "a start that is refused makes a log", "grid/datadir.go", "err != nil || !id.needsLog() {", "err != nil || id != nil {", beginTests},
 	{"B2", "a founding counts as not complete after its first entry", "grid/form.go", "	if !m.id.Forming {\n		return nil\n	}\n", "	if true {\n		return nil\n	}\n", beginTests},
-	{"B2", "a snapshot of all that was acknowledged may be missing", "grid/datadir.go", "if newest < recorded || first > newest+1 {", "if first > newest+1 {", beginTests},
-	{"B2", "a snapshot is not recorded", "grid/snapshots.go", "return s.log.SetUint64(snapshotKey, s.index)", "return nil", beginTests},
+	{"B2", "a snapshot of all that was acknowledged may be missing", "grid/internal/raftlog/contents.go", "if newest < recorded || first > newest+1 {", "if first > newest+1 {", beginTests},
+	{"B2", "a snapshot is not recorded", "grid/internal/raftlog/snapshots.go", "return s.log.SetUint64(snapshotKey, s.index)", "return nil", beginTests},
 	{"S3", "a founder that died follows its own grid", "grid/datadir.go", "		id.Grid = roster.GridID{}\n	case", "		_ = roster.GridID{}\n	case", beginTests},
 	{"S3", "an acceptance is not on disk before it is answered", "grid/form.go", "	m.id.Accepted = f\n	if err := m.id.save(); err != nil {", "	m.id.Accepted = f\n	if err := error(nil); err != nil {", beginTests},
 	{"S3", "an acceptance lapses immediately", "grid/bootstrap.go", "return now-l.seen >= acceptanceLives", "return now >= l.seen", beginTests},
@@ -35,7 +35,7 @@ var beginningMutants = []mutant{
 	{"S2", "the ceiling of a grid that was left is not kept", "grid/stay.go", "Ceiling: max(r.Ceiling, m.past.bounds.Ceiling),", "Ceiling: m.past.bounds.Ceiling,", clockTests},
 	{"S2", "a grid is left while it is still acted for", "grid/internal/tenure/tenure.go", "	for t.running > 0 {", "	for t.running < 0 {", beginTests},
 	{"S1", "a voter that leaves loses its vote immediately", "grid/departures.go", "return leaves && now-since < voteKept", "return leaves && now < since", []string{"./grid", "-run", "Departures"}},
-	{"S1", "a restored snapshot forgets the ceiling", "grid/raft.go", "	f.m.state.Apply(r, false)\n", "	r.Ceiling = 0\n	f.m.state.Apply(r, false)\n", []string{"./grid", "-run", "FromASnapshot"}},
+	{"S1", "a restored snapshot forgets the ceiling", "grid/internal/raftlog/fsm.go", "	f.state.Apply(r, false)\n", "	r.Ceiling = 0\n	f.state.Apply(r, false)\n", []string{"./grid", "-run", "FromASnapshot"}},
 	{"S1", "a recovered grid keeps the ID of the old one", "grid/recover.go", "Grid: newGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
 	{"S1", "a recovery does not ask for the lost voters", "grid/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},
 	{"S1", "a recovery beside a majority is carried out", "grid/recover.go", "	if 2*alive > voters {", "	if alive > voters {", beginTests},

@@ -22,6 +22,6 @@ var readinessMutants = []mutant{
 	{"clone", "an incarnation that does not answer keeps its place", "grid/clone.go", "; err != nil {\n			return other.Incarnation, nil", "; err != nil && found == false {\n			return other.Incarnation, nil", readinessTests},
 	{"clone", "a request to join counts against another incarnation than was asked", "grid/clone.go", "other.Incarnation != j.instead", "false", readinessTests},
 	{"settings", "a restart does not compare settings", "grid/settings.go", "	if !found {", "	if found || !found {", settingsTests},
-	{"settings", "settings in a snapshot are not compared", "grid/settings.go", "out, found = r.Settings, r.Formed()", "_ = r", settingsTests},
+	{"settings", "settings in a snapshot are not compared", "grid/internal/raftlog/stores.go", "out, found = r.Settings, r.Formed()", "_ = r", settingsTests},
 	{"settings", "a name that is not stated is the preset one", "grid/settings.go", "	if m.cfg.unnamed {", "	if m.cfg.unnamed && m.lone {", settingsTests},
 }

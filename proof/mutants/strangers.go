@@ -44,7 +44,7 @@ var strangerMutants = []mutant{
 	{"R7", "numbers in an exchange of states are not looked at", "grid/internal/transport/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
 	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "!t.keyed && checkPacket(buf[:n]) != nil", "false", gossipTests},
 
-	{"R12", "a command that cannot be read is skipped", "grid/raft.go", "		return f.m.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
+	{"R12", "a command that cannot be read is skipped", "grid/internal/raftlog/fsm.go", "		return f.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
 	{"R12", "a command with an unknown part is taken", "wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},
 	{"R12", "a command of any format is taken", "wire/codec.go", "CheckFormat(int(data[0]), int(format)); err != nil {", "CheckFormat(int(data[0]), int(format)); err != nil && data[0] == 0 {", commandTests},
 	{"R12", "a command that does nothing is taken", "wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", commandTests},

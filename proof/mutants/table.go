@@ -79,7 +79,7 @@ var protocolMutants = []mutant{
 	{"B1", "an owner follows any number", "backup/owner.go", "	if number >= numberMax {", "	if number == 0 {", replicaTests},
 	{"B1", "a number out of reach is taken", "backup/update.go", "p.Number > numberMax, p.Term", "p.Term", replicaTests},
 	{"B1", "a number far ahead is taken", "backup/update.go", "p.Number-r.position.Number > leadMax", "p.Number-r.position.Number > numberMax", replicaTests},
-	{"B2", "a server that forgot its votes comes back", "grid/raft.go", "	if durable {\n		return raft.ServerID(i.Member())", "	if durable || i != \"\" {\n		return raft.ServerID(i.Member())", memberTests},
+	{"B2", "a server that forgot its votes comes back", "grid/internal/raftlog/node.go", "	if durable {\n		return raft.ServerID(i.Member())", "	if durable || i != \"\" {\n		return raft.ServerID(i.Member())", memberTests},
 	{"B2", "a replica that has nothing to do with a table keeps it", "backup/office.go", "	r.discard()\n	if p.Owner", "	if p.Owner", replicaTests},
 	{"S1", "a stop is stated with a node attached", "partition/partition.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
 	{"S1", "grants go on after the stop is stated", "grid/leave.go", "	m.state.Ended.Store(true) // no actor", "	// no actor", memberTests},

@@ -1,15 +1,14 @@
-package grid
+package raftlog
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
 )
 
-// snapshotDir is where a data directory has Raft's snapshots.
-const snapshotDir = "snapshots"
+// SnapshotDir is where a data directory has Raft's snapshots.
+const SnapshotDir = "snapshots"
 
 // snapshotKey is where the log records the newest snapshot that was completed.
 var snapshotKey = []byte("newest snapshot")
@@ -19,12 +18,12 @@ var snapshotKey = []byte("newest snapshot")
 // in no log.
 type snapshots struct {
 	raft.SnapshotStore
-	log *raftLog
+	log *Log
 }
 
 // openSnapshots opens or creates the snapshots in dir that belong to a log.
-func openSnapshots(dir string, l *raftLog, log io.Writer) (raft.SnapshotStore, error) {
-	files, err := raft.NewFileSnapshotStore(filepath.Join(dir, snapshotDir, l.id), 2, log)
+func openSnapshots(dir string, l *Log, log io.Writer) (raft.SnapshotStore, error) {
+	files, err := raft.NewFileSnapshotStore(filepath.Join(dir, SnapshotDir, l.ID), 2, log)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +43,7 @@ func (s snapshots) Create(version raft.SnapshotVersion, index, term uint64, conf
 // recordedSink records a snapshot when it is on disk.
 type recordedSink struct {
 	raft.SnapshotSink
-	log   *raftLog
+	log   *Log
 	index uint64
 }
 
@@ -55,13 +54,4 @@ func (s recordedSink) Close() error {
 		return err
 	}
 	return s.log.SetUint64(snapshotKey, s.index)
-}
-
-func snapshotLost(dir string, index uint64) error {
-	return fmt.Errorf("%s has no snapshot of the first %d entries, which %s no longer holds; put it back if it was moved, else start with an empty directory as a new member",
-		filepath.Join(dir, snapshotDir), index, raftLogFile)
-}
-
-func damaged(dir, file string, cause error) error {
-	return fmt.Errorf("%s is damaged: %w; start with an empty directory as a new member", filepath.Join(dir, file), cause)
 }

@@ -1,4 +1,4 @@
-package grid
+package raftlog
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ import (
 // its own that were never agreed on, and would not know the time until all were passed.
 func TestTimesOfTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := startAlone(t).state.Roster()
+		r := formed(t)
 		data, err := wire.EncodeCommand(roster.Command{From: r.Version, Raise: &roster.Raise{Time: r.Time + 1000}})
 		if err != nil {
 			t.Fatal(err)
@@ -32,15 +32,35 @@ func TestTimesOfTheLog(t *testing.T) {
 			{"one that follows", 41, 7, true},
 			{"one of a later term, in the place of its own", 35, 9, true},
 		} {
-			m := &Member{state: state.New(client.NewExactClock(), client.NewExactClock()), diverged: newDivergence()}
-			m.state.SetRoster(r)
-			f := fsm{m, raft.Log{Index: 40, Term: 7}}
+			m := state.New(client.NewExactClock(), client.NewExactClock())
+			m.SetRoster(r)
+			f := fsm{m, newDivergence(), raft.Log{Index: 40, Term: 7}}
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {
 				t.Fatalf("%s: %v", c.what, err)
 			}
-			if known, raised := m.state.Clock.Now() > 0, m.state.LastRaise() != nil; known != c.known || raised != c.known {
+			if known, raised := m.Clock.Now() > 0, m.LastRaise() != nil; known != c.known || raised != c.known {
 				t.Errorf("%s: the time is known: %v, counts as raised: %v, want %v", c.what, known, raised, c.known)
 			}
 		}
 	})
+}
+
+// formed returns the roster of a grid of one member, whose partitions it owns.
+func formed(t *testing.T) *roster.Roster {
+	t.Helper()
+	const inc = "aaaaaaaaaaaaaaaa-0000000000000001"
+	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1, Settings: roster.Settings{Name: "g", Partitions: 1, Window: 15000}}
+	r, err := (&roster.Roster{}).Apply(roster.Command{Form: &form})
+	if err == nil {
+		r, err = r.Apply(roster.Command{From: r.Version, Change: &roster.Change{
+			Join: []roster.Member{{Incarnation: inc, API: "a:1"}}, Lose: []roster.Loss{{Partition: 0, Owner: inc}},
+		}})
+	}
+	if err == nil {
+		r, err = r.Apply(roster.Command{From: r.Version, Raise: &roster.Raise{Time: 1_000_000}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -1,7 +1,16 @@
-package grid
+// Package raftlog runs a member's part in the agreement on the roster: a Raft server that
+// starts and ends with each grid (server.go, node.go), the machine that applies agreed
+// commands to the roster (fsm.go), and, in a data directory, the log, term and vote with
+// the snapshots that take the place of the log's beginning (raftlog.go, snapshots.go).
+//
+// A member whose disk fails, or that cannot read a command, takes part no longer: what it
+// acknowledges after that could be lost, or differ from every other roster.
+package raftlog
 
 import (
+	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +26,7 @@ import (
 )
 
 const (
-	raftLogFile = "raft.db"
+	File = "raft.db"
 	// raftLogLockTimeout is how long a new process waits for the one before it
 	// to let go of the data directory.
 	raftLogLockTimeout = time.Second
@@ -37,15 +46,15 @@ var (
 // errKeyNotFound is a missing key. Raft knows it by exactly this text.
 var errKeyNotFound = errors.New("not found")
 
-// raftLog keeps Raft's log, term and vote in one file of a data directory.
+// Log keeps Raft's log, term and vote in one file of a data directory.
 // Whatever returned without error survives a crash of the machine.
 //
 // The first write that fails is the last: what an fsync that failed has left
 // behind nobody knows, and one that succeeds later proves nothing about it. What
 // was stored can still be read.
-type raftLog struct {
-	dir    string
-	id     string // of this log; the member's identity names it
+type Log struct {
+	Dir    string
+	ID     string // of this log; the member's identity names it
 	db     *bolt.DB
 	broken chan struct{} // closed when a write has failed
 
@@ -55,21 +64,21 @@ type raftLog struct {
 }
 
 var (
-	_ raft.LogStore    = (*raftLog)(nil)
-	_ raft.StableStore = (*raftLog)(nil)
+	_ raft.LogStore    = (*Log)(nil)
+	_ raft.StableStore = (*Log)(nil)
 )
 
-// openRaftLog opens or creates the log in dir, and dir itself. One process at a
+// Open opens or creates the log in dir, and dir itself. One process at a
 // time may have it open.
-func openRaftLog(dir string) (*raftLog, error) {
+func Open(dir string) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("grid: cannot create data directory %s: %w", dir, err)
 	}
-	path := filepath.Join(dir, raftLogFile)
+	path := filepath.Join(dir, File)
 	info, err := os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	if err == nil && info.Size() > 0 && info.Size() < raftLogMin {
-		return nil, fmt.Errorf("grid: %s in data directory %s is cut off; restore it, or delete it if this member has never run", raftLogFile, dir)
+		return nil, fmt.Errorf("grid: %s in data directory %s is cut off; restore it, or delete it if this member has never run", File, dir)
 	}
 	file, db, err := openBolt(path)
 	if errors.Is(err, bolterrors.ErrTimeout) {
@@ -79,15 +88,15 @@ func openRaftLog(dir string) (*raftLog, error) {
 		_ = os.Remove(path) // only a part of it may be there
 	}
 	if err != nil {
-		return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w", raftLogFile, dir, err)
+		return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w", File, dir, err)
 	}
-	l := &raftLog{dir: dir, db: db, broken: make(chan struct{})}
+	l := &Log{Dir: dir, db: db, broken: make(chan struct{})}
 	l.write = func(_ string, change func(*bolt.Tx) error) error {
-		return guarded(func() error { return db.Update(change) })
+		return Guarded(func() error { return db.Update(change) })
 	}
-	if err := errors.Join(l.createBuckets(), syncDir(dir)); err != nil {
+	if err := errors.Join(l.createBuckets(), SyncDir(dir)); err != nil {
 		discard(file) // db may not be able to close itself
-		return nil, fmt.Errorf("grid: cannot prepare %s in data directory %s: %w", raftLogFile, dir, err)
+		return nil, fmt.Errorf("grid: cannot prepare %s in data directory %s: %w", File, dir, err)
 	}
 	return l, nil
 }
@@ -99,7 +108,7 @@ func openBolt(path string) (file *os.File, db *bolt.DB, err error) {
 		file, err = os.OpenFile(name, flag, mode)
 		return file, err
 	}
-	err = guarded(func() (err error) {
+	err = Guarded(func() (err error) {
 		db, err = bolt.Open(path, 0o600, options)
 		return err
 	})
@@ -116,8 +125,8 @@ func discard(f *os.File) {
 }
 
 // createBuckets makes what a new log has, and reads the log's ID.
-func (l *raftLog) createBuckets() error {
-	return guarded(func() error {
+func (l *Log) createBuckets() error {
+	return Guarded(func() error {
 		return l.db.Update(func(tx *bolt.Tx) error {
 			for _, name := range [][]byte{raftEntries, raftStable, raftAbout} {
 				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -125,21 +134,21 @@ func (l *raftLog) createBuckets() error {
 				}
 			}
 			about := tx.Bucket(raftAbout)
-			if l.id = string(about.Get(raftLogID)); l.id != "" {
+			if l.ID = string(about.Get(raftLogID)); l.ID != "" {
 				return nil
 			}
-			l.id = randomHex(8)
-			return about.Put(raftLogID, []byte(l.id))
+			l.ID = NewID()
+			return about.Put(raftLogID, []byte(l.ID))
 		})
 	})
 }
 
-// clear removes every entry, and the term and the vote: those of a founding that never
+// Clear removes every entry, and the term and the vote: those of a founding that never
 // had a first command.
-func (l *raftLog) clear() error { return l.replace(l.id, 0, nil) }
+func (l *Log) Clear() error { return l.Replace(l.ID, 0, nil) }
 
-// replace makes this another log, which holds only some entries, at once and as a whole.
-func (l *raftLog) replace(id string, term uint64, entries []*raft.Log) error {
+// Replace makes this another log, which holds only some entries, at once and as a whole.
+func (l *Log) Replace(id string, term uint64, entries []*raft.Log) error {
 	err := l.update("replacing the Raft log", func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{raftEntries, raftStable} {
 			if err := tx.DeleteBucket(name); err != nil {
@@ -162,14 +171,14 @@ func (l *raftLog) replace(id string, term uint64, entries []*raft.Log) error {
 		return tx.Bucket(raftAbout).Put(raftLogID, []byte(id))
 	})
 	if err == nil {
-		l.id = id
+		l.ID = id
 	}
 	return err
 }
 
-// guarded runs what reads a file that this process may not have written: bbolt panics
+// Guarded runs what reads a file that this process may not have written: bbolt panics
 // over pages that make no sense, and a page that is missing is a fault of memory.
-func guarded(read func() error) (err error) {
+func Guarded(read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -180,7 +189,7 @@ func guarded(read func() error) (err error) {
 }
 
 // Close lets go of the data directory. It may be called more than once.
-func (l *raftLog) Close() error {
+func (l *Log) Close() error {
 	if err := l.db.Close(); err != nil {
 		return fmt.Errorf("grid: closing the Raft log: %w", err)
 	}
@@ -188,16 +197,16 @@ func (l *raftLog) Close() error {
 }
 
 // FirstIndex implements raft.LogStore.
-func (l *raftLog) FirstIndex() (uint64, error) {
+func (l *Log) FirstIndex() (uint64, error) {
 	return l.edge((*bolt.Cursor).First)
 }
 
 // LastIndex implements raft.LogStore.
-func (l *raftLog) LastIndex() (uint64, error) {
+func (l *Log) LastIndex() (uint64, error) {
 	return l.edge((*bolt.Cursor).Last)
 }
 
-func (l *raftLog) edge(seek func(*bolt.Cursor) (key, value []byte)) (index uint64, err error) {
+func (l *Log) edge(seek func(*bolt.Cursor) (key, value []byte)) (index uint64, err error) {
 	err = l.view("reading the range of the Raft log", func(tx *bolt.Tx) error {
 		if key, _ := seek(tx.Bucket(raftEntries).Cursor()); key != nil {
 			index = binary.BigEndian.Uint64(key)
@@ -209,7 +218,7 @@ func (l *raftLog) edge(seek func(*bolt.Cursor) (key, value []byte)) (index uint6
 
 // GetLog implements raft.LogStore. The error is raft.ErrLogNotFound, as it is,
 // for an index that is not stored.
-func (l *raftLog) GetLog(index uint64, entry *raft.Log) error {
+func (l *Log) GetLog(index uint64, entry *raft.Log) error {
 	found := false
 	err := l.view("reading the Raft log", func(tx *bolt.Tx) error {
 		value := tx.Bucket(raftEntries).Get(indexKey(index))
@@ -226,12 +235,12 @@ func (l *raftLog) GetLog(index uint64, entry *raft.Log) error {
 }
 
 // StoreLog implements raft.LogStore.
-func (l *raftLog) StoreLog(entry *raft.Log) error {
+func (l *Log) StoreLog(entry *raft.Log) error {
 	return l.StoreLogs([]*raft.Log{entry})
 }
 
 // StoreLogs implements raft.LogStore: all of the entries or none.
-func (l *raftLog) StoreLogs(entries []*raft.Log) error {
+func (l *Log) StoreLogs(entries []*raft.Log) error {
 	return l.update("writing the Raft log", func(tx *bolt.Tx) error {
 		bucket := tx.Bucket(raftEntries)
 		bucket.FillPercent = 0.95 // indexes come in order
@@ -245,7 +254,7 @@ func (l *raftLog) StoreLogs(entries []*raft.Log) error {
 }
 
 // DeleteRange implements raft.LogStore: both ends are deleted too.
-func (l *raftLog) DeleteRange(first, last uint64) error {
+func (l *Log) DeleteRange(first, last uint64) error {
 	return l.update("truncating the Raft log", func(tx *bolt.Tx) error {
 		bucket := tx.Bucket(raftEntries)
 		// Deleting moves cursors, so look first.
@@ -268,7 +277,7 @@ func (l *raftLog) DeleteRange(first, last uint64) error {
 }
 
 // Set implements raft.StableStore.
-func (l *raftLog) Set(key, value []byte) error {
+func (l *Log) Set(key, value []byte) error {
 	return l.update("writing Raft's state", func(tx *bolt.Tx) error {
 		return tx.Bucket(raftStable).Put(key, value)
 	})
@@ -276,7 +285,7 @@ func (l *raftLog) Set(key, value []byte) error {
 
 // Get implements raft.StableStore. The error is errKeyNotFound for a missing
 // key.
-func (l *raftLog) Get(key []byte) (value []byte, err error) {
+func (l *Log) Get(key []byte) (value []byte, err error) {
 	err = l.view("reading Raft's state", func(tx *bolt.Tx) error {
 		if stored := tx.Bucket(raftStable).Get(key); stored != nil {
 			value = append([]byte{}, stored...) // stored is gone with tx
@@ -290,13 +299,13 @@ func (l *raftLog) Get(key []byte) (value []byte, err error) {
 }
 
 // SetUint64 implements raft.StableStore.
-func (l *raftLog) SetUint64(key []byte, value uint64) error {
+func (l *Log) SetUint64(key []byte, value uint64) error {
 	return l.Set(key, binary.BigEndian.AppendUint64(nil, value))
 }
 
 // GetUint64 implements raft.StableStore. The error is errKeyNotFound for a
 // missing key.
-func (l *raftLog) GetUint64(key []byte) (uint64, error) {
+func (l *Log) GetUint64(key []byte) (uint64, error) {
 	value, err := l.Get(key)
 	if err != nil {
 		return 0, err
@@ -307,8 +316,8 @@ func (l *raftLog) GetUint64(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-func (l *raftLog) view(doing string, read func(*bolt.Tx) error) error {
-	if err := guarded(func() error { return l.db.View(read) }); err != nil {
+func (l *Log) view(doing string, read func(*bolt.Tx) error) error {
+	if err := Guarded(func() error { return l.db.View(read) }); err != nil {
 		return fmt.Errorf("grid: %s: %w", doing, err)
 	}
 	return nil
@@ -316,34 +325,34 @@ func (l *raftLog) view(doing string, read func(*bolt.Tx) error) error {
 
 // update makes a change, on disk when it returns without error. After the first
 // failure it does not touch the file any more.
-func (l *raftLog) update(doing string, change func(*bolt.Tx) error) error {
+func (l *Log) update(doing string, change func(*bolt.Tx) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
 		return l.failed
 	}
 	if err := l.write(doing, change); err != nil {
-		l.failed = &diskError{dir: l.dir, doing: doing, cause: err}
+		l.failed = &DiskError{Dir: l.Dir, Doing: doing, Cause: err}
 		close(l.broken)
 	}
 	return l.failed
 }
 
-// fail has no later change succeed, as after a write that failed, and returns what
+// Fail has no later change succeed, as after a write that failed, and returns what
 // they come to.
-func (l *raftLog) fail(doing string, cause error) error {
+func (l *Log) Fail(doing string, cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {
-		l.failed = &diskError{dir: l.dir, doing: doing, cause: cause}
+		l.failed = &DiskError{Dir: l.Dir, Doing: doing, Cause: cause}
 		close(l.broken)
 	}
 	return l.failed
 }
 
-// failure returns what the first failed write came to, nil while there was none
+// Failure returns what the first failed write came to, nil while there was none
 // and for a member that keeps nothing on disk.
-func (l *raftLog) failure() error {
+func (l *Log) Failure() error {
 	if l == nil {
 		return nil
 	}
@@ -357,4 +366,33 @@ func (l *raftLog) failure() error {
 
 func indexKey(index uint64) []byte {
 	return binary.BigEndian.AppendUint64(nil, index)
+}
+
+// SyncDir has the entries of a directory on disk when it returns.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Broken returns a channel that is closed when a write has failed.
+func (l *Log) Broken() <-chan struct{} { return l.broken }
+
+// OnWrite has f called in place of every later write, which f may do or not: for tests of
+// disks that fail.
+func (l *Log) OnWrite(f func(doing string, write func() error) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.write = func(doing string, change func(*bolt.Tx) error) error {
+		return f(doing, func() error { return l.db.Update(change) })
+	}
+}
+
+// NewID draws the name of a log.
+func NewID() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
 }

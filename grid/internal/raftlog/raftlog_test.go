@@ -1,4 +1,4 @@
-package grid_test
+package raftlog_test
 
 import (
 	"bytes"
@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	bolt "go.etcd.io/bbolt"
-
-	"github.com/snowgrid/snowgrid/grid"
 )
 
 type raftStore interface {
@@ -26,7 +25,7 @@ type raftStore interface {
 
 func openLog(t *testing.T, dir string) raftStore {
 	t.Helper()
-	l, err := grid.OpenRaftLog(dir)
+	l, err := raftlog.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +140,7 @@ func TestRaftLogStable(t *testing.T) {
 	_, err2 := l.GetUint64([]byte("n"))
 	for _, err := range []error{err1, err2} {
 		// Raft compares the text.
-		if !errors.Is(err, grid.ErrKeyNotFound) || err.Error() != "not found" {
+		if !errors.Is(err, raftlog.ErrKeyNotFound) || err.Error() != "not found" {
 			t.Errorf("a missing key: %v", err)
 		}
 	}
@@ -160,7 +159,7 @@ func TestRaftLogStable(t *testing.T) {
 		_ = l.Close()
 		l = openLog(t, dir)
 	}
-	if _, err := l.GetUint64([]byte("k")); err == nil || errors.Is(err, grid.ErrKeyNotFound) {
+	if _, err := l.GetUint64([]byte("k")); err == nil || errors.Is(err, raftlog.ErrKeyNotFound) {
 		t.Errorf("a number that is none: %v", err)
 	}
 }
@@ -169,7 +168,7 @@ func TestRaftLogIsForOneProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the wait for the lock is virtual
 		dir := filepath.Join(t.TempDir(), "not", "yet", "there")
 		l := openLog(t, dir)
-		_, err := grid.OpenRaftLog(dir)
+		_, err := raftlog.Open(dir)
 		if err == nil || !strings.Contains(err.Error(), "data directory "+dir+" is used by another process") {
 			t.Fatalf("opened twice: %v", err)
 		}
@@ -197,7 +196,7 @@ func TestRaftLogNamesAFileItCannotRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "raft.db"), bytes.Repeat([]byte("garbage"), 10000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := grid.OpenRaftLog(dir); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, err := raftlog.Open(dir); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("opened garbage: %v", err)
 	}
 }
@@ -217,19 +216,19 @@ func TestRaftLogReportsADamagedEntry(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := openLog(t, dir).GetLog(1, new(raft.Log)); !errors.Is(err, grid.ErrBadEntry) {
+	if err := openLog(t, dir).GetLog(1, new(raft.Log)); !errors.Is(err, raftlog.ErrBadEntry) {
 		t.Errorf("read a damaged entry: %v", err)
 	}
 }
 
 func FuzzDecodeEntry(f *testing.F) {
-	f.Add(grid.EncodeEntry(entry(7)))
-	f.Add(grid.EncodeEntry(&raft.Log{}))
+	f.Add(raftlog.EncodeEntry(entry(7)))
+	f.Add(raftlog.EncodeEntry(&raft.Log{}))
 	f.Add([]byte{1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var l raft.Log
-		if grid.DecodeEntry(7, b, &l) == nil && !bytes.Equal(grid.EncodeEntry(&l), b) {
-			t.Errorf("%x is accepted as %x", b, grid.EncodeEntry(&l))
+		if raftlog.DecodeEntry(7, b, &l) == nil && !bytes.Equal(raftlog.EncodeEntry(&l), b) {
+			t.Errorf("%x is accepted as %x", b, raftlog.EncodeEntry(&l))
 		}
 	})
 }

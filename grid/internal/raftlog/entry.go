@@ -1,4 +1,4 @@
-package grid
+package raftlog
 
 import (
 	"encoding/binary"

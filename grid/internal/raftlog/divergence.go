@@ -1,4 +1,4 @@
-package grid
+package raftlog
 
 import (
 	"fmt"
@@ -36,26 +36,9 @@ func (d *divergence) failure() error {
 	return d.reason
 }
 
-const divergenceAdvice = "start the version of snowgrid that the other members run"
+const DivergenceAdvice = "start the version of snowgrid that the other members run"
 
 // unreadable is the reason for what cannot be read.
 func unreadable(what string, cause error) error {
-	return fmt.Errorf("grid: %s cannot be read: %w; %s", what, cause, divergenceAdvice)
-}
-
-// partEnded returns why this member takes part in its grid no longer, nil while it
-// does: its disk has failed, or it knows the roster no longer.
-func (m *Member) partEnded() error {
-	if err := m.stores.disk.failure(); err != nil {
-		return err
-	}
-	return m.diverged.failure()
-}
-
-// awaitPartEnd returns channels that are closed when the part ends, for either reason.
-func (m *Member) awaitPartEnd() (diskFailed, rosterLost <-chan struct{}) {
-	if m.stores.disk != nil {
-		diskFailed = m.stores.disk.broken
-	}
-	return diskFailed, m.diverged.ended
+	return fmt.Errorf("grid: %s cannot be read: %w; %s", what, cause, DivergenceAdvice)
 }

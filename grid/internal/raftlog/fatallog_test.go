@@ -1,4 +1,4 @@
-package grid_test
+package raftlog_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 )
 
 var errDisk = errors.New("no space left on this test's disk")
@@ -26,7 +26,7 @@ const (
 // failWrites makes one kind of write fail, after it has reached the file as with
 // an fsync that fails. It returns the number of writes tried from the first
 // failure on.
-func failWrites(l *grid.RaftLog, kind string) *atomic.Int32 {
+func failWrites(l *raftlog.Log, kind string) *atomic.Int32 {
 	var tried atomic.Int32
 	l.OnWrite(func(doing string, write func() error) error {
 		if doing != kind && tried.Load() == 0 {
@@ -39,24 +39,24 @@ func failWrites(l *grid.RaftLog, kind string) *atomic.Int32 {
 }
 
 func TestRaftLogIsBrokenByItsFirstFailedWrite(t *testing.T) {
-	writes := map[string]func(l *grid.RaftLog) error{
-		"StoreLog":    func(l *grid.RaftLog) error { return l.StoreLog(entry(4)) },
-		"StoreLogs":   func(l *grid.RaftLog) error { return l.StoreLogs(entries(4, 5)) },
-		"DeleteRange": func(l *grid.RaftLog) error { return l.DeleteRange(3, 3) },
-		"Set":         func(l *grid.RaftLog) error { return l.Set([]byte("k"), nil) },
-		"SetUint64":   func(l *grid.RaftLog) error { return l.SetUint64([]byte("n"), 7) },
+	writes := map[string]func(l *raftlog.Log) error{
+		"StoreLog":    func(l *raftlog.Log) error { return l.StoreLog(entry(4)) },
+		"StoreLogs":   func(l *raftlog.Log) error { return l.StoreLogs(entries(4, 5)) },
+		"DeleteRange": func(l *raftlog.Log) error { return l.DeleteRange(3, 3) },
+		"Set":         func(l *raftlog.Log) error { return l.Set([]byte("k"), nil) },
+		"SetUint64":   func(l *raftlog.Log) error { return l.SetUint64([]byte("n"), 7) },
 	}
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			l := openLog(t, dir).(*grid.RaftLog)
+			l := openLog(t, dir).(*raftlog.Log)
 			if err := l.StoreLogs(entries(1, 3)); err != nil {
 				t.Fatal(err)
 			}
 			var tried atomic.Int32
 			l.OnWrite(func(string, func() error) error { tried.Add(1); return errDisk })
 			first := write(l)
-			if !errors.Is(first, errDisk) || !strings.Contains(first.Error(), dir) || !strings.HasSuffix(first.Error(), grid.DiskAdvice) {
+			if !errors.Is(first, errDisk) || !strings.Contains(first.Error(), dir) || !strings.HasSuffix(first.Error(), raftlog.DiskAdvice) {
 				t.Errorf("the error is %v", first)
 			}
 			select {
@@ -97,7 +97,7 @@ func (machine) Release() {}
 type node struct {
 	*raft.Raft
 	id    raft.ServerID
-	log   *grid.RaftLog
+	log   *raftlog.Log
 	trans *raft.InmemTransport
 }
 
@@ -117,7 +117,7 @@ func startNodes(t *testing.T) []*node {
 	var servers raft.Configuration
 	for _, id := range []raft.ServerID{"a", "b", "c"} {
 		addr, trans := raft.NewInmemTransportWithTimeout(raft.ServerAddress(id), 500*time.Millisecond)
-		n := &node{id: id, log: openLog(t, t.TempDir()).(*grid.RaftLog), trans: trans}
+		n := &node{id: id, log: openLog(t, t.TempDir()).(*raftlog.Log), trans: trans}
 		for _, other := range nodes {
 			n.trans.Connect(raft.ServerAddress(other.id), other.trans)
 			other.trans.Connect(addr, n.trans)
@@ -131,7 +131,7 @@ func startNodes(t *testing.T) []*node {
 			t.Fatal(err)
 		}
 		var err error
-		if n.Raft, err = n.log.NewRaft(raftConfig(n.id), machine{}, n.trans); err != nil {
+		if n.Raft, err = raftlog.NewRaft(n.log, raftConfig(n.id), machine{}, n.trans); err != nil {
 			t.Fatal(err)
 		}
 		n.RegisterObserver(raft.NewObserver(elected, true, func(o *raft.Observation) bool {
@@ -176,7 +176,7 @@ func endsSoon(t *testing.T, ended <-chan error, what string) {
 	}
 }
 
-func breaks(t *testing.T, l *grid.RaftLog) {
+func breaks(t *testing.T, l *raftlog.Log) {
 	t.Helper()
 	select {
 	case <-l.Broken():
@@ -270,15 +270,15 @@ func TestFailedCompaction(t *testing.T) {
 }
 
 func TestStartOnABrokenLog(t *testing.T) {
-	l := openLog(t, t.TempDir()).(*grid.RaftLog)
+	l := openLog(t, t.TempDir()).(*raftlog.Log)
 	failWrites(l, keepsTerm)
 	addr, trans := raft.NewInmemTransport("a")
 	servers := raft.Configuration{Servers: []raft.Server{{ID: "a", Address: addr}}}
 	err := raft.BootstrapCluster(raftConfig("a"), l, l, raft.NewInmemSnapshotStore(), trans, servers)
-	if err == nil || !strings.Contains(err.Error(), grid.DiskAdvice) {
+	if err == nil || !strings.Contains(err.Error(), raftlog.DiskAdvice) {
 		t.Errorf("bootstrap: %v", err)
 	}
-	if n, err := l.NewRaft(raftConfig("a"), machine{}, trans); n != nil || !errors.Is(err, errDisk) {
+	if n, err := raftlog.NewRaft(l, raftConfig("a"), machine{}, trans); n != nil || !errors.Is(err, errDisk) {
 		t.Errorf("start: %v, %v", n, err)
 	}
 }

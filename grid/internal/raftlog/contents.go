@@ -1,0 +1,63 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+)
+
+// Contents is what is in a log.
+type Contents struct {
+	Last    uint64 // index of the last entry, 0 = none
+	Command bool   // there is a command, or a snapshot of what commands led to
+}
+
+// Check reads the whole log, so that Raft, which panics over an entry that it cannot
+// read, finds every one. It is short: snapshots cut it.
+func (l *Log) Check(snaps raft.SnapshotStore) (c Contents, err error) {
+	taken, err := snaps.List()
+	if err != nil {
+		return c, damaged(l.Dir, SnapshotDir, err)
+	}
+	var newest uint64
+	for _, s := range taken {
+		newest = max(newest, s.Index)
+	}
+	recorded, err := l.GetUint64(snapshotKey)
+	if err != nil && !errors.Is(err, errKeyNotFound) {
+		return c, damaged(l.Dir, File, err)
+	}
+	first, err := l.FirstIndex()
+	if err != nil {
+		return c, damaged(l.Dir, File, err)
+	}
+	if newest < recorded || first > newest+1 {
+		return c, snapshotLost(l.Dir, max(recorded, max(first, 1)-1))
+	}
+	c.Command = newest > 0
+	if c.Last, err = l.LastIndex(); err != nil {
+		return c, damaged(l.Dir, File, err)
+	}
+	if c.Last == 0 {
+		return c, nil
+	}
+	for index := first; index <= c.Last; index++ {
+		var entry raft.Log
+		if err := l.GetLog(index, &entry); err != nil {
+			return c, damaged(l.Dir, File, fmt.Errorf("entry %d: %w", index, err))
+		}
+		c.Command = c.Command || entry.Type == raft.LogCommand
+	}
+	return c, nil
+}
+
+func snapshotLost(dir string, index uint64) error {
+	return fmt.Errorf("%s has no snapshot of the first %d entries, which %s no longer holds; put it back if it was moved, else start with an empty directory as a new member",
+		filepath.Join(dir, SnapshotDir), index, File)
+}
+
+func damaged(dir, file string, cause error) error {
+	return fmt.Errorf("%s is damaged: %w; start with an empty directory as a new member", filepath.Join(dir, file), cause)
+}

@@ -1,0 +1,19 @@
+package raftlog
+
+import "github.com/hashicorp/raft"
+
+// What the tests in package raftlog_test need.
+type FatalLog = fatalLog
+
+var (
+	EncodeEntry    = encodeEntry
+	DecodeEntry    = decodeEntry
+	ErrKeyNotFound = errKeyNotFound
+	ErrBadEntry    = errBadEntry
+)
+
+// NewRaft starts a node on a log, as a server does.
+func NewRaft(l *Log, conf *raft.Config, machine raft.FSM, trans raft.Transport) (*raft.Raft, error) {
+	s := Stores{Logs: l, Stable: l, Snaps: raft.NewInmemSnapshotStore(), Disk: l}
+	return s.newRaft(conf, machine, trans)
+}

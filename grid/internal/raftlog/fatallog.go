@@ -1,0 +1,69 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/hashicorp/raft"
+)
+
+// DiskError says that a data directory did not take a write, and takes no other
+// from this process.
+type DiskError struct {
+	Dir, Doing string
+	Cause      error
+}
+
+// Error tells what failed, where, and what to do.
+func (e *DiskError) Error() string {
+	return fmt.Sprintf("grid: the disk of data directory %s failed while %s: %v; %s", e.Dir, e.Doing, e.Cause, DiskAdvice)
+}
+
+// Unwrap returns what the write came to.
+func (e *DiskError) Unwrap() error { return e.Cause }
+
+const DiskAdvice = "free space or replace the disk, then restart this process"
+
+// fatalLog is the log as Raft's goroutines get it. The goroutine whose write
+// failed ends there, as if the process had died at that point: it answers no
+// success, and Raft neither panics, as it would over a term that cannot be kept,
+// nor goes on from a state that is not on disk. What it deferred still runs, so
+// shutting Raft down goes on to end.
+type fatalLog struct{ *Log }
+
+// GetLog implements raft.LogStore. Raft panics over an entry that it cannot read.
+func (l fatalLog) GetLog(index uint64, entry *raft.Log) error {
+	err := l.Log.GetLog(index, entry)
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
+		return err
+	}
+	return dieOf(l.Fail("reading the Raft log", err))
+}
+
+// StoreLog implements raft.LogStore.
+func (l fatalLog) StoreLog(entry *raft.Log) error { return dieOf(l.Log.StoreLog(entry)) }
+
+// StoreLogs implements raft.LogStore.
+func (l fatalLog) StoreLogs(entries []*raft.Log) error { return dieOf(l.Log.StoreLogs(entries)) }
+
+// DeleteRange implements raft.LogStore.
+func (l fatalLog) DeleteRange(first, last uint64) error {
+	return dieOf(l.Log.DeleteRange(first, last))
+}
+
+// Set implements raft.StableStore.
+func (l fatalLog) Set(key, value []byte) error { return dieOf(l.Log.Set(key, value)) }
+
+// SetUint64 implements raft.StableStore.
+func (l fatalLog) SetUint64(key []byte, value uint64) error {
+	return dieOf(l.Log.SetUint64(key, value))
+}
+
+// dieOf ends the goroutine over an error.
+func dieOf(err error) error {
+	if err != nil {
+		runtime.Goexit()
+	}
+	return nil
+}

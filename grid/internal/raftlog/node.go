@@ -1,0 +1,134 @@
+package raftlog
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Node is a member's part in the agreement of one grid. The methods that only ask may be
+// called on nil, which is the part of a member that knows no grid yet.
+type Node struct {
+	Raft   *raft.Raft
+	Server raft.ServerID
+
+	mu        sync.Mutex
+	ended     bool           // no proposal begins any longer; guarded by mu
+	proposals sync.WaitGroup // that are being agreed on
+}
+
+// Propose has a command agreed on. Only the leader can.
+func (n *Node) Propose(c roster.Command) error {
+	data, err := wire.EncodeCommand(c)
+	if err == nil {
+		_, err = wire.DecodeCommand(data) // a command that no member can read ends them all
+	}
+	if err != nil {
+		return err
+	}
+	if !n.begin() {
+		return refusal.ErrNotLeader
+	}
+	defer n.proposals.Done()
+	future := n.Raft.Apply(data, transport.RaftCallTimeout)
+	if err := future.Error(); err != nil {
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: the command is not agreed on: %w", err)
+	}
+	if err, refused := future.Response().(error); refused {
+		return err
+	}
+	return nil
+}
+
+// begin counts one more proposal, unless the node has ended.
+func (n *Node) begin() bool {
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.ended {
+		n.proposals.Add(1)
+	}
+	return !n.ended
+}
+
+// Shutdown ends the node when no proposal is being agreed on: Raft leaves one without an
+// answer that it has committed and not applied. Each is over soon, since a leader
+// without a majority steps down.
+func (n *Node) Shutdown() error {
+	n.mu.Lock()
+	n.ended = true
+	n.mu.Unlock()
+	n.proposals.Wait()
+	return n.Raft.Shutdown().Error()
+}
+
+// Runs reports whether the member takes part by this node.
+func (n *Node) Runs() bool {
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.ended
+}
+
+// Leads reports whether this node leads.
+func (n *Node) Leads() bool { return n != nil && n.Raft.State() == raft.Leader }
+
+// Leader returns the Raft server ID of the leader, "" while unknown.
+func (n *Node) Leader() string {
+	if n == nil {
+		return ""
+	}
+	_, id := n.Raft.LeaderWithID()
+	return string(id)
+}
+
+// Servers returns the configured servers, and false if they cannot be read.
+func (n *Node) Servers() ([]raft.Server, bool) {
+	future := n.Raft.GetConfiguration()
+	if future.Error() != nil {
+		return nil, false
+	}
+	return future.Configuration().Servers, true
+}
+
+// Has reports whether a server is configured, or may be.
+func (n *Node) Has(id raft.ServerID) bool {
+	servers, known := n.Servers()
+	return !known || slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id })
+}
+
+// ServerID is a member's name in Raft. A durable member keeps it with its log; a
+// volatile one is another server at each start, since a server that forgets its
+// log would take back votes and acknowledgements that it gave.
+func ServerID(i roster.Incarnation, durable bool) raft.ServerID {
+	if durable {
+		return raft.ServerID(i.Member())
+	}
+	return raft.ServerID(i)
+}
+
+// IsDurable reports whether a server keeps its log across restarts.
+func IsDurable(id raft.ServerID) bool { return !strings.Contains(string(id), "-") }
+
+// MemberOf returns the roster's member behind a Raft server.
+func MemberOf(r *roster.Roster, id raft.ServerID) (roster.Member, bool) {
+	for _, member := range r.Members {
+		if ServerID(member.Incarnation, member.Durable) == id {
+			return member, true
+		}
+	}
+	return roster.Member{}, false
+}

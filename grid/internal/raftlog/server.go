@@ -1,0 +1,221 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Raft's pace.
+const (
+	leaderTimeout = 250 * time.Millisecond
+	commitTimeout = 20 * time.Millisecond
+	snapshotEvery = 2048
+	trailingLogs  = 512
+)
+
+// ServerConfig says how a member takes part in agreements.
+type ServerConfig struct {
+	Self    raft.ServerID
+	Stores  Stores
+	State   *state.State // the roster that is agreed on
+	Life    *tenure.Life
+	Log     *slog.Logger
+	Library *librarylog.Log
+	// Transport opens the way to other servers of a grid; nil for a member without any.
+	Transport func(grid roster.GridID, log hclog.Logger, refused func(error)) (raft.Transport, error)
+	// Closed is told that a transport has ended with its node.
+	Closed func()
+	// LeaderSeen is told when Raft has a leader, which may be this member.
+	LeaderSeen func()
+}
+
+// Server is a member's part in the agreements on rosters: in that of its grid, and, once
+// it has left that, in that of the next.
+type Server struct {
+	cfg      ServerConfig
+	diverged *divergence
+	refusals librarylog.Sparse
+	node     atomic.Pointer[Node] // nil until the member knows its grid
+}
+
+// NewServer returns a server that takes part in no agreement yet.
+func NewServer(cfg ServerConfig) *Server {
+	return &Server{cfg: cfg, diverged: newDivergence()}
+}
+
+// Start begins to take part in the agreement of a grid. With bootstrap this is the grid's
+// first server.
+func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
+	stores, conf := s.cfg.Stores, s.raftConfig()
+	trans, err := s.open(grid, conf.Logger)
+	if err != nil {
+		return fmt.Errorf("grid: listen for other members: %w", err)
+	}
+	last, err := lastEntry(stores.Logs)
+	if err != nil {
+		return errors.Join(fmt.Errorf("grid: read the log: %w", err), closeTransport(trans))
+	}
+	if bootstrap {
+		first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: trans.LocalAddr()}}}
+		if err := raft.BootstrapCluster(conf, stores.Logs, stores.Stable, stores.Snaps, trans, first); err != nil {
+			return errors.Join(fmt.Errorf("grid: form the grid: %w", err), closeTransport(trans))
+		}
+	}
+	node, err := stores.newRaft(conf, fsm{s.cfg.State, s.diverged, last}, trans)
+	if err != nil {
+		return errors.Join(err, closeTransport(trans))
+	}
+	if err := s.diverged.failure(); err != nil { // Raft has continued from an older snapshot
+		return errors.Join(refusal.Invalid("DataDir: %v", err), node.Shutdown().Error())
+	}
+	if guarded, ok := trans.(*transport.GuardedRaft); ok {
+		guarded.Begin(func() transport.RaftView { return s.view(node) })
+	}
+	node.RegisterObserver(raft.NewObserver(nil, false, s.observe))
+	s.SetNode(&Node{Raft: node, Server: conf.LocalID})
+	if s.cfg.Life.Closed() { // Close may not have seen it
+		return errors.Join(refusal.ErrClosed, node.Shutdown().Error())
+	}
+	return nil
+}
+
+// open returns the transport of the next node.
+func (s *Server) open(grid roster.GridID, log hclog.Logger) (raft.Transport, error) {
+	if s.cfg.Transport == nil {
+		_, trans := raft.NewInmemTransport("lone")
+		return trans, nil
+	}
+	return s.cfg.Transport(grid, log, s.refused)
+}
+
+// closeTransport ends a transport that no Raft node has taken over.
+func closeTransport(trans raft.Transport) error {
+	if c, ok := trans.(raft.WithClose); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+func (s *Server) raftConfig() *raft.Config {
+	conf := raft.DefaultConfig()
+	conf.LocalID = s.cfg.Self
+	conf.HeartbeatTimeout, conf.ElectionTimeout = transport.HeartbeatTimeout, transport.HeartbeatTimeout
+	conf.LeaderLeaseTimeout, conf.CommitTimeout = leaderTimeout, commitTimeout
+	conf.SnapshotThreshold, conf.TrailingLogs = snapshotEvery, trailingLogs
+	conf.SnapshotInterval = time.Minute
+	conf.MaxAppendEntries = transport.RaftListMax
+	conf.ShutdownOnRemove = false
+	conf.NoLegacyTelemetry = true
+	conf.Logger = s.cfg.Library.Raft()
+	return conf
+}
+
+// observe tells of a new leader, which may be this member and knows nothing of the
+// reports to the last one. It keeps no observation.
+func (s *Server) observe(o *raft.Observation) bool {
+	if seen, ok := o.Data.(raft.LeaderObservation); ok && seen.LeaderID != "" {
+		s.cfg.LeaderSeen()
+	}
+	return false
+}
+
+// refused logs that a Raft message was not believed.
+func (s *Server) refused(err error) {
+	if skipped, due := s.refusals.Due(s.cfg.State.Clock.Mono()); due {
+		s.cfg.Log.Warn("Raft message refused", "reason", err, "more", skipped)
+	}
+}
+
+// view returns the present knowledge of Raft's servers.
+func (s *Server) view(node *raft.Raft) transport.RaftView {
+	return transport.RaftViewOf(node, s.cfg.Self, func(id raft.ServerID) bool {
+		_, known := MemberOf(s.cfg.State.Roster(), id)
+		return known
+	})
+}
+
+// Self returns the server's ID.
+func (s *Server) Self() raft.ServerID { return s.cfg.Self }
+
+// Node returns the part in the present grid, nil before the member knows its grid.
+func (s *Server) Node() *Node { return s.node.Load() }
+
+// SetNode makes a node the part in the present grid.
+func (s *Server) SetNode(n *Node) { s.node.Store(n) }
+
+// TakesPart reports whether the member takes part in the agreement of its grid.
+func (s *Server) TakesPart() bool { return s.Node().Runs() }
+
+// Leads reports whether this member leads its grid.
+func (s *Server) Leads() bool { return s.Node().Leads() }
+
+// Propose has a command agreed on. Only the leader can.
+func (s *Server) Propose(c roster.Command) error { return s.Node().Propose(c) }
+
+// Leave ends the part in the present grid for good.
+func (s *Server) Leave() {
+	if node := s.Node(); node != nil {
+		_ = node.Shutdown() // nil, when it has ended
+		s.cfg.Closed()
+	}
+}
+
+// Reset forgets the log of a grid that the member has left, unless it is on disk.
+func (s *Server) Reset() {
+	if s.cfg.Stores.Disk == nil {
+		s.cfg.Stores = InMemory()
+	}
+}
+
+// Clear removes the log of a grid that was never formed.
+func (s *Server) Clear() error {
+	if s.cfg.Stores.Disk == nil {
+		return nil
+	}
+	return s.cfg.Stores.Disk.Clear()
+}
+
+// Close ends the part in the present grid, if there is one.
+func (s *Server) Close() error {
+	node := s.Node()
+	if node == nil {
+		return nil
+	}
+	return node.Shutdown()
+}
+
+// DiskFailure returns the first failed write of the log, nil while there was none.
+func (s *Server) DiskFailure() error { return s.cfg.Stores.Disk.Failure() }
+
+// FailDisk has no later write succeed, as after one that failed.
+func (s *Server) FailDisk(doing string, cause error) { _ = s.cfg.Stores.Disk.Fail(doing, cause) }
+
+// Failure returns why this member takes part in its grid no longer, nil while it does: its
+// disk has failed, or it cannot read the roster.
+func (s *Server) Failure() error {
+	if err := s.DiskFailure(); err != nil {
+		return err
+	}
+	return s.diverged.failure()
+}
+
+// Failed returns channels that are closed when the part ends, for either reason.
+func (s *Server) Failed() (disk, diverged <-chan struct{}) {
+	if s.cfg.Stores.Disk != nil {
+		disk = s.cfg.Stores.Disk.broken
+	}
+	return disk, s.diverged.ended
+}

@@ -1,0 +1,129 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Stores are where Raft keeps its log and snapshots.
+type Stores struct {
+	Logs   raft.LogStore
+	Stable raft.StableStore
+	Snaps  raft.SnapshotStore
+	Disk   *Log // what logs and stable are on disk, nil in memory
+	Close  func() error
+}
+
+// OpenStores opens the log and the snapshots of a data directory.
+func OpenStores(dir string, log io.Writer) (Stores, error) {
+	bolt, err := Open(dir)
+	if err != nil {
+		return Stores{}, refusal.Invalid("DataDir: %v", err)
+	}
+	snaps, err := openSnapshots(dir, bolt, log)
+	if err != nil {
+		return Stores{}, errors.Join(refusal.Invalid("DataDir: %v", err), bolt.Close())
+	}
+	return Stores{Logs: bolt, Stable: bolt, Snaps: snaps, Disk: bolt, Close: bolt.Close}, nil
+}
+
+// InMemory returns empty stores of a member that keeps nothing.
+func InMemory() Stores {
+	s := raft.NewInmemStore()
+	return Stores{Logs: s, Stable: s, Snaps: raft.NewInmemSnapshotStore(), Close: func() error { return nil }}
+}
+
+// newRaft starts a Raft node on the stores. Starting writes too, so a disk that
+// fails ends the goroutine that starts it; the caller gets the error. Raft panics over
+// what it cannot read; that is an error of the directory, and never the end of the
+// process.
+func (s Stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transport) (*raft.Raft, error) {
+	if s.Disk == nil {
+		return raft.NewRaft(conf, machine, s.Logs, s.Stable, s.Snaps, trans)
+	}
+	var node *raft.Raft
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%v", r)
+			}
+			if err != nil {
+				err = refusal.Invalid("DataDir: %s or %s is damaged: %v; start with an empty directory as a new member",
+					filepath.Join(s.Disk.Dir, File), filepath.Join(s.Disk.Dir, SnapshotDir), err)
+			}
+		}()
+		log := fatalLog{s.Disk}
+		node, err = raft.NewRaft(conf, machine, log, log, s.Snaps, trans)
+	}()
+	<-ended
+	if node == nil && err == nil {
+		err = s.Disk.Failure()
+	}
+	return node, err
+}
+
+// Settings returns the settings that the newest snapshot and the log have, if they
+// have any.
+func (s Stores) Settings() (out roster.Settings, found bool, err error) {
+	taken, err := s.Snaps.List()
+	if err != nil {
+		return out, false, err
+	}
+	for _, meta := range taken { // newest first; Raft goes back to an older one, too
+		if r, err := readSnapshot(s.Snaps, meta.ID); err == nil {
+			out, found = r.Settings, r.Formed()
+			break
+		}
+	}
+	first, err := s.Logs.FirstIndex()
+	if err != nil {
+		return out, false, err
+	}
+	last, err := s.Logs.LastIndex()
+	if err != nil || last == 0 {
+		return out, found, err
+	}
+	for index := first; index <= last; index++ {
+		var entry raft.Log
+		if err := s.Logs.GetLog(index, &entry); err != nil {
+			return out, false, err
+		}
+		if entry.Type != raft.LogCommand {
+			continue
+		}
+		c, err := wire.DecodeCommand(entry.Data)
+		switch {
+		case err != nil:
+			return out, false, fmt.Errorf("entry %d of the roster's log is damaged, or of another version: %w", index, err)
+		case c.Form != nil:
+			out, found = c.Form.Settings, true
+		case c.Change != nil:
+			out.Window = max(out.Window, c.Change.Window)
+		}
+	}
+	return out, found, nil
+}
+
+// readSnapshot returns the roster in a snapshot.
+func readSnapshot(snaps raft.SnapshotStore, id string) (*roster.Roster, error) {
+	_, from, err := snaps.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(from)
+	if err = errors.Join(err, from.Close()); err != nil {
+		return nil, err
+	}
+	return wire.DecodeRoster(data)
+}
