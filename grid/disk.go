@@ -50,10 +50,10 @@ func (m *Member) stepDown() {
 	err := m.raft.Failure()
 	var failed *raftlog.DiskError
 	if errors.As(err, &failed) {
-		m.log.Error("the disk has failed: this member writes nothing more and votes no more; "+raftlog.DiskAdvice,
+		m.log.Error("the disk has failed: this member writes and votes no longer", "advice", raftlog.DiskAdvice,
 			"dir", failed.Dir, "while", failed.Doing, "error", failed.Cause)
 	} else {
-		m.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no more; "+raftlog.DivergenceAdvice, "error", err)
+		m.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no longer", "advice", raftlog.DivergenceAdvice, "error", err)
 	}
 	m.state.Fail(err)
 	m.mu.Lock()

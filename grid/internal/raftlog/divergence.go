@@ -36,6 +36,7 @@ func (d *divergence) failure() error {
 	return d.reason
 }
 
+// DivergenceAdvice is the remedy for a roster that cannot be read.
 const DivergenceAdvice = "start the version of snowgrid that the other members run"
 
 // unreadable is the reason for what cannot be read.

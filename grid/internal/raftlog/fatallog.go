@@ -23,6 +23,7 @@ func (e *DiskError) Error() string {
 // Unwrap returns what the write came to.
 func (e *DiskError) Unwrap() error { return e.Cause }
 
+// DiskAdvice is the remedy for a disk that has failed.
 const DiskAdvice = "free space or replace the disk, then restart this process"
 
 // fatalLog is the log as Raft's goroutines get it. The goroutine whose write

@@ -26,6 +26,7 @@ import (
 )
 
 const (
+	// File is the log's name in a data directory.
 	File = "raft.db"
 	// raftLogLockTimeout is how long a new process waits for the one before it
 	// to let go of the data directory.
