@@ -244,7 +244,7 @@ func (f *fake) attach(addr string, h sequencer.HolderID, in wire.Claim, renew bo
 	if f.given[in.ID] {
 		return sequencer.Attachment{}, sequencer.ErrDetached
 	}
-	claim := partition.TableClaim{Ref: ref, ID: in.ID, Preference: sequencer.Preference{Any: in.Node == nil}}
+	claim := partition.Claim{Ref: ref, ID: in.ID, Preference: sequencer.Preference{Any: in.Node == nil}}
 	if in.Node != nil {
 		claim.Node = *in.Node
 	}

@@ -210,7 +210,7 @@ func TestLostNode(t *testing.T) {
 			ref := c.handles.live("orders").control.Ref()
 			f.table.Expire("orders", held.Node, held.ID, 0)
 			f.session(f.of("orders")).Drop("orders", held.ID)
-			claim := partition.TableClaim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: held.Node}}
+			claim := partition.Claim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: held.Node}}
 			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {
 				t.Error(err)
 			}

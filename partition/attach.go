@@ -26,7 +26,7 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked for their logical nodes", name)
 	}
 	life := m.life(name)
-	a, changed, err := m.table.Attach(m.forTable(v, c), b)
+	a, changed, err := m.table.Attach(m.withTrust(v, c), b)
 	if err != nil {
 		return sequencer.Attachment{}, err
 	}

@@ -151,7 +151,7 @@ func (f *followed) checkKept(t *rapid.T, ref sequencer.Ref, had SlotState) {
 	}
 	twin := NewTable()
 	twin.Restore(f.copied.Snapshot())
-	a, changed, err := twin.Renew(TableClaim{Ref: ref, ID: had.ID, Preference: sequencer.Preference{Node: had.Node}}, Bounds{Now: f.now, Ceiling: f.ceiling})
+	a, changed, err := twin.Renew(Claim{Ref: ref, ID: had.ID, Preference: sequencer.Preference{Node: had.Node}}, Bounds{Now: f.now, Ceiling: f.ceiling})
 	if err != nil || changed || a.Node != had.Node || a.Grant.From != had.From {
 		t.Fatalf("%+v is renewed after the takeover with %+v, %v, %v", had, a, changed, err)
 	}
@@ -193,7 +193,7 @@ func (p *pair) create(t *testing.T) {
 
 func (p *pair) attach(t *testing.T, letters string, node sequencer.NodeID, ceiling clustertime.Tick) {
 	t.Helper()
-	c := TableClaim{Ref: p.ref, ID: attachmentID(letters), Preference: sequencer.Preference{Node: node}, Forgotten: true, Before: true}
+	c := Claim{Ref: p.ref, ID: attachmentID(letters), Preference: sequencer.Preference{Node: node}, Trust: Trust{Forgotten: true, Before: true}}
 	if _, changed, err := p.original.Attach(c, Bounds{Ceiling: ceiling}); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
@@ -279,7 +279,7 @@ func TestChangeHoldsWhatWasTouched(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("changed\n%+v, want\n%+v", got, want)
 	}
-	c := TableClaim{Ref: p.ref, ID: attachmentID("h3"), Preference: sequencer.Preference{Node: 7}}
+	c := Claim{Ref: p.ref, ID: attachmentID("h3"), Preference: sequencer.Preference{Node: 7}}
 	if _, changed, err := p.original.Renew(c, Bounds{Ceiling: 300}); changed || err != nil {
 		t.Fatal(changed, err)
 	}

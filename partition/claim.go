@@ -18,6 +18,31 @@ type Claim struct {
 	Grid    roster.GridID
 	Version roster.Version
 	Until   clustertime.Tick
+	// Trust is what the owner concludes from the rest, for its table. A holder cannot
+	// set it.
+	Trust
+}
+
+// Trust is how far a table believes a claim that it has no record of. The zero value
+// believes nothing: an unknown name counts as destroyed.
+type Trust struct {
+	// Forgotten reports that the grid may have forgotten the name after the holder last
+	// heard of it, so the table creates it again from Ref.
+	Forgotten bool
+	// Before reports that Ref is of this grid, from before the last loss: of two lives
+	// that were only shown since, the later one counts.
+	Before bool
+	// Shown is the end of a grant of Node by another life of the grid. Until then the
+	// table keeps the node for such holders, and believes nothing else of it; 0 is none.
+	Shown clustertime.Tick
+}
+
+// names returns ErrBadClaim if the claim names no attachment.
+func (c Claim) names() error {
+	if !c.ID.IsZero() {
+		return nil
+	}
+	return failure.Errorf(ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
 }
 
 // check refuses a claim that cannot be served: of another life of the grid with a
@@ -39,16 +64,16 @@ func (m *Machine) check(v View, c Claim) error {
 	return m.notYet(v, c)
 }
 
-// forTable is what the table needs to know of a claim. What was shown may be about a
+// withTrust returns a claim with the trust that the owner has in it. What was shown may be about a
 // life that a loss made the grid forget.
-func (m *Machine) forTable(v View, c Claim) TableClaim {
+func (m *Machine) withTrust(v View, c Claim) Claim {
 	lost := roster.Version(v.Roster.Partitions[m.id].LostTerm)
-	forgotten := m.mayRecreate(v) && (c.Grid != v.Roster.Grid || c.Version < lost)
-	return TableClaim{
-		Ref: c.Ref, ID: c.ID, Preference: c.Preference, Forgotten: forgotten,
-		Shown:  m.shownUntil(v, c),
-		Before: c.Grid == v.Roster.Grid && roster.Version(c.Ref.Born.Term) < lost,
+	c.Trust = Trust{
+		Forgotten: m.mayRecreate(v) && (c.Grid != v.Roster.Grid || c.Version < lost),
+		Shown:     m.shownUntil(v, c),
+		Before:    c.Grid == v.Roster.Grid && roster.Version(c.Ref.Born.Term) < lost,
 	}
+	return c
 }
 
 // took does what follows from a claim that the table has taken: before is the life

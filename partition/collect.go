@@ -221,7 +221,7 @@ func (m *Machine) unconfirmed(h heldAnswer) error {
 
 // notYet refuses a claim about a name that this owner may only not know yet.
 func (m *Machine) notYet(v View, c Claim) error {
-	if m.table.Complete() || !m.life(c.Ref.Definition.Name()).IsZero() || m.forTable(v, c).Forgotten {
+	if m.table.Complete() || !m.life(c.Ref.Definition.Name()).IsZero() || m.withTrust(v, c).Forgotten {
 		return nil
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", c.Ref.Definition.Name(), m.awaits())

@@ -70,7 +70,7 @@ func TestUnstored(t *testing.T) {
 			"attach": func(*rapid.T) {
 				if ref, err := tables[0].Open(name()); err == nil {
 					life++
-					_, _, _ = tables[0].Attach(TableClaim{Ref: ref, ID: sequencer.AttachmentID{life}, Preference: sequencer.Preference{Any: true}}, Bounds{now, now + 10})
+					_, _, _ = tables[0].Attach(Claim{Ref: ref, ID: sequencer.AttachmentID{life}, Preference: sequencer.Preference{Any: true}}, Bounds{now, now + 10})
 				}
 			},
 			"destroy": func(*rapid.T) {
@@ -134,7 +134,7 @@ func TestCollect(t *testing.T) {
 	table.TakeOffice(1000, true, false)
 	b := Bounds{Now: 900, Ceiling: 2000}
 	for i, name := range []string{"same", "replaced", "ended", "unknown"} {
-		claim := TableClaim{Ref: lifeOf(t, name, 1), ID: sequencer.AttachmentID{byte(i + 1)}, Preference: sequencer.Preference{Node: 5}, Forgotten: true}
+		claim := Claim{Ref: lifeOf(t, name, 1), ID: sequencer.AttachmentID{byte(i + 1)}, Preference: sequencer.Preference{Node: 5}, Trust: Trust{Forgotten: true}}
 		if _, _, err := table.Attach(claim, b); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestCollect(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a, _, err := table.Attach(TableClaim{Ref: ref, ID: sequencer.AttachmentID{99}, Preference: sequencer.Preference{Node: 5}}, b)
+		a, _, err := table.Attach(Claim{Ref: ref, ID: sequencer.AttachmentID{99}, Preference: sequencer.Preference{Node: 5}}, b)
 		if err != nil || a.Grant.From != from {
 			t.Errorf("%s begins at %d, want %d: %v", name, a.Grant.From, from, err)
 		}
@@ -188,7 +188,7 @@ func TestCollectOtherDefinition(t *testing.T) {
 	table.TakeOffice(1000, true, false)
 	shown := lifeOf(t, "orders", 1)
 	shown.Definition = must(sequencer.Define("orders", sequencer.Config{Epoch: epoch.UnixMilli(2), Nodes: 8192}))
-	if _, _, err := table.Attach(TableClaim{Ref: shown, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 8000}, Forgotten: true}, Bounds{900, 2000}); err != nil {
+	if _, _, err := table.Attach(Claim{Ref: shown, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 8000}, Trust: Trust{Forgotten: true}}, Bounds{900, 2000}); err != nil {
 		t.Fatal(err)
 	}
 	table.Collect(Definitions{Records: []DefinitionRecord{{Ref: lifeOf(t, "orders", 1)}}})
@@ -216,7 +216,7 @@ func TestDetachCountsWhatWasExtended(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := TableClaim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 5}}
+	claim := Claim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 5}}
 	if _, _, err := table.Attach(claim, Bounds{Now: 200, Ceiling: 300}); err != nil {
 		t.Fatal(err)
 	}

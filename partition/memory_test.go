@@ -61,7 +61,7 @@ func TestMemory(t *testing.T) {
 	}
 	perNode := heapOf(func() any {
 		for i := range nodes {
-			c := TableClaim{Ref: ref, Preference: sequencer.Preference{Any: true}}
+			c := Claim{Ref: ref, Preference: sequencer.Preference{Any: true}}
 			binary.BigEndian.PutUint64(c.ID[:], uint64(i+1))
 			a, _, err := attached.Attach(c, Bounds{Now: 2000, Ceiling: 3000})
 			if err != nil {

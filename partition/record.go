@@ -47,7 +47,7 @@ func (r *record) kept(now clustertime.Tick) (n int) {
 }
 
 // mayKeep refuses a claim that would have one logical node more kept than may be.
-func (r *record) mayKeep(c TableClaim, b Bounds) error {
+func (r *record) mayKeep(c Claim, b Bounds) error {
 	if c.Shown == 0 || c.Any || r.kept(b.Now) < min(keptMax, r.ref.Definition.Nodes()/4) {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (r *record) find(n sequencer.NodeID) (int, bool) {
 // assigned. Nodes without a slot all have the record's free; no slot has a
 // smaller one, but one that has as small a free may be the lower node. One that is kept
 // on a holder's word goes to such a holder only.
-func (r *record) choose(c TableClaim, now clustertime.Tick) *slot {
+func (r *record) choose(c Claim, now clustertime.Tick) *slot {
 	p := c.Preference
 	if !p.Any && int(p.Node) < r.ref.Definition.Nodes() {
 		i, ok := r.find(p.Node)

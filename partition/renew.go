@@ -68,9 +68,9 @@ func (m *Machine) renew(v View, b Bounds, h sequencer.HolderID, c Claim) (sequen
 	var changed bool
 	var err error
 	if c.ID.IsZero() {
-		changed, err = m.table.Known(m.forTable(v, c))
+		changed, err = m.table.Known(m.withTrust(v, c))
 	} else {
-		a, changed, err = m.table.Renew(m.forTable(v, c), b)
+		a, changed, err = m.table.Renew(m.withTrust(v, c), b)
 	}
 	if err != nil {
 		return sequencer.Grant{}, err

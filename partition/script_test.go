@@ -147,12 +147,12 @@ func (s *stage) open(a []string) string {
 }
 
 // claim reads LIFE ID [NODE] [forgotten] [before] [shown=MS].
-func (s *stage) claim(a []string) TableClaim {
+func (s *stage) claim(a []string) Claim {
 	ref, found := s.lives[a[0]]
 	if !found {
 		panic("no life " + a[0])
 	}
-	c := TableClaim{Ref: ref, Preference: sequencer.Preference{Any: true}}
+	c := Claim{Ref: ref, Preference: sequencer.Preference{Any: true}}
 	for i, word := range a[1:] {
 		switch {
 		case strings.HasPrefix(word, "shown="):

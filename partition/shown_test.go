@@ -14,7 +14,7 @@ func TestNodesKeptOnAWordAreBounded(t *testing.T) {
 	p.create(t)
 	b := Bounds{Now: 100, Ceiling: 500}
 	show := func(node sequencer.NodeID, id byte) error {
-		c := TableClaim{Ref: p.ref, ID: sequencer.AttachmentID{1, id}, Preference: sequencer.Preference{Node: node}, Forgotten: true, Shown: 1 << 50}
+		c := Claim{Ref: p.ref, ID: sequencer.AttachmentID{1, id}, Preference: sequencer.Preference{Node: node}, Trust: Trust{Forgotten: true, Shown: 1 << 50}}
 		_, _, err := p.original.Renew(c, b)
 		return err
 	}
@@ -33,7 +33,7 @@ func TestNodesKeptOnAWordAreBounded(t *testing.T) {
 	if err := show(0, 0); err != nil {
 		t.Errorf("the first is shown again: %v", err)
 	}
-	a, _, err := p.original.Attach(TableClaim{Ref: p.ref, ID: sequencer.AttachmentID{2}, Preference: sequencer.Preference{Any: true}}, b)
+	a, _, err := p.original.Attach(Claim{Ref: p.ref, ID: sequencer.AttachmentID{2}, Preference: sequencer.Preference{Any: true}}, b)
 	if err != nil || a.Grant.From >= 1<<50 {
 		t.Errorf("a newcomer: %+v, %v", a, err)
 	}

@@ -37,30 +37,6 @@ type Table struct {
 // NewTable returns a table that knows no name.
 func NewTable() *Table { return &Table{records: map[string]*record{}} }
 
-// TableClaim is an attachment as its holder shows it, with what the owner knows about it.
-type TableClaim struct {
-	Ref sequencer.Ref
-	ID  sequencer.AttachmentID
-	sequencer.Preference
-	// Forgotten says that the grid may have forgotten the name after the
-	// holder last heard of it, so it is created again from Ref.
-	Forgotten bool
-	// Before says that Ref is of this grid, from before the last loss: of two lives
-	// that were only shown since, the later one counts.
-	Before bool
-	// Shown is up to where the holder says that Node was granted to it by an earlier
-	// life of the grid that is not believed for more than that; 0 says nothing.
-	Shown clustertime.Tick
-}
-
-// names returns ErrBadClaim if the claim names no attachment.
-func (c TableClaim) names() error {
-	if !c.ID.IsZero() {
-		return nil
-	}
-	return failure.Errorf(ErrBadClaim, "sequencer %q: the attachment ID is zero; give random bits", c.Ref.Definition.Name())
-}
-
 // Bounds are the times under which the owner acts: the cluster time, and the
 // ceiling of the roster version that makes it the owner.
 type Bounds struct {
@@ -134,7 +110,7 @@ func (t *Table) Open(name string) (sequencer.Ref, error) {
 //
 // Errors: ErrDestroyed, ErrConflict, ErrNoFreeNode, and ErrBadClaim if
 // c.ID is zero, which names no attachment.
-func (t *Table) Attach(c TableClaim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
+func (t *Table) Attach(c Claim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
 	if err := c.names(); err != nil {
 		return sequencer.Attachment{}, false, err
 	}
@@ -169,7 +145,7 @@ func (t *Table) Attach(c TableClaim, b Bounds) (a sequencer.Attachment, changed 
 // Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node is another
 // attachment's or c.ID is recorded on another node: the holder uses up what it
 // has and attaches anew. ErrBadClaim if c.ID is zero or there is no such node.
-func (t *Table) Renew(c TableClaim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
+func (t *Table) Renew(c Claim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
 		return sequencer.Attachment{}, false, failure.Errorf(ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
 	}
@@ -197,7 +173,7 @@ func (t *Table) Renew(c TableClaim, b Bounds) (a sequencer.Attachment, changed b
 // Known tells a holder without attachment whether its life goes on.
 //
 // Errors: ErrDestroyed, ErrConflict.
-func (t *Table) Known(c TableClaim) (changed bool, err error) {
+func (t *Table) Known(c Claim) (changed bool, err error) {
 	_, changed, err = t.life(c)
 	return changed, err
 }
@@ -301,7 +277,7 @@ func (t *Table) Fold(now clustertime.Tick) bool {
 
 // life finds the record that a claim is about, creating it again if the grid
 // may have forgotten it.
-func (t *Table) life(c TableClaim) (r *record, adopted bool, err error) {
+func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
 	name := c.Ref.Definition.Name()
 	r = t.records[name]
 	switch {

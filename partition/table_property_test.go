@@ -244,10 +244,12 @@ func (w *world) attachAgain(t *rapid.T) {
 	}
 }
 
-func (h *holder) claim(o *owner) TableClaim {
-	return TableClaim{
-		Ref: h.ref, ID: h.id, Preference: sequencer.Preference{Node: h.node},
-		Forgotten: h.version < o.lostTerm, Before: h.ref.Born.Term < o.lostTerm,
+func (h *holder) claim(o *owner) Claim {
+	return Claim{
+		Ref:        h.ref,
+		ID:         h.id,
+		Preference: sequencer.Preference{Node: h.node},
+		Trust:      Trust{Forgotten: h.version < o.lostTerm, Before: h.ref.Born.Term < o.lostTerm},
 	}
 }
 

@@ -23,7 +23,7 @@ func TestPagesFitABody(t *testing.T) {
 	change := 0
 	for i := range def.Nodes() {
 		id := sequencer.AttachmentID{1, byte(i), byte(i >> 8)}
-		claim := partition.TableClaim{Ref: ref, ID: id, Preference: sequencer.Preference{Any: true}}
+		claim := partition.Claim{Ref: ref, ID: id, Preference: sequencer.Preference{Any: true}}
 		if _, _, err := table.Attach(claim, partition.Bounds{Now: now, Ceiling: now + 15000}); err != nil {
 			t.Fatal(err)
 		}

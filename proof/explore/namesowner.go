@@ -41,7 +41,7 @@ func (l *nameLab) changes(w *nameWorld, m int, emit emitName) {
 				continue
 			}
 			forgotten := !n.table.Complete() || len(w.known(m).Partitions[0].Disk) == 0 || l.weak == ShownAfterwards
-			claim := partition.TableClaim{Ref: life.ref, Forgotten: forgotten}
+			claim := partition.Claim{Ref: life.ref, Trust: partition.Trust{Forgotten: forgotten}}
 			change(func(_ *nameWorld, n *nameMember) bool {
 				changed, err := n.table.Known(claim)
 				return changed && err == nil

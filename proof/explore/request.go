@@ -102,13 +102,13 @@ func (p *process) act(l *lab, in input) (*roster.Roster, partition.Bounds, bool)
 
 // claim is the shell's rule of the same name: what is shown may be about a life
 // that a loss made the grid forget, if it is from before the loss (O6).
-func (p *process) claim(l *lab, in input, r *roster.Roster) partition.TableClaim {
+func (p *process) claim(l *lab, in input, r *roster.Roster) partition.Claim {
 	ref, lost := l.refs.get(in.life), r.Partitions[0].LostTerm
-	return partition.TableClaim{
-		Ref: ref, ID: l.attachmentID(int(in.holder)),
+	return partition.Claim{
+		Ref:        ref,
+		ID:         l.attachmentID(int(in.holder)),
 		Preference: sequencer.Preference{Node: sequencer.NodeID(in.node)},
-		Forgotten:  in.version < roster.Version(lost),
-		Before:     ref.Born.Term < uint64(lost),
+		Trust:      partition.Trust{Forgotten: in.version < roster.Version(lost), Before: ref.Born.Term < uint64(lost)},
 	}
 }
 

@@ -26,7 +26,7 @@ func (t *table) TakeOffice(floor clustertime.Tick, lost, complete bool) {
 	t.Table.TakeOffice(floor, lost, complete)
 }
 
-func (t *table) Attach(c partition.TableClaim, b partition.Bounds) (sequencer.Attachment, bool, error) {
+func (t *table) Attach(c partition.Claim, b partition.Bounds) (sequencer.Attachment, bool, error) {
 	if t.weak == FromIgnoresFree {
 		t.forgetFree()
 	}
@@ -36,7 +36,7 @@ func (t *table) Attach(c partition.TableClaim, b partition.Bounds) (sequencer.At
 }
 
 // Renew is the real one; shown is where the holder says that its grant begins.
-func (t *table) Renew(c partition.TableClaim, b partition.Bounds, shown clustertime.Tick) (sequencer.Attachment, bool, error) {
+func (t *table) Renew(c partition.Claim, b partition.Bounds, shown clustertime.Tick) (sequencer.Attachment, bool, error) {
 	known := t.holds(c.ID)
 	if t.weak == AnotherNodeRenewed && known != nil {
 		c.Node = known.Node
@@ -60,7 +60,7 @@ func (t *table) Renew(c partition.TableClaim, b partition.Bounds, shown clustert
 
 // replaces lets a claim of a later life take the place of the life there is, as if
 // that had been granted nothing.
-func (t *table) replaces(c partition.TableClaim) bool {
+func (t *table) replaces(c partition.Claim) bool {
 	before, err := t.Open(name)
 	if err != nil {
 		return false
