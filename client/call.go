@@ -4,22 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
-)
-
-// Pauses between two tries of a call grow from the first to the last.
-const (
-	firstPause = 10 * time.Millisecond
-	lastPause  = 400 * time.Millisecond
 )
 
 // callOwner calls a name's owner until it answers or ctx ends. Wrong owners and
@@ -32,24 +23,24 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	defer c.done.Done()
 	ctx, cancel := c.bind(ctx)
 	defer cancel()
-	pause := firstPause
+	call := ask(c.session, (*session.Machine).NewCall)
 	var said error // by the last try that was not cut off
 	for {
 		began := c.clock.Mono()
 		err := c.tryOwner(ctx, name, path, in, out)
-		if !again(err) {
+		retry, again := call.Tried(err)
+		if !again {
 			return err
 		}
 		if said != nil && ctx.Err() != nil {
 			return c.gaveUp(ctx, name, said)
 		}
 		said = err
-		if ctx.Err() == nil && !timedOut(err) {
-			err = errors.Join(err, c.lookUp(ctx, began, nextCandidate))
+		if ctx.Err() == nil && retry.LookUp {
+			err = errors.Join(err, c.lookUp(ctx, began, true))
 		}
 		if ctx.Err() == nil {
-			_ = sleep(ctx, pause/2+rand.N(pause/2+1))
-			pause = min(2*pause, lastPause)
+			_ = sleep(ctx, retry.Pause)
 		}
 		if ctx.Err() != nil {
 			return c.gaveUp(ctx, name, err)
@@ -57,63 +48,39 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	}
 }
 
-// slowCall is how long a call to an owner may take before the client looks whether
-// somebody else is the owner by now.
-const slowCall = 300 * time.Millisecond
-
 // tryOwner calls the owner that the directory names, once. A call that takes long
 // is given up when another owner is named.
 func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) error {
-	addr := c.directory.Load().owner(name)
+	addr := c.owner(name)
 	if addr == "" {
 		return failure.Errorf(sequencer.ErrUnavailable, "the partition of %q has no owner at the moment", name)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	slow := time.AfterFunc(slowCall, func() {
+	slow := time.AfterFunc(session.SlowTry(0), func() {
 		c.background(func(context.Context) { c.giveUpWhenMoved(ctx, cancel, name, addr) })
 	})
 	defer slow.Stop()
 	return c.tryCall(ctx, addr, path, in, out)
 }
 
-// giveUpWhenMoved looks up a name's owner again and again until ctx ends, each time
-// after twice as long, and ends it when the owner is no longer at addr.
+// giveUpWhenMoved looks up a name's owner again and again until ctx ends, and ends it
+// when the owner is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
-	for pause := slowCall; ctx.Err() == nil; pause *= 2 {
-		if c.lookUp(ctx, c.clock.Mono(), nextCandidate) == nil && c.directory.Load().owner(name) != addr {
+	for looks := 1; ctx.Err() == nil; looks++ {
+		if c.lookUp(ctx, c.clock.Mono(), true) == nil && c.owner(name) != addr {
 			giveUp()
 			return
 		}
-		_ = sleep(ctx, pause)
+		_ = sleep(ctx, session.SlowTry(looks))
 	}
 }
 
 // tryCall calls one member, once.
 func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
 	defer cancel()
 	return c.transport.Call(ctx, addr, path, in, out)
-}
-
-// timedOut reports whether a call ended for want of time, and for no other reason. Then its
-// member has more to do than it can, or is gone without a sign. To ask for more at once, of
-// it and of others, is what keeps an overload alive.
-func timedOut(err error) bool {
-	var timeout net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// again reports whether a call that ended with err is worth another try.
-func again(err error) bool {
-	for _, passing := range []error{
-		roster.ErrWrongOwner, sequencer.ErrUnavailable, sequencer.ErrClosed, context.DeadlineExceeded, context.Canceled,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
 }
 
 // gaveUp is the error of a call whose context ended, with the last thing that

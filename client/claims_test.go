@@ -5,36 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
-
-// TestLateAnswerExtendsNothing: the answer to a claim is about the attachment that was
-// shown. If the handle has another one by then, its grant stays as it is.
-func TestLateAnswerExtendsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		c := f.dial(t)
-		h := create(t, c, "orders")
-		e := c.handles.live("orders")
-		shown, _ := e.control.Held()
-		if err := h.DetachLogicalNode(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.AttachLogicalNode(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		held, _ := e.control.Held()
-		until := h.Stats().GrantUntil
-		late := wire.RenewResult{Grant: sequencer.Grant{From: held.Grant.From - 10_000, Until: held.Grant.Until + 10_000}}
-		if err := c.renewed(e, shown, f.stamp, late); err != nil {
-			t.Fatal(err)
-		}
-		if now, _ := e.control.Held(); now != held || shown.ID == held.ID || h.Stats().GrantUntil != until {
-			t.Errorf("the attachment %+v became %+v by an answer about %+v", held, now, shown)
-		}
-	})
-}
 
 // TestClaimsShowTheEnd: a claim tells how far the attachment was granted, in which grid and
 // at which version. A grid that begins again raises its floors by that.

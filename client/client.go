@@ -21,11 +21,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -61,14 +59,10 @@ type Client struct {
 	closeHTTP func()
 	clock     *Clock
 
-	directory atomic.Pointer[directory]
-	lookingUp chan struct{} // holds one token while a directory is fetched
-	lookUps   atomic.Uint64
-	refreshes atomic.Bool // a look at the directory is under way in the background
-
-	handles  *registry
-	releases releases
-	nudge    chan struct{} // makes the session look at once
+	session   *runner
+	handles   *registry
+	directory atomic.Pointer[wire.DirectoryResponse] // the newest, nil at first
+	lookingUp chan struct{}                          // holds one token while a directory is fetched
 
 	ctx  context.Context // ends with the client
 	stop context.CancelFunc
@@ -85,10 +79,10 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	pause := firstPause
+	call := ask(c.session, (*session.Machine).NewCall)
 	var last error
 	for {
-		err := c.lookUp(ctx, -1, nextCandidate)
+		err := c.lookUp(ctx, -1, true)
 		if err == nil {
 			return c, nil
 		}
@@ -99,8 +93,8 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 			_ = c.Close()
 			return nil, err
 		}
-		_ = sleep(ctx, pause)
-		pause = min(2*pause, lastPause)
+		retry, _ := call.Tried(sequencer.ErrUnavailable)
+		_ = sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
 			_ = c.Close()
 			return nil, fmt.Errorf("client: no member answered at %s: %w: %w; last: %s",
@@ -128,7 +122,6 @@ func newClient(cfg Config) (*Client, error) {
 		clock:     cfg.Clock,
 		lookingUp: make(chan struct{}, 1),
 		handles:   newRegistry(),
-		nudge:     make(chan struct{}, 1),
 		ctx:       ctx,
 		stop:      stop,
 	}
@@ -146,7 +139,8 @@ func newClient(cfg Config) (*Client, error) {
 		h := NewHTTP(dial, cfg.TLS)
 		c.transport, c.closeHTTP = h, h.Close
 	}
-	c.done.Go(func() { newSession(c).run(ctx) })
+	c.session = newRunner(c)
+	c.done.Go(func() { c.session.run(ctx) })
 	return c, nil
 }
 
@@ -186,16 +180,11 @@ func (c *Client) Leave(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	if err := c.releases.wait(ctx); err != nil && errors.Join(failed...) == nil {
+	if err := c.session.awaitReturns(ctx); err != nil && errors.Join(failed...) == nil {
 		failed = append(failed, fmt.Errorf("client: not every logical node is given back: %w: %w", sequencer.ErrUnavailable, err))
 	}
 	_ = c.Close()
 	return errors.Join(failed...)
-}
-
-// settled reports whether a detach's error means that nothing is held.
-func settled(err error) bool {
-	return errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)
 }
 
 // Close ends the client and every handle at once, without a word to the grid,
@@ -216,12 +205,4 @@ func (c *Client) Close() error {
 // errClosed is what every method of a closed client returns.
 func (c *Client) errClosed() error {
 	return fmt.Errorf("client: %w", sequencer.ErrClosed)
-}
-
-// window is how long the grid's grants reach ahead, as the directory says.
-func (c *Client) window() time.Duration {
-	if d := c.directory.Load(); d != nil && d.Window > 0 {
-		return d.Window.Duration()
-	}
-	return roster.DefaultWindow.Duration()
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/session"
+
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -100,7 +102,7 @@ func TestStaleAnswers(t *testing.T) {
 		c := f.dial(t)
 		c.clock.Forget()
 		began := c.clock.Mono()
-		time.Sleep(wire.StaleAnswer + time.Millisecond)
+		time.Sleep(session.StaleAnswer + time.Millisecond)
 		stamp := wire.Stamp{Grid: f.stamp.Grid, Version: f.stamp.Version, Time: f.now()}
 		c.stamped(stamp, began)
 		if c.clock.Now() != 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -44,8 +45,7 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 		return h, nil
 	}
 	if err := h.AttachLogicalNode(ctx); err != nil && !errors.Is(err, sequencer.ErrAttached) {
-		e.renewAt(c.clock.Mono())
-		c.look() // so that the owner knows whom to tell of a destroy
+		c.session.do(func(m *session.Machine, now session.Now) { m.AttachFailed(now, e.session) })
 		return h, err
 	}
 	e.owed = false
@@ -71,7 +71,6 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 		if e, err = c.find(ctx, name, wire.PathOpen, wire.OpenRequest{Name: name}, false); err != nil {
 			return nil, err
 		}
-		c.look() // so that the owner knows whom to tell of a destroy
 	}
 	e.owed = false
 	return e.control.Handle(), nil
@@ -145,7 +144,7 @@ func (c *Client) find(ctx context.Context, name, path string, in any, owed bool)
 	if err != nil {
 		return nil, err
 	}
-	return c.keep(ref, &entry{seen: stamp, owed: owed})
+	return c.keep(ref, stamp, &entry{owed: owed})
 }
 
 // life asks for a name's life.
@@ -160,15 +159,16 @@ func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer
 	return ref, res.Stamp, err
 }
 
-// keep makes a handle on a life for an entry, and has the session look after it.
-func (c *Client) keep(ref sequencer.Ref, e *entry) (*entry, error) {
-	e.bare = sequencer.PrintOf(ref.Life, sequencer.Attachment{})
-	if e.owed || e.stripe {
-		e.next = c.clock.Mono() + c.pause() // its attachment is asked for now
-	}
+// keep makes a handle for an entry on a life that was answered with a stamp, and has the
+// session look after it. One that is owed no attachment is shown to the owner, so that
+// this tells it of a destroy.
+func (c *Client) keep(ref sequencer.Ref, s wire.Stamp, e *entry) (*entry, error) {
 	_, e.control = sequencer.New(ref, &home{client: c, entry: e}, c.clock)
 	if !c.handles.put(e) {
 		return nil, c.errClosed()
 	}
+	c.session.do(func(m *session.Machine, now session.Now) {
+		e.session = m.Add(now, e.control, session.Stamp(s), e.owed, e.stripe)
+	})
 	return e, nil
 }

@@ -2,58 +2,36 @@ package client
 
 import (
 	"context"
-	"math/rand/v2"
 
+	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// follow keeps an event stream to one owner until ctx ends. Whenever the stream
-// stands anew, everything held there is renewed at once: the answers tell what
-// happened while nobody listened.
-func (c *Client) follow(ctx context.Context, owner string) {
-	pause := firstPause
-	for ctx.Err() == nil {
-		began := c.clock.Mono()
-		if c.listen(ctx, owner) && c.clock.Mono()-began > lastPause {
-			pause = firstPause // not for one that breaks as soon as it stands
-		}
-		_ = sleep(ctx, pause/2+rand.N(pause/2+1))
-		pause = min(2*pause, max(c.window()/4, lastPause)) // renewals tell what a stream would have told
-	}
-}
-
-// listen opens a stream and delivers its events until it breaks. It reports
-// whether the stream ever stood.
-func (c *Client) listen(ctx context.Context, owner string) bool {
+// listen opens an event stream and delivers its events until it breaks or ctx ends.
+func (r *runner) listen(ctx context.Context, s *session.Stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.transport.Events(ctx, owner, wire.EventsRequest{Holder: c.holder})
+	defer r.do(func(m *session.Machine, now session.Now) {
+		if stop := r.streams[s]; stop != nil {
+			stop()
+			delete(r.streams, s)
+		}
+		m.Broken(now, s)
+	})
+	stream, err := r.c.transport.Events(ctx, s.Owner, wire.EventsRequest{Holder: r.c.holder})
 	if err != nil {
-		return false
+		return
 	}
 	defer func() { _ = stream.Close() }()
-	stood := false
 	for {
 		event, err := stream.Next()
 		if err != nil {
-			return stood
+			return
 		}
 		if event.Name == "" {
-			stood = true
-			c.showAll(owner)
+			r.do(func(m *session.Machine, _ session.Now) { m.Stands(s) })
 			continue
 		}
-		c.ended(event.Name, event.Life)
+		r.c.ended(event.Name, event.Life)
 	}
-}
-
-// showAll has everything that is held at an owner renewed at once.
-func (c *Client) showAll(owner string) {
-	d := c.directory.Load()
-	for _, e := range c.handles.all() {
-		if d.owner(e.control.Handle().Name()) == owner {
-			e.renewAt(0)
-		}
-	}
-	c.look()
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -69,7 +70,7 @@ func TestManyDestroyedAtOnce(t *testing.T) {
 			}
 		})
 		time.Sleep(5 * time.Second)
-		if n := len(f.made(wire.PathDetach)); n != many || most != releasers || len(c.handles.all()) != 0 {
+		if n := len(f.made(wire.PathDetach)); n != many || most != session.ReturnsMax || len(c.handles.all()) != 0 {
 			t.Errorf("%d given back, %d at once, %d handles kept", n, most, len(c.handles.all()))
 		}
 	})

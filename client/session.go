@@ -2,170 +2,224 @@ package client
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// session keeps a client's attachments alive: it renews their grants before they
-// end, holds an event stream to every owner, and detaches idle handles. One
-// goroutine runs it; calls go out from goroutines of their own.
-type session struct {
-	c       *Client
-	groups  groups
-	streams map[string]*follower // by owner's address
-	calls   map[string]bool      // owners with a renewal under way
-	ended   chan string          // owners whose renewal has ended
+// runner runs the client's session machine, which decides; see package session. One
+// goroutine keeps its times, and calls go out from goroutines of their own.
+type runner struct {
+	c     *Client
+	nudge chan struct{} // makes the machine look immediately
+
+	mu       sync.Mutex // never held while waiting
+	machine  *session.Machine
+	streams  map[*session.Stream]context.CancelFunc
+	returned chan struct{} // closed when nothing is left to give back; nil while unused
 }
 
-// follower is an open event stream.
-type follower struct {
-	stop   context.CancelFunc
-	needed time.Duration // when something was last held at its owner
+func newRunner(c *Client) *runner {
+	machine := session.New(session.Config{Addrs: c.addrs, Rand: rand.N[time.Duration]})
+	return &runner{c: c, nudge: make(chan struct{}, 1), machine: machine, streams: map[*session.Stream]context.CancelFunc{}}
 }
 
-const (
-	// lookEvery is how often the session looks at its handles at most, lookAtLeast how
-	// often it does when nothing is due.
-	lookEvery   = 100 * time.Millisecond
-	lookAtLeast = time.Second
-	// retryAfter is when a renewal that failed once is tried again, and how often
-	// a grant that is about to end is asked for.
-	retryAfter = 300 * time.Millisecond
-	// streamIdle is how long a stream stays open without need, so that a
-	// handle that comes soon hears of a destroy from its first moment.
-	streamIdle = 10 * time.Second
-	// claimsPerCall keeps a renewal small: with the longest names and an error
-	// for every claim, the answer still fits into a body.
-	claimsPerCall = wire.MaxClaims / 8
-)
-
-func newSession(c *Client) *session {
-	return &session{c: c, streams: map[string]*follower{}, calls: map[string]bool{}, ended: make(chan string, 64)}
-}
-
-// run looks at the handles until ctx ends. Without handles it only waits.
-func (s *session) run(ctx context.Context) {
-	timer := time.NewTimer(lookEvery)
+// run calls the machine when something is due, until ctx ends. Without handles it only
+// waits for events.
+func (r *runner) run(ctx context.Context) {
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		var tick <-chan time.Time
-		if s.look(ctx) {
-			timer.Reset(s.untilDue())
+		if wait, due := r.look(); due {
+			timer.Reset(wait)
 			tick = timer.C
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.c.nudge:
+		case <-r.nudge:
 		case <-tick:
-		case owner := <-s.ended:
-			delete(s.calls, owner)
 		}
 	}
 }
 
-// look does what is due, and reports whether there is anything to look after.
-func (s *session) look(ctx context.Context) bool {
-	entries := s.c.handles.all()
-	for _, e := range entries {
-		s.detachIdle(e)
-	}
-	byOwner := s.groups.of(entries, s.c.directory.Load())
-	for owner, mine := range byOwner {
-		s.renewDue(ctx, owner, mine)
-	}
-	s.follow(ctx, byOwner)
-	return len(entries) > 0 || len(s.streams) > 0
+// look has the machine begin everything that is due, and returns the time until something
+// else is.
+func (r *runner) look() (wait time.Duration, due bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	next, due := r.machine.Look(now)
+	r.apply(now)
+	return next - now.Mono, due
 }
 
-// untilDue is how long nothing is due. What comes up meanwhile wakes the session.
-func (s *session) untilDue() time.Duration {
-	now, next := s.c.clock.Mono(), lookAtLeast
-	for _, e := range s.c.handles.all() {
-		if e.control.Detaches() {
-			return lookEvery // only its counters say when it is idle
+// do passes an event to the machine and applies its effects.
+func (r *runner) do(event func(m *session.Machine, now session.Now)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	event(r.machine, now)
+	r.apply(now)
+	select {
+	case r.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// ask reads something from the machine.
+func ask[T any](r *runner, question func(m *session.Machine) T) T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return question(r.machine)
+}
+
+func (r *runner) now() session.Now {
+	return session.Now{Mono: r.c.clock.Mono(), Time: r.c.clock.Now()}
+}
+
+// apply does the machine's effects. mu must be held, so that handles are changed in
+// the machine's order.
+func (r *runner) apply(now session.Now) {
+	c := r.c
+	for e := r.machine.Take(); !e.Empty(); e = r.machine.Take() {
+		if e.Forget {
+			c.clock.Forget()
 		}
-		next = min(next, e.due()-now)
-	}
-	return max(next, lookEvery)
-}
-
-// groups is a client's handles by their owner's address, kept as long as neither
-// handles nor owners change.
-type groups struct {
-	entries   []*entry
-	directory *directory
-	byOwner   map[string][]*entry
-}
-
-func (g *groups) of(entries []*entry, d *directory) map[string][]*entry {
-	same := g.directory == d && len(g.entries) == len(entries) && (len(entries) == 0 || &g.entries[0] == &entries[0])
-	if !same || g.byOwner == nil {
-		*g = groups{entries: entries, directory: d, byOwner: map[string][]*entry{}}
-		for _, e := range entries {
-			owner := d.owner(e.control.Handle().Name())
-			g.byOwner[owner] = append(g.byOwner[owner], e)
+		c.clock.Sample(e.Time)
+		for _, x := range e.Extend {
+			x.Handle.Control.Renewed(x.ID, x.Grant)
 		}
+		for _, l := range e.Lapse {
+			l.Handle.Control.Lapse(l.ID)
+		}
+		for _, h := range e.End {
+			r.end(now, h)
+		}
+		r.begin(e)
 	}
-	return g.byOwner
+	if r.returned != nil && r.machine.Returning() == 0 {
+		close(r.returned)
+		r.returned = nil
+	}
+}
+
+// end takes a handle to its end because its life has ended, and gives its logical node
+// back, so that the next life need not count it as used up.
+func (r *runner) end(now session.Now, h *session.Handle) {
+	r.c.handles.forget(h.Control)
+	if rel, held := h.Control.Destroy(); held {
+		r.machine.Return(now, h.Control.Ref(), rel)
+	}
+}
+
+// begin starts the calls among the machine's effects. mu must be held.
+func (r *runner) begin(e session.Effects) {
+	for _, h := range e.Detach {
+		r.c.background(func(ctx context.Context) { r.detachIdle(ctx, h) })
+	}
+	for _, l := range e.Replace {
+		r.c.background(func(ctx context.Context) { r.replace(ctx, l) })
+	}
+	for _, call := range e.Renew {
+		r.c.background(func(ctx context.Context) { r.renew(ctx, call) })
+	}
+	for _, s := range e.Close {
+		r.streams[s]()
+		delete(r.streams, s)
+	}
+	for _, s := range e.Open {
+		ctx, stop := context.WithCancel(r.c.ctx)
+		r.streams[s] = stop
+		r.c.background(func(context.Context) { r.listen(ctx, s) })
+	}
+	for _, back := range e.Return {
+		r.c.background(func(ctx context.Context) { r.giveBack(ctx, back) })
+	}
+	if e.LookUp {
+		r.c.background(func(ctx context.Context) {
+			_ = r.c.lookUp(ctx, e.Since, false)
+			r.do(func(m *session.Machine, _ session.Now) { m.LookedUp() })
+		})
+	}
 }
 
 // detachIdle gives an idle handle's logical node back.
-func (s *session) detachIdle(e *entry) {
-	if !e.control.Idle(s.c.clock.Now()) || !e.begin() {
-		return
+func (r *runner) detachIdle(ctx context.Context, h *session.Handle) {
+	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
+	defer cancel()
+	if err := h.Control.DetachIdle(ctx); err != nil && !settled(err) {
+		r.c.log.Info("idle logical node not given back yet; retrying", "sequencer", h.Control.Handle().Name(), "error", err)
 	}
-	s.c.background(func(ctx context.Context) {
-		defer e.finish()
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		if err := e.control.DetachIdle(ctx); err != nil && !settled(err) {
-			s.c.log.Info("idle logical node not given back yet; trying on", "sequencer", e.control.Handle().Name(), "error", err)
+	r.do(func(m *session.Machine, _ session.Now) { m.Detached(h) })
+}
+
+// replace tries to get a logical node in place of a lost one.
+func (r *runner) replace(ctx context.Context, l session.Loss) {
+	ctx, cancel := context.WithTimeout(ctx, l.Within)
+	defer cancel()
+	err := l.Handle.Control.Replace(ctx, l.ID)
+	lost := err != nil && l.Handle.Control.Lost(l.ID)
+	log := r.c.log.With("sequencer", l.Handle.Control.Handle().Name())
+	switch {
+	case lost && l.Try == 1:
+		log.Warn("logical node lost; waiting for another", "error", err)
+	case !lost && l.Try > 1:
+		log.Info("logical node no longer awaited", "state", l.Handle.Control.Handle().State().String())
+	}
+	r.do(func(m *session.Machine, now session.Now) { m.Replaced(now, l.Handle, lost) })
+}
+
+// giveBack gives an attachment back, until its session would have ended anyway.
+func (r *runner) giveBack(ctx context.Context, back *session.Return) {
+	ctx, cancel := context.WithTimeout(ctx, back.End-r.c.clock.Mono())
+	defer cancel()
+	if err := r.c.release(ctx, back.Ref, back.Release); err != nil && !settled(err) {
+		r.c.log.Warn("logical node not given back; the grid takes it when the session has ended",
+			"sequencer", back.Ref.Definition.Name(), "node", back.Release.Node, "error", err)
+	}
+	r.do(func(m *session.Machine, _ session.Now) { m.Returned() })
+}
+
+// awaitReturns returns when no attachment is on its way back, or an error of ctx or of
+// the client's end.
+func (r *runner) awaitReturns(ctx context.Context) error {
+	r.mu.Lock()
+	if r.machine.Returning() == 0 {
+		r.mu.Unlock()
+		return nil
+	}
+	if r.returned == nil {
+		r.returned = make(chan struct{})
+	}
+	returned := r.returned
+	r.mu.Unlock()
+	select {
+	case <-returned:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.c.ctx.Done():
+		return r.c.errClosed()
+	}
+}
+
+// forget drops handles that their user has given up.
+func (c *Client) forget(gone []*entry) {
+	c.session.do(func(m *session.Machine, _ session.Now) {
+		for _, e := range gone {
+			c.handles.forget(e.control)
+			m.Remove(e.session)
 		}
 	})
 }
 
-// renewDue renews all of an owner's entries if one is due.
-func (s *session) renewDue(ctx context.Context, owner string, entries []*entry) {
-	now := s.c.clock.Mono()
-	due := false
-	for _, e := range entries {
-		due = due || e.due() <= now
-	}
-	if !due || s.calls[owner] {
-		return
-	}
-	next := now + s.c.pause()
-	for _, e := range entries {
-		e.renewAt(next)
-	}
-	s.calls[owner] = true
-	s.c.background(func(ctx context.Context) {
-		s.c.renewAll(ctx, owner, entries)
-		select {
-		case s.ended <- owner:
-		case <-ctx.Done():
-		}
-	})
-}
-
-// follow keeps one event stream to each owner.
-func (s *session) follow(ctx context.Context, owners map[string][]*entry) {
-	now := s.c.clock.Mono()
-	for owner, f := range s.streams {
-		if owners[owner] != nil {
-			f.needed = now
-		} else if now-f.needed >= streamIdle {
-			f.stop()
-			delete(s.streams, owner)
-		}
-	}
-	for owner := range owners {
-		if owner != "" && s.streams[owner] == nil {
-			ctx, stop := context.WithCancel(ctx)
-			s.streams[owner] = &follower{stop: stop, needed: now}
-			s.c.background(func(context.Context) { s.c.follow(ctx, owner) })
-		}
-	}
+// settled reports whether a detach's error means that nothing is held.
+func settled(err error) bool {
+	return errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // stripesAtOnce is how many stripes are attached or given back at once, fewer than
-// releasers, since they are all calls to one member.
+// session.ReturnsMax, since they are all calls to one member.
 const stripesAtOnce = 8
 
 // CreateStriped returns one new handle over several logical nodes of a named sequencer,
@@ -46,7 +46,7 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 	var made []*entry
 	var handles []*sequencer.Sequencer
 	for range stripes {
-		e, err := c.keep(ref, &entry{seen: stamp, stripe: true})
+		e, err := c.keep(ref, stamp, &entry{stripe: true})
 		if err != nil {
 			return nil, err // Close has ended those before
 		}
@@ -83,7 +83,7 @@ func (c *Client) giveBack(ctx context.Context, stripes []*entry) error {
 		}
 		return err
 	})
-	c.handles.forget(stripes)
+	c.forget(stripes)
 	return err
 }
 

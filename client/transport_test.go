@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -135,7 +137,8 @@ func TestNotSnowgrid(t *testing.T) {
 			if !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "snowgrid API address?") {
 				t.Errorf("the error is %v", err)
 			}
-			if errors.Is(err, sequencer.ErrInvalidConfig) || !again(err) {
+			call := session.New(session.Config{Rand: rand.N[time.Duration]}).NewCall()
+			if _, again := call.Tried(err); errors.Is(err, sequencer.ErrInvalidConfig) || !again {
 				t.Errorf("%v is not worth another try", err)
 			}
 			stream, err := h.Events(t.Context(), addr, wire.EventsRequest{})

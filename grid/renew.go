@@ -2,7 +2,6 @@ package grid
 
 import (
 	"context"
-	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -12,12 +11,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// renewTime is how long a renewal waits for partitions that cannot answer yet.
-const renewTime = time.Second
-
 // serveRenew answers each set and each claim by itself: one that fails says why,
 // and the others are renewed. Partitions are asked all at once, and what does not
-// answer within renewTime does not hold up the rest.
+// answer within owner.RenewTime does not hold up the rest.
 func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
 	if err := wire.CheckHolder(in.Holder); err != nil {
 		return wire.RenewResponse{}, err
@@ -25,7 +21,7 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > roster.MaxPartitions {
 		return wire.RenewResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, roster.MaxPartitions)
 	}
-	ctx, cancel := context.WithTimeout(ctx, renewTime)
+	ctx, cancel := context.WithTimeout(ctx, partition.RenewTime)
 	defer cancel()
 	out := wire.RenewResponse{
 		Stamp: m.stamp(), // of a version not after the one that anybody answers by

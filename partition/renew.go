@@ -2,10 +2,14 @@ package partition
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
+
+// RenewTime is how long a renewal waits for partitions that cannot answer yet.
+const RenewTime = time.Second
 
 // ClaimSet is all that a holder has in the partition: how many handles, and what it
 // was told of them, as one fingerprint.

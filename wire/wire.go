@@ -7,10 +7,6 @@
 // names are the same in both. Times are Unix milliseconds.
 package wire
 
-import (
-	"time"
-)
-
 // Paths of the API.
 const (
 	PathCreate    = "/v1/create"
@@ -72,9 +68,6 @@ const (
 	// so that a small body does not become a large value.
 	MaxElements = 10000
 )
-
-// StaleAnswer is the age of a request over which its answer's time is not used.
-const StaleAnswer = 2 * time.Second
 
 // MaxCalls is how many calls a member lets one connection have at once; a client with
 // more opens another.

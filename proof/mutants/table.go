@@ -11,6 +11,7 @@ var (
 	tableTests   = []string{"./partition"}
 	idTests      = []string{"./sequencer"}
 	clientTests  = []string{"./client"}
+	sessionTests = []string{"./internal/session"}
 	streamTests  = []string{"./grid/internal/transport", "-run", "RaftStream"}
 	memberTests  = []string{"./grid", "-run", "Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +
 		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups"}
@@ -18,7 +19,7 @@ var (
 
 // mutants are all rules, each with what is left of it when a line is gone. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, timeMutants, voteMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, overloadMutants, readinessMutants, strangerMutants)
+var mutants = slices.Concat(protocolMutants, timeMutants, voteMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, sessionMutants, overloadMutants, readinessMutants, strangerMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{

@@ -111,9 +111,7 @@ func (o *actor) part(u partition.Update) partition.Update {
 // TellEnded implements partition.Member.
 func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
 	for _, id := range holders {
-		if h := o.m.g.holderOf[id]; h != nil {
-			o.m.w.net.send(&o.m.process, &h.process, func() { h.lifeEnded(ref) })
-		}
+		o.m.tellEnded(id, ref)
 	}
 }
 

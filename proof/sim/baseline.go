@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -78,15 +77,25 @@ func (m *member) follow(r *roster.Roster) {
 // shown is an attachment as its holder showed it last.
 type shown struct {
 	holder sequencer.HolderID
-	claim  partition.Claim
+	ref    sequencer.Ref
 	node   sequencer.NodeID
 	at     time.Duration
 }
 
 // show notes what a holder showed, if that is what the baseline is about.
-func (o *actor) show(h sequencer.HolderID, c partition.Claim, a sequencer.Attachment, err error) {
-	if o.shown != nil && err == nil && !c.ID.IsZero() {
-		o.shown[c.ID] = shown{h, c, a.Node, o.m.Mono()}
+func (o *actor) show(h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
+	if o.shown != nil && !a.ID.IsZero() {
+		o.shown[a.ID] = shown{h, ref, a.Node, o.m.Mono()}
+	}
+}
+
+// showAll notes that a holder showed all that it has in the partition.
+func (o *actor) showAll(h *holder) {
+	for _, e := range h.entries {
+		if e.control != nil && roster.PartitionOf(e.def.Name(), o.m.g.cfg.Partitions) == o.id {
+			held, _ := e.control.Held()
+			o.show(h.id, e.control.Ref(), held)
+		}
 	}
 }
 
@@ -100,9 +109,9 @@ func (o *actor) reuse() {
 			continue
 		}
 		delete(o.shown, id)
-		name := s.claim.Ref.Definition.Name()
+		name := s.ref.Definition.Name()
 		rel := sequencer.Release{ID: id, Node: s.node, LastUsed: v.Bounds().Now - 1}
-		o.machine.Detach(v, s.holder, s.claim.Ref, rel, func(err error) {
+		o.machine.Detach(v, s.holder, s.ref, rel, func(err error) {
 			if err == nil {
 				o.m.g.freed(name, s.node)
 			}

@@ -98,7 +98,7 @@ type gone struct {
 // bring the life back.
 func (e *entry) checkAlive(asked time.Duration, s stamp) error {
 	end, found := e.h.g.gone[e.control.Ref().Life]
-	if !found || asked < end.at || s.version < end.version || e.forgotten() {
+	if !found || asked < end.at || s.Version < end.version || e.forgotten() {
 		return nil
 	}
 	return fmt.Errorf("O6: holder %s was granted a logical node of a life of %q at %v, which had ended by %v",
@@ -107,7 +107,7 @@ func (e *entry) checkAlive(asked time.Duration, s stamp) error {
 
 // forgotten reports whether the handle's life was lost since it began.
 func (e *entry) forgotten() bool {
-	lost := e.h.g.lost[roster.PartitionOf(e.def.Name(), len(e.h.dir.Partitions))]
+	lost := e.h.g.lost[roster.PartitionOf(e.def.Name(), e.h.g.cfg.Partitions)]
 	return lost > roster.Version(e.control.Ref().Born.Term)
 }
 

@@ -24,6 +24,12 @@ func (c *clock) Mono() time.Duration {
 	return c.mono + time.Duration(passed+passed/1000*c.rate/1000)
 }
 
+// untilMono gives how long it takes until the monotonic clock shows a time, at its
+// present pace.
+func (c *clock) untilMono(mono time.Duration) time.Duration {
+	return max(mono-c.Mono(), 0)*1_000_000/time.Duration(1_000_000+c.rate) + time.Microsecond
+}
+
 // Wall gives the wall clock.
 func (c *clock) Wall() clustertime.Tick { return c.wall.Add(clustertime.SpanOf(c.Mono())) }
 

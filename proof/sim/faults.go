@@ -228,7 +228,8 @@ func (g *grid) turn(p *process) {
 // hasten has, at times, the clock of an owner run too fast just when one of its
 // holders falls silent: it frees what the holder has while that may still be used.
 func (g *grid) hasten(h *holder) {
-	if m := h.owner(h.entries[0].def.Name()); m != nil && m.alive && g.w.chance(0.3) {
+	owner := h.machine.Owner(h.entries[0].def.Name())
+	if _, m := g.at(owner); owner != "" && m != nil && g.w.chance(0.3) {
 		m.run(1_000_000 + g.w.rng.Int64N(500_000))
 		g.w.after(8*time.Second, func() { m.run(0) })
 		g.counts.Faults[turnClock]++

@@ -5,9 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/session"
+
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // member is one start of a member: what a process of package grid keeps.
@@ -20,6 +23,8 @@ type member struct {
 	roster *roster.Roster
 	raised raised
 	actors map[roster.PartitionID]*actor
+
+	streams map[sequencer.HolderID]*session.Stream // of events
 
 	lead    *leader
 	leader  *member       // who was heard leading
@@ -43,6 +48,7 @@ func (g *grid) start(s *seat) *member {
 	m := &member{
 		process: g.w.process(fmt.Sprintf("m%d.%d", s.place, s.starts), s.place),
 		g:       g, seat: s, inc: inc, roster: &roster.Roster{}, actors: map[roster.PartitionID]*actor{},
+		streams: map[sequencer.HolderID]*session.Stream{},
 	}
 	m.wall = g.wallAt(s.place)
 	if s.durable && s.index >= 0 {

@@ -1,13 +1,16 @@
 package sim
 
 import (
-	"errors"
+	"context"
+	"fmt"
 	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 var (
-	errTimeout = errors.New("sim: no answer")
-	errRefused = errors.New("sim: no such process at the address")
+	errTimeout = fmt.Errorf("sim: no answer: %w", context.DeadlineExceeded)
+	errRefused = fmt.Errorf("sim: no such process at the address: %w", sequencer.ErrUnavailable)
 )
 
 // network carries messages between places.

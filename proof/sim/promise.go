@@ -109,7 +109,7 @@ func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
 func (g *grid) keeps(name string, began time.Duration, s stamp) bool {
 	id := roster.PartitionOf(name, g.cfg.Partitions)
 	log := g.agreed.log
-	at, _ := slices.BinarySearchFunc(log, s.version, func(l logged, v roster.Version) int { return cmp.Compare(l.roster.Version, v) })
+	at, _ := slices.BinarySearchFunc(log, s.Version, func(l logged, v roster.Version) int { return cmp.Compare(l.roster.Version, v) })
 	return began > g.voided[id] && at < len(log) && len(log[at].roster.Partitions[id].Disk) > 0
 }
 

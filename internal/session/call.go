@@ -1,0 +1,76 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Pauses between two tries of a call grow from the first to the last.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 400 * time.Millisecond
+)
+
+// slowCall is how long a call to an owner may take before its driver looks whether
+// another member is the owner by now.
+const slowCall = 300 * time.Millisecond
+
+// Call decides, try by try, how a request reaches the owner of its name. Its driver
+// tries the owner that [Machine.Owner] returns; while there is no answer it looks the
+// owner up after each [SlowTry], and gives the try up if it is another one.
+type Call struct {
+	rand  func(below time.Duration) time.Duration
+	pause time.Duration // after the next failure
+}
+
+// Retry precedes the next try of a call.
+type Retry struct {
+	LookUp bool          // look the owner up
+	Pause  time.Duration // then wait
+}
+
+// NewCall returns a call that has not been tried.
+func (m *Machine) NewCall() *Call { return &Call{rand: m.cfg.Rand, pause: firstPause} }
+
+// SlowTry returns how long to wait for an answer, after a number of looks for another
+// owner, before the next one.
+func SlowTry(looks int) time.Duration { return slowCall << max(looks-1, 0) }
+
+// Tried takes in the end of a try, and reports whether another one would end otherwise.
+// A wrong or unreachable owner leads to a look-up; one that was too slow does not, since
+// the owner has been looked up while it was waited for.
+func (c *Call) Tried(err error) (Retry, bool) {
+	if !passing(err) {
+		return Retry{}, false
+	}
+	half := c.pause / 2
+	c.pause = min(2*c.pause, lastPause)
+	return Retry{LookUp: !TimedOut(err), Pause: half + c.rand(half+1)}, true
+}
+
+// passing reports whether a call that ended with err is worth another try.
+func passing(err error) bool {
+	for _, sentinel := range []error{
+		roster.ErrWrongOwner, sequencer.ErrUnavailable, sequencer.ErrClosed, context.DeadlineExceeded, context.Canceled,
+	} {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
+// TimedOut reports whether a call ended because its time was over, and for no other
+// reason. Its member then has more to do than it can, or is gone without a sign. Asking
+// for more immediately, of it or of others, would keep an overload alive.
+func TimedOut(err error) bool {
+	var timeout interface {
+		error
+		Timeout() bool
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}

@@ -1,0 +1,137 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// TestCallPauses: the pauses between the tries of a call grow to a bound.
+func TestCallPauses(t *testing.T) {
+	whole := func(below time.Duration) time.Duration { return below - 1 }
+	c := New(Config{Rand: whole}).NewCall()
+	var got []time.Duration
+	for range 8 {
+		retry, again := c.Tried(sequencer.ErrUnavailable)
+		if !again || !retry.LookUp {
+			t.Fatalf("an unreachable owner: %+v, %v", retry, again)
+		}
+		got = append(got, retry.Pause/time.Millisecond)
+	}
+	if want := []time.Duration{10, 20, 40, 80, 160, 320, 400, 400}; !slices.Equal(got, want) {
+		t.Errorf("the pauses are %v ms, want %v", got, want)
+	}
+}
+
+// TestCallsWorthAnotherTry: passing errors are tried again, and one that only took too
+// long without a look-up.
+func TestCallsWorthAnotherTry(t *testing.T) {
+	slow := fmt.Errorf("member at a: %w: %w", sequencer.ErrUnavailable, context.DeadlineExceeded)
+	for _, c := range []struct {
+		err           error
+		again, lookUp bool
+	}{
+		{nil, false, false},
+		{roster.ErrWrongOwner, true, true},
+		{sequencer.ErrUnavailable, true, true},
+		{sequencer.ErrClosed, true, true},
+		{context.Canceled, true, true},
+		{slow, true, false},
+		{sequencer.ErrNoFreeNode, false, false},
+		{sequencer.ErrConflict, false, false},
+		{sequencer.ErrDestroyed, false, false},
+		{errors.New("any other"), false, false},
+	} {
+		retry, again := newStage().m.NewCall().Tried(c.err)
+		if again != c.again || retry.LookUp != c.lookUp {
+			t.Errorf("%v: %+v, %v", c.err, retry, again)
+		}
+	}
+}
+
+// TestSlowTries: while a call is not answered its owner is looked up ever more seldom.
+func TestSlowTries(t *testing.T) {
+	var got []time.Duration
+	for looks := range 5 {
+		got = append(got, SlowTry(looks)/time.Millisecond)
+	}
+	if want := []time.Duration{300, 300, 600, 1200, 2400}; !slices.Equal(got, want) {
+		t.Errorf("looks after %v ms, want %v", got, want)
+	}
+}
+
+// TestLookUpAsksEachMemberOnce: the members of the directory, beginning with another one
+// each time, and then the addresses of the configuration.
+func TestLookUpAsksEachMemberOnce(t *testing.T) {
+	s, _ := ready(t)
+	for _, want := range [][]string{{"b", "a", "any", ""}, {"a", "b", "any", ""}} {
+		l := s.m.NewLookUp(true)
+		var got []string
+		for range want {
+			got = append(got, l.Ask())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+		for i := range 3 {
+			if all := l.Failed(); all != (i == 2) {
+				t.Errorf("a look-up of three members failed after %d: %v", i+1, all)
+			}
+		}
+	}
+	if s.m.KnownSince(0) || !s.m.KnownSince(-1) || newStage().m.KnownSince(-1) {
+		t.Error("a directory that was asked for at 0 is one asked for before 0 only")
+	}
+	urgent, other := s.m.NewLookUp(true), s.m.NewLookUp(false)
+	if urgent.Patience() != nextMember || other.Patience() != CallTimeout {
+		t.Errorf("patience is %v and %v", urgent.Patience(), other.Patience())
+	}
+	if urgent.Waited(); urgent.Patience() != 2*nextMember {
+		t.Errorf("the second member has %v", urgent.Patience())
+	}
+}
+
+// TestStaleAnswers: an answer to a request sent long ago tells no time, but its version
+// counts.
+func TestStaleAnswers(t *testing.T) {
+	s, _ := ready(t)
+	for age, want := range map[time.Duration]clustertime.Tick{StaleAnswer: s.stamp(5).Time, StaleAnswer + 1: 0} {
+		s.m.Stamped(Now{Mono: age}, s.stamp(5), 0)
+		if e := s.m.Take(); e.Time != want || e.LookUp {
+			t.Errorf("an answer after %v: time %d, look-up %v", age, e.Time, e.LookUp)
+		}
+	}
+	s.m.Stamped(Now{Mono: time.Hour}, s.stamp(6), 0)
+	if e := s.m.Take(); e.Time != 0 || !e.LookUp {
+		t.Errorf("an old answer of a newer version: time %d, look-up %v", e.Time, e.LookUp)
+	}
+}
+
+// TestReturnsAtOnce: attachments are given back a few at a time, oldest first.
+func TestReturnsAtOnce(t *testing.T) {
+	s, h := ready(t)
+	const many = 3 * ReturnsMax
+	for i := range many {
+		s.m.Return(s.now(), h.Control.Ref(), sequencer.Release{Node: sequencer.NodeID(i)})
+	}
+	var got []sequencer.NodeID
+	inProgress := s.m.Take().Return
+	for len(inProgress) > 0 {
+		if len(inProgress) > ReturnsMax {
+			t.Fatalf("%d are given back concurrently", len(inProgress))
+		}
+		got = append(got, inProgress[0].Release.Node)
+		s.m.Returned()
+		inProgress = append(inProgress[1:], s.m.Take().Return...)
+	}
+	if len(got) != many || !slices.IsSorted(got) || s.m.Returning() != 0 {
+		t.Errorf("given back: %v; %d are on their way", got, s.m.Returning())
+	}
+}

@@ -1,0 +1,49 @@
+package session
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Effects are a driver's tasks after an event: first those on the clock, then those on
+// handles, none of which waits, and then the calls, which run concurrently.
+type Effects struct {
+	Forget bool             // the grid has begun again: its cluster time is another
+	Time   clustertime.Tick // the cluster time now, a sample for the clock; 0 for none
+
+	Extend []Extension // by Control.Renewed
+	Lapse  []Loss      // by Control.Lapse
+	End    []*Handle   // by Control.Destroy; a release goes to [Machine.Return]
+
+	Detach  []*Handle // by Control.DetachIdle; its end goes to [Machine.Detached]
+	Replace []Loss    // by Control.Replace; its end goes to [Machine.Replaced]
+	Renew   []*Renewal
+	Open    []*Stream
+	Close   []*Stream
+	Return  []*Return
+	LookUp  bool          // ask for the directory; [Machine.LookedUp] ends it
+	Since   time.Duration // unless it was asked for after this
+}
+
+// Extension is a grant for a handle's attachment.
+type Extension struct {
+	Handle *Handle
+	ID     sequencer.AttachmentID
+	Grant  sequencer.Grant
+}
+
+// Loss is an attachment whose logical node the grid gave to another holder.
+type Loss struct {
+	Handle *Handle
+	ID     sequencer.AttachmentID
+	Try    int           // to replace it, from 1 on
+	Within time.Duration // the limit of that try
+}
+
+// Empty reports whether there is nothing to do.
+func (e *Effects) Empty() bool {
+	return !e.Forget && e.Time == 0 && !e.LookUp && len(e.Extend)+len(e.Lapse)+len(e.End)+
+		len(e.Detach)+len(e.Replace)+len(e.Renew)+len(e.Open)+len(e.Close)+len(e.Return) == 0
+}

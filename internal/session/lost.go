@@ -1,0 +1,76 @@
+package session
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// loss is a handle's way to another logical node after the grid gave its own to another
+// holder. What it was granted stays usable until that is over; then it lapses.
+type loss struct {
+	id     sequencer.AttachmentID
+	trying bool
+	try    int
+	pause  time.Duration // after the next failure
+	next   time.Duration // when to try again
+}
+
+// lost begins to replace an attachment, unless that is in progress.
+func (m *Machine) lost(h *Handle, id sequencer.AttachmentID) {
+	if !h.busy {
+		h.busy = true
+		h.loss = &loss{id: id, pause: RetryAfter}
+	}
+}
+
+// replaceLost tries to replace a lost attachment when that is due, and has it lapse when
+// all that was granted is over.
+func (m *Machine) replaceLost(now Now, h *Handle) {
+	l := h.loss
+	if l == nil {
+		return
+	}
+	if !l.trying && l.next <= now.Mono {
+		l.trying = true
+		l.try++
+		m.effects.Replace = append(m.effects.Replace, Loss{Handle: h, ID: l.id, Try: l.try, Within: m.window()})
+	}
+	if held, has := h.Control.Held(); has && held.ID == l.id && now.Time >= held.Grant.Until {
+		m.effects.Lapse = append(m.effects.Lapse, Loss{Handle: h, ID: l.id})
+	}
+}
+
+// Replaced takes in the end of a try to replace a lost attachment. lost says that the
+// handle still lacks one: its user has not given it up either.
+func (m *Machine) Replaced(now Now, h *Handle, lost bool) {
+	l := h.loss
+	if l == nil {
+		return
+	}
+	if !lost {
+		h.loss, h.busy = nil, false
+		return
+	}
+	l.trying = false
+	l.next = now.Mono + l.pause - m.cfg.Rand(l.pause/4)
+	l.pause = min(2*l.pause, max(m.window()/8, RetryAfter))
+}
+
+// lossDue returns when a lost attachment is due to be replaced or to lapse, or latest if
+// that is earlier.
+func (h *Handle) lossDue(now Now, latest time.Duration) time.Duration {
+	l := h.loss
+	if l == nil {
+		return latest
+	}
+	if !l.trying {
+		latest = min(latest, l.next)
+	}
+	held, has := h.Control.Held()
+	if ahead := held.Grant.Until.Sub(now.Time); has && held.ID == l.id && ahead > 0 && ahead < clustertime.SpanOf(lookAtLeast) {
+		latest = min(latest, now.Mono+ahead.Duration())
+	}
+	return latest
+}

@@ -1,0 +1,284 @@
+package session
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// A renewal names, for each partition, how many handles the process has there and
+// their combined fingerprint, so its size does not depend on how many there are. Only
+// handles that the owner knows otherwise, after a change of owner or a lost answer, are
+// shown one by one.
+
+const (
+	// RetryAfter is when a renewal that failed once is tried again, and how often a
+	// grant that is about to end is asked for.
+	RetryAfter = 300 * time.Millisecond
+	// ClaimsPerCall bounds the handles that one call shows one by one: with the longest
+	// names and an error for each, the answer still fits into a body.
+	ClaimsPerCall = 256
+	// silentTries is how many renewals in succession may time out before the owner is
+	// looked up. One that is only slow answers before that, and one whose machine is gone
+	// has been replaced by then, long before a grant ends.
+	silentTries = 2
+	// failuresMax bounds the count of failures in succession.
+	failuresMax = 10
+)
+
+// ClaimSet is all of a process's handles of one partition, by their number and
+// combined fingerprint.
+type ClaimSet struct {
+	Partition roster.PartitionID
+	Count     int
+	Print     sequencer.Print
+}
+
+// Renewal is one call that renews handles at an owner, by sets or by claims. Its
+// answer goes to [Machine.Renewed].
+type Renewal struct {
+	Owner  string        // its address
+	Grid   roster.GridID // of the directory that the sets are made by
+	Sets   []ClaimSet
+	Claims []Claim
+
+	began   time.Duration
+	sets    []set
+	handles []*Handle              // those of the claims
+	shown   []sequencer.Attachment // by the claims
+	rest    []*Handle              // to be shown one by one after this call
+}
+
+// Renewed is the answer to a renewal.
+type Renewed struct {
+	Stamp  Stamp
+	Sets   []clustertime.Tick // where the grants of each set end now, 0 to have it shown by claims
+	Claims []ClaimRenewed
+}
+
+// ClaimRenewed is the answer to one claim.
+type ClaimRenewed struct {
+	Grant sequencer.Grant
+	Err   error
+}
+
+// group is the handles of one owner's partitions.
+type group struct {
+	owner   string // its address, "" for partitions without an owner
+	handles []*Handle
+}
+
+// set is the handles of one partition, as they are shown.
+type set struct {
+	ClaimSet
+	handles []*Handle
+	shown   []sequencer.Attachment // the newest answer about each when it was asked for
+	whole   bool                   // the fingerprint is of answers about all of them
+}
+
+// byOwner returns the handles by their owners, in an order that follows from the events.
+func (m *Machine) byOwner() []*group {
+	if m.groups == nil {
+		found := map[string]*group{}
+		for _, h := range m.handles {
+			owner := m.Owner(h.name)
+			g := found[owner]
+			if g == nil {
+				g = &group{owner: owner}
+				found[owner] = g
+				m.groups = append(m.groups, g)
+			}
+			g.handles = append(g.handles, h)
+		}
+	}
+	return m.groups
+}
+
+// join adds a handle to its owner's others, if there are any.
+func (m *Machine) join(h *Handle) {
+	owner := m.Owner(h.name)
+	for _, g := range m.groups {
+		if g.owner == owner {
+			g.handles = insert(g.handles, h)
+			return
+		}
+	}
+	m.groups = nil
+}
+
+// renewDue renews all handles of an owner if one is due and no renewal is in progress
+// there. One call serves them all.
+func (m *Machine) renewDue(now Now, g *group) {
+	due := slices.ContainsFunc(g.handles, func(h *Handle) bool { return h.next <= now.Mono })
+	if !due || m.calling[g.owner] {
+		return
+	}
+	next := now.Mono + m.pause()
+	for _, h := range g.handles {
+		h.next = next
+	}
+	if g.owner == "" {
+		m.failed(now, g.handles, sequencer.ErrUnavailable)
+		return
+	}
+	m.calling[g.owner] = true
+	r := &Renewal{Owner: g.owner, Grid: m.directory.Grid, began: now.Mono}
+	for _, s := range setsOf(g.handles, len(m.directory.Owners)) {
+		if s.whole {
+			r.sets, r.Sets = append(r.sets, s), append(r.Sets, s.ClaimSet)
+		} else {
+			r.rest = append(r.rest, s.handles...)
+		}
+	}
+	if len(r.Sets) == 0 {
+		m.showRest(now, r)
+		return
+	}
+	m.effects.Renew = append(m.effects.Renew, r)
+}
+
+// setsOf groups handles by partition, in their order.
+func setsOf(handles []*Handle, partitions int) []set {
+	var out []set
+	at := map[roster.PartitionID]int{}
+	for _, h := range handles {
+		id := roster.PartitionOf(h.name, partitions)
+		i, found := at[id]
+		if !found {
+			i = len(out)
+			at[id] = i
+			out = append(out, set{ClaimSet: ClaimSet{Partition: id}, whole: true})
+		}
+		s := &out[i]
+		shown, print, known := h.shown()
+		s.whole = s.whole && known
+		s.Count++
+		s.Print = s.Print.With(print)
+		s.handles, s.shown = append(s.handles, h), append(s.shown, shown)
+	}
+	return out
+}
+
+// showRest shows the rest of a renewal one by one, a call's worth at a time, or ends it.
+func (m *Machine) showRest(now Now, last *Renewal) {
+	rest := slices.DeleteFunc(last.rest, func(h *Handle) bool { return h.removed })
+	if len(rest) == 0 {
+		delete(m.calling, last.Owner)
+		return
+	}
+	n := min(len(rest), ClaimsPerCall)
+	r := &Renewal{Owner: last.Owner, Grid: last.Grid, began: now.Mono, handles: rest[:n:n], rest: rest[n:]}
+	for _, h := range r.handles {
+		held, _ := h.Control.Held()
+		r.shown, r.Claims = append(r.shown, held), append(r.Claims, h.claim(held))
+	}
+	m.effects.Renew = append(m.effects.Renew, r)
+}
+
+// Renewed takes in the answer to a renewal, or the error that there was none.
+func (m *Machine) Renewed(now Now, r *Renewal, a Renewed, err error) {
+	if err == nil && (len(a.Sets) != len(r.Sets) || len(a.Claims) != len(r.Claims)) {
+		err = errors.New("client: the owner answered another number of sets or claims than it was asked")
+	}
+	if err != nil {
+		delete(m.calling, r.Owner)
+		m.failed(now, r.all(), err)
+		return
+	}
+	m.Stamped(now, a.Stamp, r.began)
+	for i, s := range r.sets {
+		if a.Sets[i] == 0 {
+			r.rest = append(r.rest, s.handles...)
+		} else {
+			m.extendSet(now, s, a.Stamp, a.Sets[i])
+		}
+	}
+	var again []*Handle
+	var last error
+	for i, h := range r.handles {
+		if err := m.claimRenewed(now, h, r.shown[i], a.Stamp, a.Claims[i]); err != nil {
+			again, last = append(again, h), err
+		}
+	}
+	if len(again) > 0 {
+		m.failed(now, again, last)
+	}
+	m.showRest(now, r)
+}
+
+// all returns the handles that a renewal has not renewed yet.
+func (r *Renewal) all() []*Handle {
+	var out []*Handle
+	for _, s := range r.sets {
+		out = append(out, s.handles...)
+	}
+	return slices.Concat(out, r.handles, r.rest)
+}
+
+// extendSet takes in the new end of a set's grants. Each begins where it began.
+func (m *Machine) extendSet(now Now, s set, stamp Stamp, until clustertime.Tick) {
+	for i, h := range s.handles {
+		if h.removed {
+			continue
+		}
+		h.saw(stamp)
+		if shown := s.shown[i]; !shown.ID.IsZero() {
+			m.extend(now, h, stamp, shown.ID, sequencer.Grant{From: shown.Grant.From, Until: until})
+		}
+	}
+}
+
+// claimRenewed takes in the answer to one claim, which is about the attachment that was
+// shown. An error asks for another try.
+func (m *Machine) claimRenewed(now Now, h *Handle, shown sequencer.Attachment, stamp Stamp, a ClaimRenewed) error {
+	switch {
+	case h.removed:
+	case a.Err == nil:
+		h.saw(stamp)
+		if !shown.ID.IsZero() {
+			h.told(sequencer.Attachment{ID: shown.ID, Node: shown.Node, Grant: a.Grant})
+			m.extend(now, h, stamp, shown.ID, a.Grant)
+		}
+	case errors.Is(a.Err, sequencer.ErrDestroyed), errors.Is(a.Err, sequencer.ErrConflict):
+		m.Ended(h.name, h.Control.Ref().Life)
+	case errors.Is(a.Err, sequencer.ErrDetached):
+		m.lost(h, shown.ID)
+	default:
+		return a.Err
+	}
+	return nil
+}
+
+// extend has a grant added to an attachment. One that does not reach as far ahead as it
+// should is renewed again soon.
+func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.AttachmentID, g sequencer.Grant) {
+	m.effects.Extend = append(m.effects.Extend, Extension{Handle: h, ID: id, Grant: g})
+	t := now.Time
+	if m.effects.Time > 0 {
+		t = max(t, stamp.Time) // as the clock will show
+	}
+	if g.From > t || g.Until.Sub(t) < clustertime.SpanOf(m.window()/2) {
+		h.next = now.Mono + RetryAfter
+	}
+}
+
+// failed has handles renewed again soon, by the owner that they have then. Each failure
+// in succession doubles the pause, so that an owner with more to do than it can is not
+// called more and more often. It does not wait for the directory: a member that hangs must not
+// hold up renewals.
+func (m *Machine) failed(now Now, handles []*Handle, err error) {
+	failures := 0
+	for _, h := range handles {
+		pause := max(min(RetryAfter<<h.failures, m.window()/8), RetryAfter)
+		h.failures = min(h.failures+1, failuresMax)
+		h.next = now.Mono + pause - m.cfg.Rand(pause/4)
+		failures = max(failures, h.failures)
+	}
+	if !TimedOut(err) || failures >= silentTries {
+		m.lookUp(now.Mono)
+	}
+}

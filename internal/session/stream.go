@@ -1,0 +1,95 @@
+package session
+
+import (
+	"slices"
+	"time"
+)
+
+// streamIdle is how long a stream stays open without need, so that a handle that comes
+// soon hears of a destroy from its first moment.
+const streamIdle = 10 * time.Second
+
+// Stream is the event stream to one owner, for as long as the process has handles there.
+// Its driver reports when it stands, each event, and its end, which a broken stream and
+// one that could not be opened have in common.
+type Stream struct {
+	Owner string // its address
+
+	needed time.Duration // when the process last had a handle there
+	open   bool          // or being opened
+	opened time.Duration
+	stood  bool
+	pause  time.Duration // after the next end
+	next   time.Duration // when to open it again
+	closed bool
+}
+
+// follow opens and closes streams, so that there is one to each owner.
+func (m *Machine) follow(now Now) {
+	for _, g := range m.byOwner() {
+		m.need(now, g.owner)
+	}
+	m.streams = slices.DeleteFunc(m.streams, func(s *Stream) bool {
+		if now.Mono-s.needed < streamIdle {
+			return false
+		}
+		s.closed = true
+		if s.open {
+			m.effects.Close = append(m.effects.Close, s)
+		}
+		return true
+	})
+	for _, s := range m.streams {
+		if !s.open && s.next <= now.Mono {
+			s.open, s.opened, s.stood = true, now.Mono, false
+			m.effects.Open = append(m.effects.Open, s)
+		}
+	}
+}
+
+// need records that the process has a handle at an owner.
+func (m *Machine) need(now Now, owner string) {
+	for _, s := range m.streams {
+		if s.Owner == owner {
+			s.needed = now.Mono
+			return
+		}
+	}
+	if owner != "" {
+		m.streams = append(m.streams, &Stream{Owner: owner, needed: now.Mono, pause: firstPause})
+	}
+}
+
+// Stands takes in that a stream stands. Everything at its owner is renewed immediately:
+// the answers tell of the events that were missed.
+func (m *Machine) Stands(s *Stream) {
+	s.stood = true
+	for _, h := range m.handles {
+		if m.Owner(h.name) == s.Owner {
+			h.next = 0
+		}
+	}
+}
+
+// Broken takes in the end of a stream. It is opened again after a pause, which grows
+// unless the stream stood for a while; renewals tell what it would have told.
+func (m *Machine) Broken(now Now, s *Stream) {
+	if s.closed {
+		return
+	}
+	s.open = false
+	if s.stood && now.Mono-s.opened > lastPause {
+		s.pause = firstPause
+	}
+	half := s.pause / 2
+	s.next = now.Mono + half + m.cfg.Rand(half+1)
+	s.pause = min(2*s.pause, max(m.window()/4, lastPause))
+}
+
+// due returns when the stream is to be opened or closed, or latest if that is earlier.
+func (s *Stream) due(latest time.Duration) time.Duration {
+	if !s.open {
+		latest = min(latest, s.next)
+	}
+	return min(latest, s.needed+streamIdle)
+}

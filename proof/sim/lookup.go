@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/session"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Addresses are of seats, as a machine keeps its name when a member is started again.
+
+// anyMember is the address that leads to some member, as a name of many records does.
+const anyMember = "any"
+
+func (s *seat) addr() string { return strconv.Itoa(s.place) }
+
+// at returns the process that listens at an address, and its member; one that is dead if
+// none does.
+func (g *grid) at(addr string) (*process, *member) {
+	place, m := 0, (*member)(nil)
+	if addr == anyMember {
+		m = g.someMember()
+	} else {
+		place, _ = strconv.Atoi(addr)
+		m = g.seats[place].running
+	}
+	if m == nil {
+		dead := g.w.process(addr, place)
+		dead.alive = false
+		return &dead, nil
+	}
+	return &m.process, m
+}
+
+// callAt calls the member at an address.
+func callAt[T any](h *holder, addr string, timeout time.Duration, serve func(m *member, reply func(T)), done func(T, error)) {
+	to, m := h.g.at(addr)
+	call(&h.process, to, timeout, func(reply func(T)) { serve(m, reply) }, done)
+}
+
+// directory is a member's answer to a look-up: its roster, by addresses.
+func (m *member) directory() directory {
+	r := m.roster
+	d := directory{time: m.view().Bounds().Now, Directory: session.Directory{
+		Grid: r.Grid, Version: r.Version, Window: r.Settings.Window.Duration(),
+	}}
+	for _, peer := range r.Members {
+		d.Members = append(d.Members, m.g.members[peer.Incarnation].seat.addr())
+	}
+	for _, p := range r.Partitions {
+		owner := ""
+		if p.Owner != "" {
+			owner = m.g.members[p.Owner].seat.addr()
+		}
+		d.Owners = append(d.Owners, owner)
+	}
+	return d
+}
+
+type directory struct {
+	session.Directory
+	time clustertime.Tick
+}
+
+// search is a look-up that is in progress or waits for the one that is.
+type search struct {
+	since  time.Duration
+	urgent bool
+	done   func(error)
+}
+
+// lookUp fetches the directory from the first member that answers, unless there is one
+// that was asked for after a time. Concurrent look-ups go one after the other.
+func (h *holder) lookUp(since time.Duration, urgent bool, done func(error)) {
+	h.searches = append(h.searches, search{since, urgent, done})
+	if len(h.searches) == 1 {
+		h.search()
+	}
+}
+
+// search does the first of the look-ups.
+func (h *holder) search() {
+	s, over := h.searches[0], false
+	end := func(err error) {
+		over = true
+		s.done(err)
+		if h.searches = h.searches[1:]; len(h.searches) > 0 {
+			h.after(0, h.search)
+		}
+	}
+	if h.machine.KnownSince(s.since) {
+		end(nil)
+		return
+	}
+	l, waits := h.machine.NewLookUp(s.urgent), 0
+	var begin, wait func()
+	begin = func() {
+		addr, asked := l.Ask(), h.Mono()
+		if addr == "" {
+			return
+		}
+		callAt(h, addr, session.CallTimeout, func(m *member, reply func(directory)) { reply(m.directory()) }, func(d directory, err error) {
+			switch {
+			case over:
+			case err == nil && len(d.Owners) > 0:
+				h.do(func(m *session.Machine, now session.Now) { m.Adopt(now, d.Directory, asked, d.time) })
+				end(nil)
+			case l.Failed():
+				end(sequencer.ErrUnavailable)
+			default:
+				begin()
+				wait()
+			}
+		})
+	}
+	wait = func() { // for an answer, from now on
+		waits++
+		this := waits
+		h.after(l.Patience(), func() {
+			if !over && this == waits {
+				l.Waited()
+				begin()
+				wait()
+			}
+		})
+	}
+	begin()
+	wait()
+}

@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/session"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// How a member serves the calls of holders, as package grid does.
+
+// stamp is part of every answer.
+type stamp = session.Stamp
+
+// answer is the result of a request.
+type answer[T any] struct {
+	value T
+	stamp stamp
+	err   error
+}
+
+func stampOf(v partition.View) stamp {
+	return stamp{Grid: v.Roster.Grid, Version: v.Roster.Version, Time: v.Bounds().Now}
+}
+
+// askOwner has a name's owner serve a request.
+func askOwner[T any](m *member, name string, request func(o *actor, v partition.View, reply func(T, error)), reply func(answer[T])) {
+	r := m.roster
+	if len(r.Partitions) == 0 || r.Partitions[roster.PartitionOf(name, len(r.Partitions))].Owner != m.inc {
+		reply(answer[T]{err: roster.ErrWrongOwner})
+		return
+	}
+	v := m.view()
+	request(m.actorOf(roster.PartitionOf(name, len(r.Partitions))), v, func(value T, err error) {
+		reply(answer[T]{value, stampOf(v), err})
+	})
+}
+
+// nothing makes a reply without a value.
+func nothing(reply func(struct{}, error)) func(error) {
+	return func(err error) { reply(struct{}{}, err) }
+}
+
+// claimOf is a claim as it arrives at an owner.
+func claimOf(c session.Claim) partition.Claim {
+	return partition.Claim{Ref: c.Ref, ID: c.ID, Preference: c.Preference, Grid: c.Grid, Version: c.Version, Until: c.Until}
+}
+
+// attach serves an attach.
+func (m *member) attach(h sequencer.HolderID, c partition.Claim, reply func(answer[sequencer.Attachment])) {
+	askOwner(m, c.Ref.Definition.Name(), func(o *actor, v partition.View, reply func(sequencer.Attachment, error)) {
+		o.machine.Attach(v, h, c, func(a sequencer.Attachment, err error) {
+			if err == nil {
+				o.show(h, c.Ref, a)
+			}
+			reply(a, err)
+		})
+	}, reply)
+}
+
+// detach serves a detach.
+func (m *member) detach(h sequencer.HolderID, back *session.Return, reply func(answer[struct{}])) {
+	askOwner(m, back.Ref.Definition.Name(), func(o *actor, v partition.View, reply func(struct{}, error)) {
+		o.machine.Detach(v, h, back.Ref, back.Release, nothing(reply))
+	}, reply)
+}
+
+// renewal is a renewal that is being served: partitions answer by themselves, and one
+// that does not answer in time does not hold up the others.
+type renewal struct {
+	out  session.Renewed
+	open int // sets and claims that are not answered yet
+	send func(session.Renewed)
+}
+
+func (r *renewal) answered(n int) {
+	if r.open -= n; r.open <= 0 && r.send != nil {
+		r.send(r.out)
+		r.send = nil
+	}
+}
+
+// renew serves a renewal.
+func (m *member) renew(h *holder, in *session.Renewal, reply func(session.Renewed)) {
+	r := &renewal{open: len(in.Sets) + len(in.Claims), send: reply, out: session.Renewed{
+		Stamp: stampOf(m.view()), Sets: make([]clustertime.Tick, len(in.Sets)), Claims: make([]session.ClaimRenewed, len(in.Claims)),
+	}}
+	for i := range r.out.Claims {
+		r.out.Claims[i].Err = sequencer.ErrUnavailable // until there is an answer
+	}
+	for i, set := range in.Sets {
+		m.renewSet(h, in.Grid, set, func(until clustertime.Tick) {
+			r.out.Sets[i] = until
+			r.answered(1)
+		})
+	}
+	from := 0 // of the claims of one partition, which follow each other
+	for to := range in.Claims {
+		if next := to + 1; next == len(in.Claims) || m.partitionOf(in.Claims[next]) != m.partitionOf(in.Claims[to]) {
+			m.renewClaims(h.id, in.Claims[from:next], func(results []session.ClaimRenewed) {
+				r.answered(copy(r.out.Claims[next-len(results):], results))
+			})
+			from = next
+		}
+	}
+	m.after(partition.RenewTime, func() { r.answered(r.open) })
+}
+
+func (m *member) partitionOf(c session.Claim) roster.PartitionID {
+	return roster.PartitionOf(c.Ref.Definition.Name(), max(len(m.roster.Partitions), 1))
+}
+
+// renewSet renews a set, or answers 0 for one that has to be shown by claims.
+func (m *member) renewSet(h *holder, grid roster.GridID, set session.ClaimSet, reply func(clustertime.Tick)) {
+	r := m.roster
+	if r.Grid != grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != m.inc {
+		reply(0)
+		return
+	}
+	o := m.actorOf(set.Partition)
+	o.machine.RenewSet(m.view(), h.id, partition.ClaimSet{Count: set.Count, Print: set.Print}, func(until clustertime.Tick, err error) {
+		if err != nil {
+			until = 0
+		}
+		if until > 0 {
+			o.showAll(h)
+		}
+		reply(until)
+	})
+}
+
+// renewClaims renews claims of one partition.
+func (m *member) renewClaims(h sequencer.HolderID, shown []session.Claim, reply func([]session.ClaimRenewed)) {
+	claims := make([]partition.Claim, len(shown))
+	for i, c := range shown {
+		claims[i] = claimOf(c)
+	}
+	name := shown[0].Ref.Definition.Name()
+	askOwner(m, name, func(o *actor, v partition.View, reply func([]partition.Renewed, error)) {
+		o.machine.Renew(v, h, claims, func(out []partition.Renewed, err error) {
+			for i := range out {
+				if out[i].Err == nil {
+					o.show(h, claims[i].Ref, sequencer.Attachment{ID: claims[i].ID, Node: claims[i].Node})
+				}
+			}
+			reply(out, err)
+		})
+	}, func(a answer[[]partition.Renewed]) {
+		out := make([]session.ClaimRenewed, len(shown))
+		for i := range out {
+			if a.err != nil {
+				out[i].Err = a.err
+			} else {
+				out[i] = session.ClaimRenewed(a.value[i])
+			}
+		}
+		reply(out)
+	})
+}

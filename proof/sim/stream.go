@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Event streams: a holder hears of destroys by them, and notices after a while that one
+// is broken. Events that are lost on a stream that stands are told by renewals.
+
+// pingEvery and pingTimeout are how a holder notices that a stream is broken.
+const (
+	pingEvery   = 5 * time.Second
+	pingTimeout = 5 * time.Second
+)
+
+// openStream opens an event stream.
+func (h *holder) openStream(s *session.Stream) {
+	h.streams[s] = true
+	callAt(h, s.Owner, session.CallTimeout, func(m *member, reply func(bool)) {
+		m.streams[h.id] = s
+		reply(true)
+	}, func(_ bool, err error) {
+		switch {
+		case !h.streams[s]:
+		case err != nil:
+			h.breakStream(s)
+		default:
+			h.do(func(m *session.Machine, _ session.Now) { m.Stands(s) })
+			h.ping(s)
+		}
+	})
+}
+
+// ping looks from time to time whether a stream is broken.
+func (h *holder) ping(s *session.Stream) {
+	h.after(pingEvery, func() {
+		if !h.streams[s] {
+			return
+		}
+		callAt(h, s.Owner, pingTimeout, func(m *member, reply func(bool)) { reply(m.streams[h.id] == s) }, func(stands bool, err error) {
+			switch {
+			case !h.streams[s]:
+			case err != nil || !stands:
+				h.breakStream(s)
+			default:
+				h.ping(s)
+			}
+		})
+	})
+}
+
+func (h *holder) breakStream(s *session.Stream) {
+	delete(h.streams, s)
+	h.do(func(m *session.Machine, now session.Now) { m.Broken(now, s) })
+}
+
+// closeStream closes a stream that is not needed any longer.
+func (h *holder) closeStream(s *session.Stream) {
+	delete(h.streams, s)
+	to, m := h.g.at(s.Owner)
+	h.w.net.send(&h.process, to, func() {
+		if m.streams[h.id] == s {
+			delete(m.streams, h.id)
+		}
+	})
+}
+
+// tellEnded sends an event to a holder that has a stream to the member.
+func (m *member) tellEnded(id sequencer.HolderID, ref sequencer.Ref) {
+	h, s := m.g.holderOf[id], m.streams[id]
+	if h == nil || s == nil {
+		return
+	}
+	m.w.net.send(&m.process, &h.process, func() {
+		if h.streams[s] {
+			h.do(func(machine *session.Machine, _ session.Now) { machine.Ended(ref.Definition.Name(), ref.Life) })
+		}
+	})
+}
