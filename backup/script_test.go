@@ -10,7 +10,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/script"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

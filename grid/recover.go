@@ -242,10 +242,10 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true}
 	commands := []roster.Command{{Form: &form}, {From: form.Version, Change: &change}}
 	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
-	roster := &roster.Roster{}
+	r := &roster.Roster{}
 	for _, c := range commands {
 		var err error
-		if roster, err = roster.Apply(c); err != nil {
+		if r, err = r.Apply(c); err != nil {
 			return fmt.Errorf("grid: recover: %w", err)
 		}
 		data, err := wire.EncodeCommand(c)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/backup"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"

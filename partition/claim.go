@@ -3,7 +3,6 @@ package partition
 import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

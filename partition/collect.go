@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

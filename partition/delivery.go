@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

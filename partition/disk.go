@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

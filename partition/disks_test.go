@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/backup"
-
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"

@@ -3,9 +3,8 @@ package partition
 import (
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

@@ -17,9 +17,8 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

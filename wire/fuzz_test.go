@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/partition"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )

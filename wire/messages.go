@@ -4,7 +4,6 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

@@ -9,7 +9,6 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"

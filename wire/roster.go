@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 )
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

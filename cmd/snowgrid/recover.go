@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-
 	"github.com/snowgrid/snowgrid/wire"
 )
 

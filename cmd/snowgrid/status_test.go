@@ -11,7 +11,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )

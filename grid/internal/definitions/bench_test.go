@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

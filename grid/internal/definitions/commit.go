@@ -10,7 +10,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/partition"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

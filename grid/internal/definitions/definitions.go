@@ -24,7 +24,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/partition"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

@@ -12,7 +12,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )

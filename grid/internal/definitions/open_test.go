@@ -15,7 +15,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 

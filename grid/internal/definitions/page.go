@@ -7,7 +7,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/partition"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 
