@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
@@ -48,7 +49,7 @@ func (m *Member) abandonGrid(in wire.AbandonRequest, next founding) (wire.Abando
 	if err := m.leaveGrid(in.Expect); err != nil {
 		return wire.AbandonResponse{}, err
 	}
-	m.life.Go(m.gossip.announce)
+	m.life.Go(m.gossip.Announce)
 	m.idMu.Lock()
 	defer m.idMu.Unlock()
 	bounds := m.past.bounds
@@ -117,11 +118,11 @@ func (m *Member) followFounder(ctx context.Context) {
 	if next == (founding{}) {
 		return
 	}
-	if p, formed := m.gossip.find(func(p peer) bool { return p.Grid == next.Grid }); formed {
+	if p, formed := m.gossip.Find(func(p gossip.Peer) bool { return p.Grid == next.Grid }); formed {
 		m.adoptGrid(ctx, p)
 		return
 	}
-	p, alive := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == next.Founder })
+	p, alive := m.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == next.Founder })
 	if !alive {
 		return
 	}
@@ -138,5 +139,5 @@ func (m *Member) notFollowed(left roster.GridID, next founding) error {
 			left, m.addrs.API)
 	}
 	return fmt.Errorf("this member has left grid %s and waits for member %s to form it anew; if that is gone for good, run `snowgrid init --force --addr %s`; %s",
-		left, next.Founder, m.addrs.API, m.gossip.seen())
+		left, next.Founder, m.addrs.API, m.gossip.Seen())
 }

@@ -10,12 +10,11 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-const stranger = "0123456789abcdef" // a founder that does not exist
+const foreignMember = "0123456789abcdef" // a founder that does not exist
 
 // beginMember starts a member of a grid of three in which no other runs.
 func beginMember(t *testing.T, network *gridtest.Network, change func(*grid.Config)) *grid.Member {
@@ -44,7 +43,7 @@ func TestAcceptanceLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := beginMember(t, gridtest.NewNetwork(), nil)
 		defer func() { _ = m.Close(); time.Sleep(time.Minute) }()
-		if err := m.Accept(stranger, 0); err != nil {
+		if err := m.Accept(foreignMember, 0); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -67,7 +66,7 @@ func TestAcceptanceIsKept(t *testing.T) {
 		dir, network := t.TempDir(), gridtest.NewNetwork()
 		durable := func(c *grid.Config) { c.DataDir = dir }
 		m := beginMember(t, network, durable)
-		if err := m.Accept(stranger, 0); err != nil {
+		if err := m.Accept(foreignMember, 0); err != nil {
 			t.Fatal(err)
 		}
 		network.Crash("m1")
@@ -90,13 +89,13 @@ func TestAcceptWithOtherSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := beginMember(t, gridtest.NewNetwork(), func(c *grid.Config) { c.Window = 5 * time.Second })
 		defer func() { _ = m.Close(); time.Sleep(time.Minute) }()
-		if err := m.Accept(stranger, 7*time.Second); !errors.Is(err, wire.ErrSettingsConflict) {
+		if err := m.Accept(foreignMember, 7*time.Second); !errors.Is(err, wire.ErrSettingsConflict) {
 			t.Errorf("error %v, want ErrSettingsConflict", err)
 		}
 		if err := m.Fatality(); err != nil {
 			t.Errorf("the refusal ends the member: %v", err)
 		}
-		if err := m.Accept(stranger, 0); err != nil {
+		if err := m.Accept(foreignMember, 0); err != nil {
 			t.Errorf("a founder with its own settings: %v", err)
 		}
 	})

@@ -127,7 +127,7 @@ func (m *Member) voters() (out voters) {
 		return out
 	}
 	alive := map[raft.ServerID]bool{m.raft.Node().Server: true}
-	for _, p := range m.gossip.peers() {
+	for _, p := range m.gossip.Peers() {
 		alive[raftlog.ServerID(p.Incarnation, p.Durable)] = true
 	}
 	r := m.state.Roster()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -81,7 +82,7 @@ func (b *bootstrap) hindrance() string {
 
 // acceptances are the members that accept a founder.
 type acceptances struct {
-	others   []peer
+	others   []gossip.Peer
 	readings []clustertime.Reading // of all clocks, the founder's first
 	durable  bool                  // all of them have a data directory
 }
@@ -89,7 +90,7 @@ type acceptances struct {
 // askAcceptances asks peers concurrently to accept this member as founder. A member
 // counts once, however many of its incarnations answer. The error tells why others
 // did not accept.
-func (m *Member) askAcceptances(ctx context.Context, peers []peer, req wire.AcceptRequest) (acceptances, error) {
+func (m *Member) askAcceptances(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (acceptances, error) {
 	answers := make([]wire.AcceptResponse, len(peers))
 	errs := make([]error, len(peers))
 	var wg sync.WaitGroup
@@ -119,7 +120,7 @@ func (m *Member) askAcceptances(ctx context.Context, peers []peer, req wire.Acce
 }
 
 // named returns a peer's member ID and address, for people.
-func named(p peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(), p.API) }
+func named(p gossip.Peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(), p.API) }
 
 // reading returns what this member's wall clock shows.
 func (m *Member) reading() clustertime.Reading {
@@ -179,8 +180,8 @@ func (m *Member) giveUp(why error) {
 		m.state.Fail(err)
 	}
 	m.beginStay()
-	m.gossip.belongs(roster.GridID{})
-	m.life.Go(m.gossip.announce)
+	m.gossip.SetGrid(roster.GridID{})
+	m.life.Go(m.gossip.Announce)
 }
 
 // lapse measures for how long the founder that this member has accepted was not seen.

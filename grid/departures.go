@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 )
 
@@ -58,7 +59,7 @@ func (m *Member) mayEnd(node *raftlog.Node, id raft.ServerID) bool {
 		return false
 	}
 	staying := map[raft.ServerID]bool{}
-	for _, p := range m.gossip.peers() {
+	for _, p := range m.gossip.Peers() {
 		staying[raftlog.ServerID(p.Incarnation, p.Durable)] = !p.Leaving && !m.leaving(p.Incarnation)
 	}
 	voters, stay := 0, 0
@@ -82,8 +83,8 @@ func (m *Member) awaitStop(done <-chan struct{}) {
 		if m.cfg.DataDir == "" || node == nil || node.Leads() || m.state.Roster().Stopped > 0 {
 			return
 		}
-		leads := func(p peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == node.Leader() }
-		if _, alive := m.gossip.find(leads); !alive {
+		leads := func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == node.Leader() }
+		if _, alive := m.gossip.Find(leads); !alive {
 			return
 		}
 		select {

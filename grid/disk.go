@@ -60,7 +60,7 @@ func (m *Member) stepDown() {
 	m.leaves[m.self] = true
 	m.mu.Unlock()
 	if m.gossip != nil {
-		m.life.Background(func(context.Context) { m.gossip.announce() })
+		m.life.Background(func(context.Context) { m.gossip.Announce() })
 	}
 	if node := m.raft.Node(); node != nil {
 		ending := node.Raft.Shutdown()

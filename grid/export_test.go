@@ -40,12 +40,10 @@ func (m *Member) TableOf(name string) (table partition.TableState, acts bool) {
 
 // Peers returns whom gossip sees, and how many members of other grids it has met.
 func (m *Member) Peers() (seen []roster.Incarnation, strangers int) {
-	for _, p := range m.gossip.peers() {
+	for _, p := range m.gossip.Peers() {
 		seen = append(seen, p.Incarnation)
 	}
-	m.gossip.mu.Lock()
-	defer m.gossip.mu.Unlock()
-	return seen, len(m.gossip.strangers)
+	return seen, m.gossip.ForeignCount()
 }
 
 // Begin starts a member and does not wait until it serves.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
@@ -44,7 +45,7 @@ func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.F
 	}
 	leader, found := m.addressOf(node.Leader())
 	if !found {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", m.gossip.seen())
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", m.gossip.Seen())
 	}
 	in.Forwarded = true
 	var res wire.ForgetResponse
@@ -92,7 +93,7 @@ func (m *Member) forgetRefused(ctx context.Context, r *roster.Roster, id roster.
 	if id == m.self.Member() {
 		return failure.Errorf(wire.ErrNotNow, "grid: the disk of %s was not forgotten: its member is running, and gave this answer", id)
 	}
-	if p, seen := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == id }); seen {
+	if p, seen := m.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == id }); seen {
 		return failure.Errorf(wire.ErrNotNow, "grid: the disk of %s was not forgotten: its member is running at %s (seen by gossip); a disk is forgotten only after its member is gone for good", id, p.API)
 	}
 	i := slices.IndexFunc(r.Members, func(member roster.Member) bool { return member.Incarnation.Member() == id })

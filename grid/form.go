@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
@@ -84,16 +85,16 @@ func (m *Member) reopen() error {
 
 // seekGrid looks for a grid to join, or forms one.
 func (m *Member) seekGrid(ctx context.Context) {
-	if len(m.gossip.grids()) > 1 { // which of them is meant only a person can know
+	if len(m.gossip.Grids()) > 1 { // which of them is meant only a person can know
 		m.abandon()
 		return
 	}
-	if p, found := m.gossip.find(func(p peer) bool { return !p.Grid.IsZero() && p.Incarnation != m.self }); found {
+	if p, found := m.gossip.Find(func(p gossip.Peer) bool { return !p.Grid.IsZero() && p.Incarnation != m.self }); found {
 		m.adoptGrid(ctx, p)
 		return
 	}
 	m.releaseAcceptance(ctx)
-	peers := m.gossip.peers()
+	peers := m.gossip.Peers()
 	if expect := m.expect(); expect == 0 || len(peers) < expect || peers[0].Incarnation != m.self {
 		m.abandon()
 		return
@@ -104,7 +105,7 @@ func (m *Member) seekGrid(ctx context.Context) {
 }
 
 // adoptGrid makes the grid of a peer this member's, unless their settings differ.
-func (m *Member) adoptGrid(ctx context.Context, p peer) {
+func (m *Member) adoptGrid(ctx context.Context, p gossip.Peer) {
 	hello, err := m.hello(ctx, p.API, p.Incarnation)
 	if err != nil || hello.Grid != p.Grid {
 		return
@@ -133,7 +134,7 @@ func (m *Member) belong(g roster.GridID, forming bool) error {
 	m.next = founding{}
 	err := m.id.save()
 	m.idMu.Unlock()
-	m.gossip.belongs(g)
+	m.gossip.SetGrid(g)
 	return err
 }
 
@@ -159,11 +160,11 @@ func (m *Member) takePart() {
 		m.state.Fail(err)
 		return
 	}
-	m.life.Go(m.gossip.announce)
+	m.life.Go(m.gossip.Announce)
 }
 
 // found asks everybody for acceptance, and forms the grid if Expect gave it.
-func (m *Member) found(ctx context.Context, peers []peer) error {
+func (m *Member) found(ctx context.Context, peers []gossip.Peer) error {
 	grid := m.attempt()
 	if err := m.accept(founding{Founder: m.id.Member, Grid: grid}); err != nil {
 		return err
@@ -234,7 +235,7 @@ func (m *Member) formAs(form roster.Form, accepted acceptances, need int) error 
 	m.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", instant(form.Ceiling))
 	err := m.raft.Start(m.grid(), true)
 	if err == nil && !m.lone {
-		m.life.Go(m.gossip.announce)
+		m.life.Go(m.gossip.Announce)
 	}
 	return err
 }
@@ -309,7 +310,7 @@ func (m *Member) releaseAcceptance(ctx context.Context) {
 		}
 		return
 	}
-	p, alive := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == bound.Founder })
+	p, alive := m.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == bound.Founder })
 	if m.unseen.lapsed(bound, alive, m.clock.Mono()) {
 		m.log.Warn("acceptance lapsed: its founder was not seen", "founder", string(bound.Founder), "for", acceptanceLives)
 		m.release(bound)
@@ -344,25 +345,25 @@ func (m *Member) notFormed() error {
 	m.idMu.Lock()
 	bound, grid, next, left := m.id.Accepted, m.id.Grid, m.next, m.past.grid
 	m.idMu.Unlock()
-	grids := m.gossip.grids()
+	grids := m.gossip.Grids()
 	switch {
 	case grid.IsZero() && !left.IsZero():
 		return m.notFollowed(left, next)
 	case grid.IsZero() && len(grids) > 1:
 		return fmt.Errorf("members of %d grids of this name are seen, and this member joins none by chance: %s; %s",
-			len(grids), gridsText(grids), strangerAdvice)
+			len(grids), gridsText(grids), gossip.ForeignAdvice)
 	case !grid.IsZero():
 		if worry := m.worry.Load(); worry != nil {
 			return fmt.Errorf("grid %s: %s", grid, *worry)
 		}
-		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, m.gossip.seen())
+		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, m.gossip.Seen())
 	case bound != (founding{}) && bound.Founder != m.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
-			bound.Founder, acceptanceLives, m.gossip.seen(), m.boot.hindrance())
+			bound.Founder, acceptanceLives, m.gossip.Seen(), m.boot.hindrance())
 	case m.expect() == 0:
-		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", m.cfg.Join, m.gossip.seen())
+		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", m.cfg.Join, m.gossip.Seen())
 	}
-	return fmt.Errorf("%d members are expected to form the grid; %s%s", m.expect(), m.gossip.seen(), m.boot.hindrance())
+	return fmt.Errorf("%d members are expected to form the grid; %s%s", m.expect(), m.gossip.Seen(), m.boot.hindrance())
 }
 
 // expect returns how many members form the grid. It changes only while this

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -114,12 +115,12 @@ func (m *Member) initPlan() string {
 	old := m.oldGrid()
 	if old.IsZero() {
 		return "this member, which is in no grid, would form one with all members seen that are in none either; its IDs would begin " +
-			"after the window and 5 s, or, if that is stated, now (first life) or above a floor; " + m.gossip.seen()
+			"after the window and 5 s, or, if that is stated, now (first life) or above a floor; " + m.gossip.Seen()
 	}
 	return fmt.Sprintf("this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
 		"whose grants begin above all of the old one's: after the window, 5 s, and %v for a jump of the clocks that no survivor has heard of, "+
 		"or without the latter above a floor, if that is stated; do it at one member only, and only if the missing ones no longer run; %s",
-		old, len(m.survivors(old)), clustertime.JumpLimit.Duration(), m.gossip.seen())
+		old, len(m.survivors(old)), clustertime.JumpLimit.Duration(), m.gossip.Seen())
 }
 
 // oldGrid returns the grid that is to be formed anew: this member's, or the one
@@ -135,8 +136,8 @@ func (m *Member) oldGrid() roster.GridID {
 
 // survivors returns the other members of a grid, or that have left it to form it
 // anew, which gossip sees.
-func (m *Member) survivors(old roster.GridID) []peer {
-	return slices.DeleteFunc(m.gossip.peers(), func(p peer) bool {
+func (m *Member) survivors(old roster.GridID) []gossip.Peer {
+	return slices.DeleteFunc(m.gossip.Peers(), func(p gossip.Peer) bool {
 		return p.Incarnation == m.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
 	})
 }
@@ -187,7 +188,7 @@ func (m *Member) initGrid(in wire.InitRequest) (res wire.InitResponse, err error
 
 // checkClocks refuses, before anything is abandoned, survivors of which a clock is far
 // ahead of the others. One that does not answer is asked again when it abandons.
-func (m *Member) checkClocks(ctx context.Context, survivors []peer) error {
+func (m *Member) checkClocks(ctx context.Context, survivors []gossip.Peer) error {
 	readings := make([]clustertime.Reading, len(survivors))
 	var wg sync.WaitGroup
 	for i, p := range survivors {
@@ -207,7 +208,7 @@ func (m *Member) checkClocks(ctx context.Context, survivors []peer) error {
 }
 
 // askSurvivors asks everybody at once to abandon the old grid.
-func (m *Member) askSurvivors(ctx context.Context, survivors []peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
+func (m *Member) askSurvivors(ctx context.Context, survivors []gossip.Peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
 	told := make([]wire.AbandonResponse, len(survivors))
 	errs := make([]error, len(survivors))
 	var wg sync.WaitGroup
@@ -244,10 +245,10 @@ func (m *Member) formAfter(grid roster.GridID, told []wire.AbandonResponse, floo
 // initFirst forms a grid with a member that waits for others that do not come. All
 // others in no grid that it sees have to accept it, and join.
 func (m *Member) initFirst(ctx context.Context, next founding, in wire.InitRequest) (res wire.InitResponse, err error) {
-	if grids := m.gossip.grids(); len(grids) > 0 {
+	if grids := m.gossip.Grids(); len(grids) > 0 {
 		return res, failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is joining a running grid of its name: %s", gridsText(grids))
 	}
-	peers := m.gossip.peers()
+	peers := m.gossip.Peers()
 	if err := m.freeAcceptance(); err != nil {
 		return res, err
 	}
@@ -289,7 +290,7 @@ func (m *Member) freeAcceptance() error {
 
 // acceptedByAll asks members to accept this founder, for as long as it may take to
 // hear that an earlier founding was given up.
-func (m *Member) acceptedByAll(ctx context.Context, peers []peer, req wire.AcceptRequest) (accepted acceptances, err error) {
+func (m *Member) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
 	for range 5 {
 		accepted, err = m.askAcceptances(ctx, peers, req)
 		if err == nil {
@@ -302,7 +303,7 @@ func (m *Member) acceptedByAll(ctx context.Context, peers []peer, req wire.Accep
 
 // seesMember reports whether gossip sees any start of a member.
 func (m *Member) seesMember(id roster.MemberID) bool {
-	_, found := m.gossip.find(func(p peer) bool { return p.Incarnation.Member() == id })
+	_, found := m.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == id })
 	return found
 }
 

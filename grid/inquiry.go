@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -55,7 +56,7 @@ func (q *inquiries) begin(inc roster.Incarnation, seen bool) (end func(), room b
 
 // ask asks an incarnation at an address for its view.
 func (m *Member) ask(ctx context.Context, inc roster.Incarnation, api string) (wire.HelloResponse, error) {
-	_, seen := m.gossip.find(func(p peer) bool { return p.Incarnation == inc && p.API == api })
+	_, seen := m.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation == inc && p.API == api })
 	end, room := m.inquiries.begin(inc, seen)
 	if !room {
 		return wire.HelloResponse{}, failure.Errorf(sequencer.ErrUnavailable,
@@ -102,7 +103,7 @@ func (m *Member) confirmLeave(ctx context.Context, in wire.LeaveRequest) error {
 	noted := m.leaves[in.Incarnation] && (m.failed[in.Incarnation] || !in.Failed)
 	m.mu.Unlock()
 	if !known { // it is out of the roster, and may still be a server that votes
-		p, seen := m.gossip.find(func(p peer) bool { return p.Incarnation == in.Incarnation })
+		p, seen := m.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation == in.Incarnation })
 		member.API, known = p.API, seen
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -48,7 +49,7 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 			}
 		}
 	}
-	peers := m.gossip.peers()
+	peers := m.gossip.Peers()
 	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
 	grid := m.grid()
 	for _, p := range peers {
@@ -67,13 +68,13 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 			return m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{})
 		}
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member knows a leader; %s", m.gossip.seen())
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member knows a leader; %s", m.gossip.Seen())
 }
 
 // addressOf finds another member by its Raft server ID. Gossip knows where it is now; a
 // member that gossip does not see is where the roster says.
 func (m *Member) addressOf(server string) (wire.Address, bool) {
-	p, found := m.gossip.find(func(p peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == server })
+	p, found := m.gossip.Find(func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == server })
 	if found {
 		return wire.Address{Incarnation: p.Incarnation, API: p.API}, p.Incarnation != m.self
 	}

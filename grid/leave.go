@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
@@ -47,13 +48,13 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 	m.mu.Lock()
 	m.leaves[m.self] = true
 	m.mu.Unlock()
-	m.gossip.announce()
+	m.gossip.Announce()
 	for {
 		var err error
 		if !m.othersStay() {
 			m.stopInOrder(ctx)
 			m.awaitStop(ctx.Done())
-			m.gossip.goodbye()
+			m.gossip.Leave()
 			return nil
 		}
 		if node := m.raft.Node(); node.Leads() {
@@ -61,7 +62,7 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 		} else {
 			err = m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.Server)})
 			if err == nil { // agreed; this member may not hear of it by the log any more
-				m.gossip.goodbye()
+				m.gossip.Leave()
 				return nil
 			}
 		}
@@ -108,7 +109,7 @@ func (m *Member) finalHigh(ctx context.Context, id roster.PartitionID) (clustert
 // othersStay reports whether another member is alive that does not leave.
 func (m *Member) othersStay() bool {
 	r := m.state.Roster()
-	_, found := m.gossip.find(func(p peer) bool {
+	_, found := m.gossip.Find(func(p gossip.Peer) bool {
 		_, in := r.Member(p.Incarnation)
 		return in && p.Incarnation != m.self && !p.Leaving
 	})
@@ -123,8 +124,8 @@ func (m *Member) passLead(ctx context.Context, node *raftlog.Node) error {
 		return err
 	}
 	for _, s := range future.Configuration().Servers {
-		stays := func(p peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == s.ID && !p.Leaving }
-		p, found := m.gossip.find(stays)
+		stays := func(p gossip.Peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == s.ID && !p.Leaving }
+		p, found := m.gossip.Find(stays)
 		if found && s.Suffrage == raft.Voter && s.ID != node.Server && m.answers(ctx, p) {
 			return node.Raft.LeadershipTransferToServer(s.ID, s.Address).Error()
 		}
@@ -134,7 +135,7 @@ func (m *Member) passLead(ctx context.Context, node *raftlog.Node) error {
 
 // answers reports whether a peer that gossip sees answers this member. Gossip may
 // know of it by others only.
-func (m *Member) answers(ctx context.Context, p peer) bool {
+func (m *Member) answers(ctx context.Context, p gossip.Peer) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := m.hello(ctx, p.API, p.Incarnation)
@@ -170,7 +171,7 @@ func (m *Member) shut() error {
 		failed = append(failed, m.raft.Close())
 	}
 	if m.gossip != nil {
-		failed = append(failed, m.gossip.list.Shutdown())
+		failed = append(failed, m.gossip.Close())
 	}
 	if m.listeners != nil {
 		m.listeners.close()

@@ -25,6 +25,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -55,7 +56,7 @@ type Member struct {
 	collects    collects
 	diskLog     diskLog
 	listeners   *listeners
-	gossip      *gossip // nil in a lone member
+	gossip      *gossip.Gossip // nil in a lone member
 	raft        *raftlog.Server
 	http        *client.HTTP
 	served      map[string]*call
@@ -221,13 +222,28 @@ func (m *Member) open() error {
 	if m.addrs, err = m.listeners.addrs(m.ctx, m.cfg); err != nil {
 		return err
 	}
-	if m.gossip, err = newGossip(m); err != nil {
+	if m.gossip, err = gossip.Start(m.ctx, m.gossipConfig()); err != nil {
 		return err
 	}
+	m.addrs.Gossip = m.gossip.Addr()
 	m.api = m.newAPI()
 	m.api.Handler = m.notingStay(m.api.Handler)
 	m.life.Go(m.serveAPI)
 	return m.reopen()
+}
+
+// gossipConfig returns the configuration of this member's gossip.
+func (m *Member) gossipConfig() gossip.Config {
+	return gossip.Config{
+		Self: m.self, Grid: m.grid(), Name: m.cfg.Name, Network: m.cfg.Network, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
+		Join: m.cfg.Join, JoinPort: GossipPort, Key: m.cfg.GossipKey, State: m.state, Log: m.log, Library: m.library, About: m.about,
+	}
+}
+
+// about returns this member's description of itself for gossip.
+func (m *Member) about() gossip.Peer {
+	grid, left := m.whereabouts()
+	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.leaving(m.self)}
 }
 
 // run starts the goroutines that take part in the grid.
@@ -241,7 +257,7 @@ func (m *Member) run() {
 	if m.lone {
 		return
 	}
-	m.life.Go(func() { m.gossip.rejoin(m.ctx) })
+	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.enter(m.ctx) })
 	m.life.Go(func() { m.watchAwaited(m.ctx) })
 	m.life.Go(func() { m.advise(m.ctx) })

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
@@ -40,7 +41,7 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 
 // addressBook finds Raft servers by gossip, so that a member that moved is found again.
 type addressBook struct {
-	gossip *gossip
+	gossip *gossip.Gossip
 	state  *state.State
 }
 
@@ -48,7 +49,7 @@ type addressBook struct {
 // member's ID the one in the roster is meant, as long as gossip sees it alive.
 func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 	r, addr := b.state.Roster(), ""
-	for _, p := range b.gossip.peers() {
+	for _, p := range b.gossip.Peers() {
 		if raftlog.ServerID(p.Incarnation, p.Durable) != id {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
@@ -221,7 +222,7 @@ func (l *leader) removable(e electorate) (raft.Server, bool) {
 
 // reaches reports whether a server that gossip sees answers, member or not.
 func (l *leader) reaches(s raft.Server) bool {
-	p, found := l.m.gossip.find(func(p peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == s.ID })
+	p, found := l.m.gossip.Find(func(p gossip.Peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == s.ID })
 	return found && l.m.answers(l.m.ctx, p)
 }
 
@@ -311,7 +312,7 @@ func (l *leader) expected(id raft.ServerID) bool {
 		}
 	}
 	m.mu.Unlock()
-	p, alive := m.gossip.find(func(p peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == id })
+	p, alive := m.gossip.Find(func(p gossip.Peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == id })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return alive && !p.Leaving && !m.leaves[p.Incarnation]

@@ -129,7 +129,7 @@ func (m *Member) localStatus() Status {
 	s := Status{
 		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
 		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()), Wall: m.cfg.Clock.Now().UTC(),
-		Disks: disksOf(r), Sequencers: []SequencerInfo{}, Strangers: m.gossip.toldStrangers(),
+		Disks: disksOf(r), Sequencers: []SequencerInfo{}, Strangers: m.gossip.ForeignMembers(),
 	}
 	if worry := m.worry.Load(); worry != nil {
 		s.Advice = *worry
@@ -177,7 +177,7 @@ func (m *Member) describeMembers(s *Status, r *roster.Roster) {
 		}
 	}
 	alive := map[roster.Incarnation]bool{m.self: true}
-	for _, p := range m.gossip.peers() {
+	for _, p := range m.gossip.Peers() {
 		alive[p.Incarnation] = true
 	}
 	for _, member := range r.Members {

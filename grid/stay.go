@@ -49,7 +49,7 @@ func (m *Member) leaveGrid(expect int) error {
 		m.beginStay()
 	}
 	m.setExpect(expect)
-	m.gossip.belongs(roster.GridID{})
+	m.gossip.SetGrid(roster.GridID{})
 	return nil
 }
 

@@ -73,7 +73,7 @@ func (w *witness) end() {
 // forgets those that are none any more.
 func (w *witness) look(r *roster.Roster, s *plan.Sight) {
 	seen := map[roster.Incarnation]bool{}
-	for _, p := range w.m.gossip.peers() {
+	for _, p := range w.m.gossip.Peers() {
 		seen[p.Incarnation] = true
 	}
 	now := w.m.clock.Mono()

@@ -4,7 +4,7 @@ package main
 var (
 	wireTests   = []string{"./wire"}
 	answerTests = []string{"./client", "-run", "OfALater"}
-	inputTests  = []string{"./grid", "-run", "OfALater|Identity"}
+	inputTests  = []string{"./grid/internal/gossip", "./grid", "-run", "OfALater|Identity"}
 	logTests    = []string{"./grid/internal/librarylog", "./grid", "-run", "Mismatch|TestReportsOfAKind|TestKindOf|LibraryLevels"}
 	httpTests   = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
 )
@@ -15,7 +15,7 @@ var requestMutants = []mutant{
 	{"decoding", "an added field of an error is refused", "client/transport.go", "wire.DecodeTolerant(wire.MsgPack, body, &e)", "wire.Decode(wire.MsgPack, body, &e)", answerTests},
 	{"decoding", "an added field of a member's call is refused", "grid/calls.go", "wire.DecodeRequest(kind, body, &in)", "wire.Decode(kind, body, &in)", inputTests},
 	{"decoding", "a misspelled field of a person's request is ignored", "grid/calls.go", "wire.DecodeRequest(kind, body, &in)", "wire.DecodeTolerant(kind, body, &in)", inputTests},
-	{"decoding", "an added field in gossip makes a member unknown", "grid/gossip.go", "wire.DecodeTolerant(wire.MsgPack, n.Meta, &p)", "wire.Decode(wire.MsgPack, n.Meta, &p)", inputTests},
+	{"decoding", "an added field in gossip makes a member unknown", "grid/internal/gossip/gossip.go", "wire.DecodeTolerant(wire.MsgPack, n.Meta, &p)", "wire.Decode(wire.MsgPack, n.Meta, &p)", inputTests},
 	{"decoding", "an added field of an event ends the stream", "wire/codec.go", "	err := DecodeTolerant(MsgPack, data, &e)\n", "	err := Decode(MsgPack, data, &e)\n", wireTests},
 	{"decoding", "an unknown field of a roster command or a snapshot is ignored", "wire/codec.go", "	return Decode(MsgPack, data[1:], v)\n", "	return DecodeTolerant(MsgPack, data[1:], v)\n", wireTests},
 	{"formats", "an identity of a later format is read", "grid/identity.go", "wire.CheckFormat(head.Format, identityFormat)", "wire.CheckFormat(min(head.Format, identityFormat), identityFormat)", inputTests},

@@ -1,4 +1,4 @@
-package grid
+package gossip
 
 import (
 	"net"
@@ -15,19 +15,19 @@ import (
 func TestGossipOfALaterVersion(t *testing.T) {
 	g := hearing()
 	type later struct {
-		peer
+		Peer
 		Zone  string         `json:"zone"`
 		Speak map[string]int `json:"speak"`
 	}
-	want := peer{Raft: "10.0.0.1:7947", API: "10.0.0.1:7948", Durable: true, Grid: g.own}
+	want := Peer{Raft: "10.0.0.1:7947", API: "10.0.0.1:7948", Durable: true, Grid: g.own}
 	meta, err := wire.Encode(wire.MsgPack, later{want, "eu-1a", map[string]int{"min": 1, "max": 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.NotifyJoin(&memberlist.Node{Name: fuzzedIncarnation, Addr: net.IPv4(10, 0, 0, 2), Port: 7946, Meta: meta})
-	got, found := g.find(func(p peer) bool { return p.Incarnation == roster.Incarnation(fuzzedIncarnation) })
-	want.Incarnation, want.Gossip, want.noted = fuzzedIncarnation, "10.0.0.2:7946", got.noted
+	g.NotifyJoin(&memberlist.Node{Name: fuzzedNode, Addr: net.IPv4(10, 0, 0, 2), Port: 7946, Meta: meta})
+	got, found := g.Find(func(p Peer) bool { return p.Incarnation == roster.Incarnation(fuzzedNode) })
+	want.Incarnation, want.Gossip, want.noted = fuzzedNode, "10.0.0.2:7946", got.noted
 	if !found || got != want {
-		t.Errorf("the peers are %+v, want %+v", g.peers(), want)
+		t.Errorf("the peers are %+v, want %+v", g.Peers(), want)
 	}
 }

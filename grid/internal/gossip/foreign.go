@@ -1,0 +1,181 @@
+package gossip
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Two grids of one name may meet by gossip. Each refuses the members of the other, and
+// logs it. The methods that memberlist calls run under its lock and only record.
+
+const (
+	// staleNews is how long after a peer's last message an older one of it may
+	// still arrive.
+	staleNews = 10 * time.Second
+	// foreignLoggedAfter is how long members of another grid are met before they
+	// are logged: one that is just leaving that grid does not count.
+	foreignLoggedAfter = 2 * time.Second
+	// foreignRemembered is how long a foreign member is remembered that is not met again.
+	foreignRemembered = time.Minute
+)
+
+// foreignMember is a member of another grid of the same name.
+type foreignMember struct {
+	Grid roster.GridID
+	Addr string // of its gossip
+}
+
+// encounter is when a foreign member was met.
+type encounter struct {
+	first, last time.Time
+	logged      bool
+}
+
+var errForeign = errors.New("grid: it is a member of another grid of the same name")
+
+// NotifyAlive implements memberlist.AliveDelegate. It is called for each message about
+// each node, this member too, whichever member passes it on.
+func (g *Gossip) NotifyAlive(n *memberlist.Node) error {
+	p, err := readPeer(n)
+	if err != nil {
+		return nil // note leaves it out
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.isForeign(p) {
+		return nil
+	}
+	if known := g.alive[p.Incarnation]; time.Since(known.noted) >= staleNews {
+		g.meet(p)
+	}
+	return errForeign
+}
+
+// NotifyMerge implements memberlist.MergeDelegate: a member that joins, or is
+// joined, is refused if it knows members of other grids and none of this one.
+func (g *Gossip) NotifyMerge(nodes []*memberlist.Node) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	refused, known := false, false
+	for _, n := range nodes {
+		p, err := readPeer(n)
+		switch {
+		case err != nil || n.State == memberlist.StateDead || n.State == memberlist.StateLeft:
+		case p.Grid == g.own:
+			known = true
+		case g.isForeign(p):
+			refused = true
+			if _, alive := g.alive[p.Incarnation]; !alive {
+				g.meet(p)
+			}
+		}
+	}
+	if refused && !known {
+		return errForeign
+	}
+	return nil
+}
+
+// isForeign reports whether a peer is of another grid than this member. The caller
+// holds g.mu.
+func (g *Gossip) isForeign(p Peer) bool {
+	return !g.own.IsZero() && !p.Grid.IsZero() && p.Grid != g.own && p.Incarnation != g.cfg.Self
+}
+
+// meet records that a foreign member was met. The caller holds g.mu.
+func (g *Gossip) meet(p Peer) {
+	delete(g.alive, p.Incarnation)
+	key := foreignMember{p.Grid, p.Gossip}
+	now := time.Now()
+	if g.foreign[key] == nil {
+		g.foreign[key] = &encounter{first: now}
+	}
+	g.foreign[key].last = now
+}
+
+// SetGrid notes the grid that this member belongs to, zero for none. Peers of another one
+// that were seen before are peers no longer.
+func (g *Gossip) SetGrid(own roster.GridID) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	g.own = own
+	clear(g.foreign)
+	for _, p := range g.alive {
+		if g.isForeign(p) {
+			g.meet(p)
+		}
+	}
+	g.mu.Unlock()
+	g.cfg.State.Notify()
+}
+
+// Grids returns the grids that peers belong to, and one address in each.
+func (g *Gossip) Grids() map[roster.GridID]string {
+	out := map[roster.GridID]string{}
+	for _, p := range g.Peers() {
+		if !p.Grid.IsZero() {
+			out[p.Grid] = p.Gossip
+		}
+	}
+	return out
+}
+
+// logForeign logs each foreign member once, and forgets those not met again.
+func (g *Gossip) logForeign() {
+	own, tell := g.newForeign(time.Now())
+	for _, s := range tell {
+		g.cfg.Log.Error("two grids have the same name and have met; their members refuse each other: "+ForeignAdvice,
+			"grid", own.String(), "other_grid", s.Grid.String(), "other_addr", s.Addr)
+	}
+}
+
+// newForeign returns the foreign members to log, and this member's grid.
+func (g *Gossip) newForeign(now time.Time) (own roster.GridID, tell []foreignMember) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for key, s := range g.foreign {
+		switch {
+		case now.Sub(s.last) > foreignRemembered:
+			delete(g.foreign, key)
+		case !s.logged && s.last.Sub(s.first) >= foreignLoggedAfter:
+			s.logged = true
+			tell = append(tell, key)
+		}
+	}
+	return g.own, tell
+}
+
+// ForeignAdvice is the remedy for two grids of one name.
+const ForeignAdvice = "stop one of them, or give it another Name"
+
+// ForeignMembers describes the foreign members that were logged.
+func (g *Gossip) ForeignMembers() []string {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var out []string
+	for key, s := range g.foreign {
+		if s.logged {
+			out = append(out, fmt.Sprintf("grid %s at %s", key.Grid, key.Addr))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ForeignCount returns how many members of other grids are remembered.
+func (g *Gossip) ForeignCount() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.foreign)
+}
