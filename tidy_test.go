@@ -21,7 +21,7 @@ import (
 
 const module = "github.com/snowgrid/snowgrid"
 
-// imports is what a package may import besides the standard library.
+// imports lists the packages that a package may import besides the standard library.
 type imports struct {
 	internal []string // packages of this module; "*" is all of them
 	modules  []string // other modules, as path prefixes
@@ -73,15 +73,15 @@ var gridModules = []string{
 	"go.etcd.io/bbolt", "golang.org/x/net/netutil",
 }
 
-// generatorUses is what the generator shares among its callers: a lock for looks at the
-// clock, and a timer while slots go densely.
+// generatorUses are the uses of the generator: a lock to read the clock, and a timer in
+// saturated mode.
 var generatorUses = []string{"sync", "density.go: time.AfterFunc"}
 
 // impure are the standard packages that a pure package cannot need.
 var impure = regexp.MustCompile(`^(net|os|log)(/|$)|^sync$`)
 
-// clocks are the functions of package time by which code waits, or reads a
-// clock that nobody handed to it.
+// clocks are the functions of package time by which code waits, or reads a clock that was
+// not passed to it.
 var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 // Words that the project has another word for. In prose and comments only those
@@ -96,7 +96,7 @@ var wordExceptions = map[string][]string{
 	"DESIGN.md": {"master", "slave"}, // the table of words says which ones are not used
 }
 
-// fileNames say nothing about what is in the file.
+// fileNames are names without information about the file.
 var fileNames = regexp.MustCompile(`^(utils?|common|helpers?|types|interfaces?|managers?|misc)(_test)?\.go$`)
 
 const (

@@ -127,7 +127,7 @@ func ReadBody(r io.Reader) ([]byte, error) {
 		return nil, failure.Errorf(ErrBadRequest, "the body ended early: %w", err)
 	}
 	if len(data) > MaxBody {
-		return nil, failure.Errorf(ErrBadRequest, "the body is larger than %d bytes; send less at once", MaxBody)
+		return nil, failure.Errorf(ErrBadRequest, "the body is larger than %d bytes; send less in one call", MaxBody)
 	}
 	return data, nil
 }
@@ -161,15 +161,15 @@ func ReadEvent(r io.Reader) (Event, error) {
 	return e, err
 }
 
-// What the Raft log and its snapshots keep begins with the number of its format, so
-// that a later one is told apart from damage. Every member has to read it in the same
-// way: there is one format at a time that members write.
+// Entries of the Raft log and snapshots begin with the number of their format, so that a
+// later format is not mistaken for damage. Every member has to read them in the same way:
+// members write only one format at a time.
 const (
 	commandFormat = 1
 	rosterFormat  = 1
 )
 
-// formatted puts the number of a format before what was encoded.
+// formatted encodes v with the number of a format in front.
 func formatted(format byte, v any) ([]byte, error) {
 	data, err := Encode(MsgPack, v)
 	if err != nil {

@@ -210,7 +210,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	if err := wire.WriteEvent(&failing{}, wire.Event{}); err == nil {
-		t.Error("a write that failed is no error")
+		t.Error("a failed write returns no error")
 	}
 }
 

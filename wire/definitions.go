@@ -21,7 +21,7 @@ type Stored struct {
 	Position  backup.Position    `json:"position"`
 }
 
-// StoredResponse answers a StoredRequest. An owner says nothing of what it cannot use.
+// StoredResponse answers a StoredRequest. An owner ignores reports that it cannot use.
 type StoredResponse struct{}
 
 // CollectRequest asks a member for the definitions of a partition that its disk has,
@@ -68,7 +68,7 @@ type ForgetRequest struct {
 	Forwarded       bool   `json:"forwarded,omitempty"` // to the leader
 }
 
-// ForgetResponse tells what was given up.
+// ForgetResponse counts the partitions that depended on the disk.
 type ForgetResponse struct {
 	Partitions int            `json:"partitions"` // that rested on the disk
 	Lost       int            `json:"lost"`       // of those, the ones without another disk

@@ -21,14 +21,14 @@ var (
 	ErrBadRequest = errors.New("wire: bad request")
 
 	// ErrNotNow says that the state of the member or of the grid forbids an operation.
-	// The message names what has to change first.
+	// The message names the required change.
 	ErrNotNow = errors.New("wire: not possible in the present state")
 
 	// ErrNotNeeded says that an operation has nothing to do.
 	ErrNotNeeded = errors.New("wire: nothing to do")
 
 	// ErrNotConfirmed says that an operation which can lose something was not confirmed.
-	// Nothing was done; the message says what would be, and how to confirm it.
+	// Nothing was done; the message describes the effect and the confirmation.
 	ErrNotConfirmed = errors.New("wire: not confirmed")
 
 	// ErrSettingsConflict says that a founder's settings are in conflict with those that
@@ -98,8 +98,8 @@ var codes = []code{
 	{"unavailable", http.StatusServiceUnavailable, sequencer.ErrUnavailable},
 }
 
-// ErrorOf returns what err looks like on the wire. What has no code of its own
-// travels as unavailable: the caller may try again.
+// ErrorOf converts err to its form on the wire. An error without a code of its own travels
+// as unavailable: the caller may try again.
 func ErrorOf(err error, v roster.Version) *Error {
 	for _, c := range codes {
 		if errors.Is(err, c.err) {

@@ -107,7 +107,7 @@ func TestErrorsWithoutCode(t *testing.T) {
 			t.Errorf("%v has HTTP status %d", err, e.Status())
 		}
 	}
-	unknown := &wire.Error{Code: "from_a_later_release", Message: "what is this"}
+	unknown := &wire.Error{Code: "from_a_later_release", Message: "a later kind"}
 	got := travel(t, wire.JSON, unknown)
 	if !errors.Is(got, sequencer.ErrUnavailable) || got.Error() != unknown.Message {
 		t.Errorf("an unknown code arrived as %v", got)

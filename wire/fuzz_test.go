@@ -136,8 +136,8 @@ func FuzzDecodeRoster(f *testing.F) {
 	})
 }
 
-// FuzzReplicate: what a replica accepts of a table it can send on, page by page,
-// and the next one accepts the same.
+// FuzzReplicate: a replica can forward every table that it accepts, page by page, and the
+// next replica accepts it too.
 func FuzzReplicate(f *testing.F) {
 	for _, v := range messages() {
 		if req, ok := v.(wire.ReplicateRequest); ok {

@@ -24,7 +24,7 @@ func allocated(f func()) uint64 {
 // TestDecodeAllocatesInProportion spoils every message in ways that announce or
 // imply more than the bytes hold, and bounds what any decoder asks for.
 func TestDecodeAllocatesInProportion(t *testing.T) {
-	const slack = 8 * mebi // what the elements that JSON allows may take
+	const slack = 8 * mebi // for the elements that JSON allows
 	for what, text := range map[string]string{
 		"msgpack, lists of empty values": nested("\xdc\x27\x10", "\x80", ""),
 		"msgpack, lists of nil":          nested("\xdc\x27\x10", "\xc0", ""),
@@ -43,8 +43,8 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 	}
 }
 
-// TestEmptyValuesThatAreSent: what has the least content that snowgrid itself
-// sends is taken.
+// TestEmptyValuesThatAreSent: the emptiest messages that snowgrid itself sends are
+// accepted.
 func TestEmptyValuesThatAreSent(t *testing.T) {
 	settings := roster.Settings{Name: "g", Partitions: roster.MaxPartitions, Window: 15000}
 	formed, err := new(roster.Roster).Apply(roster.Command{Form: &roster.Form{Grid: roster.GridID{1}, Settings: settings}})

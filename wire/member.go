@@ -18,7 +18,7 @@ type HelloResponse struct {
 	Leader      string             `json:"leader"` // Raft server ID, "" while unknown
 	Wall        clustertime.Tick   `json:"wall"`   // the member's wall clock
 	Time        clustertime.Tick   `json:"time"`   // cluster time as it knows it, 0 = not at all
-	Record      roster.Member      `json:"record"` // what the roster has of it, or is to have
+	Record      roster.Member      `json:"record"` // its record in the roster, or the future one
 	Leaving     bool               `json:"leaving,omitempty"`
 	DiskFailed  bool               `json:"disk_failed,omitempty"` // or it cannot read the roster
 	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
@@ -50,8 +50,8 @@ type JoinRequest struct {
 type LeaveRequest struct {
 	Incarnation roster.Incarnation `json:"incarnation"`
 	Server      string             `json:"server"`
-	// Failed says that the member can learn no new roster, so that it is taken
-	// out at once: it could not hand anything over.
+	// Failed says that the member cannot learn new rosters, so that it is removed
+	// immediately: it could not hand anything over.
 	Failed bool `json:"failed,omitempty"`
 }
 
@@ -76,30 +76,30 @@ type HeldRequest struct {
 	Persisted []roster.Persisted `json:"persisted,omitempty"`
 }
 
-// InitRequest has a member of a memory-only grid that lost its majority form the
-// grid anew, together with every survivor that it sees.
+// InitRequest asks a member of a memory-only grid that lost its majority to recover the
+// grid, together with every survivor that it sees.
 type InitRequest struct {
-	Force bool `json:"force"` // false: the answer is an error that says what would be done
-	// Floor states that no ID has a timestamp above it and that no holder of an
-	// earlier life runs; 0 states nothing.
+	Force bool `json:"force"` // false: the answer is an error that describes the effect
+	// Floor asserts that no ID has a timestamp above it and that no holder of an
+	// earlier run is running; 0 asserts nothing.
 	Floor clustertime.Tick `json:"floor_ms"`
-	// FirstLife states that no holder of an earlier life runs. It is refused where
-	// survivors of an earlier life form the grid.
+	// FirstLife asserts that no holder of an earlier run is running. It is refused if
+	// survivors of an earlier grid recover it.
 	FirstLife bool `json:"first_life,omitempty"`
 }
 
-// InitResponse tells of the grid that is being formed.
+// InitResponse describes the grid that is being formed.
 type InitResponse struct {
 	Grid    roster.GridID    `json:"grid"`
 	Members int              `json:"members"`  // that form it, the one that answers among them
 	First   clustertime.Tick `json:"first_ms"` // where its grants begin
-	// Jump is what First allows for a jump of clocks that no survivor has heard of,
-	// 0 where a floor was stated or there were no survivors.
+	// Jump is the part of First that allows for a clock jump that no survivor has
+	// seen, 0 with a floor or without survivors.
 	Jump clustertime.Span `json:"jump_ms,omitempty"`
 }
 
-// AbandonRequest asks a survivor to stop its grid for good, and to join no other
-// than the one that the founder forms.
+// AbandonRequest asks a survivor to leave its grid permanently, and to join only the one
+// that the founder forms.
 type AbandonRequest struct {
 	Old     roster.GridID   `json:"old"`
 	Grid    roster.GridID   `json:"grid"`
@@ -107,10 +107,10 @@ type AbandonRequest struct {
 	Expect  int             `json:"expect"` // survivors that form the new grid
 }
 
-// AbandonResponse tells what bounds the grants of the grid that was stopped.
+// AbandonResponse has the upper limits of the grants of the grid that was left.
 type AbandonResponse struct {
 	Ceiling clustertime.Tick `json:"ceiling_ms"`
 	Time    clustertime.Tick `json:"time_ms"`   // cluster time, 0 = unknown
-	Window  clustertime.Span `json:"window_ms"` // the largest of any life that the member knows of
+	Window  clustertime.Span `json:"window_ms"` // the largest of any run that the member knows
 	Wall    clustertime.Tick `json:"wall"`      // the member's wall clock
 }

@@ -40,8 +40,8 @@ type Stamp struct {
 	Time    clustertime.Tick `json:"time"`
 }
 
-// CreateRequest asks for a name's life, beginning one if there is none. What is left
-// out means the same as in a sequencer.Config.
+// CreateRequest requests the life of a name, and starts one if there is none. Omitted
+// fields have the defaults of sequencer.Config.
 type CreateRequest struct {
 	Name  string `json:"name"`
 	Epoch *int64 `json:"epoch,omitempty"` // Unix ms; nil = epoch.Default, 2026
@@ -147,7 +147,7 @@ type DestroyRequest struct {
 	Life sequencer.Life `json:"life"`
 }
 
-// Done answers what has nothing to say but that it was done.
+// Done is the response of a call without a result.
 type Done struct {
 	Stamp
 }

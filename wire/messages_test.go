@@ -171,8 +171,8 @@ func TestCheckHolder(t *testing.T) {
 	}
 }
 
-// TestLargestMessagesFit: what the limits on elements allow is not refused as a
-// whole for its size.
+// TestLargestMessagesFit: a message within the limits on elements is not refused for its
+// size.
 func TestLargestMessagesFit(t *testing.T) {
 	claim := someClaim()
 	claim.Sequencer.Name = strings.Repeat("n", 255)

@@ -21,13 +21,13 @@ type ReplicateRequest struct {
 	Changes   []Table            `json:"changes,omitempty"`
 }
 
-// ReplicateResponse says what the replica holds now. With Gap it needs the whole
-// table first, from page 0; with NotYet its roster does not show the term yet, and it
-// took nothing.
+// ReplicateResponse has the position of the replica. With Gap it needs the whole table
+// first, from page 0; with NotYet its roster does not show the term yet, and it applied
+// nothing.
 type ReplicateResponse struct {
 	Held   backup.Position `json:"held"`
-	Stored backup.Position `json:"stored"` // what is on its disk; zero: nothing of use
-	Newest roster.Term     `json:"newest"` // term heard of
+	Stored backup.Position `json:"stored"` // on its disk; zero: none of this term
+	Newest roster.Term     `json:"newest"` // newest known term
 	Gap    bool            `json:"gap,omitempty"`
 	NotYet bool            `json:"not_yet,omitempty"`
 }
@@ -101,7 +101,7 @@ func (t Table) weight() int {
 	return sum
 }
 
-// TableOf returns what a page looks like on the wire.
+// TableOf converts a page to its form on the wire.
 func TableOf(page partition.TableState) Table {
 	out := Table{Base: page.Base, Complete: page.Complete}
 	for _, r := range page.Records {

@@ -51,7 +51,7 @@ func checkRoster(r *roster.Roster) error {
 	}
 	for i, u := range r.Unsettled {
 		if _, found := r.Member(u); !found || i > 0 && r.Unsettled[i-1] >= u {
-			return fmt.Errorf("unsettled %.40q is no member, or out of order", string(u))
+			return fmt.Errorf("unsettled %.40q is not a member, or out of order", string(u))
 		}
 	}
 	for id, p := range r.Partitions {
@@ -96,14 +96,14 @@ func checkPartition(r *roster.Roster, p roster.Partition) error {
 		return fmt.Errorf("owner %.40q has no term or is not in sync", string(p.Owner))
 	}
 	if _, found := r.Member(p.Joining); p.Joining != "" && (!found || slices.Contains(p.InSync, p.Joining)) {
-		return fmt.Errorf("joining replica %.40q is no member, or in sync", string(p.Joining))
+		return fmt.Errorf("joining replica %.40q is not a member, or in sync", string(p.Joining))
 	}
 	if err := checkDisks(p.Disk); err != nil {
 		return err
 	}
 	for i, replica := range p.InSync {
 		if _, found := r.Member(replica); !found {
-			return fmt.Errorf("replica %.40q is no member", string(replica))
+			return fmt.Errorf("replica %.40q is not a member", string(replica))
 		}
 		if i > 0 && p.InSync[i-1] >= replica {
 			return fmt.Errorf("replica %s is out of order or there twice", replica)

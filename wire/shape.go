@@ -18,10 +18,10 @@ import (
 // field cannot hold.
 const maxDepth = 16
 
-// The elements of msgpack's lists may take maxGrowth bytes of memory for each byte
-// of the body, and freeGrowth besides, those of a word not counted: of what snowgrid
-// sends, a partition without an owner grows most, 3.7 times. A JSON body may have
-// jsonElements in all its lists, numbers not counted.
+// The elements of msgpack's lists may take maxGrowth bytes of memory per byte of the body,
+// plus freeGrowth, not counting those of one word. Of snowgrid's own messages a partition
+// without an owner grows most, 3.7 times. A JSON body may have jsonElements in all its lists
+// together, not counting numbers.
 const (
 	maxGrowth    = 4
 	freeGrowth   = 64 << 10
@@ -71,7 +71,7 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
-// isNumber reports whether JSON goes on with a number.
+// isNumber reports whether the next JSON value is a number.
 func isNumber(data []byte) bool {
 	data = bytes.TrimLeft(data, " \t\r\n")
 	return len(data) > 0 && (data[0] == '-' || data[0] >= '0' && data[0] <= '9')
@@ -90,7 +90,7 @@ type scan struct {
 	room int // bytes that the elements of lists may still take in memory
 }
 
-// kind is what a msgpack header announces.
+// kind is the type in a msgpack header.
 type kind int
 
 const (

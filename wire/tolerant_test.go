@@ -89,8 +89,8 @@ func TestAddedFieldsOfEvents(t *testing.T) {
 	}
 }
 
-// TestAddedFieldsOfTheLog: members that apply a command, or go on from a snapshot, in
-// different ways are no longer of one grid, so an unknown field there is never ignored.
+// TestAddedFieldsOfTheLog: members that apply a command, or restore a snapshot, in
+// different ways are no longer one grid, so an unknown field there is never ignored.
 func TestAddedFieldsOfTheLog(t *testing.T) {
 	for _, c := range commands() {
 		data, err := wire.EncodeCommand(c)

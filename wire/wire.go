@@ -38,8 +38,8 @@ const (
 	PathAbandon   = "/v1/member/abandon"
 )
 
-// Headers by which a call between members names whom it is for; a member drops
-// what is for another grid or another incarnation.
+// Headers with the address of a call between members: a member refuses calls for another
+// grid or another incarnation.
 const (
 	HeaderGrid   = "Snowgrid-Grid"
 	HeaderTarget = "Snowgrid-Target"
@@ -55,7 +55,7 @@ const (
 	JSON    = "application/json"
 )
 
-// Limits on what is read from others.
+// Limits of received messages.
 const (
 	MaxBody    = 1 << 20 // bytes of one request or answer
 	MaxEvent   = 4 << 10 // bytes of one event
@@ -69,6 +69,6 @@ const (
 	MaxElements = 10000
 )
 
-// MaxCalls is how many calls a member lets one connection have at once; a client with
-// more opens another.
+// MaxCalls is the number of concurrent calls that a member allows on one connection; a
+// client with more opens another.
 const MaxCalls = 8

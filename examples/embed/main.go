@@ -49,6 +49,6 @@ func run(ctx context.Context) error {
 	now := time.Now()
 	fmt.Printf("WHERE id BETWEEN %d AND %d\n", orders.Definition().MinID(now.Add(-time.Hour)), orders.Definition().MaxID(now))
 
-	// An orderly end gives the logical node back at once.
+	// A clean end releases the logical node immediately.
 	return member.Leave(ctx)
 }

@@ -67,7 +67,7 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("%d processes share %d nodes; %d have none yet\n", processes, nodes, without)
 
-	// From now on nobody keeps a node that it does not use.
+	// From now on no process keeps a node that it does not use.
 	began := time.Now()
 	errs := make([]error, processes)
 	ids := make([]sequencer.ID, processes)

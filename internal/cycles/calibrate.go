@@ -9,9 +9,9 @@ import (
 var Constant = sync.OnceValue(invariant)
 
 const (
-	// apart is how far apart two readings are at least, so that what a reading
-	// may be off by is small against it, and atMost how far at most: a machine
-	// that was suspended stops one of the two.
+	// apart is the minimum distance of two readings, so that the error of a reading is
+	// small in comparison, and atMost the maximum: a suspended machine stops one of the
+	// two clocks.
 	apart  = 20 * time.Millisecond
 	atMost = 10 * time.Second
 	// kept is how many paces are remembered.
@@ -39,8 +39,8 @@ type Pace struct {
 
 // Reading is a look at the clock between two at the counter.
 type Reading struct {
-	Before, After int64         // what the counter showed
-	At            time.Duration // what the clock showed
+	Before, After int64         // readings of the counter
+	At            time.Duration // reading of the clock
 }
 
 // Note takes in a reading, and reports whether that changed the pace.

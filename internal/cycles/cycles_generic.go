@@ -6,8 +6,8 @@ import "time"
 
 var started = time.Now()
 
-// Now reads the monotonic clock, where there is no counter of the processor's to
-// read, or -tags purego asks for none.
+// Now reads the monotonic clock, on processors without a supported counter and with
+// -tags purego.
 func Now() int64 { return int64(time.Since(started)) }
 
 // invariant reports whether the counter has one pace.

@@ -7,8 +7,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/cycles"
 )
 
-// TestPace: what is counted by cycles is not longer than by the clock, and a pace that
-// nothing came between is hardly too slow.
+// TestPace: a time measured in cycles is not longer than by the clock, and an undisturbed
+// pace is hardly too slow.
 func TestPace(t *testing.T) {
 	if !cycles.Constant() {
 		t.Skip("this processor's counter has no constant pace: there is nothing to measure")

@@ -1,9 +1,8 @@
 // Package failure makes errors that match a sentinel without repeating its text.
 //
-// A sentinel says what kind of error it is, for code, and has a sentence for people
-// who see nothing else. An error with a text of its own needs only the kind: with %w
-// its message would have two prefixes and, when errors of one kind meet, the same
-// sentence twice.
+// A sentinel is the kind of an error, for code, and has a sentence for messages without
+// any other text. An error with a text of its own needs only the kind: with %w its message
+// would have two prefixes and, if errors of one kind are nested, the same sentence twice.
 package failure
 
 import (

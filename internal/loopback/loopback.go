@@ -27,7 +27,7 @@ func FreeAddrs(count int) (addrs []string, err error) {
 		held = append(held, tcp)
 		udp, err := net.ListenPacket("udp", tcp.Addr().String())
 		if err != nil {
-			continue // taken by somebody else's UDP
+			continue // taken by another process's UDP
 		}
 		held = append(held, udp)
 		addrs = append(addrs, tcp.Addr().String())

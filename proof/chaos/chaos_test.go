@@ -55,7 +55,7 @@ func TestChaos(t *testing.T) {
 		t.Error(complaint)
 	}
 	if j.ids.ids < *idsMin || len(j.faults) < *faultsMin {
-		t.Errorf("%d IDs and %d faults are not enough to show what was to be shown: %d and %d",
+		t.Errorf("%d IDs and %d faults, required are %d and %d",
 			j.ids.ids, len(j.faults), *idsMin, *faultsMin)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// loose is how many IDs TestManyLooseIDs has; 100000000 take a minute and some GiB.
-var loose = flag.Int("loose-ids", 1_000_000, "IDs, no two of them consecutive, to check at once")
+// loose is the number of IDs of TestManyLooseIDs; 100000000 take a minute and some GiB.
+var loose = flag.Int("loose-ids", 1_000_000, "number of IDs to check, no two of them consecutive")
 
 // fills is a run of a holder that got these IDs on one handle.
 func fills(name string, batches ...[]history.Run) holderRun {
@@ -136,7 +136,7 @@ func TestGrantsCheckerCanFail(t *testing.T) {
 		{"one millisecond, no ID in common", []holderRun{fills("a", runs{row(3, 100, 0, 9)}), fills("b", runs{row(3, 100, 9, 9)})}, 1},
 		{"behind a long one", []holderRun{
 			fills("a", runs{row(3, 100, 0, 9), row(3, 900, 0, 9)}), fills("b", runs{row(3, 150, 0, 9)}), fills("c", runs{row(3, 800, 0, 9)})}, 2},
-		{"one attachment goes on", []holderRun{fills("a", runs{row(3, 100, 0, 9)}, runs{row(3, 100, 9, 9)})}, 0},
+		{"one attachment continues", []holderRun{fills("a", runs{row(3, 100, 0, 9)}, runs{row(3, 100, 9, 9)})}, 0},
 		{"another node, told by its IDs alone", []holderRun{fills("a", runs{row(3, 100, 0, 9)}, runs{row(4, 200, 0, 9)}), fills("b", runs{row(3, 150, 0, 9)})}, 0},
 		{"and another holder of that", []holderRun{fills("a", runs{row(3, 100, 0, 9)}, runs{row(4, 200, 0, 9)}), fills("b", runs{row(4, 200, 9, 9)})}, 1},
 		{"the same holder attaches again", []holderRun{again(fills("a", runs{row(3, 100, 0, 9)}, runs{row(3, 100, 9, 9)}), 1)}, 1},

@@ -99,7 +99,7 @@ func (f *faults) run(length, every time.Duration) {
 	}
 }
 
-// happen begins a fault; it is false if there is nobody left to have it.
+// happen starts a fault, and reports whether a process was available for it.
 func (f *faults) happen(kind int) bool {
 	k := kinds[kind]
 	if k.name == killAll {

@@ -11,7 +11,7 @@ import (
 type gap struct {
 	who        string
 	from, till time.Duration
-	length     time.Duration // without what the process was stopped for itself
+	length     time.Duration // without the time for which the process itself was stopped
 }
 
 // longestGaps returns, for each run of a holder, the longest time from one batch of

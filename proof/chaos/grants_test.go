@@ -24,7 +24,7 @@ type use struct {
 // useGap is far below the window, before whose end no attachment expires.
 const useGap = int64(time.Second / time.Millisecond)
 
-// grantVerdict is what checkGrants found.
+// grantVerdict is the result of checkGrants.
 type grantVerdict struct {
 	uses     int
 	overlaps uint64

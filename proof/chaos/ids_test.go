@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
 )
 
-// holderRun is what one process of a holder noted, from its start to its end.
+// holderRun is the history of one process of a holder, from its start to its end.
 type holderRun struct {
 	name   string // for findings
 	holder string // the place that the process ran in
@@ -21,7 +21,7 @@ type span struct {
 	who         int32 // index of the holderRun
 }
 
-// idVerdict is what checkIDs found.
+// idVerdict is the result of checkIDs.
 type idVerdict struct {
 	ids, spans uint64
 	duplicates uint64 // IDs that came again, each time counted
@@ -29,7 +29,7 @@ type idVerdict struct {
 	findings   findings
 }
 
-// findings are the first of what was found wrong, in words.
+// findings are the first errors found, as text.
 type findings []string
 
 const findingsMax = 10

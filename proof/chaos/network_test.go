@@ -175,8 +175,8 @@ func (n *network) apply(e *end) error {
 	return errors.Join(all...)
 }
 
-// bytecode is the classic BPF program that drops what the rules say, for frames
-// with IPv4; the address resolution passes.
+// bytecode is the classic BPF program that drops the IPv4 frames selected by the rules;
+// address resolution passes.
 func bytecode(rules []rule) string {
 	const (
 		load16, load32, jumpEqual, jumpAtLeast, end = 40, 32, 21, 53, 6

@@ -36,8 +36,8 @@ type process struct {
 	served chan struct{} // closed when the program printed its first line
 	ended  chan struct{} // closed when the process has ended
 	wanted sync.Mutex    // guards meant
-	meant  bool          // the test ends the process, so its end is no surprise
-	busy   bool          // a fault is on it; only the faults look at it
+	meant  bool          // the test ends the process, so its end is expected
+	busy   bool          // a fault affects it; used by the faults only
 }
 
 // newProcess makes a place; nothing runs in it yet.
@@ -182,7 +182,7 @@ func (p *process) setShift(d time.Duration) error {
 
 func (p *process) shiftFile() string { return filepath.Join(p.dir, "shift") }
 
-// histories reads what a holder wrote, one history for each start.
+// histories reads the files of a holder, one history per start.
 func (p *process) histories() (all [][]history.Op, err error) {
 	for start := 1; start <= p.starts; start++ {
 		file, err := os.Open(filepath.Join(p.dir, fmt.Sprintf("history.%d", start)))

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
 )
 
-// judgement is what all checkers found.
+// judgement is the result of all checkers.
 type judgement struct {
 	seed    uint64
 	length  time.Duration
@@ -33,7 +33,7 @@ type judgement struct {
 	took    time.Duration // all checks
 }
 
-// judge runs every checker on what the holders noted.
+// judge runs every checker on the histories.
 func (w *world) judge(f *faults) judgement {
 	w.t.Helper()
 	j := judgement{members: len(w.members), holders: len(w.holders), runs: w.holderRuns(), lost: w.losses()}
@@ -48,7 +48,7 @@ func (w *world) judge(f *faults) judgement {
 	return j
 }
 
-// complaints are the promises that were broken, in words.
+// complaints returns the broken promises, as text.
 func (j judgement) complaints() (all []string) {
 	if j.failed != nil {
 		all = append(all, "injecting faults failed: "+j.failed.Error())
@@ -131,8 +131,8 @@ func (j judgement) reportFaults(b *strings.Builder) {
 	fmt.Fprintf(b, "\nLosses of every copy of a partition: %d in total, at most %d of one partition; the start of the grid counts as one.\n\n", all, events)
 }
 
-// reportOperations counts operations as Jepsen does: those that took effect, those
-// that certainly did not, and those of which nobody knows.
+// reportOperations counts operations as Jepsen does: those that took effect, those that
+// certainly did not, and those with an unknown result.
 func (j judgement) reportOperations(b *strings.Builder) {
 	type count struct{ attempted, acknowledged, failed, unknown int }
 	counts := map[history.Kind]*count{}

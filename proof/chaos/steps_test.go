@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// tableHistories turns what the holders noted into the steps of each name's table.
+// tableHistories converts the holders' histories to the steps of each name's table.
 func tableHistories(runs []holderRun, lost losses) map[string][]porcupine.Operation {
 	names := map[string]*steps{}
 	for i, run := range runs {
@@ -73,7 +73,7 @@ func (s *steps) add(op history.Op, handle int, until time.Duration) {
 	case history.Create:
 		s.create(op, handle, answer, until)
 	case history.Open:
-		if answer != 0 { // else nobody knows of it
+		if answer != 0 { // else it had no effect
 			s.put(step{kind: stepOpen, handle: handle, outcome: op.Outcome}, op.Call, answer)
 		}
 	case history.Attach:

@@ -14,26 +14,26 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// What the holders asked about one name, and what they were told, has to be
-// explained by one table that does one thing after the other: porcupine looks for
-// such an order. Some steps have no caller and may happen or not:
+// The operations on one name and their results have to be explained by one table that
+// performs them in some order: porcupine searches for such an order. Some steps have no
+// caller and may happen or not:
 //
 //   - A call without an answer may happen at any time after it began, or never.
-//   - An attachment may expire, once the grid can have heard nothing of its holder
-//     for a window. An attachment that is younger may not.
-//   - A call that took long may have been tried twice, and the first try may arrive late.
-//   - A destroy first asks the holders to give their logical nodes back, and whoever is
-//     asked takes the life for ended. So from the call of a destroy on, a holder may be
-//     told of the end and its logical node may be free, while the table has the name
-//     until the destroy itself comes, or for good if the owner is killed before.
+//   - An attachment may expire after its holder was possibly silent for a window, but
+//     not earlier.
+//   - A long call may have been sent twice, and the first message may arrive late.
+//   - A destroy first asks the holders to release their logical nodes, and each of them
+//     then considers the life ended. So from the call of a destroy on, a holder may see
+//     the end and its logical node may be free, while the table has the name until the
+//     destroy is applied, or permanently if the owner is killed before.
 //   - When a partition has lost every copy, its tables may be forgotten. The members
-//     tell when that was; from then on everything is allowed.
+//     report the time; from then on everything is allowed.
 //
-// A step that may never happen is an operation that lasts for ever and that changes
-// nothing at the end of the history, where the search can always put it.
+// A step that may never happen is an operation without an end that changes nothing at the
+// end of the history, where the search can always put it.
 
-// session is for how long the grid must have heard nothing of a holder before it
-// takes its logical nodes back: the window.
+// session is the time of silence after which the grid reclaims the logical nodes of a
+// holder: the window.
 const session = 15 * time.Second
 
 // lateTry is how long a try may be on its way after the call was answered by
@@ -77,7 +77,7 @@ func (k stepKind) String() string {
 	return [...]string{"create", "open", "attach", "detach", "ask", "destroy", "expire", "forget"}[k]
 }
 
-// table is the state: what the grid's table of one name is taken to be.
+// table is the state: the assumed table of one name.
 type table struct {
 	exists  bool
 	life    int         // numbers the lives
@@ -162,7 +162,7 @@ func (t table) take(s step) (bool, table) {
 		return true, next
 	case stepDestroy:
 		if t.alive(s.handle) {
-			next.exists = false // whoever begins the next life forgets the holders
+			next.exists = false // the next life starts without holders
 		}
 		return true, next
 	case stepForget:
@@ -184,7 +184,7 @@ var tableModel = porcupine.Model{
 	},
 }
 
-// tableVerdict is what checkTables found.
+// tableVerdict is the result of checkTables.
 type tableVerdict struct {
 	names      int
 	operations int

@@ -85,15 +85,15 @@ func (l *Ledger) Granted(h Holding, g sequencer.Grant) error {
 		h.Name, h.Node, h.ID, g.From, g.Until, have.of, have.from, have.until)
 }
 
-// Released notes that a holder told the grid the last timestamp it used: what it
-// was granted above that is nobody's.
+// Released records that a holder reported its last used timestamp: its grants above that
+// no longer belong to any attachment.
 func (l *Ledger) Released(h Holding, lastUsed clustertime.Tick) {
 	l.account(h.Name, h.Node).granted.cut(int64(lastUsed+1), h.ID)
 }
 
-// Issued notes IDs that a handle made, in their order, for the attachment that it
-// held. It is an error if one was made before by anybody, is not above the handle's
-// last one, or lies outside what the attachment was granted.
+// Issued records IDs that a handle issued, in their order, for its attachment. It is an
+// error if one was issued before by any handle, is not above the handle's last one, or lies
+// outside the grants of the attachment.
 func (l *Ledger) Issued(handle string, h Holding, def sequencer.Definition, ids []sequencer.ID) error {
 	if len(ids) == 0 {
 		return nil
@@ -146,5 +146,5 @@ func (l *Ledger) run(h Holding, def sequencer.Definition, first, last sequencer.
 	return outside
 }
 
-// Forget drops what is known of a handle that is no more.
+// Forget drops the state of a handle that has ended.
 func (l *Ledger) Forget(handle string) { delete(l.handles, handle) }

@@ -107,7 +107,7 @@ func TestIssued(t *testing.T) {
 		{"over the end of a millisecond", "x", holding(1, 1), ids(t, 1, 3, 1<<16-2, 4), false},
 		{"the first of that millisecond again", "z", holding(1, 1), ids(t, 1, 4, 0, 1), true},
 		{"another attachment's timestamp", "x", holding(1, 1), ids(t, 1, 20, 0, 1), true},
-		{"nobody's timestamp", "x", holding(1, 2), ids(t, 1, 30, 0, 1), true},
+		{"a timestamp that was not granted", "x", holding(1, 2), ids(t, 1, 30, 0, 1), true},
 		{"another node's", "x", holding(1, 2), ids(t, 2, 25, 0, 1), true},
 		{"the next attachment of the node", "x", holding(1, 2), ids(t, 1, 25, 0, 1), false},
 	}

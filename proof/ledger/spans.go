@@ -17,7 +17,7 @@ type spans[O comparable] struct{ list []span[O] }
 func (s *spans[O]) search(n int64) int {
 	last := len(s.list) - 1
 	if last < 0 || s.list[last].until <= n {
-		return last + 1 // time goes on: nearly always
+		return last + 1 // the usual case: time advances
 	}
 	i, _ := slices.BinarySearchFunc(s.list, n, func(have span[O], n int64) int {
 		if have.until <= n {

@@ -26,8 +26,8 @@ var (
 	running  = flag.Duration("running", 120*time.Millisecond, "how long they run in between")
 )
 
-// TestPausedMembers runs agents as processes that get a small share of the time, all at once,
-// as on machines that have far more to do than they can.
+// TestPausedMembers runs agents as processes that all get a small share of the time, as on
+// overloaded machines.
 func TestPausedMembers(t *testing.T) {
 	members := startAgents(t, 3)
 	u := &users{}

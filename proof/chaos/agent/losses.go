@@ -14,12 +14,12 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// watchEvery is how often the member is asked what was lost.
+// watchEvery is the interval of checks for lost partitions.
 const watchEvery = 250 * time.Millisecond
 
-// watchLosses writes a line for each partition that lost every copy of its table,
-// when it learns of that: the time, the partition, and the term. What was attached
-// there may be forgotten, so the judge has to know.
+// watchLosses writes a line for each partition that lost every copy of its table, when
+// the member reports it: the time, the partition and the term. Attachments there may be
+// forgotten, so the checker needs it.
 func watchLosses(ctx context.Context, member *grid.Member, file string) error {
 	out, err := os.Create(file)
 	if err != nil {

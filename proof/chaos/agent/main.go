@@ -55,7 +55,7 @@ func run() error {
 // shiftedClock is the file that says how wrong the clock is.
 type shiftedClock string
 
-// Now returns the wrong time. A missing or half-written file is no error: the test
+// Now returns the wrong time. A missing or half-written file is ignored: the test
 // replaces the file as a whole.
 func (c shiftedClock) Now() time.Time {
 	text, err := os.ReadFile(string(c))

@@ -1,6 +1,6 @@
-// Package history is the diary that a process under test keeps of what it asked
-// the grid and what it was told: operations with the times of call and return,
-// and every ID it got. It is a file that a killed process leaves readable.
+// Package history records the operations of a process under test: calls with the times of
+// call and return and the outcome, and every ID. It is a file that a killed process leaves
+// readable.
 //
 // IDs are kept as runs of consecutive ones, and all numbers as differences, so a
 // batch of hundreds of IDs takes some twenty bytes. Every record goes to the file
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Kind is what was asked.
+// Kind is the kind of an operation.
 type Kind byte
 
 // The kinds of operations.
@@ -35,7 +35,7 @@ func (k Kind) String() string {
 	return "unknown kind"
 }
 
-// Outcome is what the caller was told.
+// Outcome is the result that the caller got.
 type Outcome byte
 
 // The outcomes of an operation.
@@ -79,5 +79,5 @@ type Op struct {
 	Runs    []Run         // what Fill and Final returned, in that order
 }
 
-// errFormat is a file that is no history.
+// errFormat is the error for a file that is not a history.
 var errFormat = errors.New("history: the file is damaged")

@@ -18,7 +18,7 @@ import (
 // patience is how long an operation may take before its outcome is unknown.
 const patience = 5 * time.Second
 
-// holder asks the grid and notes what it asks and is told.
+// holder performs operations and records them.
 type holder struct {
 	client  *client.Client
 	to      *history.Writer
@@ -127,7 +127,7 @@ func nodeOf(s *sequencer.Sequencer) int {
 	return -1
 }
 
-// outcomeOf says what an error tells about the operation.
+// outcomeOf returns the outcome of an operation that ended with err.
 func outcomeOf(err error) history.Outcome {
 	switch {
 	case err == nil:

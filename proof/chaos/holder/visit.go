@@ -12,10 +12,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// visitor comes again and again as a client that nobody knows, takes some IDs of the
-// load's sequencer, and leaves; every other time without a word. It has no logical
-// node to prefer, so it gets the lowest that is free: right after a fault, one that
-// the grid must not take for free.
+// visitor connects repeatedly as a new client, takes some IDs of the load's sequencer, and
+// leaves; every other time abruptly. It has no preferred logical node, so it gets the lowest
+// free one: right after a fault this may be one that the grid must not treat as free.
 type visitor struct {
 	*holder
 	config client.Config
