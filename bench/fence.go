@@ -14,7 +14,7 @@ import (
 // What it costs that a handle uses nothing beyond its grants: one whose grants end soon
 // and are extended takes turns with one whose only grant has no end that matters.
 
-// lone is the home of one handle, without a grid.
+// lone is the backend of one handle, without a grid.
 type lone struct{ until clustertime.Tick }
 
 func (l lone) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
@@ -56,8 +56,8 @@ func attached(ctx context.Context, last time.Duration) (*sequencer.Sequencer, *s
 	if err != nil {
 		return nil, nil, err
 	}
-	home := lone{until: wall{}.Now().Add(clustertime.SpanOf(last))}
-	s, control := sequencer.New(sequencer.Ref{Definition: d, Life: sequencer.Life{1}}, home, wall{})
+	backend := lone{until: wall{}.Now().Add(clustertime.SpanOf(last))}
+	s, control := sequencer.New(sequencer.Ref{Definition: d, Life: sequencer.Life{1}}, backend, wall{})
 	return s, control, s.AttachLogicalNode(ctx)
 }
 

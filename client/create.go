@@ -163,7 +163,7 @@ func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer
 // session look after it. One that is owed no attachment is shown to the owner, so that
 // this tells it of a destroy.
 func (c *Client) keep(ref sequencer.Ref, s wire.Stamp, e *entry) (*entry, error) {
-	_, e.control = sequencer.New(ref, &home{client: c, entry: e}, c.clock)
+	_, e.control = sequencer.New(ref, &backend{client: c, entry: e}, c.clock)
 	if !c.handles.put(e) {
 		return nil, c.errClosed()
 	}

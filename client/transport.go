@@ -35,12 +35,12 @@ type Stream interface {
 // HTTP is the transport over HTTP/2, in clear text or TLS. It has one connection to a
 // member for renewals, the directory and the event stream, and up to two for calls that a
 // member may be slow to decide, so that those never wait for these; members have one more
-// for replication (see lanes.go). A call waits for its turn on the connection there is, and
+// for replication (see limiter.go). A call waits for its turn on the connection there is, and
 // its end costs no more than itself.
 type HTTP struct {
 	scheme string
 	base   [lines]*http.Transport
-	lanes  limiter
+	calls  limiter
 	dials  limiter // by address alone
 	dial   func(ctx context.Context, addr string) (net.Conn, error)
 }
@@ -114,11 +114,11 @@ func (h *HTTP) dialInTurn(ctx context.Context, addr string) (net.Conn, error) {
 // turn waits until a call may go out, and returns on which line; done ends the call. It
 // fails if ctx ends before.
 func (h *HTTP) turn(ctx context.Context, addr, path string) (on line, done func(), err error) {
-	first, waits := laneOf[path]
+	first, waits := limited[path]
 	if !waits {
 		return vital, func() {}, nil
 	}
-	return h.lanes.enter(ctx, limitKey{addr, first}, laneWidth, first == decided)
+	return h.calls.enter(ctx, limitKey{addr, first}, connectionCalls, first == decided)
 }
 
 // Close closes the connections that no call uses.

@@ -42,7 +42,7 @@ func (s *Sequencer) Destroy(ctx context.Context) error {
 		}
 		return s.named(t.final)
 	}
-	err := s.home.Destroy(ctx, s.ref)
+	err := s.backend.Destroy(ctx, s.ref)
 	if err == nil || errors.Is(err, ErrDestroyed) || errors.Is(err, ErrNotFound) {
 		s.end(Destroyed, ErrDestroyed)
 		return nil
@@ -80,7 +80,7 @@ func (s *Sequencer) attach(ctx context.Context) error {
 	case t.state == Attached:
 		return s.named(ErrAttached)
 	}
-	a, err := s.home.Attach(ctx, s.ref, t.node)
+	a, err := s.backend.Attach(ctx, s.ref, t.node)
 	if err != nil {
 		return s.ended(err)
 	}
@@ -156,7 +156,7 @@ func (s *Sequencer) detach(ctx context.Context, by detachment) error {
 		}
 		rel := t.release()
 		if s.swap(t, &tenure{last: t.lastUsed(), node: t.node, by: by}) {
-			return s.ended(s.home.Detach(ctx, s.ref, rel))
+			return s.ended(s.backend.Detach(ctx, s.ref, rel))
 		}
 	}
 }

@@ -42,15 +42,15 @@ func (c steadyClock) Wait(ctx context.Context, until clustertime.Tick, wake <-ch
 }
 
 // steady is an attached handle by a clock that runs.
-func steady(t testing.TB, nodes int, grant Grant) (*Sequencer, *Control, *fakeHome) {
+func steady(t testing.TB, nodes int, grant Grant) (*Sequencer, *Control, *fakeBackend) {
 	t.Helper()
-	home := &fakeHome{grant: grant}
-	s, control := New(Ref{Definition: define(t, nodes), Life: Life{1}}, home, steadyClock{time.Now()})
+	backend := &fakeBackend{grant: grant}
+	s, control := New(Ref{Definition: define(t, nodes), Life: Life{1}}, backend, steadyClock{time.Now()})
 	if err := s.AttachLogicalNode(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	calibrated(s.now.Load().gen)
-	return s, control, home
+	return s, control, backend
 }
 
 // TestNothingFromAGap: who reserved a slot beyond the end of a grant, and is slow,
@@ -194,7 +194,7 @@ func TestUnderLoad(t *testing.T) {
 // caller's ID, also of callers that reserved a slot just before.
 func TestDetachUnderLoad(t *testing.T) {
 	for round := range 50 {
-		s, _, home := steady(t, []int{128, 8192}[round%2], Grant{From: 2000, Until: 1 << 40})
+		s, _, backend := steady(t, []int{128, 8192}[round%2], Grant{From: 2000, Until: 1 << 40})
 		var l load
 		done := make(chan struct{})
 		go func() { defer close(done); l.run(t, s, 1<<30, ErrDetached) }()
@@ -203,7 +203,7 @@ func TestDetachUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-done
-		used := home.released[0].LastUsed
+		used := backend.released[0].LastUsed
 		l.check(t, s.Definition(), []Grant{{From: 2000, Until: used + 1}})
 		if used > s.clock.Now() {
 			t.Fatalf("used %d, and it is %d", used, s.clock.Now())

@@ -113,9 +113,9 @@ func (c *runningClock) Wait(ctx context.Context, until clustertime.Tick, wake <-
 	}
 }
 
-// fakeHome is a backend that returns attachments 1, 2, 3 ... and records its calls. A
+// fakeBackend is a backend that returns attachments 1, 2, 3 ... and records its calls. A
 // field that is set answers instead.
-type fakeHome struct {
+type fakeBackend struct {
 	grant   Grant
 	attach  func(Preference) (Attachment, error)
 	detach  func(Release) error
@@ -127,7 +127,7 @@ type fakeHome struct {
 	ended    int
 }
 
-func (h *fakeHome) Attach(_ context.Context, _ Ref, p Preference) (Attachment, error) {
+func (h *fakeBackend) Attach(_ context.Context, _ Ref, p Preference) (Attachment, error) {
 	h.mu.Lock()
 	h.asked = append(h.asked, p)
 	a := Attachment{ID: numbered(len(h.asked)), Node: p.Node, Grant: h.grant}
@@ -138,7 +138,7 @@ func (h *fakeHome) Attach(_ context.Context, _ Ref, p Preference) (Attachment, e
 	return a, nil
 }
 
-func (h *fakeHome) Detach(_ context.Context, _ Ref, rel Release) error {
+func (h *fakeBackend) Detach(_ context.Context, _ Ref, rel Release) error {
 	h.mu.Lock()
 	h.released = append(h.released, rel)
 	h.mu.Unlock()
@@ -148,7 +148,7 @@ func (h *fakeHome) Detach(_ context.Context, _ Ref, rel Release) error {
 	return nil
 }
 
-func (h *fakeHome) Destroy(context.Context, Ref) error {
+func (h *fakeBackend) Destroy(context.Context, Ref) error {
 	h.mu.Lock()
 	h.ended++
 	h.mu.Unlock()
@@ -164,18 +164,18 @@ func numbered(n int) (id AttachmentID) {
 }
 
 // handle is a handle with everything around it. Its sequencer has 8192 nodes from
-// epoch 1000, time stands at 2000, and the home grants 2000 to 3000.
+// epoch 1000, time stands at 2000, and the backend grants 2000 to 3000.
 type handle struct {
 	*Sequencer
 	control *Control
-	home    *fakeHome
+	backend *fakeBackend
 	clock   *manualClock
 }
 
 func newHandle(t testing.TB) *handle {
-	h := &handle{home: &fakeHome{grant: Grant{From: 2000, Until: 3000}}, clock: newManualClock(2000)}
+	h := &handle{backend: &fakeBackend{grant: Grant{From: 2000, Until: 3000}}, clock: newManualClock(2000)}
 	ref := Ref{Definition: define(t, 8192), Life: Life{1}}
-	h.Sequencer, h.control = New(ref, h.home, h.clock)
+	h.Sequencer, h.control = New(ref, h.backend, h.clock)
 	return h
 }
 

@@ -71,7 +71,7 @@ func TestStates(t *testing.T) {
 func TestFailedAttachLeavesDetached(t *testing.T) {
 	h := newHandle(t)
 	for _, fault := range []error{ErrNoFreeNode, ErrUnavailable} {
-		h.home.attach = func(Preference) (Attachment, error) { return Attachment{}, fault }
+		h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, fault }
 		is(t, "attach", h.AttachLogicalNode(t.Context()), fault)
 		_, err := h.Next(t.Context())
 		is(t, "next", err, ErrDetached)
@@ -79,40 +79,40 @@ func TestFailedAttachLeavesDetached(t *testing.T) {
 	if h.State() != Detached {
 		t.Errorf("%v", h.State())
 	}
-	h.home.attach = nil
+	h.backend.attach = nil
 	is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
 	_ = h.DetachLogicalNode(t.Context())
-	h.home.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrDestroyed }
+	h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrDestroyed }
 	is(t, "attach", h.AttachLogicalNode(t.Context()), ErrDestroyed)
 	if h.State() != Destroyed {
 		t.Errorf("%v", h.State())
 	}
 }
 
-// TestFailedDetachDetaches: the node is given up whatever the home answers.
+// TestFailedDetachDetaches: the node is given up whatever the backend answers.
 func TestFailedDetachDetaches(t *testing.T) {
 	h := attachedHandle(t)
-	h.home.detach = func(Release) error { return ErrUnavailable }
+	h.backend.detach = func(Release) error { return ErrUnavailable }
 	is(t, "detach", h.DetachLogicalNode(t.Context()), ErrUnavailable)
 	is(t, "detach", h.DetachLogicalNode(t.Context()), ErrDetached)
-	if h.State() != Detached || len(h.home.released) != 1 {
-		t.Errorf("%v after %v", h.State(), h.home.released)
+	if h.State() != Detached || len(h.backend.released) != 1 {
+		t.Errorf("%v after %v", h.State(), h.backend.released)
 	}
 }
 
 // TestFailedDestroyChangesNothing; a name that is gone already is destroyed.
 func TestFailedDestroyChangesNothing(t *testing.T) {
 	h := attachedHandle(t)
-	h.home.destroy = func() error { return ErrUnavailable }
+	h.backend.destroy = func() error { return ErrUnavailable }
 	is(t, "destroy", h.Destroy(t.Context()), ErrUnavailable)
 	h.next(t)
 	for _, gone := range []error{ErrNotFound, ErrDestroyed} {
 		h := attachedHandle(t)
-		h.home.destroy = func() error { return gone }
+		h.backend.destroy = func() error { return gone }
 		is(t, "destroy", h.Destroy(t.Context()), nil)
 		is(t, "destroy", h.Destroy(t.Context()), nil)
-		if h.State() != Destroyed || h.home.ended != 1 {
-			t.Errorf("%v after %d calls", h.State(), h.home.ended)
+		if h.State() != Destroyed || h.backend.ended != 1 {
+			t.Errorf("%v after %d calls", h.State(), h.backend.ended)
 		}
 	}
 }
@@ -120,18 +120,18 @@ func TestFailedDestroyChangesNothing(t *testing.T) {
 // TestEndDuringAttach: the handle ends permanently while an attach is in progress.
 func TestEndDuringAttach(t *testing.T) {
 	h := newHandle(t)
-	h.home.attach = func(Preference) (Attachment, error) {
+	h.backend.attach = func(Preference) (Attachment, error) {
 		h.control.Close()
-		return Attachment{ID: numbered(1), Grant: h.home.grant}, nil
+		return Attachment{ID: numbered(1), Grant: h.backend.grant}, nil
 	}
 	is(t, "attach", h.AttachLogicalNode(t.Context()), ErrClosed)
 	if a, held := h.control.Held(); held || h.State() != Detached {
 		t.Errorf("%v, %v", a, h.State())
 	}
 	h = attachedHandle(t)
-	h.home.attach = func(Preference) (Attachment, error) {
+	h.backend.attach = func(Preference) (Attachment, error) {
 		h.control.Destroy()
-		return Attachment{ID: numbered(2), Grant: h.home.grant}, nil
+		return Attachment{ID: numbered(2), Grant: h.backend.grant}, nil
 	}
 	is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrDestroyed)
 	if a, held := h.control.Held(); held || h.State() != Destroyed {
@@ -143,14 +143,14 @@ func TestEndDuringAttach(t *testing.T) {
 // attachment requests the same node and starts above it.
 func TestRelease(t *testing.T) {
 	h := attachedHandle(t)
-	if got := h.home.asked[0]; !got.Any {
+	if got := h.backend.asked[0]; !got.Any {
 		t.Errorf("the first attach prefers %v", got)
 	}
 	is(t, "detach", h.DetachLogicalNode(t.Context()), nil)
-	if got := h.home.released[0]; got != (Release{ID: numbered(1)}) {
+	if got := h.backend.released[0]; got != (Release{ID: numbered(1)}) {
 		t.Errorf("unused: %v", got)
 	}
-	h.home.attach = func(p Preference) (Attachment, error) {
+	h.backend.attach = func(p Preference) (Attachment, error) {
 		return Attachment{ID: numbered(2), Node: 7, Grant: Grant{From: 1500, Until: 3000}}, nil
 	}
 	_ = h.AttachLogicalNode(t.Context())
@@ -158,12 +158,12 @@ func TestRelease(t *testing.T) {
 	h.next(t)
 	h.clock.set(2200)
 	_ = h.control.DetachIdle(t.Context())
-	if got := h.home.released[1]; got != (Release{ID: numbered(2), Node: 7, LastUsed: 2100}) {
+	if got := h.backend.released[1]; got != (Release{ID: numbered(2), Node: 7, LastUsed: 2100}) {
 		t.Errorf("used up to 2100: %v", got)
 	}
 	h.clock.set(2100)
 	_ = h.AttachLogicalNode(t.Context())
-	if got := h.home.asked[2]; got != (Preference{Node: 7}) {
+	if got := h.backend.asked[2]; got != (Preference{Node: 7}) {
 		t.Errorf("the next attach prefers %v", got)
 	}
 	if rel, held := h.control.Close(); !held || rel != (Release{ID: numbered(2), Node: 7}) {
@@ -193,7 +193,7 @@ func TestTimestampsAscendOverAttachments(t *testing.T) {
 			_ = h.DetachLogicalNode(t.Context())
 			_ = h.AttachLogicalNode(t.Context())
 		case 3:
-			_ = h.control.Replace(t.Context(), numbered(len(h.home.asked)))
+			_ = h.control.Replace(t.Context(), numbered(len(h.backend.asked)))
 		}
 		if _, err := h.Next(ended(t)); i > 0 {
 			is(t, "next in the same millisecond", err, context.Canceled)
@@ -225,8 +225,8 @@ func TestAnswersForEarlierAttachmentsAreIgnored(t *testing.T) {
 	_ = h.AttachLogicalNode(t.Context())
 	h.control.Renewed(numbered(1), Grant{From: 2000, Until: 9000})
 	is(t, "replace", h.control.Replace(t.Context(), numbered(1)), nil)
-	if a, _ := h.control.Held(); a.ID != numbered(2) || a.Grant != h.home.grant || len(h.home.asked) != 2 {
-		t.Errorf("%v is held after %d attaches", a, len(h.home.asked))
+	if a, _ := h.control.Held(); a.ID != numbered(2) || a.Grant != h.backend.grant || len(h.backend.asked) != 2 {
+		t.Errorf("%v is held after %d attaches", a, len(h.backend.asked))
 	}
 	h.control.Renewed(numbered(2), Grant{From: 2000, Until: 9000})
 	if a, _ := h.control.Held(); a.Grant.Until != 9000 {
@@ -234,7 +234,7 @@ func TestAnswersForEarlierAttachmentsAreIgnored(t *testing.T) {
 	}
 	_ = h.DetachLogicalNode(t.Context())
 	is(t, "replace", h.control.Replace(t.Context(), numbered(2)), nil)
-	if h.State() != Detached || len(h.home.asked) != 2 {
+	if h.State() != Detached || len(h.backend.asked) != 2 {
 		t.Errorf("replaced after a detach: %v", h.State())
 	}
 }
@@ -254,8 +254,8 @@ func TestGivenUpUnderACall(t *testing.T) {
 	} {
 		h := attachedHandle(t)
 		h.next(t)
-		h.home.attach = func(Preference) (Attachment, error) {
-			return Attachment{ID: numbered(2), Node: 9, Grant: h.home.grant}, nil
+		h.backend.attach = func(Preference) (Attachment, error) {
+			return Attachment{ID: numbered(2), Node: 9, Grant: h.backend.grant}, nil
 		}
 		h.clock.set(2100)
 		now := h.clock.reads.Load() + 1
@@ -270,7 +270,7 @@ func TestGivenUpUnderACall(t *testing.T) {
 		if p := h.Definition().Decompose(id); err == nil && p.Node != 9 {
 			t.Errorf("%s: node %d, which was given up, has an ID at %v", name, p.Node, p.Time)
 		}
-		for _, rel := range h.home.released {
+		for _, rel := range h.backend.released {
 			if rel.LastUsed != 2000 {
 				t.Errorf("%s: used up to %d", name, rel.LastUsed)
 			}
@@ -314,8 +314,8 @@ func TestNextRevivesAnIdleHandle(t *testing.T) {
 	is(t, "idle", h.control.DetachIdle(t.Context()), nil)
 	h.DetachWhenIdle(0)
 	h.clock.set(2001)
-	if at, _ := h.next(t); at != 2001 || len(h.home.asked) != 2 {
-		t.Errorf("at %d after %d attaches", at, len(h.home.asked))
+	if at, _ := h.next(t); at != 2001 || len(h.backend.asked) != 2 {
+		t.Errorf("at %d after %d attaches", at, len(h.backend.asked))
 	}
 	_ = h.control.DetachIdle(t.Context())
 	is(t, "detach", h.DetachLogicalNode(t.Context()), ErrDetached) // it is now by its user
@@ -363,7 +363,7 @@ func TestFill(t *testing.T) {
 func TestNextDoesNotAllocate(t *testing.T) {
 	clock := &runningClock{}
 	clock.now.Store(2000)
-	s, _ := New(Ref{Definition: define(t, 8192)}, &fakeHome{grant: Grant{From: 2000, Until: 1 << 40}}, clock)
+	s, _ := New(Ref{Definition: define(t, 8192)}, &fakeBackend{grant: Grant{From: 2000, Until: 1 << 40}}, clock)
 	if err := s.AttachLogicalNode(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// What happens to a handle whose logical node the grid gave to another holder. Its home
+// What happens to a handle whose logical node the grid gave to another holder. Its backend
 // learns of it by a renewal that is refused, and then calls Lapse when the time it was
 // granted is over, and Replace until Lost says no.
 
@@ -32,7 +32,7 @@ func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
 	if !c.Lost(id) {
 		return nil
 	}
-	a, err := s.home.Attach(ctx, s.ref, s.now.Load().node)
+	a, err := s.backend.Attach(ctx, s.ref, s.now.Load().node)
 	if err != nil {
 		s.stillLost(err)
 		return s.ended(err)

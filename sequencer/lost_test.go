@@ -15,7 +15,7 @@ import (
 func lostHandle(t *testing.T) *handle {
 	t.Helper()
 	h := attachedHandle(t)
-	h.home.attach = func(Preference) (Attachment, error) {
+	h.backend.attach = func(Preference) (Attachment, error) {
 		return Attachment{}, errors.Join(errors.New("all 128 are attached"), ErrNoFreeNode)
 	}
 	is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrNoFreeNode)
@@ -31,9 +31,9 @@ func (h *handle) lapse(t *testing.T) {
 	}
 }
 
-// found has the home give the attachment with a number, on node 9, from a time on.
+// found has the backend give the attachment with a number, on node 9, from a time on.
 func (h *handle) found(n int, from clustertime.Tick) {
-	h.home.attach = func(Preference) (Attachment, error) {
+	h.backend.attach = func(Preference) (Attachment, error) {
 		return Attachment{ID: numbered(n), Node: 9, Grant: Grant{From: from, Until: 9000}}, nil
 	}
 }
@@ -96,7 +96,7 @@ func TestLostNodeIsWaitedFor(t *testing.T) {
 		h.lapse(t)
 		waits(t, early)
 		_, err := h.Next(ended(t))
-		is(t, "next before the home was asked", err, ErrUnavailable, context.Canceled)
+		is(t, "next before the backend was asked", err, ErrUnavailable, context.Canceled)
 		is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrNoFreeNode)
 		waits(t, early)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -109,12 +109,12 @@ func TestLostNodeIsWaitedFor(t *testing.T) {
 		if n, err := h.Fill(ended(t), make([]ID, 5)); n != 0 || !errors.Is(err, ErrNoFreeNode) {
 			t.Errorf("fill: %d, %v", n, err)
 		}
-		h.home.attach = func(Preference) (Attachment, error) {
+		h.backend.attach = func(Preference) (Attachment, error) {
 			return Attachment{}, errors.Join(ErrUnavailable, context.DeadlineExceeded)
 		}
 		is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrUnavailable)
 		_, err = h.Next(ended(t))
-		is(t, "next when the home was not reached", err, ErrUnavailable, context.Canceled)
+		is(t, "next when the backend was not reached", err, ErrUnavailable, context.Canceled)
 		if errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it matches the end of another context: %v", err)
 		}
@@ -148,7 +148,7 @@ func TestLostNodeIsGivenUp(t *testing.T) {
 			is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
 		}, nil},
 		"replaced by a destroyed life": {func(t *testing.T, h *handle) {
-			h.home.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrDestroyed }
+			h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrDestroyed }
 			is(t, "replace", h.control.Replace(t.Context(), numbered(1)), ErrDestroyed)
 		}, ErrDestroyed},
 	} {
@@ -179,9 +179,9 @@ func TestLostNodeOfAnIdleHandle(t *testing.T) {
 	if h.control.Lost(numbered(1)) || h.State() != Detached {
 		t.Errorf("it is %v and still waits for a node", h.State())
 	}
-	asked := len(h.home.asked)
+	asked := len(h.backend.asked)
 	is(t, "replace", h.control.Replace(t.Context(), numbered(1)), nil)
-	if len(h.home.asked) != asked {
+	if len(h.backend.asked) != asked {
 		t.Error("a node was asked for without need")
 	}
 	h.found(2, 3000)
@@ -245,7 +245,7 @@ func TestLapseUnderLoad(t *testing.T) {
 		if until, held := s.control.Lapse(numbered(1)); held {
 			t.Fatalf("it lasts until %d", until)
 		}
-		s.home.attach = func(Preference) (Attachment, error) {
+		s.backend.attach = func(Preference) (Attachment, error) {
 			return Attachment{ID: numbered(2), Node: 9, Grant: Grant{From: 2000, Until: end + 900}}, nil
 		}
 		is(t, "replace", s.control.Replace(t.Context(), numbered(1)), nil)

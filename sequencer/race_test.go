@@ -18,7 +18,7 @@ const callers = 8
 type storm struct {
 	*Sequencer
 	control *Control
-	home    *fakeHome
+	backend *fakeBackend
 	clock   *runningClock
 	ids     [callers][]ID
 	errs    [callers]error
@@ -27,9 +27,9 @@ type storm struct {
 
 // newStorm returns a storm once every caller has issued IDs.
 func newStorm(t *testing.T) *storm {
-	s := &storm{home: &fakeHome{grant: Grant{From: 2000, Until: 1 << 40}}, clock: &runningClock{}}
+	s := &storm{backend: &fakeBackend{grant: Grant{From: 2000, Until: 1 << 40}}, clock: &runningClock{}}
 	s.clock.now.Store(2000)
-	s.Sequencer, s.control = New(Ref{Definition: define(t, 8192)}, s.home, s.clock)
+	s.Sequencer, s.control = New(Ref{Definition: define(t, 8192)}, s.backend, s.clock)
 	if err := s.AttachLogicalNode(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestLastUsedIsTheLast(t *testing.T) {
 	}{
 		"detach": {func(t *testing.T, s *storm) Release {
 			is(t, "detach", s.DetachLogicalNode(t.Context()), nil)
-			return s.home.released[0]
+			return s.backend.released[0]
 		}, ErrDetached},
 		"close": {func(t *testing.T, s *storm) Release {
 			rel, _ := s.control.Close()
@@ -145,8 +145,8 @@ func TestLastUsedIsTheLast(t *testing.T) {
 func TestReplaceKeepsNodesApart(t *testing.T) {
 	rounds(t, 100, func(t *testing.T) {
 		s := newStorm(t)
-		s.home.attach = func(Preference) (Attachment, error) {
-			return Attachment{ID: numbered(2), Node: 9, Grant: s.home.grant}, nil
+		s.backend.attach = func(Preference) (Attachment, error) {
+			return Attachment{ID: numbered(2), Node: 9, Grant: s.backend.grant}, nil
 		}
 		is(t, "replace", s.control.Replace(t.Context(), numbered(1)), nil)
 		for range 10 {
@@ -177,13 +177,13 @@ func TestConcurrentEnds(t *testing.T) {
 		ends.Go(func() { _, rels[1] = s.control.Close() })
 		ends.Wait()
 		s.running.Wait()
-		given := len(s.home.released)
+		given := len(s.backend.released)
 		for _, held := range rels {
 			if held {
 				given++
 			}
 		}
-		if tries := len(s.home.asked); given < 1 || given > tries || s.now.Load().final == nil {
+		if tries := len(s.backend.asked); given < 1 || given > tries || s.now.Load().final == nil {
 			t.Fatalf("given back %d times after %d attaches, %v: %v, %v", given, tries, s.State(), detachErr, attachErr)
 		}
 		if _, err := s.Next(t.Context()); !errors.Is(err, ErrDestroyed) && !errors.Is(err, ErrClosed) {
@@ -200,7 +200,7 @@ func TestConcurrentEnds(t *testing.T) {
 func TestNoWakeupIsLost(t *testing.T) {
 	rounds(t, 20, func(t *testing.T) {
 		h := newHandle(t)
-		h.home.grant = Grant{From: 2000, Until: 2001}
+		h.backend.grant = Grant{From: 2000, Until: 2001}
 		if err := h.AttachLogicalNode(t.Context()); err != nil {
 			t.Fatal(err)
 		}

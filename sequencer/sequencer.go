@@ -77,9 +77,9 @@ func (s State) String() string {
 // Sequencer is a process's handle on a named sequencer. All methods may be
 // called from any number of goroutines.
 type Sequencer struct {
-	ref   Ref
-	home  Home
-	clock Clock
+	ref     Ref
+	backend Backend
+	clock   Clock
 
 	now  atomic.Pointer[tenure] // the current state
 	turn chan struct{}          // has one token: attach, detach and destroy run one at a time
@@ -120,8 +120,8 @@ const (
 
 // New returns a handle in state Detached on the life that ref names, and the control by
 // which its backend renews, ends and observes it.
-func New(ref Ref, home Home, clock Clock) (*Sequencer, *Control) {
-	s := &Sequencer{ref: ref, home: home, clock: clock, turn: make(chan struct{}, 1)}
+func New(ref Ref, backend Backend, clock Clock) (*Sequencer, *Control) {
+	s := &Sequencer{ref: ref, backend: backend, clock: clock, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
 	s.now.Store(&tenure{node: Preference{Any: true}})
 	return s, &Control{s: s}

@@ -228,7 +228,7 @@ func (s *Striped) Destroy(ctx context.Context) error {
 		return err
 	}
 	for _, h := range s.stripes[1:] {
-		h.end(Destroyed, ErrDestroyed) // if the home has not done so
+		h.end(Destroyed, ErrDestroyed) // if the backend has not done so
 	}
 	return nil
 }

@@ -53,11 +53,11 @@ func (s *striped) forever() *striped {
 
 // stripe is an attached handle on a clock.
 func stripe(t testing.TB, i int, clock Clock) *handle {
-	h := &handle{home: &fakeHome{}}
-	h.home.attach = func(Preference) (Attachment, error) {
+	h := &handle{backend: &fakeBackend{}}
+	h.backend.attach = func(Preference) (Attachment, error) {
 		return Attachment{ID: numbered(i), Node: NodeID(10 - i), Grant: Grant{From: 2000, Until: 3000}}, nil
 	}
-	h.Sequencer, h.control = New(Ref{Definition: define(t, 8192), Life: Life{1}}, h.home, clock)
+	h.Sequencer, h.control = New(Ref{Definition: define(t, 8192), Life: Life{1}}, h.backend, clock)
 	is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
 	return h
 }
@@ -238,12 +238,12 @@ func TestStripedLooks(t *testing.T) {
 // TestStripedDestroy ends every stripe, or none.
 func TestStripedDestroy(t *testing.T) {
 	s := newStriped(t, 2)
-	s.handles[0].home.destroy = func() error { return ErrUnavailable }
+	s.handles[0].backend.destroy = func() error { return ErrUnavailable }
 	is(t, "destroy", s.Destroy(t.Context()), ErrUnavailable)
 	if s.State() != Attached {
 		t.Error(s.State())
 	}
-	s.handles[0].home.destroy = nil
+	s.handles[0].backend.destroy = nil
 	is(t, "destroy", s.Destroy(t.Context()), nil)
 	_, err := s.Next(t.Context())
 	is(t, "next", err, ErrDestroyed)
@@ -256,8 +256,8 @@ func TestStripedDestroy(t *testing.T) {
 func TestStripedOfWhat(t *testing.T) {
 	clock := newManualClock(2000)
 	one, other := stripe(t, 1, clock).Sequencer, stripe(t, 2, clock).Sequencer
-	later, _ := New(Ref{Definition: define(t, 8192), Life: Life{2}}, &fakeHome{}, clock)
-	few, _ := New(Ref{Definition: define(t, 128), Life: Life{1}}, &fakeHome{}, clock)
+	later, _ := New(Ref{Definition: define(t, 8192), Life: Life{2}}, &fakeBackend{}, clock)
+	few, _ := New(Ref{Definition: define(t, 128), Life: Life{1}}, &fakeBackend{}, clock)
 	for what, stripes := range map[string][]*Sequencer{
 		"nothing": {}, "another life": {one, later}, "another definition": {one, few}, "one twice": {one, other, one},
 		"too many": slices.Repeat([]*Sequencer{one}, MaxStripes+1),

@@ -202,7 +202,7 @@ func TestStripedUnderCallers(t *testing.T) {
 			running.Go(func() { ids[i] = untilRefused(t, s.Striped, i%2 == 0, begun.Done) })
 		}
 		begun.Wait()
-		s.handles[0].home.attach = func(Preference) (Attachment, error) {
+		s.handles[0].backend.attach = func(Preference) (Attachment, error) {
 			return Attachment{ID: numbered(20), Node: 20, Grant: Grant{From: 2000, Until: 1 << 40}}, nil
 		}
 		is(t, "replace", s.handles[0].control.Replace(t.Context(), numbered(0)), nil)

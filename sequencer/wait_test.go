@@ -56,7 +56,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded, 0},
 		{"no free node", func(h *handle) {
 			_ = h.control.DetachIdle(t.Context())
-			h.home.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
+			h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
 		}, ErrNoFreeNode, 0},
 		{"turn taken", func(h *handle) {
 			_ = h.control.DetachIdle(t.Context())
@@ -196,7 +196,7 @@ func TestNothingIsIssuedInAGap(t *testing.T) {
 func TestGrantAheadIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
-		h.home.grant = Grant{From: 2500, Until: 2500}
+		h.backend.grant = Grant{From: 2500, Until: 2500}
 		is(t, "attach", h.AttachLogicalNode(t.Context()), nil)
 		out := h.goNext(t.Context())
 		h.clock.set(2400)
@@ -225,12 +225,12 @@ func TestWaitingCallsHearOfTheEnd(t *testing.T) {
 		"told":    {func(h *handle) { h.control.Destroy() }, ErrDestroyed},
 		"close":   {func(h *handle) { h.control.Close() }, ErrClosed},
 		"replace": {func(h *handle) {
-			h.home.grant = Grant{From: 2000, Until: 9000}
+			h.backend.grant = Grant{From: 2000, Until: 9000}
 			_ = h.control.Replace(t.Context(), numbered(1))
 			h.clock.set(3001)
 		}, nil},
 		"idle": {func(h *handle) {
-			h.home.grant = Grant{From: 2000, Until: 9000}
+			h.backend.grant = Grant{From: 2000, Until: 9000}
 			_ = h.control.DetachIdle(t.Context())
 			h.clock.set(3001)
 		}, nil},
@@ -256,22 +256,22 @@ func TestReviveWaitsForANode(t *testing.T) {
 		h := newHandle(t)
 		h.DetachWhenIdle(time.Second)
 		full := func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
-		h.home.attach = full
+		h.backend.attach = full
 		out := h.goNext(t.Context())
 		h.clock.set(2049)
 		waits(t, out)
-		if len(h.home.asked) != 1 {
-			t.Errorf("%d attaches in 49 ms", len(h.home.asked))
+		if len(h.backend.asked) != 1 {
+			t.Errorf("%d attaches in 49 ms", len(h.backend.asked))
 		}
 		h.clock.set(2050)
 		waits(t, out)
-		h.home.attach = nil
+		h.backend.attach = nil
 		h.clock.set(2100)
-		if r := <-out; r.at != 2100 || len(h.home.asked) != 3 {
-			t.Errorf("%+v after %d attaches", r, len(h.home.asked))
+		if r := <-out; r.at != 2100 || len(h.backend.asked) != 3 {
+			t.Errorf("%+v after %d attaches", r, len(h.backend.asked))
 		}
 		_ = h.control.DetachIdle(t.Context())
-		h.home.attach = full
+		h.backend.attach = full
 		out = h.goNext(t.Context())
 		h.control.Destroy()
 		h.clock.set(2150)
@@ -284,9 +284,9 @@ func TestAttachesGoOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
 		answer := make(chan struct{})
-		h.home.attach = func(p Preference) (Attachment, error) {
+		h.backend.attach = func(p Preference) (Attachment, error) {
 			<-answer
-			return Attachment{ID: numbered(1), Grant: h.home.grant}, nil
+			return Attachment{ID: numbered(1), Grant: h.backend.grant}, nil
 		}
 		errs := make(chan error, 2)
 		for range 2 {
@@ -304,8 +304,8 @@ func TestAttachesGoOneAtATime(t *testing.T) {
 		}
 		is(t, "first", first, nil)
 		is(t, "second", second, ErrAttached)
-		if len(h.home.asked) != 1 {
-			t.Errorf("%d attaches", len(h.home.asked))
+		if len(h.backend.asked) != 1 {
+			t.Errorf("%d attaches", len(h.backend.asked))
 		}
 	})
 }
@@ -340,15 +340,15 @@ func TestChangeBeforeTheSleep(t *testing.T) {
 	}
 }
 
-// TestReviveRemembersWhyItWaits: the context ends while the home is asked again.
+// TestReviveRemembersWhyItWaits: the context ends while the backend is asked again.
 // The cause is the answer before, that no node was free.
 func TestReviveRemembersWhyItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
 		h.DetachWhenIdle(time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
-		h.home.attach = func(Preference) (Attachment, error) {
-			if len(h.home.asked) == 1 {
+		h.backend.attach = func(Preference) (Attachment, error) {
+			if len(h.backend.asked) == 1 {
 				return Attachment{}, ErrNoFreeNode
 			}
 			<-ctx.Done()

@@ -81,15 +81,15 @@ func (s *stage) grant() sequencer.Grant {
 	return sequencer.Grant{From: s.tick(), Until: s.tick() + 20_000}
 }
 
-// Attach implements sequencer.Home.
+// Attach implements sequencer.Backend.
 func (s *stage) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
 	return s.answer, s.refuses
 }
 
-// Detach implements sequencer.Home.
+// Detach implements sequencer.Backend.
 func (s *stage) Detach(context.Context, sequencer.Ref, sequencer.Release) error { return nil }
 
-// Destroy implements sequencer.Home.
+// Destroy implements sequencer.Backend.
 func (s *stage) Destroy(context.Context, sequencer.Ref) error { return nil }
 
 // Now, Read and Wait implement sequencer.Clock.

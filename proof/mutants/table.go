@@ -86,7 +86,7 @@ var protocolMutants = []mutant{
 	{"S1", "grants go on after the stop is stated", "grid/leave.go", "	m.state.Ended.Store(true) // no actor", "	// no actor", memberTests},
 	{"S1", "the stop counts for more than one command", "roster/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
 	{"S2", "a holder of an earlier life is served beyond the floor", "partition/earlier.go", "	case until <= floor:", "	case until > 0:", memberTests},
-	{"H1", "every attach has the same ID", "client/home.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
+	{"H1", "every attach has the same ID", "client/backend.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
 	{"H2", "the gap between two grants is used", "sequencer/grant.go", "		case have.Until < g.From:\n", "		case have.Until < g.From && used < 0:\n", idTests},
 	{"H2", "a new attachment begins at the last timestamp", "sequencer/generator.go", "max(a.Grant.From, after+1, g.epoch)", "max(a.Grant.From, g.epoch)", idTests},
 	{"H3", "IDs are made ahead of cluster time", "sequencer/generator.go", "		case at > r.now:\n			switch {", "		case at > r.now+1000:\n			switch {", idTests},

@@ -40,7 +40,7 @@ type entry struct {
 	lives   int
 	busy    bool          // a create, attach or destroy is in progress
 	idle    time.Duration // the user wants no IDs until then
-	arrived *arrived      // the next answer of the handle's home
+	arrived *arrived      // the next answer of the handle's backend
 	made    time.Duration // when the last ID was made
 }
 
@@ -109,7 +109,7 @@ func (h *holder) entryOf(c *sequencer.Control) *entry {
 	return nil
 }
 
-// Attach implements sequencer.Home: the grid has answered already.
+// Attach implements sequencer.Backend: the grid has answered already.
 func (e *entry) Attach(context.Context, sequencer.Ref, sequencer.Preference) (sequencer.Attachment, error) {
 	got := e.arrived
 	e.arrived = nil
@@ -125,14 +125,14 @@ func (e *entry) Attach(context.Context, sequencer.Ref, sequencer.Preference) (se
 	return got.attachment, nil
 }
 
-// Detach implements sequencer.Home: its context has ended, so the session gives back.
+// Detach implements sequencer.Backend: its context has ended, so the session gives back.
 func (e *entry) Detach(_ context.Context, ref sequencer.Ref, rel sequencer.Release) error {
 	e.released(rel)
 	e.h.do(func(m *session.Machine, now session.Now) { m.Return(now, ref, rel) })
 	return sequencer.ErrUnavailable
 }
 
-// Destroy implements sequencer.Home. Destroys do not go by the handle here.
+// Destroy implements sequencer.Backend. Destroys do not go by the handle here.
 func (e *entry) Destroy(context.Context, sequencer.Ref) error { return nil }
 
 // Read implements sequencer.Clock: it does not say how long a time lasts.

@@ -148,7 +148,7 @@ func (e *entry) askNode(patience time.Duration, done func(*arrived)) {
 	})
 }
 
-// install gives a handle the answer to an attach, by a method that asks its home.
+// install gives a handle the answer to an attach, by a method that asks its backend.
 func (e *entry) install(control *sequencer.Control, got *arrived, attach func() error) {
 	if e.control != control {
 		return // its life has ended; the attachment expires

@@ -12,19 +12,19 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// home is the grid as one handle sees it.
-type home struct {
+// backend is the grid as one handle sees it.
+type backend struct {
 	client *Client
 	entry  *entry
 }
 
-// Attach implements sequencer.Home. Every call makes a fresh attachment ID; its
+// Attach implements sequencer.Backend. Every call makes a fresh attachment ID; its
 // tries all carry that one, so that a lost answer costs no second logical node.
-func (h *home) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
-	c := h.client
+func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
+	c := b.client
 	var id sequencer.AttachmentID
 	_, _ = crand.Read(id[:])
-	claim := ask(c.session, func(*session.Machine) session.Claim { return h.entry.session.AttachClaim(id, p) })
+	claim := ask(c.session, func(*session.Machine) session.Claim { return b.entry.session.AttachClaim(id, p) })
 	began := c.clock.Mono()
 	var res wire.AttachResponse
 	err := c.callOwner(ctx, ref.Definition.Name(), wire.PathAttach, wire.AttachRequest{Holder: c.holder, Claim: claimOnWire(claim)}, &res)
@@ -36,24 +36,24 @@ func (h *home) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Prefer
 	}
 	a := sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}
 	c.session.do(func(m *session.Machine, now session.Now) {
-		m.Attached(now, h.entry.session, a, session.Stamp(res.Stamp), began)
+		m.Attached(now, b.entry.session, a, session.Stamp(res.Stamp), began)
 	})
 	return a, nil
 }
 
-// Detach implements sequencer.Home. If ctx ends first it is tried again in the
+// Detach implements sequencer.Backend. If ctx ends first it is tried again in the
 // background, until the session would have ended anyway.
-func (h *home) Detach(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
-	err := h.client.release(ctx, ref, rel)
+func (b *backend) Detach(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
+	err := b.client.release(ctx, ref, rel)
 	if errors.Is(err, sequencer.ErrUnavailable) && ctx.Err() != nil {
-		h.client.releaseLater(ref, rel)
+		b.client.releaseLater(ref, rel)
 	}
 	return err
 }
 
-// Destroy implements sequencer.Home.
-func (h *home) Destroy(ctx context.Context, ref sequencer.Ref) error {
-	return h.client.destroy(ctx, ref)
+// Destroy implements sequencer.Backend.
+func (b *backend) Destroy(ctx context.Context, ref sequencer.Ref) error {
+	return b.client.destroy(ctx, ref)
 }
 
 // release gives an attachment back.

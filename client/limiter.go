@@ -7,51 +7,51 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// A member lets one connection have a few calls at once. Go's client believes in a
-// hundred until it hears otherwise, has the rest refused, and tries a call that was
-// refused twice again after a second. So calls of which there may be many at a moment
-// wait here instead, and have connections of their own: some wait at the member for
-// other members, and a renewal must never wait for those, nor what they wait for.
+// A member serves a few calls of one connection concurrently. Go's client assumes a
+// hundred until the member tells it otherwise, has the rest refused, and retries a call
+// that was refused twice after a second. Calls that may be many therefore wait here, and
+// have connections of their own: some of them wait at the member for other members, and
+// neither a renewal nor replication may wait behind those.
 
-// laneWidth is how many such calls are in progress at once on one connection to a member.
-const laneWidth = wire.MaxCalls
+// connectionCalls bounds the calls in progress on one connection to a member.
+const connectionCalls = wire.MaxCalls
 
 // line is one of a process's connections to a member, each by a transport of its own.
 type line int
 
 const (
-	vital       line = iota // renewals, the directory, events, and what else is seldom
-	decided                 // what a member may be slow to decide
+	vital       line = iota // renewals, the directory, events, and other calls that are rare
+	decided                 // calls that a member may be slow to decide
 	overflow                // the same, when the other is full
-	replication             // what decisions wait for
+	replication             // calls that decisions wait for
 	lines
 )
 
-// laneOf is the first line of calls that wait for their turn. Renewals are not among them:
-// there is one to a member at a time, and it must not wait behind what a member is slow to
-// decide.
-var laneOf = map[string]line{
+// limited is the first line of each kind of call that waits for its turn. Renewals do not:
+// there is one to a member at a time, and it must not wait behind calls that a member is
+// slow to decide.
+var limited = map[string]line{
 	wire.PathCreate: decided, wire.PathOpen: decided, wire.PathAttach: decided, wire.PathDetach: decided, wire.PathDestroy: decided,
 	wire.PathReplicate: replication,
 }
 
-// limiter lets a number of calls be in progress at once by each key; the others wait. Its
-// zero value is ready.
+// limiter bounds the calls in progress for each key; the others wait. Its zero value is
+// ready.
 type limiter struct {
 	mu sync.Mutex
-	of map[limitKey]*lane
+	of map[limitKey]*semaphore
 }
 
-// limitKey is what a limiter counts by.
+// limitKey is an address and the first line of a kind of call.
 type limitKey struct {
 	addr  string
 	first line
 }
 
-// lane is the calls of one key.
-type lane struct {
+// semaphore bounds the calls of one key.
+type semaphore struct {
 	slots [2]chan struct{} // one in it for each call in progress, by line from the first on
-	users int              // calls in progress or waiting; without any the lane is forgotten
+	users int              // calls in progress or waiting; without any the semaphore is dropped
 }
 
 // enter waits for a call's turn, on one of two lines of width calls, or on one line if there
@@ -76,15 +76,15 @@ func (l *limiter) enter(ctx context.Context, key limitKey, width int, second boo
 	}
 }
 
-func (l *limiter) use(key limitKey, width int, second bool) *lane {
+func (l *limiter) use(key limitKey, width int, second bool) *semaphore {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.of[key]
 	if a == nil {
 		if l.of == nil {
-			l.of = map[limitKey]*lane{}
+			l.of = map[limitKey]*semaphore{}
 		}
-		a = &lane{slots: [2]chan struct{}{make(chan struct{}, width)}}
+		a = &semaphore{slots: [2]chan struct{}{make(chan struct{}, width)}}
 		if second {
 			a.slots[1] = make(chan struct{}, width)
 		}
@@ -94,7 +94,7 @@ func (l *limiter) use(key limitKey, width int, second bool) *lane {
 	return a
 }
 
-func (l *limiter) leave(key limitKey, a *lane) {
+func (l *limiter) leave(key limitKey, a *semaphore) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a.users--; a.users == 0 {

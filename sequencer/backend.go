@@ -7,10 +7,10 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// Home is the backend of a handle: the system that assigns logical nodes. A grid is one
+// Backend is the system that assigns logical nodes to a handle. A grid is one
 // backend; any system that keeps such a table consistently can be another. Renewals and
 // events flow the other way, through Control.
-type Home interface {
+type Backend interface {
 	// Attach requests a logical node, preferably p's node unless p.Any is set.
 	Attach(ctx context.Context, r Ref, p Preference) (Attachment, error)
 	// Detach releases an attachment. It is final: after an error the backend
@@ -20,7 +20,7 @@ type Home interface {
 	Destroy(ctx context.Context, r Ref) error
 }
 
-// Clock is cluster time, as the home's process knows it.
+// Clock is cluster time, as the backend's process knows it.
 type Clock interface {
 	// Now returns the cluster time in Unix milliseconds, 0 while unknown. It
 	// may step back; IDs ascend all the same.
@@ -66,7 +66,7 @@ type Preference struct {
 	Any  bool // no preference
 }
 
-// Attachment is a logical node as the home gave it, with its first grant.
+// Attachment is a logical node as the backend gave it, with its first grant.
 type Attachment struct {
 	ID    AttachmentID
 	Node  NodeID

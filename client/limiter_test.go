@@ -49,29 +49,29 @@ func TestLanes(t *testing.T) {
 				t.Fatalf("%s: %d calls are under way, want %d", when, inside.Load(), want)
 			}
 		}
-		see("attaches", laneWidth, t.Context(), "m1", wire.PathAttach, laneWidth)
-		if on[decided].Load() != laneWidth {
-			t.Errorf("%d of %d calls are on the first connection", on[decided].Load(), laneWidth)
+		see("attaches", connectionCalls, t.Context(), "m1", wire.PathAttach, connectionCalls)
+		if on[decided].Load() != connectionCalls {
+			t.Errorf("%d of %d calls are on the first connection", on[decided].Load(), connectionCalls)
 		}
-		see("more attaches", 2*laneWidth, t.Context(), "m1", wire.PathAttach, 2*laneWidth)
-		see("attaches that give up", laneWidth, impatient, "m1", wire.PathAttach, 2*laneWidth)
-		see("attaches elsewhere", 1, t.Context(), "m2", wire.PathAttach, 2*laneWidth+1)
-		see("creates", 1, t.Context(), "m1", wire.PathCreate, 2*laneWidth+1)
-		see("replication", 2*laneWidth, t.Context(), "m1", wire.PathReplicate, 3*laneWidth+1)
-		see("renewals", 2*laneWidth, t.Context(), "m1", wire.PathRenew, 5*laneWidth+1)
-		for line, want := range []int32{vital: 2 * laneWidth, decided: laneWidth, overflow: laneWidth, replication: laneWidth} {
+		see("more attaches", 2*connectionCalls, t.Context(), "m1", wire.PathAttach, 2*connectionCalls)
+		see("attaches that give up", connectionCalls, impatient, "m1", wire.PathAttach, 2*connectionCalls)
+		see("attaches elsewhere", 1, t.Context(), "m2", wire.PathAttach, 2*connectionCalls+1)
+		see("creates", 1, t.Context(), "m1", wire.PathCreate, 2*connectionCalls+1)
+		see("replication", 2*connectionCalls, t.Context(), "m1", wire.PathReplicate, 3*connectionCalls+1)
+		see("renewals", 2*connectionCalls, t.Context(), "m1", wire.PathRenew, 5*connectionCalls+1)
+		for line, want := range []int32{vital: 2 * connectionCalls, decided: connectionCalls, overflow: connectionCalls, replication: connectionCalls} {
 			if n := on[line].Load(); n != want {
 				t.Errorf("line %d has %d calls, want %d", line, n, want)
 			}
 		}
 		giveUp()
-		if synctest.Wait(); ended.Load() != laneWidth {
-			t.Errorf("%d gave up, want %d", ended.Load(), laneWidth)
+		if synctest.Wait(); ended.Load() != connectionCalls {
+			t.Errorf("%d gave up, want %d", ended.Load(), connectionCalls)
 		}
 		end <- struct{}{}
 		close(end)
-		if synctest.Wait(); ended.Load() != started || len(h.lanes.of) != 0 {
-			t.Errorf("%d of %d ended; %d lanes are left", ended.Load(), started, len(h.lanes.of))
+		if synctest.Wait(); ended.Load() != started || len(h.calls.of) != 0 {
+			t.Errorf("%d of %d ended; %d semaphores are left", ended.Load(), started, len(h.calls.of))
 		}
 	})
 }
