@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // do makes a step, and reports false if nothing comes of it.
@@ -50,7 +51,7 @@ func (l *lab) ask(w world, s step) (world, bool) {
 	if s.input.kind == inLearn && s.input.roster == w.log[len(w.log)-1] {
 		w.unheard = false
 	}
-	if done && s.input.kind == inCreate && l.processes.get(w.processes[s.member]).life() == l.refs.get(s.input.life).Life {
+	if done && s.input.kind == inCreate && l.lifeAt(w.processes[s.member]) == l.refs.get(s.input.life).Life {
 		w.births++
 	}
 	return w, done
@@ -92,4 +93,10 @@ func (l *lab) stop(w world, m int, in input) (world, bool) {
 	}
 	w.log = append(slices.Clone(w.log), keep(&l.rosters, next))
 	return w, true
+}
+
+// lifeAt returns the name's life at a process, zero for none.
+func (l *lab) lifeAt(id processID) sequencer.Life {
+	ref, _ := l.processes.get(id).machine.Table().Open(name) // a zero Ref with an error
+	return ref.Life
 }

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -12,7 +13,9 @@ import (
 // types cannot forget a field that is added later.
 
 // deepCopy returns a copy of what p points at, which shares nothing with it but
-// what never changes: rosters. What is pointed at twice is copied once.
+// what never changes: rosters, errors, functions, which are an exploration's own and
+// know nothing of a process, and the sink of effects. What is pointed at twice is
+// copied once.
 func deepCopy[T any](p *T) *T {
 	c := copier{}
 	return c.copyOf(reflect.ValueOf(p)).Interface().(*T)
@@ -30,16 +33,23 @@ func (c copier) copyOf(v reflect.Value) reflect.Value {
 	return out
 }
 
-var rosterType = reflect.TypeFor[*roster.Roster]()
+// isShared reports whether values of a type never change, or are the exploration's own.
+func isShared(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[*roster.Roster](), reflect.TypeFor[error](), reflect.TypeFor[partition.Member]():
+		return true
+	}
+	return t.Kind() == reflect.Func
+}
 
 // unshare replaces everything that a value shares with its original by copies.
 func (c copier) unshare(v reflect.Value) {
-	if isFlat(v.Type()) {
+	if isShared(v.Type()) || isFlat(v.Type()) {
 		return
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() && v.Type() != rosterType {
+		if !v.IsNil() {
 			v.Set(c.target(v))
 		}
 	case reflect.Interface:

@@ -14,15 +14,16 @@ func TestCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := l.processes.get(w.processes[0])
-	encode := func(p *process) string { return string(appendValue(nil, reflect.ValueOf(p), "")) }
+	encode := func(p *process) string { return string(l.encoder.process(nil, p)) }
 	before, c := encode(p), deepCopy(p)
 	if encode(c) != before {
 		t.Fatal("the copy is another")
 	}
-	if !c.serve(l, input{kind: inAttach, holder: 1, node: 1, life: w.lives[0].ref, version: 2}, &outcome{}) {
+	l.effects.begin(c, &outcome{})
+	if !l.serve(c, input{kind: inAttach, holder: 1, node: 1, life: w.lives[0].ref, version: 2}, &outcome{}) {
 		t.Fatal("the copy does not act")
 	}
-	if c.table.holds(l.attachmentID(1)) == nil || encode(c) == before {
+	if len(c.machine.Table().Tenants()) != 2 || encode(c) == before {
 		t.Error("an attach does not show in the copy")
 	}
 	if encode(p) != before {

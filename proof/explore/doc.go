@@ -1,22 +1,19 @@
-// Package explore tries everything that may happen in a small grid, and shows that
-// nothing of it gives one timestamp of a logical node to two attachments.
+// Package explore tries every order of events in a small grid, and shows that none of
+// them gives one timestamp of a logical node to two attachments.
 //
-// It runs the real machines: roster.Roster with its commands, a backup.Replica
-// over a partition.Table for each process. Around them stands a small driver, which
-// does what a member's goroutines do (package grid: act before each request, hold
-// each answer until all hold what it rests on, admit a joiner at one version only).
-// There is no time in it. Whatever the rules allow may happen at any moment:
+// It runs the real machines: roster.Roster with its commands, and for each process a
+// partition.Machine with its replica and its table. It makes no decision of an owner, a
+// replica or a leader. Around the machines is only their environment:
 //
 //   - the log gets any command that the roster takes; every member learns any later
-//     roster at any time, or never, and acts on the one it has;
-//   - whatever was sent stays deliverable for ever: it is lost, late, repeated and
+//     roster at any time, or never, and its machine is shown the one that it has;
+//   - whatever a machine sends stays deliverable: it is lost, late, repeated and
 //     overtaken in every way;
 //   - processes are killed and come back empty as another incarnation;
-//   - holders attach, attach again, renew, show to a new owner what it does not
-//     know, give back with any last timestamp; owners let them expire, end lives,
-//     begin others and forget ended ones;
-//   - an answer counts from the moment it leaves the owner, whether it arrives or
-//     not.
+//   - holders attach, attach again, renew, show to a new owner what it does not know,
+//     give back with any last timestamp, or are not heard for a window; lives end, others
+//     begin, and the marks of ended ones are forgotten;
+//   - an answer counts from the moment it leaves the owner, whether it arrives or not.
 //
 // A [Scope] bounds how much of each there is. The search is breadth first, so what
 // it finds is found by a shortest way, which is told as a story, one line a step
@@ -24,8 +21,31 @@
 // use the same tick of the same node, and no two lives of the name the same tick of
 // any.
 //
-// Checkers that cannot fail are worth nothing, so [Mutants] leaves out one rule
-// after the other and each must lead to a duplicate.
+// # States
+//
+// A machine is copied with everything it refers to before each input (copy.go), so its
+// pending answers are values and no functions over it. Two machines are the same state if
+// they do the same from here on: the encoding (machine.go) counts clocks by what is left
+// until something is due, and leaves out what no input of the scope can bring to bear. What
+// a process does with an input depends on its state and the input alone, so each pair runs
+// once, and a state of the grid is a handful of numbers (lab.go).
+//
+// Time does not decide what is safe, so the environment moves a process's clock only
+// where something is to be due: past the wait for holders after a loss as soon as an owner
+// takes office, past the end of a destroy and of what was given back ([Scope.Requests]),
+// or by a window without any holder. It answers each delivery before the next input with
+// nothing: the machine takes what it sent for lost and sends what it has now, and real
+// answers come at any time later. That empty answer also counts as the answer to the
+// question whether there is a later owner. So answers leave earlier than they may, and
+// more can happen than in a grid.
+//
+// # Weakenings
+//
+// A checker that cannot fail shows nothing, so each rule is left out and has to lead to a
+// duplicate. Rules of the log, of the network and of holders are left out here
+// ([Weakness], TestMutants). Rules of the machines are lines of their source: command
+// proof/mutants removes each and has TestMutantScopes search the scope of its name
+// ([InMachine]). [Mutants] has all of them.
 //
 // # Definitions
 //
@@ -37,18 +57,15 @@
 // lives of the name count as different definitions whatever they say. [NameMutants]
 // leaves out the rules one after the other.
 //
-//	go test ./proof/explore                                  # all mutants, small scopes to their end
+//	go test ./proof/explore                                  # small scopes to their end, rules left out
 //	go test ./proof/explore -run Mutants -v                  # the stories
 //	go test ./proof/explore -run Large -long -long-for 2h    # large scopes, as far as time goes
 //
 // # What is left out
 //
-// An entry of the log is followed by somebody's learning it or by another entry: it
-// makes no difference before. Messages that can have no effect are forgotten:
-// those to dead processes, and those of a term that neither side believes in any
-// more. Of the shell's rules that only make somebody wait none is there (who was
-// given back is refused for a window, what was lost is asked for before a name is
-// unknown, a destroy asks holders first): without them more can happen. Pages of
+// An entry of the log is followed by a member that learns it, or by another entry: it
+// makes no difference before. Messages that can have no effect are forgotten: those to
+// dead processes, and those of a term that neither side believes in any longer. Pages of
 // tables, other partitions and other names do not exist.
 //
 // A state is known by 128 bits of a hash ([Result] says how many there were). With

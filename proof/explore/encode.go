@@ -5,18 +5,38 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
+	"unsafe"
 )
 
-// appendValue appends a canonical encoding of everything reachable from a value:
-// equal contents have equal encodings, and others have others. Fields named in
-// skip are left out.
-func appendValue(b []byte, v reflect.Value, skip string) []byte {
+// encoder appends canonical encodings: equal contents have equal encodings, and
+// others have others. Of a machine it leaves out what makes no difference, by the
+// hooks of its types (machine.go).
+type encoder struct {
+	hooks map[reflect.Type]func(e *encoder, b []byte, v reflect.Value) []byte
+	// number numbers the functions that requests gave for their answers.
+	number func(f unsafe.Pointer) uint64
+	now    time.Duration // of the process that is encoded
+	// What requests of the scope can make a difference.
+	sets, silence, late bool
+}
+
+// plain encodes everything, and knows no functions.
+var plain = &encoder{}
+
+// append appends the encoding of everything reachable from a value.
+func (e *encoder) append(b []byte, v reflect.Value) []byte {
+	if hook := e.hooks[v.Type()]; hook != nil {
+		return hook(e, b, addressable(v))
+	}
+	return e.contents(b, v)
+}
+
+// contents appends a value without regard to a hook of its own type.
+func (e *encoder) contents(b []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Bool:
-		if v.Bool() {
-			return append(b, 1)
-		}
-		return append(b, 0)
+		return append(b, bit(v.Bool()))
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return binary.AppendVarint(b, v.Int())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
@@ -28,36 +48,70 @@ func appendValue(b []byte, v reflect.Value, skip string) []byte {
 		if v.IsNil() {
 			return append(b, 0)
 		}
-		return appendValue(append(b, 1), v.Elem(), skip)
+		return e.append(append(b, 1), v.Elem())
 	case reflect.Slice, reflect.Array:
 		b = binary.AppendUvarint(b, uint64(v.Len()))
 		for i := range v.Len() {
-			b = appendValue(b, v.Index(i), skip)
+			b = e.append(b, v.Index(i))
 		}
 		return b
 	case reflect.Map:
-		return appendMap(b, v, skip)
+		return e.mapEntries(b, v)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).Name != skip {
-				b = appendValue(b, v.Field(i), skip)
-			}
-		}
-		return b
+		return e.fields(b, v)
+	case reflect.Func:
+		return binary.AppendUvarint(b, e.number(functionOf(v)))
 	}
 	panic(fmt.Sprintf("explore: a machine has a %v, which cannot be encoded", v.Kind()))
 }
 
-// appendMap appends the entries in the order of their encodings.
-func appendMap(b []byte, v reflect.Value, skip string) []byte {
-	var entries []string
-	for i := v.MapRange(); i.Next(); {
-		entries = append(entries, string(appendValue(appendValue(nil, i.Key(), skip), i.Value(), skip)))
-	}
-	slices.Sort(entries)
-	b = binary.AppendUvarint(b, uint64(len(entries)))
-	for _, e := range entries {
-		b = append(b, e...)
+// fields appends a struct without the fields that are named.
+func (e *encoder) fields(b []byte, v reflect.Value, except ...string) []byte {
+	v = addressable(v)
+	for i := range v.NumField() {
+		if !slices.Contains(except, v.Type().Field(i).Name) {
+			b = e.append(b, writable(v.Field(i)))
+		}
 	}
 	return b
+}
+
+// mapEntries appends the entries in the order of their encodings.
+func (e *encoder) mapEntries(b []byte, v reflect.Value) []byte {
+	var entries []string
+	for i := v.MapRange(); i.Next(); {
+		entries = append(entries, string(e.append(e.append(nil, i.Key()), i.Value())))
+	}
+	return appendSet(b, entries)
+}
+
+// appendSet appends encodings in their order, each once.
+func appendSet(b []byte, entries []string) []byte {
+	slices.Sort(entries)
+	entries = slices.Compact(entries)
+	b = binary.AppendUvarint(b, uint64(len(entries)))
+	for _, entry := range entries {
+		b = binary.AppendUvarint(b, uint64(len(entry)))
+		b = append(b, entry...)
+	}
+	return b
+}
+
+// addressable returns a value whose fields can be reached by their addresses, a copy
+// if need be.
+func addressable(v reflect.Value) reflect.Value {
+	if v.CanAddr() {
+		return v
+	}
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	return out
+}
+
+// field returns a private field of a struct.
+func field(v reflect.Value, name string) reflect.Value { return writable(v.FieldByName(name)) }
+
+// functionOf tells functions of the same code with different contexts apart.
+func functionOf(v reflect.Value) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(addressable(v).UnsafeAddr()))
 }

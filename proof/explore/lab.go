@@ -1,13 +1,12 @@
 package explore
 
 import (
-	"encoding/binary"
 	"fmt"
 	"reflect"
 
-	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -17,9 +16,6 @@ import (
 const name = "s"
 
 type (
-	update  = backup.Update[partition.TableState, partition.TableChange]
-	replica = backup.Replica[partition.TableState, partition.TableChange]
-
 	rosterID  uint32
 	processID uint32
 	letterID  uint32
@@ -30,16 +26,14 @@ type (
 // letter is an update under way to a replica.
 type letter struct {
 	from, to roster.Incarnation
-	update   update
+	update   partition.Update
 }
 
 // reply is what a replica answers to a letter.
 type reply struct {
 	from, to roster.Incarnation
 	version  roster.Version // at which the owner asked
-	held     backup.Position
-	newest   roster.Term
-	gap      bool
+	holds    partition.Holds
 }
 
 // lab keeps every roster, process and message that was ever met, each once and
@@ -51,6 +45,7 @@ type lab struct {
 	weak  Weakness
 
 	rosters   shelf[rosterID, *roster.Roster]
+	volatile  []*roster.Roster // each without disks
 	processes shelf[processID, *process]
 	letters   shelf[letterID, letter]
 	replies   shelf[replyID, reply]
@@ -58,6 +53,9 @@ type lab struct {
 	outcomes  map[work]*outcome
 	views     []view // of each process
 	entriesOf map[entriesKey][]entry
+	effects   *effects
+	callers   *callers
+	encoder   *encoder
 	births    []refID // each life's reference before it is born
 	runs      int
 }
@@ -70,6 +68,8 @@ type work struct {
 
 func newLab(s Scope, weak Weakness) *lab {
 	l := &lab{scope: s, weak: weak, outcomes: map[work]*outcome{}, entriesOf: map[entriesKey][]entry{}}
+	l.effects, l.callers = &effects{lab: l}, newCallers(l)
+	l.encoder = l.machineEncoder()
 	for n := range max(1, s.Lives) {
 		life := sequencer.Life{byte(n + 1)}
 		l.births = append(l.births, keep(&l.refs, sequencer.Ref{Definition: definition(), Life: life}))
@@ -99,23 +99,14 @@ func (s *shelf[K, V]) put(key []byte, v V) K {
 func (s *shelf[K, V]) get(n K) V { return s.all[n] }
 
 func keep[K ~uint32, V any](s *shelf[K, V], v V) K {
-	return s.put(appendValue(nil, reflect.ValueOf(v), ""), v)
+	return s.put(plain.append(nil, reflect.ValueOf(v)), v)
 }
 
-// keepProcess numbers a process. What an owner knew of the others is left out when
-// it does not act: it never acts again without forgetting it.
+// keepProcess numbers a process.
 func (l *lab) keepProcess(p *process) processID {
-	skip := ""
-	if !p.copy.Acts() {
-		skip = "owner"
-	}
-	key := appendValue(nil, reflect.ValueOf(p.self), "")
-	key = binary.AppendUvarint(key, uint64(p.roster))
-	key = appendValue(key, reflect.ValueOf(p.copy), skip)
-	key = appendValue(key, reflect.ValueOf(p.state), "")
-	id := l.processes.put(key, p)
+	id := l.processes.put(l.encoder.process(nil, p), p)
 	if int(id) == len(l.views) {
-		l.views = append(l.views, view{newest: p.copy.Newest(), acts: p.copy.Acts()})
+		l.views = append(l.views, view{newest: p.machine.Holds().Newest, acts: p.machine.Acts()})
 	}
 	return id
 }
@@ -128,7 +119,7 @@ type view struct {
 
 // base is the tick that stands for 0 in what is printed. A window is at least a
 // second, so no ceiling of a grid can be lower.
-const base clustertime.Tick = 1000
+const base clustertime.Tick = 2000
 
 // window is the smallest.
 const window clustertime.Span = 1000

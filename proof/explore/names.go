@@ -12,6 +12,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
+type (
+	update  = backup.Update[partition.TableState, partition.TableChange]
+	replica = backup.Replica[partition.TableState, partition.TableChange]
+)
+
 // NameScope says how much of everything an exploration of definitions has: who knows
 // of a name, on which disks it is, and what is answered about it.
 type NameScope struct {

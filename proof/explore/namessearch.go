@@ -80,6 +80,6 @@ func storyOf(nodes []nameNode) []string {
 }
 
 func (w *nameWorld) sum() sum {
-	full := sha256.Sum256(appendValue(nil, reflect.ValueOf(w), ""))
+	full := sha256.Sum256(plain.append(nil, reflect.ValueOf(w)))
 	return sum(full[:16])
 }

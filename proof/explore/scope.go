@@ -19,6 +19,7 @@ type Scope struct {
 	Lives      int    // of the name, the one at the start included
 	Requests   string // what holders may ask besides attach and renew, by the letters of requests
 	Early      bool   // what was sent to bring the start about is still under way
+	Late       bool   // what was sent in terms that are over is still under way
 	Wide       bool   // takes seconds
 }
 

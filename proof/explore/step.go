@@ -105,9 +105,12 @@ func (l *lab) ownerSteps(w *world, m int8, yield func(step)) {
 				ask(in)
 			}
 		})
-		if l.asks(requestExpire) {
-			ask(input{kind: inExpire, holder: h})
-		}
+	}
+	if l.asks(requestExpire) {
+		ask(input{kind: inSilence})
+	}
+	if l.asks(requestDestroy) || l.asks(requestDetach) && l.asks(requestLate) {
+		ask(input{kind: inPause})
 	}
 	if l.asks(requestDestroy) {
 		if int(w.births) < l.scope.Lives {
@@ -122,11 +125,6 @@ func (l *lab) ownerSteps(w *world, m int8, yield func(step)) {
 	}
 	if strings.ContainsRune(l.scope.Moves, moveStop) {
 		yield(step{kind: stepStop, member: m, input: input{kind: inStop}})
-	}
-	if l.weak == OwnerDropsBackup {
-		for b := range int8(maxMembers) {
-			ask(input{kind: inDropBackup, node: b})
-		}
 	}
 }
 

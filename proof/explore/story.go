@@ -121,10 +121,10 @@ func (l *lab) tellInput(in input) string {
 		return "gets " + l.tellLetter(l.letters.get(in.letter))
 	case inReply:
 		m := l.replies.get(in.reply)
-		if m.gap {
+		if m.holds.Gap {
 			return fmt.Sprintf("hears that %s has a gap", nameOf(m.from))
 		}
-		return fmt.Sprintf("hears that %s holds %v, asked at v%d", nameOf(m.from), m.held, m.version)
+		return fmt.Sprintf("hears that %s holds %v, asked at v%d", nameOf(m.from), m.holds.Held, m.version)
 	case inAttach:
 		return fmt.Sprintf("is asked to attach %s to node %d", t, in.node)
 	case inRenew:
@@ -133,16 +133,16 @@ func (l *lab) tellInput(in input) string {
 		return fmt.Sprintf("is asked to extend all of %s's, node %d from %d", t, in.node, in.tick-base)
 	case inDetach:
 		return fmt.Sprintf("detaches %s from node %d, %s", t, in.node, usedText(in.tick))
-	case inExpire:
-		return fmt.Sprintf("lets %s expire", t)
+	case inSilence:
+		return "hears no holder for a while"
+	case inPause:
+		return "stands still for a while"
 	case inCreate:
 		return fmt.Sprintf("is asked to create the name, life %d", l.refs.get(in.life).Life[0])
 	case inDestroy:
 		return fmt.Sprintf("destroys life %d", l.refs.get(in.life).Life[0])
 	case inFold:
 		return "forgets ended names"
-	case inDropBackup:
-		return fmt.Sprintf("does not wait for %c any more", 'A'+rune(in.node))
 	}
 	return "?"
 }

@@ -7,49 +7,22 @@ type Weakness int
 // The weaknesses, in the order of the table in protocol.md, and behind them those
 // of the rules that the table does not have.
 const (
-	None Weakness = iota
+	None      Weakness = iota
+	InMachine          // none here: a line of a machine, by proof/mutants
 	AnyCeiling
 	NoFloorAtTakeover
 	NoFloorAtLoss
-	AssignedNotRaised
 	OldFloor
 	UncommittedCeiling
-	NoAcknowledgements
-	OneBackupIsEnough
-	OwnerDropsBackup
-	RepeatedAttachAtOnce
-	InheritedAtOnce
-	ChangesOnOlderTerm
-	OlderTermAccepted
-	OlderNumberAccepted
-	JoinerNotNeeded
 	JoinerAdmittedEarly
 	AdmissionRebased
 	OwnerOutsideSync
-	LossKnownToOneOwner
-	LossForgotten
-	OwnerByName
 	RestartUnderOldName
-	FreeMayFall
-	FromIgnoresFree
-	DetachBelowFrom
-	AdoptionNotReplicated
-	AdoptionFillsGap
-	AdoptionIgnoresFree
 	AttachmentReused
 	LateAnswerAccepted
-	RecreatedAtZero
 
-	LaterLifeAtZero
-	AnotherNodeRenewed
-	PrintWithoutStart
-	SetNotCounted
-	MarkOfAttachedOnly
-	FoldForgetsMark
-	StopWhileAttached
 	StopNotCleared
 	StopStillGrants
-	FloorOfEarlierLoss
 
 	weaknesses // how many there are
 )

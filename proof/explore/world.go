@@ -154,12 +154,12 @@ func (l *lab) tidy(w world) world {
 		to, alive := newest(m.to)
 		from, there := newest(m.from)
 		term := m.update.Position.Term
-		return !alive || l.weak != OlderTermAccepted && to > term && (from > term || !there)
+		return !alive || !l.scope.Late && to > term && (from > term || !there)
 	}
 	over := func(id replyID) bool {
 		m := l.replies.get(id)
 		to, alive := newest(m.to)
-		return !alive || to > m.held.Term && to >= m.newest && !m.gap
+		return !alive || to > m.holds.Held.Term && to >= m.holds.Newest && !m.holds.Gap
 	}
 	if slices.ContainsFunc(w.letters, dead) {
 		w.letters = slices.DeleteFunc(slices.Clone(w.letters), dead)

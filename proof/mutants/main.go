@@ -79,7 +79,7 @@ func choose(rules, files, texts string) ([]mutant, error) {
 		return nil, fmt.Errorf("-only %q: %w", texts, err)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
-		return !rule.MatchString(m.rule) || !file.MatchString(m.file) || !text.MatchString(m.rule+" "+m.what+" "+m.file)
+		return *by != "" && m.isExplored() || !rule.MatchString(m.rule) || !file.MatchString(m.file) || !text.MatchString(m.rule+" "+m.what+" "+m.file)
 	})
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("-rule %q -in %q -only %q: no mutant matches; -list prints them", rules, files, texts)

@@ -31,7 +31,7 @@ func (m mutant) edits(whole bool) []edit {
 		return nil
 	}
 	out := []edit{{m.file, m.old, m.new}}
-	if whole {
+	if whole || m.isExplored() {
 		out = append(out, secondLines[m.what]...)
 	}
 	return out

@@ -19,7 +19,7 @@ var (
 
 // mutants are all rules, each with what is left of it when a line is gone. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, timeMutants, voteMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, sessionMutants, overloadMutants, readinessMutants, strangerMutants)
+var mutants = slices.Concat(protocolMutants, timeMutants, voteMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, sessionMutants, overloadMutants, readinessMutants, strangerMutants, exploreMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
@@ -110,6 +110,11 @@ var secondLines = map[string][]edit{
 		{"proof/sim/member.go", "	if index <= m.index {\n		return\n	}\n", ""}},
 	"an owner uses the ceiling of a version it has not looked at": { // the shell shows it each roster as well
 		{"proof/sim/member.go", "			o.machine.Observe(m.view())\n", ""}},
+	"older term accepted": {
+		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
+	"difference applied to an older term's table": { // the owner does not know that it has to send a whole one
+		{"backup/update.go", "	case said && r.position.Number-p.number <=", "	case r.position.Number-p.number <="},
+		{"backup/update.go", "		for _, c := range u.Changes[r.position.Number-u.Since:] {", "		if r.position.Term != u.Position.Term {\n			r.position.Number = u.Since\n		}\n		for _, c := range u.Changes[r.position.Number-u.Since:] {"}},
 	"a table of an older term is taken": {
 		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
 }

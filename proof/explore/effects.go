@@ -1,0 +1,70 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/backup"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// effects takes what a machine has its member do. It belongs to the process that runs
+// at the moment, one at a time, so all machines share it.
+type effects struct {
+	lab     *lab
+	process *process
+	out     *outcome
+}
+
+func (e *effects) begin(p *process, out *outcome) { e.process, e.out = p, out }
+
+// answered notes an answer that has left.
+func (e *effects) answered(a answer) { e.out.answers = append(e.out.answers, a) }
+
+// Send implements partition.Member: the letter can be brought at any time from here on.
+func (e *effects) Send(d partition.Delivery) {
+	p := e.process
+	if !slices.Contains(p.busy, d.To) {
+		p.busy = append(p.busy, d.To)
+	}
+	m := letter{from: p.self, to: d.To, update: d.Update}
+	e.out.letters = append(e.out.letters, keep(&e.lab.letters, m))
+}
+
+// ReportHeld implements partition.Member.
+func (e *effects) ReportHeld(h roster.Holding) { e.out.admission = []roster.Holding{h} }
+
+// TookOffice implements partition.Member. Until the owner no longer waits for what holders
+// show after a loss it is not asked anything.
+func (e *effects) TookOffice(roster.PartitionID, roster.Term) { e.process.clock += learningPause }
+
+// ReportEarlier implements partition.Member. No grid here has had an earlier life.
+func (*effects) ReportEarlier(until clustertime.Tick) {
+	panic(fmt.Sprintf("explore: an owner takes a grant that ends at %d for one of an earlier life of the grid", until))
+}
+
+// TellEnded implements partition.Member. Holders hear of an end at any time, or never: what
+// they do then, they may always do.
+func (*effects) TellEnded([]sequencer.HolderID, sequencer.Ref) {}
+
+// Expired implements partition.Member.
+func (*effects) Expired(roster.PartitionID, partition.Tenant) {}
+
+// Store implements partition.Member, and so do the others: no member has a disk.
+func (*effects) Store(partition.Write) { panic("explore: a machine without a disk writes") }
+
+// ReportStored implements partition.Member.
+func (*effects) ReportStored(roster.Incarnation, backup.Position) {}
+
+// ReportPersisted implements partition.Member.
+func (*effects) ReportPersisted(roster.Persisted) {}
+
+// Collect implements partition.Member.
+func (*effects) Collect(partition.Collection) { panic("explore: a machine without disks collects") }
+
+// DefinitionsCollected implements partition.Member.
+func (*effects) DefinitionsCollected(roster.PartitionID, roster.MemberID, int) {}

@@ -1,0 +1,165 @@
+package explore
+
+import (
+	"encoding/binary"
+	"reflect"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/partition"
+)
+
+// Two machines are the same state if they do the same from here on. So clocks count by
+// what is left until something is due, and what no rule looks at any longer is left out.
+
+// machineEncoder returns an encoder of processes.
+func (l *lab) machineEncoder() *encoder {
+	e := &encoder{number: l.callers.number, sets: l.asks(requestSet)}
+	e.silence = e.sets || l.asks(requestExpire)
+	e.late = l.asks(requestLate)
+	machine := reflect.TypeFor[partition.Machine]()
+	sessions := reflect.TypeFor[partition.Sessions]()
+	e.hooks = map[reflect.Type]func(e *encoder, b []byte, v reflect.Value) []byte{
+		machine:                                    encodeMachine,
+		fieldType(machine, "replica"):              encodeReplica,
+		fieldType(machine, "held"):                 encodeHeld,
+		fieldType(machine, "given"):                encodeGiven,
+		fieldType(machine, "ending").Elem().Elem(): encodeEnding,
+		sessions: encodeSessions,
+	}
+	return e
+}
+
+func fieldType(t reflect.Type, name string) reflect.Type {
+	f, found := t.FieldByName(name)
+	if !found {
+		panic("explore: " + t.String() + " has no field " + name)
+	}
+	if f.Type.Kind() == reflect.Pointer {
+		return f.Type.Elem()
+	}
+	return f.Type
+}
+
+// process appends what makes a difference between two processes.
+func (e *encoder) process(b []byte, p *process) []byte {
+	e.now = p.clock
+	b = e.append(b, reflect.ValueOf(p.self))
+	b = binary.AppendUvarint(b, uint64(p.roster))
+	b = append(b, bit(p.ended), bit(p.machine.Acts()))
+	return e.append(b, reflect.ValueOf(p.machine))
+}
+
+// encodeMachine leaves out what an owner keeps if the machine is none: it never acts
+// again without forgetting it. Of the deliveries it leaves out everything: they are
+// ended with each step.
+func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
+	for _, name := range []string{"replica", "table"} {
+		b = e.append(b, field(v, name))
+	}
+	if !acts(v) {
+		return b
+	}
+	for _, name := range []string{"ending", "unheld", "held"} {
+		b = e.append(b, field(v, name))
+	}
+	if e.silence {
+		b = e.append(b, field(v, "sessions"))
+	}
+	if e.late {
+		b = e.append(b, field(v, "given"))
+	}
+	return b
+}
+
+func acts(v reflect.Value) bool { return v.Addr().Interface().(interface{ Acts() bool }).Acts() }
+
+// encodeReplica leaves out what its machine has already, and what an owner knew of the
+// others.
+func encodeReplica(e *encoder, b []byte, v reflect.Value) []byte {
+	except := []string{"partition", "self", "machine"}
+	if !acts(v) {
+		except = append(except, "owner")
+	}
+	return e.fields(b, v, except...)
+}
+
+// encodeHeld appends the answers that are held and tell anything, in any order.
+func encodeHeld(e *encoder, b []byte, v reflect.Value) []byte {
+	var entries []string
+	for i := range v.Len() {
+		h := v.Index(i)
+		a := field(h, "answer").Elem()
+		if tellsNothing(a) {
+			continue
+		}
+		entry := binary.AppendUvarint(nil, field(h, "number").Uint())
+		entries = append(entries, string(e.append(entry, a)))
+	}
+	return appendSet(b, entries)
+}
+
+// tellsNothing reports whether the outcome of a request is an error, or of a kind that
+// the exploration does not look at.
+func tellsNothing(outcome reflect.Value) bool {
+	outcome = addressable(outcome)
+	value, failed := outcome.FieldByName("value"), outcome.FieldByName("err")
+	if !value.IsValid() || !failed.IsNil() {
+		return true
+	}
+	switch value := writable(value).Interface().(type) {
+	case struct{}:
+		return true
+	case clustertime.Tick:
+		return value == 0
+	case []partition.Renewed:
+		return value[0].Err != nil
+	}
+	return false
+}
+
+// encodeGiven appends for how long attachments have been given back.
+func encodeGiven(e *encoder, b []byte, v reflect.Value) []byte {
+	var entries []string
+	for i := v.MapRange(); i.Next(); {
+		entry := e.append(nil, i.Key())
+		entries = append(entries, string(e.duration(entry, e.now-time.Duration(i.Value().Int()))))
+	}
+	return appendSet(b, entries)
+}
+
+// encodeEnding appends a destroy in progress, without those that wait for it.
+func encodeEnding(e *encoder, b []byte, v reflect.Value) []byte {
+	b = e.append(b, field(v, "ref"))
+	return e.duration(b, max(0, time.Duration(field(v, "deadline").Int())-e.now))
+}
+
+// encodeSessions appends which attachment was shown last how long ago, and for sets what
+// their fingerprints rest on. What passes while no holder could be heard does not count.
+func encodeSessions(e *encoder, b []byte, v reflect.Value) []byte {
+	now := e.now
+	if ran := time.Duration(field(v, "ran").Int()); now-ran > time.Second {
+		now = ran
+	}
+	var entries []string
+	for i := field(v, "names").MapRange(); i.Next(); {
+		for j := range i.Value().Len() {
+			t := i.Value().Index(j)
+			if field(t, "id").IsZero() && !e.sets {
+				continue
+			}
+			session := field(t, "of").Elem()
+			entry := e.append(e.append(e.append(nil, i.Key()), field(t, "id")), field(t, "node"))
+			if e.sets {
+				entry = e.append(e.append(e.append(entry, field(t, "print")), field(session, "holder")), field(session, "until"))
+			}
+			last := max(field(t, "at").Int(), field(session, "at").Int())
+			entries = append(entries, string(e.duration(entry, now-time.Duration(last))))
+		}
+	}
+	return appendSet(b, entries)
+}
+
+func (*encoder) duration(b []byte, d time.Duration) []byte {
+	return binary.AppendVarint(b, int64(d))
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// exploreTests has the explorer search the scope of a mutant, in which it has to find
+// a timestamp that two attachments may use.
+func exploreTests(scope string) []string {
+	return []string{"./proof/explore", "-run", "^TestMutantScopes$/^" + regexp.QuoteMeta(strings.ReplaceAll(scope, " ", "_")) + "$"}
+}
+
+// isExplored reports whether a mutant is one of exploreMutants, which are not run
+// against anything else.
+func (m mutant) isExplored() bool { return len(m.tests) > 0 && m.tests[0] == "./proof/explore" }
+
+// exploreMutants weaken the rules of machines that proof/explore runs in every order of
+// events. Each has a scope of its name there (explore.Mutants).
+var exploreMutants = []mutant{
+	{"O2", "floor not raised for assigned nodes", "partition/table.go", "s.free = max(s.free, floor)", "_ = floor", exploreTests("floor not raised for assigned nodes")},
+	{"O4", "no acknowledgements", "partition/held.go", "return m.replica.Holds(h.number) &&", "return", exploreTests("no acknowledgements")},
+	{"O4", "any one backup is enough", "backup/owner.go", "!said || p.number < number {\n			return false\n		}\n	}\n	return true", "said && p.number >= number {\n			return true\n		}\n	}\n	return len(r.Needed()) == 0", exploreTests("any one backup is enough")},
+	{"R4", "owner drops a silent backup by itself", "backup/owner.go", "!said || p.number < number", "said && p.number < number", exploreTests("owner drops a silent backup by itself")},
+	{"O4", "repeated attach answered from the table before all hold it", "partition/held.go", "number: min(m.after, m.replica.Position().Number), answer", "number: min(m.after, m.replica.Position().Number*min(1, m.replica.Position().Number-before.Number)), answer", exploreTests("repeated attach answered from the table before all hold it")},
+	{"O4", "inherited records answered before the term's snapshot is held by all", "partition/held.go", "return m.replica.Holds(h.number) &&", "return (h.number == 0 || m.replica.Holds(h.number)) &&", exploreTests("inherited records answered before the term's snapshot is held by all")},
+	{"B1", "difference applied to an older term's table", "backup/update.go", "r.position.Term != p.Term || r.position.Number < u.Since", "r.position.Number < u.Since", exploreTests("difference applied to an older term's table")},
+	{"B1", "older term accepted", "backup/update.go", "p.Term == 0 || p.Term < r.newest", "p.Term == 0", exploreTests("older term accepted")},
+	{"B1", "older (e, k) installed again", "backup/update.go", "u.Position.Compare(r.position) <= 0", "u.Position.Compare(r.position) <= 0 && (u.Whole == nil || u.Position == r.position)", exploreTests("older (e, k) installed again")},
+	{"R5", "joiner not needed before the owner learns the new version", "backup/owner.go", "if p, said := r.peers[i]; !said || p.number < number {", "if p, said := r.peers[i]; i != r.entry.Joining && (!said || p.number < number) {", exploreTests("joiner not needed before the owner learns the new version")},
+	{"O2", "loss remembered by the named owner only", "backup/office.go", "lost := r.position.Term < r.entry.LostTerm", "lost := r.position.Term < r.entry.LostTerm && r.entry.Term == r.entry.LostTerm", exploreTests("loss remembered by the named owner only")},
+	{"O2", "loss not remembered at all", "backup/office.go", "lost := r.position.Term < r.entry.LostTerm", "lost := false", exploreTests("loss not remembered at all")},
+	{"O1", "continuity recognised by owner name", "backup/office.go", "	if p.Owner == r.self && p.Term >= r.newest", "	if p.Owner == r.self && r.office > 0 {\n		r.office = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest", exploreTests("continuity recognised by owner name")},
+	{"O5", "free := until, which may go down", "partition/table.go", "	s.free = max(s.free, b.Ceiling)\n	return sequencer.Attachment", "	s.free = b.Ceiling\n	return sequencer.Attachment", exploreTests("free := until, which may go down")},
+	{"O5", "from ignores free", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", exploreTests("from ignores free")},
+	{"O7", "detach sets free below its own from", "partition/table.go", "min(s.free, max(s.from, used+1))", "min(s.free, used+1)", exploreTests("detach sets free below its own from")},
+	{"O6", "adopted attachment not replicated", "partition/renew.go", "m.took(v, h, c, a, life, changed)", "m.took(v, h, c, a, life, changed && v.Mono < 0)", exploreTests("adopted attachment not replicated")},
+	{"O6, H2", "adopted attachment fills the gap", "partition/table.go", "	a, changed, err = t.Attach(c, b)\n	return", "	a, changed, err = t.Attach(c, b)\n	if s := r.slot(c.Node); changed && s != nil {\n		s.from, a.Grant.From = b.Now, b.Now\n	}\n	return", exploreTests("adopted attachment fills the gap")},
+	{"O6", "adopted attachment ignores free", "partition/table.go", "	a, changed, err = t.Attach(c, b)\n	return", "	if s := r.slot(c.Node); s != nil && s.id.IsZero() {\n		s.free = 0\n	}\n	a, changed, err = t.Attach(c, b)\n	return", exploreTests("adopted attachment ignores free")},
+	{"O7", "re-created sequencer starts at 0", "partition/table.go", "free = max(free, ended.mark)", "_ = ended.mark", exploreTests("re-created sequencer starts at 0")},
+	{"O6", "a later life replaces an earlier one from 0", "partition/table.go", "return t.adopt(c.Ref, r), true, nil", "return t.adopt(c.Ref, nil), true, nil", exploreTests("a later life replaces an earlier one from 0")},
+	{"O6", "renewal of a node answered with the grant of another", "partition/table.go", "s != nil && s.node != c.Node {", "s != nil && s.node != c.Node && b.Now < 0 {", exploreTests("renewal of a node answered with the grant of another")},
+	{"O6, H2", "fingerprint without the start of the grant", "sequencer/holder.go", "	text = binary.BigEndian.AppendUint64(text, uint64(a.Grant.From))\n", "", exploreTests("fingerprint without the start of the grant")},
+	{"O5", "what sets extend is not counted", "partition/table.go", "	s.free = max(s.free, until)\n", "", exploreTests("what sets extend is not counted")},
+	{"O7", "mark without the nodes that were given back", "partition/table.go", "		r.mark = max(r.mark, r.slots[i].free)\n", "		if !r.slots[i].id.IsZero() {\n			r.mark = max(r.mark, r.slots[i].free)\n		}\n", exploreTests("mark without the nodes that were given back")},
+	{"O7", "a folded mark leaves base as it was", "partition/table.go", "t.base = max(t.base, r.mark)", "_ = r.mark", exploreTests("a folded mark leaves base as it was")},
+	{"S1", "clean stop with an attachment left", "partition/partition.go", "	high, free := m.table.High()\n", "	high, free := m.table.base, true\n", exploreTests("clean stop with an attachment left")},
+	{"O2", "a table from before a loss begins at the floor of an earlier one", "backup/office.go", "lost && r.loss.term == r.entry.LostTerm", "lost && r.loss.term > 0", exploreTests("a table from before a loss begins at the floor of an earlier one")},
+}
