@@ -117,12 +117,12 @@ type view struct {
 	acts   bool
 }
 
-// base is the tick that stands for 0 in what is printed. A window is at least a
-// second, so no ceiling of a grid can be lower.
-const base clustertime.Tick = 2000
+// base is the tick that stands for 0 in what is printed: a window, so that cluster time
+// begins at 0.
+const base = clustertime.Tick(window)
 
-// window is the smallest.
-const window clustertime.Span = 1000
+// window is longer than a machine's pauses.
+const window clustertime.Span = 2000
 
 // firstTerm is that of A at the start: the grid is formed at version 1.
 const firstTerm roster.Term = 2
