@@ -1,0 +1,165 @@
+package leader
+
+import (
+	"errors"
+	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
+)
+
+// How long probes of a member have to fail.
+const (
+	// suspectAfter is for a replica that is in sync to take the member's place, and
+	// deadAfter for tables to be lost that no other member has.
+	suspectAfter = 500 * time.Millisecond
+	deadAfter    = 5 * time.Second
+	// seenExtra is added to both while gossip sees the member alive.
+	seenExtra = 3 * time.Second
+	// lagLimit is how old the roster may be that a member has applied.
+	lagLimit = 2 * time.Second
+
+	probeEvery = time.Second            // pause after an answer
+	probeAgain = 200 * time.Millisecond // pause after a failure
+)
+
+// detector is the leader's failure detector. It probes every member again and again,
+// since the word of gossip is not enough: its false alarms cost moves and waits (R7).
+//
+//	          probes fail                  for suspectAfter           for deadAfter
+//	alive <----------------> failing ----------------------> suspect ---------------> dead
+//	  |       one succeeds                                                             ^
+//	  +--------------------------------------------------------------------------------+
+//	                    gossip does not see it, and it is absent
+//
+// A probe fails that is not answered, or is answered with a roster older than lagLimit:
+// such an owner can serve no holder. While gossip sees the member, both times are
+// longer by seenExtra: a member that only the leader does not reach gets no raise of
+// the ceiling, so its holders would wait.
+type detector struct {
+	contacts map[roster.Incarnation]*contact // every member of the roster but this one
+	// versions of the roster, ascending, each with the time when this leader first saw it.
+	// The first is the newest that is at least lagLimit old, if any is.
+	versions []seenVersion
+	rounds   uint64 // of contacts
+}
+
+// contact is what became of the probes of one member.
+type contact struct {
+	round   uint64        // of its probes: an incarnation that is admitted again begins anew
+	probing bool          // one is under way
+	next    time.Duration // when the next is due
+	failing bool          // the last one failed
+	since   time.Duration // if failing: when the first of those that failed began
+	absent  bool          // if failing: the last one proved that the member is not there
+}
+
+type seenVersion struct {
+	version roster.Version
+	at      time.Duration
+}
+
+func newDetector() detector {
+	return detector{contacts: map[roster.Incarnation]*contact{}}
+}
+
+// probeMembers probes the members whose probe is due.
+func (l *Leader) probeMembers(v View) {
+	d := &l.detector
+	d.noteVersion(v.Roster.Version, v.Mono)
+	for inc := range d.contacts {
+		if _, member := v.Roster.Member(inc); !member {
+			delete(d.contacts, inc)
+		}
+	}
+	for _, m := range v.Roster.Members {
+		if m.Incarnation == l.self {
+			continue
+		}
+		c := d.contacts[m.Incarnation]
+		if c == nil {
+			d.rounds++
+			c = &contact{round: d.rounds, next: v.Mono}
+			d.contacts[m.Incarnation] = c
+		}
+		if !c.probing && v.Mono >= c.next {
+			c.probing = true
+			l.probe(v, m.Incarnation, m.API, forDetection, c.round)
+		}
+	}
+}
+
+// probed records the outcome of a member's probe.
+func (d *detector) probed(now time.Duration, p Probe, a Answer, err error) {
+	c := d.contacts[p.To]
+	if c == nil || c.round != p.round {
+		return
+	}
+	c.probing = false
+	if lags := len(d.versions) > 0 && a.Version < d.versions[0].version; err == nil && !lags {
+		c.failing, c.absent, c.next = false, false, now+probeEvery
+		return
+	}
+	if !c.failing {
+		c.failing, c.since = true, p.began
+	}
+	c.absent, c.next = errors.Is(err, ErrAbsent), now+probeAgain
+}
+
+// judge adds the members that are suspect and those that are dead to a sight.
+func (d *detector) judge(v View, self roster.Incarnation, s *plan.Sight) {
+	for _, m := range v.Roster.Members {
+		c := d.contacts[m.Incarnation]
+		switch seen := v.sees(m.Incarnation); {
+		case c == nil || m.Incarnation == self:
+		case c.dead(seen, v.Mono):
+			s.Gone = append(s.Gone, m.Incarnation)
+		case c.suspect(seen, v.Mono):
+			s.Silent = append(s.Silent, m.Incarnation)
+		}
+	}
+}
+
+// suspect reports whether replicas that hold the same tables may take the member's
+// place; seen reports whether gossip sees it alive.
+func (c *contact) suspect(seen bool, now time.Duration) bool {
+	return c.failing && now-c.since >= suspectAfter+extra(seen) || c.absent && !seen
+}
+
+// dead reports whether the member is removed.
+func (c *contact) dead(seen bool, now time.Duration) bool {
+	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen
+}
+
+// failing reports whether the last probe of a member failed.
+func (d *detector) failing(inc roster.Incarnation) bool {
+	c := d.contacts[inc]
+	return c != nil && c.failing
+}
+
+func extra(seen bool) time.Duration {
+	if seen {
+		return seenExtra
+	}
+	return 0
+}
+
+// noteVersion records when a version of the roster was first seen.
+func (d *detector) noteVersion(v roster.Version, now time.Duration) {
+	if n := len(d.versions); n == 0 || d.versions[n-1].version < v {
+		d.versions = append(d.versions, seenVersion{v, now})
+	}
+	for len(d.versions) > 1 && now-d.versions[1].at >= lagLimit {
+		d.versions = d.versions[1:]
+	}
+}
+
+// sees reports whether gossip sees an incarnation alive.
+func (v View) sees(inc roster.Incarnation) bool {
+	for _, p := range v.Peers {
+		if p.Incarnation == inc {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,83 @@
+package leader
+
+import (
+	"github.com/snowgrid/snowgrid/internal/failure"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Join takes a member's request to join. It is confirmed in up to two probes:
+//
+//	            confirms it           the ID is not registered, or that start is silent
+//	newcomer ---------------> is its ID registered? -----------------------> admitted soon
+//	    |                            | by a start that answers
+//	    +----------------------------+-------------------------------------> refused
+//
+// The reply is nil once the request is recorded; a later step admits the member, which
+// repeats its request until the roster has it.
+func (l *Leader) Join(v View, in roster.Member, reply func(error)) {
+	j, known := l.requests.joins[in.Incarnation]
+	if known && j.member == in && v.Mono-j.at < joinKept/2 {
+		reply(nil) // it was confirmed a moment ago
+		return
+	}
+	l.inquire(v, in.API, inquiry{member: in.Incarnation, reply: reply, then: func(v View, round uint64, a Answer, err error) (bool, error) {
+		if err != nil {
+			return true, silent(in.Incarnation, in.API, err)
+		}
+		if err := confirmsJoin(in, l.cfg.Grid, a); err != nil {
+			return true, err
+		}
+		return l.checkClone(v, in, round)
+	}})
+}
+
+// confirmsJoin returns nil if a member says of itself the same as its request.
+func confirmsJoin(in roster.Member, grid roster.GridID, a Answer) error {
+	switch {
+	case a.Grid != grid:
+		return failure.Errorf(ErrRefused, "leader: the member at %.80q is of grid %s, this is %s", in.API, a.Grid, grid)
+	case a.Record != in:
+		return failure.Errorf(ErrRefused, "leader: the member at %.80q says of itself %+v, the join says %+v", in.API, a.Record, in)
+	}
+	return nil
+}
+
+// checkClone probes the registered start of the newcomer's member ID, if it is another
+// one. A data directory that was copied gives two processes one member ID, and in Raft
+// one vote: they would take each other's place in the roster without end. After a crash
+// the address of the earlier start refuses connections, or the restarted process answers
+// there, and nothing is waited for.
+func (l *Leader) checkClone(v View, in roster.Member, round uint64) (done bool, err error) {
+	other, found := registered(v.Roster, in.Incarnation.Member())
+	switch {
+	case !found || other.Incarnation == in.Incarnation:
+		return true, l.admit(v, in, "")
+	case other.Incarnation == l.self:
+		return true, inUse(other)
+	}
+	l.inquiry.open[round].then = func(v View, _ uint64, _ Answer, err error) (bool, error) {
+		if err == nil {
+			return true, inUse(other)
+		}
+		return true, l.admit(v, in, other.Incarnation)
+	}
+	l.probe(v, other.Incarnation, other.API, forInquiry, round)
+	return false, nil
+}
+
+func inUse(other roster.Member) error {
+	return failure.Errorf(ErrIdentityInUse, "another process has this member's identity: member %s runs at %s as %s",
+		other.Incarnation.Member(), other.API, other.Incarnation)
+}
+
+// admit records a join that was confirmed.
+func (l *Leader) admit(v View, in roster.Member, instead roster.Incarnation) error {
+	q := &l.requests
+	if len(q.joins) >= joinsMax {
+		return failure.Errorf(ErrNotNow, "leader: %d members are joining already", len(q.joins))
+	}
+	q.forgetStarts(in.Incarnation)
+	q.joins[in.Incarnation] = join{member: in, at: v.Mono, instead: instead}
+	return nil
+}

@@ -1,0 +1,205 @@
+// Package leader decides for the member that leads the grid: it raises the ceiling,
+// admits and removes members, detects those that fail, moves partitions, and keeps the
+// number of voters. Uniqueness rests on none of it: every change of the roster is a
+// command computed from one version, and refused at any other (R2, R7).
+//
+// A [Leader] lasts from an election to the end of that lead. It has no clock, lock,
+// socket or goroutine: each method takes a [View], which has the time and all that the
+// member knows, and asks its [Member] to act. Whatever takes time is asked for in one
+// call and reported in another:
+//
+//	Member               Leader
+//	Probe           ---> Probed
+//	Propose         ---> Proposed
+//	Reconfigure     ---> Reconfigured
+//	TransferLead    ---> LeadTransferred
+//
+// Package grid drives one over sockets, and proof/sim drives the same code in a loop.
+package leader
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
+)
+
+// StepEvery is how often [Leader.Step] is to be called.
+const StepEvery = 100 * time.Millisecond
+
+// patience is how long a version of the roster is left alone so that joining replicas
+// can be admitted at it.
+const patience = time.Second
+
+// View is what the member that leads knows at the moment when it calls its [Leader].
+// Every part of it but Servers may be late: peers that are listed may be dead.
+type View struct {
+	Roster  *roster.Roster   // the newest that it has applied
+	Mono    time.Duration    // its monotonic clock
+	Wall    clustertime.Tick // its wall clock
+	Raised  Raise            // the last raise that it has applied; the zero value for none
+	Servers []Server         // Raft's latest configuration, committed or not
+	Peers   []Peer           // members that gossip sees alive, with or without this one
+	Leaving bool             // this member leaves the grid
+}
+
+// Raise is a raise of the ceiling as a member applied it.
+type Raise struct {
+	Time clustertime.Tick // the cluster time that it carried
+	At   time.Duration    // the member's monotonic clock then
+}
+
+// Peer is a member that gossip sees alive.
+type Peer struct {
+	Incarnation roster.Incarnation
+	API         string
+	Durable     bool
+	Leaving     bool // it says that it leaves
+}
+
+// server returns the peer's Raft server.
+func (p Peer) server() ServerID { return ServerOf(p.Incarnation, p.Durable) }
+
+// Config is what does not change while a member leads.
+type Config struct {
+	Self   roster.Member // as the roster has it, or is to have it
+	Grid   roster.GridID
+	Expect int // members that the grid begins with
+}
+
+// Member carries out what a leader decides. No method may call the [Leader], and each
+// call but the last has exactly one outcome, reported to the method that it names.
+type Member interface {
+	// Probe asks a member for its view; the outcome goes to [Leader.Probed].
+	Probe(p Probe)
+	// Propose has a command agreed on; the outcome goes to [Leader.Proposed].
+	Propose(c roster.Command)
+	// Reconfigure has a change of Raft's servers agreed on; the outcome goes to
+	// [Leader.Reconfigured].
+	Reconfigure(c Reconfiguration)
+	// TransferLead passes the lead to a voter; the outcome goes to
+	// [Leader.LeadTransferred].
+	TransferLead(to ServerID)
+	// ReportClocks reports clocks that an operator has to look at.
+	ReportClocks(v clustertime.Verdict)
+}
+
+// Leader is the grid's leader during one lead. It is not safe for concurrent use.
+type Leader struct {
+	cfg    Config
+	self   roster.Incarnation
+	server ServerID // this member's
+	member Member
+
+	ceiling  ceiling
+	detector detector
+	voters   voters
+	requests requests
+	inquiry  inquiries
+	forgets  []*forget // disks that operators give up, each until it is answered
+
+	planner plan.Planner
+	// changing says that a change is proposed. There is one at a time: a second one
+	// would be computed from the same version, and refused.
+	changing bool
+	version  roster.Version // of the roster at the last plan
+	since    time.Duration  // when this leader first planned at that version
+}
+
+// New returns the leader that a member becomes when it is elected.
+func New(cfg Config, m Member) *Leader {
+	return &Leader{
+		cfg: cfg, self: cfg.Self.Incarnation, server: ServerOf(cfg.Self.Incarnation, cfg.Self.Durable), member: m,
+		detector: newDetector(), voters: newVoters(), requests: newRequests(), inquiry: newInquiries(),
+	}
+}
+
+// Step does everything that is due. It is called every [StepEvery], and earlier when
+// [Leader.Reported] says so, once the member has applied the whole log of the
+// leaders before it and the grid is formed.
+func (l *Leader) Step(v View) {
+	l.joinSelf(v)
+	l.probeMembers(v)
+	l.raise(v)
+	l.addServers(v)
+	l.keepVoters(v)
+	l.passLead(v)
+	l.plan(v)
+}
+
+// Resign answers what still waits for an answer: this member leads no longer, and the
+// leader is not called again.
+func (l *Leader) Resign() {
+	l.inquiry.resign()
+	for _, f := range l.forgets {
+		f.reply(Forgotten{}, errNotLeading)
+	}
+}
+
+// plan proposes the next change of the roster, if one is due.
+func (l *Leader) plan(v View) {
+	if l.changing {
+		return
+	}
+	l.requests.forgetLeft(func(i roster.Incarnation) bool { return l.has(v, i) })
+	c, due := l.planner.Plan(v.Roster, l.sight(v))
+	if due {
+		l.propose(c)
+	}
+}
+
+func (l *Leader) propose(c roster.Command) {
+	l.changing = true
+	l.member.Propose(c)
+}
+
+// Proposed records the outcome of a command that this leader proposed.
+func (l *Leader) Proposed(v View, c roster.Command, err error) {
+	if c.Raise != nil {
+		l.ceiling.proposed(v.Mono, err)
+		return
+	}
+	l.changing = false
+	l.continueForgets(v, c, err)
+}
+
+// sight returns what this leader believes of the members.
+func (l *Leader) sight(v View) plan.Sight {
+	r := v.Roster
+	if l.version != r.Version {
+		l.version, l.since = r.Version, v.Mono
+	}
+	s := plan.Sight{
+		Join: l.admitted(v), Leave: l.leavers(v), Held: l.requests.heldAt(r.Version), Persisted: l.requests.persistedAt(r.Version),
+		Assign: l.complete(v), Granted: l.requests.earlier,
+	}
+	s.Patient = len(s.Held) < r.Joining() && v.Mono-l.since < patience
+	l.detector.judge(v, l.self, &s)
+	s.Gone = append(s.Gone, l.requests.failedMembers()...)
+	return s
+}
+
+// complete reports whether partitions without owner may get one: as many members and
+// voters have joined as the grid is to begin with.
+func (l *Leader) complete(v View) bool {
+	want := max(l.cfg.Expect, 1)
+	voters := 0
+	for _, s := range v.Servers {
+		if s.Voter {
+			voters++
+		}
+	}
+	return len(v.Roster.Members) >= want && voters >= VotersFor(want)
+}
+
+// has reports whether an incarnation is a member, or Raft has a server of it.
+func (l *Leader) has(v View, inc roster.Incarnation) bool {
+	_, member := v.Roster.Member(inc)
+	return member || v.serves(ServerOf(inc, true)) || v.serves(ServerOf(inc, false))
+}
+
+// leaves reports whether a member has said that it leaves.
+func (l *Leader) leaves(v View, inc roster.Incarnation) bool {
+	return inc == l.self && v.Leaving || l.requests.leaves[inc]
+}

@@ -1,0 +1,78 @@
+package leader
+
+import (
+	"errors"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// probeTimeout is how long a member may take to answer a probe. Clocks have longer.
+const probeTimeout = 500 * time.Millisecond
+
+// Probe asks one incarnation at one address for its [Answer].
+type Probe struct {
+	To      roster.Incarnation
+	API     string
+	Timeout time.Duration
+
+	purpose purpose
+	round   uint64        // of that purpose: an answer to an earlier round does not count
+	began   time.Duration // by the leader's monotonic clock
+}
+
+// purpose is the part of the leader that a probe's answer goes to.
+type purpose uint8
+
+const (
+	forDetection purpose = iota
+	forClocks
+	forVoters
+	forSuccession
+	forInquiry
+	forForget
+)
+
+// Answer is what a member says of itself.
+type Answer struct {
+	Record     roster.Member // as it is to be in the roster
+	Grid       roster.GridID
+	Version    roster.Version   // of the newest roster that it has applied
+	Wall       clustertime.Tick // its wall clock
+	Time       clustertime.Tick // the cluster time as it knows it, 0 for not at all
+	Leaving    bool
+	DiskFailed bool // or it cannot read the roster
+}
+
+// ErrAbsent is the outcome of a probe that proves that the incarnation is not at the
+// address: the connection was refused, or another process answers there.
+var ErrAbsent = errors.New("leader: the incarnation is not at its address")
+
+// probe asks a member, for a purpose.
+func (l *Leader) probe(v View, to roster.Incarnation, api string, why purpose, round uint64) {
+	p := Probe{To: to, API: api, Timeout: probeTimeout, purpose: why, round: round, began: v.Mono}
+	if why == forClocks {
+		p.Timeout = clocksTimeout
+	}
+	l.member.Probe(p)
+}
+
+// Probed records the outcome of a probe. An error that matches [ErrAbsent] proves that
+// the incarnation is not there; any other is silence.
+func (l *Leader) Probed(v View, p Probe, a Answer, err error) {
+	switch p.purpose {
+	case forDetection:
+		l.detector.probed(v.Mono, p, a, err)
+	case forClocks:
+		l.clockRead(v, p, a, err)
+	case forVoters:
+		l.surveyed(v, p, err)
+	case forSuccession:
+		l.successorAnswered(p, err)
+	case forInquiry:
+		l.inquired(v, p, a, err)
+	case forForget:
+		l.forgetProbed(v, p, err)
+	}
+}

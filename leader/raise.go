@@ -1,0 +1,157 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+const (
+	// raisesPerWindow is how many raises there are in a window.
+	raisesPerWindow = 10
+	// clocksTimeout is how long a voter may take to tell its clock, and clocksGrace how
+	// long the last ones are waited for once a majority has.
+	clocksTimeout = time.Second
+	clocksGrace   = 100 * time.Millisecond
+	// aheadEvery is how often it is reported that cluster time is ahead of the clocks.
+	aheadEvery = time.Minute
+)
+
+// ceiling is the raising of cluster time and of the ceiling (R1), ten times a window
+// and immediately after an election.
+//
+//	      due              all have answered, or a majority and clocksGrace
+//	idle -----> reading -----------------------------------------------------> proposing
+//	  ^                                                                            |
+//	  +----------------------------------------------------------------------------+
+//	                         agreed, or failed: due immediately
+type ceiling struct {
+	keeper    clustertime.Timekeeper
+	next      time.Duration // when the next raise is due
+	reading   *reading      // nil unless clocks are being read
+	rounds    uint64        // of readings
+	proposing bool
+	// last is this leader's own last proposal. At is when its time was computed: the
+	// rounds until it was applied would be missing from cluster time otherwise.
+	last Raise
+	// reported is when [Member.ReportClocks] was told last that cluster time is ahead
+	// of the clocks; 0 for never.
+	reported time.Duration
+}
+
+// reading is one round of reading the voters' clocks.
+type reading struct {
+	round    uint64
+	voters   int
+	waiting  int                // voters that have not answered yet
+	deadline time.Duration      // when the round ends without them
+	clocks   []clustertime.Tick // at most one for each voter, this one among them
+	known    clustertime.Tick   // the latest cluster time that any of them knows
+}
+
+// raise begins to read the voters' clocks when a raise is due. After a stop nothing is
+// raised until the losses of the restart are in the roster (S1).
+func (l *Leader) raise(v View) {
+	c := &l.ceiling
+	switch r := v.Roster; {
+	case c.reading != nil:
+		if v.Mono >= c.reading.deadline {
+			l.advance(v)
+		}
+		return
+	case c.proposing || !r.Assigned() || r.Stopped > 0 || v.Mono < c.next:
+		return
+	}
+	c.rounds++
+	read := &reading{round: c.rounds, deadline: v.Mono + clocksTimeout}
+	c.reading = read
+	c.next = v.Mono + time.Duration(v.Roster.Settings.Window)*time.Millisecond/raisesPerWindow
+	for _, s := range v.Servers {
+		if !s.Voter {
+			continue
+		}
+		read.voters++
+		if s.ID == l.server {
+			read.clocks = append(read.clocks, v.Wall)
+		} else if m, found := v.memberOf(s.ID); found {
+			read.waiting++
+			l.probe(v, m.Incarnation, m.API, forClocks, read.round)
+		}
+	}
+	if read.waiting == 0 {
+		l.advance(v)
+	}
+}
+
+// clockRead records a voter's clock.
+func (l *Leader) clockRead(v View, p Probe, a Answer, err error) {
+	read := l.ceiling.reading
+	if read == nil || read.round != p.round {
+		return
+	}
+	read.waiting--
+	if err == nil && a.Wall != 0 {
+		read.clocks = append(read.clocks, a.Wall)
+		read.known = max(read.known, a.Time)
+	}
+	switch {
+	case read.waiting == 0:
+		l.advance(v)
+	case 2*len(read.clocks) > read.voters:
+		read.deadline = min(read.deadline, v.Mono+clocksGrace)
+	}
+}
+
+// advance computes the next cluster time from the clocks that were read, and proposes
+// it.
+func (l *Leader) advance(v View) {
+	c := &l.ceiling
+	read := c.reading
+	c.reading = nil
+	last := c.lastRaise(v)
+	t, keeper, verdict := c.keeper.Next(last.Time, v.Mono-last.At, read.clocks, read.voters)
+	c.keeper = keeper
+	l.reportClocks(v.Mono, verdict)
+	if last.Time == 0 { // this member has just started; cluster time may have gone on elsewhere
+		t = max(t, v.Roster.Time, read.known)
+	}
+	if t == 0 {
+		c.next = v.Mono + StepEvery
+		return
+	}
+	c.last, c.proposing = Raise{Time: t, At: v.Mono}, true
+	l.member.Propose(roster.Command{From: v.Roster.Version, Raise: &roster.Raise{Time: t}})
+}
+
+// lastRaise returns the last raise that was agreed on. Its Time is 0 if there was none.
+func (c *ceiling) lastRaise(v View) Raise {
+	switch {
+	case v.Raised == Raise{}:
+		return Raise{At: v.Mono}
+	case v.Raised.Time == c.last.Time:
+		return c.last
+	}
+	return v.Raised
+}
+
+// proposed records the outcome of a raise. One that failed is due again.
+func (c *ceiling) proposed(now time.Duration, err error) {
+	c.proposing = false
+	if err != nil {
+		c.next = now
+	}
+}
+
+// reportClocks reports a jump of the clocks that is not followed yet, and, once a
+// minute, cluster time that is further ahead of the clocks than the next life of a grid
+// without disks would allow for.
+func (l *Leader) reportClocks(now time.Duration, verdict clustertime.Verdict) {
+	c := &l.ceiling
+	if verdict.Behind > clustertime.ClockMargin && (c.reported == 0 || now-c.reported >= aheadEvery) {
+		c.reported = now
+		l.member.ReportClocks(verdict)
+	} else if verdict.Held {
+		l.member.ReportClocks(verdict)
+	}
+}

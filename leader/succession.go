@@ -1,0 +1,62 @@
+package leader
+
+import (
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// succession is a leader's leave: it passes the lead to a voter that stays and answers.
+// Gossip may know of a voter by other members only, and passing the lead to one that is
+// out of reach would fail again and again.
+//
+//	        probes                   one answers
+//	none ----------> asking voters --------------> transferring the lead
+//	  ^                    |                              |
+//	  +--------------------+------------------------------+
+//	         none answers          it failed: tried again
+type succession struct {
+	round        uint64
+	waiting      int // probes without an outcome
+	voters       map[roster.Incarnation]ServerID
+	transferring bool
+}
+
+// passLead begins to pass the lead on, if this member leaves. A voter that stays is
+// there soon if there is none yet: see keepVoters.
+func (l *Leader) passLead(v View) {
+	if !v.Leaving || l.voters.succession != nil {
+		return
+	}
+	l.voters.rounds++
+	s := &succession{round: l.voters.rounds, voters: map[roster.Incarnation]ServerID{}}
+	for _, server := range v.Servers {
+		p, seen := v.peerOf(server.ID)
+		if seen && server.Voter && server.ID != l.server && !p.Leaving {
+			s.waiting++
+			s.voters[p.Incarnation] = server.ID
+			l.probe(v, p.Incarnation, p.API, forSuccession, s.round)
+		}
+	}
+	if s.waiting > 0 {
+		l.voters.succession = s
+	}
+}
+
+// successorAnswered records the outcome of a voter's probe.
+func (l *Leader) successorAnswered(p Probe, err error) {
+	s := l.voters.succession
+	if s == nil || s.round != p.round || s.transferring {
+		return
+	}
+	s.waiting--
+	switch {
+	case err == nil:
+		s.transferring = true
+		l.member.TransferLead(s.voters[p.To])
+	case s.waiting == 0:
+		l.voters.succession = nil
+	}
+}
+
+// LeadTransferred records that the transfer of the lead has ended. If this member still
+// leads, the transfer failed.
+func (l *Leader) LeadTransferred() { l.voters.succession = nil }
