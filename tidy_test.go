@@ -56,7 +56,7 @@ var importMap = map[string]imports{
 	"grid/internal/librarylog":   {modules: []string{"github.com/hashicorp/go-hclog"}},
 	"grid/internal/tenure":       {},
 	"grid/internal/state":        {internal: []string{"client", "clustertime", "grid/internal/signal", "roster"}},
-	"grid/internal/raftlog":      {internal: []string{"grid/internal/librarylog", "grid/internal/refusal", "grid/internal/state", "grid/internal/tenure", "grid/internal/transport", "internal/failure", "roster", "sequencer", "wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt"}},
+	"grid/internal/raftlog":      {internal: []string{"grid/internal/librarylog", "grid/internal/refusal", "grid/internal/state", "grid/internal/tenure", "grid/internal/transport", "internal/failure", "leader", "roster", "sequencer", "wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt"}},
 	"grid/internal/gossip":       {internal: []string{"grid/internal/librarylog", "grid/internal/refusal", "grid/internal/state", "grid/internal/transport", "roster", "wire"}, modules: []string{"github.com/hashicorp/memberlist"}},
 	"grid":                       {internal: []string{"grid/internal/gossip", "grid/internal/raftlog", "grid/internal/state", "grid/internal/tenure", "grid/internal/librarylog", "grid/internal/refusal", "grid/internal/signal", "grid/internal/transport", "epoch", "clustertime", "sequencer", "roster", "roster/plan", "backup", "partition", "wire", "grid/internal/definitions", "client", "internal/failure"}, modules: gridModules},
 	"grid/gridtest":              {internal: []string{"grid", "client"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft"}},

@@ -5,9 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
-	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -25,14 +24,12 @@ const (
 	admissionAgain = time.Second
 )
 
-// admissions records which joining replicas hold their tables, and which tables are on
-// disk, at the owner that knows it and at the leader that acts on it.
+// admissions records which joining replicas of this member's own partitions hold their
+// tables, and which of these partitions are on disk, until the leader was told.
 type admissions struct {
-	mu        sync.Mutex    // guards what follows; never held while waiting
-	held      holdings      // of this member's own partitions
-	persisted disks         // own partitions that are on disk
-	joined    holdings      // at the leader: of all partitions, as their owners told
-	onDisk    disks         // at the leader: all partitions, as their owners told
+	mu        sync.Mutex // guards what follows; never held while waiting
+	held      holdings
+	persisted disks
 	reporting bool          // the leader is being told of held and persisted
 	added     signal.Signal // held or persisted has grown
 }
@@ -72,7 +69,7 @@ func (d disks) at(version roster.Version) []roster.Persisted {
 
 // newAdmissions returns admissions without any replica.
 func newAdmissions() *admissions {
-	return &admissions{held: holdings{}, persisted: disks{}, joined: holdings{}, onDisk: disks{}, added: signal.New()}
+	return &admissions{held: holdings{}, persisted: disks{}, added: signal.New()}
 }
 
 // hold notes a replica of an own partition, and reports whether the caller has to
@@ -107,15 +104,7 @@ func (a *admissions) worthTelling(version roster.Version) ([]roster.Holding, []r
 	return held, persisted
 }
 
-// ready returns, at the leader, the joining replicas that may be admitted at a
-// version, and the partitions whose disks may be named.
-func (a *admissions) ready(version roster.Version) ([]roster.Holding, []roster.Persisted) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.joined.at(version), a.onDisk.at(version)
-}
-
-// ReportHeld implements partition.Member: the leader is told, together with what else
+// ReportHeld implements owner.Member: the leader is told, together with what else
 // there is to tell.
 func (o *actor) ReportHeld(h roster.Holding) {
 	if a := o.m.admissions.Load(); a.hold(h) {
@@ -160,47 +149,17 @@ func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
 	return m.atLeader(ctx, wire.PathHeld, req)
 }
 
-// serveHeld notes, at the leader, what owners say of their replicas, and wakes its
-// step. A report that is not by the owner, or of another version than the roster's, is
-// of no use.
-func (m *Member) serveHeld(_ context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
-	if !m.raft.Node().Leads() {
-		return wire.MemberResponse{}, refusal.ErrNotLeader
-	}
-	r, a := m.state.Roster(), m.admissions.Load()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, h := range in.Held {
-		of, err := countsAt(r, in.Owner, h.Partition, h.Version)
-		if err != nil {
-			return wire.MemberResponse{}, err
-		}
-		if of {
-			a.joined[h.Replica] = r.Version
+// serveHeld has the leader record what an owner reports, and wakes its step.
+func (m *Member) serveHeld(ctx context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
+	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+		due, err := machine.Reported(v, leader.Report{Owner: in.Owner, Held: in.Held, Persisted: in.Persisted})
+		if due {
 			m.leadNow.Send()
 		}
+		reply(err)
+	})
+	if err != nil {
+		return wire.MemberResponse{}, err
 	}
-	for _, p := range in.Persisted {
-		of, err := countsAt(r, in.Owner, p.Partition, p.Version)
-		if err != nil {
-			return wire.MemberResponse{}, err
-		}
-		if of {
-			a.onDisk[p.Partition] = r.Version
-			m.leadNow.Send()
-		}
-	}
-	return wire.MemberResponse{Version: r.Version}, nil
-}
-
-// countsAt reports whether what a member says of a partition at a version counts by the
-// roster that the leader has applied: it is the owner, and the version is the roster's.
-func countsAt(r *roster.Roster, owner roster.Incarnation, id roster.PartitionID, version roster.Version) (bool, error) {
-	switch {
-	case int(id) >= len(r.Partitions):
-		return false, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", id, len(r.Partitions))
-	case version > r.Version:
-		return false, failure.Errorf(refusal.ErrNotLeader, "grid: the leader has applied version %d only", r.Version)
-	}
-	return version == r.Version && r.Partitions[id].Owner == owner, nil
+	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
 }

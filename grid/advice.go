@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -137,7 +138,7 @@ func (m *Member) voters() (out voters) {
 		case s.Suffrage != raft.Voter:
 		case alive[s.ID]:
 			out.alive = append(out.alive, v)
-		case raftlog.IsDurable(s.ID):
+		case leader.ServerID(s.ID).IsDurable():
 			out.kept = append(out.kept, v)
 		default:
 			out.lost = append(out.lost, v)

@@ -160,6 +160,18 @@ func (m *Member) confirm(ctx context.Context) (*roster.Form, error) {
 	return form, nil
 }
 
+// begin writes the roster's first entry, once the acceptances are confirmed.
+func (m *Member) begin(ctx context.Context) {
+	form, err := m.confirm(ctx)
+	if err != nil {
+		if m.boot.hinder(err.Error(), m.clock.Mono()) {
+			m.reportStep("form the grid", err)
+		}
+		return
+	}
+	m.reportStep("form the grid", m.raft.Propose(roster.Command{Form: form}))
+}
+
 // giveUp forgets an attempt to form a grid whose first entry was never written. The
 // caller has the turn.
 func (m *Member) giveUp(why error) {

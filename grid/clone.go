@@ -1,13 +1,10 @@
 package grid
 
 import (
-	"context"
 	"errors"
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -17,41 +14,6 @@ import (
 // registered incarnation at its own address before it lets in another one: while it
 // answers, the newcomer is refused. After a crash the address refuses connections,
 // or the restarted process answers there, and nothing is waited for.
-
-// registered returns the roster's record of a member ID, of whichever incarnation.
-func registered(r *roster.Roster, id roster.MemberID) (roster.Member, bool) {
-	for _, member := range r.Members {
-		if member.Incarnation.Member() == id {
-			return member, true
-		}
-	}
-	return roster.Member{}, false
-}
-
-// refuseClone returns, at the leader, an error that matches wire.ErrIdentityInUse if
-// another incarnation of the newcomer's member ID is registered and answers. Else it
-// returns the registered incarnation that the newcomer may replace, "" for none.
-func (m *Member) refuseClone(ctx context.Context, newcomer roster.Incarnation) (roster.Incarnation, error) {
-	other, found := registered(m.state.Roster(), newcomer.Member())
-	if !found || other.Incarnation == newcomer {
-		return "", nil
-	}
-	if other.Incarnation != m.self {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		if _, err := m.hello(ctx, other.API, other.Incarnation); err != nil {
-			return other.Incarnation, nil
-		}
-	}
-	return "", failure.Errorf(wire.ErrIdentityInUse, "grid: another process has this member's identity: member %s runs at %s as %s", newcomer.Member(), other.API, other.Incarnation)
-}
-
-// replaces reports whether a request to join would replace another incarnation than
-// the one that did not answer when the request was made. Its member asks again.
-func (j joining) replaces(r *roster.Roster) bool {
-	other, found := registered(r, j.member.Incarnation.Member())
-	return found && other.Incarnation != j.member.Incarnation && other.Incarnation != j.instead
-}
 
 // clash is why the leader does not let this member in: its identity is in use.
 type clash struct {

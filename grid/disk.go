@@ -3,14 +3,11 @@ package grid
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -56,9 +53,7 @@ func (m *Member) stepDown() {
 		m.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no longer", "advice", raftlog.DivergenceAdvice, "error", err)
 	}
 	m.state.Fail(err)
-	m.mu.Lock()
-	m.leaves[m.self] = true
-	m.mu.Unlock()
+	m.state.Leave()
 	if m.gossip != nil {
 		m.life.Background(func(context.Context) { m.gossip.Announce() })
 	}
@@ -90,23 +85,4 @@ func (m *Member) whileCurrent(calls map[string]*call) map[string]*call {
 		return serve(ctx, in)
 	}
 	return calls
-}
-
-// failedMembers returns, sorted, the members that have said that their disk has
-// failed.
-func (m *Member) failedMembers() []roster.Incarnation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.failed))
-}
-
-// forgetEarlier forgets that earlier incarnations of a member left, now that one
-// joins again. The caller holds m.mu.
-func (m *Member) forgetEarlier(joins roster.Incarnation) {
-	for inc := range m.leaves {
-		if inc != joins && inc.Member() == joins.Member() {
-			delete(m.leaves, inc)
-			delete(m.failed, inc)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -36,23 +37,15 @@ func (m *Member) reportEarlier(until clustertime.Tick) {
 	})
 }
 
-// noteEarlier has this member's next step as leader raise the floors; false if it
-// does not lead.
+// noteEarlier has the leader raise the floors, if this member leads; false otherwise.
 func (m *Member) noteEarlier(until clustertime.Tick) bool {
-	if !m.raft.Node().Leads() {
-		return false
-	}
-	for {
-		have := m.earlier.Load()
-		if int64(until) <= have {
-			return true
-		}
-		if m.earlier.CompareAndSwap(have, int64(until)) {
+	l := m.lead.Load()
+	return l != nil && l.node.Leads() && l.do(func(machine *leader.Leader, _ leader.View) {
+		if machine.ShowEarlier(until) {
 			m.log.Error("a holder shows a grant of an earlier life of the grid beyond the floor: clocks were stepped back since; raising all floors",
 				"until", until.Time())
-			return true
 		}
-	}
+	})
 }
 
 // clockSpread is how far the cluster times of two members are apart at most, as far as

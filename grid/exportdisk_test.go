@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -31,7 +32,12 @@ func (m *Member) Propose(c roster.Command) error { return m.raft.Propose(c) }
 func (m *Member) Changed() <-chan struct{} { return m.state.Changed() }
 
 // Leavers are the members that have told this one that they leave.
-func (m *Member) Leavers() []roster.Incarnation { return m.leavers() }
+func (m *Member) Leavers() (out []roster.Incarnation) {
+	if l := m.lead.Load(); l != nil {
+		l.do(func(machine *leader.Leader, _ leader.View) { out = machine.Leavers() })
+	}
+	return out
+}
 
 // NoteFounding leaves a data directory as a founder does that dies right after it has
 // noted its grid.

@@ -6,11 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
-	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -41,18 +39,25 @@ func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr
 	return err
 }
 
+// record returns what the roster keeps of this member.
+func (m *Member) record() roster.Member {
+	return roster.Member{
+		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "",
+	}
+}
+
 // serveHello tells this member's view.
 func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloResponse, error) {
 	r := m.state.Roster()
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
-		Record: m.record(), Leaving: m.leaving(m.self), DiskFailed: m.raft.Failure() != nil,
+		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil,
 	}
 	if node := m.raft.Node(); node != nil {
 		res.Leader = node.Leader()
-		if leader, found := raftlog.MemberOf(r, raft.ServerID(res.Leader)); found {
-			res.LeaderAt = wire.Address{Incarnation: leader.Incarnation, API: leader.API}
+		if at, found := leader.MemberOf(r, leader.ServerID(res.Leader)); found {
+			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}
 	}
 	res.Founding = m.foundingGrid()

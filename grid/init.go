@@ -96,7 +96,7 @@ func (m *Member) initRefused() error {
 	case m.cfg.DataDir != "":
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member keeps its grid on disk; start the missing members again with their data directories. "+
 			"If a majority of the voters is lost for good, stop this member and run `snowgrid recover --data-dir %s`", m.cfg.DataDir)
-	case m.leaving(m.self):
+	case m.state.Leaving():
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is leaving the grid; use another one")
 	case !m.raft.TakesPart():
 		return nil

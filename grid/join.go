@@ -2,18 +2,15 @@ package grid
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -26,7 +23,7 @@ const outOfTouch = 3 * time.Second
 // and in touch with the leader.
 func (m *Member) askToJoin(ctx context.Context) {
 	node := m.raft.Node()
-	if node.Leads() || m.leaving(m.self) {
+	if node.Leads() || m.state.Leaving() {
 		return
 	}
 	_, in := m.state.Roster().Member(m.self)
@@ -43,8 +40,8 @@ func (m *Member) askToJoin(ctx context.Context) {
 // atLeader makes one call at the leader, as this member or another knows it.
 func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 	if node := m.raft.Node(); node != nil {
-		if leader, found := m.addressOf(node.Leader()); found {
-			if m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{}) == nil {
+		if at, found := m.addressOf(node.Leader()); found {
+			if m.callMember(ctx, at.API, at.Incarnation, path, in, &wire.MemberResponse{}) == nil {
 				return nil
 			}
 		}
@@ -60,12 +57,12 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 		if err != nil {
 			continue
 		}
-		leader, found := m.addressOf(hello.Leader)
+		at, found := m.addressOf(hello.Leader)
 		if hello.LeaderAt.API != "" && hello.LeaderAt.Incarnation != m.self {
-			leader, found = hello.LeaderAt, true
+			at, found = hello.LeaderAt, true
 		}
 		if found {
-			return m.callMember(ctx, leader.API, leader.Incarnation, path, in, &wire.MemberResponse{})
+			return m.callMember(ctx, at.API, at.Incarnation, path, in, &wire.MemberResponse{})
 		}
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member knows a leader; %s", m.gossip.Seen())
@@ -78,7 +75,7 @@ func (m *Member) addressOf(server string) (wire.Address, bool) {
 	if found {
 		return wire.Address{Incarnation: p.Incarnation, API: p.API}, p.Incarnation != m.self
 	}
-	member, found := raftlog.MemberOf(m.state.Roster(), raft.ServerID(server))
+	member, found := leader.MemberOf(m.state.Roster(), leader.ServerID(server))
 	return wire.Address{Incarnation: member.Incarnation, API: member.API}, found && member.Incarnation != m.self
 }
 
@@ -91,43 +88,12 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 	if want := raftlog.ServerID(in.Member.Incarnation, in.Member.Durable); raft.ServerID(in.Server) != want {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: server %.80q does not belong to member %s", in.Server, in.Member.Incarnation)
 	}
-	if !m.raft.Node().Leads() {
-		return wire.MemberResponse{}, refusal.ErrNotLeader
-	}
-	if m.joinsAlready(in.Member) {
-		return wire.MemberResponse{Version: m.state.Roster().Version}, nil
-	}
-	hello, err := m.ask(ctx, in.Member.Incarnation, in.Member.API)
-	if err == nil {
-		err = confirmsJoin(in.Member, m.grid(), hello)
-	}
+	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.Join(v, in.Member, reply) })
 	if err != nil {
 		return wire.MemberResponse{}, err
 	}
-	instead, err := m.refuseClone(ctx, in.Member.Incarnation)
-	if err != nil {
-		return wire.MemberResponse{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.joins) >= maxJoins {
-		return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable, "grid: %d members are joining already", len(m.joins))
-	}
-	m.forgetEarlier(in.Member.Incarnation)
-	m.joins[in.Member.Incarnation] = joining{member: in.Member, server: raft.ServerID(in.Server), at: m.clock.Mono(), instead: instead}
 	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
 }
-
-// joinsAlready reports whether a join was confirmed a moment ago.
-func (m *Member) joinsAlready(member roster.Member) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	j, noted := m.joins[member.Incarnation]
-	return noted && j.member == member && m.clock.Mono()-j.at < joinLives/2
-}
-
-// maxJoins bounds the members that join at the same time.
-const maxJoins = 256
 
 // serveLeave takes a member out and answers when that is agreed. Until it is no
 // Raft server any more the member has to stay: its vote may be needed for that.
@@ -135,21 +101,20 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 	if err := in.Incarnation.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
-	if !m.raft.Node().Leads() {
-		return wire.MemberResponse{}, refusal.ErrNotLeader
-	}
-	if err := m.confirmLeave(ctx, in); err != nil {
-		return wire.MemberResponse{}, err
-	}
+	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+		machine.Leave(v, in.Incarnation, in.Failed, reply)
+	})
 	for {
-		node := m.raft.Node()
-		if !node.Leads() {
-			return wire.MemberResponse{}, refusal.ErrNotLeader
+		if err != nil {
+			return wire.MemberResponse{}, err
 		}
-		r := m.state.Roster()
-		server := raft.ServerID(in.Server)
-		if _, member := r.Member(in.Incarnation); !member && (!node.Has(server) || m.mayEnd(node, server)) {
-			return wire.MemberResponse{Version: r.Version}, nil
+		departed := false
+		err = m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+			departed = machine.Departed(v, in.Incarnation, leader.ServerID(in.Server))
+			reply(nil)
+		})
+		if departed {
+			return wire.MemberResponse{Version: m.state.Roster().Version}, nil
 		}
 		select {
 		case <-time.After(leaveEvery):
@@ -157,18 +122,4 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 			return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable, "grid: the leave is not agreed yet: %w", ctx.Err())
 		}
 	}
-}
-
-// leaving reports whether a member has said that it leaves.
-func (m *Member) leaving(inc roster.Incarnation) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.leaves[inc]
-}
-
-// leavers returns, sorted, the members that have said that they leave.
-func (m *Member) leavers() []roster.Incarnation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.leaves))
 }

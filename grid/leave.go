@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
@@ -45,9 +43,7 @@ func (m *Member) Leave(ctx context.Context) error {
 // sayGoodbye takes the member out of the roster, unless nobody stays who could
 // take over: then the grid stops, and a durable one goes on where it was.
 func (m *Member) sayGoodbye(ctx context.Context) error {
-	m.mu.Lock()
-	m.leaves[m.self] = true
-	m.mu.Unlock()
+	m.state.Leave()
 	m.gossip.Announce()
 	for {
 		var err error
@@ -58,7 +54,7 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 			return nil
 		}
 		if node := m.raft.Node(); node.Leads() {
-			err = m.passLead(ctx, node)
+			err = errLeadKept // its step passes the lead on
 		} else {
 			err = m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.Server)})
 			if err == nil { // agreed; this member may not hear of it by the log any more
@@ -73,6 +69,9 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 		}
 	}
 }
+
+// errLeadKept is why a leader that leaves is still there.
+var errLeadKept = errors.New("no other voter has taken the lead yet")
 
 // stopInOrder notes in the roster where grants ended, if this member is the last
 // of a durable grid and nothing granted can be used any more (S1). Without the
@@ -116,30 +115,31 @@ func (m *Member) othersStay() bool {
 	return found
 }
 
-// passLead makes a voter that stays and answers the leader. There is one soon if
-// there is none yet: the leader's own loop sees to it.
-func (m *Member) passLead(ctx context.Context, node *raftlog.Node) error {
-	future := node.Raft.GetConfiguration()
-	if err := future.Error(); err != nil {
-		return err
-	}
-	for _, s := range future.Configuration().Servers {
-		stays := func(p gossip.Peer) bool { return raftlog.ServerID(p.Incarnation, p.Durable) == s.ID && !p.Leaving }
-		p, found := m.gossip.Find(stays)
-		if found && s.Suffrage == raft.Voter && s.ID != node.Server && m.answers(ctx, p) {
-			return node.Raft.LeadershipTransferToServer(s.ID, s.Address).Error()
+// stopAwaited is how long a voter that leaves with all others waits for the leader to
+// record the stop.
+const stopAwaited = 5 * time.Second
+
+// awaitStop waits, when all members leave, for the leader to record the stop: this
+// member's vote may be needed for it.
+func (m *Member) awaitStop(done <-chan struct{}) {
+	limit := time.After(stopAwaited)
+	for {
+		node := m.raft.Node()
+		if m.cfg.DataDir == "" || node == nil || node.Leads() || m.state.Roster().Stopped > 0 {
+			return
+		}
+		leads := func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == node.Leader() }
+		if _, alive := m.gossip.Find(leads); !alive {
+			return
+		}
+		select {
+		case <-time.After(leaveEvery):
+		case <-limit:
+			return
+		case <-done:
+			return
 		}
 	}
-	return errors.New("no other voter stays and answers yet")
-}
-
-// answers reports whether a peer that gossip sees answers this member. Gossip may
-// know of it by others only.
-func (m *Member) answers(ctx context.Context, p gossip.Peer) bool {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	_, err := m.hello(ctx, p.API, p.Incarnation)
-	return err == nil
 }
 
 // Close ends the member at once, without a word to the others, who notice within

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -200,46 +199,6 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 			if res.Code != http.StatusMisdirectedRequest {
 				t.Errorf("%s for %q of grid %q: %d %s", path, h.target, h.grid, res.Code, res.Body)
 			}
-		}
-	}
-}
-
-// TestWitnessCountsItsOwnCalls: whom gossip does not see is neither silent nor gone
-// while the leader's own calls are answered. A refusal counts at once, silence only
-// when it lasts, and so does an answer by an old roster (R7).
-func TestWitnessCountsItsOwnCalls(t *testing.T) {
-	silence := context.DeadlineExceeded
-	for what, c := range map[string]struct {
-		err                    error
-		lags, seen             bool
-		after                  time.Duration
-		silentWanted, outOfSet bool // what the calls say of the member
-	}{
-		"answers, unseen":         {after: time.Hour},
-		"silent for a moment":     {err: silence, after: silentAfter - 1},
-		"silent":                  {err: silence, after: silentAfter, silentWanted: true},
-		"silent, seen":            {err: silence, seen: true, after: silentAfter + seenExtra - 1},
-		"silent for long":         {err: silence, after: deadAfter, silentWanted: true, outOfSet: true},
-		"silent for long, seen":   {err: silence, seen: true, after: deadAfter, silentWanted: true},
-		"refuses":                 {err: syscall.ECONNREFUSED, silentWanted: true, outOfSet: true},
-		"another at its address":  {err: wire.ErrNotAddressed, silentWanted: true, outOfSet: true},
-		"refuses, seen":           {err: syscall.ECONNREFUSED, seen: true},
-		"answers by an old one":   {lags: true, seen: true, after: silentAfter + seenExtra, silentWanted: true},
-		"answers by an older one": {lags: true, seen: true, after: deadAfter + seenExtra, silentWanted: true, outOfSet: true},
-	} {
-		w := &witness{versions: []seenVersion{{version: 8}}}
-		member := &calls{}
-		version := roster.Version(8)
-		if c.lags {
-			version = 7
-		}
-		w.note(member, time.Minute, version, c.err)
-		now := time.Minute + c.after
-		if s, g := member.silent(c.seen, now), member.gone(c.seen, now); s != c.silentWanted || g != c.outOfSet {
-			t.Errorf("%s: silent %v, gone %v", what, s, g)
-		}
-		if w.note(member, now, 8, nil); member.silent(c.seen, now+time.Hour) || member.gone(c.seen, now+time.Hour) {
-			t.Errorf("%s: it answers again and counts as silent", what)
 		}
 	}
 }

@@ -65,13 +65,13 @@ type Member struct {
 	gate        gate
 	forIDs      idsHandles
 
-	state   *state.State
-	earlier atomic.Int64 // end of the latest grant of an earlier life that was shown, 0 = none
+	state *state.State
 
 	wasReady   atomic.Bool // in this grid
 	clash      clash
 	admissions atomic.Pointer[admissions]
-	leadNow    signal.Signal // the leader's step is due
+	lead       atomic.Pointer[lead] // this member's present lead, nil while another member leads
+	leadNow    signal.Signal        // the leader's step is due
 
 	idMu sync.Mutex // guards what follows; held while id is written to disk
 	id   *identity
@@ -84,17 +84,13 @@ type Member struct {
 	turn  chan struct{}          // held by whatever brings the member into a grid, or out of it
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
-	parking   parking
-	inquiries inquiries
+	parking parking
 
 	mu      sync.Mutex // guards what follows; never held while waiting
 	actors  map[roster.PartitionID]*actor
-	joins   map[roster.Incarnation]joining
-	leaves  map[roster.Incarnation]bool
-	failed  map[roster.Incarnation]bool // of leaves, those whose disk has failed
-	trial   roster.GridID               // the grid this member tries to form
-	ids     *client.Client              // serves POST /v1/ids
-	telling bool                        // the leader is being told of a grant of an earlier life
+	trial   roster.GridID  // the grid this member tries to form
+	ids     *client.Client // serves POST /v1/ids
+	telling bool           // the leader is being told of a grant of an earlier life
 
 	handles *client.Client // the user's handles
 
@@ -155,9 +151,6 @@ func newMember(cfg Config) *Member {
 		holds:  clusterClock(cfg),
 		events: newEvents(),
 		actors: map[roster.PartitionID]*actor{},
-		joins:  map[roster.Incarnation]joining{},
-		leaves: map[roster.Incarnation]bool{},
-		failed: map[roster.Incarnation]bool{},
 		turn:   make(chan struct{}, 1),
 
 		leadNow: signal.New(),
@@ -243,12 +236,12 @@ func (m *Member) gossipConfig() gossip.Config {
 // about returns this member's description of itself for gossip.
 func (m *Member) about() gossip.Peer {
 	grid, left := m.whereabouts()
-	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.leaving(m.self)}
+	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.state.Leaving()}
 }
 
 // run starts the goroutines that take part in the grid.
 func (m *Member) run() {
-	m.life.Background(m.lead)
+	m.life.Background(m.runLead)
 	m.life.Go(func() { m.attend(m.ctx) })
 	m.life.Go(func() { m.watchPart(m.ctx) })
 	if m.disk != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -58,7 +59,7 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 		}
 	}
 	if addr == "" {
-		member, found := raftlog.MemberOf(r, id)
+		member, found := leader.MemberOf(r, leader.ServerID(id))
 		if !found {
 			return "", fmt.Errorf("grid: no address is known of server %s", id)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -181,7 +182,7 @@ func missing(newest *recoverDir, given map[roster.MemberID]string, stated []rost
 		}
 		voters++
 		id := roster.Incarnation(s.ID).Member()
-		if given[id] != "" && raftlog.IsDurable(s.ID) {
+		if given[id] != "" && leader.ServerID(s.ID).IsDurable() {
 			alive++
 			continue
 		}
@@ -230,7 +231,7 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 		}
 		change.Join = append(change.Join, member)
 		server := raft.Server{ID: raftlog.ServerID(member.Incarnation, true), Address: transport.RaftAddress(raftlog.ServerID(member.Incarnation, true), member.Raft)}
-		if i >= votersFor(len(p.Members)) {
+		if i >= leader.VotersFor(len(p.Members)) {
 			server.Suffrage = raft.Nonvoter
 		}
 		servers.Servers = append(servers.Servers, server)

@@ -88,13 +88,12 @@ func (m *Member) beginStay() {
 	m.state.Reset()
 	m.mu.Lock()
 	m.actors = map[roster.PartitionID]*actor{}
-	m.joins = map[roster.Incarnation]joining{}
 	m.trial = roster.GridID{}
 	m.wasReady.Store(false)
 	m.admissions.Store(newAdmissions())
 	m.life.Next()
 	m.mu.Unlock()
-	m.life.Background(m.lead)
+	m.life.Background(m.runLead)
 	m.state.Notify()
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -217,41 +216,6 @@ func startAlone(t *testing.T) *Member {
 	t.Cleanup(func() { _ = m.Close() })
 	time.Sleep(5 * time.Second)
 	return m
-}
-
-// TestLeaderBelievesOnlyTheOwner: which joining replicas may be admitted, and whose
-// disks may be named, is noted as their owner said it, at the version it said it of, and
-// not otherwise (R5, D4).
-func TestLeaderBelievesOnlyTheOwner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := startAlone(t)
-		r := m.state.Roster()
-		for _, c := range []struct {
-			owner   roster.Incarnation
-			version roster.Version
-			noted   bool
-		}{{backupInc, r.Version, false}, {m.self, r.Version - 1, false}, {m.self, r.Version, true}} {
-			h := roster.Holding{Replica: roster.Replica{Partition: 3, Member: backupInc}, Version: c.version}
-			p := roster.Persisted{Partition: 3, Version: c.version}
-			_, err := m.serveHeld(t.Context(), wire.HeldRequest{Owner: c.owner, Held: []roster.Holding{h}, Persisted: []roster.Persisted{p}})
-			ready, onDisk := m.admissions.Load().ready(r.Version)
-			if err != nil || (len(ready) == 1) != c.noted || (len(onDisk) == 1) != c.noted || m.state.Roster().Version != r.Version {
-				t.Errorf("told by %s at version %d of %d: %v, %v, %v", c.owner, c.version, r.Version, ready, onDisk, err)
-			}
-		}
-	})
-}
-
-// TestVolatileServersAreNew: a member without a disk is another Raft server at each
-// start, since it forgot its votes; one with a disk is the same (B2, S1).
-func TestVolatileServersAreNew(t *testing.T) {
-	again := roster.Incarnation(string(ownerInc[:len(ownerInc)-1]) + "2")
-	for _, durable := range []bool{false, true} {
-		before, after := raftlog.ServerID(ownerInc, durable), raftlog.ServerID(again, durable)
-		if (before == after) != durable || raftlog.IsDurable(after) != durable {
-			t.Errorf("durable %v: server %s, and %s after a restart", durable, before, after)
-		}
-	}
 }
 
 // TestNoEndWhileAttached: where grants ended is not known of a partition with an

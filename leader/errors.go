@@ -2,17 +2,27 @@ package leader
 
 import (
 	"errors"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
 // The kinds of errors that requests end with. Each error has a text of its own.
 var (
 	// ErrNotLeading means that the request has to go to another member, or is ahead of
-	// what this leader has applied.
+	// the roster that this leader has applied.
 	ErrNotLeading = errors.New("leader: this member does not lead the grid")
-	// ErrNotNow means that the same request may succeed later.
-	ErrNotNow = errors.New("leader: not now")
-	// ErrRefused means that the request is wrong: its member does not confirm it.
-	ErrRefused = errors.New("leader: refused")
+	// ErrUnavailable means that the same request may succeed at any time.
+	ErrUnavailable = errors.New("leader: unavailable")
+	// ErrBadRequest means that the request is wrong: its member does not confirm it.
+	ErrBadRequest = errors.New("leader: bad request")
+	// ErrNotNow means that the state of the grid forbids the request.
+	ErrNotNow = errors.New("leader: not possible in the present state")
+	// ErrNotNeeded means that there is nothing to do.
+	ErrNotNeeded = errors.New("leader: nothing to do")
+	// ErrNotConfirmed means that an operator has to confirm the request.
+	ErrNotConfirmed = errors.New("leader: not confirmed")
 	// ErrIdentityInUse means that another process with the same member ID answers.
 	ErrIdentityInUse = errors.New("leader: the member's identity is in use")
 )
+
+var errNotLeading = failure.Errorf(ErrNotLeading, "grid: this member leads the grid no longer")

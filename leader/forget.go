@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -69,7 +68,7 @@ func (l *Leader) continueForgets(v View, c roster.Command, err error) {
 			f.proposed = false
 			f.tries++
 		case err != nil:
-			l.forgot(f, failure.Errorf(ErrNotNow, "leader: the disk of %s is not given up: %w", f.in.Disk, err))
+			l.forgot(f, failure.Errorf(ErrUnavailable, "grid: the disk of %s was not forgotten: %w", f.in.Disk, err))
 		default:
 			l.forgot(f, nil)
 		}
@@ -91,11 +90,11 @@ func (l *Leader) forgot(f *forget, err error) {
 func (l *Leader) checkForget(v View, f *forget) error {
 	id := f.in.Disk
 	if id == l.self.Member() {
-		return failure.Errorf(ErrRefused, "leader: member %s runs: it is the one that answers", id)
+		return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member is running, and gave this answer", id)
 	}
 	for _, p := range v.Peers {
 		if p.Incarnation.Member() == id {
-			return failure.Errorf(ErrRefused, "leader: member %s runs: gossip sees it at %s; a disk is given up only when its member is gone for good", id, p.API)
+			return failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member is running at %s (seen by gossip); a disk is forgotten only after its member is gone for good", id, p.API)
 		}
 	}
 	if m, found := registered(v.Roster, id); found {
@@ -107,10 +106,10 @@ func (l *Leader) checkForget(v View, f *forget) error {
 	f.out.Partitions, f.out.Lost = v.Roster.Awaits(id)
 	switch {
 	case f.out.Partitions == 0:
-		return failure.Errorf(ErrRefused, "leader: no partition rests on the disk of %s; %s", id, namedDisks(v.Roster))
+		return failure.Errorf(ErrNotNeeded, "grid: no partition depends on the disk of %s; %s", id, namedDisks(v.Roster))
 	case f.out.Lost > 0 && !f.in.LoseDefinitions:
-		return failure.Errorf(ErrRefused, "leader: the disk of %s is the last one that has the definitions of %d partitions: giving it up loses them for good. %s. "+
-			"If the disk can be had back, start the member on it instead; to lose them, say so (--lose-definitions)", id, f.out.Lost, LossText)
+		return failure.Errorf(ErrNotConfirmed, "grid: nothing was done: the disk of %s is the last one with the definitions of %d partitions, and forgetting it loses them for good. %s. "+
+			"If the disk can be restored, start the member on it instead; to lose the definitions, confirm with --lose-definitions", id, f.out.Lost, lossText)
 	}
 	return nil
 }
@@ -123,17 +122,17 @@ func (l *Leader) forgetProbed(v View, p Probe, err error) {
 	}
 	f, id := l.forgets[i], p.To.Member()
 	if err == nil {
-		l.forgot(f, failure.Errorf(ErrRefused, "leader: member %s runs: it answers at %s; a disk is given up only when its member is gone for good", id, p.API))
+		l.forgot(f, failure.Errorf(ErrNotNow, "grid: the disk of %s was not forgotten: its member answers at %s; a disk is forgotten only after its member is gone for good", id, p.API))
 	} else {
-		l.forgot(f, failure.Errorf(ErrNotNow, "leader: member %s does not answer and is in the grid still; it is taken out within seconds, try again then", id))
+		l.forgot(f, failure.Errorf(ErrUnavailable, "grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then", id))
 	}
 	l.proposeForget(v)
 }
 
-// LossText says what is lost with the last disk of a partition.
-const LossText = "Sequencers of those partitions are then known only by the processes that hold them. " +
-	"Of the others it is forgotten that they exist, were destroyed, or which epoch they have: " +
-	"one that is created with another epoch or node count than before can issue the same IDs again"
+// lossText says what is lost with the last disk of a partition.
+const lossText = "Only sequencers that a running process uses are then still known. " +
+	"For all others the grid forgets that they exist, that they were destroyed, and their epoch: " +
+	"a name that is created again with another epoch or node count can repeat earlier IDs"
 
 // namedDisks says which disks partitions rest on.
 func namedDisks(r *roster.Roster) string {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -58,7 +57,7 @@ func (l *Leader) inquire(v View, api string, i inquiry) {
 	q := &l.inquiry
 	i.seen = slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Incarnation == i.member && p.API == api })
 	if !q.room(i.member, i.seen) {
-		i.reply(failure.Errorf(ErrNotNow, "leader: member %s, or as many others as may be, is being asked at this moment; try again", i.member))
+		i.reply(failure.Errorf(ErrUnavailable, "grid: member %s, or as many others as may be, is being asked at this moment; try again", i.member))
 		return
 	}
 	q.rounds++
@@ -87,9 +86,7 @@ func (q *inquiries) resign() {
 	clear(q.open)
 }
 
-var errNotLeading = failure.Errorf(ErrNotLeading, "leader: this member leads the grid no longer")
-
 // silent is the error of a member that does not answer.
 func silent(member roster.Incarnation, api string, err error) error {
-	return failure.Errorf(ErrNotNow, "leader: member %s does not answer the leader at %.80q: %w", member, api, err)
+	return failure.Errorf(ErrUnavailable, "grid: member %s does not answer the leader at %.80q: %w", member, api, err)
 }

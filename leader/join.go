@@ -2,7 +2,6 @@ package leader
 
 import (
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -36,9 +35,9 @@ func (l *Leader) Join(v View, in roster.Member, reply func(error)) {
 func confirmsJoin(in roster.Member, grid roster.GridID, a Answer) error {
 	switch {
 	case a.Grid != grid:
-		return failure.Errorf(ErrRefused, "leader: the member at %.80q is of grid %s, this is %s", in.API, a.Grid, grid)
+		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is in grid %s, this is grid %s", in.API, a.Grid, grid)
 	case a.Record != in:
-		return failure.Errorf(ErrRefused, "leader: the member at %.80q says of itself %+v, the join says %+v", in.API, a.Record, in)
+		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is %+v by its own answer, and %+v by the request", in.API, a.Record, in)
 	}
 	return nil
 }
@@ -67,7 +66,7 @@ func (l *Leader) checkClone(v View, in roster.Member, round uint64) (done bool, 
 }
 
 func inUse(other roster.Member) error {
-	return failure.Errorf(ErrIdentityInUse, "another process has this member's identity: member %s runs at %s as %s",
+	return failure.Errorf(ErrIdentityInUse, "grid: another process has this member's identity: member %s runs at %s as %s",
 		other.Incarnation.Member(), other.API, other.Incarnation)
 }
 
@@ -75,7 +74,7 @@ func inUse(other roster.Member) error {
 func (l *Leader) admit(v View, in roster.Member, instead roster.Incarnation) error {
 	q := &l.requests
 	if len(q.joins) >= joinsMax {
-		return failure.Errorf(ErrNotNow, "leader: %d members are joining already", len(q.joins))
+		return failure.Errorf(ErrUnavailable, "grid: %d members are joining already", len(q.joins))
 	}
 	q.forgetStarts(in.Incarnation)
 	q.joins[in.Incarnation] = join{member: in, at: v.Mono, instead: instead}

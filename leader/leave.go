@@ -2,7 +2,6 @@ package leader
 
 import (
 	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -24,7 +23,7 @@ func (l *Leader) Leave(v View, inc roster.Incarnation, failed bool, reply func(e
 		reply(nil) // a process that is not a member has nothing to leave
 		return
 	case inc == l.self:
-		reply(failure.Errorf(ErrRefused, "leader: member %s is this one, and it does not leave", inc))
+		reply(failure.Errorf(ErrBadRequest, "grid: leave refused: member %s is this one, and it is not leaving", inc))
 		return
 	}
 	l.inquire(v, m.API, inquiry{member: inc, reply: reply, then: func(_ View, _ uint64, a Answer, err error) (bool, error) {
@@ -47,9 +46,9 @@ func (l *Leader) Leave(v View, inc roster.Incarnation, failed bool, reply func(e
 func confirmsLeave(inc roster.Incarnation, failed bool, a Answer) error {
 	switch {
 	case failed && !a.DiskFailed:
-		return failure.Errorf(ErrRefused, "leader: member %s does not say that its disk has failed", inc)
+		return failure.Errorf(ErrBadRequest, "grid: leave refused: member %s does not confirm that its disk has failed", inc)
 	case !a.Leaving:
-		return failure.Errorf(ErrRefused, "leader: member %s does not say that it leaves", inc)
+		return failure.Errorf(ErrBadRequest, "grid: leave refused: member %s does not confirm that it is leaving", inc)
 	}
 	return nil
 }

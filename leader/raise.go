@@ -66,7 +66,7 @@ func (l *Leader) raise(v View) {
 	c.rounds++
 	read := &reading{round: c.rounds, deadline: v.Mono + clocksTimeout}
 	c.reading = read
-	c.next = v.Mono + time.Duration(v.Roster.Settings.Window)*time.Millisecond/raisesPerWindow
+	c.next = v.Mono + v.Roster.Settings.Window.Duration()/raisesPerWindow
 	for _, s := range v.Servers {
 		if !s.Voter {
 			continue

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
-
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -170,9 +169,9 @@ func (l *Leader) Reported(v View, in Report) (due bool, err error) {
 func countsAt(r *roster.Roster, owner roster.Incarnation, id roster.PartitionID, version roster.Version) (bool, error) {
 	switch {
 	case int(id) >= len(r.Partitions):
-		return false, failure.Errorf(ErrRefused, "leader: there is no partition %d, only %d of them", id, len(r.Partitions))
+		return false, failure.Errorf(ErrBadRequest, "grid: partition %d does not exist; the grid has %d", id, len(r.Partitions))
 	case version > r.Version:
-		return false, failure.Errorf(ErrNotLeading, "leader: version %d is reported, and this leader has applied %d only", version, r.Version)
+		return false, failure.Errorf(ErrNotLeading, "grid: the leader has applied version %d only", r.Version)
 	}
 	return version == r.Version && r.Partitions[id].Owner == owner, nil
 }

@@ -1,8 +1,6 @@
 package raftlog
 
 import (
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -10,6 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -104,31 +103,18 @@ func (n *Node) Servers() ([]raft.Server, bool) {
 	return future.Configuration().Servers, true
 }
 
-// Has reports whether a server is configured, or may be.
-func (n *Node) Has(id raft.ServerID) bool {
-	servers, known := n.Servers()
-	return !known || slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id })
-}
-
-// ServerID is a member's name in Raft. A durable member keeps it with its log; a
-// volatile one is another server at each start, since a server that forgets its
-// log would take back votes and acknowledgements that it gave.
-func ServerID(i roster.Incarnation, durable bool) raft.ServerID {
-	if durable {
-		return raft.ServerID(i.Member())
-	}
-	return raft.ServerID(i)
-}
-
-// IsDurable reports whether a server keeps its log across restarts.
-func IsDurable(id raft.ServerID) bool { return !strings.Contains(string(id), "-") }
-
-// MemberOf returns the roster's member behind a Raft server.
-func MemberOf(r *roster.Roster, id raft.ServerID) (roster.Member, bool) {
-	for _, member := range r.Members {
-		if ServerID(member.Incarnation, member.Durable) == id {
-			return member, true
+// Address returns the address that a server was configured with, "" if it is not.
+func (n *Node) Address(id raft.ServerID) raft.ServerAddress {
+	servers, _ := n.Servers()
+	for _, s := range servers {
+		if s.ID == id {
+			return s.Address
 		}
 	}
-	return roster.Member{}, false
+	return ""
+}
+
+// ServerID returns a member's name in Raft: see [leader.ServerOf].
+func ServerID(i roster.Incarnation, durable bool) raft.ServerID {
+	return raft.ServerID(leader.ServerOf(i, durable))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -142,7 +143,7 @@ func (s *Server) refused(err error) {
 // view returns the present knowledge of Raft's servers.
 func (s *Server) view(node *raft.Raft) transport.RaftView {
 	return transport.RaftViewOf(node, s.cfg.Self, func(id raft.ServerID) bool {
-		_, known := MemberOf(s.cfg.State.Roster(), id)
+		_, known := leader.MemberOf(s.cfg.State.Roster(), leader.ServerID(id))
 		return known
 	})
 }

@@ -1,0 +1,68 @@
+package leader
+
+import (
+	"testing"
+	"time"
+)
+
+func TestDepartures(t *testing.T) {
+	d := departures{}
+	d.note(map[ServerID]bool{"a": true}, time.Minute)
+	d.note(map[ServerID]bool{"a": true, "b": true}, time.Minute+5*time.Second)
+	for _, c := range []struct {
+		id       ServerID
+		majority bool
+		after    time.Duration
+		want     bool
+	}{
+		{"a", true, 0, true}, {"a", true, 29 * time.Second, true}, {"a", true, 31 * time.Second, false},
+		{"a", false, 9 * time.Second, true}, {"a", false, 11 * time.Second, false},
+		{"b", false, 14 * time.Second, true}, {"b", false, 16 * time.Second, false},
+		{"c", true, 0, false}, {"c", false, 0, false},
+	} {
+		if got := d.keepsVote(c.id, c.majority, time.Minute+c.after); got != c.want {
+			t.Errorf("%s, majority %v, after %v: %v", c.id, c.majority, c.after, got)
+		}
+	}
+	d.note(map[ServerID]bool{"b": true}, 2*time.Minute)
+	if len(d) != 1 {
+		t.Errorf("one that stays is still recorded: %v", d)
+	}
+}
+
+// TestDeparted: a member that leaves may end when it is out of the roster and its server
+// is removed, or its vote may stay behind: with a disk, and with a majority of voters
+// that stay and are seen.
+func TestDeparted(t *testing.T) {
+	for what, c := range map[string]struct {
+		durable, in, served, unseen, leaves, want bool
+	}{
+		"in the roster":                  {durable: true, in: true, served: true},
+		"out of both":                    {durable: true, want: true},
+		"a vote on disk stays behind":    {durable: true, served: true, want: true},
+		"a vote without a disk":          {served: true},
+		"a voter that stays is unseen":   {durable: true, served: true, unseen: true},
+		"a voter that stays also leaves": {durable: true, served: true, leaves: true},
+	} {
+		o := lead(t, 3, c.durable)
+		server := o.v.Servers[2].ID
+		if !c.in {
+			out := *o.v.Roster
+			out.Members = out.Members[:2]
+			o.v.Roster = &out
+		}
+		if !c.served {
+			o.v.Servers = o.v.Servers[:2]
+		}
+		if c.unseen {
+			o.v.Peers = o.v.Peers[:1]
+		}
+		o.v.Peers[len(o.v.Peers)-1].Leaving = true
+		if c.leaves {
+			o.l.requests.leaves[inc(2, 1)] = true
+		}
+		if got := o.l.Departed(o.v, inc(3, 1), server); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package leader
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
+)
+
+// TestDetectorJudgesByItsOwnProbes: a member that gossip does not see is neither suspect
+// nor dead while the leader's own probes are answered. Absence counts immediately,
+// silence only when it lasts, and so does an answer by an old roster (R7).
+func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
+	silence := context.DeadlineExceeded
+	for what, c := range map[string]struct {
+		err                 error
+		lags, seen          bool
+		after               time.Duration
+		suspectWanted, dead bool
+	}{
+		"answers, unseen":         {after: time.Hour},
+		"silent for a moment":     {err: silence, after: suspectAfter - 1},
+		"silent":                  {err: silence, after: suspectAfter, suspectWanted: true},
+		"silent, seen":            {err: silence, seen: true, after: suspectAfter + seenExtra - 1},
+		"silent for long":         {err: silence, after: deadAfter, suspectWanted: true, dead: true},
+		"silent for long, seen":   {err: silence, seen: true, after: deadAfter, suspectWanted: true},
+		"absent":                  {err: ErrAbsent, suspectWanted: true, dead: true},
+		"absent, seen":            {err: ErrAbsent, seen: true},
+		"answers by an old one":   {lags: true, seen: true, after: suspectAfter + seenExtra, suspectWanted: true},
+		"answers by an older one": {lags: true, seen: true, after: deadAfter + seenExtra, suspectWanted: true, dead: true},
+	} {
+		m := &contact{round: 1}
+		d := detector{contacts: map[roster.Incarnation]*contact{"m": m}, versions: []seenVersion{{version: 8}}}
+		a := Answer{Version: 8}
+		if c.lags {
+			a.Version = 7
+		}
+		now := time.Minute + c.after
+		d.probed(now, Probe{To: "m", round: 1, began: time.Minute}, a, c.err)
+		if s, g := m.suspect(c.seen, now), m.dead(c.seen, now); s != c.suspectWanted || g != c.dead {
+			t.Errorf("%s: suspect %v, dead %v", what, s, g)
+		}
+		d.probed(now, Probe{To: "m", round: 1, began: now}, Answer{Version: 8}, nil)
+		if m.suspect(c.seen, now+time.Hour) || m.dead(c.seen, now+time.Hour) {
+			t.Errorf("%s: it answers again and is suspect", what)
+		}
+	}
+}
+
+// TestDetectorProbesEveryMember: each member but the leader is probed again and again,
+// one probe at a time, and sooner while it does not answer. A sight has those that are
+// suspect, and those that are dead.
+func TestDetectorProbesEveryMember(t *testing.T) {
+	o := lead(t, 3, true)
+	o.assign()
+	o.step(0)
+	if got := o.take(forDetection); len(got) != 2 {
+		t.Fatalf("%d probes at the first step", len(got))
+	} else {
+		o.step(time.Minute)
+		if more := o.take(forDetection); len(more) > 0 {
+			t.Fatalf("%d probes before an outcome", len(more))
+		}
+		o.l.Probed(o.v, got[0], Answer{Version: o.v.Roster.Version}, nil)
+		o.l.Probed(o.v, got[1], Answer{}, context.DeadlineExceeded)
+	}
+	o.step(probeAgain)
+	if got := o.take(forDetection); len(got) != 1 || memberOf(got[0].To) != 3 {
+		t.Errorf("probes %v after a failure of member 3", got)
+	}
+	var s plan.Sight
+	o.l.detector.judge(o.v, o.l.self, &s)
+	if len(s.Silent) > 0 || len(s.Gone) != 1 || memberOf(s.Gone[0]) != 3 {
+		t.Errorf("silent %v, gone %v after a minute", s.Silent, s.Gone)
+	}
+	o.step(probeEvery)
+	if got := o.take(forDetection); len(got) != 1 || memberOf(got[0].To) != 2 {
+		t.Errorf("probes %v a second after an answer", got)
+	}
+}
+
+// TestDetectorForgetsEarlierProbes: a probe of before a member was removed says nothing
+// of it when it has joined again.
+func TestDetectorForgetsEarlierProbes(t *testing.T) {
+	o := lead(t, 3, true)
+	o.assign()
+	o.step(0)
+	old := o.take(forDetection)
+	members := o.v.Roster
+	out := *members
+	out.Members = members.Members[:1]
+	o.v.Roster = &out
+	o.step(StepEvery)
+	o.v.Roster = members
+	o.step(StepEvery)
+	for _, p := range old {
+		o.l.Probed(o.v, p, Answer{}, ErrAbsent)
+	}
+	if o.l.detector.failing(inc(2, 1)) || len(o.take(forDetection)) != 2 {
+		t.Error("a probe of before counts")
+	}
+}
+
+// TestDetectorKeepsOldVersions: a member lags when it has not applied a version that the
+// leader has known for two seconds.
+func TestDetectorKeepsOldVersions(t *testing.T) {
+	var d detector
+	for i := range 5 {
+		d.noteVersion(roster.Version(i+1), time.Duration(i)*time.Second)
+	}
+	if d.versions[0].version != 3 {
+		t.Errorf("members must have version %d, want 3", d.versions[0].version)
+	}
+	d.noteVersion(5, time.Hour)
+	if d.versions[0].version != 5 || len(d.versions) != 1 {
+		t.Errorf("versions %v after an hour", d.versions)
+	}
+}
