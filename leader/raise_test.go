@@ -41,8 +41,12 @@ func TestRaiseReadsTheClocksFirst(t *testing.T) {
 	if got := o.raised(); got != o.v.Wall {
 		t.Errorf("raised to %d by clocks at %d and %d, want the lower", got, o.v.Wall, ahead)
 	}
+	o.l.Proposed(o.v, roster.Command{Raise: &roster.Raise{}}, nil)
+	o.step(time.Minute)
+	second := o.take(forClocks)
 	o.l.Probed(o.v, first[1], Answer{Wall: ahead}, nil) // too late
-	if o.raised() != 0 {
+	o.l.Probed(o.v, second[1], Answer{}, context.DeadlineExceeded)
+	if o.step(clocksGrace); len(second) != 2 || o.raised() != 0 {
 		t.Error("an answer to an earlier round counts")
 	}
 }
@@ -142,6 +146,13 @@ func TestFirstRaiseIsNotBehind(t *testing.T) {
 	}
 	if got := o.raised(); got != known {
 		t.Errorf("raised to %d, and a voter knows %d", got, known)
+	}
+	o = lead(t, 1, true)
+	o.assign()
+	o.apply(roster.Command{From: o.v.Roster.Version, Raise: &roster.Raise{Time: known}})
+	o.step(0)
+	if got := o.raised(); got != known {
+		t.Errorf("raised to %d, and the log says %d", got, known)
 	}
 }
 

@@ -195,17 +195,18 @@ func (e electorate) removable(reached func(Server) bool) (Server, bool) {
 	return s, !s.Voter || e.agreesWithout(s, reached)
 }
 
-// dispensable returns a voter that is one too many. One that does not answer goes first,
-// and one that does only if the rest have a majority that answers: otherwise nothing
-// could be agreed on, this step included. One that stays and answers keeps its vote
-// until a leader that leaves has lost its own, since that one may end at any time.
+// dispensable returns a voter that is one too many, one that does not answer first. It
+// goes only if the rest have a majority that answers: otherwise nothing could be agreed
+// on, this step included. Silence of the voter itself is no reason to go without: it may
+// be the one that still answers Raft. One that stays and answers keeps its vote until a
+// leader that leaves has lost its own, since that one may end at any time.
 func (e electorate) dispensable(answers func(Server) bool) (Server, bool) {
 	if !e.demotes() {
 		return Server{}, false
 	}
 	spare := e.spare()
 	if i := slices.IndexFunc(spare, func(s Server) bool { return !answers(s) }); i >= 0 {
-		return spare[i], true
+		return spare[i], e.agreesWithout(spare[i], answers)
 	}
 	if e.passing && len(e.leavers) == 0 {
 		return Server{}, false

@@ -98,6 +98,8 @@ func TestVoters(t *testing.T) {
 			o.vote(1, 2, 3, 4)
 			o.l.requests.leaves[inc(2, 1)] = true
 		}, []int{3, 4}, nil},
+		"of a silent one no vote is taken, if the rest are silent, too": {5, true, func(o *office) { o.vote(1, 2, 3, 4) }, []int{2, 3, 4}, nil},
+		"a voter that left and answers stays while the rest do not":     {3, true, func(o *office) { o.without(3); o.v.Peers[2].Leaving = true }, []int{2}, nil},
 		"everybody leaves": {3, true, func(o *office) {
 			o.v.Leaving, o.l.requests.leaves[inc(2, 1)], o.l.requests.leaves[inc(3, 1)] = true, true, true
 		}, nil, nil},

@@ -34,7 +34,6 @@ var beginningMutants = []mutant{
 	{"S2", "formed again without the survivors' clocks", "grid/init.go", "Wall: b.Wall, Window: window}", "Window: window}", clockTests},
 	{"S2", "the ceiling of a grid that was left is not kept", "grid/stay.go", "Ceiling: max(r.Ceiling, m.past.bounds.Ceiling),", "Ceiling: m.past.bounds.Ceiling,", clockTests},
 	{"S2", "a grid is left while it is still acted for", "grid/internal/tenure/tenure.go", "	for t.running > 0 {", "	for t.running < 0 {", beginTests},
-	{"S1", "a voter that leaves loses its vote immediately", "grid/departures.go", "return leaves && now-since < voteKept", "return leaves && now < since", []string{"./grid", "-run", "Departures"}},
 	{"S1", "a restored snapshot forgets the ceiling", "grid/internal/raftlog/fsm.go", "	f.state.Apply(r, false)\n", "	r.Ceiling = 0\n	f.state.Apply(r, false)\n", []string{"./grid", "-run", "FromASnapshot"}},
 	{"S1", "a recovered grid keeps the ID of the old one", "grid/recover.go", "Grid: newGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
 	{"S1", "a recovery does not ask for the lost voters", "grid/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},

@@ -2,9 +2,8 @@ package main
 
 // storeTests guard the file of definitions, and diskTests what a member does with it.
 var (
-	storeTests     = []string{"./grid/internal/definitions"}
-	diskTests      = []string{"./grid", "-run", "Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}
-	lostDisksTests = []string{"./grid/gridtest", "-run", "BothCopies|Forget|DefinitionsSurvive|MixedGrid"}
+	storeTests = []string{"./grid/internal/definitions"}
+	diskTests  = []string{"./grid", "-run", "Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}
 )
 
 // diskMutants weaken the rules by which a member's disk is trusted, read and given up.
@@ -27,6 +26,4 @@ var diskMutants = []mutant{
 	{"D9", "a damaged head is believed", "grid/internal/definitions/record.go", "if end < 0 || binary.BigEndian.Uint64(value[end:]) != digest(key, value[:end]) {", "if end < 0 {", storeTests},
 	{"D9", "the transaction before the last is taken for the last", "grid/internal/definitions/pages.go", "if newer.pageSize != older.pageSize || newer.txid != older.txid+1 {", "if newer.pageSize != older.pageSize {", storeTests},
 	{"D9", "a page is followed twice", "grid/internal/definitions/pages.go", "		if w.seen[p/64]&(1<<(p%64)) != 0 {\n			return nil, damaged(\"page %d is used twice\", p)\n		}\n", "", storeTests},
-	{"D10", "the disk of a member that runs is given up", "grid/forget.go", "		if err := m.forgetRefused(ctx, r, in.Member); err != nil {\n			return none, err\n		}\n", "", lostDisksTests},
-	{"D10", "the last disk is given up without confirmation", "grid/forget.go", "if alone > 0 && !in.LoseDefinitions {", "if alone > named {", lostDisksTests},
 }

@@ -2,7 +2,6 @@ package main
 
 var (
 	guardTests   = []string{"./grid/internal/transport", "-run", "TestRaft.*(Believed|Alone)|TestVote"}
-	askedTests   = []string{"./grid", "-run", "TestMembersThatAre|TestMembersAsked|TestOnlyTheSender|TestJoinsOf|TestThoseThat|TestForgedAcceptance"}
 	readTests    = []string{"./grid", "-run", "TestCommandThatNo|TestNewcomerThatCannot"}
 	commandTests = []string{"./wire", "-run", "TestUnknownCommands"}
 	earlierTests = []string{"./grid", "-run", "TestClaimsOfEarlier|TestEarlierGrant"}
@@ -32,13 +31,6 @@ var strangerMutants = []mutant{
 	{"O4", "an answer of a term that no roster shows counts", "partition/delivery.go", "	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):", "	case h.NotYet:", beliefTests},
 	{"O4", "an answer that took nothing counts", "partition/delivery.go", "	case h.NotYet, !m.confirms(", "	case !m.confirms(", beliefTests},
 
-	{"R11", "a member leaves on any word", "grid/inquiry.go", "		err = confirmsLeave(in, hello)", "		_ = hello", askedTests},
-	{"R11", "a disk has failed on any word", "grid/inquiry.go", "	case in.Failed && !hello.DiskFailed:", "	case false:", askedTests},
-	{"R11", "a member that does not answer leaves", "grid/inquiry.go", "	if err == nil {\n		err = confirmsLeave(in, hello)\n	}", "	if err == nil {\n		err = confirmsLeave(in, hello)\n	} else {\n		err = nil\n	}", []string{"./grid", "-run", "TestTheUnreachable"}},
-	{"R11", "a member joins that does not answer", "grid/join.go", "	if err == nil {\n		err = confirmsJoin(in.Member, m.grid(), hello)\n	}", "	err, _ = nil, hello", askedTests},
-	{"R11", "a join as another says it", "grid/inquiry.go", "	case hello.Record != in:", "	case false:", askedTests},
-	{"R11", "as many are asked as anybody likes", "grid/inquiry.go", "!seen && q.unseen >= inquiriesOfUnseen", "false", askedTests},
-	{"R11", "those that left are remembered", "grid/inquiry.go", "inc != m.self && !has(inc)", "inc != m.self && has(inc) && false", askedTests},
 	{"R7", "any number about a member is taken", "grid/internal/transport/gossippacket.go", "	if n.number > most {", "	if n.number > most && most == 0 {", gossipTests},
 	{"R7", "an accusation nobody can refute is taken", "grid/internal/transport/gossippacket.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
 	{"R7", "numbers in an exchange of states are not looked at", "grid/internal/transport/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},

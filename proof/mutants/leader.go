@@ -1,0 +1,57 @@
+package main
+
+// leaderTests are beside the rules of the leader.
+var leaderTests = []string{"./leader"}
+
+// leaderMutants weaken what the grid's leader decides.
+var leaderMutants = []mutant{
+	{"R1", "the rounds of a raise are missing from cluster time", "leader/raise.go", "	case v.Raised.Time == c.last.Time:\n", "	case v.Raised.Time < 0:\n", []string{"./grid/gridtest", "-run", "MostClocksAreBehind"}},
+	{"R1", "a leader that has just started ignores the cluster time of before", "leader/raise.go", "t = max(t, v.Roster.Time, read.known)", "t = max(t, read.known)", leaderTests},
+	{"R1", "a raise that failed ends the raises", "leader/raise.go", "	c.proposing = false\n	if err", "	c.proposing = err != nil\n	if err", leaderTests},
+	{"R1", "a clock of an earlier round counts", "leader/raise.go", "if read == nil || read.round != p.round {", "if read == nil {", leaderTests},
+	{"S1", "the ceiling is raised before a restart's losses", "leader/raise.go", "|| r.Stopped > 0 ||", "||", leaderTests},
+
+	{"R5", "the leader takes an admission over to a later version", "leader/requests.go", "return version == r.Version && r.Partitions[id].Owner == owner, nil", "return r.Partitions[id].Owner == owner, nil", leaderTests},
+	{"R5", "any member has a joiner admitted", "leader/requests.go", "return version == r.Version && r.Partitions[id].Owner == owner, nil", "return version == r.Version, nil", leaderTests},
+	{"R5", "an admission of an earlier version is kept", "leader/requests.go", "		if at < version {\n			delete(q.held, r)\n		} else {\n			out = append(out, roster.Holding{Replica: r, Version: at})", "		{\n			out = append(out, roster.Holding{Replica: r, Version: max(at, version)})", leaderTests},
+
+	{"R7", "gossip's word alone ends a member", "leader/detector.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen", "	return !seen", leaderTests},
+	{"R7", "the dead are not removed", "leader/detector.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen", "	return c.failing && now < c.since", leaderTests},
+	{"R7", "a member that is silent for long is not removed while gossip sees it", "leader/detector.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen", "	return !seen && (c.failing && now-c.since >= deadAfter || c.absent)", leaderTests},
+	{"R7", "a member that lags answers", "leader/detector.go", "err == nil && !lags {", "err == nil || lags {", leaderTests},
+	{"R7", "a probe of before a member was removed counts", "leader/detector.go", "if c == nil || c.round != p.round {", "if c == nil {", leaderTests},
+	{"R8", "a leader is not in its own roster", "leader/requests.go", "if _, in := v.Roster.Member(l.self); !in {", "if _, in := v.Roster.Member(l.self); !in && v.Mono < 0 {", []string{"./grid", "-run", "TestAnswers$"}},
+
+	{"votes", "a vote is given to a dead member", "leader/voters.go", "if i := slices.IndexFunc(e.idle, answers); i >= 0 {", "if i := 0; i >= 0 {", leaderTests},
+	{"votes", "the vote of the only voter that answers is taken", "leader/voters.go",
+		"	if i := slices.IndexFunc(spare, func(s Server) bool { return !answers(s) }); i >= 0 {\n		return spare[i], e.agreesWithout(spare[i], answers)\n	}\n	if e.passing && len(e.leavers) == 0 {\n		return Server{}, false\n	}\n	return spare[0], e.agreesWithout(spare[0], answers)",
+		"	return spare[0], true", leaderTests},
+	{"votes", "the lead is passed to a voter that does not answer", "leader/succession.go",
+		"			l.probe(v, p.Incarnation, p.API, forSuccession, s.round)\n", "			if !s.transferring {\n				s.transferring = true\n				l.member.TransferLead(server.ID)\n			}\n", leaderTests},
+	{"votes", "a vote is taken without a majority of the rest", "leader/voters.go", "return spare[0], e.agreesWithout(spare[0], answers)", "return spare[0], true", leaderTests},
+	{"votes", "the vote of a silent voter is taken without a majority of the rest", "leader/voters.go", "return spare[i], e.agreesWithout(spare[i], answers)", "return spare[i], true", leaderTests},
+	{"votes", "a voter is removed without a majority of the rest", "leader/voters.go", "return s, !s.Voter || e.agreesWithout(s, reached)", "return s, true", leaderTests},
+	{"votes", "a dead voter with a disk is removed before another takes its place", "leader/voters.go", "len(e.remove) > 0 && (e.absent == 0 || e.voting >= e.want)", "len(e.remove) > 0", leaderTests},
+	{"votes", "a leader that leaves takes votes of those that stay", "leader/voters.go", "if e.passing && len(e.leavers) == 0 {", "if false {", leaderTests},
+	{"votes", "a survey of other processes counts", "leader/voters.go", "if _, probed := asked.answered[p.Incarnation]; !probed {", "if _, probed := asked.answered[p.Incarnation]; !probed && v.Mono < 0 {", leaderTests},
+	{"votes", "votes are kept for good by those that leave", "leader/departures.go", "	return leaves && now-since < voteAwaited", "	return leaves && now >= since", leaderTests},
+	{"votes", "a leader that leaves keeps the lead", "leader/succession.go", "if !v.Leaving || l.voters.succession != nil {", "if v.Mono > 0 || l.voters.succession != nil {", leaderTests},
+	{"S1", "a voter that leaves loses its vote immediately", "leader/departures.go", "return leaves && now-since < voteKept", "return leaves && now < since", leaderTests},
+	{"B2", "a server that forgot its votes comes back", "leader/servers.go", "	if durable {\n		return ServerID(i.Member())", "	if durable || i != \"\" {\n		return ServerID(i.Member())", leaderTests},
+	{"joins", "a member joins that is no Raft server", "leader/servers.go", "		if v.serves(j.server()) {\n			out", "		if j.at >= 0 {\n			out", leaderTests},
+
+	{"clone", "another incarnation is let in while the registered one answers", "leader/join.go", "case !found || other.Incarnation == in.Incarnation:", "case !found || in.Incarnation != \"\":", leaderTests},
+	{"clone", "an incarnation that does not answer keeps its place", "leader/join.go", "		return true, l.admit(v, in, other.Incarnation)\n", "		return true, inUse(other)\n", leaderTests},
+	{"clone", "a request to join counts against another incarnation than was asked", "leader/requests.go", "other.Incarnation != j.instead", "false", leaderTests},
+
+	{"R11", "a member leaves on any word", "leader/leave.go", "		if err := confirmsLeave(inc, failed, a); err != nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Wall < 0 {", []string{"./grid", "-run", "TestOnlyTheSender"}},
+	{"R11", "a disk has failed on any word", "leader/leave.go", "	case failed && !a.DiskFailed:", "	case false:", leaderTests},
+	{"R11", "a member that does not answer leaves", "leader/leave.go", "		if err != nil {\n			return true, silent(inc, m.API, err)\n		}\n		if err := confirmsLeave(inc, failed, a); err != nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Record.API != \"\" {", leaderTests},
+	{"R11", "a member joins that does not answer", "leader/join.go", "		if err != nil {\n			return true, silent(in.Incarnation, in.API, err)\n		}\n		if err := confirmsJoin(in, l.cfg.Grid, a); err != nil {", "		if err := confirmsJoin(in, l.cfg.Grid, a); err != nil && v.Mono < 0 {", leaderTests},
+	{"R11", "a join as another says it", "leader/join.go", "	case a.Record != in:", "	case false:", leaderTests},
+	{"R11", "as many are asked as requests name", "leader/inquiry.go", "(seen || unseen < inquiriesUnseen)", "(seen || unseen >= 0)", leaderTests},
+	{"R11", "those that left are remembered", "leader/requests.go", "		if !has(inc) {\n", "		if !has(inc) && inc == \"\" {\n", leaderTests},
+
+	{"D10", "the disk of a member that runs is given up", "leader/forget.go", "	if m, found := registered(v.Roster, id); found {\n", "	if m, found := registered(v.Roster, id); found && id == \"\" {\n", leaderTests},
+	{"D10", "the last disk is given up without confirmation", "leader/forget.go", "case f.out.Lost > 0 && !f.in.LoseDefinitions:", "case f.out.Lost > f.out.Partitions:", leaderTests},
+}
