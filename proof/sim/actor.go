@@ -116,7 +116,7 @@ func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
 }
 
 // ReportHeld implements partition.Member.
-func (o *actor) ReportHeld(h roster.Holding) { o.m.report(o, h) }
+func (o *actor) ReportHeld(h roster.Holding) { o.m.reportHeld(o, h) }
 
 // ReportEarlier implements partition.Member. No grid here has had an earlier life.
 func (o *actor) ReportEarlier(until clustertime.Tick) {

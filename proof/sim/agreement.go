@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -13,12 +14,12 @@ import (
 // leader that was replaced may go on proposing while it reaches a majority: the
 // comparison of versions alone has to refuse it.
 type agreement struct {
-	g      *grid
-	log    []logged
-	voters []*seat
-	leader *member
-	terms  int           // elections so far
-	lost   time.Duration // since when the leader cannot lead; 0 while it can
+	g       *grid
+	log     []logged
+	servers []server // Raft's configuration
+	leader  *member
+	terms   int           // elections so far
+	lost    time.Duration // since when the leader cannot lead; 0 while it can
 }
 
 // logged is the roster after a command of the log.
@@ -41,23 +42,47 @@ type seat struct {
 
 func (a *agreement) newest() *roster.Roster { return a.log[len(a.log)-1].roster }
 
-// votersFor is how many voters a grid of n members has.
-func votersFor(n int) int {
-	if n < 3 {
-		return 1
-	}
-	return 3
+// server is a Raft server at a seat.
+type server struct {
+	leader.Server
+	seat *seat
 }
 
-// majority reports whether more than half of some voters answer somebody.
-func (a *agreement) majority(m *member, voters []*seat) bool {
-	n := 0
-	for _, v := range voters {
-		if v.answers(m) {
-			n++
+// serverOf returns a member's Raft server.
+func serverOf(m *member, voter bool) server {
+	return server{leader.Server{ID: leader.ServerOf(m.inc, m.seat.durable), Voter: voter}, m.seat}
+}
+
+// serversFor returns the servers as the present leader knows them. In the baseline
+// without agreement everybody votes for itself alone.
+func (a *agreement) serversFor(m *member) []server {
+	if a.g.cfg.Baseline != Quorum {
+		return a.servers
+	}
+	var out []server
+	for _, other := range a.g.running() {
+		out = append(out, serverOf(other, other == m))
+	}
+	return out
+}
+
+// votes reports whether a seat's server has a vote.
+func (a *agreement) votes(s *seat) bool {
+	return slices.ContainsFunc(a.servers, func(other server) bool { return other.seat == s && other.Voter })
+}
+
+// majority reports whether more than half of the voters answer a member.
+func (a *agreement) majority(m *member, servers []server) bool {
+	n, of := 0, 0
+	for _, s := range servers {
+		if s.Voter {
+			of++
+			if s.seat.answers(m) {
+				n++
+			}
 		}
 	}
-	return 2*n > len(voters)
+	return 2*n > of
 }
 
 // answers reports whether a seat's member runs and can be talked to.
@@ -75,12 +100,12 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 	}
 	w := a.g.w
 	giveUp := func() { m.after(time.Second, func() { done(errTimeout) }) }
-	if !a.majority(m, a.voters) {
+	if !a.majority(m, a.servers) {
 		giveUp()
 		return
 	}
 	w.after(w.between(2*time.Millisecond, 30*time.Millisecond), func() {
-		if !a.majority(m, a.voters) || !m.alive && w.chance(0.5) {
+		if !a.majority(m, a.servers) || !m.alive && w.chance(0.5) {
 			giveUp()
 			return
 		}
@@ -119,7 +144,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 func (a *agreement) elect() {
 	w := a.g.w
 	l := a.leader
-	if l != nil && l.alive && l.lead != nil && l.until <= w.now && a.majority(l, a.voters) {
+	if l != nil && l.alive && l.lead != nil && l.until <= w.now && a.majority(l, a.servers) {
 		a.lost = 0
 		return
 	}
@@ -132,69 +157,113 @@ func (a *agreement) elect() {
 	}
 }
 
-// vote makes one of those voters the leader that a majority answers. Who led
-// before is not told here.
+// vote makes one of those voters the leader that a majority answers.
 func (a *agreement) vote() {
 	var able []*member
-	for _, v := range a.voters {
-		if m := v.running; m != nil && m != a.leader && m.alive && m.until <= m.w.now && a.majority(m, a.voters) {
+	for _, s := range a.servers {
+		if m := s.seat.running; s.Voter && m != nil && m != a.leader && a.electable(m) {
 			able = append(able, m)
 		}
 	}
-	if l := a.leader; len(able) == 0 && l != nil && l.alive && l.until <= l.w.now && a.majority(l, a.voters) {
+	if l := a.leader; len(able) == 0 && l != nil && a.votes(l.seat) && a.electable(l) {
 		able = append(able, l)
 	}
-	if len(able) == 0 {
-		return
+	if len(able) > 0 {
+		a.elected(pick(a.g.w, able))
 	}
-	m := pick(a.g.w, able)
-	a.terms++
-	a.leader, a.lost = m, 0
-	a.g.w.note(elected, m.name, int64(a.newest().Version), int64(len(a.voters)))
-	m.learn(len(a.log) - 1)
-	m.lead = newLeader(m, a.terms)
-	m.lead.announce()
 }
 
-// keepVoters brings the number of voters to what it is meant to be, one at a
-// time, if a majority of them agrees before and after.
-func (a *agreement) keepVoters(m *member) {
-	r := a.newest()
-	isMember := func(s *seat) bool {
-		return slices.ContainsFunc(r.Members, func(x roster.Member) bool { return x.Incarnation.Member() == s.id })
-	}
-	want := votersFor(len(r.Members))
-	next := slices.Clone(a.voters)
-	useless := slices.IndexFunc(next, func(s *seat) bool { return !isMember(s) || !s.durable && s.running == nil })
-	spare := slices.IndexFunc(a.g.seats, func(s *seat) bool {
-		return isMember(s) && s.answers(m) && !slices.Contains(next, s)
-	})
-	switch {
-	case (len(next) < want || useless >= 0) && spare >= 0:
-		next = append(next, a.g.seats[spare])
-	case useless >= 0 && len(next) > 1:
-		next = slices.Delete(next, useless, useless+1)
-	case len(next) > want:
-		next = slices.Delete(next, 0, 1)
-	default:
+// electable reports whether a voter runs and would be elected.
+func (a *agreement) electable(m *member) bool {
+	return m.alive && m.until <= m.w.now && a.majority(m, a.servers)
+}
+
+// elected makes a member the leader. The one before is not told here.
+func (a *agreement) elected(m *member) {
+	a.terms++
+	a.leader, a.lost = m, 0
+	a.g.w.note(elected, m.name, int64(a.newest().Version), int64(len(a.servers)))
+	m.learn(len(a.log) - 1)
+	m.resign()
+	newLead(m, a.terms).announce()
+}
+
+// transferTime is how long a transfer of the lead takes that fails.
+const transferTime = 500 * time.Millisecond
+
+// transfer has the leader's lead pass to a voter, if that one is in reach.
+func (a *agreement) transfer(l *lead, to leader.ServerID, done func()) {
+	m, w := l.m, a.g.w
+	at := slices.IndexFunc(l.servers, func(s server) bool { return s.ID == to })
+	if a.g.cfg.Baseline == Quorum {
+		m.after(transferTime, done)
 		return
 	}
-	if len(next) > want && len(next) > len(a.voters) && useless >= 0 {
-		next = slices.Delete(next, useless, useless+1)
+	target := l.servers[at].seat
+	a.g.check(l.checkSuccessor(target))
+	w.after(w.between(5*time.Millisecond, 50*time.Millisecond), func() {
+		next := target.running
+		if a.leader != m || !m.alive || next == nil || !target.answers(m) || !a.votes(target) || !a.electable(next) {
+			m.after(transferTime, done)
+			return
+		}
+		a.elected(next)
+		m.do(done)
+	})
+}
+
+// reconfigure has a change of the servers agreed on. It needs the true leader, and a
+// majority before and after. One that is not agreed on is forgotten, which Raft does when
+// another leader follows.
+func (a *agreement) reconfigure(l *lead, c leader.Reconfiguration, done func()) {
+	m, w := l.m, a.g.w
+	giveUp := func() { m.after(time.Second, done) }
+	if a.g.cfg.Baseline == Quorum || a.leader != m {
+		giveUp()
+		return
 	}
-	if a.majority(m, a.voters) && a.majority(m, next) {
-		a.voters = next
+	a.g.check(l.checkVoters(a.changed(c), c))
+	w.after(w.between(2*time.Millisecond, 30*time.Millisecond), func() {
+		next := a.changed(c)
+		if a.leader != m || !m.alive || !a.majority(m, a.servers) || !a.majority(m, next) {
+			giveUp()
+			return
+		}
+		a.servers = next
+		w.note(configured, string(c.Server), int64(c.Do), int64(len(next)))
+		m.do(done)
+	})
+}
+
+// changed returns the servers after a change.
+func (a *agreement) changed(c leader.Reconfiguration) []server {
+	next := slices.Clone(a.servers)
+	at := slices.IndexFunc(next, func(s server) bool { return s.ID == c.Server })
+	switch {
+	case c.Do == leader.AddLearner && at < 0:
+		if m := a.g.members[c.Member.Incarnation]; m != nil {
+			next = append(next, server{leader.Server{ID: c.Server}, m.seat})
+		}
+	case at < 0:
+	case c.Do == leader.Remove:
+		next = slices.Delete(next, at, at+1)
+	default:
+		next[at].Voter = c.Do == leader.Promote
 	}
+	return next
 }
 
 // expendable reports whether the voters can still agree when a seat's member is
 // gone for good.
 func (a *agreement) expendable(gone *seat) bool {
-	n := 0
-	for _, v := range a.voters {
-		if v != gone && (v.durable || v.running != nil) {
-			n++
+	n, of := 0, 0
+	for _, s := range a.servers {
+		if s.Voter {
+			of++
+			if s.seat != gone && (s.seat.durable || s.seat.running != nil) {
+				n++
+			}
 		}
 	}
-	return 2*n > len(a.voters)
+	return 2*n > of
 }

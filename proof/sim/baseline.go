@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -31,10 +32,10 @@ func (g *grid) countMembers() {
 		}
 		switch leads := first && seen >= quorum; {
 		case leads && m.lead == nil:
-			m.lead = newLeader(m, 1)
+			newLead(m, 1)
 			g.agreed.terms++
 		case !leads:
-			m.lead = nil
+			m.resign()
 		}
 	}
 }
@@ -54,7 +55,7 @@ func (m *member) decideAlone(c roster.Command, done func(error)) {
 		}
 		m.follow(next)
 	}
-	m.after(leadEvery/2, func() { done(err) })
+	m.after(leader.StepEvery/2, func() { done(err) })
 }
 
 // follow believes a roster that is not older than one's own.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/partition"
 
 	"github.com/snowgrid/snowgrid/roster"
@@ -144,39 +144,17 @@ func (o *actor) Collect(c partition.Collection) {
 	m.after(time.Second, func() { o.machine.Collected(m.view(), c, partition.Definitions{}, errRefused) })
 }
 
-// ReportPersisted implements partition.Member: the leader is told for as long as the version
-// makes that worth telling.
+// ReportPersisted implements partition.Member: the leader is told for as long as the
+// version makes that worth telling.
 func (o *actor) ReportPersisted(p roster.Persisted) {
 	m := o.m
 	if p.Version < m.roster.Version {
 		return
 	}
-	if leader := m.leader; leader != nil {
-		m.w.net.send(&m.process, &leader.process, func() {
-			if l := leader.lead; l != nil {
-				l.toldPersisted(m.inc, p)
-			}
-		})
+	if m.leader != nil {
+		m.report(m.leader, leader.Report{Owner: m.inc, Persisted: []roster.Persisted{p}})
 	}
 	m.after(time.Second, func() { o.ReportPersisted(p) })
-}
-
-// toldPersisted notes a partition that is on disk.
-func (l *leader) toldPersisted(owner roster.Incarnation, p roster.Persisted) {
-	if r := l.m.roster; p.Version == r.Version && r.Partitions[p.Partition].Owner == owner {
-		l.onDisk[p.Partition] = p.Version
-	}
-}
-
-// persisted returns what is on disk at the present version.
-func (l *leader) persisted() []roster.Persisted {
-	var out []roster.Persisted
-	for id := range l.m.roster.Partitions {
-		if v, told := l.onDisk[roster.PartitionID(id)]; told && v == l.m.roster.Version {
-			out = append(out, roster.Persisted{Partition: roster.PartitionID(id), Version: v})
-		}
-	}
-	return out
 }
 
 // DefinitionsCollected implements partition.Member.
@@ -202,12 +180,16 @@ func (g *grid) loseDisk(m *member) bool {
 
 // giveUp has the leader forget a disk.
 func (g *grid) giveUp(id roster.MemberID) {
-	l := g.agreed.leader
-	r := g.agreed.newest()
-	if named, _ := r.Awaits(id); named == 0 || r.Has(id) || l == nil || !l.alive || l.lead == nil {
+	m := g.agreed.leader
+	if named, _ := g.agreed.newest().Awaits(id); named == 0 || m == nil || m.lead == nil {
 		return
 	}
-	g.agreed.propose(l, roster.Command{From: r.Version, Change: &roster.Change{Forget: []roster.MemberID{id}}}, func(error) {})
+	l := m.lead
+	m.do(func() {
+		l.do(func(machine *leader.Leader, v leader.View) {
+			machine.ForgetDisk(v, leader.ForgetRequest{Disk: id, LoseDefinitions: true}, func(leader.Forgotten, error) {})
+		})
+	})
 }
 
 // giveUpAll gives up, again and again, the disks of those that will not come back.

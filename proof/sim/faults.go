@@ -45,13 +45,15 @@ var faultNames = [faultCount]string{
 // FaultName says what a fault of [Counts] is.
 func FaultName(i int) string { return faultNames[i] }
 
-// alarm is what a leader wrongly believes of a member.
+// alarm is what happens to a leader's view of a member: probes of it are not answered, or
+// refused, or gossip alone does not see it.
 type alarm int
 
 const (
 	alarmNone alarm = iota
 	alarmSilent
 	alarmGone
+	alarmUnseen
 )
 
 // weights are how often each fault is drawn.

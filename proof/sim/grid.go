@@ -1,15 +1,17 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/epoch"
-
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/proof/ledger"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -29,6 +31,7 @@ type grid struct {
 	holderCount int
 	skew        map[int]clustertime.Span // of each machine's wall clock
 	alarms      map[roster.Incarnation]alarm
+	lingering   []*member                   // that have ended, and that gossip may still see
 	lastFreed   map[string]sequencer.NodeID // by name
 	stopping    bool                        // the last member stops in order
 	calm        bool                        // no more faults
@@ -134,8 +137,8 @@ func (g *grid) form() {
 	for i := range g.cfg.Members {
 		m := g.start(g.addSeat(i < g.cfg.Durable))
 		m.learn(0)
-		if i < votersFor(g.cfg.Members) {
-			g.agreed.voters = append(g.agreed.voters, m.seat)
+		if i == 0 { // the founder; the leader adds the others
+			g.agreed.servers = []server{serverOf(m, true)}
 		}
 	}
 }
@@ -164,6 +167,9 @@ func (g *grid) elections() {
 	} else {
 		g.agreed.elect()
 	}
+	if m := g.agreed.leader; m != nil && m.lead != nil {
+		m.lead.look()
+	}
 	g.w.after(electEvery, g.elections)
 }
 
@@ -190,10 +196,37 @@ func (g *grid) wallAt(place int) clustertime.Tick {
 	return firstWall.Add(clustertime.SpanOf(g.w.now) + g.skew[place])
 }
 
+// id is the grid's.
+func (g *grid) id() roster.GridID { return g.agreed.log[0].roster.Grid }
+
+// gossipTime is how long gossip takes at most to notice that a member has ended.
+const gossipTime = 2500 * time.Millisecond
+
+// peers are the members that gossip sees alive, sorted. Some of them have ended.
+func (g *grid) peers(at *member) []leader.Peer {
+	var out []leader.Peer
+	add := func(m *member) {
+		if g.alarms[m.inc] == alarmNone {
+			out = append(out, leader.Peer{Incarnation: m.inc, Durable: m.seat.durable, Leaving: m.leaving})
+		}
+	}
+	for _, m := range g.running() {
+		if g.gossips(at, m) {
+			add(m)
+		}
+	}
+	g.lingering = slices.DeleteFunc(g.lingering, func(m *member) bool { return m.unseen <= g.w.now })
+	for _, m := range g.lingering {
+		add(m)
+	}
+	slices.SortFunc(out, func(a, b leader.Peer) int { return cmp.Compare(a.Incarnation, b.Incarnation) })
+	return out
+}
+
 // gossips reports whether gossip sees a member alive, also by others.
-func (g *grid) gossips(at *member, inc roster.Incarnation) bool {
-	p, n := g.members[inc], &g.w.net
-	if !p.alive || p.until > g.w.now {
+func (g *grid) gossips(at, p *member) bool {
+	n := &g.w.net
+	if p.until > g.w.now {
 		return false
 	}
 	if n.both(at.place, p.place) {

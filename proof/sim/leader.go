@@ -1,128 +1,97 @@
 package sim
 
 import (
-	"cmp"
-	"slices"
+	"errors"
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/roster/plan"
 )
 
-// leader does what grid's leader does: it raises the ceiling, watches the
-// members, and plans. It may be an old one that has not heard of the next.
-type leader struct {
+// lead is one lead of a member: it drives the leader's machine, as package grid does,
+// without the goroutines. It may be an old one that has not heard of the next.
+type lead struct {
 	m       *member
 	term    int
-	keeper  clustertime.Timekeeper
-	planner plan.Planner
-	next    time.Duration // when to raise next
-	raising bool
-	busy    bool // a change is proposed
-	version roster.Version
-	since   time.Duration
-
-	calls  map[roster.Incarnation]*calls
-	seen   []seenVersion
-	joins  map[roster.Incarnation]request
-	joined map[roster.Replica]roster.Version
-	onDisk map[roster.PartitionID]roster.Version
-	alone  time.Duration // since when no majority answers; 0 while one does
+	machine *leader.Leader
+	servers []server      // of Raft, as this leader knows them
+	alone   time.Duration // when it steps down unless a majority answers; 0 while one does
+	views   views
 }
 
-// request is a member's wish to be let in, or out.
-type request struct {
-	record roster.Member
-	leaves bool
-	at     time.Duration
-}
+// beatEvery is how often a leader tells the servers how far the log has come.
+const beatEvery = 300 * time.Millisecond
 
-// calls is what became of the calls to one member.
-type calls struct {
-	failing, refused bool
-	since            time.Duration
-}
-
-type seenVersion struct {
-	version roster.Version
-	at      time.Duration
-}
-
-const (
-	leadEvery   = 300 * time.Millisecond
-	patience    = time.Second
-	joinLives   = 3 * time.Second
-	silentAfter = 500 * time.Millisecond
-	deadAfter   = 5 * time.Second
-	seenExtra   = 3 * time.Second
-	lagLimit    = 2 * time.Second
-	callEvery   = time.Second
-	callTimeout = 500 * time.Millisecond
-)
-
-func newLeader(m *member, term int) *leader {
-	l := &leader{
-		m: m, term: term, calls: map[roster.Incarnation]*calls{},
-		joins: map[roster.Incarnation]request{}, joined: map[roster.Replica]roster.Version{},
-		onDisk: map[roster.PartitionID]roster.Version{},
+func newLead(m *member, term int) *lead {
+	l := &lead{m: m, term: term, servers: m.g.agreed.serversFor(m), views: newViews()}
+	expect := m.g.cfg.Members
+	if m.g.cfg.Baseline == Quorum {
+		expect = 1 // it counts members elsewhere
 	}
-	m.leader, m.term, m.heard = m, term, m.w.now
-	l.loop()
+	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect}, l)
+	m.lead, m.leader, m.term, m.heard = l, m, term, m.w.now
+	l.every(leader.StepEvery, l.step)
+	l.every(beatEvery, l.announce)
 	return l
 }
 
-// loop runs until the member learns of another leader, or has been alone for long.
-func (l *leader) loop() {
-	l.m.after(leadEvery, func() {
-		if l.m.lead != l {
-			return
+// every has something done again and again for as long as the lead lasts.
+func (l *lead) every(d time.Duration, do func()) {
+	l.m.after(d, func() {
+		if l.m.lead == l {
+			do()
+			l.every(d, do)
 		}
-		l.step()
-		l.loop()
 	})
 }
 
-func (l *leader) step() {
+// resign ends a member's lead.
+func (m *member) resign() {
+	if l := m.lead; l != nil {
+		m.lead = nil
+		l.machine.Resign()
+	}
+}
+
+// do calls the machine, unless the lead has ended.
+func (l *lead) do(f func(machine *leader.Leader, v leader.View)) {
+	if l.m.lead == l {
+		f(l.machine, l.view())
+	}
+}
+
+// step does what is due. A leader that reaches no majority steps down after a while.
+func (l *lead) step() {
 	m, a := l.m, l.m.g.agreed
 	m.heard = m.w.now
-	if !a.majority(m, a.voters) && m.g.cfg.Baseline != Quorum {
+	if m.g.cfg.Baseline == Real && !a.majority(m, a.servers) {
 		if l.alone == 0 {
 			l.alone = m.w.now + m.w.between(0, 8*time.Second)
 		} else if m.w.now > l.alone && a.leader != m {
-			m.lead = nil
+			m.resign()
 			return
 		}
 	} else {
 		l.alone = 0
 	}
-	if _, in := m.roster.Member(m.inc); !in {
-		l.asked(m, m.leaving)
-	}
-	l.announce()
-	l.raise()
 	if a.leader == m && l.alone == 0 {
 		m.learn(len(a.log) - 1) // also what it proposed and did not hear of
-		a.keepVoters(m)
 	}
-	l.plan()
+	l.do(func(machine *leader.Leader, v leader.View) { machine.Step(v) })
 }
 
-// announce tells the members how far the log has come.
-func (l *leader) announce() {
-	for _, s := range l.m.g.seats {
-		r := s.running
+// announce tells the servers how far the log has come.
+func (l *lead) announce() {
+	for _, s := range l.servers {
+		r := s.seat.running
 		if r == nil || r == l.m {
 			continue
 		}
-		_, in := l.m.roster.Member(r.inc)
-		if _, asks := l.joins[r.inc]; !in && !asks {
-			continue
-		}
-		from, term, index, roster := l.m, l.term, l.m.index, l.m.roster
+		from, term, index, known := l.m, l.term, l.m.index, l.m.roster
 		l.m.w.net.send(&l.m.process, &r.process, func() {
 			if l.m.g.cfg.Baseline == Quorum {
-				r.follow(roster)
+				r.follow(known)
 				return
 			}
 			r.heardLeader(from, term, index)
@@ -130,159 +99,103 @@ func (l *leader) announce() {
 	}
 }
 
-// asked notes a wish to be let in or out.
-func (l *leader) asked(m *member, leaves bool) {
-	l.joins[m.inc] = request{m.record(), leaves, l.m.Mono()}
+// view is what the member that leads knows now.
+func (l *lead) view() leader.View {
+	m := l.m
+	if a := m.g.agreed; a.leader == m || m.g.cfg.Baseline == Quorum {
+		l.servers = a.serversFor(m)
+	}
+	v := leader.View{Roster: m.roster, Mono: m.Mono(), Wall: m.Wall(), Leaving: m.leaving, Peers: m.g.peers(m)}
+	if m.raised.time > 0 {
+		v.Raised = leader.Raise{Time: m.raised.time, At: m.raised.at}
+	}
+	for _, s := range l.servers {
+		v.Servers = append(v.Servers, s.Server)
+	}
+	return v
 }
 
-// toldHeld notes a joining replica that holds its table.
-func (l *leader) toldHeld(owner roster.Incarnation, h roster.Holding) {
-	r := l.m.roster
-	if h.Version == r.Version && r.Partitions[h.Partition].Owner == owner {
-		l.joined[h.Replica] = h.Version
+// answer is what a member says of itself.
+func (m *member) answer() leader.Answer {
+	return leader.Answer{
+		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving,
 	}
 }
 
-// raise moves cluster time and the ceiling on.
-func (l *leader) raise() {
-	m, r := l.m, l.m.roster
-	if !r.Assigned() || r.Stopped > 0 || l.raising || m.Mono() < l.next {
+// Probe implements leader.Member.
+func (l *lead) Probe(p leader.Probe) {
+	m := l.m
+	to := m.g.members[p.To]
+	done := func(a leader.Answer, err error) {
+		l.probed(to, a.Version, err)
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, a, err) })
+	}
+	switch m.g.alarms[p.To] {
+	case alarmGone:
+		m.after(m.w.net.delay(), func() { done(leader.Answer{}, leader.ErrAbsent) })
+		return
+	case alarmSilent:
+		m.after(p.Timeout, func() { done(leader.Answer{}, errTimeout) })
 		return
 	}
-	l.raising = true
-	l.next = m.Mono() + r.Settings.Window.Duration()/10
-	voters := l.electorate()
-	var clocks []clustertime.Tick
-	var known clustertime.Tick
-	decided := false
-	decide := func() {
-		if !decided && m.lead == l {
-			decided = true
-			l.decide(clocks, len(voters), known)
-		}
+	call(&m.process, &to.process, p.Timeout,
+		func(reply func(leader.Answer)) { reply(to.answer()) },
+		func(a leader.Answer, err error) {
+			if errors.Is(err, errRefused) {
+				err = leader.ErrAbsent
+			}
+			done(a, err)
+		})
+}
+
+// Propose implements leader.Member.
+func (l *lead) Propose(c roster.Command) {
+	m := l.m
+	if c.Raise != nil {
+		m.g.check(m.g.checkTime(m.raised.time, c.Raise.Time))
+	} else {
+		m.g.check(l.checkRemoved(c.Change))
 	}
-	for _, v := range voters {
-		if v == m.seat {
-			clocks = append(clocks, m.Wall())
-			continue
-		}
-		if v.running == nil {
-			continue
-		}
-		to := v.running
-		type hello struct{ wall, time clustertime.Tick }
-		call(&m.process, &to.process, time.Second,
-			func(reply func(hello)) { reply(hello{to.Wall(), to.Now()}) },
-			func(h hello, err error) {
-				if err == nil && !decided {
-					clocks, known = append(clocks, h.wall), max(known, h.time)
-				}
-				if len(clocks) == len(voters) {
-					decide()
+	m.g.agreed.propose(m, c, func(err error) {
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Proposed(v, c, err) })
+	})
+}
+
+// Reconfigure implements leader.Member.
+func (l *lead) Reconfigure(c leader.Reconfiguration) {
+	l.m.g.agreed.reconfigure(l, c, func() {
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Reconfigured(v, c) })
+	})
+}
+
+// TransferLead implements leader.Member.
+func (l *lead) TransferLead(to leader.ServerID) {
+	l.m.g.agreed.transfer(l, to, func() {
+		l.do(func(machine *leader.Leader, _ leader.View) { machine.LeadTransferred() })
+	})
+}
+
+// ReportClocks implements leader.Member.
+func (l *lead) ReportClocks(clustertime.Verdict) {}
+
+// report brings the leader an owner's report. What is new is acted on immediately.
+func (m *member) report(to *member, in leader.Report) {
+	m.w.net.send(&m.process, &to.process, func() {
+		if l := to.lead; l != nil {
+			l.do(func(machine *leader.Leader, v leader.View) {
+				if due, err := machine.Reported(v, in); due && err == nil {
+					to.after(0, func() { l.do(func(machine *leader.Leader, v leader.View) { machine.Step(v) }) })
 				}
 			})
-	}
-	if len(clocks) == len(voters) {
-		decide()
-	}
-	m.after(time.Second, decide)
-}
-
-func (l *leader) electorate() []*seat {
-	if l.m.g.cfg.Baseline == Quorum {
-		return []*seat{l.m.seat}
-	}
-	return l.m.g.agreed.voters
-}
-
-func (l *leader) decide(clocks []clustertime.Tick, voters int, known clustertime.Tick) {
-	m, r := l.m, l.m.roster
-	prev, elapsed := m.raised.time, time.Duration(0)
-	if prev > 0 {
-		elapsed = m.Mono() - m.raised.at
-	}
-	t, keeper, _ := l.keeper.Next(prev, elapsed, clocks, voters)
-	l.keeper = keeper
-	m.g.check(m.g.checkTime(prev, t))
-	if prev == 0 {
-		t = max(t, r.Time, known)
-	}
-	if t == 0 {
-		l.raising, l.next = false, 0
-		return
-	}
-	m.g.agreed.propose(m, roster.Command{From: r.Version, Raise: &roster.Raise{Time: t}}, func(err error) {
-		l.raising = false
-		if err != nil {
-			l.next = 0
 		}
 	})
 }
 
-// plan proposes the next change, if one is due.
-func (l *leader) plan() {
-	if l.busy {
+// reported brings the leader a report for as long as it is worth that.
+func (m *member) reportHeld(o *actor, h roster.Holding) {
+	if now, ready := o.machine.Admission(); !ready || now != h || m.leader == nil {
 		return
 	}
-	c, due := l.planner.Plan(l.m.roster, l.sight())
-	if !due {
-		return
-	}
-	l.busy = true
-	l.m.g.agreed.propose(l.m, c, func(error) { l.busy = false })
-}
-
-// sight is what this leader believes; much of it may be wrong.
-func (l *leader) sight() plan.Sight {
-	m, r := l.m, l.m.roster
-	now := m.Mono()
-	if l.version != r.Version {
-		l.version, l.since = r.Version, now
-		l.seen = append(l.seen, seenVersion{r.Version, now})
-	}
-	for len(l.seen) > 1 && now-l.seen[1].at >= lagLimit {
-		l.seen = l.seen[1:]
-	}
-	s := plan.Sight{Assign: len(r.Members) >= m.g.cfg.Members || len(r.Members) >= len(m.g.seats)}
-	for _, inc := range sortedKeys(l.joins) {
-		switch q := l.joins[inc]; {
-		case now-q.at > joinLives:
-			delete(l.joins, inc)
-		case q.leaves:
-			s.Leave = append(s.Leave, inc)
-		default:
-			s.Join = append(s.Join, q.record)
-		}
-	}
-	for _, replica := range sortedReplicas(l.joined) {
-		if v := l.joined[replica]; v < r.Version {
-			delete(l.joined, replica)
-		} else {
-			s.Held = append(s.Held, roster.Holding{Replica: replica, Version: v})
-		}
-	}
-	s.Persisted = l.persisted()
-	s.Patient = len(s.Held) < r.Joining() && now-l.since < patience
-	l.look(r, &s)
-	return s
-}
-
-func sortedKeys[V any](m map[roster.Incarnation]V) []roster.Incarnation {
-	out := make([]roster.Incarnation, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
-
-func sortedReplicas(m map[roster.Replica]roster.Version) []roster.Replica {
-	out := make([]roster.Replica, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b roster.Replica) int {
-		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Member, b.Member))
-	})
-	return out
+	m.report(m.leader, leader.Report{Owner: m.inc, Held: []roster.Holding{h}})
+	m.after(time.Second, func() { m.reportHeld(o, h) })
 }

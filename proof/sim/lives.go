@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -37,13 +36,16 @@ func (g *grid) crashOne(m *member) bool {
 
 // crashEverybody crashes all members at once, if the disks are enough to go on.
 func (g *grid) crashEverybody() bool {
-	n := 0
-	for _, v := range g.agreed.voters {
-		if v.durable {
-			n++
+	n, of := 0, 0
+	for _, s := range g.agreed.servers {
+		if s.Voter {
+			of++
+			if s.seat.durable {
+				n++
+			}
 		}
 	}
-	if 2*n <= len(g.agreed.voters) {
+	if 2*n <= of {
 		return false
 	}
 	for _, m := range g.running() {
@@ -73,26 +75,14 @@ func (g *grid) leave(m *member) bool {
 		return false
 	}
 	m.leaving = true
-	var wait func()
-	wait = func() {
-		_, in := g.agreed.newest().Member(m.inc)
-		if !in && !slices.Contains(g.agreed.voters, m.seat) {
-			m.seat.durable = false
-			g.crash(m)
-			return
-		}
-		m.after(500*time.Millisecond, wait)
-	}
-	m.after(time.Second, wait)
+	m.after(time.Second, m.depart)
 	return true
 }
 
-// alarm has whoever leads believe for a while that a member is silent or gone.
+// alarm has every leader find a member silent or absent for a while, or has gossip not
+// see it.
 func (g *grid) alarm(m *member) {
-	kind := alarmSilent
-	if g.w.chance(0.4) {
-		kind = alarmGone
-	}
+	kind := pick(g.w, []alarm{alarmSilent, alarmSilent, alarmGone, alarmGone, alarmUnseen})
 	g.alarms[m.inc] = kind
 	g.w.after(g.w.between(100*time.Millisecond, 5*time.Second), func() { delete(g.alarms, m.inc) })
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/session"
-
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -26,13 +26,14 @@ type member struct {
 
 	streams map[sequencer.HolderID]*session.Stream // of events
 
-	lead    *leader
+	lead    *lead
 	leader  *member       // who was heard leading
 	term    int           // of that leader
 	heard   time.Duration // when
 	deaf    time.Duration // it hears nothing of the log until then
 	leaving bool
-	ended   bool // it stops in order and grants nothing more
+	unseen  time.Duration // when gossip sees it no longer, after its end
+	ended   bool          // it stops in order and grants nothing more
 }
 
 // raised is the last raise applied, and when.
@@ -130,24 +131,53 @@ func (m *member) tick() {
 	}
 }
 
-// join asks the leader to be let in, or out.
+// join asks the leader to be let in. One that has not heard of it asks another member,
+// which passes the question on.
 func (m *member) join() {
 	_, in := m.roster.Member(m.inc)
 	silent := m.w.now-m.heard > 2*joinEvery
-	if in && !silent && !m.leaving {
+	if in && !silent || m.leaving {
 		return
 	}
-	leader := m.leader
-	if leader == nil || silent {
-		leader = m.g.someMember()
+	m.atLeader(silent, func(l *lead) { l.machine.Join(l.view(), m.record(), func(error) {}) })
+}
+
+// depart asks the leader to be let go, again and again, and ends the member then. One
+// that leads passes its lead on first, which is the machine's work.
+func (m *member) depart() {
+	m.atLeader(m.w.now-m.heard > 2*joinEvery, func(l *lead) {
+		l.machine.Leave(l.view(), m.inc, false, func(err error) {
+			if err == nil && l.machine.Departed(l.view(), m.inc, leader.ServerOf(m.inc, m.seat.durable)) {
+				m.w.net.send(&l.m.process, &m.process, func() {
+					m.seat.durable = false
+					m.g.crash(m)
+				})
+			}
+		})
+	})
+	m.after(joinEvery, m.depart)
+}
+
+// atLeader has the machine of the leader do something, as this member or another knows
+// the leader.
+func (m *member) atLeader(silent bool, do func(l *lead)) {
+	to := m.leader
+	if to == nil || silent {
+		to = m.g.someMember()
 	}
-	if leader == nil {
+	if to == nil || to == m {
 		return
 	}
-	leaves := m.leaving
-	m.w.net.send(&m.process, &leader.process, func() {
-		if l := leader.lead; l != nil {
-			l.asked(m, leaves)
+	m.w.net.send(&m.process, &to.process, func() {
+		switch next := to.leader; {
+		case to.lead != nil:
+			do(to.lead)
+		case next != nil && next != m:
+			m.w.net.send(&m.process, &next.process, func() {
+				if next.lead != nil {
+					do(next.lead)
+				}
+			})
 		}
 	})
 }
@@ -162,7 +192,7 @@ func (m *member) heardLeader(from *member, term, index int) {
 		return
 	}
 	if m.lead != nil && m.lead.term < term {
-		m.lead = nil
+		m.resign()
 	}
 	m.leader, m.term, m.heard = from, term, m.w.now
 	m.learn(index)
@@ -176,30 +206,17 @@ func (m *member) rebuff(old *member) {
 	}
 	m.w.net.send(&m.process, &old.process, func() {
 		if old.lead != nil && old.lead.term < newer {
-			old.lead = nil
+			old.resign()
 		}
 	})
-}
-
-// report tells the leader which joining replica holds its table, for as long as
-// that is worth telling (R5).
-func (m *member) report(o *actor, h roster.Holding) {
-	if now, ready := o.machine.Admission(); !ready || now != h || m.leader == nil {
-		return
-	}
-	leader := m.leader
-	m.w.net.send(&m.process, &leader.process, func() {
-		if l := leader.lead; l != nil {
-			l.toldHeld(m.inc, h)
-		}
-	})
-	m.after(time.Second, func() { m.report(o, h) })
 }
 
 // crash ends a member without a word.
 func (g *grid) crash(m *member) {
 	m.alive = false
-	m.lead = nil
+	m.resign()
+	m.unseen = g.w.now + g.w.between(0, gossipTime)
+	g.lingering = append(g.lingering, m)
 	m.seat.running = nil
 	m.seat.abandon(g.w)
 	for _, h := range slices.Clone(g.holders) {

@@ -14,6 +14,7 @@ const (
 	committed
 	refused
 	elected
+	configured
 	tookOffice
 	stopped
 	lost
@@ -36,7 +37,8 @@ var kinds = [...]struct{ name, a, b string }{
 	faulted:    {"fault", "kind of fault", "whom it hits"},
 	committed:  {"commit", "roster version", "ceiling"},
 	refused:    {"refuse", "version it was computed from", "version by then"},
-	elected:    {"elect", "roster version", "voters"},
+	elected:    {"elect", "roster version", "servers"},
+	configured: {"servers", "1 added, 2 promoted, 3 demoted, 4 removed", "servers"},
 	tookOffice: {"office", "partition", "term"},
 	lost:       {"lose", "partition", "roster version"},
 	stopped:    {"stop", "first tick never granted", "roster version"},

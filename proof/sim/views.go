@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// What a leader has seen of the others, kept beside its machine to judge the machine by.
+
+// doubtTime is how long a leader may take to notice that a member is out of reach.
+const doubtTime = 2 * time.Second
+
+// views are what a leader has seen of each member.
+type views struct {
+	reached map[*seat]time.Duration   // when it answered last
+	failed  map[*member]time.Duration // when a probe failed last, or was answered by an old roster
+}
+
+func newViews() views {
+	return views{reached: map[*seat]time.Duration{}, failed: map[*member]time.Duration{}}
+}
+
+// probed records the outcome of a probe.
+func (l *lead) probed(of *member, version roster.Version, err error) {
+	now := l.m.w.now
+	if err == nil {
+		l.views.reached[of.seat] = now
+	}
+	if err != nil || version < l.m.roster.Version {
+		l.views.failed[of] = now
+	}
+}
+
+// look records which servers answer now, probed or not.
+func (l *lead) look() {
+	for _, s := range l.servers {
+		if s.seat.answers(l.m) {
+			l.views.reached[s.seat] = l.m.w.now
+		}
+	}
+}
+
+// reaches reports whether a seat answered lately, so that the leader had no time to
+// notice if it does not now.
+func (l *lead) reaches(s *seat) bool {
+	at, known := l.views.reached[s]
+	return s == l.m.seat || known && l.m.w.now-at < doubtTime
+}
+
+// agree reports whether a majority of the voters among some servers answered lately.
+func (l *lead) agree(servers []server) bool {
+	voters, reached := 0, 0
+	for _, s := range servers {
+		if s.Voter {
+			voters++
+			if l.reaches(s.seat) {
+				reached++
+			}
+		}
+	}
+	return 2*reached > voters
+}
+
+// awake reports whether the leader has been running for long enough to be judged.
+func (l *lead) awake() bool { return l.m.w.now-l.m.until > doubtTime }
+
+// checkVoters wants a leader that has a majority of the voters to have one of the next,
+// too: no reconfiguration of its own may cost it.
+func (l *lead) checkVoters(next []server, c leader.Reconfiguration) error {
+	if !l.awake() || l.m.g.agreed.leader != l.m || !l.agree(l.servers) || l.agree(next) {
+		return nil
+	}
+	return fmt.Errorf("votes: leader %s reaches a majority of %s, and none of %s after operation %d on server %s",
+		l.m.name, l.voters(l.servers), l.voters(next), c.Do, c.Server)
+}
+
+// checkSuccessor wants a leader to pass its lead to a voter that it reaches.
+func (l *lead) checkSuccessor(to *seat) error {
+	if l.awake() && l.m.g.agreed.leader == l.m && !l.reaches(to) {
+		return fmt.Errorf("votes: leader %s passes its lead to seat %d, which it has not reached for %v", l.m.name, to.place, doubtTime)
+	}
+	return nil
+}
+
+// checkRemoved wants no member to be removed or suspected that has answered every probe of
+// late, and with the newest roster, unless it leaves or starts again (R7).
+func (l *lead) checkRemoved(c *roster.Change) error {
+	for _, inc := range slices.Concat(c.Remove, c.Doubt) {
+		m := l.m.g.members[inc]
+		failed, ever := l.views.failed[m]
+		if answered, known := l.views.reached[m.seat]; known && l.awake() && m.alive && !m.leaving && (!ever || answered-failed > doubtTime) {
+			return fmt.Errorf("R7: leader %s takes member %s for dead, which has answered every probe for %v", l.m.name, m.name, answered-failed)
+		}
+	}
+	return nil
+}
+
+// voters shows the voters among servers, and which of them were reached lately.
+func (l *lead) voters(servers []server) (out string) {
+	for _, s := range servers {
+		if s.Voter {
+			out += fmt.Sprintf("[seat %d, reached %v]", s.seat.place, l.reaches(s.seat))
+		}
+	}
+	return out
+}
