@@ -104,8 +104,8 @@ func (a *admissions) worthTelling(version roster.Version) ([]roster.Holding, []r
 	return held, persisted
 }
 
-// ReportHeld implements owner.Member: the leader is told, together with what else
-// there is to tell.
+// ReportHeld implements owner.Member: it reports the replica to the leader, in one
+// call with other reports.
 func (o *actor) ReportHeld(h roster.Holding) {
 	if a := o.m.admissions.Load(); a.hold(h) {
 		o.m.life.Background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })

@@ -39,7 +39,7 @@ func (m *Member) callMemberWithin(ctx context.Context, limit time.Duration, addr
 	return err
 }
 
-// record returns what the roster keeps of this member.
+// record returns the roster's record of this member.
 func (m *Member) record() roster.Member {
 	return roster.Member{
 		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "",

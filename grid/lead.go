@@ -28,7 +28,7 @@ type lead struct {
 	caughtUp bool            // this member has applied the log of the leaders before it
 	ctx      context.Context // ends with the lead
 	end      context.CancelFunc
-	calls    sync.WaitGroup // what the machine waits for
+	calls    sync.WaitGroup // whose outcomes the machine waits for
 
 	mu      sync.Mutex     // guards what follows; never held while waiting
 	machine *leader.Leader // nil when the lead has ended

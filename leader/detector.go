@@ -44,10 +44,10 @@ type detector struct {
 	rounds   uint64 // of contacts
 }
 
-// contact is what became of the probes of one member.
+// contact records the outcomes of the probes of one member.
 type contact struct {
-	round   uint64        // of its probes: an incarnation that is admitted again begins anew
-	probing bool          // one is under way
+	round   uint64        // of its probes: an incarnation that is admitted again starts again
+	probing bool          // one has no outcome yet
 	next    time.Duration // when the next is due
 	failing bool          // the last one failed
 	since   time.Duration // if failing: when the first of those that failed began

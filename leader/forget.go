@@ -34,7 +34,7 @@ type forget struct {
 	reply func(Forgotten, error)
 	tries int
 	round uint64 // of the probe of the disk's member, 0 for none
-	// proposed says that the change under way is this one.
+	// proposed says that the change that is proposed is this one.
 	proposed bool
 }
 
@@ -44,7 +44,7 @@ func (l *Leader) ForgetDisk(v View, in ForgetRequest, reply func(Forgotten, erro
 	l.proposeForget(v)
 }
 
-// proposeForget proposes the first request that is due, unless a change is under way.
+// proposeForget proposes the first request that is due, unless a change is proposed.
 func (l *Leader) proposeForget(v View) {
 	for _, f := range slices.Clone(l.forgets) {
 		if l.changing || f.round > 0 {
@@ -129,7 +129,7 @@ func (l *Leader) forgetProbed(v View, p Probe, err error) {
 	l.proposeForget(v)
 }
 
-// lossText says what is lost with the last disk of a partition.
+// lossText describes the loss of the last disk of a partition.
 const lossText = "Only sequencers that a running process uses are then still known. " +
 	"For all others the grid forgets that they exist, that they were destroyed, and their epoch: " +
 	"a name that is created again with another epoch or node count can repeat earlier IDs"

@@ -11,7 +11,7 @@ import (
 
 // A join or a leave names a member; the sender of the request is not known. So the
 // leader probes that member, at the address that the join states or the roster has, and
-// believes what the member says of itself (R11).
+// believes the member's own answer (R11).
 
 // Bounds of the members that are asked at the same time. Those that gossip does not see
 // are few: they may not exist, and take as long as a probe may.
@@ -77,7 +77,7 @@ func (l *Leader) inquired(v View, p Probe, a Answer, err error) {
 	}
 }
 
-// resign answers what is being asked.
+// resign answers every open inquiry.
 func (q *inquiries) resign() {
 	rounds := slices.SortedFunc(maps.Keys(q.open), cmp.Compare[uint64])
 	for _, round := range rounds {

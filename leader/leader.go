@@ -32,7 +32,7 @@ const StepEvery = 100 * time.Millisecond
 // can be admitted at it.
 const patience = time.Second
 
-// View is what the member that leads knows at the moment when it calls its [Leader].
+// View is the knowledge of the member that leads at the moment when it calls its [Leader].
 // Every part of it but Servers may be late: peers that are listed may be dead.
 type View struct {
 	Roster  *roster.Roster   // the newest that it has applied
@@ -61,14 +61,14 @@ type Peer struct {
 // server returns the peer's Raft server.
 func (p Peer) server() ServerID { return ServerOf(p.Incarnation, p.Durable) }
 
-// Config is what does not change while a member leads.
+// Config has the values that do not change while a member leads.
 type Config struct {
 	Self   roster.Member // as the roster has it, or is to have it
 	Grid   roster.GridID
 	Expect int // members that the grid begins with
 }
 
-// Member carries out what a leader decides. No method may call the [Leader], and each
+// Member carries out the decisions of a leader. No method may call the [Leader], and each
 // call but the last has exactly one outcome, reported to the method that it names.
 type Member interface {
 	// Probe asks a member for its view; the outcome goes to [Leader.Probed].

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// office is a member that leads: a machine and a record of what it asks for.
+// office is a member that leads: a machine and a record of its requests.
 type office struct {
 	t *testing.T
 	l *Leader

@@ -34,7 +34,7 @@ const (
 	forForget
 )
 
-// Answer is what a member says of itself.
+// Answer is a member's description of itself.
 type Answer struct {
 	Record     roster.Member // as it is to be in the roster
 	Grid       roster.GridID

@@ -52,7 +52,7 @@ func TestRaiseReadsTheClocksFirst(t *testing.T) {
 }
 
 // TestRaiseWithoutAMajorityOfClocks: cluster time that does not run yet waits for the
-// clocks of a majority; one that runs goes on by the leader's monotonic clock.
+// clocks of a majority; one that runs continues by the leader's monotonic clock.
 func TestRaiseWithoutAMajorityOfClocks(t *testing.T) {
 	o := lead(t, 3, true)
 	o.assign()
@@ -134,7 +134,7 @@ func TestNoRaiseBeforeTheLosses(t *testing.T) {
 	}
 }
 
-// TestFirstRaiseIsNotBehind: a leader that has just started goes on from the latest
+// TestFirstRaiseIsNotBehind: a leader that has just started continues from the latest
 // cluster time that it hears of.
 func TestFirstRaiseIsNotBehind(t *testing.T) {
 	o := lead(t, 3, true)

@@ -18,7 +18,7 @@ const (
 	joinsMax = 256
 )
 
-// requests are what members have asked of this leader, once it has confirmed them.
+// requests are the members' requests that this leader has confirmed.
 type requests struct {
 	joins  map[roster.Incarnation]join
 	leaves map[roster.Incarnation]bool // members that leave, but for this one
@@ -131,7 +131,7 @@ func (q *requests) forgetStarts(joins roster.Incarnation) {
 	}
 }
 
-// Report is what a partition's owner reports to the leader.
+// Report is a report of a partition's owner to the leader.
 type Report struct {
 	Owner     roster.Incarnation
 	Held      []roster.Holding   // joining replicas that hold their tables (R5)

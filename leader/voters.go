@@ -34,7 +34,7 @@ func newVoters() voters {
 	return voters{departures: departures{}, tried: map[ServerID]bool{}}
 }
 
-// electorate is what Raft's servers are to the members.
+// electorate sorts Raft's servers by their members.
 type electorate struct {
 	voters  []Server
 	voting  int      // voters that stay
@@ -197,7 +197,7 @@ func (e electorate) removable(reached func(Server) bool) (Server, bool) {
 
 // dispensable returns a voter that is one too many, one that does not answer first. It
 // goes only if the rest have a majority that answers: otherwise nothing could be agreed
-// on, this step included. Silence of the voter itself is no reason to go without: it may
+// on, this step included. Its own silence does not matter for that: it may
 // be the one that still answers Raft. One that stays and answers keeps its vote until a
 // leader that leaves has lost its own, since that one may end at any time.
 func (e electorate) dispensable(answers func(Server) bool) (Server, bool) {

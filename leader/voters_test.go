@@ -27,7 +27,7 @@ func (o *office) vote(members ...int) {
 }
 
 // settle has voters decided on until nothing is due, while some members are silent, and
-// returns what was done: the operation and the member.
+// returns the operations and their members.
 func (o *office) settle(silent ...int) (done [][2]int) {
 	for range 10 {
 		o.step(StepEvery)
@@ -100,7 +100,7 @@ func TestVoters(t *testing.T) {
 		}, []int{3, 4}, nil},
 		"of a silent one no vote is taken, if the rest are silent, too": {5, true, func(o *office) { o.vote(1, 2, 3, 4) }, []int{2, 3, 4}, nil},
 		"a voter that left and answers stays while the rest do not":     {3, true, func(o *office) { o.without(3); o.v.Peers[2].Leaving = true }, []int{2}, nil},
-		"everybody leaves": {3, true, func(o *office) {
+		"every member leaves": {3, true, func(o *office) {
 			o.v.Leaving, o.l.requests.leaves[inc(2, 1)], o.l.requests.leaves[inc(3, 1)] = true, true, true
 		}, nil, nil},
 		"a start of before is not in the roster": {4, true, func(o *office) { o.without(1, 3); o.unseen(3) }, nil, nil},
@@ -232,7 +232,7 @@ func TestForgetDisk(t *testing.T) {
 // TestForgetDiskIsProposedAgain: when another change comes first, and not without end.
 func TestForgetDiskIsProposedAgain(t *testing.T) {
 	o := lead(t, 3, true)
-	o.step(0) // a change is under way
+	o.step(0) // a change is proposed
 	r := *o.v.Roster
 	r.Partitions = slices.Clone(r.Partitions)
 	r.Partitions[1].Disk = []roster.MemberID{"00000000000000ff"}

@@ -3,7 +3,7 @@ package main
 // leaderTests are beside the rules of the leader.
 var leaderTests = []string{"./leader"}
 
-// leaderMutants weaken what the grid's leader decides.
+// leaderMutants weaken the decisions of the grid's leader.
 var leaderMutants = []mutant{
 	{"R1", "the rounds of a raise are missing from cluster time", "leader/raise.go", "	case v.Raised.Time == c.last.Time:\n", "	case v.Raised.Time < 0:\n", []string{"./grid/gridtest", "-run", "MostClocksAreBehind"}},
 	{"R1", "a leader that has just started ignores the cluster time of before", "leader/raise.go", "t = max(t, v.Roster.Time, read.known)", "t = max(t, read.known)", leaderTests},

@@ -54,7 +54,7 @@ func serverOf(m *member, voter bool) server {
 }
 
 // serversFor returns the servers as the present leader knows them. In the baseline
-// without agreement everybody votes for itself alone.
+// without agreement each member votes for itself alone.
 func (a *agreement) serversFor(m *member) []server {
 	if a.g.cfg.Baseline != Quorum {
 		return a.servers

@@ -45,8 +45,8 @@ var faultNames = [faultCount]string{
 // FaultName says what a fault of [Counts] is.
 func FaultName(i int) string { return faultNames[i] }
 
-// alarm is what happens to a leader's view of a member: probes of it are not answered, or
-// refused, or gossip alone does not see it.
+// alarm distorts a leader's view of a member: probes of it are not answered, or refused,
+// or gossip alone does not see it.
 type alarm int
 
 const (

@@ -61,7 +61,7 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) {
 	}
 }
 
-// step does what is due. A leader that reaches no majority steps down after a while.
+// step steps the machine. A leader that reaches no majority steps down after a while.
 func (l *lead) step() {
 	m, a := l.m, l.m.g.agreed
 	m.heard = m.w.now
@@ -99,7 +99,7 @@ func (l *lead) announce() {
 	}
 }
 
-// view is what the member that leads knows now.
+// view returns the present knowledge of the member that leads.
 func (l *lead) view() leader.View {
 	m := l.m
 	if a := m.g.agreed; a.leader == m || m.g.cfg.Baseline == Quorum {
@@ -115,7 +115,7 @@ func (l *lead) view() leader.View {
 	return v
 }
 
-// answer is what a member says of itself.
+// answer returns a member's description of itself.
 func (m *member) answer() leader.Answer {
 	return leader.Answer{
 		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving,
@@ -178,7 +178,7 @@ func (l *lead) TransferLead(to leader.ServerID) {
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(clustertime.Verdict) {}
 
-// report brings the leader an owner's report. What is new is acted on immediately.
+// report brings the leader an owner's report. A new one leads to a step immediately.
 func (m *member) report(to *member, in leader.Report) {
 	m.w.net.send(&m.process, &to.process, func() {
 		if l := to.lead; l != nil {
@@ -191,7 +191,7 @@ func (m *member) report(to *member, in leader.Report) {
 	})
 }
 
-// reported brings the leader a report for as long as it is worth that.
+// reportHeld brings the leader a report for as long as it is worth that.
 func (m *member) reportHeld(o *actor, h roster.Holding) {
 	if now, ready := o.machine.Admission(); !ready || now != h || m.leader == nil {
 		return

@@ -9,12 +9,12 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// What a leader has seen of the others, kept beside its machine to judge the machine by.
+// The observations of a leader, kept beside its machine to judge the machine by.
 
 // doubtTime is how long a leader may take to notice that a member is out of reach.
 const doubtTime = 2 * time.Second
 
-// views are what a leader has seen of each member.
+// views are a leader's observations of each member.
 type views struct {
 	reached map[*seat]time.Duration   // when it answered last
 	failed  map[*member]time.Duration // when a probe failed last, or was answered by an old roster
