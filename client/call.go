@@ -48,8 +48,8 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	}
 }
 
-// tryOwner calls the owner that the directory names, once. A call that takes long
-// is given up when another owner is named.
+// tryOwner calls the owner in the directory once. A slow call is cancelled when the
+// directory has another owner.
 func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) error {
 	addr := c.owner(name)
 	if addr == "" {
@@ -83,13 +83,12 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 	return c.transport.Call(ctx, addr, path, in, out)
 }
 
-// gaveUp is the error of a call whose context ended, with the last thing that
-// went wrong.
+// gaveUp returns the error of a call whose context ended, with the last error.
 func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.ctx.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
-	return fmt.Errorf("sequencer %q: %w: %w; last: %s", name, sequencer.ErrUnavailable, ctx.Err(), oneLine(last))
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no answer in time: %w; last error: %s; check that a majority of the grid is reachable, then try again", name, ctx.Err(), oneLine(last))
 }
 
 // oneLine returns the text of joined errors on one line, each of them once.

@@ -1,6 +1,6 @@
-// Package client is a process's side of a grid: it finds the owners of
-// sequencers, attaches logical nodes, renews their grants, and tells handles when
-// their sequencer was destroyed. A thin client is a process that only does that:
+// Package client connects a process to a grid: it finds the owners of sequencers,
+// attaches logical nodes, renews their grants, and ends handles whose sequencer was
+// destroyed. A thin client is a process that only does that:
 //
 //	c, err := client.Dial(ctx, client.Config{Addrs: []string{"10.0.0.1:7948"}})
 //	orders, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
@@ -30,16 +30,16 @@ import (
 
 // Config says how to reach a grid. Only Addrs is needed.
 type Config struct {
-	// Addrs are API addresses, host:port, of one or more members. The others
-	// are found through them.
+	// Addrs are API addresses, host:port, of one or more members. The client
+	// finds the others through them.
 	Addrs []string
-	// TLS, if not nil, is used on every connection. Give certificates in it
-	// where the grid asks for them.
+	// TLS, if not nil, is used on every connection. It has the client
+	// certificates if the grid requires them.
 	TLS *tls.Config
-	// Logger gets what an operator may want to know; nil = nothing.
+	// Logger receives events for the operator; nil = none.
 	Logger *slog.Logger
-	// Dial opens connections; nil = [TCP]. A dial to one address is begun when the one
-	// before it has ended, and its context ends after two seconds.
+	// Dial opens connections; nil = [TCP]. Dials to one address run one at a time, and
+	// the context of each ends after two seconds.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Transport carries the calls; nil = HTTP over Dial. Most users do not
 	// need it.
@@ -86,7 +86,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		if err == nil {
 			return c, nil
 		}
-		if last == nil || ctx.Err() == nil { // else it says no more than that ctx ended
+		if last == nil || ctx.Err() == nil { // else err only says that ctx ended
 			last = err
 		}
 		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) {
@@ -97,8 +97,8 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		_ = sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
 			_ = c.Close()
-			return nil, fmt.Errorf("client: no member answered at %s: %w: %w; last: %s",
-				strings.Join(cfg.Addrs, ", "), sequencer.ErrUnavailable, ctx.Err(), last.Error())
+			return nil, failure.Errorf(sequencer.ErrUnavailable, "client: no member answered at %s: %w; last error: %s; check the addresses, and that members run there",
+				strings.Join(cfg.Addrs, ", "), ctx.Err(), last.Error())
 		}
 	}
 }
@@ -181,14 +181,14 @@ func (c *Client) Leave(ctx context.Context) error {
 	}
 	wg.Wait()
 	if err := c.session.awaitReturns(ctx); err != nil && errors.Join(failed...) == nil {
-		failed = append(failed, fmt.Errorf("client: not every logical node is given back: %w: %w", sequencer.ErrUnavailable, err))
+		failed = append(failed, fmt.Errorf("client: leave: not every logical node was released: %w: %w", sequencer.ErrUnavailable, err))
 	}
 	_ = c.Close()
 	return errors.Join(failed...)
 }
 
-// Close ends the client and every handle at once, without a word to the grid,
-// which takes the logical nodes back when the session has ended. Handles return
+// Close ends the client and every handle immediately, without a message to the grid,
+// which reclaims the logical nodes when the session has ended. Handles return
 // sequencer.ErrClosed from then on. Closing twice does nothing the second time.
 func (c *Client) Close() error {
 	c.stop()
@@ -202,7 +202,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// errClosed is what every method of a closed client returns.
+// errClosed returns the error of every method of a closed client.
 func (c *Client) errClosed() error {
 	return fmt.Errorf("client: %w", sequencer.ErrClosed)
 }

@@ -102,7 +102,7 @@ func (c *Client) DestroySequencer(ctx context.Context, name string) error {
 // Forget ends this client's handle on a named sequencer and gives its logical node back,
 // so that the client keeps nothing of the name: the handle returns sequencer.ErrClosed from
 // then on, and the next create or open makes another. Handles of CreateStriped stay. A name
-// without a handle is no error.
+// without a handle is ignored.
 //
 // Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
 // ErrUnavailable. The handle has ended then too, unless another create or open of the name

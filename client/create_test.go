@@ -229,7 +229,7 @@ func TestLeaveGivesEverythingBack(t *testing.T) {
 		if f.attached() != 100 {
 			t.Fatalf("%d logical nodes are attached", f.attached())
 		}
-		// Releases that nobody waits for are waited for, too.
+		// It also waits for releases in the background.
 		tries := 0
 		f.hook(func(_ context.Context, _, _ string, in any) error {
 			if d, ok := in.(wire.DetachRequest); ok && d.Sequencer.Name == "s7" {

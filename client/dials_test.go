@@ -79,8 +79,8 @@ func callAtOnce(t *testing.T, h *HTTP, n int, d time.Duration) {
 }
 
 // TestDialsAreBounded: thousands of calls with short deadlines, to a host that swallows or
-// that takes connections and answers nothing, begin few dials, one at a time, have few
-// connections at once, and leave none behind.
+// that accepts connections and never answers, start few dials, one at a time, have few
+// concurrent connections, and leave none behind.
 func TestDialsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(context.Context, int32) (net.Conn, error)
@@ -98,9 +98,9 @@ func TestDialsAreBounded(t *testing.T) {
 					callAtOnce(t, h, 500, time.Millisecond)
 					callAtOnce(t, h, 100, time.Second)
 				}
-				t.Logf("%d dials begun, %d at once, %d connections at once", d.begun.Load(), d.most.Load(), d.mostOpen.Load())
+				t.Logf("%d dials, %d concurrent; %d concurrent connections", d.begun.Load(), d.most.Load(), d.mostOpen.Load())
 				if d.begun.Load() > c.begun || d.most.Load() > 1 || d.mostOpen.Load() > 4 {
-					t.Errorf("%d dials begun, at most %d wanted; %d at once; %d connections at once",
+					t.Errorf("%d dials, want at most %d; %d concurrent; %d concurrent connections",
 						d.begun.Load(), c.begun, d.most.Load(), d.mostOpen.Load())
 				}
 				time.Sleep(4*dialTimeout + time.Second)

@@ -33,9 +33,9 @@ func TestDestroyedElsewhere(t *testing.T) {
 		if next == h {
 			t.Error("a destroyed handle came back")
 		}
-		time.Sleep(15 * time.Second) // nobody was asked, so everything granted counts as used
+		time.Sleep(15 * time.Second) // no holder was asked, so all grants count as used
 		works(t, next)
-		wants(t, other.DestroySequencer(t.Context(), "nobody"), sequencer.ErrNotFound)
+		wants(t, other.DestroySequencer(t.Context(), "missing"), sequencer.ErrNotFound)
 		if err := next.Destroy(t.Context()); err != nil || next.State() != sequencer.Destroyed {
 			t.Errorf("%v; the handle is %v", err, next.State())
 		}
@@ -71,13 +71,13 @@ func TestManyDestroyedAtOnce(t *testing.T) {
 		})
 		time.Sleep(5 * time.Second)
 		if n := len(f.made(wire.PathDetach)); n != many || most != session.ReturnsMax || len(c.handles.all()) != 0 {
-			t.Errorf("%d given back, %d at once, %d handles kept", n, most, len(c.handles.all()))
+			t.Errorf("%d released, %d concurrently, %d handles kept", n, most, len(c.handles.all()))
 		}
 	})
 }
 
-// TestMissedDestroy: a stream that stands again has everything renewed, which
-// tells what happened meanwhile.
+// TestMissedDestroy: a reconnected stream has everything renewed, and the answers report
+// the changes meanwhile.
 func TestMissedDestroy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -93,7 +93,7 @@ func TestMissedDestroy(t *testing.T) {
 		})
 		synctest.Wait()
 		if h.State() != sequencer.Attached {
-			t.Fatalf("the handle is %v without anybody having said so", h.State())
+			t.Fatalf("the handle is %v without an event", h.State())
 		}
 		for _, s := range deaf {
 			s.end()

@@ -33,7 +33,7 @@ type fake struct {
 	down          map[string]bool
 	table         *partition.Table
 	sessions      map[roster.PartitionID]*partition.Sessions
-	given         map[sequencer.AttachmentID]bool // back: what was under way comes too late
+	given         map[sequencer.AttachmentID]bool // released: messages in transit come too late
 	calls         []made
 	streams       map[string]*fakeStream // by address and holder
 	skew          time.Duration          // added to cluster time
@@ -274,14 +274,14 @@ func (f *fake) session(id roster.PartitionID) *partition.Sessions {
 // of returns a name's partition.
 func (f *fake) of(name string) roster.PartitionID { return roster.PartitionOf(name, len(f.owners)) }
 
-// show notes what a holder shows.
+// show records an attachment that a holder shows.
 func (f *fake) show(h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
 	f.session(f.of(ref.Definition.Name())).Show(partition.Tenant{
 		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
 	}, 0)
 }
 
-// destroy ends a life and tells everybody.
+// destroy ends a life and notifies all holders.
 func (f *fake) destroy(name string, life sequencer.Life) error {
 	ref, err := f.table.Open(name)
 	if err != nil {

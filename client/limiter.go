@@ -54,8 +54,8 @@ type semaphore struct {
 	users int              // calls in progress or waiting; without any the semaphore is dropped
 }
 
-// enter waits for a call's turn, on one of two lines of width calls, or on one line if there
-// is no second. It prefers the first, so that most processes never need the second. done
+// enter waits for a call's turn, on one of two lines of width calls, or on one line without
+// second. It prefers the first, so that most processes never need the other. done
 // ends the call. It fails if ctx ends before.
 func (l *limiter) enter(ctx context.Context, key limitKey, width int, second bool) (on line, done func(), err error) {
 	a := l.use(key, width, second)

@@ -10,8 +10,8 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// TestLanes: of calls that a member may be slow to decide a few are in progress at once on
-// each of two connections to one member; the rest come as those end, or give up with their
+// TestLanes: of calls that a member may be slow to decide a few run concurrently on each of
+// two connections to one member; the rest follow as those end, or give up with their
 // contexts. Replication has its own connection, and renewals do not wait at all.
 func TestLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestLanes(t *testing.T) {
 			}
 			started += int32(n)
 			if synctest.Wait(); inside.Load() != want {
-				t.Fatalf("%s: %d calls are under way, want %d", when, inside.Load(), want)
+				t.Fatalf("%s: %d calls in progress, want %d", when, inside.Load(), want)
 			}
 		}
 		see("attaches", connectionCalls, t.Context(), "m1", wire.PathAttach, connectionCalls)

@@ -33,7 +33,7 @@ func TestRenewalPeriod(t *testing.T) {
 		h := create(t, c, "orders")
 		time.Sleep(10 * time.Minute)
 		works(t, h)
-		renewals := gaps(f.made(wire.PathRenew)[1:]) // the first is what the new event stream asks for
+		renewals := gaps(f.made(wire.PathRenew)[1:]) // the first is requested by the new event stream
 		if n := len(renewals); n < 150 || n > 210 {
 			t.Errorf("%d renewals in 10 minutes", n)
 		}
@@ -280,8 +280,8 @@ func (d deaf) Call(ctx context.Context, addr, path string, in, out any) error {
 	return ctx.Err()
 }
 
-// TestDialTellsTheCause: what a member said is in the error, though the last try was cut
-// off when the context ended.
+// TestDialTellsTheCause: the error contains a member's answer, although the context ended
+// the last try.
 func TestDialTellsTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -289,7 +289,7 @@ func TestDialTellsTheCause(t *testing.T) {
 		_, err := Dial(ctx, Config{Addrs: []string{"a:1"}, Transport: deaf{newFake(), new(atomic.Bool)}})
 		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
 		if !strings.Contains(err.Error(), "tls: unknown authority") {
-			t.Errorf("%v does not tell what the member said", err)
+			t.Errorf("%v does not contain the member's answer", err)
 		}
 	})
 }

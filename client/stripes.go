@@ -11,8 +11,8 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// stripesAtOnce is how many stripes are attached or given back at once, fewer than
-// session.ReturnsMax, since they are all calls to one member.
+// stripesAtOnce is the number of stripes that are attached or released concurrently, fewer
+// than session.ReturnsMax, since they are all calls to one member.
 const stripesAtOnce = 8
 
 // CreateStriped returns one new handle over several logical nodes of a named sequencer,
@@ -20,11 +20,11 @@ const stripesAtOnce = 8
 // It is for a process that needs more than one node's IDs; order is by node, see
 // [sequencer.Striped].
 //
-// Each call makes another handle with logical nodes of its own, beside the one that
-// CreateSequencer returns. [sequencer.Striped.Leave] gives the nodes back, and so does
-// the client's Leave; Close ends the handle too. If not all logical nodes can be
-// attached there is no handle, and those that were are given back; if ctx has ended,
-// in the background, at the latest after the grid's window.
+// Each call returns another handle with logical nodes of its own, independent of the one
+// that CreateSequencer returns. [sequencer.Striped.Leave] releases the nodes, and so does
+// the client's Leave; Close ends the handle too. If not all logical nodes can be attached,
+// no handle is returned, and the attached ones are released; if ctx has ended, in the
+// background, at the latest after the grid's window.
 //
 // Errors: sequencer.ErrInvalidConfig, for a number of stripes too; ErrConflict if the
 // grid has the name with another definition (the message shows both); ErrNoFreeNode;
@@ -87,8 +87,8 @@ func (c *Client) giveBack(ctx context.Context, stripes []*entry) error {
 	return err
 }
 
-// together calls f for each entry, several at once, and returns the first entry's
-// error that there is.
+// together calls f for each entry, several concurrently, and returns the first error in the
+// order of the entries.
 func together(entries []*entry, f func(*entry) error) error {
 	errs := make([]error, len(entries))
 	var all sync.WaitGroup

@@ -153,8 +153,8 @@ func TestStripedIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// TestStripedEndsWithItsContext: while one attach has no answer ctx ends. What the
-// others have is given back without anybody waiting for it.
+// TestStripedEndsWithItsContext: ctx ends while one attach has no answer. The
+// nodes of the others are released in the background.
 func TestStripedEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -17,10 +17,10 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Transport carries calls to members by the addresses of their APIs.
+// Transport sends calls to members by the addresses of their APIs.
 type Transport interface {
-	// Call sends in to path and decodes the answer into out. An error that
-	// the member answered matches the sentinel it was made from.
+	// Call sends in to path and decodes the answer into out. An error in the
+	// answer matches the sentinel from which the member made it.
 	Call(ctx context.Context, addr, path string, in, out any) error
 	// Events opens a holder's event stream; it ends with ctx.
 	Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error)
@@ -34,7 +34,7 @@ type Stream interface {
 
 // HTTP is the transport over HTTP/2, in clear text or TLS. It has one connection to a
 // member for renewals, the directory and the event stream, and up to two for calls that a
-// member may be slow to decide, so that those never wait for these; members have one more
+// member may be slow to decide, so that renewals never wait for these; members have one more
 // for replication (see limiter.go). A call waits for its turn on the connection there is, and
 // its end costs no more than itself.
 type HTTP struct {
@@ -45,19 +45,19 @@ type HTTP struct {
 	dial   func(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// Bounds of a process's connections to one member. A process that has more to do than it
-// can must not open ever more of them: what is slow then is not the connection.
+// Limits of a process's connections to one member. An overloaded process must not open more
+// and more of them: the connection is not the bottleneck then.
 const (
-	// connsMax is how many connections each line has to an address, besides one that is
-	// ending and takes no more calls.
+	// connsMax is the number of connections of each line to an address, besides one that
+	// is closing and accepts no more calls.
 	connsMax = 1
 	// dialTimeout bounds one dial, with the wait for its turn: of all dials to an address one
 	// is in progress at a time.
 	dialTimeout = 2 * time.Second
-	// pingAfter is how long a connection may say nothing before it is asked, and pingTimeout
-	// how long the answer may take. A process that gets little time has to meet this: a
-	// connection that is closed costs both ends more than the calls that timed out. A path
-	// that is cut is noticed earlier by its kernel, see TCP.
+	// pingAfter is the time of silence before a connection is pinged, and pingTimeout the
+	// time limit of the answer. A process with little processor time has to meet it: a
+	// closed connection costs both ends more than the calls that timed out. The kernel
+	// detects a broken path earlier, see TCP.
 	pingAfter   = 5 * time.Second
 	pingTimeout = 15 * time.Second
 )
@@ -75,8 +75,9 @@ func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), conf
 	return h
 }
 
-// transport returns that of one line. It has no IdleConnTimeout: a member ends what is idle
-// for 20 s, and by one net/http dials in vain each time a connection in use gets so old.
+// transport returns the transport of one line. It has no IdleConnTimeout: a member closes
+// connections that are idle for 20 s, and with one net/http dials without need whenever a
+// connection in use reaches that age.
 func (h *HTTP) transport(conf *tls.Config) *http.Transport {
 	var protocols http.Protocols
 	if conf == nil {
@@ -207,15 +208,15 @@ func unreachable(addr string, err error) error {
 func answered(addr string, status int, body []byte) error {
 	var e wire.Error
 	if err := wire.DecodeTolerant(wire.MsgPack, body, &e); err != nil || e.Code == "" {
-		return unreadable(addr, status, errors.New("it carries no error of snowgrid"))
+		return unreadable(addr, status, errors.New("the body has no error code"))
 	}
 	return e.Unwire()
 }
 
-// unreadable is an answer that makes no sense. What is wrong with it is not
-// wrapped: it says nothing about the request.
+// unreadable returns the error for an answer that cannot be decoded. The cause is not
+// wrapped, because it is not about the request.
 func unreadable(addr string, status int, err error) error {
-	return unreachable(addr, fmt.Errorf("its answer, of HTTP status %d, is of no use: %s; is this a snowgrid API address?", status, err.Error()))
+	return unreachable(addr, fmt.Errorf("unreadable answer, HTTP status %d: %s; check that this is a snowgrid API address", status, err.Error()))
 }
 
 type httpStream struct{ body io.ReadCloser }

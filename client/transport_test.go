@@ -116,8 +116,8 @@ func TestAnswersOfALaterVersion(t *testing.T) {
 	wants(t, h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out), sequencer.ErrNotFound)
 }
 
-// TestNotSnowgrid: whatever else listens there, the error names the address and
-// asks the question that helps, and is none of a bad request.
+// TestNotSnowgrid: if another server listens there, the error names the address and the
+// remedy, and is not a bad request.
 func TestNotSnowgrid(t *testing.T) {
 	handlers := map[string]http.HandlerFunc{
 		"page":        answers(http.StatusOK, "<html>hello</html>"),
@@ -134,7 +134,7 @@ func TestNotSnowgrid(t *testing.T) {
 			addr, h := serving(t, handler)
 			err := h.Call(t.Context(), addr, wire.PathRenew, wire.RenewRequest{}, &wire.RenewResponse{})
 			wants(t, err, sequencer.ErrUnavailable)
-			if !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "snowgrid API address?") {
+			if !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "check that this is a snowgrid API address") {
 				t.Errorf("the error is %v", err)
 			}
 			call := session.New(session.Config{Rand: rand.N[time.Duration]}).NewCall()
@@ -161,14 +161,14 @@ func TestOtherProtocols(t *testing.T) {
 	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	secure.StartTLS()
 	defer secure.Close()
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = nobody.Close()
+	_ = closed.Close()
 	h := NewHTTP(dialTCP, nil)
 	defer h.Close()
-	for _, addr := range []string{plain.Listener.Addr().String(), secure.Listener.Addr().String(), nobody.Addr().String()} {
+	for _, addr := range []string{plain.Listener.Addr().String(), secure.Listener.Addr().String(), closed.Addr().String()} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		err := h.Call(ctx, addr, wire.PathOpen, wire.OpenRequest{}, &wire.Done{})
 		wants(t, err, sequencer.ErrUnavailable)

@@ -10,15 +10,15 @@ import (
 // those of two may differ, between one life of a memory-only grid and the next (S2).
 const ClockMargin Span = 5_000
 
-// Reading is what the wall clock of one member shows.
+// Reading is a reading of one member's wall clock.
 type Reading struct {
 	Member string // its ID and address, for people
 	At     Tick
 }
 
-// Clocks gives the lower median and the latest of the clocks of members that begin a
-// grid together. A clock more than [JumpLimit] ahead of the median is an [ErrClock]
-// that names its member: everybody would have to wait for the time that it shows.
+// Clocks returns the lower median and the latest of the clocks of members that form a
+// grid. A clock more than [JumpLimit] ahead of the median is an [ErrClock] that names its
+// member: all members would have to wait for the time that it shows.
 func Clocks(readings []Reading) (median, latest Tick, err error) {
 	clocks := make([]Tick, 0, len(readings))
 	for _, r := range readings {
@@ -40,30 +40,30 @@ func Clocks(readings []Reading) (median, latest Tick, err error) {
 	return median, latest, nil
 }
 
-// Beginning is what is known about earlier lives where a grid is formed by members
-// that are in none.
+// Beginning has the facts about earlier runs from which a new grid computes the start of
+// its grants.
 type Beginning struct {
 	Median, Latest Tick // of the members' clocks
-	Window         Span // the window that an earlier life is assumed to have used
-	// Durable says that all members keep their part on disk and have nothing there
-	// yet; FirstLife, that no holder of an earlier life runs.
+	Window         Span // the assumed window of an earlier run
+	// Durable is set if all members have empty data directories; FirstLife if no holder
+	// of an earlier run is running.
 	Durable, FirstLife bool
-	// Floor is above every timestamp of any ID, 0 if that is not stated. With
-	// NoHolder, no holder of an earlier life runs either.
+	// Floor is above every timestamp of any ID, 0 if not stated. With NoHolder, no
+	// holder of an earlier run is running either.
 	Floor    Tick
 	NoHolder bool
 }
 
-// First gives where the grants of a new grid begin. An earlier life, if nothing rules
-// one out, granted up to its window ahead of the latest clock of its members, which
-// may since have been stepped back by [ClockMargin]. A floor only raises that, unless
-// no holder of an earlier life runs.
+// First returns the start of a new grid's grants. An earlier run, unless it is excluded,
+// granted up to its window ahead of the latest clock of its members, which may since have
+// been set back by [ClockMargin]. A floor only raises that, unless no holder of an earlier
+// run is running.
 func (b Beginning) First() Tick {
 	first := b.Latest.Add(b.Window + ClockMargin)
 	switch {
 	case b.NoHolder && b.Floor > 0:
 		return b.Floor + 1
-	case b.FirstLife: // no holder runs, but IDs up to now may have been issued
+	case b.FirstLife: // no holder is running, but IDs up to now may have been issued
 		first = b.Latest
 	case b.Durable:
 		first = b.Median
@@ -74,18 +74,18 @@ func (b Beginning) First() Tick {
 	return first
 }
 
-// Bound is what a survivor knows of how far the grid reached that it has abandoned.
+// Bound has the upper limits that a survivor knows of the grants of its former grid.
 type Bound struct {
-	Ceiling Tick // the latest that it heard of
+	Ceiling Tick // the latest known one
 	Time    Tick // cluster time, 0 = unknown
 	Wall    Tick // its wall clock
-	Window  Span // the largest of any life that it knows of
+	Window  Span // the largest of any known run
 }
 
-// After gives where the grants of a grid begin whose survivors have abandoned it, and
-// what of that allows for a jump of the clocks. A majority of voters that no survivor
-// hears may have followed a jump of up to [JumpLimit], and raised the ceiling by it. A
-// stated floor says that there was none.
+// After returns the start of the grants of a grid that survivors of another one form, and
+// the part of it that allows for a clock jump. A majority of voters that no survivor
+// reaches may have followed a jump of up to [JumpLimit], and raised the ceiling by it. A
+// stated floor excludes that.
 func After(bounds []Bound, floor Tick) (first Tick, jump Span) {
 	var ceiling, latest Tick
 	var window Span
@@ -102,9 +102,9 @@ func After(bounds []Bound, floor Tick) (first Tick, jump Span) {
 	return max(ceiling, latest.Add(window+ClockMargin+jump)), jump
 }
 
-// Recovered gives where the grants of a grid begin that is recovered from the disks of
-// some members of another one, whose majority is lost. What the lost ones may have
-// granted is above all that the disks hold, by a window and a jump of the clocks.
+// Recovered returns the start of the grants of a grid that is recovered from the disks of
+// some members after the majority was lost. The lost members may have granted a window and
+// a clock jump above all that is on the disks.
 func Recovered(bounds []Bound, floor Tick) Tick {
 	highest, window := floor, Span(0)
 	for _, b := range bounds {

@@ -46,7 +46,7 @@ const ninetyNine = (1<<64)*99/100 + 1
 //
 // A sample is old by the time it took to arrive, so it only ever shows too
 // little: the largest is the best. Should the offset become smaller, the time
-// shown goes on from where it is, a hundredth slower, until the offset's line
+// shown continues from its present value, a hundredth slower, until the offset's line
 // has caught up with it. It steps back only when it is [MaxAhead] or more ahead:
 // the grid's time then stood still, as when all members were down and came back
 // with clocks that had been stepped back, and a process that slewed would be
@@ -92,7 +92,7 @@ type Pace struct {
 	known      bool
 	offset     int64 // ns to add to the monotonic clock
 	anchorMono int64 // ns
-	anchorTime int64 // ns, what was shown at anchorMono
+	anchorTime int64 // ns, the time shown at anchorMono
 }
 
 // Known reports whether there was a sample.
@@ -123,7 +123,7 @@ func (p Pace) nanos(mono int64) int64 {
 	return max(mono+p.offset, p.anchorTime+int64(slow))
 }
 
-// anchored gives the pace with a new offset that goes on from what p shows, unless
+// anchored returns the pace with a new offset that continues from the time of p, unless
 // that is too far ahead. An
 // anchor never moves back on the monotonic clock: a sample that comes late must
 // not make the time run longer from the same point.

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestClusterTimeProperties compares random samples and reads with what was
-// promised: back only when too far ahead, never before the best of the last ten samples, never
+// TestClusterTimeProperties compares random samples and reads with the promised
+// properties: back only when too far ahead, never before the best of the last ten samples, never
 // after the best of all, and between two samples at a pace from 0.99 to 1.
 func TestClusterTimeProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

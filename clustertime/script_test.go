@@ -14,7 +14,7 @@ func TestClockScripts(t *testing.T) {
 	})
 }
 
-// clockStage is what a script acts on.
+// clockStage is the state of a script.
 type clockStage struct {
 	cluster ClusterTime
 	keeper  Timekeeper

@@ -61,7 +61,7 @@ type Verdict struct {
 //
 // prev is the cluster time of the last raise. It is 0 when no cluster time runs,
 // at the start of a grid or at the restart of a whole one: the median is then
-// followed at once, and without a majority the answer is 0, which must not be
+// followed immediately, and without a majority the answer is 0, which must not be
 // proposed.
 func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters int) (Tick, Timekeeper, Verdict) {
 	onward, rest := k.advance(prev, elapsed)
@@ -97,8 +97,8 @@ func (k Timekeeper) counted(prev Tick) time.Duration {
 	return k.since
 }
 
-// advance moves prev on by 0.99 of the time elapsed, and gives what is left over
-// below a tick. A time that does not run is not moved.
+// advance advances prev by 0.99 of the elapsed time, and returns the remainder below a
+// tick. An unknown time is not advanced.
 func (k Timekeeper) advance(prev Tick, elapsed time.Duration) (Tick, time.Duration) {
 	if prev <= 0 {
 		return 0, 0

@@ -82,8 +82,8 @@ func TestTimekeeperProperties(t *testing.T) {
 	})
 }
 
-// TestJumpWhileRaisesFail: time since the last raise goes on while raises fail, and each
-// round of them is no longer agreement than it lasted.
+// TestJumpWhileRaisesFail: the time since the last raise advances while raises fail, and
+// each round counts as agreement only for its own length.
 func TestJumpWhileRaisesFail(t *testing.T) {
 	const prev = 1_800_000_000_000
 	clocks := []Tick{prev + 3_600_000}
@@ -119,7 +119,7 @@ func ahead(clocks []Tick, tick Tick) bool {
 	return slices.Contains(clocks, tick) && 2*n >= len(clocks)
 }
 
-// TestTimekeeperLimits: the border of a jump, and values nobody should send.
+// TestTimekeeperLimits: the limit of a jump, and values that no member sends.
 func TestTimekeeperLimits(t *testing.T) {
 	const now Tick = 1_800_000_000_000
 	var k Timekeeper

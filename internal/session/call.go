@@ -20,8 +20,8 @@ const (
 const slowCall = 300 * time.Millisecond
 
 // Call decides, try by try, how a request reaches the owner of its name. Its driver
-// tries the owner that [Machine.Owner] returns; while there is no answer it looks the
-// owner up after each [SlowTry], and gives the try up if it is another one.
+// tries the owner that [Machine.Owner] returns; without an answer it looks the owner up
+// after each [SlowTry], and cancels the try if there is another owner.
 type Call struct {
 	rand  func(below time.Duration) time.Duration
 	pause time.Duration // after the next failure
