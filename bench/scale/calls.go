@@ -59,7 +59,7 @@ func nameOf(i int) string { return fmt.Sprintf("sequencer%07d", i) }
 // language would. It keeps little, so the growth of the heap is that of the members.
 type remote struct {
 	http      *client.HTTP
-	directory wire.DirectoryResponse
+	directory atomic.Pointer[wire.DirectoryResponse] // it changes when the grid moves a partition
 	holder    sequencer.HolderID
 
 	mu   sync.Mutex
@@ -70,25 +70,42 @@ type remote struct {
 func (w *world) remote(ctx context.Context) (*remote, error) {
 	h := countedHost{w.network.Host("remote"), &w.traffic}
 	r := &remote{http: client.NewHTTP(h.Dial, nil), holder: client.NewHolder(), sets: map[roster.PartitionID]*wire.ClaimSet{}}
-	return r, r.http.Call(ctx, memberName(0)+":7948", wire.PathDirectory, wire.DirectoryRequest{}, &r.directory)
+	return r, r.lookUp(ctx)
+}
+
+// lookUp asks a member for the directory.
+func (r *remote) lookUp(ctx context.Context) error {
+	var d wire.DirectoryResponse
+	err := r.http.Call(ctx, memberName(0)+":7948", wire.PathDirectory, wire.DirectoryRequest{}, &d)
+	if err == nil {
+		r.directory.Store(&d)
+	}
+	return err
 }
 
 // owner is where the owner of a partition is.
 func (r *remote) owner(id roster.PartitionID) string {
-	return r.directory.Members[r.directory.Owners[id]].API
+	d := r.directory.Load()
+	return d.Members[d.Owners[id]].API
 }
 
 func (r *remote) partition(name string) roster.PartitionID {
-	return roster.PartitionOf(name, len(r.directory.Owners))
+	return roster.PartitionOf(name, len(r.directory.Load().Owners))
 }
 
 // call calls the owner of a name until it can answer: a grid that has just begun asks
-// for a moment whether it had an earlier life.
+// for a moment whether it had an earlier life, and a busy one may move a partition.
 func (r *remote) call(ctx context.Context, id roster.PartitionID, path string, in, out any) error {
 	for {
 		err := r.http.Call(ctx, r.owner(id), path, in, out)
-		if !errors.Is(err, sequencer.ErrUnavailable) || ctx.Err() != nil {
+		moved := errors.Is(err, roster.ErrWrongOwner)
+		if !moved && !errors.Is(err, sequencer.ErrUnavailable) || ctx.Err() != nil {
 			return err
+		}
+		if moved {
+			if err := r.lookUp(ctx); err != nil {
+				return err
+			}
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -131,7 +148,7 @@ func (r *remote) renew(ctx context.Context) (renewed int, err error) {
 	for id, set := range r.sets {
 		owner := r.owner(id)
 		if byOwner[owner] == nil {
-			byOwner[owner] = &wire.RenewRequest{Holder: r.holder, Grid: r.directory.Grid}
+			byOwner[owner] = &wire.RenewRequest{Holder: r.holder, Grid: r.directory.Load().Grid}
 		}
 		byOwner[owner].Sets = append(byOwner[owner].Sets, *set)
 	}

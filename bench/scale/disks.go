@@ -104,7 +104,7 @@ func (w *world) createEverywhere(ctx context.Context) error {
 		return err
 	}
 	names := map[roster.PartitionID]string{}
-	for i := 0; len(names) < len(r.directory.Owners); i++ {
+	for i := 0; len(names) < len(r.directory.Load().Owners); i++ {
 		name := fmt.Sprint("everywhere ", i)
 		names[r.partition(name)] = name
 	}
