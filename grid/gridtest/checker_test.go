@@ -37,8 +37,8 @@ func (c *checker) count() int {
 	return n
 }
 
-// wait returns how long the longest call of Next took that callers made whose
-// labels begin so, and begins anew for all.
+// wait returns the duration of the longest call of Next of callers whose labels have this
+// prefix, and resets all.
 func (c *checker) wait(label string) (longest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *caller) next(ctx context.Context, s *sequencer.Sequencer) (sequencer.ID
 	return id, err
 }
 
-// note checks what a call gave.
+// note checks the result of a call.
 func (l *caller) note(s *sequencer.Sequencer, took time.Duration, err error, ids ...sequencer.ID) {
 	c := l.c
 	c.mu.Lock()
@@ -176,7 +176,7 @@ func want(tb testing.TB, what string, err error, sentinels ...error) {
 	}
 }
 
-// ok fails the test at once if err is not nil.
+// ok ends the test if err is not nil.
 func ok(tb testing.TB, what string, err error) {
 	tb.Helper()
 	if err != nil {

@@ -53,7 +53,7 @@ func TestStartsUnderDifferentClocks(t *testing.T) {
 }
 
 // TestIDsWhileMostClocksAreBehind: two of three clocks are stepped back by two hours, so
-// cluster time goes on without them, and with it the ceiling and the time of all members:
+// cluster time advances without them, and with it the ceiling and the time of all members:
 // at the pace of the leader's monotonic clock, however slow the network is.
 func TestIDsWhileMostClocksAreBehind(t *testing.T) {
 	t.Parallel()
@@ -95,8 +95,8 @@ func TestIDsWhileMostClocksAreBehind(t *testing.T) {
 	}
 }
 
-// TestStartWithAWrongClock: a clock far ahead of the others would have everybody wait
-// for it, so the grid is not formed before it is set, and the error names its member.
+// TestStartWithAWrongClock: all members would have to wait for a clock far ahead of the
+// others, so the grid is not formed before it is set, and the error names its member.
 func TestStartWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	for _, durable := range []bool{false, true} {
@@ -128,8 +128,8 @@ func TestStartWithAWrongClock(t *testing.T) {
 }
 
 // TestInitAfterAnUnheardJump: two of three voters are cut off, their clocks jump by
-// less than what is followed immediately, and they grant by that before they die. No
-// survivor knows, and the grid that they form begins above it all the same.
+// less than the immediate limit, and they grant by that before they die. No survivor
+// knows it, and the new grid begins above it nevertheless.
 func TestInitAfterAnUnheardJump(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -174,8 +174,8 @@ func TestInitAfterAnUnheardJump(t *testing.T) {
 	})
 }
 
-// TestInitUnderDifferentClocks: the survivor that is told to form the grid anew has a
-// slow clock; another's tells what the voters that are gone may have granted.
+// TestInitUnderDifferentClocks: the survivor that recovers the grid has a slow clock; the
+// clock of another one limits the grants of the lost voters.
 func TestInitUnderDifferentClocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

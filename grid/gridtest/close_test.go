@@ -78,7 +78,7 @@ func TestCloseEndsWaits(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		select {
 		case err := <-waits:
-			t.Fatal("a call of a client that reaches nobody ended:", err)
+			t.Fatal("a call of a client that reaches no member ended:", err)
 		default:
 		}
 		began := time.Now()

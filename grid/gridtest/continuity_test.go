@@ -21,7 +21,7 @@ const (
 // More kills than in an ordinary run:
 //
 //	go test ./grid/gridtest -run TestContinuity -kills 20 -partitions 271
-var kills = flag.Int("kills", 1, "how often each case of TestContinuity kills somebody")
+var kills = flag.Int("kills", 1, "number of kills in each case of TestContinuity")
 
 // victims are the members whose ends are the hardest for the others.
 var victims = map[string]func(c *crowd) string{
@@ -29,8 +29,8 @@ var victims = map[string]func(c *crowd) string{
 	"leader": func(c *crowd) string { return c.g.Leader() },
 }
 
-// TestContinuity: whoever dies, refusing connections or without a sign, no holder
-// waits, nor loses its logical node, and a new attach is done in seconds.
+// TestContinuity: whichever member dies, refusing connections or silently, no holder waits
+// or loses its logical node, and a new attach takes seconds.
 func TestContinuity(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func killAll(t *testing.T, c *crowd, victim string, silent bool) {
 }
 
 // kill ends a member, and returns how long an attach takes at that moment. A
-// silent end leaves the process running, where nobody reaches it.
+// silent end leaves the process running and unreachable.
 func (c *crowd) kill(name string, silent bool) time.Duration {
 	c.t.Helper()
 	c.gone(name)
@@ -122,7 +122,7 @@ func (c *crowd) kill(name string, silent bool) time.Duration {
 	return c.attachTime()
 }
 
-// TestTwoOfThreeReplicas: with two backups the owner and one backup die at once,
+// TestTwoOfThreeReplicas: with two backups the owner and one backup die together,
 // and the last replica has everything: names, lives and logical nodes.
 func TestTwoOfThreeReplicas(t *testing.T) {
 	t.Parallel()
@@ -170,13 +170,13 @@ func checkKnown(t *testing.T, g *gridtest.Grid, names []string) {
 	}
 }
 
-// TestLoss: where no copy is left, what holders hold makes the tables anew: each
-// holder waits once at most, and goes on under its logical node in the same life.
+// TestLoss: without any copy, holders register again and rebuild the tables: each holder
+// waits once at most, and keeps its logical node in the same life.
 func TestLoss(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		members, backups int
-	}{"no backups": {3, grid.NoBackups}, "owner and backup at once": {5, 1}, "all three replicas at once": {5, 2}} {
+	}{"no backups": {3, grid.NoBackups}, "owner and backup together": {5, 1}, "all three replicas together": {5, 2}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func lose(t *testing.T, c *crowd) {
 	t.Logf("%d partitions lost with %v; %d holders waited %d times, at the longest %v; attach after %v; full %v after the restart; %d IDs",
 		lost, victims, len(c.holders), n, longest, took, full, c.ids.count())
 	if lost == 0 || n == 0 {
-		t.Error("nothing was lost, or nobody waited")
+		t.Error("no partition was lost, or no holder waited")
 	}
 	if longest > longestWait {
 		t.Errorf("the longest wait was %v, want at most %v", longest, longestWait)

@@ -11,11 +11,11 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// aloneMin is how long holders go on at least when nobody renews their grants.
+// aloneMin is the minimum time for which holders continue without renewals.
 const aloneMin = 9 * time.Second
 
 // TestOthersPaused: all members but one are silent, whichever it is. That one's
-// handles, and a client's, go on for as long as was promised.
+// handles, and a client's, continue for the promised time.
 func TestOthersPaused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,9 +74,9 @@ func goOn(t *testing.T, ids *checker, handles map[string]*sequencer.Sequencer) m
 	return went
 }
 
-// TestBurst: a process that starts creates all its sequencers at once, before its
-// connections have heard how many calls they may have. None of them waits for that.
-func TestBurst(t *testing.T) {
+// TestManyCreatesAtStart: a process creates all its sequencers concurrently at its start,
+// before its connections know the limit of concurrent calls. No create waits for that.
+func TestManyCreatesAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Delay: 5 * time.Millisecond})
 		c := g.Client("c1")
@@ -87,9 +87,9 @@ func TestBurst(t *testing.T) {
 		}
 		creating.Wait()
 		if took := time.Since(began); took > time.Second {
-			t.Errorf("500 sequencers at once took %v", took)
+			t.Errorf("500 concurrent creates took %v", took)
 		} else {
-			t.Logf("500 sequencers at once took %v", took)
+			t.Logf("500 concurrent creates took %v", took)
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 //	go test ./grid/gridtest -run TestRolling -partitions 271
 var somePartitions = flag.Int("partitions", 31, "how many partitions the grids of most scenarios have")
 
-// holder is one attached handle that takes IDs, with what it must not lose.
+// holder is one attached handle that takes IDs, with the state that it must keep.
 type holder struct {
 	host string
 	s    *sequencer.Sequencer
@@ -37,7 +37,7 @@ type crowd struct {
 	ids     *checker
 	load    *load
 	names   []string
-	paused  []string // members that nobody reaches and that do not know it
+	paused  []string // members that are cut off and do not know it
 	holders []*holder
 	lives   map[string]sequencer.Life // that the names began with
 	probe   *sequencer.Sequencer      // attached and detached again to see how long that takes
@@ -155,8 +155,8 @@ func (c *crowd) calm(when string) {
 	}
 }
 
-// tables returns what the owners know of each name. An owner that was replaced goes on
-// until the roster reaches it, so two may be seen for a moment.
+// tables returns the owners' entries of each name. A replaced owner continues until the
+// roster reaches it, so two entries may be seen for a moment.
 func (c *crowd) tables(when string) map[string]grid.SequencerInfo {
 	c.t.Helper()
 	for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -217,10 +217,10 @@ func (c *crowd) attachTime() time.Duration {
 	return took
 }
 
-// lacking says what keeps a grid from being at full number, "" if nothing does:
+// lacking returns the first condition that a full grid does not meet, "" for none:
 // by the roster of every running member all members are settled, every partition
-// has all its replicas in sync and none joining, and nobody owns more than a
-// quarter above the average. All know the same version.
+// has all its replicas in sync and none joining, and no member owns more than a
+// quarter above the average. All have the same version.
 func lacking(g *gridtest.Grid) string {
 	running := g.Running()
 	newest := g.Member(running[0]).Status().Version
@@ -311,7 +311,7 @@ func nameOf(g *gridtest.Grid, i roster.Incarnation) string {
 	return ""
 }
 
-// partitionOf returns what a member knows of a name's partition.
+// partitionOf returns a name's partition in the status of a member.
 func partitionOf(g *gridtest.Grid, by, name string) grid.PartitionInfo {
 	all := g.Member(by).Status().Partitions
 	return all[roster.PartitionOf(name, len(all))]

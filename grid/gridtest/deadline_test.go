@@ -11,7 +11,7 @@ import (
 )
 
 // TestNextCauseAtTheDeadline: Next waits for a free logical node, and its context
-// ends while one of its tries is under way; the error names the cause all the same.
+// ends during one of its tries; the error names the cause nevertheless.
 func TestNextCauseAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

@@ -99,8 +99,8 @@ func TestMemoryOnlyGridForgets(t *testing.T) {
 }
 
 // TestMixedGridWaitsForItsDisk: in a grid with one durable member that is gone, no create
-// is answered, since it would be on no disk; handles go on. When the member is back, it
-// is named again, and what it had is known (D11).
+// is answered, since it would be on no disk; handles continue. When the member is back, it
+// is named again, and its definitions are known (D11).
 func TestMixedGridWaitsForItsDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestMixedGridWaitsForItsDisk(t *testing.T) {
 }
 
 // lostBoth is a grid of five members of which the two with a sequencer's table have
-// crashed at once.
+// crashed together.
 type lostBoth struct {
 	*gridtest.Grid
 	t       *testing.T
@@ -194,9 +194,9 @@ func (l *lostBoth) partition() grid.PartitionInfo {
 	return s.Partitions[roster.PartitionOf(l.name(), len(s.Partitions))]
 }
 
-// TestBothCopiesLost: with both copies of a partition gone at once, creates, opens and
-// destroys in it wait, with an error that names the disks; handles go on. When one of
-// the disks is back, everything that was answered is known.
+// TestBothCopiesLost: after the loss of both copies of a partition, creates, opens and
+// destroys in it wait, with an error that names the disks; handles continue. When one of
+// the disks is back, every answered create and destroy is known.
 func TestBothCopiesLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

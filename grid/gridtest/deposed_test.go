@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestDeposedOwner: an owner that nobody reaches for a minute is replaced. Neither
-// meanwhile nor when it is back does it answer from what it knew, and it becomes a
+// TestDeposedOwner: an owner that is cut off for a minute is replaced. Neither meanwhile
+// nor when it is back does it answer from its old table, and it becomes a
 // backup again by itself.
 func TestDeposedOwner(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestDeposedOwner(t *testing.T) {
 				full := awaitFull(t, c.g, 30*time.Second)
 				after := inSync(c.g, other(c.g, owner), owner)
 				again, err := c.g.Member(owner).OpenSequencer(within(t, 5*time.Second), made)
-				ok(t, "open what was made meanwhile", err)
+				ok(t, "open a name created meanwhile", err)
 				ok(t, "attach", again.AttachLogicalNode(within(t, 5*time.Second)))
 				c.ids.caller("fresh").must(fresh, 10)
 				c.ids.caller("again").must(again, 10)
@@ -63,7 +63,7 @@ func TestDeposedOwner(t *testing.T) {
 	}
 }
 
-// unused returns a name that nobody created in a partition of a member's.
+// unused returns a name that was not created, in a partition of a member.
 func unused(t *testing.T, c *crowd, owner string) string {
 	for i := range 1000 {
 		if name := "made-" + several(i + 1)[i]; c.g.OwnerOf(name) == owner {
@@ -96,16 +96,16 @@ func (c *crowd) reunite(name string) {
 	c.g.Network.HealAll()
 }
 
-// answersNobody checks that an owner which nobody reaches answers not even its own
-// process: what it would answer, no backup holds.
+// answersNobody checks that an owner which is cut off does not answer even its own process:
+// no backup acknowledges its changes.
 func answersNobody(t *testing.T, c *crowd, owner, name string) {
 	t.Helper()
 	_, err := c.g.Member(owner).CreateSequencer(within(t, 8*time.Second), name, sequencer.Config{})
 	want(t, "create at an owner that is alone", err, sequencer.ErrUnavailable, context.DeadlineExceeded)
 }
 
-// staleAnswers counts what a member says wrongly: that a name exists that was
-// destroyed meanwhile, or that one does not that was made.
+// staleAnswers counts wrong answers of a member: that a destroyed name exists, or that a
+// created one does not.
 func staleAnswers(t *testing.T, m *grid.Member, made string) (n int) {
 	if _, err := m.OpenSequencer(within(t, 5*time.Millisecond), "doomed"); err == nil {
 		t.Error("opened a name that was destroyed")
@@ -118,8 +118,8 @@ func staleAnswers(t *testing.T, m *grid.Member, made string) (n int) {
 	return n
 }
 
-// TestMinority: holders on the smaller side of a cut go on up to their grants' end
-// and wait then; after the heal all is one grid without anybody's help.
+// TestMinority: holders on the smaller side of a network partition continue to the end of
+// their grants and wait then; after the heal the grid is whole again without an operator.
 func TestMinority(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,8 +179,8 @@ func heldByOthers(t *testing.T, c *crowd) string {
 	return ""
 }
 
-// TestOneWayBetweenReplicas: what an owner sends its backup, or the backup answers,
-// is lost. Attaches wait and do not fail, and go on by themselves.
+// TestOneWayBetweenReplicas: the messages of an owner to its backup, or the answers, are
+// lost. Attaches wait without failing, and complete by themselves.
 func TestOneWayBetweenReplicas(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"to the backup", "to the owner"} {

@@ -49,7 +49,7 @@ func TestHolderOfAnEarlierLife(t *testing.T) {
 					t.Fatal(err)
 				}
 				if at := other.Definition().Decompose(id).Time; c.floors && at.Before(granted) {
-					t.Errorf("%v has time %v, below what the survivor was granted: %v", id, at, granted)
+					t.Errorf("%v has time %v, below the end of the survivor's grant: %v", id, at, granted)
 				}
 				own, _ := survivor.LogicalNode()
 				if node, _ := other.LogicalNode(); node == own {

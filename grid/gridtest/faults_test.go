@@ -211,7 +211,7 @@ func TestOneWayCuts(t *testing.T) {
 		for i, cut := range []func(){
 			func() { s.cutOff("m1", s.g.Network.CutOneWay) },
 			func() { s.cutOff("m2", func(a, b string) { s.g.Network.CutOneWay(b, a) }) },
-			func() { // nobody has both directions to anybody: as a lost majority
+			func() { // no pair has both directions: as a lost majority
 				s.g.Network.CutOneWay("m1", "m2")
 				s.g.Network.CutOneWay("m2", "m3")
 				s.g.Network.CutOneWay("m3", "m1")
@@ -359,7 +359,7 @@ func TestMajorityOfClocksStepped(t *testing.T) {
 
 		stepAll(5 * time.Minute)
 		time.Sleep(15 * time.Second)
-		pass(5*time.Second, func(off time.Duration) bool { return off > 64*time.Minute && off < 65*time.Minute+aheadMax }, "five minutes are followed at once")
+		pass(5*time.Second, func(off time.Duration) bool { return off > 64*time.Minute && off < 65*time.Minute+aheadMax }, "five minutes are followed immediately")
 
 		stepAll(-65 * time.Minute)
 		pass(20*time.Second, func(off time.Duration) bool { return off > 64*time.Minute-10*time.Second }, "time never steps back")

@@ -34,7 +34,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// Config says what grid to start. Only Members is needed.
+// Config describes the grid to start. Only Members is required.
 type Config struct {
 	Members int           // how many form the grid
 	Durable bool          // each has a data directory, which survives Crash
@@ -93,7 +93,7 @@ func New(tb testing.TB, cfg Config) *Grid {
 	return g
 }
 
-// StartMembers starts members, all at once, and waits until they serve. A member
+// StartMembers starts members concurrently, and waits until they serve. A member
 // that ran before starts again, durable ones with the data directory they had.
 func (g *Grid) StartMembers(names ...string) {
 	g.tb.Helper()
@@ -124,7 +124,7 @@ func (g *Grid) TryMember(ctx context.Context, name string) error {
 	return nil
 }
 
-// config is what a member is started with.
+// config returns the configuration of a member.
 func (g *Grid) config(name string) grid.Config {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -189,8 +189,8 @@ func (g *Grid) Client(host string) *client.Client {
 	return c
 }
 
-// Crash ends a member's host at once: its connections break and its process says
-// no word. What the process had in memory is gone; its handles are closed.
+// Crash ends a member's host immediately: its connections break, and its process sends no
+// message. The memory of the process is lost; its handles are closed.
 func (g *Grid) Crash(name string) {
 	g.tb.Helper()
 	m := g.Member(name)
@@ -252,8 +252,8 @@ func (g *Grid) named(incarnation string) string {
 	return ""
 }
 
-// StepClock moves a member's wall clock, at once and for good. The bubble's time
-// goes on as it did.
+// StepClock steps a member's wall clock permanently. The bubble's time continues
+// unchanged.
 func (g *Grid) StepClock(name string, by time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -274,7 +274,7 @@ func (c *clock) Now() time.Time {
 	return time.Now().Add(clockShift + time.Duration(c.step.Load()))
 }
 
-// Now returns what a wall clock that was not stepped shows.
+// Now returns the time of a wall clock that was not stepped.
 func Now() time.Time { return (&clock{}).Now() }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -81,9 +81,8 @@ func (h *Host) ListenPacket(addr string) (net.PacketConn, error) {
 	return s, nil
 }
 
-// Dial opens a stream. It is refused at once, with an error that is
-// syscall.ECONNREFUSED, where nobody listens, and waits for ctx or 30 seconds
-// where nothing gets through.
+// Dial opens a stream. Without a listener it fails immediately, with an error that is
+// syscall.ECONNREFUSED; on a broken path it waits for ctx or 30 seconds.
 func (h *Host) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, dialMax, syscall.ETIMEDOUT)
 	defer cancel()

@@ -31,7 +31,7 @@ func callMember(t *testing.T, g *gridtest.Grid, name, path string, in, out any) 
 	return h.CallWith(within(t, 30*time.Second), name+":7948", path, header, in, out)
 }
 
-// initAt tells a member to form the grid anew.
+// initAt asks a member to recover the grid.
 func initAt(t *testing.T, g *gridtest.Grid, name string, floor time.Time) (wire.InitResponse, error) {
 	t.Helper()
 	in := wire.InitRequest{Force: true}
@@ -84,9 +84,9 @@ func timeOf(s *sequencer.Sequencer, id sequencer.ID) time.Time {
 	return s.Definition().Decompose(id).Time
 }
 
-// TestInit: the majority of a memory-only grid is gone, under load. Nobody gets an
-// ID at or above the last ceiling, until a survivor is told to form the grid anew.
-// Then all go on by themselves, above everything.
+// TestInit: the majority of a memory-only grid is lost, under load. No ID at or above the
+// last ceiling is issued until a survivor recovers the grid. Then all holders continue by
+// themselves, above all earlier IDs.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -96,7 +96,7 @@ func TestInit(t *testing.T) {
 		"one of three":              {3, 1, 0},
 		"two of five":               {5, 2, -time.Second},
 		"two of five with a floor":  {5, 2, time.Minute},
-		"one of three with a floor": {3, 1, -time.Hour}, // below what the survivor knows
+		"one of three with a floor": {3, 1, -time.Hour}, // below the survivor's ceiling
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -153,11 +153,11 @@ func initScenario(t *testing.T, members, survivors int, ahead time.Duration) {
 		return true
 	})
 	t.Logf("all serve after %v", time.Since(began))
-	eventually(t, 13*time.Minute, "everybody has IDs again", func() bool {
+	eventually(t, 13*time.Minute, "every caller has IDs again", func() bool {
 		labels, _, _ := ids.since(old, byName)
 		return len(labels) == survivors+len(someNames)
 	})
-	t.Logf("everybody has IDs again after %v; %d IDs", time.Since(began), ids.count())
+	t.Logf("every caller has IDs again after %v; %d IDs", time.Since(began), ids.count())
 	if _, low, _ := ids.since(old, byName); low.Before(first) {
 		t.Errorf("an ID after init has time %v, want %v or later", low, first)
 	}
@@ -367,7 +367,7 @@ func TestInitOfAMemberThatWaits(t *testing.T) {
 	}
 }
 
-// record is which IDs had been issued at some time.
+// record is the set of IDs issued up to some time.
 type record map[string]map[sequencer.ID]bool
 
 func (c *checker) record() record {

@@ -9,9 +9,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
-// TestLeaveDownToOne: whoever leaves stays until it is no Raft server any more, since
-// its vote may be needed for that; else those that stay could be left without a
-// majority. Which step is in the way differs, so it is tried some times.
+// TestLeaveDownToOne: a leaving member stays until it is no longer a Raft server, since its
+// vote may be needed for that; otherwise the others could lose their majority. The order of
+// the steps differs, so the test repeats them.
 func TestLeaveDownToOne(t *testing.T) {
 	for range 4 {
 		synctest.Test(t, func(t *testing.T) {
@@ -29,9 +29,9 @@ func TestLeaveDownToOne(t *testing.T) {
 }
 
 // TestLeaderLeavesPastACut: a leader that leaves passes its lead to a voter that it
-// reaches, although gossip sees the other one alive too, and that one goes on with
-// a majority that answers. Who leaves may have to stay for its tables until the cut
-// has healed.
+// reaches, although gossip sees the other one alive too, and that one continues with a
+// majority that answers. The leaving member may have to stay for its tables until the
+// network partition has healed.
 func TestLeaderLeavesPastACut(t *testing.T) {
 	t.Parallel()
 	for i := range 4 {

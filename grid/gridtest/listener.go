@@ -38,8 +38,8 @@ func (ln *listener) Close() error {
 	return nil
 }
 
-// shut must be called with the network's mu held. It resets the streams that
-// nobody accepted.
+// shut must be called with the network's mu held. It resets the streams
+// that were not accepted.
 func (ln *listener) shut() bool {
 	if ln.host.listeners[ln.addr.Port] != ln {
 		return false
@@ -56,7 +56,7 @@ func (ln *listener) shut() bool {
 	}
 }
 
-// moment is what a blocked call waits for: a change, or a time unless that is
+// moment is the event that a blocked call waits for: a change, or a time unless that is
 // zero.
 type moment struct {
 	changed <-chan struct{}

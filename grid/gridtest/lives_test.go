@@ -23,9 +23,9 @@ var lives = flag.Int("lives", 2, "how many lives the grids of TestLives have")
 // firstIDMax is the window and 5 s.
 const firstIDMax = 20 * time.Second
 
-// TestLives: a durable grid loses everybody at once, at any moment, over and over,
-// and starts again with clocks that are up to a day off, at the same addresses or
-// at others. No ID is ever issued twice, and the first one comes in time.
+// TestLives: a durable grid loses all members together, at any moment, repeatedly, and
+// starts again with clocks that are up to a day off, at the same addresses or at others. No
+// ID is ever issued twice, and the first one is issued in time.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -133,8 +133,8 @@ func live(r *reborn) {
 	}
 }
 
-// end crashes all members at once, moves those that are to have other addresses,
-// and steps the clocks.
+// end crashes all members together, moves those that get other addresses, and steps the
+// clocks.
 func (r *reborn) end() {
 	for _, name := range r.names {
 		r.g.Network.Crash(r.hosts[name])

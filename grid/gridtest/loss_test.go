@@ -8,9 +8,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
-// TestCreateAfterALoss: a loss makes the owner forget a name until its holders
-// show it. Whoever creates the name meanwhile waits for them, and joins the life
-// that they are in, instead of ending it.
+// TestCreateAfterALoss: after a loss the owner does not know a name until its holders show
+// it. A create of the name meanwhile waits for them, and returns their life instead of ending
+// it.
 func TestCreateAfterALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
@@ -45,9 +45,9 @@ func TestCreateDuringAnOwnerCrash(t *testing.T) {
 	})
 }
 
-// TestCrashOfAnOwnerThatHasJustBegun: partitions that nobody owned yet begin like lost
-// ones, with replicas that hold nothing so far. When an owner crashes before they do,
-// nothing has been granted, and new holders do not wait either.
+// TestCrashOfAnOwnerThatHasJustBegun: partitions without an earlier owner begin like lost
+// ones, with replicas that have no table yet. If an owner crashes before they have one,
+// nothing was granted, and new holders do not wait.
 func TestCrashOfAnOwnerThatHasJustBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Delay: 20 * time.Millisecond})

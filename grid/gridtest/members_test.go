@@ -40,7 +40,7 @@ func statusOf(t *testing.T, g *gridtest.Grid, member string) (s grid.Status) {
 	return s
 }
 
-// facts is what of a status a test looks at.
+// facts is the part of a status that a test checks.
 type facts struct {
 	members, voters, alive, leaders int
 	attached                        string // "name:attached nodes" of each sequencer
@@ -231,7 +231,7 @@ func TestStartWithoutOthers(t *testing.T) {
 		err := g.TryMember(within(t, 5*time.Second), "m1")
 		want(t, "start alone", err, context.DeadlineExceeded, sequencer.ErrUnavailable)
 		if err == nil || !strings.Contains(err.Error(), "no other member was seen") {
-			t.Errorf("%v: want that nobody was seen", err)
+			t.Errorf("%v: want an error that no member was seen", err)
 		}
 		var wg sync.WaitGroup
 		for _, name := range []string{"m1", "m2"} {
@@ -315,7 +315,7 @@ func TestDurableGridSurvivesTotalCrash(t *testing.T) {
 					took := time.Since(began)
 					ids.wait("")
 					time.Sleep(2 * time.Second)
-					// What c1 was granted before it may use at once; only then it waits.
+					// c1 may use its earlier grants immediately; only then it waits.
 					for time.Since(began) < 25*time.Second {
 						old.must(s, 1)
 						time.Sleep(100 * time.Millisecond)

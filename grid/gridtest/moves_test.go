@@ -96,7 +96,7 @@ func TestRollingRestart(t *testing.T) {
 				}
 				took := time.Since(began)
 				full := awaitFull(t, c.g, 30*time.Second)
-				time.Sleep(16 * time.Second) // whoever was forgotten waits by now
+				time.Sleep(16 * time.Second) // a forgotten holder waits by now
 				c.load.stop()
 				c.calm("at the end")
 				c.kept("at the end")
@@ -149,8 +149,8 @@ func TestGrowAndShrink(t *testing.T) {
 	})
 }
 
-// TestFaultsDuringMoves: somebody dies or is cut off while partitions move to a
-// joiner; everything is at full number afterwards, and no holder waits.
+// TestFaultsDuringMoves: a member dies or is cut off while partitions move to a joining
+// one; afterwards every partition has all its copies, and no holder waited.
 func TestFaultsDuringMoves(t *testing.T) {
 	t.Parallel()
 	for what, fault := range map[string]func(c *crowd) (mend func()){
@@ -175,7 +175,7 @@ func TestFaultsDuringMoves(t *testing.T) {
 				c.load.stop()
 				c.calm("at the end")
 				c.kept("at the end")
-				t.Logf("full %v after everybody is back; %d IDs", full, c.ids.count())
+				t.Logf("full %v after all members are back; %d IDs", full, c.ids.count())
 			})
 		})
 	}

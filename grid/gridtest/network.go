@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	streamBuffer = 256 << 10        // bytes of one direction that nobody has read yet
+	streamBuffer = 256 << 10        // unread bytes of one direction
 	backlog      = 128              // streams waiting for Accept
 	backlogRetry = time.Millisecond // how soon a dial tries again when they are too many
 	packetQueue  = 1024             // datagrams waiting for ReadFrom
 	packetMax    = 65507            // as over IPv4
 	dialMax      = 30 * time.Second // how long a dial to a host that cannot be reached takes
-	firstPort    = 40000            // ports that nobody asked for by number
+	firstPort    = 40000            // ports for listeners without a number
 )
 
 // Network is a network in memory whose faults are those a test makes. It needs
@@ -35,12 +35,12 @@ type Network struct {
 	cuts     map[route]bool
 	links    map[*link]struct{}
 	delay    time.Duration
-	changed  chan struct{} // closed and replaced when what is reachable changes
+	changed  chan struct{} // closed and replaced when reachability changes
 }
 
 type route struct{ from, to string }
 
-// machine is what stays of a host when its process crashes.
+// machine is the state of a host that survives a crash of its process.
 type machine struct {
 	name   string
 	ip     netip.Addr
@@ -116,7 +116,7 @@ func (n *Network) Heal(a, b string) {
 	})
 }
 
-// HealAll undoes every cut. It resumes nobody.
+// HealAll undoes every cut. It does not resume paused hosts.
 func (n *Network) HealAll() {
 	n.change(func() { clear(n.cuts) })
 }
@@ -124,7 +124,7 @@ func (n *Network) HealAll() {
 // Pause holds everything that would go in or out of a host, as if its process
 // were stopped: nothing is refused, and bytes on streams and datagrams that
 // come in arrive after Resume. Datagrams it sends meanwhile are lost. The
-// code of the host itself goes on running.
+// code of the host itself continues to run.
 func (n *Network) Pause(name string) {
 	n.change(func() { n.machine(name).paused = true })
 }
@@ -135,15 +135,15 @@ func (n *Network) Resume(name string) {
 }
 
 // SetDelay makes everything sent from now on take d to arrive, and a dial twice
-// that. What a host sends to itself takes no time.
+// that. Messages of a host to itself take no time.
 func (n *Network) SetDelay(d time.Duration) {
 	n.change(func() { n.delay = d })
 }
 
 // Crash ends the process on a host: its listeners, sockets and streams are
 // closed, its peers' streams reset, and dials to it refused until a new process
-// listens. What is left of the old one gets net.ErrClosed from its Host, for
-// ever; the new one needs another call of Host.
+// listens. Goroutines of the old one get net.ErrClosed from its Host from
+// then on; the new one needs another call of Host.
 func (n *Network) Crash(name string) {
 	n.change(func() {
 		m := n.machine(name)
@@ -169,8 +169,8 @@ func (n *Network) Crash(name string) {
 	})
 }
 
-// change applies a fault and tells everybody who may be waiting for it. What
-// is due under the old faults has arrived before.
+// change applies a fault and wakes all waiting calls. Messages that are due under the old
+// faults arrive before.
 func (n *Network) change(apply func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -193,7 +193,7 @@ func (n *Network) change(apply func()) {
 	n.changed = make(chan struct{})
 }
 
-// faults is what a stream from a to b, or back, is subject to.
+// faults are the faults of a stream between a and b.
 type faults struct {
 	open  [2]bool // by direction
 	delay time.Duration

@@ -90,7 +90,7 @@ func TestStreamCarriesMoreThanItsBuffer(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-written:
-			t.Fatalf("1 MiB was written with nobody reading (%v)", err)
+			t.Fatalf("1 MiB was written without a reader (%v)", err)
 		default:
 		}
 		got, err := io.ReadAll(b)
@@ -191,7 +191,7 @@ func TestPortsAndNames(t *testing.T) {
 			t.Error("a listens on b")
 		}
 		if _, err := a.Dial(t.Context(), "10.99.99.99:1"); !errors.Is(err, syscall.EHOSTUNREACH) {
-			t.Errorf("dial to an IP nobody has: %v", err)
+			t.Errorf("dial to an unused IP: %v", err)
 		}
 		ips, err := n.Host("b").LookupHost(t.Context(), "a")
 		if err != nil || len(ips) != 1 || ips[0] != a.IP().String() {
@@ -232,7 +232,7 @@ func TestHealLetsADialThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
 		ln, _ := n.Host("b").Listen("b:1")
-		n.CutOneWay("b", "a") // the answer is what does not come
+		n.CutOneWay("b", "a") // the answer is lost
 		time.AfterFunc(4*time.Second, n.HealAll)
 		start := time.Now()
 		conn, err := n.Host("a").Dial(t.Context(), "b:1")
@@ -401,7 +401,7 @@ func TestPackets(t *testing.T) {
 		}
 		_ = b.Close()
 		if _, err := a.WriteTo([]byte("x"), b.LocalAddr()); err != nil {
-			t.Errorf("a packet to nobody: %v", err)
+			t.Errorf("a packet to an unused address: %v", err)
 		}
 	})
 }

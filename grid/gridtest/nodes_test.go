@@ -72,7 +72,7 @@ func TestEveryNodeIsUsable(t *testing.T) {
 		ok(t, "attach", late.AttachLogicalNode(t.Context()))
 		first := ids.caller("late").must(late, 1)
 		if took := time.Since(began); took > 200*time.Millisecond {
-			t.Errorf("the node that was given back was usable after %v, want at once", took)
+			t.Errorf("the released node was usable after %v, want immediately", took)
 		}
 		if got, _ := late.LogicalNode(); got != given {
 			t.Errorf("got logical node %d, want %d", got, given)

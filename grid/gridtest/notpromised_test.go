@@ -10,9 +10,9 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestNotPromised shows what the README names under "What is not promised" about
-// earlier lives of a grid: each case gives equal IDs, as no grid that forgot its earlier
-// life can know better. A case that gives none any more is one to promise.
+// TestNotPromised shows the cases of RELIABILITY.md, "Not promised", about earlier runs of
+// a grid: each gives equal IDs, because a grid that forgot its earlier run cannot avoid
+// them. A case without equal IDs could be promised.
 func TestNotPromised(t *testing.T) {
 	t.Parallel()
 	const long, short = 60 * time.Second, 3 * time.Second
@@ -23,7 +23,7 @@ func TestNotPromised(t *testing.T) {
 	for what, c := range map[string]struct {
 		first, second life
 		before        func(g *gridtest.Grid, names []string) // in the first life
-		survivor      bool                                   // a holder of the first life goes on, cut off
+		survivor      bool                                   // a holder of the first life continues, cut off
 	}{
 		"clocks were put right some time before a restart": {
 			first: life{window: short}, second: life{window: short},
@@ -88,7 +88,7 @@ func TestNotPromised(t *testing.T) {
 				g.StartMembers(names...)
 				fresh := create(t, g.Client("new"), "orders", 0)
 				if !c.survivor {
-					time.Sleep(began.Sub(gridtest.Now())) // until what was issued before is now
+					time.Sleep(began.Sub(gridtest.Now())) // until the time of the earlier IDs
 				}
 				for i := 0; i < 40_000 && !again; i++ {
 					if c.survivor {

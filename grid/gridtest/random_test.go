@@ -17,7 +17,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// climate is what grid a storm comes over.
+// climate is the kind of grid in a storm.
 type climate struct {
 	members, backups, partitions int
 	window                       time.Duration
@@ -65,7 +65,7 @@ const (
 	stormClients = 8
 )
 
-// stormErrors are what a call may end with while anything can happen.
+// stormErrors are the errors that a call may return during faults.
 var stormErrors = []error{
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrNotFound, sequencer.ErrNoFreeNode,
 	sequencer.ErrGrantExpired, sequencer.ErrUnavailable, sequencer.ErrClosed,
@@ -78,7 +78,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		t: t, climate: newClimate(rng), ids: ids, rng: rng, names: []string{"orders", "users", "few"}, load: ids.load(0),
 		hosts: map[string]string{}, gone: map[string]bool{}, client: map[string]*client.Client{}, counts: map[string]int{},
 	}
-	for i, name := range s.everybody() {
+	for i, name := range s.allNames() {
 		s.hosts[name], s.gone[name] = name, i >= s.members
 	}
 	t.Logf("%+v", s.climate)
@@ -92,15 +92,15 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	return s
 }
 
-// configure is what every member is started with. Members without disks that start
-// again while they are cut off from the grid would form another one, which is not
-// promised not to happen; so they expect nobody.
+// configure sets the configuration of every member. Memory-only members that restart while
+// they are cut off from the grid could form another one, which is not excluded; so they
+// expect no members.
 func (s *storm) configure(name string, cfg *grid.Config) {
 	s.change(name, cfg)
 	if s.g != nil && !s.durable {
 		cfg.Expect = 0
 	}
-	for _, other := range s.everybody() {
+	for _, other := range s.allNames() {
 		cfg.Join = append(cfg.Join, elsewhere(other)+":7946")
 	}
 	s.mu.Lock()
@@ -112,8 +112,8 @@ func (s *storm) configure(name string, cfg *grid.Config) {
 	}
 }
 
-// everybody are all members that there may be.
-func (s *storm) everybody() (out []string) {
+// allNames returns all members that may exist.
+func (s *storm) allNames() (out []string) {
 	for i := range s.members + stormExtras {
 		out = append(out, fmt.Sprint("m", i+1))
 	}
@@ -124,10 +124,10 @@ func (s *storm) everybody() (out []string) {
 func elsewhere(member string) string { return member + "-b" }
 
 // dial puts a client on a host, which keeps taking IDs until it is closed, if
-// somebody answers it.
+// a member answers it.
 func (s *storm) dial(host string) {
 	cfg := client.Config{Dial: s.g.Network.Host(host).Dial, Clock: client.NewExactClock()}
-	for _, name := range s.everybody() {
+	for _, name := range s.allNames() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", elsewhere(name)+":7948")
 	}
 	c, err := client.Dial(within(s.t, startLimit), cfg)
@@ -188,9 +188,9 @@ func (s *storm) use(host string, c creator, rng *rand.Rand) {
 //
 //	go test ./grid/gridtest -run TestStorm -seed 1 -storm 1h
 var (
-	stormSeed = flag.Uint64("seed", 0, "what the faults of TestStorm follow from; 0 = random")
-	stormTime = flag.Duration("storm", stormDefault, "how long the faults of TestStorm go on")
-	stormLog  = flag.Bool("stormlog", false, "show the faults of TestStorm and what its members log")
+	stormSeed = flag.Uint64("seed", 0, "seed of the faults of TestStorm; 0 = random")
+	stormTime = flag.Duration("storm", stormDefault, "duration of the faults of TestStorm")
+	stormLog  = flag.Bool("stormlog", false, "show the faults of TestStorm and the logs of its members")
 )
 
 func TestStorm(t *testing.T) {
@@ -215,7 +215,7 @@ func TestStorm(t *testing.T) {
 		healed := time.Now()
 		s.heal()
 		s.first(healed.Add(firstLimit))
-		t.Logf("%v; %d IDs; everybody had one %v after the heal", s.counts, s.ids.count(), time.Since(healed))
+		t.Logf("%v; %d IDs; every caller had one %v after the heal", s.counts, s.ids.count(), time.Since(healed))
 		full := s.awaitFull(healed.Add(fullLimit))
 		time.Sleep(s.window) // renewals show everything
 		n := s.checkNodes()
@@ -234,5 +234,5 @@ func (s *storm) pick(of []string) string {
 
 // stopped returns the members that do not run.
 func (s *storm) stopped() []string {
-	return slices.DeleteFunc(s.everybody(), func(name string) bool { return slices.Contains(s.g.Running(), name) })
+	return slices.DeleteFunc(s.allNames(), func(name string) bool { return slices.Contains(s.g.Running(), name) })
 }

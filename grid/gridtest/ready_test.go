@@ -34,9 +34,8 @@ func TestReadyAfterARestart(t *testing.T) {
 	})
 }
 
-// startReady starts a member and asks it all the time whether it is ready, which it
-// must not be while anybody else knows of a replica that is missing. It returns how
-// often the member said no.
+// startReady starts a member and polls its readiness: it must not be ready while another
+// member knows of a missing replica. It returns the number of negative answers.
 func (c *crowd) startReady(name string) (unready int) {
 	c.t.Helper()
 	watcher := c.g.Member(other(c.g, name))

@@ -14,13 +14,13 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// To see more holders come back at once:
+// With more holders:
 //
 //	go test ./grid/gridtest -run TestReconnect -holders 10000
-var holdersAtOnce = flag.Int("holders", 500, "how many holders lose their owner at once in TestReconnect")
+var holdersAtOnce = flag.Int("holders", 500, "number of holders that lose their owner in TestReconnect")
 
-// TestReconnect: when an owner crashes, all its holders come to the backup at
-// once, and every one goes on under its logical node without a wait.
+// TestReconnect: when an owner crashes, all its holders call the backup at the same time,
+// and every one keeps its logical node without a wait.
 func TestReconnect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestReconnect(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		g.Crash(victim)
-		renewed := eventually(t, 13*time.Second, "every grant goes on beyond the crash", func() bool {
+		renewed := eventually(t, 13*time.Second, "every grant continues beyond the crash", func() bool {
 			for _, h := range handles {
 				if h.Stats().GrantUntil.Before(gridtest.Now().Add(8*time.Second)) || !h.Stats().GrantUntil.After(began.Add(clockAhead+16*time.Second)) {
 					return false

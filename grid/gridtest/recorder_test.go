@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// recorder counts what is logged, by message.
+// recorder counts log messages.
 type recorder struct {
 	mu       sync.Mutex
 	messages map[string]int

@@ -135,11 +135,11 @@ func TestDefinitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		c1, c2 := g.Client("c1"), g.Client("c2")
-		_, err := c1.OpenSequencer(t.Context(), "nobody's")
+		_, err := c1.OpenSequencer(t.Context(), "missing")
 		want(t, "open an unknown name at a client", err, sequencer.ErrNotFound)
-		_, err = g.Member("m1").OpenSequencer(t.Context(), "nobody's")
+		_, err = g.Member("m1").OpenSequencer(t.Context(), "missing")
 		want(t, "open an unknown name at a member", err, sequencer.ErrNotFound)
-		want(t, "destroy an unknown name", c1.DestroySequencer(t.Context(), "nobody's"), sequencer.ErrNotFound)
+		want(t, "destroy an unknown name", c1.DestroySequencer(t.Context(), "missing"), sequencer.ErrNotFound)
 
 		s := create(t, c1, "orders", 8000)
 		for _, nodes := range []int{0, 8192, 4097} {

@@ -8,9 +8,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
-// TestStopInOrder: the last member of a durable grid that leaves notes where
-// grants ended, and the grid starts again at once, above every ID it issued; after
-// a crash, or with somebody attached, it starts at its ceiling (S1).
+// TestStopInOrder: the last member of a durable grid that leaves records the end of the
+// grants, and the grid restarts immediately, above every issued ID; after a crash, or with
+// an attached node, it starts at its ceiling (S1).
 func TestStopInOrder(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {

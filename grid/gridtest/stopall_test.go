@@ -51,7 +51,7 @@ func TestStopOfAll(t *testing.T) {
 }
 
 // TestStopOfTwo: two of three durable members are stopped, one after the other; the
-// third goes on alone, whether they come back or not.
+// third continues alone, whether they come back or not.
 func TestStopOfTwo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

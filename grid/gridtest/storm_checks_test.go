@@ -14,7 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// What a grid has to be, so long after its last fault.
+// Limits of the recovery of a grid after its last fault.
 const (
 	firstLimit = 30 * time.Second
 	startLimit = 30 * time.Second
@@ -60,8 +60,8 @@ func (s *storm) firstOf(host string, c *client.Client, limit time.Time) {
 	}
 }
 
-// awaitFull waits until every partition has all its copies and everybody agrees on
-// it, and returns when that was.
+// awaitFull waits until every partition has all its copies and all members agree on it, and
+// returns that time.
 func (s *storm) awaitFull(limit time.Time) time.Time {
 	what := s.lacking()
 	for ; what != "" && time.Now().Before(limit); what = s.lacking() {
@@ -73,7 +73,7 @@ func (s *storm) awaitFull(limit time.Time) time.Time {
 	return time.Now()
 }
 
-// lacking says what keeps the grid from being at full number.
+// lacking returns the first condition that a full grid does not meet.
 func (s *storm) lacking() string {
 	if what := lacking(s.g); what != "" {
 		return what
@@ -99,8 +99,8 @@ type node struct {
 }
 
 // checkNodes fails the test unless each attached handle has its logical node to
-// itself and the table of its owner knows of it. The load goes on meanwhile, so
-// what is wrong has to be so for a while. It returns how many were attached.
+// itself and is in its owner's table. The load continues meanwhile, so an error counts only
+// if it lasts. It returns the number of attached handles.
 func (s *storm) checkNodes() int {
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		n, wrong := s.wrongNodes()

@@ -54,7 +54,7 @@ func (s *storm) step() {
 	}
 }
 
-// note counts what was done.
+// note counts a fault.
 func (s *storm) note(did, whom string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *storm) mayEnd(names ...string) bool {
 	return 2*left > voters
 }
 
-// crash ends members at once.
+// crash ends members abruptly.
 func (s *storm) crash(what string, names ...string) string {
 	if slices.Contains(names, "") || !s.mayEnd(names...) || len(names) == 0 {
 		return ""
@@ -132,19 +132,19 @@ func (s *storm) crashOwnerAndBackup() string {
 	return s.crash("crash of owner and backup", slices.Compact(both)...)
 }
 
-// crashAll crashes everybody; some time later all start that there were.
+// crashAll crashes all members, and starts them again some time later.
 func (s *storm) crashAll() string {
 	if !s.durable {
 		return ""
 	}
 	all := s.g.Running()
-	did := s.crash("crash of everybody", all...)
+	did := s.crash("crash of all", all...)
 	time.Sleep(time.Duration(s.rng.IntN(10_000)) * time.Millisecond)
 	s.start(30*time.Second, all...)
 	return did
 }
 
-// stopAll has everybody leave at about the same time.
+// stopAll has all members leave at about the same time.
 func (s *storm) stopAll() string {
 	all := s.g.Running()
 	if !s.durable || len(all) == 0 || s.rng.IntN(2) > 0 {
@@ -155,17 +155,17 @@ func (s *storm) stopAll() string {
 		pause := time.Duration(s.rng.IntN(5000)) * time.Millisecond
 		wg.Go(func() {
 			time.Sleep(pause)
-			s.leave("leave of everybody", name)
+			s.leave("leave of all", name)
 		})
 	}
 	wg.Wait()
 	s.mu.Lock()
-	for _, name := range all { // nobody took their votes from the last ones, so they have to come back
+	for _, name := range all { // the last ones kept their votes, so they have to come back
 		s.gone[name] = false
 	}
 	s.mu.Unlock()
 	s.start(30*time.Second, all...)
-	return "leave of everybody"
+	return "leave of all"
 }
 
 // leave has a member leave, with some time for it.
@@ -182,7 +182,7 @@ func (s *storm) leave(what, name string) string {
 	s.g.Network.Crash(s.host(name))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.gone[name] = slices.Index(s.everybody(), name) >= s.members
+	s.gone[name] = slices.Index(s.allNames(), name) >= s.members
 	return what
 }
 
@@ -217,7 +217,7 @@ func (s *storm) startSome() string {
 	return "start"
 }
 
-// start starts members, all at once, and reports whether all did.
+// start starts members concurrently, and reports whether all started.
 func (s *storm) start(limit time.Duration, names ...string) bool {
 	for _, name := range names {
 		s.choose(name)
@@ -248,7 +248,7 @@ func (s *storm) start(limit time.Duration, names ...string) bool {
 }
 
 // choose picks the host that a member is started on. A member has to be known at
-// its new host before the next moves: a majority that nobody finds elects nobody.
+// its new host before the next moves: a majority that is not found elects no leader.
 func (s *storm) choose(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,7 +322,7 @@ func (s *storm) pauseClient() string {
 }
 
 func (s *storm) stepClock() string {
-	member := s.pick(s.everybody())
+	member := s.pick(s.allNames())
 	by := time.Duration(s.rng.Int64N(int64(4*time.Hour))) - 2*time.Hour
 	s.note("step", fmt.Sprint(member, " ", by))
 	s.g.StepClock(member, by)
@@ -355,7 +355,7 @@ func (s *storm) delay() string {
 // calm ends all cuts and pauses.
 func (s *storm) calm() string {
 	s.g.Network.HealAll()
-	for _, name := range s.everybody() {
+	for _, name := range s.allNames() {
 		s.g.Network.Resume(name)
 		s.g.Network.Resume(elsewhere(name))
 	}
@@ -366,8 +366,8 @@ func (s *storm) calm() string {
 	return "heal"
 }
 
-// heal ends all faults and starts everybody who has not left for good, and the
-// clients that nobody answered.
+// heal ends all faults and starts all members that have not left for good, and the clients
+// without an answer.
 func (s *storm) heal() {
 	s.g.Network.SetDelay(0)
 	s.calm()

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// logged is what members log.
+// logged collects the logs of members.
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -45,8 +45,8 @@ next:
 
 func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// islands starts m1 and m2 apart, each a grid of one that nobody else is needed
-// for; they meet when the cut between them heals.
+// islands starts m1 and m2 apart, each a grid of one member; they meet when the cut between
+// them heals.
 func islands(t *testing.T, log *logged) *gridtest.Grid {
 	apart := []string{"m1", "m2"}
 	g := gridtest.Start(t, gridtest.Config{Logger: log.logger(), Change: func(name string, c *grid.Config) {
@@ -60,8 +60,8 @@ func islands(t *testing.T, log *logged) *gridtest.Grid {
 	return g
 }
 
-// TestStrangers: two grids of one name that meet refuse each other and say so, and
-// both go on. Who is in no grid yet joins neither by chance.
+// TestStrangers: two grids of one name that meet refuse each other, report it, and both
+// continue. A member without a grid joins neither of them.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

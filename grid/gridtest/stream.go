@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// link is one stream: two ends, and what is on its way between them. It never
-// takes the network's lock with its own held.
+// link is one stream: two ends, and the data in transit between them. It never takes the
+// network's lock while it has its own.
 type link struct {
 	net *Network
 

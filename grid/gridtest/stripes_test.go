@@ -119,8 +119,8 @@ func TestStripes(t *testing.T) {
 	})
 }
 
-// TestStripesOverACrash: the owner of all stripes dies. With a backup nobody waits;
-// without one, everybody waits once, and goes on under the logical nodes of before.
+// TestStripesOverACrash: the owner of all stripes dies. With a backup no call waits;
+// without one, every call waits once, and continues with the same logical nodes.
 func TestStripesOverACrash(t *testing.T) {
 	t.Parallel()
 	for name, backups := range map[string]int{"takeover": 1, "loss": grid.NoBackups} {
