@@ -126,7 +126,7 @@ func (m *Member) followFounder(ctx context.Context) {
 	if !alive {
 		return
 	}
-	hello, err := m.hello(ctx, p.API, p.Incarnation)
+	hello, err := m.caller.Hello(ctx, p.API, p.Incarnation)
 	if err == nil && hello.Grid != next.Grid && hello.Founding != next.Grid {
 		m.unbind(next)
 	}

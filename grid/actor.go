@@ -74,7 +74,7 @@ func (o *actor) run(ctx context.Context) {
 
 // TellEnded implements partition.Member.
 func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
-	o.m.events.publish(holders, wire.Event{Name: ref.Definition.Name(), Life: ref.Life})
+	o.m.events.Publish(holders, wire.Event{Name: ref.Definition.Name(), Life: ref.Life})
 }
 
 // ReportEarlier implements partition.Member.

@@ -99,7 +99,7 @@ func (m *Member) askAcceptances(ctx context.Context, peers []gossip.Peer, req wi
 			continue
 		}
 		wg.Go(func() {
-			if err := m.callMember(ctx, p.API, p.Incarnation, wire.PathAccept, req, &answers[i]); err != nil {
+			if err := m.caller.Call(ctx, p.API, p.Incarnation, wire.PathAccept, req, &answers[i]); err != nil {
 				errs[i] = fmt.Errorf("member %s: %w", named(p), err)
 			}
 		})

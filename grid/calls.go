@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -11,62 +12,30 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// call is one call of the API: how its request is decoded, and who serves it.
-type call struct {
-	decode  func(kind string, body []byte) (any, error)
-	serve   func(ctx context.Context, in any) (any, error)
-	deliver func(out, result any) // stores a result where a local caller wants it
-	target  bool                  // only for members that address this one
-	members bool                  // ... as one of their grid
-	large   bool                  // its answer is large, whatever its request is
-}
-
-// typed makes a call out of a function.
-func typed[In, Out any](serve func(ctx context.Context, in In) (Out, error)) *call {
-	return &call{
-		decode: func(kind string, body []byte) (any, error) {
-			var in In
-			err := wire.DecodeRequest(kind, body, &in)
-			return in, err
-		},
-		serve:   func(ctx context.Context, in any) (any, error) { return serve(ctx, in.(In)) },
-		deliver: func(out, result any) { *out.(*Out) = result.(Out) },
-	}
-}
-
-// forTarget marks a call between members that need not be in a grid yet.
-func (c *call) forTarget() *call { c.target = true; return c }
-
-// forMembers marks a call between members of a grid.
-func (c *call) forMembers() *call { c.target, c.members = true, true; return c }
-
-// withLargeAnswer marks a call of which a connection may have one at a time.
-func (c *call) withLargeAnswer() *call { c.large = true; return c }
-
-// calls returns every call of the API but the event stream, by path.
-func (m *Member) calls() map[string]*call {
-	return map[string]*call{
-		wire.PathCreate:    typed(m.serveCreate),
-		wire.PathOpen:      typed(m.serveOpen),
-		wire.PathAttach:    typed(m.serveAttach),
-		wire.PathRenew:     typed(m.serveRenew),
-		wire.PathDetach:    typed(m.serveDetach),
-		wire.PathDestroy:   typed(m.serveDestroy),
-		wire.PathDirectory: typed(m.serveDirectory),
-		wire.PathStatus:    typed(m.serveStatus).withLargeAnswer(),
-		wire.PathIDs:       typed(m.serveCountedIDs),
-		wire.PathHello:     typed(m.serveHello).forTarget(),
-		wire.PathAccept:    typed(m.serveAccept).forTarget(),
-		wire.PathJoin:      typed(m.serveJoin).forMembers(),
-		wire.PathLeave:     typed(m.serveLeave).forMembers(),
-		wire.PathEarlier:   typed(m.serveEarlier).forMembers(),
-		wire.PathReplicate: typed(m.serveReplicate).forMembers(),
-		wire.PathHeld:      typed(m.serveHeld).forMembers(),
-		wire.PathStored:    typed(m.serveStored).forMembers(),
-		wire.PathCollect:   typed(m.serveCollect).forMembers().withLargeAnswer(),
-		wire.PathForget:    typed(m.serveForget).forTarget(),
-		wire.PathInit:      typed(m.serveInit).forTarget(),
-		wire.PathAbandon:   typed(m.serveAbandon).forTarget(),
+// calls returns every call of the API but the event stream.
+func (m *Member) calls() []*api.Call {
+	return []*api.Call{
+		api.Typed(wire.PathCreate, m.serveCreate),
+		api.Typed(wire.PathOpen, m.serveOpen),
+		api.Typed(wire.PathAttach, m.serveAttach),
+		api.Typed(wire.PathRenew, m.serveRenew),
+		api.Typed(wire.PathDetach, m.serveDetach),
+		api.Typed(wire.PathDestroy, m.serveDestroy),
+		api.Typed(wire.PathDirectory, m.serveDirectory),
+		api.Typed(wire.PathStatus, m.serveStatus).WithLargeAnswer(),
+		m.ids.Call(),
+		api.Typed(wire.PathHello, m.serveHello).ForTarget(),
+		api.Typed(wire.PathAccept, m.serveAccept).ForTarget(),
+		api.Typed(wire.PathJoin, m.serveJoin).ForMembers(),
+		api.Typed(wire.PathLeave, m.serveLeave).ForMembers(),
+		api.Typed(wire.PathEarlier, m.serveEarlier).ForMembers(),
+		api.Typed(wire.PathReplicate, m.serveReplicate).ForMembers(),
+		api.Typed(wire.PathHeld, m.serveHeld).ForMembers(),
+		api.Typed(wire.PathStored, m.serveStored).ForMembers(),
+		api.Typed(wire.PathCollect, m.serveCollect).ForMembers().WithLargeAnswer(),
+		api.Typed(wire.PathForget, m.serveForget).ForTarget(),
+		api.Typed(wire.PathInit, m.serveInit).ForTarget(),
+		api.Typed(wire.PathAbandon, m.serveAbandon).ForTarget(),
 	}
 }
 
@@ -83,7 +52,7 @@ func (m *Member) serveCreate(ctx context.Context, in wire.CreateRequest) (wire.S
 }
 
 func (m *Member) serveOpen(ctx context.Context, in wire.OpenRequest) (wire.SequencerResponse, error) {
-	if err := checkName(in.Name); err != nil {
+	if err := api.CheckName(in.Name); err != nil {
 		return wire.SequencerResponse{}, err
 	}
 	return askForLife(ctx, m, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
@@ -156,7 +125,7 @@ func (m *Member) serveDetach(ctx context.Context, in wire.DetachRequest) (wire.D
 }
 
 func (m *Member) serveDestroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
-	if err := checkName(in.Name); err != nil {
+	if err := api.CheckName(in.Name); err != nil {
 		return wire.Done{}, err
 	}
 	_, _, err := askOwner(ctx, m, in.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
@@ -170,7 +139,12 @@ func nothing(reply func(struct{}, error)) func(error) {
 	return func(err error) { reply(struct{}{}, err) }
 }
 
+// serveDirectory returns the owners. It fails when this member hears of no change of
+// owners any longer: callers, its own handles too, ask other members then.
 func (m *Member) serveDirectory(context.Context, wire.DirectoryRequest) (wire.DirectoryResponse, error) {
+	if err := m.raft.Failure(); err != nil && m.state.Ended.Load() {
+		return wire.DirectoryResponse{}, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
+	}
 	r := m.state.Roster()
 	out := wire.DirectoryResponse{Stamp: m.stamp(), Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
 	index := map[roster.Incarnation]int{}
@@ -192,10 +166,4 @@ func (m *Member) serveDirectory(context.Context, wire.DirectoryRequest) (wire.Di
 func (m *Member) stamp() wire.Stamp {
 	r := m.state.Roster()
 	return wire.Stamp{Grid: r.Grid, Version: r.Version, Time: m.clock.Now()}
-}
-
-// checkName refuses what no sequencer can be called.
-func checkName(name string) error {
-	_, err := sequencer.Define(name, sequencer.Config{})
-	return err
 }

@@ -53,19 +53,19 @@ func (o *actor) Collect(c partition.Collection) {
 // not for disks that do not answer. Its zero value is ready.
 type collects struct {
 	mu    sync.Mutex
-	turns map[roster.MemberID]turn
+	turns map[roster.MemberID]chan struct{}
 }
 
 // of returns the turns of a disk.
-func (c *collects) of(from roster.MemberID) turn {
+func (c *collects) of(from roster.MemberID) chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turns == nil {
-		c.turns = map[roster.MemberID]turn{}
+		c.turns = map[roster.MemberID]chan struct{}{}
 	}
 	t := c.turns[from]
 	if t == nil {
-		t = make(turn, collectTurns)
+		t = make(chan struct{}, collectTurns)
 		c.turns[from] = t
 	}
 	return t
@@ -119,7 +119,7 @@ func (m *Member) collectPage(ctx context.Context, from roster.MemberID, req wire
 	}
 	for _, member := range m.state.Roster().Members {
 		if member.Incarnation.Member() == from {
-			err = m.callMemberWithin(ctx, collectCalls, member.API, member.Incarnation, wire.PathCollect, req, &res)
+			err = m.caller.CallWithin(ctx, collectCalls, member.API, member.Incarnation, wire.PathCollect, req, &res)
 			return res, err
 		}
 	}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
-	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -71,18 +69,4 @@ func (m *Member) askOut(ctx context.Context) error {
 	m.state.Ended.Store(true)
 	server := raftlog.ServerID(m.self, m.cfg.DataDir != "")
 	return m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(server), Failed: true})
-}
-
-// whileCurrent returns calls of which the directory fails when this member hears
-// of no change of owners any more: whoever asks, an own handle too, asks others.
-func (m *Member) whileCurrent(calls map[string]*call) map[string]*call {
-	directory := calls[wire.PathDirectory]
-	serve := directory.serve
-	directory.serve = func(ctx context.Context, in any) (any, error) {
-		if err := m.raft.Failure(); err != nil && m.state.Ended.Load() {
-			return nil, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
-		}
-		return serve(ctx, in)
-	}
-	return calls
 }

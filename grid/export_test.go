@@ -14,16 +14,11 @@ import (
 // What the tests in package grid_test need: they use gridtest, which imports
 // grid.
 const (
-	StreamsMax    = streamsMax
-	IDsHandlesMax = idsHandlesMax
-	CallsMax      = wire.MaxCalls
+	CallsMax = wire.MaxCalls
 )
 
 // Fill makes the member have all the requests of holders that it may have.
-func (m *Member) Fill() (empty func()) {
-	before := m.gate.inside.Swap(maxInside)
-	return func() { m.gate.inside.Store(before) }
-}
+func (m *Member) Fill() (empty func()) { return m.api.Fill() }
 
 // TableOf returns a member's copy of a name's partition, and whether it acts on it.
 func (m *Member) TableOf(name string) (table partition.TableState, acts bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
@@ -25,7 +26,7 @@ func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.F
 		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone and stores nothing on disk")
 	}
 	if !in.Forwarded {
-		in.AskedBy = remoteOf(ctx)
+		in.AskedBy = api.RemoteOf(ctx)
 	}
 	node := m.raft.Node()
 	switch {
@@ -42,7 +43,7 @@ func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.F
 	}
 	in.Forwarded = true
 	var res wire.ForgetResponse
-	err := m.callMemberWithin(ctx, serveTimeout, at.API, at.Incarnation, wire.PathForget, in, &res)
+	err := m.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, wire.PathForget, in, &res)
 	return res, err
 }
 
@@ -59,14 +60,6 @@ func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.Forget
 		return wire.ForgetResponse{}, err
 	}
 	m.log.Warn("disk forgotten", "forgotten", string(in.Member), "partitions", out.Partitions, "partitions_without_other_disk", out.Lost,
-		"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", remoteOf(ctx))
+		"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
 	return wire.ForgetResponse{Partitions: out.Partitions, Lost: out.Lost, Version: m.state.Roster().Version}, nil
-}
-
-// remoteOf returns the address that a request came from.
-func remoteOf(ctx context.Context) string {
-	if c, remote := ctx.Value(connectionKey{}).(*connection); remote && c.remote != nil {
-		return c.remote.String()
-	}
-	return "this process"
 }

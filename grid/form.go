@@ -26,8 +26,7 @@ import (
 // the first has itself said that it gave that one up.
 
 const (
-	enterEvery  = 100 * time.Millisecond
-	memberCalls = time.Second // bounds one call between members
+	enterEvery = 100 * time.Millisecond
 )
 
 // enter brings the member into its grid and keeps it there.
@@ -106,7 +105,7 @@ func (m *Member) seekGrid(ctx context.Context) {
 
 // adoptGrid makes the grid of a peer this member's, unless their settings differ.
 func (m *Member) adoptGrid(ctx context.Context, p gossip.Peer) {
-	hello, err := m.hello(ctx, p.API, p.Incarnation)
+	hello, err := m.caller.Hello(ctx, p.API, p.Incarnation)
 	if err != nil || hello.Grid != p.Grid {
 		return
 	}
@@ -318,7 +317,7 @@ func (m *Member) releaseAcceptance(ctx context.Context) {
 	if !alive {
 		return
 	}
-	hello, err := m.hello(ctx, p.API, p.Incarnation)
+	hello, err := m.caller.Hello(ctx, p.API, p.Incarnation)
 	if err == nil && hello.Grid.IsZero() && hello.Founding != bound.Grid {
 		m.release(bound)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
-
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -42,6 +42,7 @@ func newLonely(t *testing.T) *lonely {
 	m.raft.SetNode(&raftlog.Node{}) // it takes part; nothing here asks it anything
 	m.clock.Sample(1_000_000)
 	m.http = client.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
+	m.caller = api.Caller{HTTP: m.http, Grid: m.grid, Library: m.library}
 	l := &lonely{t: t, m: m}
 	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1_000_000, Settings: roster.Settings{Name: "g", Partitions: 1, Backups: 1, Window: 15000}}
 	l.apply(roster.Command{Form: &form})

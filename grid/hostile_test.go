@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -266,7 +266,7 @@ func TestEventStreamsOfOneConnection(t *testing.T) {
 		return res.StatusCode
 	}
 	one, other := newBrowser(t, m, 2), newBrowser(t, m, 2)
-	for i := range grid.StreamsMax {
+	for i := range api.StreamsMax {
 		if status := open(one, fmt.Sprint("h", i)); status != http.StatusOK {
 			t.Fatalf("stream %d: status %d", i, status)
 		}

@@ -207,12 +207,3 @@ func TestIdentityOfALaterFormat(t *testing.T) {
 		}
 	}
 }
-
-// TestAPIServerHasDeadlines: nobody can hold a connection for ever by being slow.
-func TestAPIServerHasDeadlines(t *testing.T) {
-	server := newMember(Config{}).newAPI()
-	if server.ReadHeaderTimeout <= 0 || server.WriteTimeout <= serveTimeout || server.IdleTimeout <= 0 || server.MaxHeaderBytes <= 0 ||
-		server.HTTP2.MaxConcurrentStreams <= 0 {
-		t.Errorf("%+v", server)
-	}
-}

@@ -6,8 +6,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/epoch"
-	"github.com/snowgrid/snowgrid/grid"
-
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -16,7 +15,7 @@ import (
 func TestAPIIDsKeepsBoundedHandles(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)
-	const names = grid.IDsHandlesMax + 40
+	const names = api.HandlesMax + 40
 	var asking sync.WaitGroup
 	for i, b := range []*browser{newBrowser(t, m, 1), newBrowser(t, m, 2)} {
 		asking.Go(func() {
@@ -41,8 +40,8 @@ func TestAPIIDsKeepsBoundedHandles(t *testing.T) {
 			}
 		}
 	}
-	if attached > grid.IDsHandlesMax {
-		t.Errorf("%d logical nodes are held for POST /v1/ids, of which %d are idle: the bound is %d", attached, names, grid.IDsHandlesMax)
+	if attached > api.HandlesMax {
+		t.Errorf("%d logical nodes are held for POST /v1/ids, of which %d are idle: the bound is %d", attached, names, api.HandlesMax)
 	}
 	idsOf(t, newBrowser(t, m, 1).mustCall(wire.PathIDs, map[string]any{"name": "n0"})) // it was ended meanwhile
 }

@@ -193,7 +193,7 @@ func (m *Member) checkClocks(ctx context.Context, survivors []gossip.Peer) error
 	var wg sync.WaitGroup
 	for i, p := range survivors {
 		wg.Go(func() {
-			hello, err := m.hello(ctx, p.API, p.Incarnation)
+			hello, err := m.caller.Hello(ctx, p.API, p.Incarnation)
 			if err == nil {
 				readings[i] = clustertime.Reading{Member: named(p), At: hello.Wall}
 			}
@@ -214,7 +214,7 @@ func (m *Member) askSurvivors(ctx context.Context, survivors []gossip.Peer, req 
 	var wg sync.WaitGroup
 	for i, p := range survivors {
 		wg.Go(func() {
-			err := m.callMemberWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
+			err := m.caller.CallWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
 			if err != nil {
 				errs[i] = failure.Errorf(err, "member %s: %s", p.Incarnation, refusal.Unprefixed(err))
 			}

@@ -41,7 +41,7 @@ func (m *Member) askToJoin(ctx context.Context) {
 func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 	if node := m.raft.Node(); node != nil {
 		if at, found := m.addressOf(node.Leader()); found {
-			if m.callMember(ctx, at.API, at.Incarnation, path, in, &wire.MemberResponse{}) == nil {
+			if m.caller.Call(ctx, at.API, at.Incarnation, path, in, &wire.MemberResponse{}) == nil {
 				return nil
 			}
 		}
@@ -53,7 +53,7 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 		if p.Incarnation == m.self || p.Grid != grid {
 			continue
 		}
-		hello, err := m.hello(ctx, p.API, p.Incarnation)
+		hello, err := m.caller.Hello(ctx, p.API, p.Incarnation)
 		if err != nil {
 			continue
 		}
@@ -62,7 +62,7 @@ func (m *Member) atLeader(ctx context.Context, path string, in any) error {
 			at, found = hello.LeaderAt, true
 		}
 		if found {
-			return m.callMember(ctx, at.API, at.Incarnation, path, in, &wire.MemberResponse{})
+			return m.caller.Call(ctx, at.API, at.Incarnation, path, in, &wire.MemberResponse{})
 		}
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member knows a leader; %s", m.gossip.Seen())

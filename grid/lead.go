@@ -134,7 +134,7 @@ func (l *lead) Probe(p leader.Probe) {
 	l.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout)
 		defer cancel()
-		hello, err := l.m.hello(ctx, p.API, p.To)
+		hello, err := l.m.caller.Hello(ctx, p.API, p.To)
 		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrNotAddressed) {
 			err = failure.Errorf(leader.ErrAbsent, "%w", err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
@@ -31,9 +30,7 @@ func (m *Member) Leave(ctx context.Context) error {
 		return refusal.ErrClosed
 	}
 	err := m.handles.Leave(ctx)
-	if c := m.idsClient(); c != nil {
-		err = errors.Join(err, c.Leave(ctx))
-	}
+	err = errors.Join(err, m.ids.Leave(ctx))
 	if !m.lone {
 		err = errors.Join(err, m.sayGoodbye(ctx))
 	}
@@ -152,15 +149,11 @@ func (m *Member) Close() error {
 }
 
 func (m *Member) shut() error {
-	m.mu.Lock()
 	m.life.Close()
-	ids := m.ids
-	m.mu.Unlock()
-	for _, c := range []*client.Client{m.handles, ids} {
-		if c != nil {
-			_ = c.Close()
-		}
+	if m.handles != nil {
+		_ = m.handles.Close()
 	}
+	m.ids.Close()
 	m.life.Stop()
 	m.state.Notify()
 	var failed []error

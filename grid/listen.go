@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"sync"
 
 	"golang.org/x/net/netutil"
 
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
@@ -29,11 +29,11 @@ func listen(cfg Config) (*listeners, error) {
 	if err != nil {
 		return nil, refusal.Invalid("RaftAddr: %v", err)
 	}
-	api, err := cfg.Network.Listen(cfg.APIAddr)
+	calls, err := cfg.Network.Listen(cfg.APIAddr)
 	if err != nil {
 		return nil, errors.Join(refusal.Invalid("APIAddr: %v", err), raft.Close())
 	}
-	return &listeners{raft: raft, api: netutil.LimitListener(api, maxConnections)}, nil
+	return &listeners{raft: raft, api: netutil.LimitListener(calls, api.MaxConnections)}, nil
 }
 
 // addrs returns where others reach the listeners.
@@ -84,24 +84,11 @@ func (l *listeners) close() {
 	_ = l.api.Close()
 }
 
-// serveAPI serves the API until the server is closed.
-func (m *Member) serveAPI() {
-	var err error
-	if m.cfg.TLS != nil {
-		err = m.api.ServeTLS(m.listeners.api, "", "")
-	} else {
-		err = m.api.Serve(m.listeners.api)
-	}
-	if !errors.Is(err, http.ErrServerClosed) {
-		m.log.Error("the API has ended", "error", err)
-	}
-}
-
 // onlyLoopback reports whether every listener can be reached from this machine
 // alone.
 func onlyLoopback(cfg Config) bool {
 	for _, addr := range []string{cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr} {
-		if !isLoopback(addr) {
+		if !api.IsLoopback(addr) {
 			return false
 		}
 	}

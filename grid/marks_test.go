@@ -181,9 +181,9 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	m := newMember(Config{Expect: 2})
 	defer m.life.Stop()
 	m.self, m.id = ownerInc, &identity{Grid: roster.GridID{1}}
-	m.served = m.calls()
-	served := m.newAPI().Handler
-	for path := range m.served {
+	api := m.newAPI()
+	served := api.Handler()
+	for _, path := range api.Paths() {
 		for _, h := range []struct{ target, grid string }{
 			{}, {string(backupInc), m.grid().String()}, {string(ownerInc), roster.GridID{2}.String()}, {string(ownerInc), ""},
 		} {

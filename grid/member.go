@@ -18,12 +18,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"sync"
 	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
@@ -35,6 +35,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Member is a running member. All methods may be called from any number of
@@ -59,11 +60,10 @@ type Member struct {
 	gossip      *gossip.Gossip // nil in a lone member
 	raft        *raftlog.Server
 	http        *client.HTTP
-	served      map[string]*call
-	api         *http.Server
-	events      *events
-	gate        gate
-	forIDs      idsHandles
+	caller      api.Caller
+	api         *api.Server
+	events      *api.Events
+	ids         *api.IDs // serves POST /v1/ids
 
 	state *state.State
 
@@ -88,9 +88,8 @@ type Member struct {
 
 	mu      sync.Mutex // guards what follows; never held while waiting
 	actors  map[roster.PartitionID]*actor
-	trial   roster.GridID  // the grid this member tries to form
-	ids     *client.Client // serves POST /v1/ids
-	telling bool           // the leader is being told of a grant of an earlier life
+	trial   roster.GridID // the grid this member tries to form
+	telling bool          // the leader is being told of a grant of an earlier life
 
 	handles *client.Client // the user's handles
 
@@ -149,7 +148,7 @@ func newMember(cfg Config) *Member {
 		lone:   cfg.lone(),
 		clock:  clusterClock(cfg),
 		holds:  clusterClock(cfg),
-		events: newEvents(),
+		events: api.NewEvents(),
 		actors: map[roster.PartitionID]*actor{},
 		turn:   make(chan struct{}, 1),
 
@@ -165,6 +164,7 @@ func newMember(cfg Config) *Member {
 	m.state = state.New(m.clock, m.holds)
 	m.life = tenure.NewLife()
 	m.ctx = m.life.Context()
+	m.ids = api.NewIDs(m.newClient, m.life, m.clock.Mono)
 	return m
 }
 
@@ -204,7 +204,8 @@ func (m *Member) open() error {
 			func(err error) { m.raft.FailDisk("writing the definitions", err) })
 	}
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
-	m.served = m.ofOneStay(m.whileCurrent(m.calls()))
+	m.caller = api.Caller{HTTP: m.http, Grid: m.grid, Library: m.library}
+	m.api = m.newAPI()
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
 		return m.formLone()
@@ -219,10 +220,17 @@ func (m *Member) open() error {
 		return err
 	}
 	m.addrs.Gossip = m.gossip.Addr()
-	m.api = m.newAPI()
-	m.api.Handler = m.notingStay(m.api.Handler)
-	m.life.Go(m.serveAPI)
+	m.life.Go(func() { m.api.Serve(m.listeners.api) })
 	return m.reopen()
+}
+
+// newAPI returns the server of this member's calls.
+func (m *Member) newAPI() *api.Server {
+	return api.New(api.Config{
+		Self: m.self, Grid: m.grid, State: m.state, Life: m.life, TLS: m.cfg.TLS, Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library,
+		Status:   func(ctx context.Context) (any, error) { return m.serveStatus(ctx, wire.StatusRequest{}) },
+		NotReady: m.notReady, NotSettled: m.notSettled,
+	}, m.events, m.calls())
 }
 
 // gossipConfig returns the configuration of this member's gossip.
@@ -328,7 +336,7 @@ func (m *Member) newClient(ctx context.Context) (*client.Client, error) {
 	return client.Dial(ctx, client.Config{
 		Addrs:     []string{m.addrs.API},
 		Logger:    m.log,
-		Transport: ownTransport{m: m, http: m.http},
+		Transport: m.api.Local(m.addrs.API, m.http),
 		Clock:     m.holds,
 	})
 }

@@ -3,12 +3,10 @@ package grid
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // standing is what a member knows of its place in the grid at one moment. Two
@@ -146,13 +144,3 @@ func (m *Member) Ready() bool { return m.notReady() == nil }
 // as the leader doubts that member, within about two seconds. The reason is in
 // [Status]; GET /v1/settled tells the same.
 func (m *Member) Settled() bool { return m.notSettled() == nil }
-
-// handleSettled answers GET /v1/settled: 200, or 503 with the reason.
-func (m *Member) handleSettled(w http.ResponseWriter, _ *http.Request) {
-	out := wire.SettledResponse{Settled: true, Version: m.state.Roster().Version}
-	status := http.StatusOK
-	if err := m.notSettled(); err != nil {
-		out.Settled, out.Reason, status = false, err.Error(), http.StatusServiceUnavailable
-	}
-	m.answer(w, wire.JSON, status, out)
-}

@@ -77,7 +77,7 @@ func (m *Member) callReplica(ctx context.Context, to roster.Incarnation, in wire
 	if !found {
 		return errors.New("it is no member any more")
 	}
-	return m.callMember(ctx, member.API, to, wire.PathReplicate, in, out)
+	return m.caller.Call(ctx, member.API, to, wire.PathReplicate, in, out)
 }
 
 // partial is a whole table of which some pages have arrived.

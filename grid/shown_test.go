@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -128,27 +127,4 @@ func TestPagesAreOfOneTable(t *testing.T) {
 			}
 		})
 	})
-}
-
-// TestCallOfAnotherStay: a call between members that arrived before this member left
-// their grid is refused; one of a holder is not, since it names no grid (R9).
-func TestCallOfAnotherStay(t *testing.T) {
-	m := newMember(Config{Expect: 2})
-	defer m.life.Stop()
-	done := func(context.Context, wire.DirectoryRequest) (wire.Done, error) { return wire.Done{}, nil }
-	served := m.ofOneStay(map[string]*call{"members": typed(done).forMembers(), "holders": typed(done)})
-	for what, c := range map[string]struct {
-		path string
-		stay *tenure.Tenure
-		want error
-	}{
-		"of this stay":   {"members", m.life.Tenure(), nil},
-		"of another":     {"members", tenure.NewLife().Tenure(), wire.ErrNotAddressed},
-		"a holder's, so": {"holders", tenure.NewLife().Tenure(), nil},
-	} {
-		ctx := tenure.NewContext(t.Context(), c.stay)
-		if _, err := served[c.path].serve(ctx, wire.DirectoryRequest{}); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", what, err, c.want)
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -244,7 +245,7 @@ func (m *Member) serveStatus(ctx context.Context, in wire.StatusRequest) (Status
 	if in.Local {
 		return s, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, memberCalls)
+	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -254,7 +255,7 @@ func (m *Member) serveStatus(ctx context.Context, in wire.StatusRequest) (Status
 		}
 		wg.Go(func() {
 			var other Status
-			err := m.callMember(ctx, member.API, member.Incarnation, wire.PathStatus, wire.StatusRequest{Local: true}, &other)
+			err := m.caller.Call(ctx, member.API, member.Incarnation, wire.PathStatus, wire.StatusRequest{Local: true}, &other)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

@@ -1,40 +1,10 @@
 package grid
 
 import (
-	"context"
-	"net/http"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
-
-// notingStay notes in each request's context when it arrived.
-func (m *Member) notingStay(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(tenure.NewContext(r.Context(), m.life.Tenure())))
-	})
-}
-
-// ofOneStay returns calls of which those between members of a grid are refused
-// when the member has left that grid since they arrived.
-func (m *Member) ofOneStay(calls map[string]*call) map[string]*call {
-	for _, c := range calls {
-		if !c.members {
-			continue
-		}
-		serve := c.serve
-		c.serve = func(ctx context.Context, in any) (any, error) {
-			if m.life.Tenure().Elsewhere(ctx) {
-				return nil, failure.Errorf(wire.ErrNotAddressed, "grid: this member has left that grid")
-			}
-			return serve(ctx, in)
-		}
-	}
-	return calls
-}
 
 // leaveGrid ends this member's part in its grid for good, if it is in one, and
 // says how many form the next. What the grid's owners here have granted ends below

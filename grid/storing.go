@@ -65,7 +65,7 @@ func (m *Member) tellStored(ctx context.Context, to roster.Incarnation) {
 			return
 		}
 		req := wire.StoredRequest{Replica: m.self, Stored: batch}
-		if err := m.callMember(ctx, member.API, to, wire.PathStored, req, &wire.StoredResponse{}); err != nil {
+		if err := m.caller.Call(ctx, member.API, to, wire.PathStored, req, &wire.StoredResponse{}); err != nil {
 			m.log.Debug("owner not told what is on this disk; retrying", "owner", string(to), "error", err)
 			m.stored.putBack(to, batch)
 			signal.Sleep(ctx, pause)

@@ -12,7 +12,7 @@ var holderMutants = []mutant{
 }
 
 // overloadTests are those of what keeps an overload from staying.
-var overloadTests = []string{"./grid", "-run", "Event|Expired|IDsHandles"}
+var overloadTests = []string{"./grid/internal/api", "./grid", "-run", "Event|Expired|IDsHandles|Deadline"}
 
 // overloadMutants weaken what keeps an overload from staying.
 var overloadMutants = []mutant{
@@ -22,9 +22,9 @@ var overloadMutants = []mutant{
 	{"overload", "connections are not bounded", "client/transport.go", "		MaxConnsPerHost:     connsMax,\n", "", clientTests},
 	{"overload", "a short silence closes a connection", "client/transport.go", "	pingTimeout = 15 * time.Second\n", "	pingTimeout = 2 * time.Second\n", clientTests},
 	{"overload", "a request whose caller has gone is begun", "grid/actors.go", "	return ctx.Err()\n}\n\n// gone", "	return nil\n}\n\n// gone", overloadTests},
-	{"overload", "a caller's deadline is ignored", "grid/deadline.go", "if text == \"\" {", "if text != \"x\" {", overloadTests},
-	{"overload", "an address may have any number of event streams", "grid/events.go", "if e.peers[peer] == peerStreams {", "if e.peers[peer] < 0 {", overloadTests},
-	{"overload", "a stream may have any number of events waiting", "grid/events.go", "if len(s.queue) == eventQueue {", "if len(s.queue) < 0 {", overloadTests},
-	{"overload", "POST /v1/ids keeps a handle for each name", "grid/idshandles.go", "for len(h.names) > idsHandlesMax {", "for len(h.names) < 0 {", overloadTests},
-	{"overload", "POST /v1/ids ends a handle in use", "grid/idshandles.go", "if e.requests == 0 && (!found || e.last", "if (!found || e.last", overloadTests},
+	{"overload", "a caller's deadline is ignored", "grid/internal/api/deadline.go", "if text == \"\" {", "if text != \"x\" {", overloadTests},
+	{"overload", "an address may have any number of event streams", "grid/internal/api/events.go", "if e.peers[peer] == peerStreams {", "if e.peers[peer] < 0 {", overloadTests},
+	{"overload", "a stream may have any number of events waiting", "grid/internal/api/events.go", "if len(s.queue) == eventQueue {", "if len(s.queue) < 0 {", overloadTests},
+	{"overload", "POST /v1/ids keeps a handle for each name", "grid/internal/api/handleset.go", "for len(h.names) > HandlesMax {", "for len(h.names) < 0 {", overloadTests},
+	{"overload", "POST /v1/ids ends a handle in use", "grid/internal/api/handleset.go", "if e.requests == 0 && (!found || e.last", "if (!found || e.last", overloadTests},
 }

@@ -42,7 +42,7 @@ var protocolMutants = []mutant{
 	{"R8", "an older incarnation stays in the sets", "roster/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
 	{"R9", "a Raft stream for another server counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Grid != s.grid", streamTests},
 	{"R9", "a Raft stream of another grid counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Target != s.self", streamTests},
-	{"R9", "a call for another incarnation counts", "grid/api.go", "if target != string(m.self) {", "if false {", memberTests},
+	{"R9", "a call for another incarnation counts", "grid/internal/api/api.go", "if target != string(a.cfg.Self) {", "if false {", memberTests},
 	{"O1", "an owner goes on although it heard of a later term", "backup/office.go", "&& r.newest == r.office && r.office > 0", "&& r.office > 0", replicaTests},
 	{"O1", "ownership is known by name", "backup/office.go", "	if p.Owner == r.self && p.Term >= r.newest", "	if p.Owner == r.self && r.office > 0 {\n		r.office = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest", replicaTests},
 	{"O2", "the floor is not raised for assigned nodes", "partition/table.go", "s.free = max(s.free, floor)", "_ = floor", tableTests},

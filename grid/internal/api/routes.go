@@ -1,4 +1,4 @@
-package grid
+package api
 
 import (
 	"maps"
@@ -95,15 +95,15 @@ func (o *origins) check(r *http.Request) error {
 	}
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
-	if !safe && browser && o.loopback && !isLoopback(r.Host) {
+	if !safe && browser && o.loopback && !IsLoopback(r.Host) {
 		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: a browser asks for host %.100q, and this member is on loopback; use localhost or 127.0.0.1", r.URL.Path, r.Host)
 	}
 	return nil
 }
 
-// isLoopback reports whether an address, with a port or without, can only be reached
+// IsLoopback reports whether an address, with a port or without, can only be reached
 // from this machine.
-func isLoopback(addr string) bool {
+func IsLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		host = strings.Trim(addr, "[]")

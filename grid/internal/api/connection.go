@@ -1,4 +1,4 @@
-package grid
+package api
 
 import (
 	"bytes"
@@ -26,9 +26,9 @@ const (
 	// keeps the memory of an HTTP/2 connection that ended in the middle of calls for
 	// as long: it sets its idle timer once more when it closes their streams.
 	idleTimeout = 20 * time.Second
-	// streamsMax is how many event streams one connection may have: one for each
+	// StreamsMax is how many event streams one connection may have: one for each
 	// holder of a process, with room for one that replaces another.
-	streamsMax = 4
+	StreamsMax = 4
 	// pingAfter is how long a connection may say nothing before the member asks, and
 	// pingTimeout how long the answer may take: as with the other end, a process that gets
 	// little time has to meet it.
@@ -41,20 +41,20 @@ const (
 // once, one may be large of those of holders, and one of those between members.
 // They take turns apart, since an answer to a holder may wait for a replica's.
 type connection struct {
-	holders, members turn
+	holders, members semaphore
 	streams          atomic.Int32
 	remote           net.Addr // where it comes from
 	peer             string   // the other side's address without port
 }
 
-// turn is held by one request at a time.
-type turn chan struct{}
+// semaphore is held by one request at a time.
+type semaphore chan struct{}
 
 type connectionKey struct{}
 
 // withConnection is how the API server begins each connection.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
-	conn := &connection{holders: make(turn, 1), members: make(turn, 1), remote: c.RemoteAddr(), peer: c.RemoteAddr().String()}
+	conn := &connection{holders: make(semaphore, 1), members: make(semaphore, 1), remote: c.RemoteAddr(), peer: c.RemoteAddr().String()}
 	if host, _, err := net.SplitHostPort(conn.peer); err == nil {
 		conn.peer = host
 	}
@@ -66,9 +66,9 @@ func connectionOf(r *http.Request) *connection {
 	return r.Context().Value(connectionKey{}).(*connection)
 }
 
-// take waits for the turn; leave ends it.
-func (t turn) take(ctx context.Context) (leave func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
+// acquire waits for the turn; leave ends it.
+func (t semaphore) acquire(ctx context.Context) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, ServeTimeout)
 	defer cancel()
 	select {
 	case t <- struct{}{}:
@@ -81,7 +81,7 @@ func (t turn) take(ctx context.Context) (leave func(), err error) {
 // readBody reads a request's body. One of more than small bytes waits for its turn,
 // which it keeps until leave. After an error the connection keeps its deadline, so
 // that the server does not wait for the rest of the body.
-func readBody(w http.ResponseWriter, r *http.Request, small int64, t turn) (body []byte, leave func(), err error) {
+func readBody(w http.ResponseWriter, r *http.Request, small int64, t semaphore) (body []byte, leave func(), err error) {
 	control := http.NewResponseController(w)
 	bound := func(by time.Time) { _ = control.SetReadDeadline(by) } // not every connection can
 	leave = func() {}
@@ -89,7 +89,7 @@ func readBody(w http.ResponseWriter, r *http.Request, small int64, t turn) (body
 	body, err = wire.ReadBody(io.LimitReader(r.Body, small+1))
 	if err == nil && int64(len(body)) > small {
 		bound(time.Time{})
-		if leave, err = t.take(r.Context()); err != nil {
+		if leave, err = t.acquire(r.Context()); err != nil {
 			return nil, func() {}, err
 		}
 		bound(time.Now().Add(bodyTimeout))
@@ -102,10 +102,10 @@ func readBody(w http.ResponseWriter, r *http.Request, small int64, t turn) (body
 }
 
 // openStream counts an event stream, which end ends.
-func (c *connection) openStream(e *events) (end func(), err error) {
-	if c.streams.Add(1) > streamsMax {
+func (c *connection) openStream(e *Events) (end func(), err error) {
+	if c.streams.Add(1) > StreamsMax {
 		c.streams.Add(-1)
-		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this connection has %d event streams already", streamsMax)
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this connection has %d event streams already", StreamsMax)
 	}
 	leave, err := e.admit(c.peer)
 	if err != nil {
@@ -113,4 +113,12 @@ func (c *connection) openStream(e *events) (end func(), err error) {
 		return nil, err
 	}
 	return func() { leave(); c.streams.Add(-1) }, nil
+}
+
+// RemoteOf returns the address that a request came from.
+func RemoteOf(ctx context.Context) string {
+	if c, remote := ctx.Value(connectionKey{}).(*connection); remote && c.remote != nil {
+		return c.remote.String()
+	}
+	return "this process"
 }

@@ -1,4 +1,4 @@
-package grid
+package api
 
 import (
 	"context"
@@ -24,6 +24,6 @@ func withDeadline(r *http.Request) (*http.Request, context.CancelFunc, error) {
 		return r, func() {}, failure.Errorf(wire.ErrBadRequest, "grid: header %s is %.40q; give a whole number of milliseconds, 1 or more, or omit it",
 			wire.HeaderTimeout, text)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(min(ms, (bodyTimeout+serveTimeout).Milliseconds()))*time.Millisecond)
+	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(min(ms, (bodyTimeout+ServeTimeout).Milliseconds()))*time.Millisecond)
 	return r.WithContext(ctx), cancel, nil
 }

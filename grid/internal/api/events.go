@@ -1,4 +1,4 @@
-package grid
+package api
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 // answers to the renewals with which it opens the next.
 const eventQueue = 1024
 
-// events is the member's open event streams, one per holder.
-type events struct {
+// Events is the member's open event streams, one per holder.
+type Events struct {
 	mu      sync.Mutex // never held while waiting
 	streams map[sequencer.HolderID]*stream
 	peers   map[string]int // streams by the address they come from
@@ -36,12 +36,13 @@ type stream struct {
 	queue []wire.Event // at most eventQueue, oldest first; takes memory only for what waits
 }
 
-func newEvents() *events {
-	return &events{streams: map[sequencer.HolderID]*stream{}, peers: map[string]int{}}
+// NewEvents returns events of no holder.
+func NewEvents() *Events {
+	return &Events{streams: map[sequencer.HolderID]*stream{}, peers: map[string]int{}}
 }
 
 // admit counts a stream of an address in; leave counts it out.
-func (e *events) admit(peer string) (leave func(), err error) {
+func (e *Events) admit(peer string) (leave func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.peers[peer] == peerStreams {
@@ -60,7 +61,7 @@ func (e *events) admit(peer string) (leave func(), err error) {
 
 // open begins a holder's stream with the event that says so, ending an earlier
 // stream of the same holder. It ends with ctx, and frees its place then.
-func (e *events) open(ctx context.Context, h sequencer.HolderID) *stream {
+func (e *Events) open(ctx context.Context, h sequencer.HolderID) *stream {
 	ctx, end := context.WithCancel(ctx)
 	s := &stream{more: make(chan struct{}, 1), ctx: ctx, end: end}
 	s.put(wire.Event{})
@@ -80,8 +81,8 @@ func (e *events) open(ctx context.Context, h sequencer.HolderID) *stream {
 	return s
 }
 
-// publish sends an event to holders that have a stream.
-func (e *events) publish(holders []sequencer.HolderID, event wire.Event) {
+// Publish sends an event to holders that have a stream.
+func (e *Events) Publish(holders []sequencer.HolderID, event wire.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, h := range holders {

@@ -1,4 +1,4 @@
-package grid
+package api
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 )
 
 func TestIDsHandlesKeepsTheNewest(t *testing.T) {
-	var h idsHandles
+	var h handleSet
 	h.enter("busy")
-	for i := range idsHandlesMax - 1 {
+	for i := range HandlesMax - 1 {
 		name := fmt.Sprint(i)
 		h.enter(name)
 		if surplus := h.leave(name, true, time.Duration(i+1)); len(surplus) > 0 {
@@ -23,7 +23,7 @@ func TestIDsHandlesKeepsTheNewest(t *testing.T) {
 	if surplus := h.leave("new", true, 2*time.Hour); !slices.Equal(surplus, []string{"1"}) {
 		t.Errorf("%q ends, not the name unused for longest", surplus)
 	}
-	if got := h.idle(time.Hour - 1); len(got) != idsHandlesMax-3 || slices.Contains(got, "busy") {
+	if got := h.idle(time.Hour - 1); len(got) != HandlesMax-3 || slices.Contains(got, "busy") {
 		t.Errorf("%d names are idle, among them one in use: %v", len(got), slices.Contains(got, "busy"))
 	}
 	h.leave("busy", true, 3*time.Hour)
@@ -33,7 +33,7 @@ func TestIDsHandlesKeepsTheNewest(t *testing.T) {
 }
 
 func TestIDsHandlesForgetsUnknownNames(t *testing.T) {
-	var h idsHandles
+	var h handleSet
 	h.enter("known")
 	h.enter("known")
 	h.leave("known", true, 1)
@@ -46,8 +46,8 @@ func TestIDsHandlesForgetsUnknownNames(t *testing.T) {
 }
 
 func TestIDsHandlesAllInUse(t *testing.T) {
-	var h idsHandles
-	for i := range idsHandlesMax + 1 {
+	var h handleSet
+	for i := range HandlesMax + 1 {
 		h.enter(fmt.Sprint(i))
 	}
 	h.enter("0")

@@ -1,4 +1,4 @@
-package grid
+package api
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 
 // TestEventsInOrder: a stream has its events in order, and ends when too many wait.
 func TestEventsInOrder(t *testing.T) {
-	e := newEvents()
+	e := NewEvents()
 	s := e.open(t.Context(), "h")
 	for i := range eventQueue - 1 {
-		e.publish([]sequencer.HolderID{"h", "other"}, wire.Event{Name: fmt.Sprint(i)})
+		e.Publish([]sequencer.HolderID{"h", "other"}, wire.Event{Name: fmt.Sprint(i)})
 	}
 	for i := -1; i < eventQueue-1; i++ {
 		want := fmt.Sprint(i)
@@ -28,7 +28,7 @@ func TestEventsInOrder(t *testing.T) {
 		}
 	}
 	for range eventQueue + 1 {
-		e.publish([]sequencer.HolderID{"h"}, wire.Event{Name: "more"})
+		e.Publish([]sequencer.HolderID{"h"}, wire.Event{Name: "more"})
 	}
 	if _, err := s.Next(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stream with too many events waiting: %v", err)
@@ -38,7 +38,7 @@ func TestEventsInOrder(t *testing.T) {
 // TestEventQueueTakesMemoryOnDemand: a stream on which nothing waits costs little.
 func TestEventQueueTakesMemoryOnDemand(t *testing.T) {
 	const streams = 1000
-	e := newEvents()
+	e := NewEvents()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range streams {
@@ -55,7 +55,7 @@ func TestEventQueueTakesMemoryOnDemand(t *testing.T) {
 
 // TestEventStreamsOfOnePeer: one address may have a number of streams, and others have theirs.
 func TestEventStreamsOfOnePeer(t *testing.T) {
-	e := newEvents()
+	e := NewEvents()
 	leave := make([]func(), peerStreams)
 	for i := range leave {
 		var err error

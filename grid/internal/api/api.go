@@ -1,0 +1,345 @@
+// Package api serves the calls of a member, over HTTP and to handles of its own process. Each
+// room of the member registers its calls; the server decodes a request, checks where it is
+// addressed, bounds what one connection and one member have to do, and encodes the answer.
+// Caller is the other side: calls to other members.
+package api
+
+import (
+	"maps"
+	"slices"
+
+	"crypto/tls"
+	"log/slog"
+
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/roster"
+
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Bounds of the API server.
+const (
+	headerTimeout  = 5 * time.Second
+	bodyTimeout    = 10 * time.Second
+	ServeTimeout   = 10 * time.Second
+	maxHeaderBytes = 4 << 10
+	MaxConnections = 16384 // at once; one more waits to be accepted
+)
+
+// Config says what a server answers for.
+type Config struct {
+	Self     roster.Incarnation
+	Grid     func() roster.GridID // the member's, zero for none
+	State    *state.State
+	Life     *tenure.Life
+	TLS      *tls.Config // nil: clear text
+	Loopback bool        // only this machine reaches the server
+	Log      *slog.Logger
+	Library  *librarylog.Log
+	// Status returns the status of the whole grid; NotReady and NotSettled return nil or
+	// the reason.
+	Status               func(context.Context) (any, error)
+	NotReady, NotSettled func() error
+}
+
+// Server serves the calls of a member over HTTP, and to its own handles without.
+type Server struct {
+	cfg    Config
+	calls  map[string]*Call // by path
+	events *Events
+	limit  requestLimit
+	http   *http.Server
+}
+
+// New returns a server of calls and of the event streams.
+func New(cfg Config, events *Events, calls []*Call) *Server {
+	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events}
+	for _, c := range calls {
+		a.calls[c.path] = c.ofTenure(cfg.Life)
+	}
+	a.http = a.newHTTP()
+	return a
+}
+
+// ofTenure returns a call that is refused, if it is one between members of a grid, when
+// the member has left that grid since it arrived.
+func (c *Call) ofTenure(life *tenure.Life) *Call {
+	if !c.members {
+		return c
+	}
+	guarded := *c
+	guarded.serve = func(ctx context.Context, in any) (any, error) {
+		if life.Tenure().Elsewhere(ctx) {
+			return nil, failure.Errorf(wire.ErrNotAddressed, "grid: this member has left that grid")
+		}
+		return c.serve(ctx, in)
+	}
+	return &guarded
+}
+
+// Serve serves the calls that come by a listener, until Close.
+func (a *Server) Serve(ln net.Listener) {
+	var err error
+	if a.cfg.TLS != nil {
+		err = a.http.ServeTLS(ln, "", "")
+	} else {
+		err = a.http.Serve(ln)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		a.cfg.Log.Error("the API has ended", "error", err)
+	}
+}
+
+// Close ends the listener, every connection and every call.
+func (a *Server) Close() error { return a.http.Close() }
+
+// Handler returns the handler of all calls.
+func (a *Server) Handler() http.Handler { return a.http.Handler }
+
+// Paths returns the paths of the calls, sorted.
+func (a *Server) Paths() []string { return slices.Sorted(maps.Keys(a.calls)) }
+
+// Fill takes every place that the request limit has, until empty: for tests.
+func (a *Server) Fill() (empty func()) {
+	before := a.limit.requests.Swap(requestsMax)
+	return func() { a.limit.requests.Store(before) }
+}
+
+// newHTTP returns the HTTP server.
+func (a *Server) newHTTP() *http.Server {
+	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, origins: origins{loopback: a.cfg.Loopback}, refuse: a.refuseUnread}
+	for path, c := range a.calls {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { a.handle(w, r, c) })
+	}
+	mux.HandleFunc("GET "+wire.PathStatus, a.handleStatus)
+	mux.HandleFunc("GET "+wire.PathSettled, a.handleSettled)
+	mux.HandleFunc("POST "+wire.PathEvents, a.handleEvents)
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
+	mux.HandleFunc("GET /readyz", a.handleReady)
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           a.arriving(mux),
+		TLSConfig:         a.cfg.TLS.Clone(),
+		Protocols:         &protocols,
+		ReadHeaderTimeout: headerTimeout,
+		WriteTimeout:      bodyTimeout + ServeTimeout + bodyTimeout, // the event stream sets its own
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: wire.MaxCalls, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
+			MaxReceiveBufferPerStream: callWindow, MaxReceiveBufferPerConnection: wire.MaxCalls * callWindow,
+		},
+		ErrorLog:    a.cfg.Library.Lines("http"),
+		BaseContext: func(net.Listener) context.Context { return a.cfg.Life.Context() },
+		ConnContext: withConnection,
+	}
+}
+
+// arriving notes in each request's context the tenure in which it arrived.
+func (a *Server) arriving(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(tenure.NewContext(r.Context(), a.cfg.Life.Tenure())))
+	})
+}
+
+// handle decodes a request, has it served, and encodes the answer.
+func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
+	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
+	if err != nil {
+		a.refuseUnread(w, wire.JSON, err)
+		return
+	}
+	r, cancel, err := withDeadline(r)
+	if err != nil {
+		a.refuseUnread(w, kind, err)
+		return
+	}
+	defer cancel()
+	if c.target || r.Header.Get(wire.HeaderTarget) != "" {
+		if err := a.addressed(r.Header, c.members); err != nil {
+			a.refuseUnread(w, kind, err)
+			return
+		}
+	}
+	if !c.target {
+		leave, err := a.limit.enter()
+		if err != nil {
+			a.refuseUnread(w, kind, err)
+			return
+		}
+		defer leave()
+	}
+	in, leave, err := a.read(w, r, kind, c)
+	defer leave()
+	if err != nil {
+		a.refuse(w, kind, err)
+		return
+	}
+	ctx, end := context.WithTimeout(r.Context(), ServeTimeout)
+	defer end()
+	out, err := c.serve(ctx, in)
+	if err != nil {
+		a.refuse(w, kind, err)
+		return
+	}
+	a.answer(w, kind, http.StatusOK, out)
+}
+
+// read reads and decodes a request's body. What is large in memory, now or once it
+// is answered, has its turn until leave.
+func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Call) (in any, leave func(), err error) {
+	conn := connectionOf(r)
+	small, turn := int64(smallBody), conn.holders
+	if c.large {
+		small = 0
+	}
+	if c.target {
+		turn = conn.members
+	}
+	body, leave, err := readBody(w, r, small, turn)
+	if err == nil {
+		err = r.Context().Err() // its caller may have gone while it waited
+	}
+	if err == nil {
+		in, err = c.decode(kind, body)
+	}
+	if err != nil {
+		err = fmt.Errorf("grid: %w", err)
+	}
+	return in, leave, err
+}
+
+// addressed refuses a call between members that is for another grid or another
+// incarnation.
+func (a *Server) addressed(h http.Header, grid bool) error {
+	target := h.Get(wire.HeaderTarget)
+	if target != string(a.cfg.Self) {
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for %.80q, this is %s", target, a.cfg.Self)
+	}
+	if id := a.cfg.Grid(); grid && h.Get(wire.HeaderGrid) != id.String() {
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for grid %.80q, this is %s", h.Get(wire.HeaderGrid), id)
+	}
+	return nil
+}
+
+// refuseUnread refuses a request whose body was not read. The server reads the rest of
+// it before it continues, so the time for that is bounded.
+func (a *Server) refuseUnread(w http.ResponseWriter, kind string, err error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can
+	a.refuse(w, kind, err)
+}
+
+// refuse answers with an error.
+func (a *Server) refuse(w http.ResponseWriter, kind string, err error) {
+	e := wire.ErrorOf(err, a.cfg.State.Roster().Version)
+	a.answer(w, kind, e.Status(), e)
+}
+
+func (a *Server) answer(w http.ResponseWriter, kind string, status int, out any) {
+	body, err := wire.Encode(kind, out)
+	if err != nil {
+		a.cfg.Log.Error("answer not encoded", "error", err)
+		status, body = http.StatusInternalServerError, nil
+	}
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the caller may have gone
+}
+
+// handleEvents writes a holder's events until one side ends the stream.
+func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {
+	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
+	if err != nil {
+		a.refuseUnread(w, wire.JSON, err)
+		return
+	}
+	in, leave, err := a.read(w, r, kind, Typed("", func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil }))
+	leave()
+	if err == nil {
+		err = wire.CheckHolder(in.(wire.EventsRequest).Holder)
+	}
+	if err != nil {
+		a.refuse(w, kind, err)
+		return
+	}
+	end, err := connectionOf(r).openStream(a.events)
+	if err != nil {
+		if r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close") // it was for the stream alone
+		}
+		a.refuse(w, kind, err)
+		return
+	}
+	defer end()
+	s := a.events.open(r.Context(), in.(wire.EventsRequest).Holder)
+	defer s.end()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	control := http.NewResponseController(w)
+	for {
+		event, err := s.Next()
+		if err == nil {
+			_ = control.SetWriteDeadline(time.Now().Add(bodyTimeout))
+			err = errors.Join(wire.WriteEvent(w, event), control.Flush())
+			_ = control.SetWriteDeadline(time.Time{}) // HTTP/2 ends a stream by it even while nothing is written
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// handleStatus is the status for whoever only has a browser or curl.
+func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
+	defer cancel()
+	leave, err := connectionOf(r).holders.acquire(ctx)
+	if err != nil {
+		a.refuse(w, wire.JSON, err)
+		return
+	}
+	defer leave()
+	out, err := a.cfg.Status(ctx)
+	if err != nil {
+		a.refuse(w, wire.JSON, err)
+		return
+	}
+	a.answer(w, wire.JSON, http.StatusOK, out)
+}
+
+func (a *Server) handleReady(w http.ResponseWriter, _ *http.Request) {
+	if err := a.cfg.NotReady(); err != nil {
+		plain(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	plain(w, http.StatusOK, "ready")
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n")
+}
+
+// handleSettled answers GET /v1/settled: 200, or 503 with the reason.
+func (a *Server) handleSettled(w http.ResponseWriter, _ *http.Request) {
+	out := wire.SettledResponse{Settled: true, Version: a.cfg.State.Roster().Version}
+	status := http.StatusOK
+	if err := a.cfg.NotSettled(); err != nil {
+		out.Settled, out.Reason, status = false, err.Error(), http.StatusServiceUnavailable
+	}
+	a.answer(w, wire.JSON, status, out)
+}

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// TestAPIServerHasDeadlines: no client can hold a connection indefinitely by being slow.
+func TestAPIServerHasDeadlines(t *testing.T) {
+	server := New(Config{Life: tenure.NewLife(), Library: librarylog.New(slog.New(slog.DiscardHandler), nil)}, NewEvents(), nil).http
+	if server.ReadHeaderTimeout <= 0 || server.WriteTimeout <= ServeTimeout || server.IdleTimeout <= 0 || server.MaxHeaderBytes <= 0 ||
+		server.HTTP2.MaxConcurrentStreams <= 0 {
+		t.Errorf("%+v", server)
+	}
+}
+
+// TestCallOfAnotherTenure: a call between members that arrived before this member left
+// their grid is refused; one of a holder is not, since it names no grid (R9).
+func TestCallOfAnotherTenure(t *testing.T) {
+	life := tenure.NewLife()
+	defer life.Stop()
+	done := func(context.Context, wire.DirectoryRequest) (wire.Done, error) { return wire.Done{}, nil }
+	served := map[string]*Call{"members": Typed("", done).ForMembers().ofTenure(life), "holders": Typed("", done).ofTenure(life)}
+	for what, c := range map[string]struct {
+		path string
+		stay *tenure.Tenure
+		want error
+	}{
+		"of this tenure": {"members", life.Tenure(), nil},
+		"of another":     {"members", tenure.NewLife().Tenure(), wire.ErrNotAddressed},
+		"a holder's, so": {"holders", tenure.NewLife().Tenure(), nil},
+	} {
+		ctx := tenure.NewContext(t.Context(), c.stay)
+		if _, err := served[c.path].serve(ctx, wire.DirectoryRequest{}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Call is one call of the API: how its request is decoded, and the function that serves it.
+type Call struct {
+	path    string
+	decode  func(kind string, body []byte) (any, error)
+	serve   func(ctx context.Context, in any) (any, error)
+	deliver func(out, result any) // stores a result where a local caller wants it
+	target  bool                  // only for members that address this one
+	members bool                  // ... as one of their grid
+	large   bool                  // its answer is large, whatever its request is
+}
+
+// Typed makes a call out of a function.
+func Typed[In, Out any](path string, serve func(ctx context.Context, in In) (Out, error)) *Call {
+	return &Call{
+		path: path,
+		decode: func(kind string, body []byte) (any, error) {
+			var in In
+			err := wire.DecodeRequest(kind, body, &in)
+			return in, err
+		},
+		serve:   func(ctx context.Context, in any) (any, error) { return serve(ctx, in.(In)) },
+		deliver: func(out, result any) { *out.(*Out) = result.(Out) },
+	}
+}
+
+// ForTarget marks a call between members that need not be in a grid yet.
+func (c *Call) ForTarget() *Call { c.target = true; return c }
+
+// ForMembers marks a call between members of a grid.
+func (c *Call) ForMembers() *Call { c.target, c.members = true, true; return c }
+
+// WithLargeAnswer marks a call of which a connection may have one at a time.
+func (c *Call) WithLargeAnswer() *Call { c.large = true; return c }
+
+// CheckName refuses a name that no sequencer can have.
+func CheckName(name string) error {
+	_, err := sequencer.Define(name, sequencer.Config{})
+	return err
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// MemberTimeout bounds one call between members.
+const MemberTimeout = time.Second
+
+// Caller makes calls to other members.
+type Caller struct {
+	HTTP    *client.HTTP
+	Grid    func() roster.GridID // this member's, zero for none
+	Library *librarylog.Log
+}
+
+// Hello asks a member for its view.
+func (c Caller) Hello(ctx context.Context, addr string, target roster.Incarnation) (wire.HelloResponse, error) {
+	var res wire.HelloResponse
+	err := c.Call(ctx, addr, target, wire.PathHello, wire.HelloRequest{}, &res)
+	return res, err
+}
+
+// Call makes one call to one incarnation of another member.
+func (c Caller) Call(ctx context.Context, addr string, target roster.Incarnation, path string, in, out any) error {
+	return c.CallWithin(ctx, MemberTimeout, addr, target, path, in, out)
+}
+
+// CallWithin is call with a bound of its own.
+func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string, target roster.Incarnation, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	header := http.Header{}
+	header.Set(wire.HeaderTarget, string(target))
+	header.Set(wire.HeaderGrid, c.Grid().String())
+	err := c.HTTP.CallWith(ctx, addr, path, header, in, out)
+	if librarylog.IsTLS(err) {
+		c.Library.Report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr, "error", err.Error())
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"sync"
+
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+
+	"context"
+	"errors"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// idsIdle is how long the member keeps a handle and its logical node for POST /v1/ids
+// after the last request for its name.
+const idsIdle = time.Minute
+
+// IDs makes IDs for callers of any language. It holds logical nodes for them, apart
+// from those of the member's own handles.
+type IDs struct {
+	dial    func(context.Context) (*client.Client, error) // to this member
+	life    *tenure.Life
+	mono    func() time.Duration
+	handles handleSet
+
+	mu     sync.Mutex     // guards client; never held while waiting
+	client *client.Client // made at the first request
+}
+
+// NewIDs returns a service whose handles use the clients that dial makes.
+func NewIDs(dial func(context.Context) (*client.Client, error), life *tenure.Life, mono func() time.Duration) *IDs {
+	return &IDs{dial: dial, life: life, mono: mono}
+}
+
+// Call returns the call that asks for IDs.
+func (i *IDs) Call() *Call { return Typed(wire.PathIDs, i.serve) }
+
+// make makes the IDs of a request.
+func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, error) {
+	if err := CheckName(in.Name); err != nil {
+		return wire.IDsResponse{}, err
+	}
+	n := in.N
+	if n == 0 {
+		n = 1
+	}
+	if n < 1 || n > wire.MaxIDs {
+		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: n is %d; request 1 to %d IDs", in.N, wire.MaxIDs)
+	}
+	s, err := i.open(ctx, in)
+	if err != nil {
+		return wire.IDsResponse{}, err
+	}
+	ids := make([]sequencer.ID, n)
+	if n, err = s.Fill(ctx, ids); n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)) {
+		// Its name may live again, or its handle was ended for being idle.
+		if s, err = i.open(ctx, in); err == nil {
+			_, err = s.Fill(ctx, ids)
+		}
+	}
+	if err != nil {
+		return wire.IDsResponse{}, err
+	}
+	return wire.IDsResponse{IDs: ids}, nil
+}
+
+// open returns the handle that serves a name, of a sequencer that is created
+// if the request says so.
+func (i *IDs) open(ctx context.Context, in wire.IDsRequest) (*sequencer.Sequencer, error) {
+	c, err := i.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var s *sequencer.Sequencer
+	if in.Create == nil {
+		s, err = c.OpenSequencer(ctx, in.Name)
+	} else {
+		create := wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes}
+		s, err = c.CreateSequencer(ctx, in.Name, create.Config())
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.DetachWhenIdle(idsIdle)
+	return s, nil
+}
+
+// start returns the client whose handles serve POST /v1/ids, made at the
+// first request.
+func (i *IDs) start(ctx context.Context) (*client.Client, error) {
+	if c := i.current(); c != nil {
+		return c, nil
+	}
+	c, err := i.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	spare := c
+	switch {
+	case i.life.Closed():
+		err = refusal.ErrClosed
+	case i.client != nil:
+		c = i.client
+	default:
+		i.client, spare = c, nil
+		i.life.Go(func() { i.endIdle(i.life.Context(), c) })
+	}
+	i.mu.Unlock()
+	if spare != nil {
+		_ = spare.Close()
+	}
+	return c, err
+}
+
+// current returns the client, nil before the first request.
+func (i *IDs) current() *client.Client {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.client
+}
+
+// Leave gives the logical nodes back.
+func (i *IDs) Leave(ctx context.Context) error {
+	if c := i.current(); c != nil {
+		return c.Leave(ctx)
+	}
+	return nil
+}
+
+// Close ends every handle.
+func (i *IDs) Close() {
+	if c := i.current(); c != nil {
+		_ = c.Close()
+	}
+}
+
+// serve makes IDs and counts the handle that it uses.
+func (i *IDs) serve(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, error) {
+	if err := CheckName(in.Name); err != nil {
+		return wire.IDsResponse{}, err
+	}
+	i.handles.enter(in.Name)
+	out, err := i.make(ctx, in)
+	found := !errors.Is(err, sequencer.ErrNotFound) && !errors.Is(err, sequencer.ErrInvalidConfig) && !errors.Is(err, wire.ErrBadRequest)
+	for _, name := range i.handles.leave(in.Name, found, i.mono()) {
+		endIDs(ctx, i.current(), name)
+	}
+	return out, err
+}
+
+// endIdleIDs ends the handles that nothing asks for any longer, until ctx ends.
+func (i *IDs) endIdle(ctx context.Context, c *client.Client) {
+	for ctx.Err() == nil {
+		signal.Sleep(ctx, idsIdle/4)
+		for _, name := range i.handles.idle(i.mono() - idsIdle) {
+			endIDs(ctx, c, name)
+		}
+	}
+}
+
+// endIDs ends the handle that serves a name. A logical node that cannot be given back now
+// is given back in the background, or taken when its session ends.
+func endIDs(ctx context.Context, c *client.Client, name string) {
+	if c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, MemberTimeout)
+	defer cancel()
+	_ = c.Forget(ctx, name)
+}

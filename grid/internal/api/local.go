@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// localTransport is how the member's own handles reach owners: this member by a
+// function call, others over HTTP.
+type localTransport struct {
+	server *Server
+	addr   string // of the server
+	http   *client.HTTP
+}
+
+// Local returns the transport of handles in this process, to the server at addr without
+// HTTP.
+func (a *Server) Local(addr string, http *client.HTTP) client.Transport {
+	return localTransport{server: a, addr: addr, http: http}
+}
+
+// Call implements client.Transport.
+func (t localTransport) Call(ctx context.Context, addr, path string, in, out any) error {
+	if addr != t.addr {
+		return t.http.Call(ctx, addr, path, in, out)
+	}
+	c := t.server.calls[path]
+	result, err := c.serve(ctx, in)
+	if err != nil {
+		return asRemote(err)
+	}
+	c.deliver(out, result)
+	return nil
+}
+
+// Events implements client.Transport.
+func (t localTransport) Events(ctx context.Context, addr string, in wire.EventsRequest) (client.Stream, error) {
+	if addr != t.addr {
+		return t.http.Events(ctx, addr, in)
+	}
+	return t.server.events.open(ctx, in.Holder), nil
+}
+
+// asRemote gives an error of a local call the code that it would travel with.
+func asRemote(err error) error {
+	if e := wire.ErrorOf(err, 0); e.Code == "unavailable" {
+		return failure.Errorf(sequencer.ErrUnavailable, "%w", err)
+	}
+	return err
+}
