@@ -1,8 +1,8 @@
 // Package sim runs whole grids of the real machines in one loop: the roster and
-// its planner, the timekeeper and cluster time of package clustertime, the replicas of
-// package backup over the tables and sessions of package partition, the handles of
-// package sequencer, and the session machine that package client runs for them. Nothing
-// here runs concurrently and no clock is read, so that a
+// its planner, the timekeeper and cluster time of package clustertime, the leader of
+// package leader, the replicas of package backup over the tables and sessions of package
+// partition, the handles of package sequencer, and the session machine that package
+// client runs for them. Nothing here runs concurrently and no clock is read, so that a
 // run follows from one number, its seed, and can be played again.
 //
 // What is left out is what waits: sockets, goroutines, Raft. Around the machines
