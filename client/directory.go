@@ -76,10 +76,11 @@ func (c *Client) askDirectory(ctx context.Context, addr string) lookedUp {
 
 // adopt keeps a directory unless there is a newer one.
 func (c *Client) adopt(l lookedUp) {
+	have := c.directory.Load()
+	if have != nil && have.Grid != l.directory.Grid {
+		c.log.Warn("grid replaced by a new one", "grid", l.directory.Grid.String(), "before", have.Grid.String())
+	}
 	c.session.do(func(m *session.Machine, now session.Now) {
-		if have := c.directory.Load(); have != nil && have.Grid != l.directory.Grid {
-			c.log.Warn("grid replaced by a new one", "grid", l.directory.Grid.String(), "before", have.Grid.String())
-		}
 		if m.Adopt(now, directoryOf(l.directory), l.asked, l.directory.Time) {
 			c.directory.Store(l.directory)
 		}

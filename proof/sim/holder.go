@@ -33,6 +33,7 @@ type entry struct {
 	h       *holder
 	name    int
 	def     sequencer.Definition
+	stripe  bool                 // a second handle on the name
 	handle  *sequencer.Sequencer // nil until the name's life is known
 	control *sequencer.Control
 	session *session.Handle
@@ -75,13 +76,20 @@ func (g *grid) newHolder(within *member) *holder {
 		looking: -1, streams: map[*session.Stream]bool{},
 	}
 	for _, n := range g.w.rng.Perm(len(g.names))[:1+g.w.rng.IntN(min(3, len(g.names)))] {
-		h.entries = append(h.entries, &entry{h: h, name: n, def: g.names[n], idle: g.w.now + g.w.between(0, 5*time.Second)})
+		h.entries = append(h.entries, h.newEntry(n, false))
+		if g.w.chance(0.2) {
+			h.entries = append(h.entries, h.newEntry(n, true))
+		}
 	}
 	g.holders = append(g.holders, h)
 	g.holderOf[h.id] = h
 	h.after(g.w.between(0, wantEvery), h.want)
 	h.after(g.w.between(0, wantEvery), h.emit)
 	return h
+}
+
+func (h *holder) newEntry(name int, stripe bool) *entry {
+	return &entry{h: h, name: name, def: h.g.names[name], stripe: stripe, idle: h.w.now + h.w.between(0, 5*time.Second)}
 }
 
 // endHolder ends a holder without notice.

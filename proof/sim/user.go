@@ -84,11 +84,14 @@ func (e *entry) create() {
 		h.g.check(h.g.checkTold(ref, began, s))
 		e.lives++
 		e.label = fmt.Sprintf("%s/%d.%d", h.name, e.name, e.lives)
+		if e.stripe {
+			e.label += "s"
+		}
 		e.handle, e.control = sequencer.New(ref, e, h)
 		h.w.note(created, e.label, int64(e.name), int64(s.Version))
 		h.do(func(m *session.Machine, now session.Now) {
 			m.Stamped(now, s, mono)
-			e.session = m.Add(now, e.control, s, h.w.chance(0.5), false)
+			e.session = m.Add(now, e.control, s, h.w.chance(0.5), e.stripe)
 		})
 	})
 }
