@@ -6,20 +6,21 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// A term is the version of the roster that named an owner. So a member that knows that
-// version knows what the term is, and one that does not has nothing but a message to go
-// by, which anybody may have sent: it waits for the roster. A message that is late or
-// lost is one that the protocol allows for, so that belief costs time only.
+// A term is the version of the roster that named an owner. A member that has that version
+// can check the term. One that does not has only a message, which any process may have
+// sent, and waits for the roster. The protocol allows for late and lost messages, so this
+// check costs only time.
 
 // ParkTime is how long a message of a term that the roster does not show yet is kept
 // for the roster, before its sender is told to send it again. A call between members
 // may take a second.
 const ParkTime = 800 * time.Millisecond
 
-// NotYetPause is how long a sender waits before it sends again what was not taken yet.
+// NotYetPause is the pause of a sender before it repeats an update that was answered "not
+// yet".
 const NotYetPause = firstPause
 
-// Shows reports whether a roster tells what a term is.
+// Shows reports whether a roster is recent enough to check a term.
 func Shows(r *roster.Roster, term roster.Term) bool {
 	return roster.Version(term) <= r.Version
 }

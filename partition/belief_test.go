@@ -10,15 +10,15 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// emptyTable is a whole table of a term, as nobody made it.
+// emptyTable is a forged whole table of a term.
 func emptyTable(term roster.Term, number uint64) partition.Update {
 	return partition.Update{
 		Version: roster.Version(term), Position: backup.Position{Term: term, Number: number}, Whole: &partition.TableState{},
 	}
 }
 
-// unnamed are terms that the roster names nobody for: later than its version, and of a
-// version that named no owner.
+// unnamed are terms without an owner in the roster: later than its version, and of a version
+// that named no owner.
 func (p *pair) unnamed() map[string]roster.Term {
 	return map[string]roster.Term{
 		"the last of all":    math.MaxUint64,
@@ -109,8 +109,8 @@ func TestAnswersOfTermsThatNoRosterShows(t *testing.T) {
 	}
 }
 
-// TestTermsThatTheRosterShows: what was not taken yet is taken once the roster names
-// its term.
+// TestTermsThatTheRosterShows: an update that was answered "not yet" is accepted once the
+// roster names its term.
 func TestTermsThatTheRosterShows(t *testing.T) {
 	p := bumped(t)
 	late := *p.roster

@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TableChange is the new state of everything that some operations touched, for
-// whoever holds the table as it was before them.
+// TableChange is the new state of everything that some operations touched, for a replica
+// with the table before them.
 type TableChange struct {
 	Base clustertime.Tick `json:"base"`
 	// Complete says that the table has every name that was ever answered for.
@@ -37,8 +37,8 @@ func (t *Table) touch(name string, node int) {
 	}
 }
 
-// Change returns what the operations since its last call changed. The end of a
-// grant that was only extended is left out: who takes over counts what is
+// Change returns the changes of the operations since its last call. The end of a
+// grant that was only extended is left out: a new owner counts what is
 // assigned as granted up to its floor.
 func (t *Table) Change() TableChange {
 	c := TableChange{Base: t.base, Complete: t.complete}

@@ -13,9 +13,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// followed is a world in which the owner in office has a copy of its table that
-// knows of nothing but the changes it was sent. Whoever takes over takes over the
-// copy.
+// followed is a world in which the present owner has a copy of its table, made only from
+// the changes that were sent. A new owner continues with the copy.
 type followed struct {
 	*world
 	copied *Table
@@ -24,9 +23,9 @@ type followed struct {
 }
 
 // TestChangesMakeACopy: whatever operations go into a change, and however many
-// changes arrive at once, the copy is the original but for the ends of grants that
-// were only extended. It takes office with what everybody was granted: the world's
-// ledger says if anything is granted to two.
+// changes arrive together, the copy is the original but for the ends of grants that
+// were only extended. It starts a term with all grants: the world's ledger detects a
+// timestamp that is granted twice.
 func TestChangesMakeACopy(t *testing.T) {
 	operations := map[string]func(*followed, *rapid.T){
 		"time":     func(f *followed, t *rapid.T) { f.passTime(t) },
@@ -76,7 +75,7 @@ func TestChangesMakeACopy(t *testing.T) {
 	}
 }
 
-// note puts what the owner changed into one more change.
+// note puts the changes of the owner into one more change.
 func (f *followed) note() {
 	c := f.newest().table.Change()
 	for _, name := range c.Forgotten {
@@ -215,8 +214,8 @@ func (p *pair) same(t *testing.T) {
 	}
 }
 
-// TestChangeReplacesARecord: what a name had before does not stay in the copy when
-// its record was begun again between two changes, with the same life or another.
+// TestChangeReplacesARecord: the earlier state of a name does not stay in the copy when its
+// record was started again between two changes, with the same life or another.
 func TestChangeReplacesARecord(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -239,7 +238,7 @@ func TestChangeReplacesARecord(t *testing.T) {
 		{"replaced by a later life", func(t *testing.T, p *pair) {
 			p.destroy(t)
 			p.original.Fold(100)
-			p.attach(t, "c", 2, 200) // an adopted life is what can be replaced
+			p.attach(t, "c", 2, 200) // an adopted life can be replaced
 			p.same(t)
 			p.ref.Life, p.ref.Born = sequencer.Life(identity("second")), sequencer.Birth{Term: 2}
 			p.attach(t, "c", 2, 200)
@@ -313,8 +312,8 @@ func TestChangeBeginsAtTheTable(t *testing.T) {
 	}
 }
 
-// TestHigh: the first tick nobody was granted is the highest of all there are, and
-// nothing is in use only when every node is unassigned.
+// TestHigh: the first tick that was not granted is the highest of all, and the table is
+// unused only when every node is unassigned.
 func TestHigh(t *testing.T) {
 	p := newPair(t)
 	expect := func(what string, high clustertime.Tick, free bool) {

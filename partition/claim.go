@@ -17,7 +17,7 @@ type Claim struct {
 	Grid    roster.GridID
 	Version roster.Version
 	Until   clustertime.Tick
-	// Trust is what the owner concludes from the rest, for its table. A holder cannot
+	// Trust has the owner's conclusions from the rest, for its table. A holder cannot
 	// set it.
 	Trust
 }
@@ -63,8 +63,8 @@ func (m *Machine) check(v View, c Claim) error {
 	return m.notYet(v, c)
 }
 
-// withTrust returns a claim with the trust that the owner has in it. What was shown may be about a
-// life that a loss made the grid forget.
+// withTrust returns a claim with the owner's trust in it. The claim may be about a life that
+// the grid forgot in a loss.
 func (m *Machine) withTrust(v View, c Claim) Claim {
 	lost := roster.Version(v.Roster.Partitions[m.id].LostTerm)
 	c.Trust = Trust{
@@ -75,13 +75,13 @@ func (m *Machine) withTrust(v View, c Claim) Claim {
 	return c
 }
 
-// took does what follows from a claim that the table has taken: before is the life
-// that the name had.
+// took performs the effects of a claim that the table has accepted: before is the earlier
+// life of the name.
 func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attachment, before sequencer.Life, changed bool) {
 	name := c.Ref.Definition.Name()
 	if !before.IsZero() && m.life(name) != before {
 		// That life has given way to a later one: its attachments are not recorded
-		// any more, so nobody's may be extended unseen.
+		// any longer, so none of them may be extended without a check.
 		m.sessions.DropName(name)
 	}
 	if changed {
@@ -91,7 +91,7 @@ func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attach
 	m.show(v, h, c.Ref, a)
 }
 
-// show notes that a holder showed a handle of a life, with what it was answered.
+// show records that a holder showed a handle of a life, with the reply.
 func (m *Machine) show(v View, h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
 	m.sessions.Show(Tenant{
 		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),

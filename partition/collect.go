@@ -103,8 +103,8 @@ func list[T ~string](members []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// collect asks the named disks for what a loss made this owner forget. If no disk is
-// named any longer, the table is complete as it is.
+// collect requests the definitions that this owner lacks after a loss from the named disks.
+// If no disk is named any longer, the table is complete as it is.
 func (m *Machine) collect(v View) {
 	if m.table.Complete() {
 		return
@@ -129,8 +129,8 @@ func (m *Machine) collect(v View) {
 	}
 }
 
-// ShowDisk agrees to show this member's disk for a collection, or says why not. The
-// disk has to be read after it. What is written there meanwhile does no harm.
+// ShowDisk returns nil if this member's disk may be read for a collection, else the reason.
+// The disk has to be read after it. Concurrent writes do no harm.
 func (m *Machine) ShowDisk(v View, c Collection) error {
 	m.observe(v)
 	defer m.settle(v)

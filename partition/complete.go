@@ -25,8 +25,8 @@ func (t *Table) CompleteAlone() bool {
 // Collect takes the definitions of a disk in place of the table's own and makes it
 // complete (D6). A life that a holder has shown meanwhile stays, with its logical
 // nodes, only if the disk has that very life alive. It returns the other shown lives,
-// which have ended, sorted by name. What was granted to their holders counts as
-// granted still: a later life of the name begins above it.
+// which have ended, sorted by name. The grants of their holders still count: a later
+// life of the name begins above them.
 func (t *Table) Collect(d Definitions) (ended []sequencer.Ref) {
 	shown := t.records
 	t.records = make(map[string]*record, len(d.Records))

@@ -16,7 +16,7 @@ type Definitions struct {
 	Records []DefinitionRecord `json:"records,omitempty"`
 }
 
-// DefinitionRecord is one name: a life that goes on, or the tombstone of one that ended.
+// DefinitionRecord is one name: a life, or the tombstone of one that ended.
 type DefinitionRecord struct {
 	Ref       sequencer.Ref    `json:"ref"`
 	Destroyed bool             `json:"destroyed,omitempty"`
@@ -32,7 +32,7 @@ type DefinitionChange struct {
 	Removed []string           // sorted
 }
 
-// Definitions returns what a disk keeps of the table.
+// Definitions returns the part of the table that is stored on disk.
 func (t *Table) Definitions() Definitions {
 	d := Definitions{Base: t.base}
 	for _, name := range slices.Sorted(maps.Keys(t.records)) {

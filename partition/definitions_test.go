@@ -128,7 +128,7 @@ func TestUnstoredIsNotKept(t *testing.T) {
 
 // TestCollect: the definitions of a disk take the place of the table. Of what holders have
 // shown the very lives that the disk has alive stay, with their nodes; everything else is
-// over, and its name begins above what was granted (D6).
+// over, and its name begins above all grants (D6).
 func TestCollect(t *testing.T) {
 	table := NewTable()
 	table.TakeOffice(1000, true, false)

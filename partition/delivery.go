@@ -12,7 +12,7 @@ import (
 // An owner sends each other replica what it lacks, one delivery at a time. What
 // changes meanwhile goes with the next; while nothing changes there is none.
 
-// Update is what an owner sends to another replica.
+// Update is a message of an owner to another replica.
 type Update = backup.Update[TableState, TableChange]
 
 // Delivery is an update on its way to a replica.
@@ -24,7 +24,7 @@ type Delivery struct {
 	Question uint64 // to which the answer belongs
 }
 
-// Holds is what a replica says that it has.
+// Holds is the report of a replica about its table.
 type Holds struct {
 	Held   backup.Position
 	Stored backup.Position // on its disk, as far as the owner may be told (D1)
@@ -33,9 +33,9 @@ type Holds struct {
 	NotYet bool            // its roster does not show the term yet
 }
 
-// sender is what an owner knows of the deliveries to one replica.
+// sender is the state of the deliveries to one replica.
 type sender struct {
-	busy     bool          // one is under way, or waits after its failure
+	busy     bool          // one is in progress, or waits after its failure
 	pause    time.Duration // after the next failure
 	answered uint64        // the last question that it has answered
 }
@@ -45,7 +45,7 @@ const (
 	lastPause  = 400 * time.Millisecond
 )
 
-// senderTo returns what is known of the deliveries to a replica.
+// senderTo returns the state of the deliveries to a replica.
 func (m *Machine) senderTo(to roster.Incarnation) *sender {
 	s := m.senders[to]
 	if s == nil {
@@ -55,7 +55,7 @@ func (m *Machine) senderTo(to roster.Incarnation) *sender {
 	return s
 }
 
-// replicate sends everybody needed what it lacks.
+// replicate sends every needed replica the changes that it lacks.
 func (m *Machine) replicate() {
 	for _, to := range m.replica.Needed() {
 		s := m.senderTo(to)
@@ -69,8 +69,7 @@ func (m *Machine) replicate() {
 	}
 }
 
-// Delivered notes what a replica answered to a delivery, or that it could not be
-// asked.
+// Delivered processes a replica's answer to a delivery, or the failure of the delivery.
 func (m *Machine) Delivered(v View, d Delivery, h Holds, err error) {
 	m.observe(v)
 	m.heard(d, h, err)
@@ -84,7 +83,7 @@ func (m *Machine) heard(d Delivery, h Holds, err error) {
 	case err != nil:
 		s.pause = min(2*s.pause, lastPause)
 	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):
-		// Nothing was said that counts, by one roster or the other.
+		// The answer does not count, by one roster or the other.
 	case h.Gap:
 		m.replica.Heard(h.Newest)
 		m.replica.Behind(d.To)
@@ -101,9 +100,9 @@ func (m *Machine) heard(d Delivery, h Holds, err error) {
 	}
 }
 
-// Accept takes what another owner sends (B1). What is of an older term is no error:
-// its sender hears of the newer one. What does not follow is asked for as a whole, and
-// what is of a term that the roster does not confirm is not looked at.
+// Accept applies an update of another owner (B1). An update from an older term is not an
+// error; the reply carries the newer term. After a gap the reply requests the whole table.
+// An update of a term that the roster does not confirm is ignored.
 func (m *Machine) Accept(v View, u Update) (Holds, error) {
 	holds, believed := m.Believes(v, u.Position.Term)
 	defer m.settle(v)
@@ -115,11 +114,11 @@ func (m *Machine) Accept(v View, u Update) (Holds, error) {
 	if err != nil && !gap && !errors.Is(err, backup.ErrOldTerm) {
 		return Holds{}, err
 	}
-	m.store(v) // what needs no writing is on disk at once
+	m.store(v) // a table that needs no write is on disk already
 	return m.holds(gap), nil
 }
 
-// Holds says what this replica has.
+// Holds returns the report of this replica.
 func (m *Machine) Holds() Holds { return m.holds(false) }
 
 func (m *Machine) holds(gap bool) Holds {

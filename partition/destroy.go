@@ -13,8 +13,8 @@ import (
 // answerTime is how long a destroy waits for holders to say what they used.
 const answerTime = time.Second
 
-// ending is a destroy under way: the holders were told, and each that is alive
-// gives its logical node back with the last timestamp it used. When all have, or
+// ending is a destroy in progress: the holders were notified, and each live one
+// releases its logical node with the last timestamp it used. When all have, or
 // time is up, the life ends.
 type ending struct {
 	ref      sequencer.Ref
@@ -31,7 +31,7 @@ func (m *Machine) endings() []string {
 }
 
 // Destroy ends a life, the one there is if life is zero. It replies when the life
-// has ended; the machine goes on serving meanwhile.
+// has ended; the machine continues to serve meanwhile.
 func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(error)) {
 	b := &begun{to: reply}
 	serveNames(m, v, destroy{name, life, b}, b)
@@ -114,7 +114,7 @@ func (m *Machine) tellEnded(ref sequencer.Ref) {
 	m.member.TellEnded(m.sessions.Holders(ref.Definition.Name()), ref)
 }
 
-// endIfSilent ends a life under way once nobody holds a node of it any more.
+// endIfSilent completes a destroy once no holder has a node of the life.
 func (m *Machine) endIfSilent(name string, now time.Duration) {
 	if len(m.table.TenantsOf(name)) == 0 {
 		m.end(name, now)
@@ -144,7 +144,7 @@ func (m *Machine) end(name string, now time.Duration) {
 	m.answerEnding(e, err, now)
 }
 
-// giveWay ends the destroy under way of a life that a later one has replaced.
+// giveWay completes the destroy of a life that a later one has replaced.
 func (m *Machine) giveWay(name string, now time.Duration) {
 	if e := m.ending[name]; e != nil && m.life(name) != e.ref.Life {
 		delete(m.ending, name)

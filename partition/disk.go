@@ -8,19 +8,18 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Durable replicas keep the definitions of their tables on disk. A machine decides
-// what is written, which answers wait for it, and which disks the roster may name; its
-// member writes and carries the news.
+// Durable replicas store the definitions of their tables on disk. A machine decides on the
+// writes, the replies that wait for them, and the disks that the roster may name; its
+// member performs the writes and the calls.
 
-// Write is what a durable replica brings to its disk: all of it or nothing, in the
-// order in which a partition's writes were handed over.
+// Write is a write of a durable replica to its disk: atomic, in the order in which the
+// partition's writes were handed over.
 type Write struct {
 	Position backup.Position // of the table that the disk has then
 	DefinitionChange
 }
 
-// DiskMember is what a machine has its member do about disks. No method may call the
-// machine.
+// DiskMember has the effects of a machine on disks. No method may call the machine.
 type DiskMember interface {
 	// Store brings a write to this member's disk. When it is there to stay (fsync), or
 	// has failed, the member calls [Machine.Stored]. A partition has one at a time.
@@ -43,7 +42,7 @@ const storeRetry = time.Second
 
 // disk is a machine's part in keeping definitions on disk.
 type disk struct {
-	writing  bool             // a write is under way
+	writing  bool             // a write is in progress
 	failed   bool             // the last one did
 	retry    time.Duration    // not before
 	delayed  bool             // holders may still show names that no disk has
@@ -127,7 +126,7 @@ func (m *Machine) isBehind() bool {
 	return !m.replica.OnAllDisks(m.replica.Position().Number) || !m.replica.JoinerOnDisk()
 }
 
-// askDisks asks the replicas again for what is on their disks: news may be lost.
+// askDisks requests the positions of the replicas' disks again: reports may be lost.
 func (m *Machine) askDisks() {
 	if m.table.Complete() && m.isBehind() {
 		m.question()

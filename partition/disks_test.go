@@ -85,7 +85,7 @@ func (n *machines) apply(c roster.Command) {
 	n.roster = next
 }
 
-// change changes the roster; nobody is told.
+// change changes the roster without telling the machines.
 func (n *machines) change(c roster.Change) {
 	n.t.Helper()
 	n.apply(roster.Command{From: n.roster.Version, Change: &c})
@@ -295,7 +295,7 @@ func (n *machines) tick(d time.Duration) {
 	}
 }
 
-// outcome is what became of a request; it fails the test if there are two.
+// outcome is the reply to a request; a second one fails the test.
 type outcome struct {
 	t       rapid.TB
 	what    string
@@ -311,7 +311,7 @@ func (o *outcome) reply(r sequencer.Ref, err error) {
 	o.replied, o.ref, o.err = true, r, err
 }
 
-// is fails the test if the request has not come to what is wanted.
+// is fails the test if the reply is not the expected one.
 func (o *outcome) is(replied bool, want error) {
 	o.t.Helper()
 	if o.replied != replied || !errors.Is(o.err, want) && (o.err != nil || want != nil) {

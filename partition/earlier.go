@@ -17,9 +17,9 @@ import (
 // ended just now, under a clock that was ahead of this one.
 const EarlierMargin = 5 * time.Second
 
-// EarlierBound returns up to where the end of a grant of an earlier life is believed, at
-// a cluster time; 0 is not at all. A durable grid knows what it granted: it has an
-// earlier life only while those that came before it may still use theirs.
+// EarlierBound returns the latest credible end of a grant of an earlier grid, at a cluster
+// time; 0 for none. A durable grid knows its own grants: an earlier grid is possible only
+// while holders from before may still use theirs.
 func EarlierBound(r *roster.Roster, now clustertime.Tick) clustertime.Tick {
 	ahead := r.Settings.Window + clustertime.SpanOf(EarlierMargin)
 	if r.KeepsLog && now > r.Began.Add(ahead) {
@@ -28,12 +28,12 @@ func EarlierBound(r *roster.Roster, now clustertime.Tick) clustertime.Tick {
 	return now.Add(ahead)
 }
 
-// earlier is what becomes of a claim of another life of the grid.
+// earlier is the decision about a claim of an earlier grid.
 type earlier int
 
 const (
 	covered   earlier = iota // by the floor: it is served
-	foreign                  // of a grid that this one is no life of
+	foreign                  // of an unrelated grid
 	believed                 // every floor goes above it first (S2)
 	contained                // only its logical node is kept for it
 )
@@ -63,11 +63,11 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 	}
 	floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
 	if c.Until > floor && now == 0 {
-		return errNoTime // what is believable is not known yet
+		return errNoTime // the credible limit is not known yet
 	}
 	switch judgeEarlier(v.Roster, floor, now, c.Until) {
 	case foreign:
-		return failure.Errorf(sequencer.ErrDestroyed, "sequencer %q: its holder was attached to grid %s, which is no earlier life of %s; create it again here",
+		return failure.Errorf(sequencer.ErrDestroyed, "sequencer %q: its holder was attached to grid %s, which is not an earlier run of %s; create it again here",
 			c.Ref.Definition.Name(), c.Grid, v.Roster.Grid)
 	case believed:
 		m.member.ReportEarlier(c.Until)

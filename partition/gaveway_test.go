@@ -84,7 +84,7 @@ func TestSetOfAReplacedLifeIsNotExtended(t *testing.T) {
 	}
 }
 
-// TestSetOfAnEndedLifeIsNotExtended: neither is what a destroyed life's holder has (O7).
+// TestSetOfAnEndedLifeIsNotExtended: grants of a destroyed life are not extended (O7).
 func TestSetOfAnEndedLifeIsNotExtended(t *testing.T) {
 	n, first, _ := shownLives(t)
 	a := n.hold("h", first, 1)
@@ -97,7 +97,7 @@ func TestSetOfAnEndedLifeIsNotExtended(t *testing.T) {
 	}
 }
 
-// TestDestroyOfALifeThatGaveWay: a destroy under way ends with the life it is for. The
+// TestDestroyOfALifeThatGaveWay: a destroy in progress ends with the life it is for. The
 // life that took its place keeps its holders, and a destroy of that is another one.
 func TestDestroyOfALifeThatGaveWay(t *testing.T) {
 	n, first, second := shownLives(t)
@@ -135,8 +135,8 @@ func TestLateDestroyKeepsSessions(t *testing.T) {
 	}
 }
 
-// TestSessionsEndWithTheOffice: an owner that was replaced has nobody to wait for.
-func TestSessionsEndWithTheOffice(t *testing.T) {
+// TestSessionsEndWithTheTerm: a replaced owner waits for no holder.
+func TestSessionsEndWithTheTerm(t *testing.T) {
 	n, first, _ := shownLives(t)
 	n.hold("h", first, 1)
 	if m := n.members[0].machine; !m.Ticks() {

@@ -9,10 +9,10 @@ import (
 
 // givenBack remembers, for a window, which attachments their holders gave back. A
 // renewal or an attach of one that was sent before and arrives after would attach
-// it again, and nobody would use or renew it until its session had ended.
+// it again, and no holder would use or renew it until its session had ended.
 type givenBack map[sequencer.AttachmentID]time.Duration
 
-// maxGivenBack bounds what is remembered; beyond it such a node is lost for a
+// maxGivenBack limits the remembered attachments; beyond it such a node is unused for a
 // window.
 const maxGivenBack = 16384
 
@@ -31,7 +31,7 @@ func (g givenBack) refuse(name string, id sequencer.AttachmentID) error {
 	return failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment was given back; attach again", name)
 }
 
-// forget drops what nobody shows any more.
+// forget drops attachments that no message can show any longer.
 func (g givenBack) forget(now, window time.Duration) {
 	for id, at := range g {
 		if now-at > window {

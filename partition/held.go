@@ -17,8 +17,8 @@ const (
 	heldMax = 4096
 )
 
-// heldAnswer is an answer that waits until every replica holds what it rests on
-// (O4). It is data and no function, so that a machine can be copied with everything
+// heldAnswer is a pending reply: it waits until every replica has acknowledged the changes on
+// which it depends (O4). It is data and no function, so that a machine can be copied with everything
 // that it holds back.
 type heldAnswer struct {
 	number   uint64 // of this term
@@ -29,8 +29,8 @@ type heldAnswer struct {
 	answer     answer
 }
 
-// answer is sent with nil when every replica holds what it rests on, or with the
-// reason why that will never be.
+// answer is sent with nil when every replica has acknowledged the changes on which it
+// depends, or with the reason why that has become impossible.
 type answer interface{ send(notHeld error) }
 
 // caller gets the answer to a request, once.
@@ -63,8 +63,8 @@ func (o outcome[T]) send(notHeld error) {
 
 // serve serves a request and has its answer wait until all that it rests on is held
 // by every replica: the whole table as it is then, unless the request says in
-// m.after that less will do (O4). If it changes nothing, every replica is asked
-// whether there is no later owner.
+// m.after that fewer changes will do (O4). If it changes nothing, every replica is asked
+// for a later owner first.
 func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to caller[T]) {
 	defer m.settle(v)
 	b, err := m.act(v)
@@ -86,7 +86,8 @@ func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to call
 	m.hold(h)
 }
 
-// hold sends an answer once everybody needed holds what it rests on.
+// hold sends the reply after every in-sync replica has acknowledged the changes on which it
+// depends.
 func (m *Machine) hold(h heldAnswer) {
 	switch {
 	case len(m.held) == 0 && m.allHold(h):
@@ -98,7 +99,8 @@ func (m *Machine) hold(h heldAnswer) {
 	}
 }
 
-// allHold reports whether everybody needed holds what an answer rests on.
+// allHold reports whether every needed replica has acknowledged the changes on which an
+// answer depends.
 func (m *Machine) allHold(h heldAnswer) bool {
 	return m.replica.Holds(h.number) && h.question <= m.answered() &&
 		(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))
@@ -112,7 +114,7 @@ func (m *Machine) question() uint64 {
 	return m.questions
 }
 
-// answered returns the last question that everybody needed has answered.
+// answered returns the last question that every needed replica has answered.
 func (m *Machine) answered() uint64 {
 	least := m.questions
 	for _, i := range m.replica.Needed() {
@@ -146,8 +148,8 @@ func (m *Machine) changed(name string, id sequencer.AttachmentID) {
 	}
 }
 
-// unheld is which changes not every replica holds yet: by name those of its life,
-// by attachment those of its record. Renewals of all others need not wait.
+// unheld tracks changes that some replica has not acknowledged: by name those of its life,
+// by attachment those of its record. Other renewals need not wait.
 type unheld struct {
 	names      map[string]uint64
 	ids        map[sequencer.AttachmentID]uint64
@@ -176,7 +178,7 @@ func (u unheld) of(name string, id sequencer.AttachmentID) uint64 {
 	return max(u.names[name], u.ids[id], u.everything)
 }
 
-// forget drops the changes that everybody holds.
+// forget drops the changes that every replica has acknowledged.
 func (u *unheld) forget(holds func(uint64) bool) {
 	if holds(u.everything) {
 		u.everything = 0

@@ -8,8 +8,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// showTime is how long, beyond a renewal's pause, holders have to show what a loss
-// made their owner forget.
+// showTime is the time, beyond a renewal's pause, in which holders show their attachments
+// after a loss.
 const showTime = 3 * time.Second
 
 // errNoTime is the answer of a member that does not know the cluster time yet.
@@ -74,7 +74,7 @@ func (m *Machine) settled(name string) error {
 // learning refuses to say that a name is unknown while a loss may have made this
 // owner forget it and its holders may not have shown it yet: a second life of the
 // name would end the handles of the first. Nothing of the new life could be used
-// before cluster time has reached the floor, so it costs nobody anything.
+// before cluster time has reached the floor, so the wait costs nothing.
 func (m *Machine) learning(v View, name string) error {
 	if !m.isLearning(v) || !m.mayRecreate(v) {
 		return nil
@@ -85,16 +85,16 @@ func (m *Machine) learning(v View, name string) error {
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked", name)
 }
 
-// isLearning reports whether holders may still have to show what a loss made this
-// owner forget.
+// isLearning reports whether holders may still have to show attachments that this owner
+// lacks after a loss.
 func (m *Machine) isLearning(v View) bool {
 	p := v.Roster.Partitions[m.id]
 	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.office <= v.window()/4+showTime
 }
 
 // mayRecreate reports whether a name that is unknown here may be created again from
-// what a holder shows (O6): the definitions have not been collected yet, or no disk has
-// any. Otherwise every name that there is, is known (D7).
+// a holder's claim (O6): the definitions have not been collected yet, or no disk has any.
+// Otherwise every existing name is known (D7).
 func (m *Machine) mayRecreate(v View) bool {
 	return !m.table.Complete() || len(v.Roster.Partitions[m.id].Disk) == 0
 }

@@ -16,7 +16,7 @@ import (
 func heapOf(f func() any) float64 {
 	measure := func() float64 {
 		runtime.GC()
-		runtime.GC() // what the first freed only later
+		runtime.GC() // frees objects that the first run released
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return float64(m.HeapAlloc)

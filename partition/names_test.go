@@ -194,7 +194,7 @@ func TestMemoryOnly(t *testing.T) {
 	o.is(true, sequencer.ErrNotFound)
 }
 
-// TestMixedReplicas: a memory-only replica has to hold what is answered, too.
+// TestMixedReplicas: a memory-only replica has to acknowledge each change, too.
 func TestMixedReplicas(t *testing.T) {
 	n := serving(t, true, false)
 	c := n.create(0, "orders")
@@ -223,8 +223,8 @@ func TestNoDurableReplica(t *testing.T) {
 	}
 }
 
-// TestNamedDiskOfAnotherDelays: as long as the roster names a disk that is no replica's,
-// nothing is answered: the next owner may take the definitions from there (D2).
+// TestNamedDiskOfAnotherDelays: as long as the roster names a disk that belongs to no
+// replica, no reply leaves: the next owner may take the definitions from there (D2).
 func TestNamedDiskOfAnotherDelays(t *testing.T) {
 	n := serving(t, true, true)
 	n.drop(1, false)
@@ -277,8 +277,8 @@ func TestDeadReplicaDelaysNothing(t *testing.T) {
 
 // TestDefinitionsSurvive: all replicas end and start again. The owner takes the
 // definitions from a named disk, its own or another's; until then creates, opens and
-// destroys wait, whatever a holder shows, and what it then answers is what was
-// answered before (D5, D6).
+// destroys wait, whatever a holder shows, and its replies then agree with the earlier
+// ones (D5, D6).
 func TestDefinitionsSurvive(t *testing.T) {
 	n := serving(t, true, true)
 	kept, ended := n.create(0, "kept"), n.create(0, "ended")
@@ -310,7 +310,7 @@ func TestDefinitionsSurvive(t *testing.T) {
 		t.Errorf("the owner has %+v and its backup %+v", a, b)
 	}
 	if replied, err := n.renew(0, "h", claimOf(n, kept.ref, 1, n.roster.Version)); !replied || err != nil {
-		t.Errorf("the holder whose life the disk has goes on: %v, %v", replied, err)
+		t.Errorf("the holder whose life is on the disk: %v, %v", replied, err)
 	}
 }
 
@@ -402,8 +402,8 @@ func TestShownLifeEnds(t *testing.T) {
 	}
 }
 
-// TestUnknownAfterCollection: what is not in the collected definitions is destroyed,
-// whatever is shown (D7).
+// TestUnknownAfterCollection: a name that is not in the collected definitions is destroyed,
+// whatever a holder shows (D7).
 func TestUnknownAfterCollection(t *testing.T) {
 	n := serving(t, true)
 	n.restart(0)
@@ -414,8 +414,8 @@ func TestUnknownAfterCollection(t *testing.T) {
 	}
 }
 
-// TestUnknownBeforeCollection: before the definitions are there nobody hears of a name
-// that it is destroyed only because it is not known.
+// TestUnknownBeforeCollection: before the definitions are there an unknown name is not
+// reported as destroyed.
 func TestUnknownBeforeCollection(t *testing.T) {
 	n := serving(t, true)
 	n.restart(0)
@@ -529,7 +529,7 @@ func TestCollectionIsRepeated(t *testing.T) {
 	n.take(1)
 	n.learn(0, 1)
 	if n.members[1].machine.Table().Complete() {
-		t.Fatal("the next owner's table is complete at once")
+		t.Fatal("the next owner's table is complete immediately")
 	}
 	m := n.members[1]
 	p := n.roster.Partitions[0]
@@ -585,7 +585,7 @@ func TestLostNewsIsAskedForAgain(t *testing.T) {
 	c.is(true, nil)
 }
 
-// TestFailedWrite: a write that fails is no acknowledgement. The next one is whole.
+// TestFailedWrite: a failed write is not acknowledged. The next one is whole.
 func TestFailedWrite(t *testing.T) {
 	n := serving(t, true)
 	c := n.create(0, "orders")

@@ -23,12 +23,12 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// View is what a member knows at the moment when it has a machine do something.
+// View is the state of a member at a call of its machine.
 type View struct {
 	Roster *roster.Roster   // the newest that it has applied
 	Time   clustertime.Tick // its cluster time, 0 while it does not know it
 	Mono   time.Duration    // its monotonic clock
-	Ended  bool             // it grants nothing any more (S1)
+	Ended  bool             // it no longer grants anything (S1)
 }
 
 // Bounds are the times under which the member acts as an owner. A clock that runs
@@ -42,7 +42,7 @@ func (v View) window() time.Duration {
 	return v.Roster.Settings.Window.Duration()
 }
 
-// Member is what a machine has its member do. No method may call the machine.
+// Member has the effects of a machine. No method may call the machine.
 type Member interface {
 	// Send brings a replica an update; what came of it goes to [Machine.Delivered].
 	Send(d Delivery)
@@ -73,10 +73,10 @@ type Machine struct {
 	office   time.Duration // when it took office
 
 	held       []heldAnswer // answers that wait for the other replicas
-	after      uint64       // what all have to hold before the answer under way may leave
+	after      uint64       // the number that all must acknowledge before the current answer may leave
 	persistent bool         // that answer waits for disks, too
 	unheld     unheld
-	questions  uint64 // what the other replicas were asked besides
+	questions  uint64 // questions to the other replicas
 	senders    map[roster.Incarnation]*sender
 	reported   roster.Holding // the last one
 
@@ -85,8 +85,8 @@ type Machine struct {
 	waiting []waiting                // requests that wait for definitions
 }
 
-// New returns what a member, of which self is this start, does for a partition. mono
-// is its monotonic clock.
+// New returns the machine of a partition at a member; self is its incarnation, mono its
+// monotonic clock.
 func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, member Member) *Machine {
 	table := NewTable()
 	return &Machine{
@@ -104,7 +104,7 @@ func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, mem
 // Table is the logical-node table, to look at.
 func (m *Machine) Table() *Table { return m.table }
 
-// Position is what the replica holds.
+// Position returns the position of the replica.
 func (m *Machine) Position() backup.Position { return m.replica.Position() }
 
 // Acts reports whether the replica may act as the owner (O1).
@@ -168,7 +168,7 @@ func (m *Machine) takeOffice(v View) {
 	m.member.TookOffice(m.id, m.replica.Position().Term)
 }
 
-// settle does what follows from whatever has just happened.
+// settle performs the effects of the last event.
 func (m *Machine) settle(v View) {
 	m.store(v)
 	if !m.replica.Acts() {
@@ -191,7 +191,7 @@ func (m *Machine) settle(v View) {
 	}
 }
 
-// Fail gives up every destroy under way, every answer that is held and every request
+// Fail gives up every destroy in progress, every pending reply and every request
 // that waits.
 func (m *Machine) Fail(err error) {
 	for _, name := range m.endings() {
@@ -222,7 +222,7 @@ func (m *Machine) Ticks() bool {
 		slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent })
 }
 
-// Tick lets silent holders' attachments expire and overdue destroys go on.
+// Tick expires the attachments of silent holders and completes overdue destroys.
 func (m *Machine) Tick(v View) {
 	if b, err := m.act(v); err == nil {
 		m.pass(v, b)
@@ -230,7 +230,7 @@ func (m *Machine) Tick(v View) {
 	m.settle(v)
 }
 
-// pass does what is due by now.
+// pass performs the work that is due.
 func (m *Machine) pass(v View, b Bounds) {
 	m.given.forget(v.Mono, v.window())
 	for _, t := range m.sessions.Expired(v.Mono) {
@@ -253,8 +253,8 @@ func (m *Machine) Serves(v View) error {
 	return err
 }
 
-// High returns the first tick that nobody was granted in the partition, when its
-// member grants nothing any more (S1).
+// High returns the first tick that was not granted in the partition, after its member has
+// stopped granting (S1).
 func (m *Machine) High(v View) (clustertime.Tick, error) {
 	m.Observe(v)
 	high, free := m.table.High()

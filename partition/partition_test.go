@@ -19,8 +19,8 @@ const window = 15_000
 
 var incarnations = []roster.Incarnation{"aaaaaaaaaaaaaaaa-0000000000000001", "bbbbbbbbbbbbbbbb-0000000000000001"}
 
-// pair is two members' machines of one partition, and what the test carries between
-// them, or does not.
+// pair is two members' machines of one partition, and the messages between them, which the
+// test delivers or loses.
 type pair struct {
 	t        rapid.TB
 	roster   *roster.Roster
@@ -76,7 +76,7 @@ func newPair(t rapid.TB) *pair {
 		Lose: []roster.Loss{{Partition: 0, Owner: incarnations[0], With: incarnations[1:]}},
 	})
 	p.raise(1_800_000_020_000)
-	p.mono = 20 * time.Second // beyond what a loss makes an owner wait for
+	p.mono = 20 * time.Second // beyond the wait of an owner after a loss
 	return p
 }
 
@@ -156,7 +156,7 @@ func claim(r sequencer.Ref, id byte) partition.Claim {
 }
 
 // TestRepliesOnce: every request is replied to once, whatever happens to the
-// deliveries and to the owner; when nobody owns the partition any more nothing is
+// deliveries and to the owner; when the partition has no owner any longer, no request is
 // left without a reply.
 func TestRepliesOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -255,7 +255,7 @@ func TestServes(t *testing.T) {
 }
 
 // TestExpiry: a holder that shows nothing for a window loses its logical node, and
-// its handle is told of nothing any more.
+// its handle gets no more events.
 func TestExpiry(t *testing.T) {
 	p := newPair(t)
 	r := ref(t, "orders", 1)
@@ -277,8 +277,8 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestDestroyEndsInTime: holders are told at once, and a life whose holder gives
-// nothing back ends after a second, when the backup holds its mark.
+// TestDestroyEndsInTime: holders are notified immediately, and a life whose holder does not
+// release its node ends after a second, when the backup has the tombstone.
 func TestDestroyEndsInTime(t *testing.T) {
 	p := newPair(t)
 	r := ref(t, "orders", 1)

@@ -14,7 +14,7 @@ type record struct {
 	destroyed bool
 	adopted   bool             // it was shown by a holder since the last loss, and is from nowhere else
 	mark      clustertime.Tick // destroyed: a new life grants from here
-	// free is the first tick nobody was granted, for nodes without a slot.
+	// free is the first tick that was not granted, for nodes without a slot.
 	free  clustertime.Tick
 	slots []slot // nodes that were ever attached, ascending
 	// unslotted is a lower bound of the lowest node without a slot.
@@ -26,7 +26,7 @@ type slot struct {
 	node sequencer.NodeID
 	id   sequencer.AttachmentID // zero: unassigned
 	from clustertime.Tick       // assigned: where the attachment's grant begins
-	free clustertime.Tick       // the first tick nobody was granted
+	free clustertime.Tick       // the first tick that was not granted
 	// shown is up to where a holder of an earlier life of the grid says that the node
 	// was granted to it: nothing below is granted to another. It counts for nothing
 	// else, since nothing but that holder's word vouches for it.

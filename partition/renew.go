@@ -19,8 +19,8 @@ type ClaimSet struct {
 }
 
 // RenewSet extends every grant of a holder's attachments in this partition and
-// replies where they end, if what it shows of them is what is known of them here;
-// else with 0. It looks at none of them.
+// replies with their end, if the holder's fingerprint of them equals the owner's; else with
+// 0. It checks none of them individually.
 func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
 	serve(m, v, func(b Bounds) (clustertime.Tick, error) {
 		m.after = 0 // every replica holds all of it, or it says nothing of any
@@ -32,7 +32,7 @@ func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply fun
 	}, replyFunc[clustertime.Tick](reply))
 }
 
-// Renewed is what became of one claim.
+// Renewed is the result of one claim.
 type Renewed struct {
 	Grant sequencer.Grant
 	Err   error

@@ -19,8 +19,8 @@ type asked struct {
 }
 
 // TestRepliesOnceWithDisks: with disks, whatever is written, lost, late or given up, and
-// whoever ends or becomes the owner, each request is replied to once; and nothing that
-// runs is left without a reply when nobody owns the partition any more.
+// whichever member ends or becomes the owner, each request is replied to once; and no request
+// is left without a reply when the partition has no owner any longer.
 func TestRepliesOnceWithDisks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durable := []bool{true, rapid.Bool().Draw(t, "b is durable"), rapid.Bool().Draw(t, "c is durable")}

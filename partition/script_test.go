@@ -22,7 +22,7 @@ func TestTableScripts(t *testing.T) {
 	})
 }
 
-// stage is what a script acts on.
+// stage is the state of a script.
 type stage struct {
 	table  *Table
 	bounds Bounds
@@ -253,7 +253,7 @@ func (s *stage) takeOffice(floor clustertime.Tick, lost bool) string {
 	return ""
 }
 
-// copy goes on with a table restored from a snapshot.
+// copy continues with a table restored from a snapshot.
 func (s *stage) copy([]string) string {
 	restored := NewTable()
 	restored.Restore(s.table.Snapshot())

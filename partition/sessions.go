@@ -16,23 +16,23 @@ type Tenant struct {
 	Holder sequencer.HolderID // "" = inherited, its holder has not shown it yet
 	Name   string
 	Node   sequencer.NodeID
-	Print  sequencer.Print // of what its holder was told
+	Print  sequencer.Print // of the replies to its holder
 	// Until is where its grant was extended to together with all others of its
 	// holder; set by Expired only.
 	Until clustertime.Tick
 }
 
-// Sessions is what one owner knows of its holders' liveness: when each
+// Sessions tracks the liveness of one owner's holders: the time when each
 // attachment was last shown. Times are the owner's monotonic clock.
 //
 // It decides only when a silent holder's logical node may go to another: a node
-// that expired is granted anew above everything its last attachment was granted.
-// What its holder was granted with all others at once is known here only, so it
-// goes with the attachment when that expires.
+// that expired is granted again only above all grants of its last attachment. The
+// joint extension of a holder's grants is recorded only here, so it is returned with
+// the attachment when that expires.
 type Sessions struct {
 	window  time.Duration
 	ran     time.Duration // when the owner last looked
-	next    time.Duration // nobody expires before
+	next    time.Duration // no session expires before
 	count   int           // of tenants
 	names   map[string][]shown
 	holders map[sequencer.HolderID]*session
@@ -43,7 +43,7 @@ type session struct {
 	holder sequencer.HolderID
 	count  int
 	print  sequencer.Print  // of all its tenants
-	at     time.Duration    // when all of them were last shown at once
+	at     time.Duration    // when all of them were last shown together
 	until  clustertime.Tick // where their grants were extended to then
 }
 
@@ -65,7 +65,7 @@ func (t shown) is(other shown) bool {
 }
 
 // gapLimit is the longest time between two looks that still counts as time in
-// which the owner ran; over it, nobody could have renewed, so nobody is late.
+// which the owner ran; over it no holder could have renewed, so none is late.
 const gapLimit = time.Second
 
 // NewSessions returns no sessions, at the owner's time now.
@@ -96,9 +96,9 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 	s.count++
 }
 
-// Confirm notes that a holder showed everything it has, by their number and the
-// combination of their prints, and is told that its grants go on until a tick. It
-// reports whether what was shown is what is known; if not, nothing is noted.
+// Confirm records that a holder showed all its attachments, by their number and the
+// combination of their prints, and that its grants were extended to a tick. It reports
+// whether the claim equals the owner's state; if not, nothing is recorded.
 func (s *Sessions) Confirm(h sequencer.HolderID, count int, p sequencer.Print, until clustertime.Tick, now time.Duration) bool {
 	s.run(now)
 	known := s.holders[h]
@@ -114,7 +114,7 @@ func (s *Sessions) Drop(name string, id sequencer.AttachmentID) {
 	s.remove(name, func(t shown) bool { return t.id == id && !id.IsZero() })
 }
 
-// DropName forgets everybody who has to do with a name.
+// DropName forgets all holders of a name.
 func (s *Sessions) DropName(name string) {
 	s.remove(name, func(shown) bool { return true })
 }
@@ -166,8 +166,8 @@ func (s *Sessions) Holders(name string) []sequencer.HolderID {
 
 // Expired forgets and returns the attachments that were not shown for a window,
 // in ascending order of name and node. It has to be called at least once a
-// gapLimit while there are sessions. Most calls look at nobody: each look says
-// when the next one is due.
+// gapLimit while there are sessions. Most calls check no holder: each check
+// computes when the next one is due.
 func (s *Sessions) Expired(now time.Duration) []Tenant {
 	s.run(now)
 	if now < s.next {

@@ -59,8 +59,8 @@ func TestSessionsExpireInOrder(t *testing.T) {
 	}
 }
 
-// TestSessionsWaitForTheOwner: while the owner did not run nobody could be shown,
-// so nobody is late by that; up to a second between two looks is ordinary.
+// TestSessionsWaitForTheOwner: while the owner did not run no holder could show itself, so
+// none is late by that; up to a second between two checks is normal.
 func TestSessionsWaitForTheOwner(t *testing.T) {
 	for _, c := range []struct{ gap, want time.Duration }{
 		{time.Second, 15 * time.Second},
@@ -118,8 +118,8 @@ func TestSessionsWatchers(t *testing.T) {
 	}
 }
 
-// TestConfirm: a holder's set is known by everything in it, and extends the
-// sessions of all at once; a set that is known otherwise extends nothing.
+// TestConfirm: a holder's set is identified by its whole content, and extends all its
+// sessions together; a different set extends none.
 func TestConfirm(t *testing.T) {
 	life := sequencer.Life{1}
 	a := sequencer.Attachment{ID: attachmentID("a"), Node: 1, Grant: sequencer.Grant{From: 100, Until: 200}}
@@ -176,7 +176,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("%s: then %v ended", what, out)
 		}
 		if s.Confirm("", 1, sequencer.PrintOf(life, sequencer.Attachment{}), 900, 30*time.Second) {
-			t.Error("what nobody has shown is known")
+			t.Error("a set that was never shown is confirmed")
 		}
 	}
 }

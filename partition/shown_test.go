@@ -7,8 +7,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestNodesKeptOnAWordAreBounded: holders of other lives can have a few logical nodes of
-// a name kept, and no more; whoever shows none, or one that is kept, is served.
+// TestNodesKeptOnAWordAreBounded: holders of earlier grids can have a few logical nodes of
+// a name reserved, and no more; a holder that shows none, or a reserved one, is served.
 func TestNodesKeptOnAWordAreBounded(t *testing.T) {
 	p := newPair(t)
 	p.create(t)

@@ -82,8 +82,8 @@ func (t *Table) Restore(state TableState) {
 	}
 }
 
-// High returns the first tick that nobody was granted, on any node of any name,
-// and whether every node is unassigned, so that nothing can be used any more.
+// High returns the first tick that was not granted, on any node of any name, and whether
+// every node is unassigned, so that no grant can be used any longer.
 func (t *Table) High() (high clustertime.Tick, free bool) {
 	high, free = t.base, true
 	for _, r := range t.records {
@@ -131,7 +131,7 @@ func (t *Table) Kept(name string, now clustertime.Tick) int {
 	return 0
 }
 
-// Lives returns up to n of the lives that go on, names ascending.
+// Lives returns up to n lives that have not ended, names ascending.
 func (t *Table) Lives(n int) []sequencer.Ref {
 	var out []sequencer.Ref
 	for _, name := range slices.Sorted(maps.Keys(t.records)) {

@@ -49,7 +49,7 @@ type Bounds struct {
 func (t *Table) Extend(b Bounds) { t.granted = max(t.granted, b.Ceiling) }
 
 // TakeOffice makes the table safe to grant from under a new term whose floor is
-// given. After a loss the table says nothing any more and is discarded; else
+// given. After a loss the table is invalid and is discarded; else
 // attached nodes count as granted up to the floor and free ones keep what they
 // know. complete says that no disk knows more than the empty table after a loss; a
 // table that is not discarded stays as complete as it is (D5).
@@ -143,8 +143,8 @@ func (t *Table) Attach(c Claim, b Bounds) (a sequencer.Attachment, changed bool,
 // after their owner lost its table.
 //
 // Errors: ErrDestroyed, ErrConflict, and ErrDetached if the node is another
-// attachment's or c.ID is recorded on another node: the holder uses up what it
-// has and attaches anew. ErrBadClaim if c.ID is zero or there is no such node.
+// attachment's or c.ID is recorded on another node: the holder uses up its
+// grants and attaches again. ErrBadClaim if c.ID is zero or the node does not exist.
 func (t *Table) Renew(c Claim, b Bounds) (a sequencer.Attachment, changed bool, err error) {
 	if nodes := c.Ref.Definition.Nodes(); int(c.Node) >= nodes {
 		return sequencer.Attachment{}, false, failure.Errorf(ErrBadClaim, "sequencer %q: logical node %d is out of range 0 to %d", c.Ref.Definition.Name(), c.Node, nodes-1)
@@ -170,7 +170,7 @@ func (t *Table) Renew(c Claim, b Bounds) (a sequencer.Attachment, changed bool, 
 	return a, changed || adopted, err
 }
 
-// Known tells a holder without attachment whether its life goes on.
+// Known returns nil for a holder without attachment if its life has not ended.
 //
 // Errors: ErrDestroyed, ErrConflict.
 func (t *Table) Known(c Claim) (changed bool, err error) {
@@ -179,7 +179,7 @@ func (t *Table) Known(c Claim) (changed bool, err error) {
 }
 
 // Detach unassigns rel's logical node if rel.ID is recorded on it, and reports
-// whether it was. The node is free again just above what the holder used.
+// whether it was. The node is free again just above the last used timestamp.
 func (t *Table) Detach(ref sequencer.Ref, rel sequencer.Release) bool {
 	r := t.records[ref.Definition.Name()]
 	if r == nil || r.destroyed || r.ref.Life != ref.Life {
@@ -215,7 +215,7 @@ func (t *Table) Expire(name string, node sequencer.NodeID, id sequencer.Attachme
 	return true
 }
 
-// count writes into an assigned node's slot what was granted on it by Extend.
+// count records in an assigned node's slot the grants made by Extend.
 func (t *Table) count(s *slot) {
 	if !s.id.IsZero() {
 		s.free = max(s.free, t.granted)

@@ -16,9 +16,9 @@ import (
 )
 
 // world is one partition as the protocol lets it be at worst: the owner of the
-// newest term, owners of earlier terms that have not heard of their end, holders
-// with attachments that anybody may have forgotten, and a ceiling that owners
-// learn late. Its ledger knows every timestamp that a holder may use.
+// newest term, owners of earlier terms that do not know of their end, holders with
+// attachments that an owner may have forgotten, and a ceiling that reaches owners
+// late. Its ledger has every timestamp that a holder may use.
 type world struct {
 	now, ceiling clustertime.Tick
 	version      uint64
@@ -55,9 +55,8 @@ type owner struct {
 	unheld   bool // it made a change that its backups did not take
 }
 
-// endOf is how an owner's term ended. Whose backup has taken over cannot get an
-// operation acknowledged any more, whose partition was lost may still have all it
-// needs.
+// endOf is the end of an owner's term. An owner whose backup has taken over gets no more
+// acknowledgements; one whose partition was lost may still have all that it needs.
 type endOf int
 
 const (
@@ -126,7 +125,7 @@ func (w *world) learn(*rapid.T) { w.newest().ceiling = w.ceiling }
 
 func (w *world) newest() *owner { return w.owners[len(w.owners)-1] }
 
-// newOwner appoints an owner: one of the backups, or after a loss anybody.
+// newOwner appoints an owner: one of the backups, or after a loss any member.
 func (w *world) newOwner(lost bool) {
 	w.version++
 	o := &owner{table: NewTable(), term: w.version, ceiling: w.ceiling, sessions: NewSessions(time.Hour, 0)}
@@ -183,7 +182,7 @@ func (w *world) on(t *rapid.T, f func(o *owner, b Bounds) (changed bool, err err
 	return true
 }
 
-// withoutFree leaves out what a renewal may change without telling anybody.
+// withoutFree leaves out the fields that a renewal changes without replication.
 func withoutFree(s TableState) TableState {
 	for i := range s.Records {
 		s.Records[i].Slots = slices.Clone(s.Records[i].Slots)

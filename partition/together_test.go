@@ -10,11 +10,11 @@ import (
 )
 
 // All attachments of the world are of one process, whose sessions each owner
-// keeps. What follows is what an owner does with them beside its table.
+// keeps. An owner does the following with them, besides its table.
 
 const process sequencer.HolderID = "process"
 
-// shown notes what an attachment's holder is answered.
+// shown records the reply to an attachment's holder.
 func (o *owner) shown(ref sequencer.Ref, a sequencer.Attachment, err error) {
 	if err != nil {
 		return
@@ -59,8 +59,8 @@ func (o *owner) lapsed(h *holder) clustertime.Tick {
 
 var errOtherwise = errors.New("the owner knows the set otherwise")
 
-// renewTogether extends everything that an owner knows of the process, if that is
-// what the process was told.
+// renewTogether extends all attachments of the process at an owner, if they equal the
+// replies to the process.
 func (w *world) renewTogether(t *rapid.T) {
 	var all []*holder
 	var until clustertime.Tick
