@@ -17,8 +17,8 @@ type Change struct {
 	// Remove are members that are dead or leave. They also leave the in-sync
 	// sets, where term and floor stay (R4).
 	Remove []Incarnation `json:"remove,omitempty"`
-	// Lose names new owners of partitions without a replica that can go on:
-	// those nobody owned yet, and those whose replicas are gone (R3).
+	// Lose names new owners of partitions without a replica that can continue:
+	// those without an earlier owner, and those whose replicas are gone (R3).
 	Lose []Loss `json:"lose,omitempty"`
 	// Take makes an in-sync replica the owner (R2). The others stay in sync.
 	Take []Replica `json:"take,omitempty"`
@@ -48,13 +48,12 @@ type Change struct {
 	Doubt []Incarnation `json:"doubt,omitempty"`
 	// Window is the new window in milliseconds, larger than before; 0 leaves it.
 	Window clustertime.Span `json:"window_ms,omitempty"`
-	// Granted is where grants of an earlier life of the grid end that somebody
-	// still holds. The ceiling goes there before floors are taken from it, so
-	// that partitions lost in the same change start above those grants (S2); 0
-	// leaves it.
+	// Granted is the end of grants of an earlier grid that a holder still has. The
+	// ceiling rises there before floors are taken from it, so that partitions lost
+	// in the same change start above those grants (S2); 0 leaves it.
 	Granted clustertime.Tick `json:"granted_ms,omitempty"`
-	// Stop is the first tick nobody was granted, stated by the last member of a
-	// durable grid when it stops in order (S1); 0 states nothing.
+	// Stop is the first tick that was not granted, stated by the last member of a
+	// durable grid at a clean stop (S1); 0 states nothing.
 	Stop clustertime.Tick `json:"stop_ms,omitempty"`
 }
 
@@ -87,7 +86,7 @@ func (c Change) isStop() bool {
 	return stop > 0 && c.IsEmpty()
 }
 
-// moves counts what the change does to partitions by name.
+// moves counts the moves of named partitions in the change.
 func (c Change) moves() int {
 	return len(c.Lose) + len(c.Take) + len(c.Add) + len(c.Admit) + len(c.Drop)
 }
@@ -131,11 +130,11 @@ func (r *Roster) checkChange(c Change) error {
 		return refused("window %d ms must be above %d, as it only grows, and at most %d",
 			c.Window, r.Settings.Window, MaxWindow)
 	case c.Granted < 0 || c.Granted > clustertime.Latest:
-		return refused("grants of an earlier life end at %d ms, which is no time from 1970 to 9999", c.Granted)
+		return refused("grants of an earlier grid end at %d ms, which is not a time from 1970 to 9999", c.Granted)
 	case c.Stop < 0 || c.Stop > r.Ceiling:
 		return refused("the grid stops with grants up to %d ms, and the ceiling is %d", c.Stop, r.Ceiling)
 	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable || !c.isStop()):
-		return refused("a grid stops in order by its last member, which has a disk, and by nothing else at once")
+		return refused("a clean stop of a grid is a change by its last member, which has a disk, without other changes")
 	}
 	return r.checkForget(c.Forget)
 }
@@ -149,14 +148,14 @@ func (r *Roster) lossFloor(c Change) clustertime.Tick {
 	return max(r.Ceiling, c.Granted)
 }
 
-// leaving checks who joins and who is removed, and gives everybody who is no
-// member after the change: the removed and the older incarnations of those who
+// leaving checks the joining and the removed members, and returns all that are not
+// members after the change: the removed and the older incarnations of those who
 // join (R8).
 func (r *Roster) leaving(c Change) (map[Incarnation]bool, error) {
 	out := make(map[Incarnation]bool)
 	for _, i := range c.Remove {
 		if _, found := r.Member(i); !found {
-			return nil, refused("%q is to be removed and is no member", string(i))
+			return nil, refused("%q is to be removed and is not a member", string(i))
 		}
 		if out[i] {
 			return nil, refused("%s is to be removed twice", i)
@@ -222,7 +221,7 @@ func (r *Roster) unsettledAfter(c Change, members []Member) ([]Incarnation, erro
 	}
 	for _, i := range c.Doubt {
 		if _, known := r.Member(i); !known || slices.Contains(unsettled, i) {
-			return nil, refused("%q is no member, or unsettled already", string(i))
+			return nil, refused("%q is not a member, or unsettled already", string(i))
 		}
 		unsettled = append(unsettled, i)
 	}

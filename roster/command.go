@@ -8,8 +8,8 @@ import (
 
 // Command is one entry of the roster's log. Exactly one of Form, Raise and
 // Change is set. A leader computes it from one version of the roster, and it
-// counts only while that is still the version: what was true of an older roster
-// need not be true of this one.
+// counts only while that is still the version: conditions in an older roster need not
+// hold in this one.
 type Command struct {
 	From   Version `json:"from"`
 	Form   *Form   `json:"form,omitempty"`
@@ -30,13 +30,13 @@ type Form struct {
 	// disks have its definitions; empty in a new grid.
 	Disks [][]MemberID `json:"disks,omitempty"`
 	// Durable says that every member that forms the grid keeps its log on disk, so that
-	// the grid knows what it granted, and none but an earlier grid's holders know better.
+	// the grid knows its own grants, and only holders of an earlier grid can have others.
 	Durable bool `json:"durable,omitempty"`
 }
 
 // Raise tells the cluster time and moves the ceiling to the window ahead of it
 // (R1). Neither ever moves back. It is the only command that keeps the version,
-// so it disturbs nobody.
+// so it disturbs no pending command.
 type Raise struct {
 	Time clustertime.Tick `json:"time_ms"`
 }
@@ -72,7 +72,7 @@ func (r *Roster) apply(c Command) (*Roster, error) {
 	return r.change(*c.Change)
 }
 
-// parts counts what the command would do.
+// parts counts the parts of the command.
 func (c Command) parts() int {
 	n := 0
 	for _, set := range [...]bool{c.Form != nil, c.Raise != nil, c.Change != nil} {

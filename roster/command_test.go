@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster/internal/rostertest"
 )
 
-// TestCommandHasOnePart: none, or two at once, are refused.
+// TestCommandHasOnePart: a command without a part, or with two, is refused.
 func TestCommandHasOnePart(t *testing.T) {
 	r := rostertest.Formed(t, 3, roster.DefaultWindow)
 	for _, c := range []roster.Command{
@@ -46,7 +46,7 @@ func TestJoinContradictions(t *testing.T) {
 	}
 }
 
-// TestQueries covers what is read from a roster.
+// TestQueries covers the queries of a roster.
 func TestQueries(t *testing.T) {
 	var none roster.Roster
 	if none.Formed() || none.Assigned() || none.Owned("") != nil {
@@ -78,7 +78,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestApplyShares: what a command does not change is not copied.
+// TestApplyShares: unchanged parts of a roster are not copied.
 func TestApplyShares(t *testing.T) {
 	r := rostertest.Apply(t, rostertest.Formed(t, 3, roster.DefaultWindow), roster.Change{Join: rostertest.Records([]string{"a1"})})
 	for _, c := range []roster.Change{{Window: 20_000}, {Settle: r.Unsettled}, {Granted: 5}} {

@@ -82,7 +82,7 @@ func (r *Roster) redisk(c Change, before *Roster) error {
 // partition from now on.
 func (r *Roster) persist(id PartitionID, before *Roster) error {
 	if int(id) >= len(r.Partitions) {
-		return refused("there is no partition %d, only %d of them", id, len(r.Partitions))
+		return refused("partition %d does not exist; the grid has %d", id, len(r.Partitions))
 	}
 	if r.Partitions[id].LostTerm == Term(r.Version) {
 		return refused("partition %d is to be on disk and is lost", id)

@@ -73,14 +73,14 @@ func TestDiskRefusals(t *testing.T) {
 		change roster.Change
 		reason string
 	}{
-		"no durable replica":     {roster.Change{Persist: []roster.PartitionID{2}}, "no durable replica"},
-		"no such partition":      {roster.Change{Persist: []roster.PartitionID{3}}, "there is no partition"},
-		"twice":                  {roster.Change{Persist: []roster.PartitionID{0, 0}}, "twice"},
-		"and lost":               {roster.Change{Persist: []roster.PartitionID{1}, Lose: []roster.Loss{{1, rostertest.Incarnation("d1"), nil}}}, "is lost"},
-		"struck for nothing":     {roster.Change{Strike: rostertest.MemberIDs("a1")}, "nothing leaves"},
-		"a member's is given up": {roster.Change{Forget: rostertest.MemberIDs("a1")}, "it is a member"},
-		"nobody's is given up":   {roster.Change{Forget: rostertest.MemberIDs("e1")}, "no partition names it"},
-		"given up twice":         {roster.Change{Forget: rostertest.MemberIDs("b1", "b1")}, "twice"},
+		"no durable replica":      {roster.Change{Persist: []roster.PartitionID{2}}, "no durable replica"},
+		"no such partition":       {roster.Change{Persist: []roster.PartitionID{3}}, "does not exist"},
+		"twice":                   {roster.Change{Persist: []roster.PartitionID{0, 0}}, "twice"},
+		"and lost":                {roster.Change{Persist: []roster.PartitionID{1}, Lose: []roster.Loss{{1, rostertest.Incarnation("d1"), nil}}}, "is lost"},
+		"struck for nothing":      {roster.Change{Strike: rostertest.MemberIDs("a1")}, "nothing leaves"},
+		"a member's is given up":  {roster.Change{Forget: rostertest.MemberIDs("a1")}, "it is a member"},
+		"an unnamed one given up": {roster.Change{Forget: rostertest.MemberIDs("e1")}, "no partition names it"},
+		"given up twice":          {roster.Change{Forget: rostertest.MemberIDs("b1", "b1")}, "twice"},
 	} {
 		after, err := gone.Apply(roster.Command{From: gone.Version, Change: &test.change})
 		if !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), test.reason) || after != gone {

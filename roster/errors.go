@@ -17,10 +17,10 @@ var (
 	// malformed or out of bounds.
 	ErrInvalid = errors.New("invalid value")
 
-	// ErrDiffers means that a stated setting is not what the grid agreed on.
+	// ErrDiffers means that a stated setting differs from the grid's.
 	ErrDiffers = errors.New("setting differs from the grid's")
 
-	// ErrWrongOwner is the answer of a member that does not own the partition it is
-	// asked about, or not any more. Whoever asked looks up the directory again.
+	// ErrWrongOwner is the reply of a member that does not, or no longer, own the
+	// requested partition. The caller looks up the directory again.
 	ErrWrongOwner = errors.New("roster: another member is the owner; look up the directory again")
 )

@@ -11,7 +11,7 @@ type MemberID string
 
 // Incarnation names one process: its member's ID, a dash, and 16 hex digits
 // drawn at its start. The roster names owners and replicas by incarnation, for
-// a process that restarts has lost its tables and is nobody's replica (R8, B2).
+// a process that restarts has lost its tables and is no longer a replica (R8, B2).
 type Incarnation string
 
 const idDigits = 16
@@ -38,7 +38,7 @@ func (id MemberID) Check() error {
 	return fmt.Errorf("%w: member ID %.40q is not %d lower-case hex digits", ErrInvalid, string(id), idDigits)
 }
 
-// fault says what is wrong with the incarnation, or nothing.
+// fault returns the error in the incarnation, "" for none.
 func (i Incarnation) fault() string {
 	id, start, found := strings.Cut(string(i), "-")
 	if found && isHex(id) && isHex(start) {
@@ -51,7 +51,7 @@ func isHex(s string) bool {
 	return len(s) == idDigits && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Member is what the roster records of one process. The addresses are host:port
+// Member is the record of one process in the roster. The addresses are host:port
 // and are hints to find it; a member without a listener has none.
 type Member struct {
 	Incarnation Incarnation `json:"incarnation"`
@@ -69,7 +69,7 @@ func (m Member) Check() error {
 	return nil
 }
 
-// fault says what is wrong with the record, or nothing.
+// fault returns the error in the record, "" for none.
 func (m Member) fault() string {
 	if fault := m.Incarnation.fault(); fault != "" {
 		return fault

@@ -46,8 +46,8 @@ func TestMemberCheck(t *testing.T) {
 	}
 }
 
-// FuzzGridID: what is accepted encodes to the same text, and what is not leaves
-// the ID alone.
+// FuzzGridID: accepted input encodes to the same text, and refused input does not change
+// the ID.
 func FuzzGridID(f *testing.F) {
 	f.Add("000102030405060708090a0b0c0d0e0f")
 	f.Add("000102030405060708090A0B0C0D0E0F")
@@ -68,8 +68,8 @@ func FuzzGridID(f *testing.F) {
 	})
 }
 
-// FuzzIncarnation: what is accepted is made of a member's ID and of a start, both
-// as they are written.
+// FuzzIncarnation: accepted input consists of a member's ID and of a start, in their
+// canonical form.
 func FuzzIncarnation(f *testing.F) {
 	f.Add("0123456789abcdef-fedcba9876543210")
 	f.Add("0123456789ABCDEF-fedcba9876543210")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestOfGolden holds Of for ever: another answer would make holders and members
+// TestOfGolden pins the result of PartitionOf: another one would make holders and members
 // of different releases look for one name in two places.
 func TestOfGolden(t *testing.T) {
 	for _, g := range []struct {

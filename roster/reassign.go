@@ -27,7 +27,7 @@ func (r *Roster) reassign(c Change, lossFloor clustertime.Tick, out map[Incarnat
 	}
 	for id, p := range r.Partitions {
 		if out[p.Owner] {
-			return refused("%s is taken out and partition %d, which it owns, is given to nobody", p.Owner, id)
+			return refused("%s is removed, and partition %d, which it owns, gets no new owner", p.Owner, id)
 		}
 	}
 	return nil
@@ -60,11 +60,11 @@ func (r *Roster) move(c Change, lossFloor clustertime.Tick, before []Partition) 
 	return nil
 }
 
-// begin checks what holds for every move: the partition exists and is moved once,
-// and who has to do with it is a member.
+// begin checks the conditions of every move: the partition exists and is moved once, and
+// the replicas in the move are members.
 func (r *Roster) begin(id PartitionID, moved map[PartitionID]bool, members ...Incarnation) error {
 	if int(id) >= len(r.Partitions) {
-		return refused("there is no partition %d, only %d of them", id, len(r.Partitions))
+		return refused("partition %d does not exist; the grid has %d", id, len(r.Partitions))
 	}
 	if moved[id] {
 		return refused("partition %d is moved twice", id)
@@ -72,7 +72,7 @@ func (r *Roster) begin(id PartitionID, moved map[PartitionID]bool, members ...In
 	moved[id] = true
 	for _, i := range members {
 		if _, found := r.Member(i); !found {
-			return refused("partition %d is given to %q, which is no member", id, string(i))
+			return refused("partition %d is given to %q, which is not a member", id, string(i))
 		}
 	}
 	return nil
@@ -91,8 +91,8 @@ func (r *Roster) lose(l Loss, floor clustertime.Tick) error {
 	return nil
 }
 
-// take applies R2. The set is the old one less those who are out, so nobody is in
-// it who did not hold every answered operation.
+// take applies R2. The set is the old one without the removed members, so every replica in
+// it has every answered operation.
 func (r *Roster) take(p *Partition, m Replica, before Partition) error {
 	switch {
 	case !slices.Contains(before.InSync, m.Member):

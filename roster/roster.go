@@ -29,12 +29,12 @@ import (
 type Version uint64
 
 // Term is a partition's tenure: the roster version at which its owner was last
-// set. Nobody has been owner in term 0.
+// set. No member was the owner in term 0.
 type Term uint64
 
-// Partition is what the roster says about one partition.
+// Partition is the entry of one partition in the roster.
 type Partition struct {
-	// Owner decides for the partition; "" means that nobody does yet.
+	// Owner decides for the partition; "" means that it has no owner yet.
 	Owner Incarnation `json:"owner,omitempty"`
 	// InSync are the replicas that hold every answered operation, the owner
 	// among them. Sorted.
@@ -58,9 +58,9 @@ type Partition struct {
 }
 
 // Roster is the state all members agree on by applying the same commands in the
-// same order. A roster never changes; [Roster.Apply] gives a new one that shares
-// what is the same, so a roster may be read by anybody at any time, and nobody
-// may write to its slices. The zero value is the unformed roster.
+// same order. A roster never changes; [Roster.Apply] returns a new one that shares
+// the unchanged parts, so a roster may be read concurrently, and its slices must not
+// be written. The zero value is the unformed roster.
 //
 //	           Form                Change (version + 1)
 //	unformed --------> formed <--+  Raise (same version, higher ceiling)

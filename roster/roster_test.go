@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster/plan"
 )
 
-// history is a roster under random commands, with what was ever known of it.
+// history is a roster under random commands, with its earlier versions.
 type history struct {
 	roster   *roster.Roster
 	ceilings []clustertime.Tick   // by version: the highest ceiling known with it
@@ -109,7 +109,7 @@ func (h *history) check(t *rapid.T) {
 		}
 		h.terms[id] = p.Term
 		if p.Term == p.LostTerm && h.stopped[p.Term] {
-			continue // nobody is left who could grant up to an older ceiling
+			continue // no owner is left that could grant up to an older ceiling
 		}
 		for version, ceiling := range h.ceilings[:p.Term] { // I1
 			if ceiling > p.Floor {
@@ -275,7 +275,7 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 	}
 }
 
-// heirs gives what a member owns to others: to one in sync, or lost to next.
+// heirs moves the partitions of a member: to an in-sync replica, or lost to next.
 func heirs(r *roster.Roster, out roster.MemberID, next roster.Incarnation) roster.Change {
 	var c roster.Change
 	for at, p := range r.Partitions {

@@ -16,7 +16,7 @@ import (
 //
 //	0: a1 owns, b1 is in sync, c1 joins
 //	1: a1 owns alone
-//	2: nobody owns
+//	2: no owner
 func lived(t *testing.T) *roster.Roster {
 	t.Helper()
 	r := rostertest.Formed(t, 3, roster.DefaultWindow)
@@ -120,44 +120,44 @@ func TestRefusals(t *testing.T) {
 	}{
 		"nothing":                   {roster.Change{}, "changes nothing"},
 		"take by one that joins":    {roster.Change{Take: rostertest.Replicas("0c1")}, "not in sync"},
-		"take by a stranger":        {roster.Change{Take: rostertest.Replicas("0e1")}, "no member"},
+		"take by a stranger":        {roster.Change{Take: rostertest.Replicas("0e1")}, "not a member"},
 		"take by another":           {roster.Change{Take: rostertest.Replicas("0d1")}, "not in sync"},
 		"take by the owner":         {roster.Change{Take: rostertest.Replicas("0a1")}, "its owner"},
-		"take by one that goes":     {roster.Change{Take: rostertest.Replicas("0b1"), Remove: []roster.Incarnation{b}}, "no member"},
+		"take by one that goes":     {roster.Change{Take: rostertest.Replicas("0b1"), Remove: []roster.Incarnation{b}}, "not a member"},
 		"take by one that is newer": {roster.Change{Take: rostertest.Replicas("0b2"), Join: rostertest.Records([]string{"b2"})}, "not in sync"},
-		"take of what nobody owns":  {roster.Change{Take: rostertest.Replicas("2a1")}, "not in sync"},
+		"take without an owner":     {roster.Change{Take: rostertest.Replicas("2a1")}, "not in sync"},
 		"take and drop":             {roster.Change{Take: rostertest.Replicas("0b1"), Drop: rostertest.Replicas("0c1")}, "moved twice"},
-		"take of no partition":      {roster.Change{Take: rostertest.Replicas("3a1")}, "no partition 3"},
-		"lose to a stranger":        {loss(0, "e1"), "no member"},
-		"lose with a stranger":      {loss(0, "a1", "e1"), "no member"},
-		"lose to one that goes":     {rostertest.Both(loss(1, "b1"), roster.Change{Remove: []roster.Incarnation{b}}), "no member"},
+		"take of no partition":      {roster.Change{Take: rostertest.Replicas("3a1")}, "partition 3 does not exist"},
+		"lose to a stranger":        {loss(0, "e1"), "not a member"},
+		"lose with a stranger":      {loss(0, "a1", "e1"), "not a member"},
+		"lose to one that goes":     {rostertest.Both(loss(1, "b1"), roster.Change{Remove: []roster.Incarnation{b}}), "not a member"},
 		"lose with the owner":       {loss(0, "a1", "a1"), "twice"},
 		"lose with one twice":       {loss(0, "a1", "b1", "b1"), "twice"},
 		"lose twice":                {rostertest.Both(loss(1, "a1"), loss(1, "b1")), "moved twice"},
-		"add to nobody":             {roster.Change{Add: rostertest.Replicas("2a1")}, "no owner"},
+		"add without an owner":      {roster.Change{Add: rostertest.Replicas("2a1")}, "no owner"},
 		"add who is in sync":        {roster.Change{Add: rostertest.Replicas("0b1")}, "already"},
 		"add the owner":             {roster.Change{Add: rostertest.Replicas("0a1")}, "already"},
 		"add who joins":             {roster.Change{Add: rostertest.Replicas("0c1")}, "already"},
-		"add a stranger":            {roster.Change{Add: rostertest.Replicas("0e1")}, "no member"},
+		"add a stranger":            {roster.Change{Add: rostertest.Replicas("0e1")}, "not a member"},
 		"add and admit":             {roster.Change{Add: rostertest.Replicas("1d1"), Admit: rostertest.Replicas("1d1")}, "moved twice"},
 		"admit who does not join":   {roster.Change{Admit: rostertest.Replicas("0d1")}, "does not join"},
 		"admit who is in sync":      {roster.Change{Admit: rostertest.Replicas("0b1")}, "does not join"},
 		"admit to another":          {roster.Change{Admit: rostertest.Replicas("1c1")}, "does not join"},
-		"admit one that goes":       {roster.Change{Admit: rostertest.Replicas("0c1"), Remove: rostertest.Incarnations([]string{"c1"})}, "no member"},
+		"admit one that goes":       {roster.Change{Admit: rostertest.Replicas("0c1"), Remove: rostertest.Incarnations([]string{"c1"})}, "not a member"},
 		"admit one that is newer":   {roster.Change{Admit: rostertest.Replicas("0c2"), Join: rostertest.Records([]string{"c2"})}, "does not join"},
 		"drop the owner":            {roster.Change{Drop: rostertest.Replicas("0a1")}, "its owner"},
 		"drop the last":             {roster.Change{Drop: rostertest.Replicas("1a1")}, "its owner"},
 		"drop no replica":           {roster.Change{Drop: rostertest.Replicas("0d1")}, "not its replica"},
-		"remove an owner":           {roster.Change{Remove: []roster.Incarnation{a}}, "given to nobody"},
-		"a newer owner":             {roster.Change{Join: rostertest.Records([]string{"a2"})}, "given to nobody"},
-		"a newer owner, one given":  {roster.Change{Join: rostertest.Records([]string{"a2"}), Take: rostertest.Replicas("0b1")}, "given to nobody"},
+		"remove an owner":           {roster.Change{Remove: []roster.Incarnation{a}}, "gets no new owner"},
+		"a newer owner":             {roster.Change{Join: rostertest.Records([]string{"a2"})}, "gets no new owner"},
+		"a newer owner, one given":  {roster.Change{Join: rostertest.Records([]string{"a2"}), Take: rostertest.Replicas("0b1")}, "gets no new owner"},
 		"doubt who is unsettled":    {roster.Change{Doubt: rostertest.Incarnations([]string{"c1"})}, "unsettled"},
 		"doubt twice":               {roster.Change{Doubt: []roster.Incarnation{a, a}}, "unsettled"},
-		"doubt a stranger":          {roster.Change{Doubt: rostertest.Incarnations([]string{"e1"})}, "no member"},
+		"doubt a stranger":          {roster.Change{Doubt: rostertest.Incarnations([]string{"e1"})}, "not a member"},
 		"settle who is settled":     {roster.Change{Settle: []roster.Incarnation{a}}, "not unsettled"},
 		"settle a stranger":         {roster.Change{Settle: rostertest.Incarnations([]string{"e1"})}, "not unsettled"},
-		"granted before 1970":       {roster.Change{Granted: -1}, "no time"},
-		"granted after 9999":        {roster.Change{Granted: clustertime.Latest + 1}, "no time"},
+		"granted before 1970":       {roster.Change{Granted: -1}, "not a time"},
+		"granted after 9999":        {roster.Change{Granted: clustertime.Latest + 1}, "not a time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := lived(t)
@@ -195,7 +195,7 @@ func TestAdmissionIsNeverRebased(t *testing.T) {
 }
 
 // TestStopIsRefused: only the last member states where grants ended, it keeps
-// its log, and it does nothing else at once (S1).
+// its log, and the change has no other part (S1).
 func TestStopIsRefused(t *testing.T) {
 	a := rostertest.Record(rostertest.Incarnation("a1"))
 	a.Durable = true
@@ -207,7 +207,7 @@ func TestStopIsRefused(t *testing.T) {
 		roster *roster.Roster
 		change roster.Change
 	}{
-		"nobody":         {empty, roster.Change{Stop: 1}},
+		"no member":      {empty, roster.Change{Stop: 1}},
 		"no disk":        {frail, roster.Change{Stop: 1}},
 		"two":            {pair, roster.Change{Stop: 1}},
 		"in the future":  {alone, roster.Change{Stop: alone.Ceiling + 1}},
@@ -245,7 +245,7 @@ func TestStopHoldsForOneCommand(t *testing.T) {
 		granted clustertime.Tick
 		floor   clustertime.Tick
 	}{
-		"at once":                {stopped, 0, 12_000},
+		"immediately":            {stopped, 0, 12_000},
 		"below grants":           {stopped, 12_500, 12_500},
 		"above grants":           {stopped, 11_500, 12_000},
 		"after a raise":          {rostertest.Raise(t, stopped, 9_000), 0, 25_000},
@@ -273,8 +273,8 @@ func TestStopAndTakeover(t *testing.T) {
 	}
 }
 
-// TestUnsettled: who joins is unsettled until it is settled, and again when in
-// doubt, joined anew or not at all when removed.
+// TestUnsettled: a joining member is unsettled until it is settled, and again when it is
+// suspected or joins again; a removed one is not listed.
 func TestUnsettled(t *testing.T) {
 	r := rostertest.Formed(t, 1, roster.DefaultWindow)
 	for _, step := range []struct {

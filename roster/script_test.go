@@ -19,7 +19,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// stage is what a script acts on.
+// stage is the state of a script.
 type stage struct {
 	roster  *roster.Roster
 	planner *plan.Planner
@@ -108,8 +108,8 @@ func copies(a []string) []roster.Replica {
 }
 
 // seen [join a1 b1 [durable]] [leave c1] [silent d1] [gone e1] [held PARTITION...]
-// [granted T] [assign] [patient]. What is held is so at the version of now, by who
-// joins now.
+// [granted T] [assign] [patient]. A held partition is held at the present version, by
+// its present joining replica.
 func (s *stage) seen(a []string) string {
 	said := make(map[string][]string)
 	mode := ""
@@ -138,7 +138,7 @@ func (s *stage) seen(a []string) string {
 	return ""
 }
 
-// plan computes the next command from what was seen and shows it.
+// plan computes the next command from the view and prints it.
 func (s *stage) plan([]string) string {
 	var found bool
 	if s.pending, found = s.planner.Plan(s.roster, s.sight); !found {

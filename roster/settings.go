@@ -33,7 +33,7 @@ const (
 	maxText = 255 // bytes, of a grid name or an address
 )
 
-// Settings are what the members of a grid must have in common. They are fixed
+// Settings are common to all members of a grid. They are fixed
 // when the grid is formed; only the window can change, and it only grows.
 type Settings struct {
 	Name       string           `json:"name"`       // of the grid: 1 to 255 bytes of UTF-8 without control characters
@@ -50,7 +50,7 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// fault says what is wrong with the settings, or nothing.
+// fault returns the error in the settings, "" for none.
 func (s Settings) fault() string {
 	switch {
 	case s.Name == "" || !isPlain(s.Name):

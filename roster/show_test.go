@@ -27,7 +27,7 @@ func show(r *roster.Roster) string {
 	b.WriteByte('\n')
 	for id, p := range r.Partitions {
 		if p.Owner == "" {
-			fmt.Fprintf(&b, "%d: nobody's\n", id)
+			fmt.Fprintf(&b, "%d: no owner\n", id)
 			continue
 		}
 		fmt.Fprintf(&b, "%d: owner %s in sync %s", id, p.Owner, p.InSync)

@@ -35,7 +35,7 @@ func TestPlanWhileLearning(t *testing.T) {
 }
 
 // TestPlanEarlierLife: grants of an earlier life that reach above a floor lose
-// every partition anew, above them and with the owners they have; once (S2).
+// every partition again, above them and with their present owners; once (S2).
 func TestPlanEarlierLife(t *testing.T) {
 	r := settledGrid(t, 8, "a1", "b1")
 	ceiling := r.Ceiling
@@ -58,12 +58,12 @@ func TestPlanEarlierLife(t *testing.T) {
 	}
 }
 
-// TestPlanEarlierLifeUnowned: grants below the ceiling do not matter to what
-// nobody owns yet; those above it raise the ceiling, once (S2).
+// TestPlanEarlierLifeUnowned: grants below the ceiling do not matter to partitions without
+// an owner; those above it raise the ceiling, once (S2).
 func TestPlanEarlierLifeUnowned(t *testing.T) {
 	r := rostertest.Apply(t, rostertest.Raise(t, rostertest.Formed(t, 2, roster.DefaultWindow), 5_000), roster.Change{Join: rostertest.Records([]string{"a1"})})
 	if c, found := new(Planner).Plan(r, Sight{Granted: r.Ceiling}); found {
-		t.Errorf("nobody owns anything: %+v", c.Change)
+		t.Errorf("no partition has an owner: %+v", c.Change)
 	}
 	until := r.Ceiling + 1
 	if r = step(t, r, Sight{Granted: until}); r.Ceiling != until {
@@ -74,8 +74,8 @@ func TestPlanEarlierLifeUnowned(t *testing.T) {
 	}
 }
 
-// TestPlanEarlierLifeLosesAll: one floor that is too low says that no floor is to
-// be trusted, so also what is above the grants is lost (S2).
+// TestPlanEarlierLifeLosesAll: one floor that is too low means that no floor can be
+// trusted, so partitions with a floor above the grants are lost too (S2).
 func TestPlanEarlierLifeLosesAll(t *testing.T) {
 	r := settledGrid(t, 3, "a1")
 	r.Partitions[1].Floor = 7

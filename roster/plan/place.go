@@ -19,7 +19,7 @@ const (
 
 // Place spreads partitions over members by a consistent hash ring with bounded
 // loads. The result lists the replicas of each partition, the owner first, then
-// as many of the copies as there are other members. Nobody is first more often
+// as many of the copies as there are other members. No member is first more often
 // than a quarter above the average, rounded up. It depends on the set of members
 // alone, not on their order or on repetitions. Without members or partitions it
 // is nil.

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPlace: every partition has an owner and as many other replicas as there can
-// be, each once, nobody owns more than the limit, and only the set of members
+// be, each once, no member owns more than the limit, and only the set of members
 // matters.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -53,11 +53,11 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-// TestPlaceEdges: nobody, one, and more members than partitions.
+// TestPlaceEdges: no member, one, and more members than partitions.
 func TestPlaceEdges(t *testing.T) {
 	one := manyMembers(1, 0)
 	if Place(nil, 5, 1) != nil || Place(one, 0, 1) != nil || Place(one, -1, 1) != nil {
-		t.Error("something was placed on nobody, or nothing on somebody")
+		t.Error("a placement without members or partitions")
 	}
 	if got := Place(one, 3, 2); !reflect.DeepEqual(got, [][]roster.MemberID{one, one, one}) {
 		t.Errorf("one member: %v", got)

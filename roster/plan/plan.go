@@ -1,6 +1,6 @@
 // Package plan computes the next roster command that a leader proposes.
 //
-// A [Planner] compares the roster with what the leader sees of the members, a [Sight],
+// A [Planner] compares the roster with the leader's view of the members, a [Sight],
 // and with [Place], which spreads the partitions over the members by a consistent hash
 // ring. Placement is computed by the leader alone and is recorded in the roster: no other
 // member computes it again to find an owner. Package roster does not depend on the ring,
@@ -17,19 +17,19 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Sight is what a leader believes at some moment, from gossip and from its own
+// Sight is the view of a leader at some moment, from gossip and from its own
 // calls. It may be wrong or late: uniqueness does not depend on it (R7).
 type Sight struct {
 	Join   []roster.Member      // members that ask to join
 	Leave  []roster.Incarnation // members that want to leave
-	Silent []roster.Incarnation // members that do not answer: replaced where somebody else is in sync
+	Silent []roster.Incarnation // members that do not answer: replaced where another replica is in sync
 	Gone   []roster.Incarnation // incarnations that are confirmed dead, also where that is a loss
 	Held   []roster.Holding     // joining replicas that hold their tables, as their owners say
 	// Persisted are partitions whose tables are on the disks of all durable in-sync
 	// replicas, as their owners say.
 	Persisted []roster.Persisted
-	Assign    bool // partitions that nobody owned yet may get an owner now
-	Patient   bool // only what is urgent is due: joins under way need the version a little longer
+	Assign    bool // partitions without an earlier owner may get one now
+	Patient   bool // only urgent changes are due: joins in progress need the version a little longer
 	// Granted is the latest end of a grant of an earlier life of the grid that
 	// a holder has shown; 0 if none has.
 	Granted clustertime.Tick
@@ -48,31 +48,31 @@ type Planner struct {
 	placed     [][]roster.MemberID
 }
 
-// Plan gives the next command that brings the roster in line with what was seen,
-// or false if there is nothing to do. The command is always applicable to r.
+// Plan returns the next command that brings the roster in line with the leader's view, or
+// false if there is nothing to do. The command is always applicable to r.
 //
-//   - Who asks to join and is no member joins; who is gone does not, nor does
-//     who has a malformed record. Of two incarnations of one member the lower
-//     joins, for nothing tells which is the newer.
-//   - A member that is gone is removed, one that leaves is when no partition
-//     needs it any more. A newer incarnation that joins removes the older (R8).
+//   - A process that asks to join becomes a member, unless it is gone or has a
+//     malformed record. Of two incarnations of one member the lower joins, since
+//     their order is unknown.
+//   - A member that is gone is removed; one that leaves is removed when no partition
+//     needs it any longer. A newer incarnation that joins removes the older (R8).
 //   - A partition whose owner is silent, gone or replaced goes to another in-sync
 //     replica (R2). If there is none and the owner is not merely silent, the
-//     partition is lost (R3), as are partitions nobody owned yet once they may be
-//     assigned.
+//     partition is lost (R3), as are partitions without an earlier owner once they may
+//     be assigned.
 //   - Then partitions move, a bounded number at a time, to where the ring places
-//     them: a replica joins, is admitted, becomes the owner if it is to, and what
-//     the ring does not name is dropped. Every step starts from the roster alone,
-//     so whoever leads next goes on with it.
+//     them: a replica joins, is admitted, becomes the owner if it is placed first, and
+//     replicas that the ring does not name are dropped. Every step starts from the
+//     roster alone, so the next leader continues with it.
 //   - Disks that have everything are named. The disk of a dead replica is named no
 //     longer once it is taken out of sync, and no replica in sync is dropped before a
 //     disk is named that stays. Where the grid has durable members, each partition is
 //     placed on one at least.
-//   - If an earlier life granted beyond a floor, which says that the bound on
-//     clocks was broken under which the grid began, every partition is lost anew,
-//     above those grants (S2).
+//   - If an earlier grid granted beyond a floor, the assumption about clocks at the
+//     start of the grid was wrong, and every partition is lost again, above those
+//     grants (S2).
 //
-// If nobody would be left, nothing is done: there is nobody to give anything to.
+// If no member would be left, nothing is done.
 func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
 	if !r.Formed() {
 		return roster.Command{}, false
@@ -119,8 +119,8 @@ func (p *Planner) place(v *view) {
 	}
 }
 
-// settled gives the members whose replicas are all in sync once c is done: all
-// that are unsettled, if nothing is left to do and everybody answers.
+// settled returns the members whose replicas are all in sync after c: all unsettled ones,
+// if nothing is left to do and all members answer.
 func (p *Planner) settled(r *roster.Roster, s Sight, c roster.Change) []roster.Incarnation {
 	next := r
 	if !c.IsEmpty() {
@@ -177,8 +177,8 @@ func compareFlags(a, b bool) int {
 	return 1
 }
 
-// removed gives, sorted, the members that are gone, and those that leave and
-// that no partition needs any more.
+// removed returns, sorted, the members that are gone, and those that leave and that no
+// partition needs any longer.
 func removed(r *roster.Roster, s Sight) []roster.Incarnation {
 	needed := make(map[roster.Incarnation]bool)
 	for _, p := range r.Partitions {

@@ -18,7 +18,7 @@ func TestPlanNothing(t *testing.T) {
 	}
 	r := rostertest.Formed(t, 3, roster.DefaultWindow)
 	for name, s := range map[string]Sight{
-		"nobody":           {Assign: true},
+		"no member":        {Assign: true},
 		"gone strangers":   {Gone: rostertest.Incarnations([]string{"a1"})},
 		"joins and gone":   {Join: rostertest.Records([]string{"a1"}), Gone: rostertest.Incarnations([]string{"a1"}), Assign: true},
 		"joins and leaves": {Join: rostertest.Records([]string{"a1"}), Leave: rostertest.Incarnations([]string{"a1"}), Assign: true},
@@ -46,8 +46,8 @@ func TestPlanNothing(t *testing.T) {
 	}
 }
 
-// TestPlanLeavesTheWindow: the window is what the grid was formed with, however
-// many join.
+// TestPlanLeavesTheWindow: the window stays the one with which the grid was formed, for any
+// number of joins.
 func TestPlanLeavesTheWindow(t *testing.T) {
 	for _, window := range []clustertime.Span{roster.LoneWindow, 5_000, roster.DefaultWindow} {
 		r := step(t, rostertest.Formed(t, 3, window), Sight{Join: rostertest.Records([]string{"a1", "b1"}), Assign: true})
@@ -93,8 +93,8 @@ func TestPlanJoinsAtMost(t *testing.T) {
 	}
 }
 
-// TestPlanGivesAJoinUp: a join of a replica that is not wanted any more is given
-// up, also if it could be admitted.
+// TestPlanGivesAJoinUp: a join of a replica that is no longer wanted is given up, also if it
+// could be admitted.
 func TestPlanGivesAJoinUp(t *testing.T) {
 	names := []string{"a1", "b1", "c1"}
 	r := settledGrid(t, 1, names...)

@@ -16,7 +16,7 @@ type witness struct {
 	s             Sight
 	c             roster.Change
 	again         bool                        // grants were shown that reach above a floor
-	calm          bool                        // nobody is silent, gone or replaced
+	calm          bool                        // no member is silent, gone or replaced
 	up            map[roster.Incarnation]bool // members afterwards, and not silent
 	wanted        int                         // replicas of a partition that there can be
 }
@@ -46,7 +46,7 @@ func newWitness(before, after *roster.Roster, s Sight, c roster.Change) *witness
 	return k
 }
 
-// checkMembers: who is gone is no member; who leaves goes when nobody needs it.
+// checkMembers: gone members are removed; leaving ones when no partition needs them.
 func (k *witness) checkMembers(t *rapid.T) {
 	for _, i := range k.s.Gone {
 		if _, found := k.after.Member(i); found {
@@ -63,13 +63,13 @@ func (k *witness) checkMembers(t *rapid.T) {
 		case needed && slices.Contains(k.c.Remove, i) && !gone:
 			t.Fatalf("%s was let go and is needed", i)
 		case was && is && !needed:
-			t.Fatalf("%s was not let go and nobody needs it", i)
+			t.Fatalf("%s was not removed, and no partition needs it", i)
 		}
 	}
 }
 
-// checkSettled: who is silent is not settled. Members become so when all answer
-// and are in sync where they are wanted; and nobody who answers is in doubt.
+// checkSettled: silent members are not settled. Members become settled when all answer and
+// are in sync where they are wanted; and no member that answers is suspected.
 func (k *witness) checkSettled(t *rapid.T) {
 	for _, m := range k.after.Members {
 		if i := m.Incarnation; !k.up[i] && k.after.Settled(i) {
@@ -144,7 +144,7 @@ func (k *witness) checkPartition(t *rapid.T, id roster.PartitionID) {
 		}
 		return
 	case lost == kept:
-		fail("lost, and somebody holds it, or the reverse")
+		fail("lost although a replica has it, or the reverse")
 	case !stays && (lost || heir) && !k.up[p.Owner] && slices.ContainsFunc(k.after.Members, func(m roster.Member) bool { return k.up[m.Incarnation] }):
 		fail("given to one that does not answer")
 	case stays && !k.up[old.Owner] && heir != (p.Owner != old.Owner):
@@ -162,8 +162,8 @@ func (k *witness) checkPartition(t *rapid.T, id roster.PartitionID) {
 	k.checkReplicas(t, id, fail)
 }
 
-// checkReplicas: nobody who answers is dropped before all who are wanted are in
-// sync, and one that is silent does not stay beside an owner that answers.
+// checkReplicas: no replica that answers is dropped before all wanted ones are in sync, and
+// a silent one does not stay next to an owner that answers.
 func (k *witness) checkReplicas(t *rapid.T, id roster.PartitionID, fail func(string)) {
 	old, p := k.before.Partitions[id], k.after.Partitions[id]
 	dropped := 0
@@ -179,12 +179,11 @@ func (k *witness) checkReplicas(t *rapid.T, id roster.PartitionID, fail func(str
 	isSilent := func(i roster.Incarnation) bool { up, stays := k.up[i]; return stays && !up }
 	silent := slices.ContainsFunc(old.InSync, isSilent) || isSilent(old.Joining)
 	if _, stays := k.up[old.Joining]; k.up[old.Owner] && silent && dropped == 0 && (p.Joining == old.Joining || !stays) {
-		fail("nobody was dropped, though one is silent")
+		fail("no replica was dropped, though one is silent")
 	}
 }
 
-// checkPatient: nothing is moved that can wait, and the rest is what it would be
-// in a hurry.
+// checkPatient: only urgent changes are made, and they equal those without patience.
 func (k *witness) checkPatient(t *rapid.T) {
 	if len(k.c.Add)+len(k.c.Admit) > 0 {
 		t.Fatalf("patient, and joins: %+v", k.c)
@@ -210,6 +209,6 @@ func (k *witness) checkPatient(t *rapid.T) {
 	h.Drop = slices.DeleteFunc(slices.Clone(h.Drop), func(m roster.Replica) bool { return k.up[m.Member] })
 	h.Add, h.Admit, h.Settle, urgent.Settle = nil, nil, nil, nil
 	if !reflect.DeepEqual(rostertest.Both(h, roster.Change{}), rostertest.Both(urgent, roster.Change{})) {
-		t.Fatalf("what is urgent differs:\n%+v\n%+v", urgent, h)
+		t.Fatalf("urgent changes differ:\n%+v\n%+v", urgent, h)
 	}
 }

@@ -11,7 +11,7 @@ import (
 type view struct {
 	r       *roster.Roster
 	s       Sight
-	again   bool // every partition is lost anew
+	again   bool // every partition is lost again
 	staying []roster.Incarnation
 	up      map[roster.Incarnation]bool // staying, and not silent
 	durable map[roster.Incarnation]bool // staying, and with a data directory
@@ -46,7 +46,7 @@ func newView(r *roster.Roster, s Sight, c roster.Change) *view {
 	return v
 }
 
-// placeable gives those who may have partitions: who stays and does not leave,
+// placeable returns the members that may have partitions: those that stay and do not leave,
 // or, if all leave, all.
 func (v *view) placeable() []roster.Incarnation {
 	out := slices.DeleteFunc(slices.Clone(v.staying), func(i roster.Incarnation) bool { return slices.Contains(v.s.Leave, i) })
@@ -94,7 +94,7 @@ func (v *view) lose(id roster.PartitionID, c *roster.Change, want []roster.Incar
 // replace finds another owner for a partition whose owner does not answer: an
 // in-sync replica that does, wanted ones first. An owner that is gone is followed
 // even by a silent one, which may come back with the table. A merely silent owner
-// keeps what nobody else holds.
+// keeps a partition without another replica.
 func (v *view) replace(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	p := v.r.Partitions[id]
 	_, stays := v.up[p.Owner]
@@ -125,9 +125,8 @@ func (v *view) silent(p roster.Partition) roster.Incarnation {
 	return ""
 }
 
-// move takes one step towards the replicas that are wanted: everybody wanted is
-// in sync before the owner changes, and the owner has changed before anybody is
-// dropped.
+// move takes one step towards the wanted replicas: all of them are in sync before the owner
+// changes, and the owner has changed before a replica is dropped.
 func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	p := v.r.Partitions[id]
 	inSync := func(i roster.Incarnation) bool { return slices.Contains(p.InSync, i) }
@@ -161,7 +160,7 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 }
 
 // learning reports whether a partition was lost so recently that its owner may
-// still learn from holders what was forgotten. It is not moved meanwhile: the
+// still learn its attachments from holders. It is not moved meanwhile: the
 // next owner would not know that it has to wait for them.
 func (v *view) learning(p roster.Partition) bool { return p.Term == p.LostTerm && v.r.Time < p.Floor }
 

@@ -119,7 +119,7 @@ func (w *walk) sight() Sight {
 	return s
 }
 
-// plan plans on what a leader might see, which is not all, and applies it.
+// plan plans with a possible view of a leader, which is incomplete, and applies the result.
 func (w *walk) plan(t *rapid.T) {
 	s := w.sight()
 	s.Assign = rapid.Bool().Draw(t, "assign")
@@ -152,7 +152,7 @@ func (w *walk) apply(t *rapid.T, s Sight) bool {
 		Held: rostertest.Reversed(s.Held), Persisted: rostertest.Reversed(s.Persisted), Assign: s.Assign, Patient: s.Patient, Granted: s.Granted,
 	}
 	if other, _ := new(Planner).Plan(w.roster, mirrored); !reflect.DeepEqual(c, other) {
-		t.Fatalf("the order of what was seen matters, or who plans:\n%+v\n%+v", c.Change, other.Change)
+		t.Fatalf("the order of the view matters, or the planner:\n%+v\n%+v", c.Change, other.Change)
 	}
 	if !found {
 		return false
@@ -178,13 +178,13 @@ func (w *walk) apply(t *rapid.T, s Sight) bool {
 	return true
 }
 
-// calm lets things come to rest: everybody answers, the dead are known, all who
-// join hold their tables. The grid is then as the ring wants it, within a bounded number of
+// calm removes all faults: every member answers, the dead are known, all joining ones have
+// their tables. The grid is then as the ring wants it, within a bounded number of
 // commands.
 func (w *walk) calm(t *rapid.T) {
 	clear(w.silent)
 	for !slices.ContainsFunc(slices.Collect(maps.Values(w.alive)), func(i roster.Incarnation) bool { return !w.leaving[i] }) {
-		w.start(t) // somebody has to stay
+		w.start(t) // one member has to stay
 	}
 	for _, m := range w.roster.Members {
 		if i := m.Incarnation; w.alive[string(i[:1])] != i {
@@ -218,11 +218,11 @@ func (w *walk) checkRest(t *rapid.T) {
 	}
 	for _, i := range w.alive {
 		if _, member := r.Member(i); !member && !w.leaving[i] {
-			t.Fatalf("%s is no member", i)
+			t.Fatalf("%s is not a member", i)
 		}
 	}
 	if len(stay) < len(r.Members) {
-		t.Fatalf("somebody who leaves is not let go: %v", r.Members)
+		t.Fatalf("a leaving member is not removed: %v", r.Members)
 	}
 	durable := slices.DeleteFunc(slices.Clone(stay), func(m roster.MemberID) bool { return !strings.Contains(w.durable, string(m[:1])) })
 	placed := placeDurably(stay, durable, len(r.Partitions), r.Settings.Backups)

@@ -57,8 +57,8 @@ func CheckChange(t *rapid.T, before, next *roster.Roster, c roster.Change) {
 	}
 }
 
-// checkMembers wants exactly the old members less the removed and those who came
-// back as somebody else, with those who join. It gives who is out.
+// checkMembers checks that the members are the old ones without the removed and the
+// restarted ones, plus the joining ones. It returns the members that are out.
 func checkMembers(t *rapid.T, before, next *roster.Roster, c roster.Change) []roster.Incarnation {
 	var want []roster.Member
 	var out []roster.Incarnation
@@ -84,8 +84,8 @@ func checkMembers(t *rapid.T, before, next *roster.Roster, c roster.Change) []ro
 	return out
 }
 
-// checkUnsettled: who joins is unsettled, and who is in doubt; not the settled
-// and not those who are no members.
+// checkUnsettled: joining and suspected members are unsettled, settled members and
+// non-members are not.
 func checkUnsettled(t *rapid.T, before, next *roster.Roster, c roster.Change) {
 	var want []roster.Incarnation
 	for _, m := range next.Members {
@@ -114,7 +114,7 @@ func checkLoss(t *rapid.T, before, next *roster.Roster, c roster.Change, l roste
 	}
 }
 
-// checkMove is R2, R4 and R5. Whoever is out left the sets before.
+// checkMove is R2, R4 and R5. Removed members have left the sets before.
 func checkMove(t *rapid.T, old roster.Partition, next *roster.Roster, kind string, m roster.Replica, out []roster.Incarnation) {
 	want := cleared(old, out)
 	wasIn := slices.Contains(old.InSync, m.Member)
@@ -200,7 +200,7 @@ func checkDisks(t *rapid.T, before, next *roster.Roster, c roster.Change) {
 	}
 }
 
-// CheckRoster holds a roster against what is true of every one.
+// CheckRoster checks the invariants of every roster.
 func CheckRoster(t *rapid.T, r *roster.Roster) {
 	for at, m := range r.Members {
 		if at > 0 && r.Members[at-1].Incarnation.Member() >= m.Incarnation.Member() {
@@ -241,7 +241,7 @@ func checkSet(t *rapid.T, r *roster.Roster, what string, set []roster.Incarnatio
 			t.Fatalf("%s is not sorted, or has one twice: %v", what, set)
 		}
 		if _, found := r.Member(i); !found {
-			t.Fatalf("%s has %s, which is no member", what, i)
+			t.Fatalf("%s has %s, which is not a member", what, i)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package rostertest has what the tests of packages roster and roster/plan share: short
-// names for members, rosters to start from, and a model that each command is compared to.
+// Package rostertest is shared by the tests of packages roster and roster/plan: short names
+// for members, initial rosters, and a model for each command.
 package rostertest
 
 import (
