@@ -27,10 +27,10 @@ func newActor(m *member, id roster.PartitionID) *actor {
 	return o
 }
 
-// view is what the member knows now.
+// view returns the present knowledge of the member.
 func (m *member) view() partition.View {
 	v := partition.View{Roster: m.roster, Time: m.Now(), Mono: m.Mono(), Ended: m.ended}
-	if m.g.cfg.Baseline == Quorum { // everybody for himself
+	if m.g.cfg.Baseline == Quorum { // each member by itself
 		own := *m.roster
 		own.Ceiling = m.Now().Add(own.Settings.Window)
 		v.Roster = &own
@@ -38,7 +38,7 @@ func (m *member) view() partition.View {
 	return v
 }
 
-// tick does what time does here.
+// tick tells the machine that time has passed.
 func (o *actor) tick() {
 	if o.shown != nil {
 		o.reuse()
@@ -83,7 +83,7 @@ func (o *actor) Send(d partition.Delivery) {
 // parkedEvery is how often what waits for the roster looks at it.
 const parkedEvery = 10 * time.Millisecond
 
-// parked does something once the member's roster tells what a term is, or that has
+// parked calls a function once the member's roster shows a term, or the wait has
 // lasted too long.
 func (m *member) parked(term roster.Term, limit time.Duration, then func()) {
 	if partition.Shows(m.roster, term) || limit <= 0 {
@@ -93,7 +93,7 @@ func (m *member) parked(term roster.Term, limit time.Duration, then func()) {
 	m.after(parkedEvery, func() { m.parked(term, limit-parkedEvery, then) })
 }
 
-// delivered is what a replica answers.
+// delivered is the answer of a replica.
 type delivered struct {
 	holds partition.Holds
 	err   error

@@ -71,9 +71,9 @@ func (m *member) follow(r *roster.Roster) {
 	m.attend()
 }
 
-// The baseline that reuses nodes at once: a service beside the owner counts a holder
+// The baseline that reuses nodes immediately: a service next to the owner takes a holder
 // as gone that showed nothing for half a window, and gives its nodes back as if it
-// had used none of its grant any more.
+// would never use its grant again.
 
 // shown is an attachment as its holder showed it last.
 type shown struct {
@@ -83,7 +83,7 @@ type shown struct {
 	at     time.Duration
 }
 
-// show notes what a holder showed, if that is what the baseline is about.
+// show records an attachment that a holder showed, for this baseline only.
 func (o *actor) show(h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
 	if o.shown != nil && !a.ID.IsZero() {
 		o.shown[a.ID] = shown{h, ref, a.Node, o.m.Mono()}

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// What the rules promise besides unique IDs. Nothing here uses the code that it
+// The promises of the rules besides unique IDs. Nothing here uses the code that it
 // judges; the letters are the rules.
 
 // checkRoster wants a committed roster to follow from the one before.
@@ -60,7 +60,7 @@ func checkPartition(before *roster.Roster, version roster.Version, was, p roster
 }
 
 // aheadMax is how far cluster time may be ahead of the truth: by a jump that is
-// followed at once, and by what a clock may be fast.
+// followed immediately, and by the error of a fast clock.
 const aheadMax = clustertime.JumpLimit + 60_000
 
 // checkTime wants no jump of cluster time to follow soon from the first clock that was
@@ -77,22 +77,22 @@ func (g *grid) checkTime(before, next clustertime.Tick) error {
 	}
 }
 
-// checkEnded wants a holder to be told that a life has ended only if somebody asked
-// for that. After a loss a later life of the name may take an earlier one's place.
+// checkEnded requires that a holder hears of the end of a life only after a user asked
+// for it. After a loss a later life of the name may take an earlier one's place.
 func (e *entry) checkEnded() error {
 	if e.h.g.doomed[e.control.Ref().Life] || e.forgotten() {
 		return nil
 	}
-	return fmt.Errorf("O6: holder %s was told that its life of %q has ended, which nobody asked for", e.h.name, e.def.Name())
+	return fmt.Errorf("O6: holder %s was told that its life of %q has ended, and no user asked for that", e.h.name, e.def.Name())
 }
 
-// gone is the end of a life as somebody was told it.
+// gone is the end of a life as the first holder heard of it.
 type gone struct {
 	at      time.Duration
 	version roster.Version // of the answer
 }
 
-// checkAlive wants no grant of a life by an owner that knows the version at which it
+// checkAlive rejects a grant on a life by an owner that knows the version at which it
 // had ended when it was asked for. (An owner that was replaced and has no replica to
 // ask does not know better.) After a loss a holder that has not heard of the end may
 // bring the life back.
@@ -125,13 +125,13 @@ func (g *grid) checkAdmitted(id roster.PartitionID, replica roster.Incarnation) 
 	return nil
 }
 
-// checkDiscarded wants nobody to keep the table of an earlier term of a partition that
-// it has nothing to do with (B2). One of this term may have come late.
+// checkDiscarded requires that only replicas keep the table of an earlier term of a
+// partition (B2). One of this term may have come late.
 func (g *grid) checkDiscarded(r *roster.Roster) error {
 	for _, m := range g.running() {
 		for id, o := range m.actors {
 			if p, has := r.Partitions[id], o.machine.Position(); !p.Keeps(m.inc) && has.Term > 0 && has.Term < p.Term {
-				return fmt.Errorf("B2: %s keeps the table of partition %d, of which it is no replica", m.inc, id)
+				return fmt.Errorf("B2: %s keeps the table of partition %d without being a replica", m.inc, id)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // clock is a process's two clocks, which may run at a wrong pace, and its cluster
-// time. The monotonic one goes on while the process is paused.
+// time. The monotonic one continues while the process is paused.
 type clock struct {
 	w    *world
 	at   time.Duration // when what follows was so

@@ -12,14 +12,14 @@ type Baseline int
 
 // The baselines.
 const (
-	// Real is no baseline: snowgrid's own rules.
+	// Real is snowgrid itself, for comparison with the baselines.
 	Real Baseline = iota
 	// Quorum has each side of a grid believe in the members that it sees, while
 	// they are as many as its quorum. There is no agreed roster, no ceiling but a
 	// window from one's own time, and no floor.
 	Quorum
-	// Reuse grants the node of an expired session anew from now on, whatever its
-	// last holder was granted. A holder's silence is taken for its end after half a
+	// Reuse grants the node of an expired session again from now on, ignoring the
+	// grants of its last holder. A holder's silence is taken for its end after half a
 	// window: after a whole one hardly anything granted is left to do harm.
 	Reuse
 )

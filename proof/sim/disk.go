@@ -14,12 +14,12 @@ import (
 )
 
 // Members with a disk keep the definitions of their partitions there. Writes take time,
-// and news of them goes by the net. What a process had not been told to be written when
-// it ended may be there or not; a write is there as a whole, and none after it alone.
+// and news of them goes by the net. When a process ends, a write of which it had no news
+// may be there or not; a write is there as a whole, and none after it alone.
 
 var errDisk = errors.New("sim: the disk failed")
 
-// definitions are what a disk has of one partition.
+// definitions are the records of one partition on a disk.
 type definitions map[string]partition.DefinitionRecord
 
 // write is one on its way to a disk.
@@ -163,8 +163,8 @@ func (o *actor) DefinitionsCollected(id roster.PartitionID, _ roster.MemberID, n
 	o.m.w.note(collected, o.m.name, int64(id), int64(names))
 }
 
-// loseDisk ends a member whose directory is lost. Its machine comes back as somebody
-// new, and an operator gives the disk up, now or when all is quiet.
+// loseDisk ends a member whose directory is lost. Its machine comes back as a new
+// member, and an operator gives the disk up, now or when all is quiet.
 func (g *grid) loseDisk(m *member) bool {
 	if !m.seat.durable || !g.agreed.expendable(m.seat) || len(g.running()) == 1 {
 		return false

@@ -42,7 +42,7 @@ var faultNames = [faultCount]string{
 	deafMember: "the log comes late to a member", wipeDisk: "loss of a disk",
 }
 
-// FaultName says what a fault of [Counts] is.
+// FaultName returns the name of a fault of [Counts].
 func FaultName(i int) string { return faultNames[i] }
 
 // alarm distorts a leader's view of a member: probes of it are not answered, or refused,
@@ -228,7 +228,7 @@ func (g *grid) turn(p *process) {
 }
 
 // hasten has, at times, the clock of an owner run too fast just when one of its
-// holders falls silent: it frees what the holder has while that may still be used.
+// holders falls silent: it frees nodes of the holder that may still be in use.
 func (g *grid) hasten(h *holder) {
 	owner := h.machine.Owner(h.entries[0].def.Name())
 	if _, m := g.at(owner); owner != "" && m != nil && g.w.chance(0.3) {

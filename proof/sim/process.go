@@ -10,7 +10,7 @@ type process struct {
 	name  string
 	place int // its machine: what cuts are about
 	alive bool
-	until time.Duration // it stands still until then
+	until time.Duration // it is paused until then
 	clock
 }
 
@@ -19,14 +19,14 @@ func (w *world) process(name string, place int) process {
 }
 
 // after has something done by the process, if it is still there, and not while it
-// stands still.
+// is paused.
 func (p *process) after(d time.Duration, do func()) { p.w.after(d, func() { p.do(do) }) }
 
 func (p *process) do(do func()) {
 	switch {
 	case !p.alive:
 	case p.until > p.w.now:
-		// What waited is done in any order when the process goes on.
+		// Events that waited happen in any order when the process resumes.
 		p.w.after(p.until-p.w.now+p.w.between(0, time.Millisecond), func() { p.do(do) })
 	default:
 		do()

@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// promise is the newest life of a name that somebody was told of. While some disk has
+// promise is the newest life of a name that a holder was told of. While some disk has
 // everything (and the partition was not lost without one) every later answer has to know
 // it: a create that was answered is not forgotten, and a destroy is not undone.
 type promise struct {
@@ -21,13 +21,13 @@ type promise struct {
 	ended     time.Duration // ... and when
 }
 
-// promised returns what a request that began at some time has to know of a name.
+// promised returns the promise that a request which began at some time has to keep.
 func (g *grid) promised(name string, began time.Duration) (promise, bool) {
 	p := g.promises[name]
 	return p, p.at > 0 && p.at <= began
 }
 
-// void forgets what was promised of a partition's names, as everything else did.
+// void forgets the promises about a partition's names, as the whole grid did.
 func (g *grid) void(id roster.PartitionID) {
 	g.voided[id] = g.w.now
 	for _, def := range g.names {
@@ -74,7 +74,7 @@ func checkNamed(next *roster.Roster, was, p roster.Partition, forgotten []roster
 	return nil
 }
 
-// checkOnDisks wants each disk that is named to know what was answered: after a loss any
+// checkOnDisks requires that each named disk knows every answer: after a loss any
 // one of them is all that is left (D2 to D4).
 func (g *grid) checkOnDisks() error {
 	r := g.agreed.newest()
@@ -91,7 +91,7 @@ func (g *grid) checkOnDisks() error {
 	return nil
 }
 
-// knows reports whether what a disk has of a name is not older than a promise.
+// knows reports whether the record of a name on a disk is as new as a promise.
 func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
 	known := !has.Ref.Life.IsZero()
 	same := has.Ref.Life == p.ref.Life
@@ -140,8 +140,8 @@ func (g *grid) checkTold(ref sequencer.Ref, began time.Duration, s stamp) error 
 	return nil
 }
 
-// checkUnknown wants no name to be unknown that was answered and whose end nobody asked
-// for.
+// checkUnknown requires that a name which was answered is known until a user asks for its
+// end.
 func (g *grid) checkUnknown(name string, began time.Duration, s stamp) error {
 	if p, known := g.promised(name, began); known && g.keeps(name, began, s) && !g.doomed[p.ref.Life] {
 		return fmt.Errorf("D2: %q is unknown, and life %v was answered %v before and never ended", name, p.ref.Life, began-p.at)

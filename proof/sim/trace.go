@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// kind is what an event of the trace is.
+// kind is the kind of an event of the trace.
 type kind uint8
 
 const (

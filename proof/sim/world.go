@@ -24,7 +24,7 @@ func newWorld(seed uint64) *world {
 // after has something done later.
 func (w *world) after(d time.Duration, do func()) { w.queue.put(w.now+max(d, 0), do) }
 
-// run does what is due until a time.
+// run runs the events that are due until a time.
 func (w *world) run(until time.Duration) {
 	for {
 		at, do, found := w.queue.take(until)
