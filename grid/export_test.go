@@ -22,14 +22,7 @@ func (m *Member) Fill() (empty func()) { return m.api.Fill() }
 
 // TableOf returns a member's copy of a name's partition, and whether it acts on it.
 func (m *Member) TableOf(name string) (table partition.TableState, acts bool) {
-	o, err := m.actorOf(roster.PartitionOf(name, len(m.state.Roster().Partitions)))
-	if err != nil {
-		return partition.TableState{}, false
-	}
-	table, _ = look(m.ctx, o, func(partition.View) (partition.TableState, error) {
-		acts = o.machine.Acts()
-		return o.machine.Table().Snapshot(), nil
-	})
+	table, acts, _ = m.host.TableOf(m.ctx, name)
 	return table, acts
 }
 
@@ -73,14 +66,11 @@ func (m *Member) FormUnconfirmed(need int) error {
 
 // Stall has the owner of a name serve nothing until release.
 func (m *Member) Stall(name string) (release func()) {
-	o, err := m.ownerOf(name)
+	release, err := m.host.Stall(name)
 	if err != nil {
 		panic(err)
 	}
-	stalled, end := make(chan struct{}), make(chan struct{})
-	o.inbox <- func(partition.View) { close(stalled); <-end }
-	<-stalled
-	return func() { close(end) }
+	return release
 }
 
 // Log has something agreed on, as a leader of a later version may. It returns when this

@@ -69,13 +69,19 @@ func (m *Member) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitR
 	return inBackground(ctx, m, func() (wire.InitResponse, error) { return m.initGrid(in) })
 }
 
+// outcome is the result of an operation.
+type outcome[T any] struct {
+	value T
+	err   error
+}
+
 // inBackground runs f to its end and waits for that, or for ctx.
 func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T, error) {
 	var none T
-	answers := make(chan answer[T], 1)
+	answers := make(chan outcome[T], 1)
 	if !m.life.Go(func() {
 		value, err := f()
-		answers <- answer[T]{value: value, err: err}
+		answers <- outcome[T]{value: value, err: err}
 	}) {
 		return none, refusal.ErrClosed
 	}

@@ -81,7 +81,7 @@ func (m *Member) stopInOrder(ctx context.Context) {
 	m.state.Ended.Store(true) // no actor grants anything from its next request on
 	var stop clustertime.Tick
 	for id := range r.Partitions {
-		high, err := m.finalHigh(ctx, roster.PartitionID(id))
+		high, err := m.host.Granted(ctx, roster.PartitionID(id))
 		if err != nil {
 			m.log.Info("the grid will start again at its ceiling", "reason", err)
 			return
@@ -90,16 +90,6 @@ func (m *Member) stopInOrder(ctx context.Context) {
 	}
 	err := m.raft.Propose(roster.Command{From: r.Version, Change: &roster.Change{Stop: max(1, stop)}})
 	m.log.Info("the grid has stopped in order", "granted_until", stop.Time(), "error", err)
-}
-
-// finalHigh returns the first tick that nobody was granted in a partition that
-// grants nothing any more.
-func (m *Member) finalHigh(ctx context.Context, id roster.PartitionID) (clustertime.Tick, error) {
-	o, err := m.actorOf(id)
-	if err != nil {
-		return 0, err
-	}
-	return look(ctx, o, o.machine.High)
 }
 
 // othersStay reports whether another member is alive that does not leave.

@@ -26,6 +26,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -52,13 +53,10 @@ type Member struct {
 
 	stores      raftlog.Stores     // of the Raft log
 	definitions *definitions.Store // nil without a data directory
-	disk        *diskWriter        // writes definitions; nil without a data directory
-	stored      storedReports
-	collects    collects
-	diskLog     diskLog
 	listeners   *listeners
 	gossip      *gossip.Gossip // nil in a lone member
 	raft        *raftlog.Server
+	host        *host.Host // of the partitions
 	http        *client.HTTP
 	caller      api.Caller
 	api         *api.Server
@@ -67,11 +65,10 @@ type Member struct {
 
 	state *state.State
 
-	wasReady   atomic.Bool // in this grid
-	clash      clash
-	admissions atomic.Pointer[admissions]
-	lead       atomic.Pointer[lead] // this member's present lead, nil while another member leads
-	leadNow    signal.Signal        // the leader's step is due
+	wasReady atomic.Bool // in this grid
+	clash    clash
+	lead     atomic.Pointer[lead] // this member's present lead, nil while another member leads
+	leadNow  signal.Signal        // the leader's step is due
 
 	idMu sync.Mutex // guards what follows; held while id is written to disk
 	id   *identity
@@ -84,10 +81,7 @@ type Member struct {
 	turn  chan struct{}          // held by whatever brings the member into a grid, or out of it
 	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
 
-	parking parking
-
-	mu      sync.Mutex // guards what follows; never held while waiting
-	actors  map[roster.PartitionID]*actor
+	mu      sync.Mutex    // guards what follows; never held while waiting
 	trial   roster.GridID // the grid this member tries to form
 	telling bool          // the leader is being told of a grant of an earlier life
 
@@ -149,12 +143,10 @@ func newMember(cfg Config) *Member {
 		clock:  clusterClock(cfg),
 		holds:  clusterClock(cfg),
 		events: api.NewEvents(),
-		actors: map[roster.PartitionID]*actor{},
 		turn:   make(chan struct{}, 1),
 
 		leadNow: signal.New(),
 	}
-	m.admissions.Store(newAdmissions())
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
 		m.cfg.Window = roster.LoneWindow.Duration()
@@ -199,12 +191,9 @@ func (m *Member) open() error {
 	m.self = newIncarnation(m.id.Member)
 	m.log = m.log.With("member", string(m.self))
 	m.raft = m.newServer()
-	if m.definitions != nil {
-		m.disk = newDiskWriter(m.definitions, m.grid, func() bool { return m.raft.DiskFailure() != nil },
-			func(err error) { m.raft.FailDisk("writing the definitions", err) })
-	}
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
 	m.caller = api.Caller{HTTP: m.http, Grid: m.grid, Library: m.library}
+	m.host = m.newHost()
 	m.api = m.newAPI()
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
@@ -222,6 +211,31 @@ func (m *Member) open() error {
 	m.addrs.Gossip = m.gossip.Addr()
 	m.life.Go(func() { m.api.Serve(m.listeners.api) })
 	return m.reopen()
+}
+
+// newHost returns the host of this member's partitions.
+func (m *Member) newHost() *host.Host {
+	return host.New(host.Config{
+		Self: m.self, Grid: m.grid, State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Events: m.events,
+		Definitions: m.definitions, ReportEarlier: m.reportEarlier, ReportHeld: m.reportTo, Changed: m.noteReady,
+	})
+}
+
+// calls returns every call of the API but the event stream.
+func (m *Member) calls() []*api.Call {
+	return append(m.host.Calls(),
+		api.Typed(wire.PathStatus, m.serveStatus).WithLargeAnswer(),
+		m.ids.Call(),
+		api.Typed(wire.PathHello, m.serveHello).ForTarget(),
+		api.Typed(wire.PathAccept, m.serveAccept).ForTarget(),
+		api.Typed(wire.PathJoin, m.serveJoin).ForMembers(),
+		api.Typed(wire.PathLeave, m.serveLeave).ForMembers(),
+		api.Typed(wire.PathEarlier, m.serveEarlier).ForMembers(),
+		api.Typed(wire.PathHeld, m.serveHeld).ForMembers(),
+		api.Typed(wire.PathForget, m.serveForget).ForTarget(),
+		api.Typed(wire.PathInit, m.serveInit).ForTarget(),
+		api.Typed(wire.PathAbandon, m.serveAbandon).ForTarget(),
+	)
 }
 
 // newAPI returns the server of this member's calls.
@@ -250,17 +264,13 @@ func (m *Member) about() gossip.Peer {
 // run starts the goroutines that take part in the grid.
 func (m *Member) run() {
 	m.life.Background(m.runLead)
-	m.life.Go(func() { m.attend(m.ctx) })
+	m.host.Run(m.lone)
 	m.life.Go(func() { m.watchPart(m.ctx) })
-	if m.disk != nil {
-		m.life.Go(func() { m.disk.run(m.ctx) })
-	}
 	if m.lone {
 		return
 	}
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.enter(m.ctx) })
-	m.life.Go(func() { m.watchAwaited(m.ctx) })
 	m.life.Go(func() { m.advise(m.ctx) })
 }
 

@@ -19,7 +19,7 @@ func (m *Member) newServer() *raftlog.Server {
 	cfg := raftlog.ServerConfig{
 		Self: raftlog.ServerID(m.self, m.cfg.DataDir != ""), Stores: m.stores, State: m.state, Life: m.life, Log: m.log, Library: m.library,
 		LeaderSeen: func() {
-			m.admissions.Load().added.Send()
+			m.host.LeaderChanged()
 			m.leadNow.Send()
 		},
 	}

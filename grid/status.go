@@ -11,6 +11,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -196,45 +197,39 @@ func (m *Member) describeMembers(s *Status, r *roster.Roster) {
 
 // ownSequencers returns the sequencers whose partitions this member owns.
 func (m *Member) ownSequencers(ctx context.Context) []SequencerInfo {
+	tables := host.Owned(ctx, m.host, func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
+		for _, ref := range table.Lives(MaxStatusSequencers) {
+			info := describeSequencer(table, ref, now)
+			info.Partition, info.Owner = id, m.self
+			infos = append(infos, info)
+		}
+		return infos
+	})
 	out := []SequencerInfo{}
 	nodes := 0
-	for _, o := range m.running() {
-		infos, err := look(ctx, o, o.describe)
-		if err != nil {
-			continue
-		}
-		for _, info := range infos {
-			nodes += len(info.AttachedNodes)
-			if len(out) < MaxStatusSequencers && nodes <= maxStatusNodesTotal {
-				out = append(out, info)
-			}
+	for _, info := range slices.Concat(tables...) {
+		nodes += len(info.AttachedNodes)
+		if len(out) < MaxStatusSequencers && nodes <= maxStatusNodesTotal {
+			out = append(out, info)
 		}
 	}
 	sortByName(out)
 	return out
 }
 
-// describe returns the partition's sequencers, if this member owns it.
-func (o *actor) describe(v partition.View) ([]SequencerInfo, error) {
-	if err := o.machine.Serves(v); err != nil {
-		return nil, err
+// describeSequencer returns a table's knowledge of one sequencer.
+func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertime.Tick) SequencerInfo {
+	d := ref.Definition
+	info := SequencerInfo{
+		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Life: ref.Life,
+		AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
 	}
-	var out []SequencerInfo
-	table := o.machine.Table()
-	for _, ref := range table.Lives(MaxStatusSequencers) {
-		d := ref.Definition
-		info := SequencerInfo{
-			Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Life: ref.Life,
-			Partition: o.id, Owner: o.m.self, AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), v.Bounds().Now),
+	for _, t := range table.TenantsOf(d.Name()) {
+		if info.Attached++; info.Attached <= MaxStatusNodes {
+			info.AttachedNodes = append(info.AttachedNodes, t.Node)
 		}
-		for _, t := range table.TenantsOf(d.Name()) {
-			if info.Attached++; info.Attached <= MaxStatusNodes {
-				info.AttachedNodes = append(info.AttachedNodes, t.Node)
-			}
-		}
-		out = append(out, info)
 	}
-	return out, nil
+	return info
 }
 
 // serveStatus returns the whole grid's status; the other members are asked for

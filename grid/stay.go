@@ -57,10 +57,9 @@ func (m *Member) beginStay() {
 	m.boot.clear()
 	m.state.Reset()
 	m.mu.Lock()
-	m.actors = map[roster.PartitionID]*actor{}
 	m.trial = roster.GridID{}
 	m.wasReady.Store(false)
-	m.admissions.Store(newAdmissions())
+	m.host.Reset()
 	m.life.Next()
 	m.mu.Unlock()
 	m.life.Background(m.runLead)

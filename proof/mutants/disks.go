@@ -3,18 +3,18 @@ package main
 // storeTests guard the file of definitions, and diskTests what a member does with it.
 var (
 	storeTests = []string{"./grid/internal/definitions"}
-	diskTests  = []string{"./grid", "-run", "Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}
+	diskTests  = []string{"./grid/internal/host", "./grid", "-run", "Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}
 )
 
 // diskMutants weaken the rules by which a member's disk is trusted, read and given up.
 var diskMutants = []mutant{
-	{"D1", "a write is acknowledged before it is on disk", "grid/diskwriter.go", "		n, err := d.store.Commit(d.grid(), batch)\n", "		for _, w := range writes {\n			w.done(nil)\n		}\n		n, err := d.store.Commit(d.grid(), batch)\n", diskTests},
-	{"D1", "a write that failed is acknowledged by the writer", "grid/diskwriter.go", "			d.failed(err)\n			return false\n", "			d.failed(err)\n			for _, w := range writes {\n				w.done(nil)\n			}\n			return false\n", diskTests},
+	{"D1", "a write is acknowledged before it is on disk", "grid/internal/host/diskwriter.go", "		n, err := d.store.Commit(d.grid(), batch)\n", "		for _, w := range writes {\n			w.done(nil)\n		}\n		n, err := d.store.Commit(d.grid(), batch)\n", diskTests},
+	{"D1", "a write that failed is acknowledged by the writer", "grid/internal/host/diskwriter.go", "			d.failed(err)\n			return false\n", "			d.failed(err)\n			for _, w := range writes {\n				w.done(nil)\n			}\n			return false\n", diskTests},
 	{"D1", "the store takes writes after one that failed", "grid/internal/definitions/commit.go", "	if s.failed != nil || len(writes) == 0 {", "	if len(writes) == 0 {", storeTests},
 	{"D1", "a change is made to a table that this process has not written", "grid/internal/definitions/commit.go", "w.Whole == nil && !s.written[w.Partition] &&", "w.Whole == nil && len(s.written) < 0 &&", storeTests},
 	{"D1", "a name that a whole table lacks stays stored", "grid/internal/definitions/commit.go", "	for ; key != nil; key, old = cursor.Next() {\n		changes", "	for ; key != nil && len(records) < 0; key, old = cursor.Next() {\n		changes", storeTests},
 	{"D1", "a removed name stays stored", "grid/internal/definitions/commit.go", "err = e.apply(w.Removed, w.Changed)", "err = e.apply(nil, w.Changed)", storeTests},
-	{"D6", "a disk is shown without its member's agreement", "grid/collecting.go", "	if err != nil {\n		return none, failure.Errorf(sequencer.ErrUnavailable, \"%w\", err)\n	}\n	page,", "	page,", []string{"./grid", "-run", "ShowsItsDisk"}},
+	{"D6", "a disk is shown without its member's agreement", "grid/internal/host/collecting.go", "	if err != nil {\n		return none, failure.Errorf(sequencer.ErrUnavailable, \"%w\", err)\n	}\n	page,", "	page,", []string{"./grid/internal/host", "-run", "ShowsItsDisk"}},
 	{"D6", "a page of a table that has changed continues the one before", "grid/internal/definitions/page.go", "			if p.Revision = revisionOf(id, b); p.Revision != revision {\n				after = \"\"\n			}\n", "			p.Revision = revisionOf(id, b)\n", storeTests},
 	{"D9", "missing definitions are made again beside an identity", "grid/definitions.go", "if errors.Is(err, fs.ErrNotExist) && id.Grid.IsZero() {", "if errors.Is(err, fs.ErrNotExist) {", diskTests},
 	{"D9", "definitions without identity get a new one", "grid/datadir.go", "		err = checkDefinitionsOwned(id) // before the identity is kept\n", "", diskTests},

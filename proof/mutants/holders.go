@@ -21,7 +21,7 @@ var overloadMutants = []mutant{
 	{"overload", "a call opens a connection when those there are in use", "client/transport.go", "StrictMaxConcurrentRequests: true, ", "", clientTests},
 	{"overload", "connections are not bounded", "client/transport.go", "		MaxConnsPerHost:     connsMax,\n", "", clientTests},
 	{"overload", "a short silence closes a connection", "client/transport.go", "	pingTimeout = 15 * time.Second\n", "	pingTimeout = 2 * time.Second\n", clientTests},
-	{"overload", "a request whose caller has gone is begun", "grid/actors.go", "	return ctx.Err()\n}\n\n// gone", "	return nil\n}\n\n// gone", overloadTests},
+	{"overload", "a request whose caller has gone is begun", "grid/internal/host/actors.go", "	return ctx.Err()\n}\n\n// gone", "	return nil\n}\n\n// gone", overloadTests},
 	{"overload", "a caller's deadline is ignored", "grid/internal/api/deadline.go", "if text == \"\" {", "if text != \"x\" {", overloadTests},
 	{"overload", "an address may have any number of event streams", "grid/internal/api/events.go", "if e.peers[peer] == peerStreams {", "if e.peers[peer] < 0 {", overloadTests},
 	{"overload", "a stream may have any number of events waiting", "grid/internal/api/events.go", "if len(s.queue) == eventQueue {", "if len(s.queue) < 0 {", overloadTests},

@@ -13,7 +13,7 @@ var (
 	clientTests  = []string{"./client"}
 	sessionTests = []string{"./internal/session"}
 	streamTests  = []string{"./grid/internal/transport", "-run", "RaftStream"}
-	memberTests  = []string{"./grid", "-run", "Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +
+	memberTests  = []string{"./grid/internal/host", "./grid", "-run", "Held|Answers|Nothing|GivenBack|Owner|Joiner|Request|Ended|Stop|NoEnd|Leader|Volatile|Marks|Destroy|Sets|Extended|Inherited|" +
 		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups"}
 )
 

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // serve one request after the other, each with the newest roster that this member
 // knows. It serves one grid: it ends when the member leaves that.
 type actor struct {
-	m       *Member
+	host    *Host
 	tenure  *tenure.Tenure
 	id      roster.PartitionID
 	machine *partition.Machine
@@ -29,19 +29,19 @@ type actor struct {
 // inboxSize bounds the requests that wait for one partition.
 const inboxSize = 256
 
-func newActor(m *Member, id roster.PartitionID) *actor {
+func newActor(h *Host, id roster.PartitionID) *actor {
 	o := &actor{
-		m: m, tenure: m.life.Tenure(), id: id,
+		host: h, tenure: h.life.Tenure(), id: id,
 		inbox: make(chan func(partition.View), inboxSize),
 		nudge: make(chan struct{}, 1),
 	}
-	o.machine = partition.New(id, m.self, m.clock.Mono(), o)
+	o.machine = partition.New(id, h.self, h.clock.Mono(), o)
 	return o
 }
 
 // view is what this member knows now.
-func (m *Member) view() partition.View {
-	return partition.View{Roster: m.state.Roster(), Time: m.clock.Now(), Mono: m.clock.Mono(), Ended: m.state.Ended.Load()}
+func (h *Host) view() partition.View {
+	return partition.View{Roster: h.state.Roster(), Time: h.clock.Now(), Mono: h.clock.Mono(), Ended: h.state.Ended.Load()}
 }
 
 // stampOf is what an owner's answers carry.
@@ -55,7 +55,7 @@ func (o *actor) run(ctx context.Context) {
 	ticker := time.NewTicker(partition.TickEvery)
 	defer ticker.Stop()
 	for {
-		o.machine.Observe(o.m.view())
+		o.machine.Observe(o.host.view())
 		var tick <-chan time.Time
 		if o.machine.Ticks() {
 			tick = ticker.C
@@ -64,29 +64,29 @@ func (o *actor) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case f := <-o.inbox:
-			f(o.m.view())
+			f(o.host.view())
 		case <-o.nudge:
 		case <-tick:
-			o.machine.Tick(o.m.view())
+			o.machine.Tick(o.host.view())
 		}
 	}
 }
 
 // TellEnded implements partition.Member.
 func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
-	o.m.events.Publish(holders, wire.Event{Name: ref.Definition.Name(), Life: ref.Life})
+	o.host.events.Publish(holders, wire.Event{Name: ref.Definition.Name(), Life: ref.Life})
 }
 
 // ReportEarlier implements partition.Member.
-func (o *actor) ReportEarlier(until clustertime.Tick) { o.m.reportEarlier(until) }
+func (o *actor) ReportEarlier(until clustertime.Tick) { o.host.cfg.ReportEarlier(until) }
 
 // TookOffice implements partition.Member.
 func (o *actor) TookOffice(id roster.PartitionID, term roster.Term) {
-	o.m.log.Debug("took office", "partition", id, "term", term)
+	o.host.log.Debug("took office", "partition", id, "term", term)
 }
 
 // Expired implements partition.Member.
 func (o *actor) Expired(id roster.PartitionID, t partition.Tenant) {
-	o.m.log.Info("session ended; its logical node is free again",
+	o.host.log.Info("session ended; its logical node is free again",
 		"partition", id, "sequencer", t.Name, "node", t.Node, "holder", t.Holder)
 }

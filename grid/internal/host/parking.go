@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -41,17 +41,17 @@ func (p *parking) enter(bytes int) (leave func(), room bool) {
 
 // awaitTerm waits until the roster tells what a term is, for no longer than a message
 // is kept.
-func (m *Member) awaitTerm(ctx context.Context, term roster.Term) {
-	changed := m.state.Changed()
-	if partition.Shows(m.state.Roster(), term) {
+func (h *Host) awaitTerm(ctx context.Context, term roster.Term) {
+	changed := h.state.Changed()
+	if partition.Shows(h.state.Roster(), term) {
 		return
 	}
 	timer := time.NewTimer(partition.ParkTime)
 	defer timer.Stop()
-	for !partition.Shows(m.state.Roster(), term) {
+	for !partition.Shows(h.state.Roster(), term) {
 		select {
 		case <-changed:
-			changed = m.state.Changed()
+			changed = h.state.Changed()
 		case <-timer.C:
 			return
 		case <-ctx.Done():

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"errors"
@@ -177,71 +177,6 @@ func TestEndedMemberGrantsNothing(t *testing.T) {
 		}
 		if err := <-renewal; !errors.Is(err, sequencer.ErrClosed) {
 			t.Errorf("renewal at a member that has ended: %v", err)
-		}
-	})
-}
-
-// TestStopEndsGrants: the last member notes where grants ended, and grants nothing
-// from then on (S1).
-func TestStopEndsGrants(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := startAlone(t)
-		m.cfg.DataDir = "kept" // as if the log were on disk
-		s, err := m.CreateSequencer(t.Context(), "orders", sequencer.Config{})
-		if err == nil {
-			err = s.DetachLogicalNode(t.Context())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.stopInOrder(t.Context())
-		_, err = m.serveCreate(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: new(int64(m.clock.Now())), Nodes: 128})
-		if !errors.Is(err, sequencer.ErrClosed) {
-			t.Errorf("create after the stop: %v", err)
-		}
-	})
-}
-
-// shifted shows the bubble's time, moved to the years that are believed.
-type shifted struct{}
-
-func (shifted) Now() time.Time { return time.Now().AddDate(27, 0, 0) }
-
-// startAlone starts a member that nobody can join. It has to be used in a bubble.
-func startAlone(t *testing.T) *Member {
-	m, err := Start(t.Context(), Config{Clock: shifted{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = m.Close() })
-	time.Sleep(5 * time.Second)
-	return m
-}
-
-// TestNoEndWhileAttached: where grants ended is not known of a partition with an
-// attachment, since its holder goes on using what it has (S1).
-func TestNoEndWhileAttached(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := startAlone(t)
-		s, err := m.CreateSequencer(t.Context(), "orders", sequencer.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		id := roster.PartitionOf("orders", len(m.state.Roster().Partitions))
-		m.state.Ended.Store(true)
-		if high, err := m.finalHigh(t.Context(), id); err == nil {
-			t.Errorf("grants ended at %d with a logical node attached", high)
-		}
-		m.state.Ended.Store(false)
-		if err := s.DetachLogicalNode(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if high, err := m.finalHigh(t.Context(), id); err == nil {
-			t.Errorf("grants ended at %d while the partition is served", high)
-		}
-		m.state.Ended.Store(true)
-		if _, err := m.finalHigh(t.Context(), id); err != nil {
-			t.Errorf("with nothing attached: %v", err)
 		}
 	})
 }

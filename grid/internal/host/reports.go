@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
-	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -24,9 +23,9 @@ const (
 	admissionAgain = time.Second
 )
 
-// admissions records which joining replicas of this member's own partitions hold their
+// reports records which joining replicas of this member's own partitions hold their
 // tables, and which of these partitions are on disk, until the leader was told.
-type admissions struct {
+type reports struct {
 	mu        sync.Mutex // guards what follows; never held while waiting
 	held      holdings
 	persisted disks
@@ -67,24 +66,24 @@ func (d disks) at(version roster.Version) []roster.Persisted {
 	return out
 }
 
-// newAdmissions returns admissions without any replica.
-func newAdmissions() *admissions {
-	return &admissions{held: holdings{}, persisted: disks{}, added: signal.New()}
+// newReports returns admissions without any replica.
+func newReports() *reports {
+	return &reports{held: holdings{}, persisted: disks{}, added: signal.New()}
 }
 
 // hold notes a replica of an own partition, and reports whether the caller has to
 // begin to tell the leader.
-func (a *admissions) hold(h roster.Holding) (begin bool) {
-	return a.note(func() { a.held[h.Replica] = h.Version })
+func (a *reports) hold(held roster.Holding) (begin bool) {
+	return a.note(func() { a.held[held.Replica] = held.Version })
 }
 
 // persist notes that an own partition is on disk, and reports whether the caller has to
 // begin to tell the leader.
-func (a *admissions) persist(p roster.Persisted) (begin bool) {
+func (a *reports) persist(p roster.Persisted) (begin bool) {
 	return a.note(func() { a.persisted[p.Partition] = p.Version })
 }
 
-func (a *admissions) note(add func()) (begin bool) {
+func (a *reports) note(add func()) (begin bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	add()
@@ -96,7 +95,7 @@ func (a *admissions) note(add func()) (begin bool) {
 
 // worthTelling returns what the leader is to be told at a version. With nothing
 // left the telling has ended.
-func (a *admissions) worthTelling(version roster.Version) ([]roster.Holding, []roster.Persisted) {
+func (a *reports) worthTelling(version roster.Version) ([]roster.Holding, []roster.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	held, persisted := a.held.at(version), a.persisted.at(version)
@@ -106,60 +105,36 @@ func (a *admissions) worthTelling(version roster.Version) ([]roster.Holding, []r
 
 // ReportHeld implements owner.Member: it reports the replica to the leader, in one
 // call with other reports.
-func (o *actor) ReportHeld(h roster.Holding) {
-	if a := o.m.admissions.Load(); a.hold(h) {
-		o.m.life.Background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
+func (o *actor) ReportHeld(held roster.Holding) {
+	if a := o.host.reports.Load(); a.hold(held) {
+		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, a) })
 	}
 }
 
 // ReportPersisted implements partition.Member, as ReportHeld does.
 func (o *actor) ReportPersisted(p roster.Persisted) {
-	if a := o.m.admissions.Load(); a.persist(p) {
-		o.m.life.Background(func(ctx context.Context) { o.m.reportAllHeld(ctx, a) })
+	if a := o.host.reports.Load(); a.persist(p) {
+		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, a) })
 	}
 }
 
 // reportAllHeld tells the leader, whichever member it is, as long as the roster's
 // version makes it worth telling: immediately of what is new, now and then of what
 // it may have forgotten.
-func (m *Member) reportAllHeld(ctx context.Context, a *admissions) {
+func (h *Host) reportAllHeld(ctx context.Context, a *reports) {
 	for pause := admissionDelay; ; {
 		signal.Sleep(ctx, pause)
-		req := wire.HeldRequest{Owner: m.self}
-		req.Held, req.Persisted = a.worthTelling(m.state.Roster().Version)
+		req := wire.HeldRequest{Owner: h.self}
+		req.Held, req.Persisted = a.worthTelling(h.state.Roster().Version)
 		if len(req.Held)+len(req.Persisted) == 0 || ctx.Err() != nil {
 			return
 		}
-		if err := m.reportTo(ctx, req); err != nil {
-			m.log.Debug("the leader was not told yet which replicas are ready", "error", err)
+		if err := h.cfg.ReportHeld(ctx, req); err != nil {
+			h.log.Debug("the leader was not told yet which replicas are ready", "error", err)
 			pause = admissionRetry
 			continue
 		}
 		pause = admissionDelay
 		a.added.Wait(ctx, admissionAgain)
 	}
-}
-
-// reportTo tells the leader, which may be this member.
-func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
-	if m.raft.Node().Leads() {
-		_, err := m.serveHeld(ctx, req)
-		return err
-	}
-	return m.atLeader(ctx, wire.PathHeld, req)
-}
-
-// serveHeld has the leader record what an owner reports, and wakes its step.
-func (m *Member) serveHeld(ctx context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
-	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
-		due, err := machine.Reported(v, leader.Report{Owner: in.Owner, Held: in.Held, Persisted: in.Persisted})
-		if due {
-			m.leadNow.Send()
-		}
-		reply(err)
-	})
-	if err != nil {
-		return wire.MemberResponse{}, err
-	}
-	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
 }

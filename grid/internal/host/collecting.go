@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -33,12 +33,12 @@ const (
 // Collect implements partition.Member: it asks a disk, this member's own too, from a
 // goroutine that ends with this member's stay in its grid.
 func (o *actor) Collect(c partition.Collection) {
-	o.m.life.Background(func(ctx context.Context) {
+	o.host.life.Background(func(ctx context.Context) {
 		d, err := o.collect(ctx, c)
 		if err != nil && ctx.Err() == nil {
-			o.m.log.Debug("definitions not collected; retrying", "partition", o.id, "from", string(c.From), "error", err)
-			if o.m.diskLog.noteAwaited(c.From, o.id, err, o.m.clock.Mono()) {
-				o.m.life.Background(o.m.logDisks)
+			o.host.log.Debug("definitions not collected; retrying", "partition", o.id, "from", string(c.From), "error", err)
+			if o.host.diskLog.noteAwaited(c.From, o.id, err, o.host.clock.Mono()) {
+				o.host.life.Background(o.host.logDisks)
 			}
 			signal.Sleep(ctx, collectRetry)
 		}
@@ -74,7 +74,7 @@ func (c *collects) of(from roster.MemberID) chan struct{} {
 // collect reads all pages of a member's stored definitions.
 func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.Definitions, error) {
 	var out partition.Definitions
-	turn := o.m.collects.of(c.From)
+	turn := o.host.collects.of(c.From)
 	select {
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
@@ -83,7 +83,7 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 	}
 	req := wire.CollectRequest{Partition: o.id, Term: c.Term, Lost: c.Lost}
 	for again := 0; again < collectAgain; {
-		res, err := o.m.collectPage(ctx, c.From, req)
+		res, err := o.host.collectPage(ctx, c.From, req)
 		if err != nil {
 			return out, err
 		}
@@ -113,13 +113,13 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 }
 
 // collectPage asks a member for one page, wherever the roster says it is.
-func (m *Member) collectPage(ctx context.Context, from roster.MemberID, req wire.CollectRequest) (res wire.CollectResponse, err error) {
-	if from == m.self.Member() {
-		return m.serveCollect(ctx, req)
+func (h *Host) collectPage(ctx context.Context, from roster.MemberID, req wire.CollectRequest) (res wire.CollectResponse, err error) {
+	if from == h.self.Member() {
+		return h.Collect(ctx, req)
 	}
-	for _, member := range m.state.Roster().Members {
+	for _, member := range h.state.Roster().Members {
 		if member.Incarnation.Member() == from {
-			err = m.caller.CallWithin(ctx, collectCalls, member.API, member.Incarnation, wire.PathCollect, req, &res)
+			err = h.caller.CallWithin(ctx, collectCalls, member.API, member.Incarnation, wire.PathCollect, req, &res)
 			return res, err
 		}
 	}
@@ -129,30 +129,30 @@ func (m *Member) collectPage(ctx context.Context, from roster.MemberID, req wire
 // errNotRunning is why nothing is asked of a member that the roster does not have.
 var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 
-// serveCollect shows what this member's disk has of a partition, once its own part in
+// Collect shows what this member's disk has of a partition, once its own part in
 // the partition agrees: from then on it acknowledges nothing of a term before the loss.
-func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
+func (h *Host) Collect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
 	var none wire.CollectResponse
-	if m.definitions == nil {
+	if h.definitions == nil {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: this member has no data directory")
 	}
-	if r := m.state.Roster(); int(in.Partition) >= len(r.Partitions) {
+	if r := h.state.Roster(); int(in.Partition) >= len(r.Partitions) {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: there is no partition %d here, only %d of them", in.Partition, len(r.Partitions))
 	}
-	o, err := m.actorOf(in.Partition)
+	o, err := h.actorOf(in.Partition)
 	if err != nil {
 		return none, err
 	}
 	_, err = look(ctx, o, func(v partition.View) (struct{}, error) {
-		return struct{}{}, o.machine.ShowDisk(v, partition.Collection{From: m.self.Member(), Term: in.Term, Lost: in.Lost})
+		return struct{}{}, o.machine.ShowDisk(v, partition.Collection{From: h.self.Member(), Term: in.Term, Lost: in.Lost})
 	})
 	if err != nil {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
-	page, found, err := m.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
+	page, found, err := h.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
 	if err != nil {
-		if m.ctx.Err() == nil {
-			m.raft.FailDisk("reading the definitions", err)
+		if h.ctx.Err() == nil {
+			h.raft.FailDisk("reading the definitions", err)
 		}
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
@@ -164,7 +164,7 @@ func (m *Member) serveCollect(ctx context.Context, in wire.CollectRequest) (wire
 
 // DefinitionsCollected implements partition.Member.
 func (o *actor) DefinitionsCollected(id roster.PartitionID, from roster.MemberID, names int) {
-	if o.m.diskLog.noteCollected(from, id, names) {
-		o.m.life.Background(o.m.logDisks)
+	if o.host.diskLog.noteCollected(from, id, names) {
+		o.host.life.Background(o.host.logDisks)
 	}
 }

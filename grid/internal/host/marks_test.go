@@ -1,13 +1,9 @@
-package grid
+package host
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +18,7 @@ import (
 // destroy begins to end a life.
 func (l *lonely) destroy(name string) <-chan error {
 	return l.begin(func(ctx context.Context) error {
-		_, err := l.m.serveDestroy(ctx, wire.DestroyRequest{Name: name})
+		_, err := l.m.Destroy(ctx, wire.DestroyRequest{Name: name})
 		return err
 	})
 }
@@ -116,7 +112,7 @@ func TestWhatWasExtendedAtOnceCounts(t *testing.T) {
 					time.Sleep(20 * time.Second)
 				} else {
 					back := l.begin(func(ctx context.Context) error {
-						_, err := l.m.serveDetach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1}, LastUsed: ceiling - 1})
+						_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1}, LastUsed: ceiling - 1})
 						return err
 					})
 					l.holds(3)
@@ -167,38 +163,4 @@ func TestForgettingIsAChange(t *testing.T) {
 			t.Errorf("%d changes after the mark has passed, want 3", n)
 		}
 	})
-}
-
-// TestMembersCallsAreAddressed: of all calls only those of holders are served to
-// whoever does not name this incarnation, and, but for those by which grids form and
-// those of operators, its grid (R9).
-func TestMembersCallsAreAddressed(t *testing.T) {
-	ofHolders := []string{
-		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,
-		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs,
-	}
-	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget}
-	m := newMember(Config{Expect: 2})
-	defer m.life.Stop()
-	m.self, m.id = ownerInc, &identity{Grid: roster.GridID{1}}
-	api := m.newAPI()
-	served := api.Handler()
-	for _, path := range api.Paths() {
-		for _, h := range []struct{ target, grid string }{
-			{}, {string(backupInc), m.grid().String()}, {string(ownerInc), roster.GridID{2}.String()}, {string(ownerInc), ""},
-		} {
-			if slices.Contains(ofHolders, path) || slices.Contains(forming, path) && h.target == string(ownerInc) {
-				continue
-			}
-			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("no body of any call"))
-			req.Header.Set("Content-Type", wire.JSON)
-			req.Header.Set(wire.HeaderTarget, h.target)
-			req.Header.Set(wire.HeaderGrid, h.grid)
-			res := httptest.NewRecorder()
-			served.ServeHTTP(res, req)
-			if res.Code != http.StatusMisdirectedRequest {
-				t.Errorf("%s for %q of grid %q: %d %s", path, h.target, h.grid, res.Code, res.Body)
-			}
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/backup"
-
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // Send implements partition.Member: it brings a replica an update from a goroutine that
 // ends with it, and the machine what the replica answered.
 func (o *actor) Send(d partition.Delivery) {
-	o.m.life.Background(func(ctx context.Context) { o.deliver(ctx, d) })
+	o.host.life.Background(func(ctx context.Context) { o.deliver(ctx, d) })
 }
 
 func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
@@ -24,16 +24,16 @@ func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
 	var err error
 	for req := range requests(o.id, d.Update) {
 		res = wire.ReplicateResponse{}
-		if err = o.m.callReplica(ctx, d.To, req, &res); err != nil || res.Gap || res.NotYet {
+		if err = o.host.callReplica(ctx, d.To, req, &res); err != nil || res.Gap || res.NotYet {
 			break
 		}
 	}
 	if err != nil {
-		o.m.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To), "error", err)
+		o.host.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To), "error", err)
 		signal.Sleep(ctx, d.Pause)
 	}
 	holds := partition.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
-	o.m.awaitTerm(ctx, max(res.Newest, res.Held.Term))
+	o.host.awaitTerm(ctx, max(res.Newest, res.Held.Term))
 	if holds.NotYet {
 		signal.Sleep(ctx, partition.NotYetPause)
 	}
@@ -72,12 +72,12 @@ func changes(head wire.ReplicateRequest, u partition.Update) wire.ReplicateReque
 }
 
 // callReplica makes one call to another replica, wherever the roster says it is.
-func (m *Member) callReplica(ctx context.Context, to roster.Incarnation, in wire.ReplicateRequest, out *wire.ReplicateResponse) error {
-	member, found := m.state.Roster().Member(to)
+func (h *Host) callReplica(ctx context.Context, to roster.Incarnation, in wire.ReplicateRequest, out *wire.ReplicateResponse) error {
+	member, found := h.state.Roster().Member(to)
 	if !found {
 		return errors.New("it is no member any more")
 	}
-	return m.caller.Call(ctx, member.API, to, wire.PathReplicate, in, out)
+	return h.caller.Call(ctx, member.API, to, wire.PathReplicate, in, out)
 }
 
 // partial is a whole table of which some pages have arrived.
@@ -88,21 +88,21 @@ type partial struct {
 	table    partition.TableState
 }
 
-// serveReplicate takes what an owner sends.
-func (m *Member) serveReplicate(ctx context.Context, in wire.ReplicateRequest) (wire.ReplicateResponse, error) {
+// Replicate takes what an owner sends.
+func (h *Host) Replicate(ctx context.Context, in wire.ReplicateRequest) (wire.ReplicateResponse, error) {
 	u, err := readUpdate(in)
 	if err != nil {
 		return wire.ReplicateResponse{}, err
 	}
-	if r := m.state.Roster(); r.Formed() && int(in.Partition) >= len(r.Partitions) {
+	if r := h.state.Roster(); r.Formed() && int(in.Partition) >= len(r.Partitions) {
 		return wire.ReplicateResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", in.Partition, len(r.Partitions))
 	}
-	o, err := m.actorOf(in.Partition)
+	o, err := h.actorOf(in.Partition)
 	if err != nil {
 		return wire.ReplicateResponse{}, err
 	}
-	if leave, parked := m.parking.enter(in.Weight()); parked {
-		m.awaitTerm(ctx, in.Position.Term)
+	if leave, parked := h.parking.enter(in.Weight()); parked {
+		h.awaitTerm(ctx, in.Position.Term)
 		leave()
 	}
 	holds, err := look(ctx, o, func(v partition.View) (partition.Holds, error) { return o.accept(v, in, u) })

@@ -1,6 +1,12 @@
-package grid
+package host
 
 import (
+	"log/slog"
+
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+
 	"context"
 	"errors"
 	"net"
@@ -23,7 +29,7 @@ import (
 // and when the test says. It has to be used in a bubble.
 type lonely struct {
 	t      *testing.T
-	m      *Member
+	m      *Host
 	o      *actor
 	played *played
 	term   roster.Term
@@ -35,14 +41,21 @@ const (
 )
 
 func newLonely(t *testing.T) *lonely {
-	m := newMember(Config{Expect: 2})
-	m.self = ownerInc
-	m.id = &identity{Grid: roster.GridID{1}}
-	m.raft = m.newServer()
-	m.raft.SetNode(&raftlog.Node{}) // it takes part; nothing here asks it anything
-	m.clock.Sample(1_000_000)
-	m.http = client.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
-	m.caller = api.Caller{HTTP: m.http, Grid: m.grid, Library: m.library}
+	clock := client.NewExactClock()
+	life, log := tenure.NewLife(), slog.New(slog.DiscardHandler)
+	known := state.New(clock, client.NewExactClock())
+	clock.Sample(1_000_000)
+	http := client.NewHTTP(func(context.Context, string) (net.Conn, error) { return nil, errors.New("cut") }, nil)
+	inGrid := func() roster.GridID { return roster.GridID{1} }
+	raft := raftlog.NewServer(raftlog.ServerConfig{State: known, Life: life, Log: log})
+	raft.SetNode(&raftlog.Node{}) // it takes part; nothing here asks it anything
+	m := New(Config{
+		Self: ownerInc, Grid: inGrid, State: known, Life: life, Log: log, Raft: raft, Events: api.NewEvents(),
+		Caller:        api.Caller{HTTP: http, Grid: inGrid, Library: librarylog.New(log, clock.Mono)},
+		ReportEarlier: func(clustertime.Tick) {},
+		ReportHeld:    func(context.Context, wire.HeldRequest) error { return errors.New("cut") },
+		Changed:       func() {},
+	})
 	l := &lonely{t: t, m: m}
 	form := roster.Form{Grid: roster.GridID{1}, Ceiling: 1_000_000, Settings: roster.Settings{Name: "g", Partitions: 1, Backups: 1, Window: 15000}}
 	l.apply(roster.Command{Form: &form})
@@ -64,7 +77,7 @@ func newLonely(t *testing.T) *lonely {
 	t.Cleanup(func() {
 		m.life.Stop()
 		m.life.Wait()
-		m.http.Close()
+		http.Close()
 	})
 	return l
 }
@@ -147,7 +160,7 @@ func (l *lonely) answered(what string, call <-chan error, want bool) {
 // attach asks for an attachment, and claim shows it.
 func (l *lonely) attach(ref wire.Sequencer, id byte) <-chan error {
 	return l.begin(func(ctx context.Context) error {
-		_, err := l.m.serveAttach(ctx, wire.AttachRequest{Holder: "h", Claim: claim(ref, id)})
+		_, err := l.m.Attach(ctx, wire.AttachRequest{Holder: "h", Claim: claim(ref, id)})
 		return err
 	})
 }
@@ -169,7 +182,7 @@ func (l *lonely) renew(ref wire.Sequencer, id byte, node sequencer.NodeID) <-cha
 func (l *lonely) create() (wire.Sequencer, <-chan error) {
 	var ref wire.Sequencer
 	done := l.begin(func(ctx context.Context) error {
-		res, err := l.m.serveCreate(ctx, wire.CreateRequest{Name: "orders", Epoch: new(int64(1)), Nodes: 128})
+		res, err := l.m.Create(ctx, wire.CreateRequest{Name: "orders", Epoch: new(int64(1)), Nodes: 128})
 		ref = res.Sequencer
 		return err
 	})
@@ -185,7 +198,7 @@ func TestNothingLeavesBeforeTheTermIsHeld(t *testing.T) {
 		l := newLonely(t)
 		ref := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128}
 		open := l.begin(func(ctx context.Context) error {
-			_, err := l.m.serveOpen(ctx, wire.OpenRequest{Name: "orders"})
+			_, err := l.m.Open(ctx, wire.OpenRequest{Name: "orders"})
 			if errors.Is(err, sequencer.ErrNotFound) {
 				return nil
 			}
@@ -251,7 +264,7 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 		}
 
 		detach := l.begin(func(ctx context.Context) error {
-			_, err := l.m.serveDetach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{2}, Node: 1})
+			_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{2}, Node: 1})
 			return err
 		})
 		l.answered("detach", detach, false)
@@ -317,7 +330,7 @@ func TestGivenBackStaysSo(t *testing.T) {
 		l.holds(2)
 		l.answered("attach", attach, true)
 		detach := l.begin(func(ctx context.Context) error {
-			_, err := l.m.serveDetach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1}})
+			_, err := l.m.Detach(ctx, wire.DetachRequest{Holder: "h", Sequencer: ref, ID: sequencer.AttachmentID{1}})
 			return err
 		})
 		l.holds(3)

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -118,25 +118,25 @@ func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 
 // watchAwaited notes the disks that the partitions of this member wait for because
 // their members do not run, until ctx ends.
-func (m *Member) watchAwaited(ctx context.Context) {
+func (h *Host) watchAwaited(ctx context.Context) {
 	for ctx.Err() == nil {
 		signal.Sleep(ctx, diskLogEvery)
-		r, now, begin := m.state.Roster(), m.clock.Mono(), false
-		for _, id := range r.Owned(m.self) {
+		r, now, begin := h.state.Roster(), h.clock.Mono(), false
+		for _, id := range r.Owned(h.self) {
 			for _, from := range r.Awaited(id) {
-				begin = m.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
+				begin = h.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
 			}
 		}
 		if begin {
-			m.life.Background(m.logDisks)
+			h.life.Background(h.logDisks)
 		}
 	}
 }
 
 // logDisks logs what the collections of this member come to, until nothing is awaited.
-func (m *Member) logDisks(ctx context.Context) {
+func (h *Host) logDisks(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
 		signal.Sleep(ctx, diskLogEvery)
-		more = m.diskLog.write(m.log, m.clock.Mono())
+		more = h.diskLog.write(h.log, h.clock.Mono())
 	}
 }

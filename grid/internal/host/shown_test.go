@@ -1,64 +1,15 @@
-package grid
+package host
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
-
-// TestEarlierGrantIsNotServed: whoever shows a grant of another grid beyond the floor
-// gets nothing, by attach or by renewal, before all floors are above it (S2). No floor
-// follows what no earlier life can have granted if the clocks are right.
-func TestEarlierGrantIsNotServed(t *testing.T) {
-	ref := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: sequencer.Life{1}}
-	for what, show := range map[string]func(m *Member, c wire.Claim) error{
-		"attach": func(m *Member, c wire.Claim) error {
-			_, err := m.serveAttach(m.ctx, wire.AttachRequest{Holder: "h", Claim: c})
-			return err
-		},
-		"renewal": func(m *Member, c wire.Claim) error {
-			return m.renewClaims(m.ctx, wire.RenewRequest{Holder: "h", Claims: []wire.Claim{c}}, []int{0})[0].Error.Unwire()
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := startAlone(t)
-				c := claim(ref, 1)
-				c.Grid = roster.GridID{9}
-				before := m.state.Roster()
-				c.Until = partition.EarlierBound(before, m.clock.Now()) + 1
-				err := show(m, c)
-				time.Sleep(time.Second)
-				if now := m.state.Roster().Version; err != nil || now != before.Version {
-					t.Errorf("a grant that is not believed: %v, and the roster changes from version %d to %d", err, before.Version, now)
-				}
-				c.ID = sequencer.AttachmentID{7}
-				c.Node = new(sequencer.NodeID(9))
-				c.Until = partition.EarlierBound(before, m.clock.Now())
-				if err := show(m, c); !errors.Is(err, sequencer.ErrUnavailable) {
-					t.Errorf("a grant beyond the floor: %v", err)
-				}
-				time.Sleep(time.Second)
-				for id, p := range m.state.Roster().Partitions {
-					if p.Floor < c.Until || p.LostTerm != p.Term {
-						t.Fatalf("partition %d has floor %d, want %d: %+v", id, p.Floor, c.Until, p)
-					}
-				}
-				if err := show(m, c); err != nil {
-					t.Errorf("a grant below the floor: %v", err)
-				}
-			})
-		})
-	}
-}
 
 // TestKnownWaitsForItsLife: a handle without a logical node is not told that its
 // life goes on before the backup holds the life (O4).
@@ -67,7 +18,7 @@ func TestKnownWaitsForItsLife(t *testing.T) {
 		l := newLonely(t)
 		l.holds(0)
 		created := l.begin(func(ctx context.Context) error {
-			_, err := l.m.serveCreate(ctx, wire.CreateRequest{Name: "orders", Epoch: new(int64(1)), Nodes: 128})
+			_, err := l.m.Create(ctx, wire.CreateRequest{Name: "orders", Epoch: new(int64(1)), Nodes: 128})
 			return err
 		})
 		known := l.begin(func(ctx context.Context) error {
@@ -116,7 +67,7 @@ func TestPagesAreOfOneTable(t *testing.T) {
 			{page: page(v, second, 1)},
 			{page: page(v, second, 2), whole: true},
 		} {
-			res, err := l.m.serveReplicate(t.Context(), step.page)
+			res, err := l.m.Replicate(t.Context(), step.page)
 			if err != nil || res.Gap != step.gap || (res.Held == second) != step.whole || (res.Held.Term == term) != step.whole {
 				t.Errorf("step %d: %+v, %v", i, res, err)
 			}

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 )

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -12,45 +12,45 @@ import (
 )
 
 // actorOf returns the actor of a partition, started at the first call.
-func (m *Member) actorOf(id roster.PartitionID) (*actor, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.life.Closed() {
+func (h *Host) actorOf(id roster.PartitionID) (*actor, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.life.Closed() {
 		return nil, refusal.ErrClosed
 	}
-	if !m.raft.TakesPart() {
+	if !h.raft.TakesPart() {
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in no grid")
 	}
-	o := m.actors[id]
+	o := h.actors[id]
 	if o == nil {
-		o = newActor(m, id)
-		m.actors[id] = o
-		m.life.Background(o.run)
+		o = newActor(h, id)
+		h.actors[id] = o
+		h.life.Background(o.run)
 	}
 	return o, nil
 }
 
 // ownerOf returns the actor of a name's partition if this member owns it by the
 // newest roster it knows.
-func (m *Member) ownerOf(name string) (*actor, error) {
-	r := m.state.Roster()
+func (h *Host) ownerOf(name string) (*actor, error) {
+	r := h.state.Roster()
 	if len(r.Partitions) == 0 {
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
 	}
 	id := roster.PartitionOf(name, len(r.Partitions))
-	if r.Partitions[id].Owner != m.self {
+	if r.Partitions[id].Owner != h.self {
 		return nil, roster.ErrWrongOwner
 	}
-	return m.actorOf(id)
+	return h.actorOf(id)
 }
 
 // running returns the actors that were started, by ascending partition.
-func (m *Member) running() []*actor {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := make([]*actor, 0, len(m.actors))
-	for id := range m.state.Roster().Partitions {
-		if o := m.actors[roster.PartitionID(id)]; o != nil {
+func (h *Host) running() []*actor {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]*actor, 0, len(h.actors))
+	for id := range h.state.Roster().Partitions {
+		if o := h.actors[roster.PartitionID(id)]; o != nil {
 			out = append(out, o)
 		}
 	}
@@ -60,14 +60,14 @@ func (m *Member) running() []*actor {
 // attend wakes the actors of partitions about which the roster says something
 // new, until ctx ends: who is named owner takes office at once, and whoever is to
 // join is sent what it needs.
-func (m *Member) attend(ctx context.Context) {
-	known := m.state.Roster()
+func (h *Host) attend(ctx context.Context) {
+	known := h.state.Roster()
 	for ctx.Err() == nil {
-		changed := m.state.Changed()
-		m.noteReady()
-		if r := m.state.Roster(); r.Version != known.Version || r.Grid != known.Grid {
+		changed := h.state.Changed()
+		h.cfg.Changed()
+		if r := h.state.Roster(); r.Version != known.Version || r.Grid != known.Grid {
 			for id, p := range r.Partitions {
-				m.wake(roster.PartitionID(id), p)
+				h.wake(roster.PartitionID(id), p)
 			}
 			known = r
 			continue
@@ -81,12 +81,12 @@ func (m *Member) attend(ctx context.Context) {
 
 // wake wakes a partition's actor, starting it if this member has a part in the partition:
 // who is in sync from a loss on has to have seen the loss.
-func (m *Member) wake(id roster.PartitionID, p roster.Partition) {
-	m.mu.Lock()
-	o := m.actors[id]
-	m.mu.Unlock()
-	if o == nil && p.Keeps(m.self) {
-		o, _ = m.actorOf(id) // fails only when the member is closed
+func (h *Host) wake(id roster.PartitionID, p roster.Partition) {
+	h.mu.Lock()
+	o := h.actors[id]
+	h.mu.Unlock()
+	if o == nil && p.Keeps(h.self) {
+		o, _ = h.actorOf(id) // fails only when the member is closed
 	}
 	if o != nil {
 		select {
@@ -110,8 +110,8 @@ func look[T any](ctx context.Context, o *actor, at func(v partition.View) (T, er
 }
 
 // askOwner has the owner of a name serve a request and waits for the answer.
-func askOwner[T any](ctx context.Context, m *Member, name string, request func(o *partition.Machine, v partition.View, reply func(T, error))) (T, wire.Stamp, error) {
-	o, err := m.ownerOf(name)
+func askOwner[T any](ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(T, error))) (T, wire.Stamp, error) {
+	o, err := h.ownerOf(name)
 	if err != nil {
 		var none T
 		return none, wire.Stamp{}, err
@@ -159,7 +159,7 @@ func (o *actor) refuses(ctx context.Context) error {
 
 // gone is the answer of an actor that has ended.
 func (o *actor) gone() error {
-	if o.m.ctx.Err() != nil {
+	if o.host.ctx.Err() != nil {
 		return refusal.ErrClosed
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left its grid for another")

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"testing"
@@ -53,7 +53,7 @@ func TestTableWaitsForTheRoster(t *testing.T) {
 				answers := make(chan wire.ReplicateResponse)
 				began := time.Now()
 				go func() {
-					res, err := l.m.serveReplicate(t.Context(), wire.ReplicateRequest{Version: next, Position: at, Pages: 1, Table: &wire.Table{}})
+					res, err := l.m.Replicate(t.Context(), wire.ReplicateRequest{Version: next, Position: at, Pages: 1, Table: &wire.Table{}})
 					if err != nil {
 						t.Error(err)
 					}

@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// serveRenew answers each set and each claim by itself: one that fails says why,
+// Renew answers each set and each claim by itself: one that fails says why,
 // and the others are renewed. Partitions are asked all at once, and what does not
 // answer within owner.RenewTime does not hold up the rest.
-func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
+func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
 	if err := wire.CheckHolder(in.Holder); err != nil {
 		return wire.RenewResponse{}, err
 	}
@@ -24,20 +24,20 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 	ctx, cancel := context.WithTimeout(ctx, partition.RenewTime)
 	defer cancel()
 	out := wire.RenewResponse{
-		Stamp: m.stamp(), // of a version not after the one that anybody answers by
+		Stamp: h.stamp(), // of a version not after the one that anybody answers by
 		Sets:  make([]clustertime.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
 	}
-	groups := m.byPartition(in.Claims)
+	groups := h.byPartition(in.Claims)
 	store := make(chan func(), len(in.Sets)+len(groups))
 	for i, set := range in.Sets {
 		go func() {
-			until := m.renewSet(ctx, in, set)
+			until := h.renewSet(ctx, in, set)
 			store <- func() { out.Sets[i] = until }
 		}()
 	}
 	for _, indexes := range groups {
 		go func() {
-			results := m.renewClaims(ctx, in, indexes)
+			results := h.renewClaims(ctx, in, indexes)
 			store <- func() {
 				for i, index := range indexes {
 					out.Results[index] = results[i]
@@ -52,12 +52,12 @@ func (m *Member) serveRenew(ctx context.Context, in wire.RenewRequest) (wire.Ren
 }
 
 // renewSet returns where a set's grants end now, 0 if it has to be shown by claims.
-func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.ClaimSet) clustertime.Tick {
-	r := m.state.Roster()
-	if r.Grid != in.Grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != m.self {
+func (h *Host) renewSet(ctx context.Context, in wire.RenewRequest, set wire.ClaimSet) clustertime.Tick {
+	r := h.state.Roster()
+	if r.Grid != in.Grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != h.self {
 		return 0
 	}
-	o, err := m.actorOf(set.Partition)
+	o, err := h.actorOf(set.Partition)
 	if err != nil {
 		return 0
 	}
@@ -69,8 +69,8 @@ func (m *Member) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Cl
 }
 
 // byPartition returns the indexes of the claims of each partition.
-func (m *Member) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
-	partitions := len(m.state.Roster().Partitions)
+func (h *Host) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
+	partitions := len(h.state.Roster().Partitions)
 	out := map[roster.PartitionID][]int{}
 	for i, claim := range claims {
 		id := roster.PartitionOf(claim.Sequencer.Name, partitions)
@@ -81,14 +81,14 @@ func (m *Member) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
 
 // renewClaims renews the claims of one partition, and waits until all of them may be
 // answered. What is wrong with one is no concern of the others.
-func (m *Member) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []int) []wire.RenewResult {
+func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []int) []wire.RenewResult {
 	results := make([]wire.RenewResult, len(indexes))
 	var claims []partition.Claim
 	var asked []int // of results
 	for i, index := range indexes {
 		claim, err := claimOf(in.Claims[index])
 		if err != nil {
-			results[i] = m.renewResult(sequencer.Grant{}, err)
+			results[i] = h.renewResult(sequencer.Grant{}, err)
 			continue
 		}
 		claims, asked = append(claims, claim), append(asked, i)
@@ -97,22 +97,22 @@ func (m *Member) renewClaims(ctx context.Context, in wire.RenewRequest, indexes 
 		return results
 	}
 	name := in.Claims[indexes[0]].Sequencer.Name
-	renewed, _, err := askOwner(ctx, m, name, func(o *partition.Machine, v partition.View, reply func([]partition.Renewed, error)) {
+	renewed, _, err := askOwner(ctx, h, name, func(o *partition.Machine, v partition.View, reply func([]partition.Renewed, error)) {
 		o.Renew(v, in.Holder, claims, reply)
 	})
 	for i, at := range asked {
 		if err != nil {
-			results[at] = m.renewResult(sequencer.Grant{}, err)
+			results[at] = h.renewResult(sequencer.Grant{}, err)
 			continue
 		}
-		results[at] = m.renewResult(renewed[i].Grant, renewed[i].Err)
+		results[at] = h.renewResult(renewed[i].Grant, renewed[i].Err)
 	}
 	return results
 }
 
-func (m *Member) renewResult(grant sequencer.Grant, err error) wire.RenewResult {
+func (h *Host) renewResult(grant sequencer.Grant, err error) wire.RenewResult {
 	if err != nil {
-		return wire.RenewResult{Error: wire.ErrorOf(err, m.state.Roster().Version)}
+		return wire.RenewResult{Error: wire.ErrorOf(err, h.state.Roster().Version)}
 	}
 	return wire.RenewResult{Grant: grant}
 }

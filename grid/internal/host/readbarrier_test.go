@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // open asks for a name.
 func (l *lonely) open(name string) <-chan error {
 	return l.begin(func(ctx context.Context) error {
-		_, err := l.m.serveOpen(ctx, wire.OpenRequest{Name: name})
+		_, err := l.m.Open(ctx, wire.OpenRequest{Name: name})
 		return err
 	})
 }

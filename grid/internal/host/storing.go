@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 // Store implements partition.Member: the machine is told when the write is on disk. A
 // disk that has failed acknowledges nothing; other members take this one's place.
 func (o *actor) Store(w partition.Write) {
-	if o.m.disk == nil {
+	if o.host.disk == nil {
 		return
 	}
-	o.m.disk.add(o.id, w, func(err error) {
+	o.host.disk.add(o.id, w, func(err error) {
 		o.tell(func(v partition.View) { o.machine.Stored(v, w.Position, err) })
 	})
 }
@@ -29,7 +29,7 @@ func (o *actor) tell(f func(v partition.View)) {
 	select {
 	case o.inbox <- f:
 	default:
-		o.m.life.Background(func(ctx context.Context) {
+		o.host.life.Background(func(ctx context.Context) {
 			select {
 			case o.inbox <- f:
 			case <-ctx.Done():
@@ -40,8 +40,8 @@ func (o *actor) tell(f func(v partition.View)) {
 
 // ReportStored implements partition.Member.
 func (o *actor) ReportStored(to roster.Incarnation, p backup.Position) {
-	if o.m.stored.add(to, o.id, p) {
-		o.m.life.Background(func(ctx context.Context) { o.m.tellStored(ctx, to) })
+	if o.host.stored.add(to, o.id, p) {
+		o.host.life.Background(func(ctx context.Context) { o.host.tellStored(ctx, to) })
 	}
 }
 
@@ -52,22 +52,22 @@ const (
 
 // tellStored tells an owner what is on this member's disk, until there is nothing
 // left to tell it. What becomes ready while a call is made goes with the next one.
-func (m *Member) tellStored(ctx context.Context, to roster.Incarnation) {
+func (h *Host) tellStored(ctx context.Context, to roster.Incarnation) {
 	pause := storedRetry
 	for {
-		batch, more := m.stored.take(to)
+		batch, more := h.stored.take(to)
 		if !more {
 			return
 		}
-		member, found := m.state.Roster().Member(to)
+		member, found := h.state.Roster().Member(to)
 		if !found || ctx.Err() != nil {
-			m.stored.drop(to) // it owns nothing any longer
+			h.stored.drop(to) // it owns nothing any longer
 			return
 		}
-		req := wire.StoredRequest{Replica: m.self, Stored: batch}
-		if err := m.caller.Call(ctx, member.API, to, wire.PathStored, req, &wire.StoredResponse{}); err != nil {
-			m.log.Debug("owner not told what is on this disk; retrying", "owner", string(to), "error", err)
-			m.stored.putBack(to, batch)
+		req := wire.StoredRequest{Replica: h.self, Stored: batch}
+		if err := h.caller.Call(ctx, member.API, to, wire.PathStored, req, &wire.StoredResponse{}); err != nil {
+			h.log.Debug("owner not told what is on this disk; retrying", "owner", string(to), "error", err)
+			h.stored.putBack(to, batch)
 			signal.Sleep(ctx, pause)
 			pause = min(2*pause, storedRetryLast)
 			continue
@@ -76,20 +76,20 @@ func (m *Member) tellStored(ctx context.Context, to roster.Incarnation) {
 	}
 }
 
-// serveStored passes on, as an owner, what is on a replica's disk.
-func (m *Member) serveStored(ctx context.Context, in wire.StoredRequest) (wire.StoredResponse, error) {
+// Stored passes on, as an owner, what is on a replica's disk.
+func (h *Host) Stored(ctx context.Context, in wire.StoredRequest) (wire.StoredResponse, error) {
 	if err := in.Replica.Check(); err != nil {
 		return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	if len(in.Stored) > wire.MaxStored {
 		return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d partitions are reported as stored; report at most %d in one call", len(in.Stored), wire.MaxStored)
 	}
-	r := m.state.Roster()
+	r := h.state.Roster()
 	for _, s := range in.Stored {
 		if int(s.Partition) >= len(r.Partitions) {
 			return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", s.Partition, len(r.Partitions))
 		}
-		o, err := m.actorOf(s.Partition)
+		o, err := h.actorOf(s.Partition)
 		if err != nil {
 			return wire.StoredResponse{}, err
 		}

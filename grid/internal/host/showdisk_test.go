@@ -1,4 +1,4 @@
-package grid
+package host
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func TestMemberShowsItsDisk(t *testing.T) {
 		defer store.Close()
 		l.m.definitions = store
 		ask := func(term, lost roster.Term) (wire.CollectResponse, error) {
-			return l.m.serveCollect(t.Context(), wire.CollectRequest{Partition: 0, Term: term, Lost: lost})
+			return l.m.Collect(t.Context(), wire.CollectRequest{Partition: 0, Term: term, Lost: lost})
 		}
 		if out, err := ask(l.term, l.term); err == nil {
 			t.Errorf("of a partition that was never stored it shows %+v", out)

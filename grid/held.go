@@ -1,0 +1,32 @@
+package grid
+
+import (
+	"context"
+
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// reportTo tells the leader, which may be this member.
+func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
+	if m.raft.Node().Leads() {
+		_, err := m.serveHeld(ctx, req)
+		return err
+	}
+	return m.atLeader(ctx, wire.PathHeld, req)
+}
+
+// serveHeld has the leader record what an owner reports, and wakes its step.
+func (m *Member) serveHeld(ctx context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
+	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+		due, err := machine.Reported(v, leader.Report{Owner: in.Owner, Held: in.Held, Persisted: in.Persisted})
+		if due {
+			m.leadNow.Send()
+		}
+		reply(err)
+	})
+	if err != nil {
+		return wire.MemberResponse{}, err
+	}
+	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
+}

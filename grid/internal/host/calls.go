@@ -1,0 +1,147 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Create creates a sequencer, or opens the one that has the name and the same definition.
+func (h *Host) Create(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
+	def, err := sequencer.Define(in.Name, in.Config())
+	if err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	ref := sequencer.Ref{Definition: def}
+	_, _ = rand.Read(ref.Life[:])
+	return askForLife(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
+		o.Create(v, ref, reply)
+	})
+}
+
+// Open returns a sequencer that exists.
+func (h *Host) Open(ctx context.Context, in wire.OpenRequest) (wire.SequencerResponse, error) {
+	if err := api.CheckName(in.Name); err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	return askForLife(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
+		o.Open(v, in.Name, reply)
+	})
+}
+
+// askForLife asks the owner of a name something that is answered with a life.
+func askForLife(ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error))) (wire.SequencerResponse, error) {
+	ref, stamp, err := askOwner(ctx, h, name, request)
+	if err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	return wire.SequencerResponse{Stamp: stamp, Sequencer: wire.SequencerOf(ref)}, nil
+}
+
+// Attach gives a holder a logical node, or shows that it has one.
+func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
+	claim, err := claimOf(in.Claim)
+	if err == nil {
+		err = checkAttachment(in.Holder, in.Claim)
+	}
+	if err != nil {
+		return wire.AttachResponse{}, err
+	}
+	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
+		o.Attach(v, in.Holder, claim, reply)
+	})
+	if err != nil {
+		return wire.AttachResponse{}, err
+	}
+	return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, nil
+}
+
+// checkAttachment refuses a request that names no attachment.
+func checkAttachment(h sequencer.HolderID, c wire.Claim) error {
+	if err := wire.CheckHolder(h); err != nil {
+		return err
+	}
+	if c.ID.IsZero() {
+		return failure.Errorf(wire.ErrBadRequest, "grid: the attachment ID is zero; give 128 random bits, new for each attach")
+	}
+	return nil
+}
+
+// claimOf is a claim as the owner takes it.
+func claimOf(in wire.Claim) (partition.Claim, error) {
+	ref, err := in.Sequencer.Ref()
+	c := partition.Claim{Ref: ref, ID: in.ID, Grid: in.Grid, Version: in.Version, Until: in.Until}
+	if in.Node == nil {
+		c.Any = true
+	} else {
+		c.Node = *in.Node
+	}
+	return c, err
+}
+
+// Detach takes a logical node back.
+func (h *Host) Detach(ctx context.Context, in wire.DetachRequest) (wire.Done, error) {
+	ref, err := in.Sequencer.Ref()
+	if err == nil {
+		err = wire.CheckHolder(in.Holder)
+	}
+	if err != nil {
+		return wire.Done{}, err
+	}
+	rel := sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
+	_, stamp, err := askOwner(ctx, h, in.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
+		o.Detach(v, in.Holder, ref, rel, nothing(reply))
+	})
+	return wire.Done{Stamp: stamp}, err
+}
+
+// Destroy ends the life that a name has.
+func (h *Host) Destroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
+	if err := api.CheckName(in.Name); err != nil {
+		return wire.Done{}, err
+	}
+	_, _, err := askOwner(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
+		o.Destroy(v, in.Name, in.Life, nothing(reply))
+	})
+	return wire.Done{Stamp: h.stamp()}, err
+}
+
+// nothing makes a reply without a value.
+func nothing(reply func(struct{}, error)) func(error) {
+	return func(err error) { reply(struct{}{}, err) }
+}
+
+// Directory returns the owners. It fails when this member hears of no change of
+// owners any longer: callers, its own handles too, ask other members then.
+func (h *Host) Directory(context.Context, wire.DirectoryRequest) (wire.DirectoryResponse, error) {
+	if err := h.raft.Failure(); err != nil && h.state.Ended.Load() {
+		return wire.DirectoryResponse{}, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
+	}
+	r := h.state.Roster()
+	out := wire.DirectoryResponse{Stamp: h.stamp(), Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
+	index := map[roster.Incarnation]int{}
+	for i, member := range r.Members {
+		index[member.Incarnation] = i
+		out.Members = append(out.Members, wire.Address{Incarnation: member.Incarnation, API: member.API})
+	}
+	for p, state := range r.Partitions {
+		i, owned := index[state.Owner]
+		if !owned {
+			i = -1
+		}
+		out.Owners[p] = i
+	}
+	return out, nil
+}
+
+// stamp is what this member's answers carry that come from no owner.
+func (h *Host) stamp() wire.Stamp {
+	r := h.state.Roster()
+	return wire.Stamp{Grid: r.Grid, Version: r.Version, Time: h.clock.Now()}
+}

@@ -1,0 +1,173 @@
+// Package host runs the part of a member in each partition: one goroutine for each, which
+// drives a machine of package partition (actor.go). It brings replicas their updates
+// (replicate.go), definitions to the disk (storing.go, diskwriter.go) and back from disks
+// after a loss (collecting.go), and puts the calls of holders and members to the machine
+// (calls.go, renew.go).
+package host
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Config says what a host needs of its member.
+type Config struct {
+	Self        roster.Incarnation
+	Grid        func() roster.GridID // the member's, zero for none
+	State       *state.State
+	Life        *tenure.Life
+	Log         *slog.Logger
+	Raft        *raftlog.Server
+	Caller      api.Caller
+	Events      *api.Events
+	Definitions *definitions.Store // nil without a data directory
+	// ReportEarlier tells the leader of a grant of an earlier life of the grid.
+	ReportEarlier func(until clustertime.Tick)
+	// ReportHeld tells the leader what this member's partitions report.
+	ReportHeld func(context.Context, wire.HeldRequest) error
+	// Changed is called after each change that the state tells of.
+	Changed func()
+}
+
+// Host runs a member's actors. Its methods may be called from any goroutine.
+type Host struct {
+	cfg         Config
+	self        roster.Incarnation
+	state       *state.State
+	clock       *client.Clock // of the state, sampled by the log alone
+	life        *tenure.Life
+	ctx         context.Context // ends with the life
+	log         *slog.Logger
+	raft        *raftlog.Server
+	caller      api.Caller
+	events      *api.Events
+	definitions *definitions.Store
+	disk        *diskWriter // nil without a data directory
+	stored      storedReports
+	collects    collects
+	diskLog     diskLog
+	parking     parking
+	reports     atomic.Pointer[reports]
+
+	mu     sync.Mutex // guards what follows; never held while waiting
+	actors map[roster.PartitionID]*actor
+}
+
+// New returns a host without actors.
+func New(cfg Config) *Host {
+	h := &Host{
+		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(), log: cfg.Log,
+		raft: cfg.Raft, caller: cfg.Caller, events: cfg.Events, definitions: cfg.Definitions,
+	}
+	if cfg.Definitions != nil {
+		h.disk = newDiskWriter(cfg.Definitions, cfg.Grid, func() bool { return cfg.Raft.DiskFailure() != nil },
+			func(err error) { cfg.Raft.FailDisk("writing the definitions", err) })
+	}
+	h.Reset()
+	return h
+}
+
+// Run starts the goroutines of the host, which end with the life. With alone set there is
+// no other member, and no disk is awaited.
+func (h *Host) Run(alone bool) {
+	h.life.Go(func() { h.attend(h.ctx) })
+	if h.disk != nil {
+		h.life.Go(func() { h.disk.run(h.ctx) })
+	}
+	if !alone {
+		h.life.Go(func() { h.watchAwaited(h.ctx) })
+	}
+}
+
+// Reset forgets the partitions of a grid that the member has left. Its actors have ended.
+func (h *Host) Reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.actors = map[roster.PartitionID]*actor{}
+	h.reports.Store(newReports())
+}
+
+// LeaderChanged has the reports to the leader sent again: it may be another one.
+func (h *Host) LeaderChanged() { h.reports.Load().added.Send() }
+
+// Calls returns the calls that the host serves.
+func (h *Host) Calls() []*api.Call {
+	return []*api.Call{
+		api.Typed(wire.PathCreate, h.Create),
+		api.Typed(wire.PathOpen, h.Open),
+		api.Typed(wire.PathAttach, h.Attach),
+		api.Typed(wire.PathRenew, h.Renew),
+		api.Typed(wire.PathDetach, h.Detach),
+		api.Typed(wire.PathDestroy, h.Destroy),
+		api.Typed(wire.PathDirectory, h.Directory),
+		api.Typed(wire.PathReplicate, h.Replicate).ForMembers(),
+		api.Typed(wire.PathStored, h.Stored).ForMembers(),
+		api.Typed(wire.PathCollect, h.Collect).ForMembers().WithLargeAnswer(),
+	}
+}
+
+// Granted returns the first tick that was not granted in a partition that grants nothing
+// any longer.
+func (h *Host) Granted(ctx context.Context, id roster.PartitionID) (clustertime.Tick, error) {
+	o, err := h.actorOf(id)
+	if err != nil {
+		return 0, err
+	}
+	return look(ctx, o, o.machine.High)
+}
+
+// Owned returns what f reads of the table of each partition that the member owns, by
+// ascending partition; f is given the cluster time too. Partitions that do not answer
+// before ctx ends are left out.
+func Owned[T any](ctx context.Context, h *Host, f func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) T) (out []T) {
+	for _, o := range h.running() {
+		read, err := look(ctx, o, func(v partition.View) (read T, err error) {
+			if err = o.machine.Serves(v); err == nil {
+				read = f(o.id, o.machine.Table(), v.Bounds().Now)
+			}
+			return read, err
+		})
+		if err == nil {
+			out = append(out, read)
+		}
+	}
+	return out
+}
+
+// TableOf returns this member's copy of the partition of a name, and whether it acts on it.
+func (h *Host) TableOf(ctx context.Context, name string) (table partition.TableState, acts bool, err error) {
+	o, err := h.actorOf(roster.PartitionOf(name, len(h.state.Roster().Partitions)))
+	if err != nil {
+		return table, false, err
+	}
+	table, err = look(ctx, o, func(partition.View) (partition.TableState, error) {
+		acts = o.machine.Acts()
+		return o.machine.Table().Snapshot(), nil
+	})
+	return table, acts, err
+}
+
+// Stall has the owner of a name serve nothing until release: for tests of overload.
+func (h *Host) Stall(name string) (release func(), err error) {
+	o, err := h.ownerOf(name)
+	if err != nil {
+		return nil, err
+	}
+	stalled, end := make(chan struct{}), make(chan struct{})
+	o.inbox <- func(partition.View) { close(stalled); <-end }
+	<-stalled
+	return func() { close(end) }, nil
+}
