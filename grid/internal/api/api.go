@@ -34,10 +34,10 @@ const (
 	bodyTimeout    = 10 * time.Second
 	ServeTimeout   = 10 * time.Second
 	maxHeaderBytes = 4 << 10
-	MaxConnections = 16384 // at once; one more waits to be accepted
+	MaxConnections = 16384 // concurrent; further ones wait to be accepted
 )
 
-// Config says what a server answers for.
+// Config has the calls and limits of a server.
 type Config struct {
 	Self     roster.Incarnation
 	Grid     func() roster.GridID // the member's, zero for none
@@ -199,8 +199,8 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 	a.answer(w, kind, http.StatusOK, out)
 }
 
-// read reads and decodes a request's body. What is large in memory, now or once it
-// is answered, has its turn until leave.
+// read reads and decodes a request's body. A request that needs much memory, for itself or
+// for its answer, keeps its turn until leave.
 func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Call) (in any, leave func(), err error) {
 	conn := connectionOf(r)
 	small, turn := int64(smallBody), conn.holders
@@ -302,7 +302,7 @@ func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// handleStatus is the status for whoever only has a browser or curl.
+// handleStatus serves the status to a browser or curl.
 func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
 	defer cancel()

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// smallBody is what a request may bring without waiting for its turn.
+	// smallBody is the size of a body that needs no turn.
 	smallBody = 4 << 10
-	// callWindow is what HTTP/2 keeps of a body that nobody reads, and a connection
-	// has room for that of every call, so that those that wait do not stop the one
-	// whose turn it is. A client may send so much before it knows the limit (RFC 9113,
-	// 6.9.3), and Go's server resets what is beyond it.
+	// callWindow is the part of an unread body that HTTP/2 buffers. A connection has
+	// room for that of every call, so that waiting calls do not stop the one that has
+	// the turn. A client may send so much before it knows the limit (RFC 9113, 6.9.3),
+	// and Go's server resets streams beyond it.
 	callWindow = 64 << 10
-	// idleTimeout is how long a connection may stay that nobody uses. Go's server
+	// idleTimeout closes connections without calls. Go's server
 	// keeps the memory of an HTTP/2 connection that ended in the middle of calls for
 	// as long: it sets its idle timer once more when it closes their streams.
 	idleTimeout = 20 * time.Second
@@ -36,8 +36,8 @@ const (
 	pingTimeout = 15 * time.Second
 )
 
-// connection is what one connection to the API has under way. Its limits are what
-// keeps the memory that a hostile one can take at about 2 MiB: of its many calls at
+// connection is the state of one connection to the API. Its limits keep the memory that a
+// hostile one can take at about 2 MiB: of its many concurrent calls at
 // once, one may be large of those of holders, and one of those between members.
 // They take turns apart, since an answer to a holder may wait for a replica's.
 type connection struct {

@@ -11,8 +11,8 @@ import (
 )
 
 // withDeadline returns a request whose context ends when its caller no longer waits for the
-// answer, if it says how long it does. Whatever takes work from a queue looks at the context
-// first: under overload most of what has waited is of callers that have gone, and to serve
+// answer, if it says how long it does. Code that takes work from a queue checks the context
+// first: under overload most of the queued work is of callers that have gone, and serving
 // them would leave no time for the others.
 func withDeadline(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	text := r.Header.Get(wire.HeaderTimeout)

@@ -19,7 +19,7 @@ type handleSet struct {
 
 // handleUse is one name of idsHandles.
 type handleUse struct {
-	requests int           // under way
+	requests int           // in progress
 	last     time.Duration // when the last one ended
 	open     bool          // some request found the sequencer
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// requestLimit bounds how many requests of holders a member has at once, served or
+// requestLimit bounds the concurrent requests of holders at a member, served or
 // waiting for a partition's actor. When an owner has died, all its holders come
 // together; those beyond the bound are told to come again, and do, a little later
 // each. Calls between members pass by it: they are few, and the others wait for
 // what they bring.
 type requestLimit struct{ requests atomic.Int64 }
 
-// requestsMax is large enough for 10,000 holders that renew and attach at once.
+// requestsMax is large enough for 10,000 holders that renew and attach concurrently.
 const requestsMax = 16384
 
 // enter lets a request in; leave ends it.

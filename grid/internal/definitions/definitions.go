@@ -1,17 +1,17 @@
 // Package definitions keeps, in one file of a data directory, the names of the
 // sequencers that its member has to remember: their definitions, their lives, and
-// the marks of those that were destroyed. What the tables hold besides, such as
-// logical nodes and grants, is not here.
+// the tombstones of those that were destroyed. Logical nodes and grants are not
+// stored.
 //
 // Each partition is stored as the table of one position. [Store.Commit] brings any
 // number of partitions to later ones in one transaction, which is on disk when it
-// returns; only what differs from what is stored is written. The first write that
-// fails is the last: see [Store.Commit].
+// returns; only differences to the stored tables are written. No write follows a
+// failed one: see [Store.Commit].
 //
 // The file is trusted only as far as it proves itself. [Open] reads all of it: each
-// page, each record, and the sum of each partition's records. A file that does not
-// hold what was stored is an error that matches [ErrUnusable], and the copies of
-// other members have to do without it.
+// page, each record, and the sum of each partition's records. A file with other
+// content than was stored is an error that matches [ErrUnusable]; the copies of other
+// members then have to suffice.
 package definitions
 
 import (
@@ -30,8 +30,8 @@ import (
 // File is the file's name in the data directory.
 const File = "definitions.db"
 
-// ErrUnusable is matched by every error of [Open] over what the file is, or that it
-// is missing: the definitions this member had are lost to it.
+// ErrUnusable is matched by every error of [Open] about a missing file or its content: the
+// definitions of this member are lost.
 var ErrUnusable = errors.New("definitions: unusable")
 
 // Position is how far a stored table has come.
@@ -43,7 +43,7 @@ type Term = roster.Term
 // Record is one name of a partition.
 type Record = partition.DefinitionRecord
 
-// Table is what is stored of one partition.
+// Table is the stored part of one partition.
 type Table struct {
 	Position Position
 	partition.Definitions
@@ -108,8 +108,7 @@ func (s *Store) Adopt(grid roster.GridID) error {
 	return nil
 }
 
-// Position returns the position of what is stored of a partition, and false if nothing
-// is.
+// Position returns the position of a partition's stored table, and false without one.
 func (s *Store) Position(id roster.PartitionID) (p Position, found bool, err error) {
 	err = guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
@@ -128,7 +127,7 @@ func (s *Store) Position(id roster.PartitionID) (p Position, found bool, err err
 	return p, found, nil
 }
 
-// Load returns what is stored of a partition, and false if nothing is.
+// Load returns a partition's stored table, and false without one.
 func (s *Store) Load(id roster.PartitionID) (t Table, found bool, err error) {
 	err = guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {

@@ -173,7 +173,7 @@ func TestCommitIsBounded(t *testing.T) {
 	if n, err := s.Commit(aGrid, writes); n != 2 || err != nil {
 		t.Errorf("%d partitions in the first transaction: %v, want 2", n, err)
 	}
-	// What is equal costs nothing: all of it fits into one.
+	// Equal records cost nothing: all of them fit into one write.
 	commit(t, s, writes[2:]...)
 	for i := range writes {
 		writes[i].Position = at(2, 0)
@@ -207,7 +207,7 @@ func TestChangesHaveToFollow(t *testing.T) {
 		t.Errorf("stored is %v", got)
 	}
 	if _, found, _ := s.Load(2); found {
-		t.Error("a part of what was refused is stored")
+		t.Error("a part of a refused write is stored")
 	}
 }
 
@@ -227,8 +227,8 @@ func TestStoreIsOfOneGrid(t *testing.T) {
 	}
 }
 
-// TestFailedWriteIsTheLast: after a write that failed, even one that reached the file,
-// the store takes none; what was stored can be read.
+// TestFailedWriteIsTheLast: after a failed write, even one that reached the file, the store
+// accepts none; earlier content can be read.
 func TestFailedWriteIsTheLast(t *testing.T) {
 	s, _ := newStore(t)
 	commit(t, s, whole(1, at(1, 0)))
@@ -311,6 +311,6 @@ func TestAdoptedStore(t *testing.T) {
 		t.Errorf("opened again it is of grid %s, partition 1 at %v: %v", s.Grid(), p, err)
 	}
 	if _, found, err := s.Position(2); found || err != nil {
-		t.Errorf("what was never stored is found: %v, %v", found, err)
+		t.Errorf("a table that was never stored is found: %v, %v", found, err)
 	}
 }

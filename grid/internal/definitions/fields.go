@@ -58,12 +58,12 @@ func readFields(value []byte, take func(f field) error) error {
 func (f field) number() (uint64, error) {
 	v, n := binary.Uvarint(f.body)
 	if n <= 0 || n != len(f.body) {
-		return 0, damaged("field %d is no number", f.tag)
+		return 0, damaged("field %d is not a number", f.tag)
 	}
 	return v, nil
 }
 
-// count is number for what has to fit into an int.
+// count is number for values that have to fit into an int.
 func (f field) count() (int, error) {
 	v, err := f.number()
 	if err == nil && v > math.MaxInt32 {
@@ -76,7 +76,7 @@ func (f field) count() (int, error) {
 func (f field) tick() (clustertime.Tick, error) {
 	v, n := binary.Varint(f.body)
 	if n <= 0 || n != len(f.body) {
-		return 0, damaged("field %d is no time", f.tag)
+		return 0, damaged("field %d is not a time", f.tag)
 	}
 	return clustertime.Tick(v), nil
 }

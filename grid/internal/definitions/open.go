@@ -105,13 +105,13 @@ func (s *Store) checkFile() error {
 	return checkPages(file, info.Size())
 }
 
-// errMissing says that there is no file, and matches fs.ErrNotExist.
+// errMissing says that the file is missing, and matches fs.ErrNotExist.
 type errMissing struct{ error }
 
 // Error implements error.
 func (errMissing) Error() string { return "it is missing" }
 
-// Unwrap returns what the operating system said.
+// Unwrap returns the error of the operating system.
 func (e errMissing) Unwrap() error { return e.error }
 
 // read checks everything in the file.

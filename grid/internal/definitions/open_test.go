@@ -42,8 +42,8 @@ func filled(t *testing.T, names int) (string, map[roster.PartitionID]definitions
 	return dir, tables
 }
 
-// TestOpenRefuses: what is not this member's whole store is refused, with what is
-// wrong with it and which file it is.
+// TestOpenRefuses: a file that is not this member's whole store is refused, with the error
+// and the path.
 func TestOpenRefuses(t *testing.T) {
 	edit := func(key string, value []byte) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
@@ -113,7 +113,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 // TestOpenFindsEveryDamage: with any byte of the file changed, the store either is
-// refused or has exactly what was stored; it never ends the process.
+// refused or has exactly the stored content; it never ends the process.
 func TestOpenFindsEveryDamage(t *testing.T) {
 	dir, want := filled(t, 60)
 	path := filepath.Join(dir, definitions.File)

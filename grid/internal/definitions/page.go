@@ -75,5 +75,5 @@ func (p *Page) fill(key []byte, b *bolt.Bucket, after []byte, weight int) error 
 	return nil
 }
 
-// recordWeight is what a record takes on the wire besides its name, by estimate.
+// recordWeight is the estimated size of a record on the wire, without its name.
 const recordWeight = 160

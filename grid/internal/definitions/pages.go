@@ -84,7 +84,7 @@ func checkPages(file io.ReaderAt, size int64) error {
 	return w.tree(newer.root, 0, nil, nil)
 }
 
-// meta is what is used of one of the file's two descriptions.
+// meta has the used fields of one of the file's two meta pages.
 type meta struct {
 	pageSize             int
 	root, freelist, high uint64
@@ -116,7 +116,7 @@ func readMeta(file io.ReaderAt, at int64) (m meta, err error) {
 	return m, nil
 }
 
-// read returns a page with what overflows it.
+// read returns a page with its overflow pages.
 func (w *walk) read(id uint64) ([]byte, error) {
 	if id < 2 || id >= w.high {
 		return nil, damaged("page %d is outside pages 2 to %d", id, w.high)
@@ -207,7 +207,7 @@ func (w *walk) bucket(value []byte, id uint64, depth int) error {
 	}
 	inline := value[bucketHead:]
 	if depth > depthMax || len(inline) < pageHead || order.Uint16(inline[8:]) != flagLeaf {
-		return damaged("page %d has a bucket that is no page", id)
+		return damaged("page %d has a bucket that is not a page", id)
 	}
 	return w.page(inline, id, depth+1, nil, nil)
 }

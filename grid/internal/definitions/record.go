@@ -16,10 +16,10 @@ const (
 	tagLife   = 3 // 16 bytes
 	tagTerm   = 4 // of the create
 	tagNumber = 5 // of the create
-	tagMark   = 6 // destroyed: the first tick of the next life; absent while the life goes on
+	tagMark   = 6 // destroyed: the first tick of the next life; absent before the end of the life
 )
 
-// recordMax bounds a stored record; what is larger is damaged.
+// recordMax is the maximum size of a stored record; a larger one is damaged.
 const recordMax = 4096
 
 // encodeRecord returns the value of a record.
@@ -74,7 +74,7 @@ func decodeRecord(name, value []byte) (r Record, err error) {
 	return r, nil
 }
 
-// digest is what one record adds to the sum of its partition, whatever the order.
+// digest returns the contribution of one record to the sum of its partition, in any order.
 func digest(name, value []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(name)
@@ -92,8 +92,8 @@ const (
 	tagSum      = 5 // of the records' digests
 )
 
-// head is what is stored of a partition besides its records. Count and sum tell a
-// record that was lost, or came back, from one that never was.
+// head is stored per partition, besides its records. Count and sum detect a record that was
+// lost, or that returned.
 type head struct {
 	Position
 	base  clustertime.Tick

@@ -17,8 +17,8 @@ import (
 
 const fuzzedNode = "0123456789abcdef-fedcba9876543210"
 
-// FuzzGossipNode has gossip hear of a node that says anything of itself. Whatever
-// it is, this member is itself; what is understood is said again in the same way.
+// FuzzGossipNode gives gossip a node with any metadata. This member stays itself, and
+// accepted metadata encodes to the same bytes again.
 func FuzzGossipNode(f *testing.F) {
 	for _, p := range []Peer{
 		{},
@@ -31,7 +31,7 @@ func FuzzGossipNode(f *testing.F) {
 		}
 		f.Add(fuzzedNode, meta)
 	}
-	f.Add("nobody", []byte("\xc0"))
+	f.Add("unknown", []byte("\xc0"))
 	f.Add(fuzzedNode, []byte("\x82\xa3api\xa1a\xa4zone\x81\xa1x\x91\xc0"))
 	f.Fuzz(func(t *testing.T, name string, meta []byte) {
 		g := hearing()

@@ -14,7 +14,7 @@ import (
 )
 
 // TestReportsOfAKind: the first is logged, then one a minute with the number of those
-// left out, and what is known is bounded.
+// left out, and the memory is bounded.
 func TestReportsOfAKind(t *testing.T) {
 	var r reports
 	wants := func(kind string, now time.Duration, omitted int, admitted bool) {

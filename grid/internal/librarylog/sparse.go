@@ -8,7 +8,7 @@ import (
 // sparseEvery is how often a repeated warning is logged.
 const sparseEvery = 10 * time.Second
 
-// Sparse decides when a warning that others can cause is logged: the first at once,
+// Sparse decides when a warning that others can cause is logged: the first immediately,
 // later ones every sparseEvery. Its zero value is ready.
 type Sparse struct {
 	mu      sync.Mutex // guards what follows

@@ -8,10 +8,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Contents is what is in a log.
+// Contents describes a log.
 type Contents struct {
 	Last    uint64 // index of the last entry, 0 = none
-	Command bool   // there is a command, or a snapshot of what commands led to
+	Command bool   // the log has a command, or there is a snapshot
 }
 
 // Check reads the whole log, so that Raft, which panics over an entry that it cannot

@@ -6,7 +6,7 @@ import (
 )
 
 // Every member computes the roster from the same commands. One that cannot read a
-// command, since a later version wrote it, must not go on without it: it would own and
+// command, since a later version wrote it, must not continue without it: it would own and
 // grant by a roster of its own. So its part in the grid ends, as when its disk fails.
 
 // divergence is why this member knows the roster no longer.

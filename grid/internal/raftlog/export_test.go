@@ -2,7 +2,7 @@ package raftlog
 
 import "github.com/hashicorp/raft"
 
-// What the tests in package raftlog_test need.
+// Names for the tests in package raftlog_test.
 type FatalLog = fatalLog
 
 var (

@@ -15,12 +15,12 @@ type DiskError struct {
 	Cause      error
 }
 
-// Error tells what failed, where, and what to do.
+// Error returns the failed operation, the directory, the cause and the remedy.
 func (e *DiskError) Error() string {
 	return fmt.Sprintf("grid: the disk of data directory %s failed while %s: %v; %s", e.Dir, e.Doing, e.Cause, DiskAdvice)
 }
 
-// Unwrap returns what the write came to.
+// Unwrap returns the cause.
 func (e *DiskError) Unwrap() error { return e.Cause }
 
 // DiskAdvice is the remedy for a disk that has failed.
@@ -29,8 +29,8 @@ const DiskAdvice = "free space or replace the disk, then restart this process"
 // fatalLog is the log as Raft's goroutines get it. The goroutine whose write
 // failed ends there, as if the process had died at that point: it answers no
 // success, and Raft neither panics, as it would over a term that cannot be kept,
-// nor goes on from a state that is not on disk. What it deferred still runs, so
-// shutting Raft down goes on to end.
+// nor continues from a state that is not on disk. Its deferred functions still run,
+// so that Raft can be shut down.
 type fatalLog struct{ *Log }
 
 // GetLog implements raft.LogStore. Raft panics over an entry that it cannot read.

@@ -16,7 +16,7 @@ import (
 
 var errDisk = errors.New("no space left on this test's disk")
 
-// What a write to a log does, as its errors say it.
+// The operations of a log, as its errors name them.
 const (
 	appends   = "writing the Raft log"
 	truncates = "truncating the Raft log"
@@ -62,7 +62,7 @@ func TestRaftLogIsBrokenByItsFirstFailedWrite(t *testing.T) {
 			select {
 			case <-l.Broken():
 			default:
-				t.Error("nobody was told")
+				t.Error("no error was reported")
 			}
 			l.OnWrite(func(_ string, write func() error) error { tried.Add(1); return write() }) // it works again
 			for name, write := range writes {
@@ -185,8 +185,8 @@ func breaks(t *testing.T, l *raftlog.Log) {
 	}
 }
 
-// TestFailedWriteOfTheLeader: the leader answers no success and leads no more;
-// the others go on.
+// TestFailedWriteOfTheLeader: the leader answers no success and steps down; the others
+// continue.
 func TestFailedWriteOfTheLeader(t *testing.T) {
 	nodes := startNodes(t)
 	leader := nodes[0]
@@ -207,13 +207,13 @@ func TestFailedWriteOfTheLeader(t *testing.T) {
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the others do not go on")
+			t.Fatal("the others do not continue")
 		}
 	}
 }
 
-// TestFailedWriteOfFollowers: what is on the leader's disk alone is not agreed,
-// however often it is sent again, and though the followers' files show it.
+// TestFailedWriteOfFollowers: an entry on the leader's disk alone is not committed, however
+// often it is sent again, and although the followers' files contain it.
 func TestFailedWriteOfFollowers(t *testing.T) {
 	nodes := startNodes(t)
 	var tried []*atomic.Int32
@@ -238,7 +238,7 @@ func TestFailedWriteOfATerm(t *testing.T) {
 	for _, n := range nodes {
 		failWrites(n.log, keepsTerm)
 	}
-	// A vote for nobody's term can be had from no disk.
+	// No disk can store a vote.
 	err := nodes[0].LeadershipTransferToServer(nodes[1].id, raft.ServerAddress(nodes[1].id)).Error()
 	breaks(t, nodes[1].log)
 	t.Log("transfer:", err)

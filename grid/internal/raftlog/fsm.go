@@ -36,7 +36,7 @@ func (f fsm) replays(entry *raft.Log) bool {
 }
 
 // Apply implements raft.FSM; it returns nil or the error of a refused command. After a
-// command that cannot be read nothing is applied any more.
+// command that cannot be read none is applied.
 func (f fsm) Apply(entry *raft.Log) any {
 	if err := f.diverged.failure(); err != nil {
 		return err

@@ -39,7 +39,7 @@ const (
 var (
 	raftEntries = []byte("entries") // big-endian index to entry
 	raftStable  = []byte("stable")  // Raft's own keys: term, vote
-	raftAbout   = []byte("about")   // what the log says of itself
+	raftAbout   = []byte("about")   // the description of the log
 	raftLogID   = []byte("id")      // ... its name, drawn when it was made
 	raftTerm    = []byte("CurrentTerm")
 )
@@ -50,9 +50,8 @@ var errKeyNotFound = errors.New("not found")
 // Log keeps Raft's log, term and vote in one file of a data directory.
 // Whatever returned without error survives a crash of the machine.
 //
-// The first write that fails is the last: what an fsync that failed has left
-// behind nobody knows, and one that succeeds later proves nothing about it. What
-// was stored can still be read.
+// No write follows a failed one: the result of a failed fsync is unknown, and a later
+// successful one proves nothing about it. Stored entries can still be read.
 type Log struct {
 	Dir    string
 	ID     string // of this log; the member's identity names it
@@ -125,7 +124,7 @@ func discard(f *os.File) {
 	_ = f.Close()
 }
 
-// createBuckets makes what a new log has, and reads the log's ID.
+// createBuckets creates the buckets of a new log, and reads the log's ID.
 func (l *Log) createBuckets() error {
 	return Guarded(func() error {
 		return l.db.Update(func(tx *bolt.Tx) error {
@@ -148,7 +147,7 @@ func (l *Log) createBuckets() error {
 // had a first command.
 func (l *Log) Clear() error { return l.Replace(l.ID, 0, nil) }
 
-// Replace makes this another log, which holds only some entries, at once and as a whole.
+// Replace replaces the log by another one with the given entries, atomically.
 func (l *Log) Replace(id string, term uint64, entries []*raft.Log) error {
 	err := l.update("replacing the Raft log", func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{raftEntries, raftStable} {
@@ -324,8 +323,8 @@ func (l *Log) view(doing string, read func(*bolt.Tx) error) error {
 	return nil
 }
 
-// update makes a change, on disk when it returns without error. After the first
-// failure it does not touch the file any more.
+// update makes a change, which is on disk when it returns nil. After the first failure it
+// no longer writes.
 func (l *Log) update(doing string, change func(*bolt.Tx) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -351,8 +350,8 @@ func (l *Log) Fail(doing string, cause error) error {
 	return l.failed
 }
 
-// Failure returns what the first failed write came to, nil while there was none
-// and for a member that keeps nothing on disk.
+// Failure returns the error of the first failed write, nil without one and for a
+// memory-only member.
 func (l *Log) Failure() error {
 	if l == nil {
 		return nil

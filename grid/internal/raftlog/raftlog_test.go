@@ -114,7 +114,7 @@ func TestRaftLogOverwrites(t *testing.T) {
 	if err := l.StoreLog(other); err != nil {
 		t.Fatal(err)
 	}
-	got := *entry(1) // what was in the entry before must be gone
+	got := *entry(1) // must be overwritten
 	if err := l.GetLog(5, &got); err != nil || !reflect.DeepEqual(&got, other) {
 		t.Errorf("got %+v, %v, want %+v", got, err, other)
 	}

@@ -1,4 +1,4 @@
-// Package state has what every room of a member reads: the newest roster, the clocks that
+// Package state holds the shared state of a member: the newest roster, the clocks that
 // follow it, and whether the member still takes part. Only the Raft log (package raftlog)
 // and the change from one grid to the next write the roster.
 package state

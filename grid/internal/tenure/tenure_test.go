@@ -32,7 +32,7 @@ func TestEndWaitsForWorkOfTheTenure(t *testing.T) {
 		late := make(chan error, 1)
 		first.Background(func(ctx context.Context) { late <- ctx.Err() })
 		if err := <-late; err == nil {
-			t.Error("work that begins after the end has a context that goes on")
+			t.Error("work that begins after the end has a live context")
 		}
 		life.Close()
 		life.Stop()

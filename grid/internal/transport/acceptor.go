@@ -20,9 +20,9 @@ const (
 	acceptDelayMax = time.Second
 )
 
-// acceptor accepts streams and has each say who it is in a goroutine of its
-// own, so that one silent peer holds up nobody. Streams that did are in
-// streams; all others are closed without a word.
+// acceptor accepts streams and performs the handshake of each in a goroutine of its own, so
+// that a silent peer delays no other one. Completed streams are in streams; all others are
+// closed without an answer.
 //
 // When too many are unfinished the oldest is dropped, not the newest: someone
 // who opens streams and stays silent has to do so faster than an honest peer
@@ -132,7 +132,7 @@ func (a *acceptor) handshake(conn net.Conn) {
 	_ = conn.SetDeadline(time.Time{})
 	select {
 	case a.streams <- stream:
-	default: // nobody takes streams any more, or far too slowly
+	default: // streams are no longer taken, or far too slowly
 		_ = stream.Close()
 	}
 }

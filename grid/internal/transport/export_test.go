@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// What the tests in package transport_test need: they use gridtest, which imports grid.
+// Names for the tests in package transport_test, which use gridtest, which imports grid.
 const (
 	HandshakeTimeout = handshakeTimeout
 	HandshakesMax    = handshakesMax

@@ -72,8 +72,8 @@ func raftRequest(kind byte, v any) []byte {
 	return b.Bytes()
 }
 
-// FuzzRaftShape: a request is accepted or not whatever the pieces are in which it
-// comes, and Raft's own decoder finds no long list in what is accepted.
+// FuzzRaftShape: the decision about a request does not depend on the pieces in which it
+// arrives, and Raft's own decoder finds no long list in an accepted one.
 func FuzzRaftShape(f *testing.F) {
 	entries := func(n int) []byte {
 		return raftRequest(0, &raft.AppendEntriesRequest{Term: 1 << 40, Entries: slices.Repeat([]*raft.Log{{Data: make([]byte, 300)}}, n)})

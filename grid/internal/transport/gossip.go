@@ -84,7 +84,7 @@ func readGreeting(r io.Reader) (Greeting, error) {
 	return Greeting{Protocol: head[len(greetingMagic)], Name: string(name)}, nil
 }
 
-// GossipConfig is what a gossipTransport needs to know.
+// GossipConfig configures a gossipTransport.
 type GossipConfig struct {
 	Network Network
 	Grid    string // grid name, 1 to 255 bytes
@@ -257,8 +257,8 @@ func (t *Gossip) judge(addr string, theirs Greeting) error {
 	return nil
 }
 
-// welcome is the listener's half of the greeting. It answers whoever greets,
-// and keeps only those of its own grid.
+// welcome is the listener's half of the greeting. It answers every greeting,
+// and keeps only streams of its own grid.
 func (t *Gossip) welcome(conn net.Conn) (net.Conn, error) {
 	theirs, err := readGreeting(conn)
 	if err != nil {

@@ -363,7 +363,7 @@ func TestMemberlistDetectsACrashAndRejoinsAfterACut(t *testing.T) {
 		n.Cut("a", "b")
 		n.Cut("a", "c")
 		within(t, 3*time.Second, "b without a", see("b", "b", "c"))
-		// One that hears nobody doubts itself first, and probes less often.
+		// A member without answers suspects itself first, and probes less often.
 		within(t, 10*time.Second, "a alone", see("a", "a"))
 		n.HealAll()
 		within(t, 10*time.Second, "a re-joins", func() bool {
@@ -400,7 +400,7 @@ func TestJoinOfAnotherGridIsRemembered(t *testing.T) {
 			t.Errorf("Refusal() = %v", tr.Refusal())
 		}
 		if errors.As(err, &refused) {
-			t.Error("memberlist keeps the error now: Refusal is not needed any more")
+			t.Error("memberlist keeps the error now: Refusal is no longer needed")
 		}
 	})
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// memberlist orders what is said of a node by a number that the node raises to refute
+// memberlist orders the messages about a node by a number that the node raises to refute
 // an accusation. An accusation with the last number there is makes it start from 0
-// again, and nobody believes it any more. So a datagram with a number that no member
-// comes to is dropped here. A datagram that is encrypted is from a process that has the
+// again, and no member accepts its messages any longer. So a datagram with a number that no
+// member reaches is dropped here. A datagram that is encrypted is from a process that has the
 // key.
 const (
-	// accusedMax bounds the number of an accusation, and aliveMax that of what refutes
-	// it. A member raises its number by one for each, and each announcement of its own.
+	// accusedMax bounds the number of an accusation, and aliveMax that of a refutation. A member raises its number by one for each, and each announcement of its own.
 	accusedMax = 1 << 30
 	aliveMax   = 1 << 31
 )
@@ -30,7 +29,7 @@ const (
 	gossipChecked  = 12 // a checksum of 4 bytes, and a message
 )
 
-var errBadPacket = errors.New("grid: the gossip datagram holds what no member sends")
+var errBadPacket = errors.New("grid: the gossip datagram has content that no member sends")
 
 // checkPacket refuses a datagram in clear text that no member sends.
 func checkPacket(b []byte) error {
@@ -79,8 +78,8 @@ func compounded(b []byte) ([][]byte, error) {
 	return out, nil
 }
 
-// checkGossip checks one message. Others hold a compressed or compound one only where
-// somebody wants to hide it.
+// checkGossip checks one message. A compressed or compound message inside another one is
+// sent only to hide it.
 func checkGossip(b []byte) error {
 	if len(b) == 0 {
 		return errBadPacket
@@ -105,7 +104,7 @@ func checkNumber(b []byte, most uint64) error {
 	return numbers.check(most)
 }
 
-// checkState bounds the number of what a stream says of one node.
+// checkState bounds the number of one node in a stream.
 func checkState(dec *msgpack.Decoder) error {
 	numbers, err := readNumbers(dec)
 	switch {

@@ -88,7 +88,7 @@ func TestGossipStatesThatAreBelieved(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if err == nil && !bytes.Equal(read, slices.Concat(head, first, second)) {
-			t.Errorf("%s: what was read is not what was said", what)
+			t.Errorf("%s: the data read differs from the data sent", what)
 		}
 	}
 }

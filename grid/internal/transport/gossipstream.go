@@ -11,7 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// memberlist believes what a stream announces: a header of 40 bytes makes it take
+// memberlist trusts the sizes that a stream announces: a header of 40 bytes makes it take
 // 140 MB for nodes and state that never come, and a few compressed bytes as much.
 // So what it is given of a stream is bounded, and how each stream opens is looked
 // at first. With a GossipKey the rest is encrypted, and only those with the key can
@@ -21,7 +21,7 @@ const (
 	// gossipNodesMax how many nodes it may announce: enough for 2,000 members.
 	gossipStreamMax = 640 << 10
 	gossipNodesMax  = 2048
-	// openingMax is how many bytes of a stream are read at once to look at them.
+	// openingMax is the number of bytes of a stream that are read for the check.
 	openingMax = 512
 )
 
@@ -33,7 +33,7 @@ const (
 	gossipLabel      = 244
 )
 
-var errBadOpening = errors.New("grid: the gossip stream opens with what no member sends")
+var errBadOpening = errors.New("grid: the gossip stream starts with a message that no member sends")
 
 // gossipStream is a stream that memberlist reads. It is not read concurrently.
 type gossipStream struct {

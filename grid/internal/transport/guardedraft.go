@@ -108,7 +108,7 @@ func leaderOf(command any) raft.ServerID {
 	return ""
 }
 
-// Begin lets requests in: Raft runs, and view tells what it knows.
+// Begin admits requests: Raft is running, and view returns its state.
 func (t *GuardedRaft) Begin(view func() RaftView) { t.view.Store(&view) }
 
 // Consumer implements raft.Transport.

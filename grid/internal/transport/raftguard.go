@@ -19,7 +19,7 @@ const (
 	raftFirstTerm = 1 << 40 // of the first leader that an empty server hears of
 )
 
-// RaftView is what a Raft server knows when a message arrives.
+// RaftView is the state of a Raft server when a message arrives.
 type RaftView struct {
 	self    raft.ServerID
 	term    uint64 // its own

@@ -44,8 +44,8 @@ func TestRaftTermsThatAreBelieved(t *testing.T) {
 	}
 }
 
-// TestRaftSendersThatAreBelieved: votes and entries come from servers that are known, or
-// from others while there is no leader, and the lead is passed on by the leader.
+// TestRaftSendersThatAreBelieved: votes and entries are accepted from known servers, or
+// from others without a leader, and a transfer of the lead from the leader.
 func TestRaftSendersThatAreBelieved(t *testing.T) {
 	lost := follower()
 	lost.inTouch, lost.leader = false, ""
@@ -69,9 +69,9 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 		"a vote for a known server":             {follower(), votes(headerOf("m2")), true},
 		"a vote for an unknown one":             {follower(), votes(headerOf("evil")), false},
 		"a vote for an unknown one, out of it":  {lost, votes(headerOf("m9")), true},
-		"a vote for nobody, out of it":          {lost, votes(raft.RPCHeader{}), false},
+		"a vote without a name, out of it":      {lost, votes(raft.RPCHeader{}), false},
 		"its own name, out of touch":            {lost, votes(headerOf("me")), false},
-		"a vote for nobody":                     {follower(), votes(raft.RPCHeader{}), false},
+		"a vote without a name":                 {follower(), votes(raft.RPCHeader{}), false},
 		"a vote for another's address":          {follower(), votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(RaftAddress("evil", "host:1"))}), false},
 		"a vote in the server's own name":       {follower(), votes(headerOf("me")), false},
 		"a vote at a server without a log":      {fresh, votes(headerOf("m2")), true},
@@ -163,8 +163,8 @@ func configurationOf(voters ...raft.ServerID) []byte {
 	return raft.EncodeConfiguration(c)
 }
 
-// TestRaftEntriesThatAreBelieved: what a leader sends is taken, and nothing that Raft
-// panics over or that leaves a gap.
+// TestRaftEntriesThatAreBelieved: entries of a leader are accepted, except those over which
+// Raft panics or that leave a gap.
 func TestRaftEntriesThatAreBelieved(t *testing.T) {
 	ordinary := func() *raft.AppendEntriesRequest {
 		return &raft.AppendEntriesRequest{

@@ -10,10 +10,10 @@ import (
 )
 
 // Raft's transport reads a request of any length, for as long as its bytes come. So
-// what it reads is bounded here: one request at a time is under way on a stream,
-// and it is over when its answer is written.
+// its input is bounded here: one request at a time is in progress on a stream, and
+// it ends when its answer is written.
 const (
-	// raftSmallRequest is what any stream may ask at once. Nearly every request
+	// raftSmallRequest is the size of a request that needs no turn. Nearly every request
 	// is smaller; of the larger ones, the first entries of a large grid or its
 	// snapshot, one is read at a time of all streams together.
 	raftSmallRequest = 512 << 10
@@ -41,8 +41,8 @@ type raftServed struct {
 	shape  raftShape // of it
 }
 
-// serveRaft bounds the requests on an accepted stream. The first one has to come
-// at once, later ones when they like.
+// serveRaft bounds the requests on an accepted stream. The first one has to arrive
+// immediately, later ones at any time.
 func (s *RaftStream) serveRaft(conn net.Conn) *raftServed {
 	_ = conn.SetReadDeadline(time.Now().Add(raftRequestTimeout))
 	return &raftServed{Conn: conn, ctx: s.ctx, large: s.large}
@@ -64,7 +64,7 @@ func (r *raftServed) Read(b []byte) (int, error) {
 }
 
 // room returns how many bytes of the request may be read now, and waits for its
-// turn first if it is not small any more.
+// turn first if it is no longer small.
 func (r *raftServed) room() (int, error) {
 	r.mu.Lock()
 	taken, waits, until := r.taken, r.leave == nil, r.deadline()

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// RaftListMax is how many elements a list or map in a Raft request may have: more
-// entries are not sent at once.
+// RaftListMax is the maximum number of elements of a list or map in a Raft request: a leader
+// sends at most so many entries together.
 const RaftListMax = 64
 
 var errRequestTooLong = fmt.Errorf("grid: the Raft request has a list of more than %d elements", RaftListMax)
 
 // raftShape looks at a request as its bytes come, since Raft's decoder makes 100
-// bytes of memory of each empty entry: one byte that says what it is, one value of
-// msgpack, and, after that of a snapshot, the snapshot, which is not looked at.
+// bytes of memory of each empty entry: one byte for its type, one value of
+// msgpack, and, after that of a snapshot, the snapshot, which is not checked.
 type raftShape struct {
 	named bool
 	open  int    // values still to come
@@ -92,7 +92,7 @@ func (s *raftShape) value() error {
 		s.skip = 1 << (c - 0xd0)
 	case 0xd4 <= c && c <= 0xd8: // extension of a fixed size
 		s.skip = 1<<(c-0xd4) + 1
-	default: // binary and strings, and what is in its first byte
+	default: // binary and strings, and types in the first byte
 		s.skip = n
 	}
 	return nil

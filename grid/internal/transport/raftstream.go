@@ -17,7 +17,7 @@ import (
 )
 
 // Every Raft stream opens, inside TLS if there is any, with the dialer's
-// preamble. There is no answer: what is not for the listener is closed.
+// preamble, without an answer: streams for another listener are closed.
 //
 //	+---------+----------+----------+--------+------------------+
 //	| S N O W | protocol | grid ID  | length | target server ID |
@@ -97,7 +97,7 @@ func CutRaftAddress(address raft.ServerAddress) (id, hostPort string, err error)
 
 // RaftStream is the stream layer under Raft's network transport. Close also
 // ends all its streams: the transport itself leaves the goroutines that serve
-// silent peers running for ever.
+// silent peers running indefinitely.
 type RaftStream struct {
 	network  Network
 	grid     [16]byte
@@ -118,7 +118,7 @@ type RaftStream struct {
 
 var _ raft.StreamLayer = (*RaftStream)(nil)
 
-// NewRaftStream takes over ln and accepts on it what is meant for the server
+// NewRaftStream takes over ln and accepts streams that are addressed to the server
 // self of the given grid. advertise is the host:port others reach it at.
 func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, self, advertise string, tlsConf *tls.Config) *RaftStream {
 	s := &RaftStream{
@@ -281,8 +281,8 @@ func (a raftAddr) String() string { return string(a) }
 
 // NewRaft sends one request after the other to each server. More at a time
 // would go through a pipeline, which is lost if it is refused something while there
-// is more to send: the server then hears of the leader and of no entry any more, for
-// as long as that one leads, and the leader's Raft cannot be shut down.
+// is more to send: the server then gets heartbeats but no entries until the end of the
+// leader's term, and the leader's Raft cannot be shut down.
 func NewRaft(stream raft.StreamLayer, book raft.ServerAddressProvider, log hclog.Logger) *raft.NetworkTransport {
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: book,

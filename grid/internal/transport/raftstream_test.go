@@ -44,7 +44,7 @@ func dialTo(name string) raft.ServerAddress {
 	return transport.RaftAddress(raft.ServerID(name), name+":7947")
 }
 
-// echo serves what a layer accepts.
+// echo serves the accepted streams of a layer.
 func echo(s raft.StreamLayer) {
 	for {
 		conn, err := s.Accept()
@@ -386,7 +386,7 @@ func electTwice(t *testing.T, secure bool) {
 	commit("two")
 
 	n.Cut(leader, otherThan(servers, leader))
-	within(t, 5*time.Second, "nobody leads without a majority", func() bool { return servers[leader].State() != raft.Leader })
+	within(t, 5*time.Second, "no leader without a majority", func() bool { return servers[leader].State() != raft.Leader })
 	n.HealAll()
 	within(t, 10*time.Second, "a leader after the cut", lead)
 	commit("three")

@@ -54,7 +54,7 @@ const raftTouch = 2 * HeartbeatTimeout
 // HeartbeatTimeout is how long a server hears from no leader before it begins an election.
 const HeartbeatTimeout = 500 * time.Millisecond
 
-// RaftViewOf returns what a Raft server knows now. It knows members too.
+// RaftViewOf returns the present state of a Raft server, which includes the members.
 func RaftViewOf(node *raft.Raft, self raft.ServerID, member func(raft.ServerID) bool) RaftView {
 	_, leader := node.LeaderWithID()
 	servers := node.GetConfiguration().Configuration().Servers

@@ -47,7 +47,7 @@ func voter(name string) raft.Server {
 func TestVoteWithAnOldConfiguration(t *testing.T) {
 	for _, c := range []struct {
 		what string
-		to   []string // what the cut-off one does not hear of
+		to   []string // changes that do not reach the one that is cut off
 		// known are those of them that it knows without a vote.
 		known []string
 	}{

@@ -1,5 +1,5 @@
-// Package transport carries what members say to each other by gossip and by Raft over a
-// Network. It bounds what a peer can make this process keep: unfinished handshakes,
+// Package transport carries the gossip and Raft messages of members over a Network. It
+// limits the resources that a peer can take in this process: unfinished handshakes,
 // streams, the size and shape of a message. It refuses messages that no member sends:
 //
 //	datagram --> gossippacket.go --> memberlist
@@ -60,7 +60,7 @@ func (Sockets) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// listenError says what to do about the usual reasons not to get a port.
+// listenError returns an error with the remedy for the usual reasons of a failed listen.
 func listenError(network, addr string, err error) error {
 	advice := "check the address"
 	switch {
