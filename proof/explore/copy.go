@@ -112,6 +112,18 @@ func writable(field reflect.Value) reflect.Value {
 
 // isFlat reports whether values of a type share nothing when they are assigned.
 func isFlat(t reflect.Type) bool {
+	flat, known := flatTypes[t]
+	if !known {
+		flat = lookFlat(t)
+		flatTypes[t] = flat
+	}
+	return flat
+}
+
+// flatTypes remembers what isFlat returned. An exploration has one goroutine.
+var flatTypes = map[reflect.Type]bool{}
+
+func lookFlat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
 		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,

@@ -49,13 +49,16 @@
 //
 // # Definitions
 //
-// A second exploration ([SearchNames]) asks who knows of a name: in memory, on disks,
-// and after losses. It runs the same replicas and tables with the disks of durable
-// members around them; a write begins and ends in steps of its own, a process may end
-// in between. Each answer about the name has to know every life that was answered
-// before, and each disk that the roster names has to know them at every moment. Two
-// lives of the name count as different definitions whatever they say. [NameMutants]
-// leaves out the rules one after the other.
+// A second exploration ([SearchNames]) asks which processes and disks know a name, also
+// after losses. It runs the same machines with the disks of durable members around them:
+// a write lands in a step of its own, a process may end before it, and a disk that was
+// asked for definitions is shown at any time later. What a member has under way in a term
+// is the newest of its deliveries to each replica. A request may wait without end, since
+// an owner that gives it up says nothing of the name. Each answer about the name has to
+// know every life that was answered before it was asked for, and each disk that the
+// roster names has to know them at every moment. Two lives of the name count as different
+// definitions even if they say the same. [NameMutants] has the rules that are left out,
+// here or in the machines' source.
 //
 //	go test ./proof/explore                                  # small scopes to their end, rules left out
 //	go test ./proof/explore -run Mutants -v                  # the stories

@@ -13,13 +13,17 @@ import (
 // others have others. Of a machine it leaves out what makes no difference, by the
 // hooks of its types (machine.go).
 type encoder struct {
-	hooks map[reflect.Type]func(e *encoder, b []byte, v reflect.Value) []byte
+	hooks map[reflect.Type]hook
 	// number numbers the functions that requests gave for their answers.
 	number func(f unsafe.Pointer) uint64
 	now    time.Duration // of the process that is encoded
 	// What requests of the scope can make a difference.
 	sets, silence, late bool
+	names               bool // it is an exploration of definitions
 }
+
+// hook encodes the values of one type.
+type hook func(e *encoder, b []byte, v reflect.Value) []byte
 
 // plain encodes everything, and knows no functions.
 var plain = &encoder{}
@@ -60,7 +64,10 @@ func (e *encoder) contents(b []byte, v reflect.Value) []byte {
 	case reflect.Struct:
 		return e.fields(b, v)
 	case reflect.Func:
-		return binary.AppendUvarint(b, e.number(functionOf(v)))
+		if v.IsNil() {
+			return append(b, 0)
+		}
+		return binary.AppendUvarint(b, 1+e.number(functionOf(v)))
 	}
 	panic(fmt.Sprintf("explore: a machine has a %v, which cannot be encoded", v.Kind()))
 }

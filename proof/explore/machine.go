@@ -2,11 +2,15 @@ package explore
 
 import (
 	"encoding/binary"
+	"errors"
 	"reflect"
 	"time"
+	"unsafe"
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Two machines are the same state if they do the same from here on. So clocks count by
@@ -14,20 +18,25 @@ import (
 
 // machineEncoder returns an encoder of processes.
 func (l *lab) machineEncoder() *encoder {
-	e := &encoder{number: l.callers.number, sets: l.asks(requestSet)}
+	e := newEncoder(l.callers.number)
+	e.sets = l.asks(requestSet)
 	e.silence = e.sets || l.asks(requestExpire)
 	e.late = l.asks(requestLate)
+	return e
+}
+
+// newEncoder returns an encoder of machines, for which number numbers callers.
+func newEncoder(number func(unsafe.Pointer) uint64) *encoder {
 	machine := reflect.TypeFor[partition.Machine]()
-	sessions := reflect.TypeFor[partition.Sessions]()
-	e.hooks = map[reflect.Type]func(e *encoder, b []byte, v reflect.Value) []byte{
+	return &encoder{number: number, hooks: map[reflect.Type]hook{
 		machine:                                    encodeMachine,
 		fieldType(machine, "replica"):              encodeReplica,
-		fieldType(machine, "held"):                 encodeHeld,
 		fieldType(machine, "given"):                encodeGiven,
+		fieldType(machine, "waiting").Elem():       encodeWaiting,
 		fieldType(machine, "ending").Elem().Elem(): encodeEnding,
-		sessions: encodeSessions,
-	}
-	return e
+		reflect.TypeFor[partition.Sessions]():      encodeSessions,
+		reflect.TypeFor[error]():                   encodeError,
+	}}
 }
 
 func fieldType(t reflect.Type, name string) reflect.Type {
@@ -60,9 +69,12 @@ func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
 	if !acts(v) {
 		return b
 	}
-	for _, name := range []string{"ending", "unheld", "held"} {
-		b = e.append(b, field(v, name))
+	b = e.append(e.append(b, field(v, "ending")), field(v, "waiting"))
+	b = encodeHeld(e, b, v)
+	if e.names {
+		return encodeAsks(e, b, v)
 	}
+	b = e.append(b, field(v, "unheld"))
 	if e.silence {
 		b = e.append(b, field(v, "sessions"))
 	}
@@ -85,37 +97,82 @@ func encodeReplica(e *encoder, b []byte, v reflect.Value) []byte {
 }
 
 // encodeHeld appends the answers that are held and tell anything, in any order.
-func encodeHeld(e *encoder, b []byte, v reflect.Value) []byte {
+func encodeHeld(e *encoder, b []byte, machine reflect.Value) []byte {
+	held := field(machine, "held")
 	var entries []string
-	for i := range v.Len() {
-		h := v.Index(i)
-		a := field(h, "answer").Elem()
-		if tellsNothing(a) {
+	for i := range held.Len() {
+		h := held.Index(i)
+		a := addressable(field(h, "answer").Elem())
+		if e.tellsNothing(a) {
 			continue
 		}
 		entry := binary.AppendUvarint(nil, field(h, "number").Uint())
+		if e.names {
+			entry = append(entry, bit(field(h, "persistent").Bool()))
+			entry = appendUnanswered(entry, machine, field(h, "question").Uint())
+		}
 		entries = append(entries, string(e.append(entry, a)))
 	}
 	return appendSet(b, entries)
 }
 
-// tellsNothing reports whether the outcome of a request is an error, or of a kind that
-// the exploration does not look at.
-func tellsNothing(outcome reflect.Value) bool {
-	outcome = addressable(outcome)
-	value, failed := outcome.FieldByName("value"), outcome.FieldByName("err")
-	if !value.IsValid() || !failed.IsNil() {
-		return true
+// appendUnanswered appends the replicas that have not answered a question.
+func appendUnanswered(b []byte, machine reflect.Value, question uint64) []byte {
+	replica := field(machine, "replica").Interface().(interface{ Needed() []roster.Incarnation })
+	for _, i := range replica.Needed() {
+		s := field(machine, "senders").MapIndex(reflect.ValueOf(i))
+		if !s.IsValid() || field(s.Elem(), "answered").Uint() < question {
+			b = append(b, i...)
+		}
+	}
+	return append(b, 0)
+}
+
+// tellsNothing reports whether an answer is an error, or of a kind that the exploration
+// does not look at.
+func (e *encoder) tellsNothing(answer reflect.Value) bool {
+	value := answer.FieldByName("value")
+	if !value.IsValid() { // the end of a life
+		return !e.names
+	}
+	if err, failed := field(answer, "err").Interface().(error); failed {
+		return !e.names || !errors.Is(err, sequencer.ErrNotFound)
 	}
 	switch value := writable(value).Interface().(type) {
 	case struct{}:
-		return true
+		return !e.names
 	case clustertime.Tick:
 		return value == 0
 	case []partition.Renewed:
-		return value[0].Err != nil
+		return e.names || value[0].Err != nil
 	}
 	return false
+}
+
+// encodeAsks appends what an owner knows of the disks that it asks for definitions.
+func encodeAsks(e *encoder, b []byte, machine reflect.Value) []byte {
+	if machine.Addr().Interface().(*partition.Machine).Table().Complete() {
+		return b
+	}
+	var entries []string
+	for i := field(machine, "asks").MapRange(); i.Next(); {
+		ask := i.Value().Elem()
+		due := time.Duration(field(ask, "next").Int()) <= e.now
+		entries = append(entries, string(append(e.append(nil, i.Key()), bit(field(ask, "busy").Bool()), bit(due))))
+	}
+	return appendSet(b, entries)
+}
+
+// encodeWaiting appends a request that waits for definitions, without its deadline.
+func encodeWaiting(e *encoder, b []byte, v reflect.Value) []byte {
+	return e.append(b, field(v, "request"))
+}
+
+func encodeError(_ *encoder, b []byte, v reflect.Value) []byte {
+	if v.IsNil() {
+		return append(b, 0)
+	}
+	return append(append(b, 1), v.Interface().(error).Error()...)
 }
 
 // encodeGiven appends for how long attachments have been given back.

@@ -5,16 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
-)
-
-type (
-	update  = backup.Update[partition.TableState, partition.TableChange]
-	replica = backup.Replica[partition.TableState, partition.TableChange]
 )
 
 // NameScope says how much of everything an exploration of definitions has: who knows
@@ -33,6 +28,7 @@ type NameScope struct {
 	Wipes      int    // of disks
 	Show       bool   // holders show lives that a loss made an owner forget (O6)
 	Fold       bool   // tombstones are forgotten
+	Opens      bool   // the name is asked for before there is any answer to contradict
 	Disks      bool   // each disk that is named has to know what was answered, at every moment
 }
 
@@ -58,7 +54,8 @@ const (
 type nameWorld struct {
 	log      []*roster.Roster
 	members  [maxMembers]*nameMember
-	terms    []nameTerm // by term
+	copied   [maxMembers]bool // in this step
+	terms    []nameTerm       // by term
 	lives    []nameLife
 	newest   int // the newest life that was answered, -1 none
 	dead     bool
@@ -69,34 +66,35 @@ type nameWorld struct {
 	wrong    string
 }
 
-// nameMember is a member: its disk and the process that runs.
+// nameMember is a member: its disk, and the process that runs with its real machine.
 type nameMember struct {
-	id      roster.MemberID
-	starts  int
-	self    roster.Incarnation
-	version roster.Version // the newest that it knows
-	copy    *replica
-	table   *partition.Table
-	own     bool // it changed the name in its term
-	pending *nameWrite
-	disk    map[string]partition.DefinitionRecord
+	id       roster.MemberID
+	starts   int
+	self     roster.Incarnation
+	version  roster.Version // the newest that it knows
+	clock    time.Duration
+	machine  *partition.Machine
+	busy     []roster.Incarnation // the machine waits for what they answer to a delivery
+	opens    int                  // that it has not answered
+	reported roster.Version       // at which it had the disks named
+	holding  roster.Holding       // of a joiner, that it reported
+	pending  *partition.Write
+	disk     map[string]partition.DefinitionRecord
+	code     string // its encoding, "" if it may have changed
 }
 
-// nameWrite is a write under way.
-type nameWrite struct {
-	at     backup.Position
-	change partition.DefinitionChange
-}
-
-// nameTerm is what an owner sent in a term, and the disk that was shown to it. Only its
-// newest table is kept: an earlier one that arrives late is a slow owner.
+// nameTerm is what the owner of a term has under way: the newest delivery to each
+// member, since an earlier one that arrives late is a slow owner; the disks that it asks
+// for; and the last one that was shown to it.
 type nameTerm struct {
-	sent  *update
+	sent  [maxMembers]*partition.Delivery
+	asked [maxMembers]*partition.Collection
 	shown *nameShown
 }
 
+// nameShown is the answer to a collection.
 type nameShown struct {
-	from        roster.MemberID
+	of          partition.Collection
 	definitions partition.Definitions
 }
 
@@ -108,10 +106,25 @@ type nameLife struct {
 	answered roster.Version
 }
 
-// nameLab runs a scope.
+// nameLab runs a scope. Its effects are those of the member that runs at the moment.
 type nameLab struct {
-	scope NameScope
-	weak  NameWeakness
+	scope   NameScope
+	weak    NameWeakness
+	encoder *encoder
+	callers *nameCallers
+	rosters shelf[rosterID, *roster.Roster]
+	numbers map[*roster.Roster]uint64 // of each roster's content
+	world   *nameWorld
+	member  int
+	news    []nameNews
+	answers []nameAnswer
+}
+
+func newNameLab(s NameScope, weak NameWeakness) *nameLab {
+	l := &nameLab{scope: s, weak: weak, numbers: map[*roster.Roster]uint64{}}
+	l.callers = newNameCallers(l)
+	l.encoder = l.worldEncoder()
+	return l
 }
 
 func (l *nameLab) durable(m int) bool { return strings.ContainsRune(l.scope.Durable, rune('A'+m)) }
@@ -120,12 +133,16 @@ func memberID(m, wipes int) roster.MemberID {
 	return roster.MemberID(fmt.Sprintf("%015x%x", wipes, 0xa+m))
 }
 
+// placeOf is the number of the member that an incarnation is of.
+func placeOf[T ~string](member T) int { return int(member[15] - 'a') }
+
 // begin starts a member's process, which has nothing but the disk.
-func (m *nameMember) begin() {
+func (l *nameLab) begin(m *nameMember) {
 	m.starts++
 	m.self = roster.Incarnation(fmt.Sprintf("%s-%016x", m.id, m.starts))
-	m.table, m.version, m.own, m.pending = partition.NewTable(), 0, false, nil
-	m.copy = backup.New(0, m.self, m.table)
+	m.version, m.clock, m.busy, m.opens, m.pending = 0, firstClock, nil, 0, nil
+	m.reported, m.holding = 0, roster.Holding{}
+	m.machine = partition.New(0, m.self, m.clock, l)
 }
 
 // write brings a write to the disk.
@@ -166,7 +183,7 @@ func (l *nameLab) start() (*nameWorld, error) {
 	var first roster.Change
 	for m := range w.members {
 		w.members[m] = &nameMember{id: memberID(m, 0), disk: map[string]partition.DefinitionRecord{}}
-		w.members[m].begin()
+		l.begin(w.members[m])
 		first.Join = append(first.Join, l.record(w, m))
 	}
 	loss := roster.Loss{Owner: w.members[0].self}
@@ -179,8 +196,8 @@ func (l *nameLab) start() (*nameWorld, error) {
 	}
 	w.log = append(w.log, r)
 	l.settleStart(w)
-	if p, ready := w.members[0].copy.Persisted(); ready {
-		change := roster.Change{Persist: []roster.PartitionID{p.Partition}}
+	if w.members[0].reported == r.Version {
+		change := roster.Change{Persist: []roster.PartitionID{0}}
 		if r, err = r.Apply(roster.Command{From: r.Version, Change: &change}); err != nil {
 			return nil, err
 		}
@@ -191,18 +208,20 @@ func (l *nameLab) start() (*nameWorld, error) {
 	return w, nil
 }
 
-// settleStart has everybody know everything.
+// settleStart has every member know everything.
 func (l *nameLab) settleStart(w *nameWorld) {
 	for m := range w.members {
 		l.learn(w, m, w.roster())
 	}
 	term := w.roster().Partitions[0].Term
-	for m := range w.members {
-		l.install(w, m, term)
-	}
-	for m := range w.members {
-		if l.begins(w, m) {
-			l.land(w, m)
+	for range maxMembers {
+		for m := range w.members {
+			if w.terms[term].sent[m] != nil {
+				l.deliver(w, m, term)
+			}
+			if w.members[m].pending != nil {
+				l.land(w, m)
+			}
 		}
 	}
 }
@@ -213,22 +232,29 @@ func (l *nameLab) record(w *nameWorld, m int) roster.Member {
 
 func (w *nameWorld) roster() *roster.Roster { return w.log[len(w.log)-1] }
 
-// fork copies the world, and a member that is going to change.
-func (w *nameWorld) fork(members ...int) *nameWorld {
+// fork copies the world, but for the members, which are copied when they change.
+func (w *nameWorld) fork() *nameWorld {
 	next := *w
 	next.terms, next.lives = slices.Clone(w.terms), slices.Clone(w.lives)
-	for _, m := range members {
-		next.members[m] = deepCopy(w.members[m])
-	}
+	next.copied = [maxMembers]bool{}
 	return &next
+}
+
+// change returns a member that this step may write to.
+func (w *nameWorld) change(m int) *nameMember {
+	if !w.copied[m] {
+		w.members[m], w.copied[m] = deepCopy(w.members[m]), true
+	}
+	w.members[m].code = ""
+	return w.members[m]
 }
 
 // actor returns the member that acts as the owner of a term, -1 for none.
 func (w *nameWorld) actor(term roster.Term) int {
-	return slices.IndexFunc(w.members[:], func(m *nameMember) bool { return m.copy.Acts() && m.copy.Position().Term == term })
+	return slices.IndexFunc(w.members[:], func(m *nameMember) bool { return m.machine.Acts() && m.machine.Position().Term == term })
 }
 
-// roster returns what a member knows.
+// known returns the roster that a member knows.
 func (w *nameWorld) known(m int) *roster.Roster {
 	for _, r := range slices.Backward(w.log) {
 		if r.Version <= w.members[m].version {

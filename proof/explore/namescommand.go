@@ -116,8 +116,8 @@ func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possi
 		if o < 0 {
 			return c, false
 		}
-		h, ready := w.members[o].copy.Admission()
-		if c.Admit = []roster.Replica{h.Replica}; !ready || h.Version != r.Version || h.Member != n.self {
+		h := w.members[o].holding
+		if c.Admit = []roster.Replica{h.Replica}; h.Version != r.Version || h.Member != n.self {
 			return c, false
 		}
 	case namePersist:
@@ -143,27 +143,27 @@ func (l *nameLab) inherit(c *roster.Change, p roster.Partition, self roster.Inca
 
 // owner returns the member that acts at the newest version, -1 for none.
 func (w *nameWorld) owner() int {
-	return slices.IndexFunc(w.members[:], func(n *nameMember) bool { return n.copy.Acts() && n.version == w.roster().Version })
+	return slices.IndexFunc(w.members[:], func(n *nameMember) bool { return n.machine.Acts() && n.version == w.roster().Version })
 }
 
-// persistable returns the disks that the owner has named, if it may (D4).
+// persistable returns the disks that the owner had named at this version (D4).
 func (l *nameLab) persistable(w *nameWorld) []roster.MemberID {
-	o := w.owner()
-	if o < 0 || !w.members[o].table.Complete() {
+	o, r := w.owner(), w.roster()
+	if o < 0 || w.members[o].reported != r.Version {
 		return nil
 	}
-	_, ready := w.members[o].copy.Persisted()
-	d := w.members[o].copy.Disks(0)
-	if !ready && (l.weak != NamedEarly && (l.weak != NamedByAnyNumber || len(d.Behind) > 0)) {
-		return nil
-	}
+	return durableIn(r)
+}
+
+// durableIn returns the members with a disk that are in sync, ascending.
+func durableIn(r *roster.Roster) []roster.MemberID {
 	var disks []roster.MemberID
-	r := w.roster()
 	for _, i := range r.Partitions[0].InSync {
 		if m, _ := r.Member(i); m.Durable {
 			disks = append(disks, i.Member())
 		}
 	}
+	slices.Sort(disks)
 	return disks
 }
 
@@ -172,13 +172,7 @@ func (l *nameLab) bend(w *nameWorld, next *roster.Roster, move byte) *roster.Ros
 	p := next.Partitions[0]
 	switch {
 	case l.weak == LossNamesDisks && p.LostTerm == roster.Term(next.Version):
-		var disks []roster.MemberID
-		for _, i := range p.InSync {
-			if m, _ := next.Member(i); m.Durable {
-				disks = append(disks, i.Member())
-			}
-		}
-		p.Disk = disks
+		p.Disk = durableIn(next)
 	case l.weak == NoDiskNamed && move == nameStrike:
 		p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m roster.MemberID) bool {
 			return !slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return i.Member() == m })

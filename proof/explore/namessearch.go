@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"slices"
@@ -19,7 +18,7 @@ type nameNode struct {
 // if weak says so, and ends at the first answer that must not be.
 func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) {
 	begun := time.Now()
-	l := &nameLab{scope: s, weak: weak}
+	l := newNameLab(s, weak)
 	first, err := l.start()
 	if err != nil {
 		return Result{}, err
@@ -27,7 +26,7 @@ func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) 
 	var known seen
 	var result Result
 	nodes := []nameNode{{world: first, from: -1}}
-	known.add(first.sum())
+	known.add(l.sum(first))
 	level := 1 // states up to here are of the present distance
 	for at := 0; at < len(nodes); at++ {
 		if at == level {
@@ -40,7 +39,7 @@ func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) 
 		w := nodes[at].world
 		nodes[at].world = nil
 		l.steps(w, func(next *nameWorld, format string, args ...any) {
-			if result.Duplicate != "" || !known.add(next.sum()) {
+			if result.Duplicate != "" || !known.add(l.sum(next)) {
 				return
 			}
 			if s.Disks && next.wrong == "" {
@@ -79,7 +78,7 @@ func storyOf(nodes []nameNode) []string {
 	return append(lines, "=> "+wrong)
 }
 
-func (w *nameWorld) sum() sum {
-	full := sha256.Sum256(plain.append(nil, reflect.ValueOf(w)))
-	return sum(full[:16])
+// sum stands for a world. What its members' machines keep is encoded as by [encoder].
+func (l *nameLab) sum(w *nameWorld) sum {
+	return sumOf(l.encoder.append(nil, reflect.ValueOf(w).Elem()))
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/partition"
-
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -19,13 +18,13 @@ func (l *nameLab) steps(w *nameWorld, emit emitName) {
 		l.faults(w, m, emit)
 		for _, r := range w.log {
 			if l.concerns(w, m, r) {
-				next := w.fork(m)
+				next := w.fork()
 				l.learn(next, m, r)
 				emit(next, "%s learns version %d", l.tell(w, m), r.Version)
 			}
 		}
 		l.copies(w, m, emit)
-		if w.members[m].copy.Acts() {
+		if w.members[m].machine.Acts() {
 			l.owns(w, m, emit)
 		}
 	}
@@ -40,220 +39,96 @@ func (l *nameLab) tell(w *nameWorld, m int) string {
 func (l *nameLab) faults(w *nameWorld, m int, emit emitName) {
 	_, registered := w.roster().Member(w.members[m].self)
 	if registered && w.restarts < l.scope.Restarts {
-		next := w.fork(m)
+		next := w.fork()
 		next.restarts++
-		next.members[m].begin()
+		l.begin(next.change(m))
 		emit(next, "%s ends and starts again", l.tell(w, m))
 	}
 	if registered && w.wipes < l.scope.Wipes && l.durable(m) {
-		next := w.fork(m)
+		next := w.fork()
 		next.wipes++
-		n := next.members[m]
+		n := next.change(m)
 		clear(n.disk)
 		if l.weak != WipedKeepsID {
 			n.id, n.starts = memberID(m, next.wipes), 0
 		}
-		n.begin()
+		l.begin(n)
 		emit(next, "%s loses its disk", l.tell(w, m))
 	}
 }
 
 // concerns reports whether it may make a difference that a member learns a version: it
-// is to be the owner or is one, or an owner waits for its disk.
+// is to be the owner or is one, or an owner waits for its disk, or has sent it something
+// that it does not believe yet.
 func (l *nameLab) concerns(w *nameWorld, m int, r *roster.Roster) bool {
 	n, p := w.members[m], r.Partitions[0]
 	if r.Version <= n.version {
 		return false
 	}
-	if _, member := r.Member(n.self); !member && !n.copy.Acts() {
+	acts := n.machine.Acts()
+	if _, member := r.Member(n.self); !member && !acts {
 		return false
 	}
-	waits := slices.ContainsFunc(w.members[:], func(o *nameMember) bool { return o.copy.Acts() && !o.table.Complete() })
-	return p.Owner == n.self || n.copy.Acts() || p.LostTerm == roster.Term(r.Version) && p.Term > n.copy.Newest() && waits
+	waits := slices.ContainsFunc(w.members[:], func(o *nameMember) bool { return o.machine.Acts() && !o.machine.Table().Complete() })
+	sent := w.terms[p.Term].sent[m]
+	return p.Owner == n.self || acts || p.LostTerm == roster.Term(r.Version) && p.Term > n.machine.Holds().Newest && waits ||
+		sent != nil && sent.To == n.self && roster.Term(n.version) < p.Term
 }
 
-// learn shows a member a roster.
-func (l *nameLab) learn(w *nameWorld, m int, r *roster.Roster) {
-	n := w.members[m]
-	n.version = r.Version
-	if n.copy.Observe(r.Version, r.Partitions[0], r.Durable()...) {
-		n.own = false
-		if l.weak == FlagLost {
-			n.table.CompleteAlone()
-		}
-	}
-	l.publish(w, m)
-}
-
-// publish keeps what an owner sends in its term.
-func (l *nameLab) publish(w *nameWorld, m int) {
-	n := w.members[m]
-	if n.copy.Acts() {
-		whole := n.table.Snapshot()
-		at := n.copy.Position()
-		w.terms[at.Term].sent = &update{Version: n.version, Position: at, Whole: &whole}
-	}
-}
-
-// copies is what a replica does: it takes tables, writes them, and shows its disk.
+// copies is what reaches a replica: tables, the end of its write, questions for its disk.
 func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
 	for term := range w.terms {
-		if l.takes(w, m, roster.Term(term)) {
-			next := w.fork(m)
-			l.install(next, m, roster.Term(term))
-			emit(next, "%s holds %v", l.tell(w, m), next.members[m].copy.Position())
+		if t := roster.Term(term); l.takes(w, m, t) {
+			next := w.fork()
+			l.deliver(next, m, t)
+			emit(next, "%s is sent %v and holds %v", l.tell(w, m), w.terms[term].sent[m].Update.Position, next.members[m].machine.Position())
 		}
 		if t := roster.Term(term); l.shows(w, m, t) {
-			next := w.fork(m)
-			next.terms[term].shown = &nameShown{from: n.id, definitions: n.definitions()}
-			emit(next, "%s shows its disk to term %d: %s", l.tell(w, m), term, tellDefinitions(next.terms[term].shown.definitions))
+			next := w.fork()
+			l.show(next, m, *w.terms[term].asked[m])
+			emit(next, "%s shows its disk to term %d: %s", l.tell(w, m), term, tellDisk(n))
 		}
 	}
 	if n.pending != nil {
-		next := w.fork(m)
+		next := w.fork()
 		l.land(next, m)
-		emit(next, "%s has %v on disk", l.tell(w, m), n.pending.at)
-	} else if next := w.fork(m); l.begins(next, m) {
-		emit(next, "%s begins to write %v", l.tell(w, m), next.members[m].pending.at)
+		emit(next, "%s has %v on disk", l.tell(w, m), n.pending.Position)
 	}
 }
 
-// takes reports whether a member is sent the table of a term, and has not got it.
+// takes reports whether what the owner of a term sent a member last may have an effect.
 func (l *nameLab) takes(w *nameWorld, m int, term roster.Term) bool {
-	n, u := w.members[m], w.terms[term].sent
-	if u == nil || n.copy.Acts() && n.copy.Position().Term == term || term < n.copy.Newest() {
+	n, d := w.members[m], w.terms[term].sent[m]
+	if d == nil || d.To != n.self || n.machine.Acts() && n.machine.Position().Term == term || term < n.machine.Holds().Newest {
 		return false
 	}
-	target := slices.ContainsFunc(w.log, func(r *roster.Roster) bool {
-		return r.Partitions[0].Term == term && r.Partitions[0].Keeps(n.self) && r.Partitions[0].Owner != n.self
-	})
-	again := u.Version > w.said(m, term)
-	return target && (n.copy.Position().Compare(u.Position) < 0 || again && n.copy.Position() == u.Position)
-}
-
-// said returns the version at which a member that joins has answered the owner of a term.
-func (w *nameWorld) said(m int, term roster.Term) roster.Version {
 	o := w.actor(term)
-	if o < 0 || w.known(o).Partitions[0].Joining != w.members[m].self {
-		return w.terms[term].sent.Version
-	}
-	if _, due := w.members[o].copy.Update(w.members[m].self); due {
-		return 0
-	}
-	return w.members[o].version
+	return n.machine.Position().Compare(d.Update.Position) < 0 || o >= 0 && slices.Contains(w.members[o].busy, n.self)
 }
 
-// install brings a member the table of a term, and the owner the answer.
-func (l *nameLab) install(w *nameWorld, m int, term roster.Term) {
-	u, n := w.terms[term].sent, w.members[m]
-	if u == nil || n.copy.Acts() {
-		return
-	}
-	held, err := n.copy.Accept(*u)
-	if err != nil || held != u.Position {
-		return
-	}
-	if o := w.actor(term); o >= 0 {
-		w.members[o] = deepCopy(w.members[o])
-		w.members[o].copy.Acknowledged(n.self, u.Version, held)
-		w.members[o].copy.StoredBy(n.self, n.copy.OnDisk())
-	}
-}
-
-// begins begins a write, if there is something to write (D1). What the disk has already
-// needs none.
-func (l *nameLab) begins(w *nameWorld, m int) bool {
-	n := w.members[m]
-	at, useful := n.copy.Storable()
-	if !l.durable(m) || n.pending != nil || !useful || !n.table.Complete() && l.weak != IncompleteStored {
-		return false
-	}
-	n.pending = &nameWrite{at: at, change: n.table.TakeUnstored()}
-	return true
-}
-
-// land ends a write: it is on disk, and the owner hears of it, if it may (D1).
-func (l *nameLab) land(w *nameWorld, m int) {
-	n := w.members[m]
-	at := n.pending.at
-	n.write(n.pending.change)
-	n.pending = nil
-	if !n.copy.Stored(at) && l.weak != LateAcknowledgement {
-		return
-	}
-	if o := w.actor(at.Term); o >= 0 && o != m {
-		w.members[o] = deepCopy(w.members[o])
-		w.members[o].copy.StoredBy(n.self, at)
-	}
-}
-
-// shows reports whether a member shows its disk to the owner of a term (D6).
+// shows reports whether a member was asked for its disk by an owner that still waits.
 func (l *nameLab) shows(w *nameWorld, m int, term roster.Term) bool {
-	o := w.actor(term)
-	if o < 0 || !l.durable(m) || w.members[o].table.Complete() {
-		return false
-	}
-	p, n := w.known(o).Partitions[0], w.members[m]
-	if !slices.Contains(p.Disk, n.id) && l.weak != AnyDiskWillDo {
-		return false
-	}
-	return n.copy.MayShow(term, p.LostTerm) == nil || l.weak == ShownTooEarly && n.copy.Newest() < p.LostTerm
+	o, c := w.actor(term), w.terms[term].asked[m]
+	return o >= 0 && c != nil && c.From == w.members[m].id && !w.members[o].machine.Table().Complete()
 }
 
-// owns is what an owner does: it takes definitions, changes the name, and answers.
+func tellDisk(m *nameMember) string {
+	r := m.disk[name]
+	return tellDefinitions(len(m.disk), r.Ref.Life[0], r.Destroyed)
+}
+
+// owns is what reaches an owner: definitions and requests.
 func (l *nameLab) owns(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
-	term := n.copy.Position().Term
-	for t := range w.terms[:term+1] {
+	for t := range w.terms[:n.machine.Position().Term+1] {
 		s := w.terms[t].shown
-		if s == nil || n.table.Complete() || roster.Term(t) != term && l.weak != EarlierAnswerUsed {
+		if s == nil || n.machine.Table().Complete() {
 			continue
 		}
-		next := w.fork(m)
-		l.collect(next, m, s)
-		emit(next, "%s takes the definitions of %s: %s", l.tell(w, m), s.from[15:], tellDefinitions(s.definitions))
+		next := w.fork()
+		l.call(next, m, func(machine *partition.Machine, v partition.View) { machine.Collected(v, s.of, s.definitions, nil) })
+		emit(next, "%s takes the definitions of %s", l.tell(w, m), s.of.From[15:])
 	}
-	if !n.table.Complete() && len(w.known(m).Partitions[0].Disk) == 0 {
-		next := w.fork(m)
-		next.members[m].table.CompleteAlone()
-		next.members[m].copy.Changed()
-		l.publish(next, m)
-		emit(next, "%s goes on without any disk", l.tell(w, m))
-	}
-	l.changes(w, m, emit)
-	l.answers(w, m, emit)
-}
-
-func (l *nameLab) collect(w *nameWorld, m int, s *nameShown) {
-	n := w.members[m]
-	before := n.table.Lives(1)
-	n.table.Collect(s.definitions)
-	if l.weak == ShownIsKept && len(before) > 0 {
-		// The shown life stays if the disk has none that is later.
-		if at := indexOf(n.table); at < 0 || n.table.Definitions().Records[at].Ref.Born.Compare(before[0].Born) <= 0 {
-			d := partition.Definitions{Records: []partition.DefinitionRecord{{Ref: before[0]}}}
-			n.table.Collect(d)
-		}
-	}
-	n.own = false
-	n.copy.Replaced()
-	l.publish(w, m)
-}
-
-// indexOf returns where a table has the name, -1 if it does not.
-func indexOf(t *partition.Table) int {
-	return slices.IndexFunc(t.Definitions().Records, func(r partition.DefinitionRecord) bool { return r.Ref.Definition.Name() == name })
-}
-
-// tellDefinitions says in a few words what a table or a disk has.
-func tellDefinitions(d partition.Definitions) string {
-	if len(d.Records) == 0 {
-		return "nothing"
-	}
-	r := d.Records[0]
-	if r.Destroyed {
-		return fmt.Sprintf("life %d, ended", r.Ref.Life[0])
-	}
-	return fmt.Sprintf("life %d", r.Ref.Life[0])
+	l.requests(w, m, emit)
 }

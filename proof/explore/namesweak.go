@@ -6,27 +6,11 @@ type NameWeakness int
 // The weaknesses, in the order of the protocol's table.
 const (
 	NamesNone           NameWeakness = iota
-	MemoryIsEnough                   // D2: no disk is waited for
-	OpenFromMemory                   // D2: an open is answered from memory
-	OneDiskIsEnough                  // D2: any one disk
-	OwnerDiskNotCounted              // D2: the owner's disk is not waited for
-	DisksNotCompared                 // D2: the named disks are not compared with the replicas
-	NotConfirmed                     // D2: what exists is told without asking the replicas
-	MemoryNotNeeded                  // D2: a memory-only replica is not waited for
+	NamesInMachine                   // none here: a line of a machine, by proof/mutants
 	LateAcknowledgement              // D1: a write is acknowledged in a later term
-	IncompleteStored                 // D1: a table that a loss has emptied is stored
 	LossNamesDisks                   // D3: a loss names the disks of its replicas
 	NoDiskNamed                      // D3: the last disk is struck
-	NamedEarly                       // D4: disks are named before all have written
-	NamedByAnyNumber                 // D4: any number of the term counts
 	NamedLater                       // D4: what was reported at a version counts at a later one
-	FlagLost                         // D5: the next owner's table is complete at once
-	ShownIsAnswered                  // D5, D7: names that only holders have shown are answered
-	ShownTooEarly                    // D6: a disk is shown before its member knows the loss
-	AnyDiskWillDo                    // D6: any member's disk is complete
-	EarlierAnswerUsed                // D6: the answer to an earlier collection is used
-	ShownAfterwards                  // D7: an unknown name is created again after the definitions came
-	ShownIsKept                      // D6: a shown life stays over the collected table
 	WipedKeepsID                     // D9: an empty disk under the old member ID
 
 	nameWeaknesses // how many there are
@@ -43,47 +27,47 @@ type NameMutant struct {
 // NameMutants returns every row of the protocol's table.
 func NameMutants() []NameMutant {
 	return []NameMutant{
-		{"memory is enough", "D2c", MemoryIsEnough,
+		{"memory is enough", "D2c", NamesInMachine,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Script: "lC"}},
-		{"opens do not wait for disks", "D2", OpenFromMemory,
+		{"opens do not wait for disks", "D2", NamesInMachine,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
-		{"any one disk is enough", "D2c", OneDiskIsEnough,
+		{"any one disk is enough", "D2c", NamesInMachine,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
-		{"the owner's disk does not count", "D2c", OwnerDiskNotCounted,
+		{"the owner's disk does not count", "D2c", NamesInMachine,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
-		{"named disks are not compared with the replicas", "D2d", DisksNotCompared,
+		{"named disks are not compared with the replicas", "D2d", NamesInMachine,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "dBlC"}},
-		{"existing state told without asking", "D2", NotConfirmed,
-			NameScope{Durable: "ABC", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Script: "hB"}},
-		{"a memory-only replica is not waited for", "D2b", MemoryNotNeeded,
+		{"existing state told without asking", "D2", NamesInMachine,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Script: "hB", Opens: true}},
+		{"a memory-only replica is not waited for", "D2b", NamesInMachine,
 			NameScope{Durable: "A", InSync: "B", Versions: 2, Operations: 1, Lives: 1, Script: "tB"}},
 		{"a write acknowledged in a later term", "D1", LateAcknowledgement,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lBs"}},
-		{"an incomplete table stored", "D1", IncompleteStored,
+		{"an incomplete table stored", "D1", NamesInMachine,
 			NameScope{Durable: "ABC", Versions: 3, Operations: 1, Lives: 1, Restarts: 1, Script: "rAlB"}},
 		{"a loss names disks", "D3", LossNamesDisks,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lClB"}},
 		{"no disk is named", "D3, D4", NoDiskNamed,
 			NameScope{Durable: "B", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Script: "DBxBlC"}},
-		{"disks named before all have written", "D4", NamedEarly,
+		{"disks named before all have written", "D4", NamesInMachine,
 			NameScope{Durable: "ABC", Versions: 4, Operations: 1, Lives: 1, Script: "aBmBs", Disks: true}},
-		{"disks named by any number of the term", "D4", NamedByAnyNumber,
-			NameScope{Durable: "ABC", InSync: "B", Versions: 6, Operations: 1, Lives: 1, Script: "dBsaBmBs", Disks: true}},
+		{"disks named by any number of the term", "D4", NamesInMachine,
+			NameScope{Durable: "ABC", InSync: "B", Versions: 6, Operations: 1, Lives: 1, Script: "dBsaBmBs", Disks: true, Opens: true}},
 		{"disks named at a later version", "D4", NamedLater,
 			NameScope{Durable: "ABC", Versions: 5, Operations: 1, Lives: 1, Script: "aBmBdBs", Disks: true}},
-		{"the next owner's table is complete", "D5", FlagLost,
+		{"the next owner's table is complete", "D5", NamesInMachine,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
-		{"shown names are answered", "D5, D7", ShownIsAnswered,
+		{"shown names are answered", "D5, D7", NamesInMachine,
 			NameScope{Durable: "ABC", Versions: 2, Operations: 3, Lives: 1, Script: "lB", Show: true}},
-		{"a disk shown before the loss is known", "D6", ShownTooEarly,
+		{"a disk shown before the loss is known", "D6", NamesInMachine,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
-		{"any member's disk is complete", "D6", AnyDiskWillDo,
+		{"any member's disk is complete", "D6", NamesInMachine,
 			NameScope{Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Script: "lCs"}},
-		{"the answer to an earlier collection", "D6", EarlierAnswerUsed,
+		{"the answer to an earlier collection", "D6", NamesInMachine,
 			NameScope{Durable: "ABC", Versions: 5, Operations: 1, Lives: 1, Script: "lBlAlBs"}},
-		{"an unknown name created again later", "D7", ShownAfterwards,
+		{"an unknown name created again later", "D7", NamesInMachine,
 			NameScope{Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true}},
-		{"a shown life kept over the collected table", "D6", ShownIsKept,
+		{"a shown life kept over the collected table", "D6", NamesInMachine,
 			NameScope{Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true}},
 		{"an empty disk under the old member ID", "D9", WipedKeepsID,
 			NameScope{Durable: "ABC", Versions: 3, Operations: 1, Lives: 1, Wipes: 1, Script: "rAlB"}},
@@ -94,12 +78,13 @@ func NameMutants() []NameMutant {
 func NameScopes() []NameScope {
 	return []NameScope{
 		{Name: "two replicas, takeovers and dead replicas", Durable: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "tDs"},
+		{Name: "two replicas, a destroy, takeovers and dead replicas", Durable: "ABC", InSync: "B", Versions: 3, Operations: 2, Lives: 2, Moves: "tDs"},
 		{Name: "one replica, a restart", Durable: "ABC", Versions: 2, Operations: 2, Lives: 2, Restarts: 1, Moves: "r"},
-		{Name: "a replica leaves and another disk is named", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Script: "dBslC"},
+		{Name: "a replica leaves and another disk is named", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Script: "dBslC", Opens: true},
 		{Name: "a joiner's disk is named", Durable: "ABC", Versions: 5, Operations: 1, Lives: 1, Script: "aBmBslC"},
 		{Name: "a memory-only replica", Durable: "AC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "tlD"},
 		{Name: "shown lives and a loss", Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true},
-		{Name: "a disk is lost and given up", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Wipes: 1, Script: "xBfBlC"},
+		{Name: "a disk is lost and given up", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Wipes: 1, Script: "xBfBlC", Opens: true},
 	}
 }
 

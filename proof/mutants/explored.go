@@ -8,7 +8,14 @@ import (
 // exploreTests has the explorer search the scope of a mutant, in which it has to find
 // a timestamp that two attachments may use.
 func exploreTests(scope string) []string {
-	return []string{"./proof/explore", "-run", "^TestMutantScopes$/^" + regexp.QuoteMeta(strings.ReplaceAll(scope, " ", "_")) + "$"}
+	return scopeTests("TestMutantScopes", scope)
+}
+
+// nameTests does so for definitions: the explorer has to find an answer that must not be.
+func nameTests(scope string) []string { return scopeTests("TestNameMutantScopes", scope) }
+
+func scopeTests(test, scope string) []string {
+	return []string{"./proof/explore", "-run", "^" + test + "$/^" + regexp.QuoteMeta(strings.ReplaceAll(scope, " ", "_")) + "$"}
 }
 
 // isExplored reports whether a mutant is one of exploreMutants, which are not run
@@ -16,7 +23,7 @@ func exploreTests(scope string) []string {
 func (m mutant) isExplored() bool { return len(m.tests) > 0 && m.tests[0] == "./proof/explore" }
 
 // exploreMutants weaken the rules of machines that proof/explore runs in every order of
-// events. Each has a scope of its name there (explore.Mutants).
+// events. Each has a scope of its name there (explore.Mutants, explore.NameMutants).
 var exploreMutants = []mutant{
 	{"O2", "floor not raised for assigned nodes", "partition/table.go", "s.free = max(s.free, floor)", "_ = floor", exploreTests("floor not raised for assigned nodes")},
 	{"O4", "no acknowledgements", "partition/held.go", "return m.replica.Holds(h.number) &&", "return", exploreTests("no acknowledgements")},
@@ -46,4 +53,21 @@ var exploreMutants = []mutant{
 	{"O7", "a folded mark leaves base as it was", "partition/table.go", "t.base = max(t.base, r.mark)", "_ = r.mark", exploreTests("a folded mark leaves base as it was")},
 	{"S1", "clean stop with an attachment left", "partition/partition.go", "	high, free := m.table.High()\n", "	high, free := m.table.base, true\n", exploreTests("clean stop with an attachment left")},
 	{"O2", "a table from before a loss begins at the floor of an earlier one", "backup/office.go", "lost && r.loss.term == r.entry.LostTerm", "lost && r.loss.term > 0", exploreTests("a table from before a loss begins at the floor of an earlier one")},
+	{"D2c", "memory is enough", "partition/held.go", "(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))", "true", nameTests("memory is enough")},
+	{"D2", "opens do not wait for disks", "partition/life.go", "	serveNames(m, v, open{name}, ", "	serve(m, v, func(b Bounds) (sequencer.Ref, error) { return open{name}.serve(m, v, b) }, ", nameTests("opens do not wait for disks")},
+	{"D2c", "any one disk is enough", "backup/disk.go", "	return !slices.ContainsFunc(r.entry.InSync, func(i roster.Incarnation) bool { return r.lacks(i, number) })", "	return slices.ContainsFunc(r.entry.InSync, func(i roster.Incarnation) bool { return !r.lacks(i, number) })", nameTests("any one disk is enough")},
+	{"D2c", "the owner's disk does not count", "backup/disk.go", "func(i roster.Incarnation) bool { return r.lacks(i, number) })", "func(i roster.Incarnation) bool { return i != r.self && r.lacks(i, number) })", nameTests("the owner's disk does not count")},
+	{"D2d", "named disks are not compared with the replicas", "backup/disk.go", "&& len(r.missing()) == 0 &&", "&&", nameTests("named disks are not compared with the replicas")},
+	{"D2", "existing state told without asking", "partition/held.go", "&& h.question <= m.answered() &&", "&&", nameTests("existing state told without asking")},
+	{"D2b", "a memory-only replica is not waited for", "backup/owner.go", "if p, said := r.peers[i]; !said || p.number < number {", "if p, said := r.peers[i]; r.isDurable(i) && (!said || p.number < number) {", nameTests("a memory-only replica is not waited for")},
+	{"D1", "an incomplete table stored", "partition/disk.go", "!m.replica.IsDurable() || !m.table.Complete() {", "!m.replica.IsDurable() {", nameTests("an incomplete table stored")},
+	{"D4", "disks named before all have written", "backup/disk.go", "if !r.Acts() || !r.OnAllDisks(r.mark) {", "if !r.Acts() {", nameTests("disks named before all have written")},
+	{"D4", "disks named by any number of the term", "backup/disk.go", "r.OnAllDisks(r.mark)", "r.OnAllDisks(0)", nameTests("disks named by any number of the term")},
+	{"D5", "the next owner's table is complete", "backup/office.go", "r.machine.TakeOffice(r.floor(lost), lost, len(r.entry.Disk) == 0)", "r.machine.TakeOffice(r.floor(lost), lost, true)", nameTests("the next owner's table is complete")},
+	{"D5, D7", "shown names are answered", "partition/collect.go", "	if _, err := m.act(v); err != nil || m.table.Complete() {", "	if _, err := m.act(v); err != nil || m.table.Complete() || len(m.table.Lives(1)) > 0 {", nameTests("shown names are answered")},
+	{"D6", "a disk shown before the loss is known", "backup/disk.go", "	case lost == 0 || r.newest < lost:\n", "	case lost == 0:\n", nameTests("a disk shown before the loss is known")},
+	{"D6", "any member's disk is complete", "partition/collect.go", "if err == nil && slices.Contains(m.replica.Disks(0).Named, c.From) {", "if err == nil {", nameTests("any member's disk is complete")},
+	{"D6", "the answer to an earlier collection", "partition/collect.go", "m.replica.Position().Term == c.Term && !m.table.Complete()", "!m.table.Complete()", nameTests("the answer to an earlier collection")},
+	{"D7", "an unknown name created again later", "partition/life.go", "return !m.table.Complete() || len(v.Roster.Partitions[m.id].Disk) == 0", "return true", nameTests("an unknown name created again later")},
+	{"D6", "a shown life kept over the collected table", "partition/complete.go", "			ended = append(ended, r.ref)\n			t.end(r)\n", "", nameTests("a shown life kept over the collected table")},
 }

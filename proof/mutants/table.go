@@ -106,6 +106,10 @@ var secondLines = map[string][]edit{
 		{"proof/sim/member.go", "	if index <= m.index {\n		return\n	}\n", ""}},
 	"an owner uses the ceiling of a version it has not looked at": { // the shell shows it each roster as well
 		{"proof/sim/member.go", "			o.machine.Observe(m.view())\n", ""}},
+	"shown names are answered": {
+		{"partition/held.go", "(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))", "(!h.persistent || !m.table.Complete() || m.replica.Persistent(h.number))"}},
+	"any member's disk is complete": {
+		{"partition/collect.go", "	named := m.replica.Disks(0).Named\n", "	named := m.replica.Disks(0).Named\n	if len(named) > 0 {\n		named = nil\n		for _, one := range v.Roster.Members {\n			named = append(named, one.Incarnation.Member())\n		}\n	}\n"}},
 	"older term accepted": {
 		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
 	"difference applied to an older term's table": { // the owner does not know that it has to send a whole one

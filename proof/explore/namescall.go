@@ -1,0 +1,141 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// nameNews is what a member tells an owner of its disk.
+type nameNews struct {
+	from, to roster.Incarnation
+	stored   backup.Position
+}
+
+var errLost = errors.New("explore: the network lost it")
+
+// call has a member's machine do something, and all that follows at other members. Every
+// delivery that the machine waits for is taken for lost, so that the newest one is what
+// it has now.
+func (l *nameLab) call(w *nameWorld, m int, do func(machine *partition.Machine, v partition.View)) {
+	n := w.change(m)
+	l.world, l.member = w, m
+	do(n.machine, l.view(w, m))
+	busy := n.busy
+	n.busy = nil
+	for _, to := range busy {
+		n.machine.Delivered(l.view(w, m), partition.Delivery{To: to}, partition.Holds{}, errLost)
+	}
+	slices.Sort(n.busy)
+	answers := l.answers
+	l.answers = nil
+	for _, a := range answers {
+		w.hear(a)
+	}
+	news := l.news
+	l.news = nil
+	for _, told := range news {
+		if o := placeOf(told.to); w.members[o].self == told.to {
+			l.call(w, o, func(machine *partition.Machine, v partition.View) { machine.StoredBy(v, told.from, told.stored) })
+		}
+	}
+}
+
+// view is what a member shows its machine.
+func (l *nameLab) view(w *nameWorld, m int) partition.View {
+	return partition.View{Roster: w.known(m), Time: base, Mono: w.members[m].clock}
+}
+
+// learn shows a member a roster.
+func (l *nameLab) learn(w *nameWorld, m int, r *roster.Roster) {
+	n := w.change(m)
+	n.version, n.reported, n.holding = r.Version, 0, roster.Holding{}
+	l.call(w, m, func(machine *partition.Machine, v partition.View) { machine.Observe(v) })
+}
+
+// deliver brings a member what the owner of a term sent it last, and the owner the answer.
+func (l *nameLab) deliver(w *nameWorld, m int, term roster.Term) {
+	d := *w.terms[term].sent[m]
+	var holds partition.Holds
+	var err error
+	l.call(w, m, func(machine *partition.Machine, v partition.View) { holds, err = machine.Accept(v, d.Update) })
+	if o := w.actor(term); o >= 0 && err == nil {
+		l.call(w, o, func(machine *partition.Machine, v partition.View) { machine.Delivered(v, d, holds, nil) })
+	}
+}
+
+// land ends a write.
+func (l *nameLab) land(w *nameWorld, m int) {
+	n := w.change(m)
+	done := *n.pending
+	n.write(done.DefinitionChange)
+	n.pending = nil
+	l.call(w, m, func(machine *partition.Machine, v partition.View) { machine.Stored(v, done.Position, nil) })
+	if o := w.actor(done.Position.Term); l.weak == LateAcknowledgement && o >= 0 && o != m {
+		l.call(w, o, func(machine *partition.Machine, v partition.View) { machine.StoredBy(v, n.self, done.Position) })
+	}
+}
+
+// show has a member show its disk for a collection, if its machine agrees.
+func (l *nameLab) show(w *nameWorld, m int, c partition.Collection) {
+	var err error
+	l.call(w, m, func(machine *partition.Machine, v partition.View) { err = machine.ShowDisk(v, c) })
+	if err == nil {
+		w.terms[c.Term].shown = &nameShown{of: c, definitions: w.members[m].definitions()}
+	}
+}
+
+// Send implements partition.Member.
+func (l *nameLab) Send(d partition.Delivery) {
+	n := l.world.members[l.member]
+	if !slices.Contains(n.busy, d.To) {
+		n.busy = append(n.busy, d.To)
+	}
+	l.world.terms[d.Update.Position.Term].sent[placeOf(d.To)] = &d
+}
+
+// Store implements partition.Member.
+func (l *nameLab) Store(w partition.Write) { l.world.members[l.member].pending = &w }
+
+// ReportStored implements partition.Member. The news arrives at once, or never, if its
+// owner is gone: what is asked for again makes up for what is lost.
+func (l *nameLab) ReportStored(to roster.Incarnation, p backup.Position) {
+	l.news = append(l.news, nameNews{from: l.world.members[l.member].self, to: to, stored: p})
+}
+
+// ReportPersisted implements partition.Member.
+func (l *nameLab) ReportPersisted(p roster.Persisted) { l.world.members[l.member].reported = p.Version }
+
+// ReportHeld implements partition.Member.
+func (l *nameLab) ReportHeld(h roster.Holding) { l.world.members[l.member].holding = h }
+
+// Collect implements partition.Member: the request may be answered at any time.
+func (l *nameLab) Collect(c partition.Collection) {
+	l.world.terms[c.Term].asked[placeOf(c.From)] = &c
+}
+
+// TookOffice implements partition.Member. Until the owner no longer waits for what
+// holders show after a loss nothing is asked of it.
+func (l *nameLab) TookOffice(roster.PartitionID, roster.Term) {
+	l.world.members[l.member].clock += learningPause
+}
+
+// ReportEarlier implements partition.Member. No grid here has had an earlier life.
+func (*nameLab) ReportEarlier(until clustertime.Tick) {
+	panic(fmt.Sprintf("explore: an owner takes a grant that ends at %d for one of an earlier life of the grid", until))
+}
+
+// TellEnded implements partition.Member. No holder has an attachment here.
+func (*nameLab) TellEnded([]sequencer.HolderID, sequencer.Ref) {}
+
+// Expired implements partition.Member.
+func (*nameLab) Expired(roster.PartitionID, partition.Tenant) {}
+
+// DefinitionsCollected implements partition.Member.
+func (*nameLab) DefinitionsCollected(roster.PartitionID, roster.MemberID, int) {}

@@ -1,0 +1,205 @@
+package explore
+
+import (
+	"errors"
+	"reflect"
+	"unsafe"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// nameAsked is a request for the name, and what had been answered when it was made: an
+// answer has to know that.
+type nameAsked struct {
+	kind    nameKind
+	life    int // that is created or destroyed
+	newest  int
+	dead    bool
+	version roster.Version
+}
+
+type nameKind uint8
+
+const (
+	nameOpen nameKind = iota
+	nameCreate
+	nameDestroy
+	nameShow
+)
+
+// nameAnswer is what a client is told: a life or none, -1. It is the outcome of an
+// operation that the client's own request carried out, or only tells what is.
+type nameAnswer struct {
+	to    nameAsked
+	life  int
+	alive bool
+	own   bool
+}
+
+// nameCallers are the functions that requests give for their answers, as [callers].
+type nameCallers struct {
+	lab     *nameLab
+	known   map[nameAsked]any
+	numbers map[unsafe.Pointer]uint64
+}
+
+func newNameCallers(l *nameLab) *nameCallers {
+	return &nameCallers{lab: l, known: map[nameAsked]any{}, numbers: map[unsafe.Pointer]uint64{}}
+}
+
+func nameCaller[F any](c *nameCallers, is nameAsked, f F) F {
+	if known, found := c.known[is]; found {
+		return known.(F)
+	}
+	c.known[is] = f
+	c.numbers[functionOf(reflect.ValueOf(f))] = uint64(len(c.numbers))
+	return f
+}
+
+func (c *nameCallers) number(f unsafe.Pointer) uint64 {
+	n, known := c.numbers[f]
+	if !known {
+		panic("explore: a machine has a function that no request gave")
+	}
+	return n
+}
+
+// lives takes the answer to a create or an open.
+func (c *nameCallers) lives(asked nameAsked) func(sequencer.Ref, error) {
+	return nameCaller(c, asked, func(ref sequencer.Ref, err error) {
+		l := c.lab
+		if asked.kind == nameOpen {
+			l.world.members[l.member].opens--
+		}
+		switch {
+		case err == nil:
+			life := l.world.lifeOf(ref)
+			own := asked.kind == nameCreate && life == asked.life
+			l.answers = append(l.answers, nameAnswer{to: asked, life: life, alive: true, own: own})
+		case errors.Is(err, sequencer.ErrNotFound):
+			l.answers = append(l.answers, nameAnswer{to: asked, life: l.world.ended(l.member)})
+		}
+	})
+}
+
+// ends takes the answer to a destroy.
+func (c *nameCallers) ends(asked nameAsked) func(error) {
+	return nameCaller(c, asked, func(err error) {
+		switch {
+		case err == nil:
+			c.lab.answers = append(c.lab.answers, nameAnswer{to: asked, life: asked.life, own: true})
+		case errors.Is(err, sequencer.ErrNotFound):
+			l := c.lab
+			l.answers = append(l.answers, nameAnswer{to: asked, life: l.world.ended(l.member)})
+		}
+	})
+}
+
+// shown takes the answer to what a holder shows, which tells nothing of the name.
+func (c *nameCallers) shown() func([]partition.Renewed, error) {
+	return nameCaller(c, nameAsked{kind: nameShow}, func([]partition.Renewed, error) {})
+}
+
+// requests are what an owner may be asked.
+func (l *nameLab) requests(w *nameWorld, m int, emit emitName) {
+	n := w.members[m]
+	asked := nameAsked{newest: w.newest, dead: w.dead, version: n.version}
+	if n.opens == 0 && (w.newest >= 0 || l.scope.Opens) {
+		l.request(w, m, 0, func(machine *partition.Machine, v partition.View) {
+			l.world.members[m].opens++
+			machine.Open(v, name, l.callers.lives(asked))
+		}, emit, "is asked for the name")
+	}
+	if w.ops >= l.scope.Operations {
+		return
+	}
+	table := n.machine.Table()
+	ref, err := table.Open(name)
+	switch {
+	case !table.Complete():
+	case err == nil:
+		asked.kind, asked.life = nameDestroy, w.lifeOf(ref)
+		l.request(w, m, 1, func(machine *partition.Machine, v partition.View) {
+			machine.Destroy(v, name, ref.Life, l.callers.ends(asked))
+		}, emit, "is asked to destroy life %d", ref.Life[0])
+	case len(w.lives) < l.scope.Lives:
+		asked.kind, asked.life = nameCreate, len(w.lives)
+		ref = sequencer.Ref{Definition: definition(), Life: sequencer.Life{byte(len(w.lives) + 1)}}
+		l.request(w, m, 1, func(machine *partition.Machine, v partition.View) {
+			l.world.begin(m, ref)
+			machine.Create(v, ref, l.callers.lives(asked))
+		}, emit, "is asked to create life %d", len(w.lives)+1)
+	}
+	if l.scope.Fold && w.dead && table.Complete() && err != nil {
+		l.request(w, m, 1, func(machine *partition.Machine, v partition.View) {
+			v.Time = latest
+			machine.Tick(v)
+		}, emit, "forgets the tombstone")
+	}
+	for i, life := range w.lives {
+		if !l.scope.Show || life.answered == 0 || err == nil && ref.Life == life.ref.Life {
+			continue
+		}
+		l.request(w, m, 1, func(machine *partition.Machine, v partition.View) {
+			c := partition.Claim{Ref: life.ref, Grid: v.Roster.Grid, Version: life.answered}
+			machine.Renew(v, holderName(0), []partition.Claim{c}, l.callers.shown())
+		}, emit, "is shown life %d", i+1)
+	}
+}
+
+// request has an owner asked something, if that makes any difference.
+func (l *nameLab) request(w *nameWorld, m, ops int, do func(*partition.Machine, partition.View), emit emitName, format string, args ...any) {
+	next := w.fork()
+	l.call(next, m, do)
+	next.ops += ops
+	if i := len(w.lives); i < len(next.lives) {
+		next.lives[i].ref = next.members[m].record().Ref // with its birth
+	}
+	if ops == 0 || l.differ(w.members[m], next.members[m]) {
+		emit(next, "%s "+format, append([]any{l.tell(w, m)}, args...)...)
+	}
+}
+
+// begin notes a life that is about to begin in place of what a member's table has.
+func (w *nameWorld) begin(m int, ref sequencer.Ref) {
+	replaced := -1
+	if r := w.members[m].record(); !r.Ref.Life.IsZero() {
+		replaced = w.lifeOf(r.Ref)
+	} else if w.dead {
+		replaced = w.newest
+	}
+	w.lives = append(w.lives, nameLife{ref: ref, replaced: replaced})
+}
+
+// ended returns the life whose end an owner tells by an unknown name: that of the
+// tombstone in its table, or the one that a later life has replaced since; -1 for none.
+func (w *nameWorld) ended(m int) int {
+	r := w.members[m].record()
+	switch life := w.lifeOf(r.Ref); {
+	case life < 0 || r.Destroyed:
+		return life
+	default:
+		return w.lives[life].replaced
+	}
+}
+
+// record returns what a member's table has of the name, zero for nothing.
+func (m *nameMember) record() partition.DefinitionRecord {
+	for _, r := range m.machine.Table().Definitions().Records {
+		if r.Ref.Definition.Name() == name {
+			return r
+		}
+	}
+	return partition.DefinitionRecord{}
+}
+
+func (w *nameWorld) lifeOf(ref sequencer.Ref) int {
+	for i, l := range w.lives {
+		if l.ref.Life == ref.Life {
+			return i
+		}
+	}
+	return -1
+}
