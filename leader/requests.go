@@ -147,7 +147,7 @@ func (l *Leader) Reported(v View, in Report) (due bool, err error) {
 			return due, err
 		}
 		if counts {
-			l.requests.held[h.Replica] = h.Version
+			l.requests.held[h.Replica] = v.Roster.Version
 			due = true
 		}
 	}
@@ -157,7 +157,7 @@ func (l *Leader) Reported(v View, in Report) (due bool, err error) {
 			return due, err
 		}
 		if counts {
-			l.requests.persisted[p.Partition] = p.Version
+			l.requests.persisted[p.Partition] = v.Roster.Version
 			due = true
 		}
 	}

@@ -2,12 +2,18 @@ package leader
 
 import (
 	"slices"
+	"time"
 
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// candidates is how many servers without a vote are probed when one is to be promoted.
-const candidates = 3
+const (
+	// candidates is how many servers without a vote are probed when one is to be promoted.
+	candidates = 3
+	// surveyLimit is how old a survey may be. Probes end earlier, unless this process
+	// stalls; answers of before a stall say nothing of the members now.
+	surveyLimit = 2 * probeTimeout
+)
 
 // voters is the keeping of the number of voters, one change at a time. A change is
 // decided on when every server that it depends on was probed for it: a vote given to a
@@ -50,6 +56,7 @@ type electorate struct {
 // survey is one round of probes of the servers that a change depends on.
 type survey struct {
 	round    uint64
+	began    time.Duration
 	waiting  int                         // probes without an outcome
 	answered map[roster.Incarnation]bool // false: no answer yet, or none at all
 }
@@ -65,7 +72,7 @@ func (l *Leader) keepVoters(v View) {
 		return
 	}
 	s.rounds++
-	asked := &survey{round: s.rounds, answered: map[roster.Incarnation]bool{}}
+	asked := &survey{round: s.rounds, began: v.Mono, answered: map[roster.Incarnation]bool{}}
 	s.survey = asked
 	for _, p := range l.surveyOf(v, e) {
 		asked.answered[p.Incarnation] = false
@@ -121,6 +128,9 @@ func (l *Leader) surveyed(v View, p Probe, err error) {
 func (l *Leader) decideVoters(v View) {
 	asked := l.voters.survey
 	l.voters.survey = nil
+	if v.Mono-asked.began > surveyLimit {
+		return
+	}
 	e, found := l.electorate(v)
 	for _, p := range l.surveyOf(v, e) {
 		if _, probed := asked.answered[p.Incarnation]; !probed {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -147,6 +148,19 @@ func TestSurveyIsOfThePresentVoters(t *testing.T) {
 	}
 	if got := o.settle(); len(got) != 1 || got[0][0] != int(Demote) {
 		t.Errorf("done %v by the next survey", got)
+	}
+}
+
+// TestSurveyIsOfNow: answers of before a stall of the leader's process decide nothing.
+func TestSurveyIsOfNow(t *testing.T) {
+	o := lead(t, 4, true)
+	o.assign()
+	o.vote(1, 2, 3, 4)
+	o.step(0)
+	o.v.Mono += time.Minute
+	o.answer(forVoters, all)
+	if len(o.changes) > 0 {
+		t.Errorf("decided by answers of a minute ago: %+v", o.changes)
 	}
 }
 
