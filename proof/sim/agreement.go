@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -62,6 +63,14 @@ func (a *agreement) serversFor(m *member) []server {
 	var out []server
 	for _, other := range a.g.running() {
 		out = append(out, serverOf(other, other == m))
+	}
+	return out
+}
+
+// String shows the servers.
+func (a *agreement) String() (out string) {
+	for _, s := range a.servers {
+		out += fmt.Sprintf("[seat %d, votes %v, runs %v]", s.seat.place, s.Voter, s.seat.running != nil)
 	}
 	return out
 }

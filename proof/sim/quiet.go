@@ -35,6 +35,7 @@ func (g *grid) play() {
 		return
 	}
 	g.checkLive(began)
+	g.check(g.checkLeft())
 	g.checkReplicas()
 }
 
@@ -79,6 +80,20 @@ func (g *grid) checkLive(since time.Duration) {
 			}
 		}
 	}
+}
+
+// checkLeft wants every member that leaves to have left, if another stays.
+func (g *grid) checkLeft() error {
+	stays := slices.ContainsFunc(g.running(), func(m *member) bool {
+		_, in := g.agreed.newest().Member(m.inc)
+		return in && !m.leaving
+	})
+	for _, m := range g.running() {
+		if m.leaving && stays {
+			return fmt.Errorf("votes: member %s has not been let go; leader %s, servers %s", m.name, g.agreed.leader.name, g.agreed)
+		}
+	}
+	return nil
 }
 
 // checkReplicas wants all replicas that are meant to be in sync to be so, and to be
