@@ -8,10 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 const (
@@ -74,97 +72,65 @@ func (m *Member) leaderless() bool {
 	if !m.raft.TakesPart() || m.raft.Node().Leader() != "" || m.raft.Node().Leads() {
 		return false
 	}
-	v := m.voters()
-	return v.count() > 0 && !v.majority()
+	q := m.quorum()
+	return q.Voters() > 0 && !q.Majority()
 }
 
 // quorumAdvice says in words what was lost, until when grants go on, and the remedy.
 func (m *Member) quorumAdvice() string {
-	v := m.voters()
-	text := fmt.Sprintf("%d of %d voters are seen alive. ", len(v.alive), v.count())
+	q := m.quorum()
+	text := fmt.Sprintf("%d of %d voters are seen alive. ", len(q.Alive), q.Voters())
 	if r := m.state.Roster(); r.Formed() {
 		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ", instant(r.Ceiling).Format(time.RFC3339))
 	}
-	return text + v.remedy(m.cfg.DataDir != "", m.addrs.API)
+	return text + m.remedy(q)
 }
 
 // remedy says what to do if this member, which may keep its part on disk, takes part
 // in no agreement.
-func (v voters) remedy(durable bool, api string) string {
+func (m *Member) remedy(q leader.Quorum) string {
 	switch {
-	case v.count() == 0 || v.majority():
+	case q.Voters() == 0 || q.Majority():
 		return "That is enough, and yet this member learns of no agreement: check that the members reach each other at their Raft and API addresses, " +
 			"both ways and with the same TLS settings, and read the log of the leader. A member that was taken out is let in again when the leader reaches it"
-	case 2*(len(v.alive)+len(v.kept)) > v.count():
-		return "Start these members again with their data directories, or restore the network to them: " + describe(v.kept) +
+	case q.Restorable():
+		return "Start these members again with their data directories, or restore the network to them: " + m.describe(q.Kept) +
 			". If so many of these directories are lost for good that no majority is left, see `snowgrid recover --help`"
-	case !durable:
+	case m.cfg.DataDir == "":
 		return fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good, unless they still run where this member cannot reach them. "+
 			"Make sure that they do not, and run `snowgrid init --force --addr %s`: the survivors form the grid again, and grants begin after a wait. "+
-			"With --floor they begin above the largest ID that you know of, too. Run it at one member only", describe(v.lost), api)
+			"With --floor they begin above the largest ID that you know of, too. Run it at one member only", m.describe(q.Lost), m.addrs.API)
 	default:
 		return fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good. "+
-			"Stop the members that are left, and run `snowgrid recover` with their data directories; its --help says more", describe(v.lost))
+			"Stop the members that are left, and run `snowgrid recover` with their data directories; its --help says more", m.describe(q.Lost))
 	}
 }
 
-// voters are Raft's voters as this member knows them.
-type voters struct {
-	alive, kept, lost []voter // kept: not alive, but with a disk
+// quorum returns the voters as this member sees them, none while it knows no grid.
+func (m *Member) quorum() leader.Quorum {
+	node := m.raft.Node()
+	if node == nil {
+		return leader.Quorum{}
+	}
+	return leader.QuorumOf(m.leaderView(node), leader.ServerID(node.Server))
 }
 
-type voter struct {
-	server raft.ServerID
-	addr   string // of its gossip, or of Raft if no more is known
-}
-
-func (v voters) count() int     { return len(v.alive) + len(v.kept) + len(v.lost) }
-func (v voters) majority() bool { return 2*len(v.alive) > v.count() }
-
-// voters returns the voters, sorted by what gossip sees of them.
-func (m *Member) voters() (out voters) {
-	future := m.raft.Node().Raft.GetConfiguration()
-	if future.Error() != nil {
-		return out
-	}
-	alive := map[raft.ServerID]bool{m.raft.Node().Server: true}
-	for _, p := range m.gossip.Peers() {
-		alive[raftlog.ServerID(p.Incarnation, p.Durable)] = true
-	}
-	r := m.state.Roster()
-	for _, s := range future.Configuration().Servers {
-		v := voter{s.ID, addrOf(r, s)}
-		switch {
-		case s.Suffrage != raft.Voter:
-		case alive[s.ID]:
-			out.alive = append(out.alive, v)
-		case leader.ServerID(s.ID).IsDurable():
-			out.kept = append(out.kept, v)
-		default:
-			out.lost = append(out.lost, v)
-		}
-	}
-	return out
-}
-
-// addrOf returns where a server is, or was.
-func addrOf(r *roster.Roster, s raft.Server) string {
-	for _, member := range r.Members {
-		if raftlog.ServerID(member.Incarnation, member.Durable) == s.ID {
-			return member.Gossip
-		}
-	}
-	if _, addr, err := transport.CutRaftAddress(s.Address); err == nil {
-		return addr
-	}
-	return string(s.Address)
-}
-
-// describe names voters for people.
-func describe(list []voter) string {
+// describe names servers for people, each with an address: of its gossip, or of Raft if
+// no more is known.
+func (m *Member) describe(servers []leader.ServerID) string {
 	var out []string
-	for _, v := range list {
-		out = append(out, fmt.Sprintf("%s, %s", v.server, v.addr))
+	for _, id := range servers {
+		addr := ""
+		if member, found := leader.MemberOf(m.state.Roster(), id); found {
+			addr = member.Gossip
+		} else if node := m.raft.Node(); node != nil {
+			configured := node.Address(raft.ServerID(id))
+			addr = string(configured)
+			if _, host, err := transport.CutRaftAddress(configured); err == nil {
+				addr = host
+			}
+		}
+		out = append(out, fmt.Sprintf("%s, %s", id, addr))
 	}
 	return strings.Join(out, "; ")
 }

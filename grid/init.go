@@ -110,8 +110,8 @@ func (m *Member) initRefused() error {
 	if leader := m.raft.Node().Leader(); leader != "" {
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the grid still has a leader (%s)", leader)
 	}
-	if v := m.voters(); v.majority() {
-		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", len(v.alive), v.count())
+	if q := m.quorum(); q.Majority() {
+		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", len(q.Alive), q.Voters())
 	}
 	return nil
 }

@@ -55,3 +55,31 @@ var leaderMutants = []mutant{
 	{"D10", "the disk of a member that runs is given up", "leader/forget.go", "	if m, found := registered(v.Roster, id); found {\n", "	if m, found := registered(v.Roster, id); found && id == \"\" {\n", leaderTests},
 	{"D10", "the last disk is given up without confirmation", "leader/forget.go", "case f.out.Lost > 0 && !f.in.LoseDefinitions:", "case f.out.Lost > f.out.Partitions:", leaderTests},
 }
+
+// leaderUnseen are those that the simulation cannot kill, and why.
+var leaderUnseen = map[string]string{
+	"the rounds of a raise are missing from cluster time":                  "cluster time that is slow costs a wait, and the simulation bounds waits in the quiet only",
+	"a leader that has just started ignores the cluster time of before":    "the roster's time never goes back, and the voters' clocks catch up before the quiet ends",
+	"a clock of an earlier round counts":                                   "a clock that is late by a round is behind, and the median hides it",
+	"the ceiling is raised before a restart's losses":                      "few of its grids stop in order",
+	"any member has a joiner admitted":                                     "only owners report",
+	"a member that is silent for long is not removed while gossip sees it": "its partitions go to backups, and gossip loses sight of it before long",
+	"a probe of before a member was removed counts":                        "a probe is over before its member is admitted again",
+	"a dead voter with a disk is removed before another takes its place":   "it costs a vote that a second crash would need, and the simulation has no such crash",
+	"a leader that leaves takes votes of those that stay":                  "no leader of the simulation crashes while it leaves and a majority depends on it",
+	"a server that forgot its votes comes back":                            "a machine of the simulation that has lost its memory is another one",
+	"a member joins that is no Raft server":                                "it becomes one a moment later",
+
+	"another incarnation is let in while the registered one answers":      "no data directory is copied",
+	"an incarnation that does not answer keeps its place":                 "the leader removes it for another reason",
+	"a request to join counts against another incarnation than was asked": "no data directory is copied",
+	"a member leaves on any word":                                         "every request is its sender's own",
+	"a disk has failed on any word":                                       "no member reports a failed disk",
+	"a member that does not answer leaves":                                "every request is its sender's own",
+	"a member joins that does not answer":                                 "every request is its sender's own",
+	"a join as another says it":                                           "every request is its sender's own",
+	"as many are asked as requests name":                                  "few members ask at a time",
+	"those that left are remembered":                                      "no start of a member comes back that has left",
+	"the disk of a member that runs is given up":                          "no operator asks for it",
+	"the last disk is given up without confirmation":                      "operators confirm every request",
+}

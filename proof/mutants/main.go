@@ -112,10 +112,10 @@ func sweep(ctx context.Context, chosen []mutant) (t tally, err error) {
 		switch {
 		case v.outcome == killed:
 			t.killed++
-		case v.outcome != survived || *by == "" || unseen[m.what]+definitionsUnseen[m.what] == "":
+		case v.outcome != survived || *by == "" || unseen[m.what]+definitionsUnseen[m.what]+leaderUnseen[m.what] == "":
 			t.amiss++
 		default:
-			v.said = unseen[m.what] + definitionsUnseen[m.what]
+			v.said = unseen[m.what] + definitionsUnseen[m.what] + leaderUnseen[m.what]
 		}
 		fmt.Printf("| %s | %s | %s | %s |\n", m.rule, m.what, v.noticed(), cell(v.said))
 	}
