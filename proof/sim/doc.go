@@ -5,11 +5,12 @@
 // client runs for them. Nothing here runs concurrently and no clock is read, so that a
 // run follows from one number, its seed, and can be played again.
 //
-// What is left out is what waits: sockets, goroutines, Raft, gossip. Around the machines
+// Everything that waits is left out: sockets, goroutines, Raft, gossip. Around the machines
 // is a driver that does what package grid and package client do, in the same
 // order, over virtual time. The leader is the machine of package leader: its probes go
 // over the simulated net. Agreement is one log and one list of servers, which need a
-// majority of the voters, with leaders that come, go, and go on when they should not.
+// majority of the voters, with leaders that come, leave, and continue when they should
+// not.
 // Gossip is a view of the members that is late, and wrong at times. The net
 // loses, delays, doubles and cuts; members, holders and clocks fail as they like.
 // Package proof/ledger judges what comes out.
