@@ -64,6 +64,7 @@ var leaderUnseen = map[string]string{
 	"the ceiling is raised before a restart's losses":                      "few of its grids stop in order",
 	"any member has a joiner admitted":                                     "only owners report",
 	"a member that is silent for long is not removed while gossip sees it": "its partitions go to backups, and gossip loses sight of it before long",
+	"a survey of other processes counts":                                   "no member starts again within the time of a survey, between two voters",
 	"a probe of before a member was removed counts":                        "a probe is over before its member is admitted again",
 	"a dead voter with a disk is removed before another takes its place":   "it costs a vote that a second crash would need, and the simulation has no such crash",
 	"a leader that leaves takes votes of those that stay":                  "no leader of the simulation crashes while it leaves and a majority depends on it",
