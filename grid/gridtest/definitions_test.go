@@ -274,9 +274,9 @@ func TestForget(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		running := roster.Incarnation(l.Member(l.Running()[1]).Status().Answering).Member()
-		refused("a member that runs", wire.ForgetRequest{Member: running, LoseDefinitions: true}, "runs")
-		refused("no member ID", wire.ForgetRequest{Member: "orders"}, "no member ID")
-		refused("a member that never was", wire.ForgetRequest{Member: "00000000000000ff"}, "no partition rests on the disk", string(running))
+		refused("a member that runs", wire.ForgetRequest{Member: running, LoseDefinitions: true}, "its member is running")
+		refused("no member ID", wire.ForgetRequest{Member: "orders"}, "is not a member ID")
+		refused("a member that never was", wire.ForgetRequest{Member: "00000000000000ff"}, "no partition depends on the disk", string(running))
 		c := l.Client("c2")
 		awaited := l.awaited()
 		for n := 1; n < len(awaited); n++ {
