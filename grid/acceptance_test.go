@@ -59,8 +59,8 @@ func TestAcceptanceLapses(t *testing.T) {
 	})
 }
 
-// TestAcceptanceIsKept: what was accepted is on disk before it is answered, so that a
-// restart does not have a member accept two founders; and it lapses after the restart.
+// TestAcceptanceIsKept: an acceptance is on disk before it is answered, so that a member
+// does not accept two founders over a restart; and it lapses after the restart.
 func TestAcceptanceIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, network := t.TempDir(), gridtest.NewNetwork()
@@ -84,7 +84,7 @@ func TestAcceptanceIsKept(t *testing.T) {
 }
 
 // TestAcceptWithOtherSettings: a founder with other settings is refused, and the member
-// goes on.
+// continues.
 func TestAcceptWithOtherSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := beginMember(t, gridtest.NewNetwork(), func(c *grid.Config) { c.Window = 5 * time.Second })
@@ -158,18 +158,18 @@ func TestMixedFirstStart(t *testing.T) {
 }
 
 // TestNothingOfAStayActsAfterIt: a member has left a grid only when everything that
-// acted for it there has ended, so that what is noted then bounds what was granted.
+// acted for it there has ended, so that the recorded limits bound all grants.
 func TestNothingOfAStayActsAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 1})
 		var ended atomic.Bool
 		err := g.Member("m1").LeaveGrid(func(ctx context.Context) {
 			<-ctx.Done()
-			time.Sleep(2 * time.Second) // an answer that is under way
+			time.Sleep(2 * time.Second) // an answer in progress
 			ended.Store(true)
 		})
 		if err != nil || !ended.Load() {
-			t.Errorf("error %v; the grid was left with work under way: %v", err, !ended.Load())
+			t.Errorf("error %v; the grid was left with work in progress: %v", err, !ended.Load())
 		}
 	})
 }

@@ -152,7 +152,7 @@ func (a *answering) await(limit time.Duration, want map[string]verdict) {
 	}
 }
 
-// reason is what a member's status says of its answers.
+// reason returns the reasons in a member's status for its answers.
 func (a *answering) reason(name string) string {
 	if !slices.Contains(a.g.Running(), name) {
 		return "it does not serve"

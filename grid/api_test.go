@@ -53,7 +53,7 @@ func number(t *testing.T, v any) int64 {
 	text, _ := v.(json.Number)
 	n, err := text.Int64()
 	if err != nil {
-		t.Fatalf("%v is no number: %v", v, err)
+		t.Fatalf("%v is not a number: %v", v, err)
 	}
 	return n
 }
@@ -149,7 +149,7 @@ func TestAPIIDs(t *testing.T) {
 	const name = "orders"
 	browsers := []*browser{newBrowser(t, m, 1), newBrowser(t, m, 2)}
 	for _, b := range browsers {
-		for _, unknown := range []string{name, "nobody"} {
+		for _, unknown := range []string{name, "missing"} {
 			if status, out := b.call(wire.PathIDs, map[string]any{"name": unknown}); status != http.StatusNotFound || out["code"] != "not_found" {
 				t.Errorf("unknown: %d %v", status, out)
 			}
@@ -197,7 +197,7 @@ func TestAPIIDs(t *testing.T) {
 		t.Errorf("the last ID says %v, it is %v", parts.Time, now)
 	}
 
-	// Destroyed and created again, the name goes on.
+	// Destroyed and created again, the name works.
 	browsers[1].mustCall(wire.PathDestroy, map[string]any{"name": name})
 	browsers[1].mustCall(wire.PathCreate, map[string]any{"name": name, "epoch": epoch.Default.UnixMilli()})
 	if ids := idsOf(t, browsers[1].mustCall(wire.PathIDs, map[string]any{"name": name, "n": 3})); ids[0] <= all[len(all)-1] {
@@ -220,8 +220,8 @@ func idsOf(t *testing.T, out map[string]any) (ids []sequencer.ID) {
 	return ids
 }
 
-// TestAPIEventStream wants a stream to say that it stands, to stay while nothing
-// happens for longer than any deadline of a call, and to tell of a destroy at once.
+// TestAPIEventStream: a stream confirms its start, stays open without events for longer
+// than any deadline of a call, and reports a destroy immediately.
 func TestAPIEventStream(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)
@@ -266,7 +266,7 @@ type holding struct {
 	next         chan told
 }
 
-// told is what a read of the stream gave.
+// told is the result of a read of the stream.
 type told struct {
 	wire.Event
 	err error

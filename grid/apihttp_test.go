@@ -157,7 +157,7 @@ func TestAPIWantsContentType(t *testing.T) {
 	}
 }
 
-// TestAPICreateWithoutEpoch: what is left out means the same as in Go.
+// TestAPICreateWithoutEpoch: omitted fields have the defaults of Go.
 func TestAPICreateWithoutEpoch(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)

@@ -83,7 +83,7 @@ func TestCrashedMemberIsBackAtOnce(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				a := startAnswering(t, true)
-				a.lead("m1") // an election is not what is measured
+				a.lead("m1") // so that no election is measured
 				a.g.Crash("m3")
 				a.dirs[at] = a.dirs["m3"]
 				before := incarnations(a.g.Member("m1"))

@@ -26,8 +26,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// mustNotStart wants Start to refuse a configuration at once, as one that is
-// wrong, in words that name what.
+// mustNotStart checks that Start refuses a configuration immediately, as an invalid one,
+// with an error that names the setting.
 func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), apiPatience)
@@ -38,7 +38,7 @@ func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint str
 		t.Fatalf("it started; it should complain about %q", words)
 	}
 	if !errors.Is(err, sequencer.ErrInvalidConfig) || ctx.Err() != nil {
-		t.Errorf("error %v, want ErrInvalidConfig at once", err)
+		t.Errorf("error %v, want ErrInvalidConfig immediately", err)
 	}
 	for _, word := range words {
 		if !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(word)) {
@@ -55,7 +55,7 @@ func loopback(t *testing.T) grid.Config {
 	}
 }
 
-// wallClock is a clock that stands still.
+// wallClock is a clock that does not advance.
 type wallClock time.Time
 
 func (c wallClock) Now() time.Time { return time.Time(c) }
@@ -197,7 +197,7 @@ func TestConfigDataDir(t *testing.T) {
 	}
 }
 
-// recorder is a slog handler that keeps what was logged at a level or above.
+// recorder is a slog handler that keeps the records at a level or above.
 type recorder struct {
 	level slog.Level
 	mu    sync.Mutex
@@ -220,7 +220,7 @@ func (r *recorder) all() []string {
 	return append([]string(nil), r.lines...)
 }
 
-// noNetwork is a network that nobody may touch.
+// noNetwork is a network that must not be used.
 type noNetwork struct{ t *testing.T }
 
 func (n noNetwork) Listen(addr string) (net.Listener, error) {
@@ -313,7 +313,7 @@ func TestConfigOtherAddressWarns(t *testing.T) {
 	}
 }
 
-// TestFirstLifeWarnsAtEachStart: what is true of one start is warned of at each.
+// TestFirstLifeWarnsAtEachStart: FirstLife is true of one start at most, so each start warns.
 func TestFirstLifeWarnsAtEachStart(t *testing.T) {
 	t.Parallel()
 	for range 2 {

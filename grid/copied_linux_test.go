@@ -14,7 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// TestNotPromisedCopiedProcess shows what the README names under "What is not
+// TestNotPromisedCopiedProcess shows a case of RELIABILITY.md, "Not
 // promised": a process that is copied while it runs, here by fork as a snapshot of its
 // machine would, issues the same IDs as the original.
 func TestNotPromisedCopiedProcess(t *testing.T) {

@@ -65,7 +65,7 @@ func TestLogGone(t *testing.T) {
 	}
 }
 
-// TestLogGoneOfAVoter: the same for one of three voters, whose grid goes on.
+// TestLogGoneOfAVoter: the same for one of three voters, whose grid continues.
 func TestLogGoneOfAVoter(t *testing.T) {
 	for what, lose := range logLosses {
 		t.Run(what, func(t *testing.T) {

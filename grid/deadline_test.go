@@ -54,7 +54,7 @@ func TestExpiredWorkIsDropped(t *testing.T) {
 	}
 }
 
-// TestTimeoutHeader: what is no number of milliseconds is refused.
+// TestTimeoutHeader: any other value than a number of milliseconds is refused.
 func TestTimeoutHeader(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)

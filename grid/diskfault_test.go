@@ -11,7 +11,7 @@ import (
 
 var errDisk = errors.New("no space left on this test's disk")
 
-// What a write to a log does, as its errors say it.
+// The operations of a log, as its errors name them.
 const (
 	appends   = "writing the Raft log"
 	truncates = "truncating the Raft log"

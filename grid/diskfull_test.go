@@ -49,8 +49,8 @@ func fill(t *testing.T, dir string) (free func()) {
 }
 
 // writeUntilBroken has members write to their logs until a full disk has failed one
-// of those writes: a file that has room inside grows late. What is written is long, and
-// refused, being about a version of long ago.
+// of those writes: a file with free pages grows late. The writes are long, and refused,
+// because they are about an old version.
 func writeUntilBroken(t *testing.T, l *raftlog.Log, members ...*grid.Member) {
 	t.Helper()
 	ctx := testContext(t)
@@ -89,7 +89,7 @@ func TestDiskIsFull(t *testing.T) {
 	}
 }
 
-// TestStartOnAFullDisk: Start says what is wrong, and works when there is space.
+// TestStartOnAFullDisk: the error of Start names the cause, and Start works with space.
 func TestStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

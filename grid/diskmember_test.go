@@ -37,7 +37,7 @@ type diskGrid struct {
 	ids     []sequencer.ID
 }
 
-// errorLog keeps what a member logs as an error.
+// errorLog keeps a member's records at level ERROR.
 type errorLog struct {
 	slog.Handler
 	mu    sync.Mutex
@@ -181,9 +181,9 @@ func (g *diskGrid) victim(leader bool) (victim, other int) {
 	return victim, other
 }
 
-// checkReplaced checks all that is promised when the disk of a member has failed:
-// the others go on without a loss and without anybody waiting, the member's own
-// handles too, and it says why it is not ready.
+// checkReplaced checks the promises after the failure of a member's disk: the others, and
+// the member's own handles, continue without a loss or a wait, and the member reports why it
+// is not ready.
 func (g *diskGrid) checkReplaced(victim int) {
 	t, m := g.t, g.members[victim]
 	t.Helper()
@@ -354,11 +354,11 @@ func TestFailedDiskLeaves(t *testing.T) {
 	}
 }
 
-// TestDiskOfTheLastFails: nobody can take over. What is granted can be used, the
-// member says why it is not ready, and it ends within seconds.
+// TestDiskOfTheLastFails: no member can take over. Grants can be used, the member reports
+// why it is not ready, and it ends within seconds.
 func TestDiskOfTheLastFails(t *testing.T) {
 	t.Parallel()
-	for name, expect := range map[string]int{"expects nobody": 0, "last": 1} {
+	for name, expect := range map[string]int{"no expected members": 0, "last": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := testContext(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// logged is what all members of a grid log.
+// logged collects the logs of all members of a grid.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -53,7 +53,7 @@ func TestCommandThatNoMemberReadsEndsTheirParts(t *testing.T) {
 				}
 				// A majority has ended; a third alone agrees on nothing, and may not learn of it.
 				within(t, 5*time.Second, "those that learn of it say so", func() bool { return log.count("roster lost") >= 2 })
-				ids.during(2*time.Second, "with what is granted")
+				ids.during(2*time.Second, "with their grants")
 				time.Sleep(20 * time.Second)
 				for _, name := range g.Running() {
 					m := g.Member(name)

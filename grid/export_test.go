@@ -11,8 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// What the tests in package grid_test need: they use gridtest, which imports
-// grid.
+// Names for the tests in package grid_test, which use gridtest, which imports grid.
 const (
 	CallsMax = wire.MaxCalls
 )

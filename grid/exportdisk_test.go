@@ -14,8 +14,9 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// What the tests of failing disks need.
-// DiskAdvice is what every message about a failed disk ends with.
+// Names for the tests of failing disks.
+
+// DiskAdvice ends every message about a failed disk.
 const DiskAdvice = raftlog.DiskAdvice
 
 // Disk returns the member's log.

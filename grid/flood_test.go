@@ -16,8 +16,8 @@ import (
 )
 
 // TestHostileConnectionsAreClosed attacks one of three members in every way, many
-// times at once. Each connection is closed in time, and whoever is honest notices
-// nothing: new names are created, and members still see each other.
+// times concurrently. Each connection is closed in time, without an effect on honest
+// processes: new names are created, and members still see each other.
 func TestHostileConnectionsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})

@@ -66,7 +66,7 @@ type (
 	}
 )
 
-// message encodes values after the byte that says what they are.
+// message encodes values after the byte for their type.
 func message(kind byte, values ...any) []byte {
 	b := bytes.NewBuffer([]byte{kind})
 	for _, v := range values {
@@ -75,7 +75,7 @@ func message(kind byte, values ...any) []byte {
 	return b.Bytes()
 }
 
-// labelled puts a grid's name before what is said in it.
+// labelled puts a grid's name before a message.
 func labelled(label string, b []byte) []byte {
 	return append(append([]byte{labelMsg, byte(len(label))}, label...), b...)
 }
@@ -151,8 +151,8 @@ func forgeries(victim roster.Incarnation, id roster.GridID) (packets, streams ma
 	addr, version := []byte{10, 0, 0, 99}, []byte{1, 5, 2, 0, 0, 0}
 	packets = map[string][]byte{
 		"a new member": message(aliveMsg, aliveNode{7, forgedMember, addr, 7946, meta, version}),
-		"a dead one":   message(deadMsg, deadNode{1 << 20, string(victim), "somebody"}),
-		"a suspect":    message(suspectMsg, deadNode{1 << 20, string(victim), "somebody"}),
+		"a dead one":   message(deadMsg, deadNode{1 << 20, string(victim), "accuser"}),
+		"a suspect":    message(suspectMsg, deadNode{1 << 20, string(victim), "accuser"}),
 		"a move":       message(aliveMsg, aliveNode{1 << 20, string(victim), addr, 7946, meta, version}),
 	}
 	streams = map[string][]byte{
@@ -162,7 +162,7 @@ func forgeries(victim roster.Incarnation, id roster.GridID) (packets, streams ma
 	return packets, streams
 }
 
-// seenBy is what a member believes of the others.
+// seenBy is a member's view of the others.
 type seenBy struct {
 	Peers     []roster.Incarnation
 	Strangers int
@@ -177,7 +177,7 @@ func lookAt(m *grid.Member) (s seenBy) {
 	return s
 }
 
-// keyedGrid starts three members whose gossip has a key, and somebody without it.
+// keyedGrid starts three members whose gossip has a key, and a process without it.
 func keyedGrid(t *testing.T) (*gridtest.Grid, forger) {
 	g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.GossipKey = gossipKey }})
 	return g, forger{t, g.Network.Host("evil"), g.Member("m1").Addrs().Gossip}
@@ -241,7 +241,7 @@ func TestForgedGossipWithTheKey(t *testing.T) {
 				peers, _ := m.Peers()
 				return slices.Contains(peers, forgedMember)
 			}
-			within(t, time.Minute, what+": nobody is seen", func() bool { return !sees() })
+			within(t, time.Minute, what+": no member is seen", func() bool { return !sees() })
 			time.Sleep(time.Minute) // memberlist has forgotten the one that never was
 			send()
 			within(t, 200*time.Millisecond, what+": the forged member is seen", sees)

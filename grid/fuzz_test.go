@@ -10,8 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// FuzzIdentityFile: what is accepted as a member's identity is read again as the same
-// identity once it is written again.
+// FuzzIdentityFile: an accepted identity is equal after it is written and read again.
 func FuzzIdentityFile(f *testing.F) {
 	id := &identity{Member: "0123456789abcdef", Grid: roster.GridID{1}, Forming: true,
 		Accepted: founding{Founder: "fedcba9876543210", Grid: roster.GridID{1}}}

@@ -27,9 +27,9 @@ func seesAll(g *gridtest.Grid, n int) bool {
 func accusations(victim roster.Incarnation) (packets [][]byte, stream []byte) {
 	const last = math.MaxUint32
 	for _, b := range [][]byte{
-		message(deadMsg, deadNode{last, string(victim), "somebody"}),
+		message(deadMsg, deadNode{last, string(victim), "accuser"}),
 		message(deadMsg, deadNode{last, string(victim), string(victim)}),
-		message(suspectMsg, deadNode{last, string(victim), "somebody"}),
+		message(suspectMsg, deadNode{last, string(victim), "accuser"}),
 	} {
 		compound := append([]byte{7, 2, byte(len(b) >> 8), byte(len(b)), byte(len(b) >> 8), byte(len(b))}, slices.Concat(b, b)...)
 		packets = append(packets, labelled("snowgrid", b), labelled("snowgrid", compound))

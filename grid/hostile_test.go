@@ -20,13 +20,13 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// attack is what somebody says on a connection before keeping it open.
+// attack is the data that an attacker sends on a connection before keeping it open.
 type attack struct {
 	what   string
 	addr   string
 	opener []byte
-	// flood is sent after the opener, again and again, until nobody takes it or
-	// so many bytes are sent.
+	// flood is sent after the opener, repeatedly, until it is not accepted or the
+	// limit of bytes is reached.
 	flood []byte
 	total int
 	// streams says that, instead, each stream of HTTP/2 is sent that much.
@@ -87,7 +87,7 @@ func manyStreams(path string, n, size int, whole bool) []byte {
 	var fields bytes.Buffer
 	encoder := hpack.NewEncoder(&fields)
 	out := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	out = append(out, frame(settings, 0, 0, []byte{0, 4, 0, 0, 0, 0})...) // nobody may send anything
+	out = append(out, frame(settings, 0, 0, []byte{0, 4, 0, 0, 0, 0})...) // a window of 0 for all
 	for i := range n {
 		fields.Reset()
 		body, flags := bytes.Repeat([]byte{' '}, size), byte(0)
@@ -111,8 +111,8 @@ func manyStreams(path string, n, size int, whole bool) []byte {
 	return out
 }
 
-// TestBodyBeforeSettings: what a client sends before it has heard how little it may
-// send is no fault of its (RFC 9113, 6.9.3).
+// TestBodyBeforeSettings: a body that a client sends before it knows the limit is served
+// (RFC 9113, 6.9.3).
 func TestBodyBeforeSettings(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)
@@ -144,8 +144,7 @@ func TestBodyBeforeSettings(t *testing.T) {
 	}
 }
 
-// launch says what an attack says, and sends that on said when nobody takes more
-// of it.
+// launch sends the data of an attack, and reports on said when no more is accepted.
 func (a attack) launch(conn net.Conn, said chan<- struct{}) {
 	defer func() { said <- struct{}{} }()
 	defer conn.SetDeadline(time.Time{})
@@ -196,7 +195,7 @@ func inUse() int64 {
 }
 
 const (
-	hostile       = 20      // connections at once
+	hostile       = 20      // concurrent connections
 	perConnection = 2 << 20 // bytes that each may take
 )
 
@@ -223,7 +222,7 @@ func TestHostileConnectionsTakeLittleMemory(t *testing.T) { // not parallel: it 
 	}
 }
 
-// memory returns the most memory in use while many attack at once.
+// memory returns the peak memory during many concurrent attacks.
 func (a attack) memory(t *testing.T, meanwhile func()) (most int64) {
 	said := make(chan struct{})
 	for range hostile {
@@ -240,7 +239,7 @@ func (a attack) memory(t *testing.T, meanwhile func()) (most int64) {
 		}
 	}
 	meanwhile()
-	for range 5 { // what was said may still be on its way
+	for range 5 { // data may still be in transit
 		time.Sleep(10 * time.Millisecond)
 		most = max(most, inUse())
 	}

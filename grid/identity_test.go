@@ -69,7 +69,7 @@ func TestIdentityIsReplacedAsAWhole(t *testing.T) {
 	}
 	defer held.Close()
 
-	// What a crash left of a save that was never finished does not matter.
+	// The rest of a save that a crash interrupted does not matter.
 	if err := os.WriteFile(path+".temp", before[:10], 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestIdentityThatCannotBeRead(t *testing.T) {
 	refused("twice", append(bytes.Clone(good), good...))
 	refused("null", []byte("null"))
 	refused("empty object", []byte("{}"))
-	// The checksum is right, and the content is no identity.
+	// The checksum is right, but the content is not an identity.
 	refused("no format", sealedContent(t, `{}`))
 	refused("no member", sealedContent(t, `{"format":1}`))
 	refused("format 0", sealedContent(t, `{"format":0,"member":"0123456789abcdef"}`))

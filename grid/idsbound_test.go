@@ -11,7 +11,7 @@ import (
 )
 
 // TestAPIIDsKeepsBoundedHandles asks for IDs of more names than the member keeps handles
-// for, from two connections at once.
+// for, from two concurrent connections.
 func TestAPIIDsKeepsBoundedHandles(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)

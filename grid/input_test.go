@@ -113,7 +113,7 @@ func refused(t *testing.T, what string, status int, kind string, answer []byte) 
 	return e.Code
 }
 
-// prefixes are what the text of an error begins with: the package, or a sequencer.
+// prefixes match the prefix of an error: the package, or a sequencer.
 var prefixes = regexp.MustCompile(`\b(grid|client|owner|wire|partition|backup|sequencer|sequencer "[^"]*"): `)
 
 // saysOnce wants one prefix in an error's text, at its beginning, and no sentence twice.
@@ -164,7 +164,7 @@ var valid = map[string]any{
 	wire.PathEarlier:   wire.EarlierRequest{Until: 1},
 }
 
-// spoiled returns bodies none of which a path may accept, by what is wrong.
+// spoiled returns invalid bodies for a path, by the kind of error.
 func spoiled(t *testing.T, path, kind string) map[string][]byte {
 	t.Helper()
 	good, err := wire.Encode(kind, valid[path])
@@ -363,8 +363,8 @@ func TestAPIValues(t *testing.T) {
 		{"no holder", wire.PathEvents, wire.EventsRequest{}},
 		{"a long holder", wire.PathEvents, wire.EventsRequest{Holder: sequencer.HolderID(strings.Repeat("h", 65))}},
 		{"no founder", wire.PathAccept, wire.AcceptRequest{Settings: m.Status().Settings}},
-		{"nobody", wire.PathJoin, wire.JoinRequest{}},
-		{"nobody", wire.PathLeave, wire.LeaveRequest{}},
+		{"no member", wire.PathJoin, wire.JoinRequest{}},
+		{"no member", wire.PathLeave, wire.LeaveRequest{}},
 		{"far ahead", wire.PathEarlier, wire.EarlierRequest{Until: 1 << 62}},
 	}
 	for _, r := range requests {
@@ -419,7 +419,7 @@ func TestAPIValues(t *testing.T) {
 					t.Errorf("claim %d: %+v, %+v", i, result.Error, result.Grant)
 				}
 			}
-			// A node that does not exist is nobody's wish and nobody's to give back.
+			// A node that does not exist can be neither preferred nor released.
 			if status, answer := b.post(wire.PathDetach, kind, wire.DetachRequest{Holder: "h", Sequencer: seq, ID: id, Node: 65535}); status >= 500 {
 				t.Errorf("detach of node 65535: %d %s", status, answer)
 			}
@@ -520,7 +520,7 @@ func TestAPISlowClients(t *testing.T) {
 		"a body that never ends":   {"POST /v1/ids HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{", " ", 14 * time.Second},
 		"half a chunk":             {"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{", "", 14 * time.Second},
 	}
-	var waiting sync.WaitGroup // all at once: each takes seconds
+	var waiting sync.WaitGroup // concurrently: each takes seconds
 	defer waiting.Wait()
 	for what, test := range tests {
 		conn, err := net.Dial("tcp", m.Addrs().API)

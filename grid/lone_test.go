@@ -21,7 +21,7 @@ type shifted struct{}
 
 func (shifted) Now() time.Time { return time.Now().AddDate(27, 0, 0) }
 
-// startAlone starts a member that nobody can join. It has to be used in a bubble.
+// startAlone starts a member that no other one can join. It has to be used in a bubble.
 func startAlone(t *testing.T) *Member {
 	m, err := Start(t.Context(), Config{Clock: shifted{}})
 	if err != nil {
@@ -53,8 +53,8 @@ func TestStopEndsGrants(t *testing.T) {
 	})
 }
 
-// TestNoEndWhileAttached: where grants ended is not known of a partition with an
-// attachment, since its holder goes on using what it has (S1).
+// TestNoEndWhileAttached: the end of the grants is unknown in a partition with an
+// attachment, since its holder continues to use its grants (S1).
 func TestNoEndWhileAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := startAlone(t)
@@ -81,8 +81,8 @@ func TestNoEndWhileAttached(t *testing.T) {
 	})
 }
 
-// TestEarlierGrantIsNotServed: whoever shows a grant of another grid beyond the floor
-// gets nothing, by attach or by renewal, before all floors are above it (S2). No floor
+// TestEarlierGrantIsNotServed: a holder that shows a grant of another grid beyond the floor
+// gets none, by attach or by renewal, before all floors are above it (S2). No floor
 // follows what no earlier life can have granted if the clocks are right.
 func TestEarlierGrantIsNotServed(t *testing.T) {
 	ref := wire.Sequencer{Name: "orders", Epoch: 1, Nodes: 128, Life: sequencer.Life{1}}
@@ -131,9 +131,9 @@ func TestEarlierGrantIsNotServed(t *testing.T) {
 	}
 }
 
-// TestMembersCallsAreAddressed: of all calls only those of holders are served to
-// whoever does not name this incarnation, and, but for those by which grids form and
-// those of operators, its grid (R9).
+// TestMembersCallsAreAddressed: only calls of holders are served without the name of this
+// incarnation; calls between members need its grid as well, except those for forming a grid
+// and those of operators (R9).
 func TestMembersCallsAreAddressed(t *testing.T) {
 	ofHolders := []string{
 		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,

@@ -35,7 +35,7 @@ func pretenderIn(t *testing.T, g *gridtest.Grid) pretender {
 	return pretender{t, g, h}
 }
 
-// incarnation returns what a member is called.
+// incarnation returns the incarnation of a member.
 func (p pretender) incarnation(name string) roster.Incarnation {
 	return roster.Incarnation(p.g.Member(name).Status().Answering)
 }
@@ -160,8 +160,8 @@ func TestTheUnreachableAreNotTakenOutByAWord(t *testing.T) {
 	})
 }
 
-// TestJoinsOfNobodyDoNotCount: members that do not exist do not become any, however
-// many are announced, and the grid goes on meanwhile; one that exists gets in.
+// TestJoinsOfNobodyDoNotCount: joins of processes that do not exist are refused, however
+// many there are, and the grid continues meanwhile; an existing process joins.
 func TestJoinsOfNobodyDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := durable(t)
@@ -236,7 +236,7 @@ func TestJoinsAreAsTheMemberSays(t *testing.T) {
 }
 
 // TestForgedAcceptanceEndsNoStart: a member that is asked by a stranger to accept a
-// founder with other settings goes on starting.
+// founder with other settings continues its start.
 func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // the last timers of members that were closed
@@ -286,8 +286,8 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 	})
 }
 
-// TestClaimsOfEarlierLivesMoveLittle: what a holder shows of another grid stops no ID of
-// a durable grid, nor moves its ceiling, also after a restart; a memory-only one follows
+// TestClaimsOfEarlierLivesMoveLittle: a holder's claim of another grid stops no ID of a
+// durable grid, nor moves its ceiling, also after a restart; a memory-only one follows
 // it for as long as an earlier life can have granted.
 func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 	for _, c := range []struct {

@@ -76,7 +76,7 @@ func TestMismatchIsLogged(t *testing.T) {
 			within(t, apiPatience, "each log names the cause", func() bool {
 				return len(one.with(test.oneSaw)) > 0 && len(two.with(test.twoSaw)) > 0
 			})
-			time.Sleep(time.Second) // they go on trying meanwhile
+			time.Sleep(time.Second) // they retry meanwhile
 			cancel()
 			if err := <-ended; err == nil {
 				t.Error("they form a grid")

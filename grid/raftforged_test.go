@@ -28,7 +28,7 @@ type issuing struct {
 	seen map[int64]bool
 }
 
-// issueFrom opens a handle of a name on a host that is no member.
+// issueFrom opens a handle of a name on a host that is not a member.
 func issueFrom(t *testing.T, g *gridtest.Grid, host, name string) *issuing {
 	t.Helper()
 	s, err := g.Client(host).CreateSequencer(t.Context(), name, sequencer.Config{})
@@ -121,7 +121,7 @@ func (r rogue) append(to raft.ServerID, req raft.AppendEntriesRequest) error {
 }
 
 // TestForgedRaftTermEndsNothing: a term that no grid reaches, in whichever message and
-// from whichever name, ends no election: IDs go on, and the grid starts again from disk.
+// from whichever name, ends no election: IDs continue, and the grid restarts from disk.
 func TestForgedRaftTermEndsNothing(t *testing.T) {
 	for _, term := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 50, 1<<20 + 1000} {
 		for _, known := range []bool{false, true} {
@@ -225,13 +225,13 @@ func forgedRoster(t *testing.T, g *gridtest.Grid) []byte {
 // refused before it sees them, also if they come in a leader's name.
 func TestHostileRaftEntriesEndNoProcess(t *testing.T) {
 	entries := map[string][]*raft.Log{
-		"none":                      {nil},
-		"of an unknown type":        {{Index: 1000, Term: 3, Type: 77}},
-		"a broken configuration":    {{Index: 1000, Term: 3, Type: raft.LogConfiguration, Data: []byte{0xc1}}},
-		"a configuration of nobody": {{Index: 1000, Term: 3, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(raft.Configuration{})}},
-		"peers":                     {{Index: 1000, Term: 3, Type: raft.LogAddPeerDeprecated, Data: []byte{0xc1}}},
-		"with a gap":                {{Index: 1 << 30, Term: 3, Type: raft.LogNoop}},
-		"of a later term":           {{Index: 1000, Term: 1 << 40, Type: raft.LogNoop}},
+		"none":                   {nil},
+		"of an unknown type":     {{Index: 1000, Term: 3, Type: 77}},
+		"a broken configuration": {{Index: 1000, Term: 3, Type: raft.LogConfiguration, Data: []byte{0xc1}}},
+		"an empty configuration": {{Index: 1000, Term: 3, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(raft.Configuration{})}},
+		"peers":                  {{Index: 1000, Term: 3, Type: raft.LogAddPeerDeprecated, Data: []byte{0xc1}}},
+		"with a gap":             {{Index: 1 << 30, Term: 3, Type: raft.LogNoop}},
+		"of a later term":        {{Index: 1000, Term: 1 << 40, Type: raft.LogNoop}},
 	}
 	for what, list := range entries {
 		t.Run(what, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// TestStanding: what a member answers follows from the roster, itself, the age of the
-// last raise, and whether it was ready before.
+// TestStanding: a member's answers follow from the roster, itself, the age of the last
+// raise, and whether it was ready before.
 func TestStanding(t *testing.T) {
 	a, b, c, stranger := testMember('a'), testMember('b'), testMember('c'), testMember('d')
 	const window, fresh, stale = 15_000, 7500 * time.Millisecond, 7501 * time.Millisecond

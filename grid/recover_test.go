@@ -96,8 +96,8 @@ func (l *lostGrid) config(names, lost []string) grid.RecoverConfig {
 }
 
 // TestRecover: two of three data directories are gone. The third becomes a grid of its
-// own that serves, above everything that was granted; the handle of before goes on, and
-// a directory that returns is refused.
+// own that serves, above all earlier grants; the earlier handle continues, and a directory
+// that returns is refused.
 func TestRecover(t *testing.T) {
 	for what, names := range map[string][]string{"one of three": {"m1"}, "one of five": {"m4"}, "two of five": {"m2", "m4"}} {
 		t.Run(what, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRecoverRefused: nothing is written where a recovery is not what is needed.
+// TestRecoverRefused: nothing is written if no recovery is needed.
 func TestRecoverRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := loseGrid(t, 3)
@@ -253,9 +253,9 @@ func TestRecoverCutOff(t *testing.T) {
 	}
 }
 
-// TestRecoverAfterMixedGrid: of one member with a disk and two without, restarted all
-// at once, no majority can ever be there again. The start says so, with the way out,
-// which is to recover the disk; the others then join.
+// TestRecoverAfterMixedGrid: one member with a disk and two without, all restarted
+// together, can never have a majority again. The error of the start names the remedy, to
+// recover the disk; the others then join.
 func TestRecoverAfterMixedGrid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -301,7 +301,7 @@ func TestRecoverAfterMixedGrid(t *testing.T) {
 			}
 		}
 		if said == 0 {
-			t.Error("no start says how to go on")
+			t.Error("no start names the remedy")
 		}
 		if _, err := grid.Recover(grid.RecoverConfig{DataDirs: []string{dir}, Lost: lost, Clock: bubbleClock{}}); err != nil {
 			t.Fatal(err)

@@ -32,8 +32,8 @@ func check(t *testing.T, err error) {
 }
 
 // sameTables compares the owner's table of a name with each backup's: as soon as
-// an operation was answered they are equal, but for how far the grants of what is
-// attached were extended.
+// an operation was answered they are equal, except for the ends of extended
+// grants.
 func sameTables(t *testing.T, g *gridtest.Grid, after string) {
 	t.Helper()
 	var owner partition.TableState
@@ -64,8 +64,8 @@ func sameTables(t *testing.T, g *gridtest.Grid, after string) {
 	}
 }
 
-// TestBackupsHoldTheTable: every answered operation is at every backup, whoever
-// asked for it: the owner, another member, a client.
+// TestBackupsHoldTheTable: every answered operation is at every backup, from whichever
+// caller: the owner, another member, a client.
 func TestBackupsHoldTheTable(t *testing.T) {
 	for _, backups := range []int{1, 2} {
 		t.Run(fmt.Sprint(backups, " backups"), func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestAttachAtOnce(t *testing.T) {
 	})
 }
 
-// TestFullMemberSendsHoldersAway: with all the requests it may have a member
-// refuses more of holders, who come again, and goes on with those of members.
+// TestFullMemberSendsHoldersAway: at its limit of requests a member refuses more of holders,
+// which retry, and continues to serve those of members.
 func TestFullMemberSendsHoldersAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

@@ -14,7 +14,7 @@ import (
 )
 
 // TestRestartWithOtherSettings: a member that starts from its data directory is
-// refused at once if it states another setting than its grid has, whether others run
+// refused immediately if it states another setting than its grid has, whether others run
 // or not. The error names both values and says to drop the setting; without it, or
 // with the grid's value, the member starts.
 func TestRestartWithOtherSettings(t *testing.T) {

@@ -29,10 +29,10 @@ func cutLog(t *testing.T, m *grid.Member) {
 	}
 }
 
-// TestGoesOnFromASnapshot: a grid whose log begins with a snapshot is restarted under
-// clocks that were put back. It begins at the ceiling that the snapshot holds, which is
-// far above what the next raise would give.
-func TestGoesOnFromASnapshot(t *testing.T) {
+// TestContinuesFromASnapshot: a grid whose log begins with a snapshot is restarted under
+// clocks that were set back. It begins at the ceiling in the snapshot, which is
+// far above the next raise.
+func TestContinuesFromASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		floor := gridtest.Now().Add(time.Hour)
 		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true, Change: func(_ string, c *grid.Config) { c.Floor = floor }})

@@ -82,8 +82,8 @@ func (w *writing) acknowledged() []roster.PartitionID {
 	return slices.Clone(w.acked)
 }
 
-// TestWritesOfAllPartitionsGoTogether: what is handed over while the disk is busy goes
-// into the next transaction, and is acknowledged when that has ended, not before (D1).
+// TestWritesOfAllPartitionsGoTogether: writes that are handed over while the disk is busy
+// are part of the next transaction, and are acknowledged after it, not before (D1).
 func TestWritesOfAllPartitionsGoTogether(t *testing.T) {
 	w := newWriting(t)
 	w.hand(7)
@@ -103,7 +103,7 @@ func TestWritesOfAllPartitionsGoTogether(t *testing.T) {
 	if acked := w.acknowledged(); !slices.Equal(acked, []roster.PartitionID{7}) {
 		t.Errorf("%v acknowledged after one transaction", acked)
 	}
-	w.disk.limit = 1 // of what follows, one at a time
+	w.disk.limit = 1 // one write at a time from here on
 	w.disk.end <- nil
 	for _, id := range []roster.PartitionID{1, 2} {
 		w.hand(id)
@@ -120,8 +120,8 @@ func TestWritesOfAllPartitionsGoTogether(t *testing.T) {
 	w.disk.end <- nil
 }
 
-// TestFailedDiskAcknowledgesNothing: after a write that failed, none is acknowledged
-// and none is tried; a change that does not follow is refused, and goes on.
+// TestFailedDiskAcknowledgesNothing: after a failed write none is acknowledged and none is
+// tried; a change that does not follow is refused without ending the disk.
 func TestFailedDiskAcknowledgesNothing(t *testing.T) {
 	w := newWriting(t)
 	w.hand(1)
@@ -181,7 +181,7 @@ func TestReportsGoTogether(t *testing.T) {
 		t.Errorf("%d owners are kept", len(s.owners))
 	}
 	if !s.add(ownerInc, 1, at(12)) {
-		t.Error("what is new is told by no call")
+		t.Error("no call reports a new position")
 	}
 	s.drop(ownerInc)
 	s.take(backupInc)

@@ -112,7 +112,7 @@ func (p *played) Send(d partition.Delivery) { p.under = append(p.under, d) }
 
 // holds has the backup say what it holds, in answer to whatever it was asked.
 func (l *lonely) holds(number uint64) {
-	for range 2 { // what is on its way, and what was asked meanwhile
+	for range 2 { // answers in transit, and to questions asked meanwhile
 		l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: number}})
 	}
 }
@@ -130,7 +130,7 @@ func (l *lonely) delivered(v roster.Version, h partition.Holds) {
 	synctest.Wait()
 }
 
-// begin makes a call, which goes on in the background.
+// begin makes a call in the background.
 func (l *lonely) begin(call func(ctx context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -232,8 +232,8 @@ func TestInheritedWaitsForItsTerm(t *testing.T) {
 	})
 }
 
-// TestAnswersWaitForTheirRecord: each answer waits until the backup holds what it
-// rests on. A renewal waits for its own record only, so a backup that is silent
+// TestAnswersWaitForTheirRecord: each answer waits until the backup has acknowledged the
+// changes on which it depends. A renewal waits for its own record only, so a backup that is silent
 // stops no holder; whatever else there is waits for the whole table (O4, O8).
 func TestAnswersWaitForTheirRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -253,14 +253,14 @@ func TestAnswersWaitForTheirRecord(t *testing.T) {
 		l.answered("second attach", second, false)
 		l.answered("second attach again", again, false)
 		if until := l.set(ref); until != 0 {
-			t.Errorf("all at once were extended until %d with one not held", until)
+			t.Errorf("the whole set was extended until %d with an unacknowledged one", until)
 		}
 		l.holds(3)
 		for what, call := range map[string]<-chan error{"renewal of the second": early, "second attach": second, "again": again} {
 			l.answered(what, call, true)
 		}
 		if until := l.set(ref); until != l.m.state.Roster().Ceiling {
-			t.Errorf("all at once were extended until %d, want the ceiling", until)
+			t.Errorf("the whole set was extended until %d, want the ceiling", until)
 		}
 
 		detach := l.begin(func(ctx context.Context) error {
@@ -348,7 +348,7 @@ func TestGivenBackStaysSo(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		if left, _ := look(l.m.ctx, l.o, func(partition.View) (bool, error) { return l.o.machine.Ticks(), nil }); left {
-			t.Error("the attachment, or its handle, is remembered for ever")
+			t.Error("the attachment, or its handle, is remembered indefinitely")
 		}
 	})
 }

@@ -76,8 +76,8 @@ func (l *lonely) one(ref wire.Sequencer, id byte, grid roster.GridID) (until clu
 	return until
 }
 
-// TestSetsAreOfThisGridAndKnown: all at once is extended only what is known here as
-// it was shown, by a holder of this grid (O6, R9).
+// TestSetsAreOfThisGridAndKnown: a whole set is extended only if it equals the owner's
+// state, for a holder of this grid (O6, R9).
 func TestSetsAreOfThisGridAndKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
@@ -129,8 +129,8 @@ func TestWhatWasExtendedAtOnceCounts(t *testing.T) {
 	}
 }
 
-// TestInheritedAttachmentsExpire: who takes office gives the holders of what it took
-// over a window to show it, and not more (O6, O7).
+// TestInheritedAttachmentsExpire: a new owner gives the holders of inherited attachments a
+// window to show them, and no more (O6, O7).
 func TestInheritedAttachmentsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
@@ -156,7 +156,7 @@ func TestForgettingIsAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		l.create()
-		l.destroy("orders") // nobody holds it
+		l.destroy("orders") // it has no holder
 		l.holds(2)
 		l.do(l.o.machine.Tick)
 		if n := l.number(); n != 3 {

@@ -35,19 +35,19 @@ func TestNothingLeavesOfAnEarlierOwner(t *testing.T) {
 				l.answered("create", created, true)
 				open, unknown := l.open("orders"), l.open("invoices")
 				l.answered("open", open, false)
-				l.answered("open of what there is not", unknown, false)
+				l.answered("open of an unknown name", unknown, false)
 				if !replaced {
 					l.holds(1)
 					l.answered("open", open, true)
 					if err := <-unknown; !errors.Is(err, sequencer.ErrNotFound) {
-						t.Errorf("open of what there is not: %v", err)
+						t.Errorf("open of an unknown name: %v", err)
 					}
 					return
 				}
 				later := roster.Term(l.m.state.Roster().Version) + 1
 				l.delivered(l.m.state.Roster().Version, partition.Holds{Held: backup.Position{Term: l.term, Number: 1}, Newest: later})
 				l.answered("open, of a term that the roster does not show", open, false)
-				l.answered("open of what there is not", unknown, false)
+				l.answered("open of an unknown name", unknown, false)
 				l.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: backupInc}}})
 				for _, call := range []<-chan error{open, unknown} {
 					if err := <-call; !errors.Is(err, roster.ErrWrongOwner) {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestKnownWaitsForItsLife: a handle without a logical node is not told that its
-// life goes on before the backup holds the life (O4).
+// life exists before the backup has acknowledged the life (O4).
 func TestKnownWaitsForItsLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)

@@ -37,8 +37,8 @@ func (l *lonely) attached(id byte) wire.Sequencer {
 	return ref
 }
 
-// TestOwnerLooksAtTheNewestRoster: a roster that nobody woke the actor for counts
-// from its next request on. Otherwise a deposed owner would grant up to the ceiling
+// TestOwnerLooksAtTheNewestRoster: a roster counts from the actor's next request on, also if
+// the actor was not woken for it. Otherwise a deposed owner would grant up to the ceiling
 // of a version by which it owns nothing (O1, R6).
 func TestOwnerLooksAtTheNewestRoster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestOwnerLooksAtTheNewestRoster(t *testing.T) {
 	})
 }
 
-// TestGrantsBeginBelowTheCeiling: an owner whose clock runs on although it hears of
-// no raise begins no grant above its ceiling, which nobody could use for long.
+// TestGrantsBeginBelowTheCeiling: an owner whose clock advances without raises begins no
+// grant above its ceiling, which could not be used for a long time.
 func TestGrantsBeginBelowTheCeiling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
@@ -119,8 +119,8 @@ func TestOwnerHearsOfLaterTerms(t *testing.T) {
 	}
 }
 
-// TestJoinerIsAskedAtTheVersion: what a replica answered to an update of an earlier
-// version does not admit it, for it may have dropped its table since (R5).
+// TestJoinerIsAskedAtTheVersion: a replica's answer to an update of an earlier version does
+// not admit it, because it may have dropped its table since (R5).
 func TestJoinerIsAskedAtTheVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
