@@ -76,7 +76,7 @@ func (m *Member) leaderless() bool {
 	return q.Voters() > 0 && !q.Majority()
 }
 
-// quorumAdvice says in words what was lost, until when grants go on, and the remedy.
+// quorumAdvice returns a text with the loss, the end of the grants, and the remedy.
 func (m *Member) quorumAdvice() string {
 	q := m.quorum()
 	text := fmt.Sprintf("%d of %d voters are seen alive. ", len(q.Alive), q.Voters())
@@ -86,8 +86,7 @@ func (m *Member) quorumAdvice() string {
 	return text + m.remedy(q)
 }
 
-// remedy says what to do if this member, which may keep its part on disk, takes part
-// in no agreement.
+// remedy returns the remedy for this member, durable or not, when it has no quorum.
 func (m *Member) remedy(q leader.Quorum) string {
 	switch {
 	case q.Voters() == 0 || q.Majority():

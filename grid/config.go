@@ -21,7 +21,7 @@ const NoBackups = -1
 // MaxBackups is the largest value of Config.Backups.
 const MaxBackups = roster.MaxBackups
 
-// Config says how a member takes part in a grid. The zero value is a lone
+// Config has the settings of a member. The zero value is a lone
 // member without listeners, for tests and for services that run as one process.
 // Name, Backups, Partitions and Window are agreed in the grid: where they are
 // left zero they are taken from it, and a different stated value is refused.
@@ -36,18 +36,18 @@ type Config struct {
 	// host it listens at.
 	AdvertiseHost string
 	// Join are gossip addresses, host:port, of members to find the grid by; a
-	// host or DNS name alone means port 7946. Names are resolved again for ever.
+	// host or DNS name alone means port 7946. Names are re-resolved periodically.
 	Join []string
-	// Expect is how many members form a new grid together; 0 = 1 without Join,
+	// Expect is the number of members that form a new grid together; 0 = 1 without Join,
 	// else this member forms none and only joins.
 	Expect int
-	// Backups is how many copies of each partition's table are kept beside the
+	// Backups is the number of copies of each partition's table besides the
 	// owner's; 0 = the grid's, or 1; NoBackups = none; at most MaxBackups.
 	Backups int
 	// Partitions is the number of slices of sequencer names; 0 = the grid's, or
 	// 271.
 	Partitions int
-	// Window is how far grants reach ahead of cluster time; 0 = the grid's, or
+	// Window is the distance of the ceiling ahead of cluster time; 0 = the grid's, or
 	// 15 s, or 3 s for a lone member. 1 s to 1 h.
 	Window time.Duration
 	// DataDir keeps the member's identity and its part of the roster across
@@ -67,7 +67,7 @@ type Config struct {
 	TLS *tls.Config
 	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip; nil = clear text.
 	GossipKey []byte
-	// Logger gets what an operator may want to know; nil = nothing.
+	// Logger receives events for the operator; nil = none.
 	Logger *slog.Logger
 	// Network and Clock are the member's way to others and its wall clock; nil
 	// = the real ones. Tests set them; with either, cluster time is looked at for
@@ -85,8 +85,8 @@ const (
 	APIPort    = 7948
 )
 
-// lone reports whether the configuration asks for a member that nobody joins:
-// no address, nobody to join, nobody expected, nothing kept.
+// lone reports whether the configuration is that of a lone member: no address, no member to
+// join, none expected, no data directory.
 func (c Config) lone() bool {
 	return c.GossipAddr == "" && c.RaftAddr == "" && c.APIAddr == "" &&
 		len(c.Join) == 0 && c.Expect <= 1 && c.DataDir == ""

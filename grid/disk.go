@@ -29,12 +29,12 @@ func (m *Member) watchPart(ctx context.Context) {
 		switch {
 		case !m.lone && m.othersStay():
 			if err := m.askOut(ctx); err == nil {
-				m.log.Warn("other members have taken the place of this one; own handles go on", "reason", m.raft.Failure())
+				m.log.Warn("other members have replaced this one; own handles continue", "reason", m.raft.Failure())
 				return
 			}
 		case !alone:
 			alone = true
-			m.log.Error("no member is there to take over: holders wait when they have used what is granted", "reason", m.raft.Failure())
+			m.log.Error("no member can take over: holders wait after the end of their grants", "reason", m.raft.Failure())
 		}
 		signal.Sleep(ctx, askOutEvery)
 	}
@@ -62,8 +62,8 @@ func (m *Member) stepDown() {
 }
 
 // askOut asks the leader to take this member out, and returns when that is
-// agreed. From here on it grants nothing: it does not hear any more who owns what.
-// Before there is anybody to ask it grants below the ceiling that it knows, like
+// agreed. From here on it grants nothing: it no longer receives changes of owners.
+// Before it reaches a leader it grants below the ceiling that it knows, like
 // a member that is cut off, so that the last one can still take nodes back.
 func (m *Member) askOut(ctx context.Context) error {
 	m.state.Ended.Store(true)

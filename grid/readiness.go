@@ -9,8 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// standing is what a member knows of its place in the grid at one moment. Two
-// answers follow from it and from nothing else: whether the member is ready, and
+// standing is a member's view of its place in the grid at one moment. Two answers
+// follow from it alone: whether the member is ready, and
 // whether the grid is settled.
 type standing struct {
 	roster *roster.Roster
@@ -76,8 +76,8 @@ func (s standing) copies(p roster.Partition) int {
 	return n
 }
 
-// notInTouch says why what the member knows of the grid may be out of date, nil if
-// it is a member and took part in an agreement within the last half window.
+// notInTouch returns the reason why the member's view may be out of date, nil if it is in the
+// roster and took part in an agreement within the last half window.
 func (s standing) notInTouch() error {
 	if _, in := s.roster.Member(s.self); !in {
 		return fmt.Errorf("this member is not in the roster of grid %s", s.roster.Grid)

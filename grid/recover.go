@@ -34,7 +34,7 @@ type RecoverConfig struct {
 	Before func(Recovery)
 }
 
-// Recovery is what [Recover] does, or has done.
+// Recovery describes the actions of [Recover].
 type Recovery struct {
 	Old, Grid roster.GridID
 	Members   []roster.MemberID // that form the new grid, in the order of their directories
@@ -53,7 +53,7 @@ type Recovery struct {
 // have granted: a window, 5 s and 10 minutes above the latest ceiling and clock known,
 // and the new grid refuses members of the old one. Every voter and every member with a
 // disk whose directory is not given has to be named in Lost; if they run after all,
-// they go on as the old grid, and both issue the same IDs.
+// they continue as the old grid, and both issue the same IDs.
 //
 // A recovery that was cut off leaves directories that no member starts on; the same
 // call completes it.
@@ -102,7 +102,7 @@ func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
 	return res, plan.carryOut(dirs, next)
 }
 
-// planOf returns what is to be done: what was begun before, or a new plan.
+// planOf returns the plan of an interrupted recovery, or a new one.
 func planOf(dirs []*recoverDir, cfg RecoverConfig) (plan *recoverPlan, repeated bool, err error) {
 	for _, d := range dirs {
 		switch {

@@ -100,8 +100,8 @@ func openForRecovery(path string) (d *recoverDir, err error) {
 	return d, nil
 }
 
-// read follows the log to its end, committed or not: what was not may have been
-// answered by a majority that is lost.
+// read reads the log to its end, committed or not: the lost majority may have committed the
+// last entries.
 func (d *recoverDir) read() error {
 	if err := d.readSnapshot(); err != nil {
 		return err
@@ -171,8 +171,8 @@ func (p *recoverPlan) checkDirs(dirs []*recoverDir) error {
 	return nil
 }
 
-// carryOut does what is planned; next, if not nil, may cut it off before each step in
-// one directory.
+// carryOut performs the plan; next, if not nil, may interrupt it before each step in one
+// directory.
 func (p *recoverPlan) carryOut(dirs []*recoverDir, next func() error) error {
 	for _, step := range []func(*recoverDir) error{p.keep, p.replaceLog, p.adoptDefinitions, p.replaceIdentity, p.finish} {
 		for _, d := range dirs {
@@ -212,7 +212,7 @@ func (p *recoverPlan) keep(d *recoverDir) error {
 	return errors.Join(os.Rename(path+".temp", path), raftlog.SyncDir(d.path))
 }
 
-// replaceLog has the log hold what the new grid begins with, and nothing else.
+// replaceLog replaces the log by the first entries of the new grid.
 func (p *recoverPlan) replaceLog(d *recoverDir) error {
 	var entries []*raft.Log
 	for i, e := range p.Entries {
@@ -228,7 +228,7 @@ func (p *recoverPlan) replaceIdentity(d *recoverDir) error {
 }
 
 // finish removes the plan, after which members may start. Snapshots of the old log are
-// not looked at any more; what is left of them only takes space.
+// no longer read; they only take space.
 func (p *recoverPlan) finish(d *recoverDir) error {
 	if err := errors.Join(os.Remove(filepath.Join(d.path, recoverFile)), raftlog.SyncDir(d.path)); err != nil {
 		return err

@@ -27,7 +27,7 @@ func (m *Member) CreateSequencer(ctx context.Context, name string, cfg sequencer
 // Each call makes another handle with logical nodes of its own, beside the one that
 // CreateSequencer returns. [sequencer.Striped.Leave] gives the nodes back, and so does
 // the member's Leave; Close ends the handle too. If not all logical nodes can be
-// attached there is no handle, and those that were are given back; if ctx has ended,
+// attached, no handle is returned, and the attached ones are released; if ctx has ended,
 // in the background, at the latest after the grid's window.
 //
 // Errors: sequencer.ErrInvalidConfig, for a number of stripes too; ErrConflict if the

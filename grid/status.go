@@ -19,8 +19,8 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Status is what a member knows of its grid. Times are cluster time unless a
-// field says otherwise.
+// Status is the state of a grid in the view of one member. Times are cluster time
+// unless noted otherwise.
 type Status struct {
 	Grid      roster.GridID   `json:"grid"`
 	Name      string          `json:"name"`
@@ -33,7 +33,7 @@ type Status struct {
 	// Member.Settled.
 	Settled    bool   `json:"settled"`
 	NotSettled string `json:"not_settled,omitempty"`
-	Advice     string `json:"advice,omitempty"` // what somebody has to do, in words
+	Advice     string `json:"advice,omitempty"` // an operation for an operator, as text
 	Leader     string `json:"leader"`           // incarnation, "" while there is none
 	// Copies is how many backups every partition really has: the least of all.
 	Copies      int             `json:"copies"`

@@ -39,12 +39,12 @@ func newActor(h *Host, id roster.PartitionID) *actor {
 	return o
 }
 
-// view is what this member knows now.
+// view returns the present state of this member.
 func (h *Host) view() partition.View {
 	return partition.View{Roster: h.state.Roster(), Time: h.clock.Now(), Mono: h.clock.Mono(), Ended: h.state.Ended.Load()}
 }
 
-// stampOf is what an owner's answers carry.
+// stampOf returns the stamp of an owner's answers.
 func stampOf(v partition.View) wire.Stamp {
 	return wire.Stamp{Grid: v.Roster.Grid, Version: v.Roster.Version, Time: v.Bounds().Now}
 }

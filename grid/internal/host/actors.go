@@ -57,9 +57,9 @@ func (h *Host) running() []*actor {
 	return out
 }
 
-// attend wakes the actors of partitions about which the roster says something
-// new, until ctx ends: who is named owner takes office at once, and whoever is to
-// join is sent what it needs.
+// attend wakes the actors of partitions whose entry in the roster has changed, until ctx
+// ends: a named owner starts its term immediately, and joining replicas are sent their
+// table.
 func (h *Host) attend(ctx context.Context) {
 	known := h.state.Roster()
 	for ctx.Err() == nil {
@@ -96,7 +96,7 @@ func (h *Host) wake(id roster.PartitionID, p roster.Partition) {
 	}
 }
 
-// answer is what a request came to, and by which view.
+// answer is the result of a request, with its view.
 type answer[T any] struct {
 	value T
 	stamp wire.Stamp

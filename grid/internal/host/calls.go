@@ -140,7 +140,7 @@ func (h *Host) Directory(context.Context, wire.DirectoryRequest) (wire.Directory
 	return out, nil
 }
 
-// stamp is what this member's answers carry that come from no owner.
+// stamp returns the stamp of this member's answers that come from no owner.
 func (h *Host) stamp() wire.Stamp {
 	r := h.state.Roster()
 	return wire.Stamp{Grid: r.Grid, Version: r.Version, Time: h.clock.Now()}

@@ -21,7 +21,7 @@ const (
 	collectRetry = 200 * time.Millisecond
 	// collectWeight bounds a page in bytes, by estimate.
 	collectWeight = 256 << 10
-	// collectMax bounds the names of one collection, far above what a partition holds.
+	// collectMax bounds the names of one collection, far above those of a partition.
 	collectMax = 1 << 24
 	// collectCalls bounds one page, collectTurns the collections from one disk at a time.
 	collectCalls = 5 * time.Second
@@ -89,7 +89,7 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 		}
 		page, err := res.Definitions.State()
 		if err != nil {
-			return out, fmt.Errorf("what the disk of %s has: %w", c.From, err)
+			return out, fmt.Errorf("definitions on the disk of %s: %w", c.From, err)
 		}
 		if req.Revision != res.Revision && req.Revision != 0 {
 			again++
@@ -97,11 +97,11 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 		}
 		if n := len(page.Records); n > 0 {
 			if first := page.Records[0].Ref.Definition.Name(); first <= req.After || len(out.Records)+n > collectMax {
-				return out, fmt.Errorf("what the disk of %s has: name %.80q is out of order, or one of too many", c.From, first)
+				return out, fmt.Errorf("definitions on the disk of %s: name %.80q is out of order, or one of too many", c.From, first)
 			}
 			req.After = page.Records[n-1].Ref.Definition.Name()
 		} else if res.More {
-			return out, fmt.Errorf("what the disk of %s has: an empty page is not the last", c.From)
+			return out, fmt.Errorf("definitions on the disk of %s: an empty page is not the last", c.From)
 		}
 		out.Base, out.Records = page.Base, append(out.Records, page.Records...)
 		req.Revision = res.Revision
@@ -129,15 +129,15 @@ func (h *Host) collectPage(ctx context.Context, from roster.MemberID, req wire.C
 // errNotRunning is why nothing is asked of a member that the roster does not have.
 var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 
-// Collect shows what this member's disk has of a partition, once its own part in
-// the partition agrees: from then on it acknowledges nothing of a term before the loss.
+// Collect returns a page of a partition's definitions on this member's disk, after its own
+// replica has agreed: from then on it acknowledges nothing of a term before the loss.
 func (h *Host) Collect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
 	var none wire.CollectResponse
 	if h.definitions == nil {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: this member has no data directory")
 	}
 	if r := h.state.Roster(); int(in.Partition) >= len(r.Partitions) {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: there is no partition %d here, only %d of them", in.Partition, len(r.Partitions))
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d does not exist here; the roster has %d", in.Partition, len(r.Partitions))
 	}
 	o, err := h.actorOf(in.Partition)
 	if err != nil {

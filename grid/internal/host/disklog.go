@@ -24,7 +24,7 @@ const (
 
 const awaitedAdvice = "creates, opens and destroys in these partitions wait for the definitions on one of these disks: start these members again with their data directories; a disk that is gone for good is given up with `snowgrid forget MEMBER`"
 
-// diskLog gathers what is logged of collections. Its zero value is ready.
+// diskLog collects the log messages of collections. Its zero value is ready.
 type diskLog struct {
 	mu        sync.Mutex
 	running   bool
@@ -133,7 +133,7 @@ func (h *Host) watchAwaited(ctx context.Context) {
 	}
 }
 
-// logDisks logs what the collections of this member come to, until nothing is awaited.
+// logDisks logs the results of this member's collections, until none is awaited.
 func (h *Host) logDisks(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
 		signal.Sleep(ctx, diskLogEvery)

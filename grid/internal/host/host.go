@@ -23,7 +23,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Config says what a host needs of its member.
+// Config has the dependencies of a host.
 type Config struct {
 	Self        roster.Incarnation
 	Grid        func() roster.GridID // the member's, zero for none

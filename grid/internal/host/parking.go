@@ -39,8 +39,8 @@ func (p *parking) enter(bytes int) (leave func(), room bool) {
 	}, true
 }
 
-// awaitTerm waits until the roster tells what a term is, for no longer than a message
-// is kept.
+// awaitTerm waits until the roster is recent enough to check a term, for no longer than a
+// message is kept.
 func (h *Host) awaitTerm(ctx context.Context, term roster.Term) {
 	changed := h.state.Changed()
 	if partition.Shows(h.state.Roster(), term) {

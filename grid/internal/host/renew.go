@@ -11,9 +11,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Renew answers each set and each claim by itself: one that fails says why,
-// and the others are renewed. Partitions are asked all at once, and what does not
-// answer within owner.RenewTime does not hold up the rest.
+// Renew answers each set and each claim separately: a failed one has its error, and the
+// others are renewed. Partitions are asked concurrently, and one that does not answer within
+// partition.RenewTime does not delay the rest.
 func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
 	if err := wire.CheckHolder(in.Holder); err != nil {
 		return wire.RenewResponse{}, err
@@ -24,7 +24,7 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 	ctx, cancel := context.WithTimeout(ctx, partition.RenewTime)
 	defer cancel()
 	out := wire.RenewResponse{
-		Stamp: h.stamp(), // of a version not after the one that anybody answers by
+		Stamp: h.stamp(), // of a version not after that of any answer
 		Sets:  make([]clustertime.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
 	}
 	groups := h.byPartition(in.Claims)
@@ -80,7 +80,7 @@ func (h *Host) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
 }
 
 // renewClaims renews the claims of one partition, and waits until all of them may be
-// answered. What is wrong with one is no concern of the others.
+// answered. An error of one does not affect the others.
 func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []int) []wire.RenewResult {
 	results := make([]wire.RenewResult, len(indexes))
 	var claims []partition.Claim

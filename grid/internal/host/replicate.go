@@ -13,8 +13,8 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Send implements partition.Member: it brings a replica an update from a goroutine that
-// ends with it, and the machine what the replica answered.
+// Send implements partition.Member: it sends a replica an update from a goroutine of its own,
+// and delivers the answer to the machine.
 func (o *actor) Send(d partition.Delivery) {
 	o.host.life.Background(func(ctx context.Context) { o.deliver(ctx, d) })
 }
@@ -75,7 +75,7 @@ func changes(head wire.ReplicateRequest, u partition.Update) wire.ReplicateReque
 func (h *Host) callReplica(ctx context.Context, to roster.Incarnation, in wire.ReplicateRequest, out *wire.ReplicateResponse) error {
 	member, found := h.state.Roster().Member(to)
 	if !found {
-		return errors.New("it is no member any more")
+		return errors.New("the replica is no longer a member")
 	}
 	return h.caller.Call(ctx, member.API, to, wire.PathReplicate, in, out)
 }

@@ -93,8 +93,8 @@ func (a *reports) note(add func()) (begin bool) {
 	return begin
 }
 
-// worthTelling returns what the leader is to be told at a version. With nothing
-// left the telling has ended.
+// worthTelling returns the reports for the leader at a version. Without any, the reporting
+// has ended.
 func (a *reports) worthTelling(version roster.Version) ([]roster.Holding, []roster.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,9 +118,8 @@ func (o *actor) ReportPersisted(p roster.Persisted) {
 	}
 }
 
-// reportAllHeld tells the leader, whichever member it is, as long as the roster's
-// version makes it worth telling: immediately of what is new, now and then of what
-// it may have forgotten.
+// reportAllHeld sends reports to the leader, whichever member it is, as long as they count at
+// the roster's version: new ones immediately, earlier ones again from time to time.
 func (h *Host) reportAllHeld(ctx context.Context, a *reports) {
 	for pause := admissionDelay; ; {
 		signal.Sleep(ctx, pause)

@@ -18,10 +18,10 @@ type storedReports struct {
 	owners map[roster.Incarnation]*reportsTo
 }
 
-// reportsTo is what one owner is to be told.
+// reportsTo has the pending reports for one owner.
 type reportsTo struct {
 	positions map[roster.PartitionID]backup.Position
-	calls     int // under way, or begun by whoever was told to
+	calls     int // in progress, or about to begin
 }
 
 // storedCalls is how many calls tell one owner at the same time. With one, news would

@@ -50,8 +50,8 @@ const (
 	storedRetryLast = 400 * time.Millisecond
 )
 
-// tellStored tells an owner what is on this member's disk, until there is nothing
-// left to tell it. What becomes ready while a call is made goes with the next one.
+// tellStored reports the positions on this member's disk to an owner, until no report is
+// left. A report that becomes ready during a call is sent with the next one.
 func (h *Host) tellStored(ctx context.Context, to roster.Incarnation) {
 	pause := storedRetry
 	for {
@@ -66,7 +66,7 @@ func (h *Host) tellStored(ctx context.Context, to roster.Incarnation) {
 		}
 		req := wire.StoredRequest{Replica: h.self, Stored: batch}
 		if err := h.caller.Call(ctx, member.API, to, wire.PathStored, req, &wire.StoredResponse{}); err != nil {
-			h.log.Debug("owner not told what is on this disk; retrying", "owner", string(to), "error", err)
+			h.log.Debug("report of stored positions failed; retrying", "owner", string(to), "error", err)
 			h.stored.putBack(to, batch)
 			signal.Sleep(ctx, pause)
 			pause = min(2*pause, storedRetryLast)
@@ -76,7 +76,7 @@ func (h *Host) tellStored(ctx context.Context, to roster.Incarnation) {
 	}
 }
 
-// Stored passes on, as an owner, what is on a replica's disk.
+// Stored delivers, at an owner, a replica's report of its disk.
 func (h *Host) Stored(ctx context.Context, in wire.StoredRequest) (wire.StoredResponse, error) {
 	if err := in.Replica.Check(); err != nil {
 		return wire.StoredResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
