@@ -112,14 +112,19 @@ func sweep(ctx context.Context, chosen []mutant) (t tally, err error) {
 		switch {
 		case v.outcome == killed:
 			t.killed++
-		case v.outcome != survived || *by == "" || unseen[m.what]+definitionsUnseen[m.what]+leaderUnseen[m.what] == "":
+		case v.outcome != survived || *by == "" || m.unseen() == "":
 			t.amiss++
 		default:
-			v.said = unseen[m.what] + definitionsUnseen[m.what] + leaderUnseen[m.what]
+			v.said = m.unseen()
 		}
 		fmt.Printf("| %s | %s | %s | %s |\n", m.rule, m.what, v.noticed(), cell(v.said))
 	}
 	return t, nil
+}
+
+// unseen returns why the simulation cannot kill a mutant, "" if it should.
+func (m mutant) unseen() string {
+	return unseen[m.what] + definitionsUnseen[m.what] + leaderUnseen[m.what] + sessionUnseen[m.what]
 }
 
 // noticed is the verdict in the table's third column.

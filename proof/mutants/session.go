@@ -28,3 +28,20 @@ var sessionMutants = []mutant{
 	{"overload", "any number of attachments are given back concurrently", "internal/session/return.go", "r.inProgress < ReturnsMax", "r.inProgress >= 0", sessionTests},
 	{"overload", "failures do not lengthen the pause between renewals", "internal/session/renew.go", "RetryAfter<<h.failures", "RetryAfter", sessionTests},
 }
+
+// sessionUnseen are those that the simulation may not kill in its usual time, and why.
+var sessionUnseen = map[string]string{
+	"a claim does not show how far it was granted":            "no grid of the simulation has had an earlier life",
+	"an answer that was overtaken makes a life look older":    "an overtaken answer, a loss and a destroy would have to coincide",
+	"a failed renewal does not look the owner up":             "a renewal that failed otherwise does, and so do the calls of users",
+	"a logical node is replaced once in a handle's life":      "few handles lose two logical nodes before their user or their life ends them",
+	"an older directory takes the place of a newer one":       "a wrong owner leads to the next look-up",
+	"an answer by a newer roster looks nothing up":            "a wrong owner leads to a look-up",
+	"an old answer tells the time":                            "calls end before their answers are that old",
+	"a stream that stands has nothing renewed":                "renewals tell of the end of a life a little later",
+	"a handle that lost its node stays Attached":              "it waits for a grant all the same",
+	"a handle that lost its node tries only once for another": "its tries last for a window, and nodes are free before that",
+	"the first time-out asks for the directory":               "it costs calls, and no ID",
+	"any number of attachments are given back concurrently":   "it costs connections, which the simulation does not have",
+	"failures do not lengthen the pause between renewals":     "it costs calls, and no ID",
+}

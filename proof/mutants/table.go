@@ -131,7 +131,7 @@ var unseen = map[string]string{
 	"a holder of an earlier life is served beyond the floor":        "no grid of the simulation has had an earlier life",
 	"a short wait does not look at its context":                     "the contexts of the simulation have all ended",
 	"saturation is remembered for as long as the trail is deep":     "it costs IDs, and makes none twice",
-	"a handle that lost its node may go back to earlier timestamps": "its handles wait for a grant until they are replaced",
-	"a handle that lost its node stops before its grant ends":       "its handles wait for a grant until they are replaced",
+	"a handle that lost its node may go back to earlier timestamps": "the grant of its next node begins later",
+	"a handle that lost its node stops before its grant ends":       "it costs IDs, and makes none twice",
 	"the limit is stored before the beginning of its grant":         "a race between goroutines, and the simulation has one",
 }
