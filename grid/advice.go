@@ -90,22 +90,22 @@ func (m *Member) quorumAdvice() string {
 func (m *Member) remedy(q leader.Quorum) string {
 	switch {
 	case q.Voters() == 0 || q.Majority():
-		return "That is enough, and yet this member learns of no agreement: check that the members reach each other at their Raft and API addresses, " +
-			"both ways and with the same TLS settings, and read the log of the leader. A member that was taken out is let in again when the leader reaches it"
+		return "This is a majority, but no agreement reaches this member: check that the members reach each other at their Raft and API addresses, " +
+			"in both directions and with the same TLS settings, and read the log of the leader. A removed member joins again when the leader reaches it"
 	case q.Restorable():
 		return "Start these members again with their data directories, or restore the network to them: " + m.describe(q.Kept) +
-			". If so many of these directories are lost for good that no majority is left, see `snowgrid recover --help`"
+			". If the rest of these directories is no majority any longer, see `snowgrid recover --help`"
 	case m.cfg.DataDir == "":
-		return fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good, unless they still run where this member cannot reach them. "+
-			"Make sure that they do not, and run `snowgrid init --force --addr %s`: the survivors form the grid again, and grants begin after a wait. "+
-			"With --floor they begin above the largest ID that you know of, too. Run it at one member only", m.describe(q.Lost), m.addrs.API)
+		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good, unless they still run where this member cannot reach them. "+
+			"Make sure that they do not run, then use `snowgrid init --force --addr %s`: the survivors form a new grid, and its grants begin after a wait. "+
+			"With --floor they begin above the largest ID that you know of. Run it on one member only", m.describe(q.Lost), m.addrs.API)
 	default:
-		return fmt.Sprintf("The voters that are gone kept nothing on disk (%s), so the majority is gone for good. "+
-			"Stop the members that are left, and run `snowgrid recover` with their data directories; its --help says more", m.describe(q.Lost))
+		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good. "+
+			"Stop the remaining members, and run `snowgrid recover` with their data directories; see its --help", m.describe(q.Lost))
 	}
 }
 
-// quorum returns the voters as this member sees them, none while it knows no grid.
+// quorum returns the voters in the view of this member, none without a grid.
 func (m *Member) quorum() leader.Quorum {
 	node := m.raft.Node()
 	if node == nil {
@@ -114,8 +114,8 @@ func (m *Member) quorum() leader.Quorum {
 	return leader.QuorumOf(m.leaderView(node), leader.ServerID(node.Server))
 }
 
-// describe names servers for people, each with an address: of its gossip, or of Raft if
-// no more is known.
+// describe lists servers with an address each: of gossip, or of Raft if that is the only
+// known one.
 func (m *Member) describe(servers []leader.ServerID) string {
 	var out []string
 	for _, id := range servers {
