@@ -40,5 +40,5 @@ var beginningMutants = []mutant{
 	{"S1", "a recovery beside a majority is carried out", "grid/recover.go", "	if 2*alive > voters {", "	if alive > voters {", beginTests},
 	{"S1", "a recovery begins before its plan is kept", "grid/recoverdir.go", "{p.keep, p.replaceLog, p.adoptDefinitions,", "{p.replaceLog, p.keep, p.adoptDefinitions,", beginTests},
 	{"S1", "a member starts in the middle of a recovery", "grid/datadir.go", "if err := checkNotRecovering(dir); err != nil ||", "if err := checkNotRecovering(dir); err == nil &&", beginTests},
-	{"S1", "a recovered grid does not allow for what the lost granted", "clustertime/beginning.go", "return highest.Add(window + ClockMargin + JumpLimit)", "return highest", rosterTests},
+	{"S1", "a recovered grid does not allow for the grants of the lost", "clustertime/beginning.go", "return highest.Add(window + ClockMargin + JumpLimit)", "return highest", rosterTests},
 }

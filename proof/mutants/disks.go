@@ -1,6 +1,6 @@
 package main
 
-// storeTests guard the file of definitions, and diskTests what a member does with it.
+// storeTests guard the file of definitions, and diskTests its use by a member.
 var (
 	storeTests = []string{"./grid/internal/definitions"}
 	diskTests  = []string{"./grid/internal/host", "./grid", "-run", "Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}

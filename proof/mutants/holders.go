@@ -1,6 +1,6 @@
 package main
 
-// holderMutants weaken what a holder's handle and its client do with grants and contexts.
+// holderMutants weaken the use of grants and contexts by a holder's handle and client.
 var holderMutants = []mutant{
 	{"H2", "the limit is stored before the beginning of its grant", "sequencer/bounds.go",
 		"		g.low.Store(max(g.low.Load(), g.slotAt(grant.From.Sub(g.epoch))))\n		g.limit.Store(limit)\n",
@@ -11,7 +11,7 @@ var holderMutants = []mutant{
 	{"trail", "saturation is remembered for as long as the trail is deep", "sequencer/generator.go", "	memory clustertime.Span = 50\n", "	memory clustertime.Span = 4\n", idTests},
 }
 
-// overloadTests are those of what keeps an overload from staying.
+// overloadTests guard the recovery from an overload.
 var overloadTests = []string{"./grid/internal/api", "./grid", "-run", "Event|Expired|IDsHandles|Deadline"}
 
 // overloadMutants weaken what keeps an overload from staying.

@@ -1,6 +1,6 @@
 package main
 
-// The tests of decoding, of the HTTP API and of what its users are told.
+// The tests of decoding, of the HTTP API and of its error messages.
 var (
 	wireTests   = []string{"./wire"}
 	answerTests = []string{"./client", "-run", "OfALater"}
@@ -9,7 +9,7 @@ var (
 	httpTests   = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
 )
 
-// requestMutants weaken what is promised about requests, answers and stored files.
+// requestMutants weaken the promises about requests, answers and stored files.
 var requestMutants = []mutant{
 	{"decoding", "an added field of an answer is refused", "client/transport.go", "wire.DecodeTolerant(wire.MsgPack, data, out)", "wire.Decode(wire.MsgPack, data, out)", answerTests},
 	{"decoding", "an added field of an error is refused", "client/transport.go", "wire.DecodeTolerant(wire.MsgPack, body, &e)", "wire.Decode(wire.MsgPack, body, &e)", answerTests},
@@ -25,7 +25,7 @@ var requestMutants = []mutant{
 	{"HTTP", "pages of other origins may change things", "grid/internal/api/routes.go", "if err := o.protection.Check(r); err != nil {", "if err := o.protection.Check(r); err != nil && r.Method == http.MethodGet {", httpTests},
 	{"HTTP", "a rebound name is an origin like any other", "grid/internal/api/routes.go", "&& o.loopback && !IsLoopback(r.Host)", "&& !o.loopback && !IsLoopback(r.Host)", httpTests},
 	{"HTTP", "a missing Content-Type means JSON", "wire/codec.go", "	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", "	if header == \"\" {\n		return JSON, nil\n	}\n	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == MsgPack || kind == JSON) {", httpTests},
-	{"HTTP", "a refused request may send its body for ever", "grid/internal/api/api.go", "	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n", "", httpTests},
+	{"HTTP", "a refused request may send its body indefinitely", "grid/internal/api/api.go", "	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can\n", "", httpTests},
 	{"HTTP", "an epoch left out is 1970", "wire/messages.go", "cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes}", "cfg := sequencer.Config{Epoch: epoch.UnixMilli(0), Nodes: r.Nodes}", httpTests},
 	{"HTTP", "create is ignored by POST /v1/ids", "grid/internal/api/ids.go", "	if in.Create == nil {", "	if in.Create == nil || in.N >= 0 {", httpTests},
 	{"texts", "an error says its sentinel's sentence as well", "grid/internal/refusal/refusal.go", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+format, args...)", "return failure.Errorf(sequencer.ErrInvalidConfig, \"grid: \"+sequencer.ErrInvalidConfig.Error()+\": grid: \"+format, args...)", []string{"./grid", "-run", "TestAPIValues"}},

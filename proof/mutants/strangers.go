@@ -9,7 +9,7 @@ var (
 	beliefTests  = []string{"./partition", "-run", "RosterShows"}
 )
 
-// strangerMutants weaken what a member requires of messages whose sender it cannot
+// strangerMutants weaken a member's requirements for messages whose sender it cannot
 // authenticate.
 var strangerMutants = []mutant{
 	{"R10", "any Raft term is believed", "grid/internal/transport/raftguard.go", "	if term > limit {", "	if term > limit && limit == 0 {", guardTests},
@@ -32,7 +32,7 @@ var strangerMutants = []mutant{
 	{"O4", "an answer that took nothing counts", "partition/delivery.go", "	case h.NotYet, !m.confirms(", "	case !m.confirms(", beliefTests},
 
 	{"R7", "any number about a member is taken", "grid/internal/transport/gossippacket.go", "	if n.number > most {", "	if n.number > most && most == 0 {", gossipTests},
-	{"R7", "an accusation nobody can refute is taken", "grid/internal/transport/gossippacket.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
+	{"R7", "an accusation that cannot be refuted is accepted", "grid/internal/transport/gossippacket.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
 	{"R7", "numbers in an exchange of states are not looked at", "grid/internal/transport/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
 	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "!t.keyed && checkPacket(buf[:n]) != nil", "false", gossipTests},
 

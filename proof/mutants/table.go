@@ -17,14 +17,14 @@ var (
 		"Forgetting|Addressed|Witness|Earlier|Known|Pages|Stay|Backups"}
 )
 
-// mutants are all rules, each with what is left of it when a line is gone. The letters
+// mutants are all rules, each without one line. The letters
 // of the protocol's rules are those in the comments of the code.
 var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, sessionMutants, overloadMutants, readinessMutants, strangerMutants, exploreMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
 	{"R1", "agreement on a jump is counted from the last raise in every round", "clustertime/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
-	{"R1", "a jump of the clocks is followed at once", "clustertime/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
+	{"R1", "a jump of the clocks is followed immediately", "clustertime/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
 	{"R1", "the ceiling may go back", "roster/command.go", "next.Ceiling = max(r.Ceiling, t.Time.Add(r.Settings.Window))", "next.Ceiling = t.Time.Add(r.Settings.Window)", rosterTests},
 	{"R2", "an owner from outside the in-sync set", "roster/reassign.go", "case !slices.Contains(before.InSync, m.Member):", "case false:", rosterTests},
 	{"R2", "no floor at a change of owner", "roster/reassign.go", "m.Member, Term(r.Version), r.Ceiling", "m.Member, Term(r.Version), p.Floor", rosterTests},
@@ -36,14 +36,14 @@ var protocolMutants = []mutant{
 	{"R4", "an owner does not wait for a backup that never answered", "backup/owner.go", "!said || p.number < number", "said && p.number < number", replicaTests},
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
 	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
-	{"R5", "what a joiner held at an earlier version admits it", "backup/owner.go", "!said || p.at != r.version ||", "!said ||", replicaTests},
+	{"R5", "an acknowledgement of an earlier version admits a joiner", "backup/owner.go", "!said || p.at != r.version ||", "!said ||", replicaTests},
 	{"R6", "a replica goes back to an older roster", "backup/office.go", "if v <= r.version {", "if v == r.version {", replicaTests},
 	{"R6", "an owner uses the ceiling of a version it has not looked at", "partition/partition.go", "	m.observe(v)\n	switch {", "	switch {", memberTests},
 	{"R8", "an older incarnation stays in the sets", "roster/change.go", "newer, found := joining[m.Incarnation.Member()]; found && newer != m.Incarnation", "newer, found := joining[m.Incarnation.Member()]; found && newer == \"\"", rosterTests},
 	{"R9", "a Raft stream for another server counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Grid != s.grid", streamTests},
 	{"R9", "a Raft stream of another grid counts", "grid/internal/transport/raftstream.go", "p.Grid != s.grid || p.Target != s.self", "p.Target != s.self", streamTests},
 	{"R9", "a call for another incarnation counts", "grid/internal/api/api.go", "if target != string(a.cfg.Self) {", "if false {", memberTests},
-	{"O1", "an owner goes on although it heard of a later term", "backup/office.go", "&& r.newest == r.office && r.office > 0", "&& r.office > 0", replicaTests},
+	{"O1", "an owner continues although it knows a later term", "backup/office.go", "&& r.newest == r.office && r.office > 0", "&& r.office > 0", replicaTests},
 	{"O1", "ownership is known by name", "backup/office.go", "	if p.Owner == r.self && p.Term >= r.newest", "	if p.Owner == r.self && r.office > 0 {\n		r.office = p.Term\n	} else if p.Owner == r.self && p.Term >= r.newest", replicaTests},
 	{"O2", "the floor is not raised for assigned nodes", "partition/table.go", "s.free = max(s.free, floor)", "_ = floor", tableTests},
 	{"O2", "a table from before a loss is used", "backup/office.go", "lost := r.position.Term < r.entry.LostTerm", "lost := false", replicaTests},
@@ -57,18 +57,18 @@ var protocolMutants = []mutant{
 	{"O4", "a renewal does not wait for its record", "partition/renew.go", "				after = max(after, m.unheld.of(c.Ref.Definition.Name(), c.ID))\n", "				after = max(after, 0)\n", memberTests},
 	{"O4", "a repeated attach is answered from the table", "partition/held.go", "number: min(m.after, m.replica.Position().Number), answer", "number: min(m.after, before.Number), answer", memberTests},
 	{"O4", "an inherited record is answered before the term is held", "partition/held.go", "return m.replica.Holds(h.number) &&", "return (h.number == 0 || m.replica.Holds(h.number)) &&", memberTests},
-	{"O5", "a grant begins below what was granted", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", tableTests},
+	{"O5", "a grant begins below earlier grants", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,", "s.from = max(s.shown, b.Now,", tableTests},
 	{"O5", "the high-water mark goes down", "partition/table.go", "	s.free = max(s.free, b.Ceiling)\n	return sequencer.Attachment", "	s.free = b.Ceiling\n	return sequencer.Attachment", tableTests},
 	{"O6", "a node that is another's is renewed", "partition/table.go", "!s.id.IsZero() && s.id != c.ID {", "!s.id.IsZero() && s.id != c.ID && b.Now < 0 {", tableTests},
 	{"O6", "an unknown name is always made again", "partition/table.go", "case r == nil && !c.Forgotten, r != nil", "case r != nil", tableTests},
 	{"O6", "an adopted attachment is not sent to the replicas", "partition/renew.go", "m.took(v, h, c, a, life, changed)", "m.took(v, h, c, a, life, changed && v.Mono < 0)", memberTests},
 	{"O7", "a node is free below its own grant", "partition/table.go", "min(s.free, max(s.from, used+1))", "min(s.free, used+1)", tableTests},
 	{"O7", "a detach of another attachment counts", "partition/table.go", "s == nil || s.id.IsZero() || s.id != rel.ID", "s == nil || s.id.IsZero()", tableTests},
-	{"O7", "an expiry forgets what was granted at once", "partition/table.go", "	s.free = max(s.free, until)\n", "", tableTests},
+	{"O7", "an expiry forgets a joint extension", "partition/table.go", "	s.free = max(s.free, until)\n", "", tableTests},
 	{"O7", "a name made again starts at 0", "partition/table.go", "	free := t.base\n", "	free := clustertime.Tick(0)\n", tableTests},
 	{"O7", "a name made again ignores its mark", "partition/table.go", "free = max(free, ended.mark)", "_ = ended.mark", tableTests},
 	{"O7", "a mark is folded away", "partition/table.go", "t.base = max(t.base, r.mark)", "_ = r.mark", tableTests},
-	{"O8", "grants go on beyond the ceiling", "partition/table.go", "Until: max(s.from, b.Ceiling)", "Until: max(s.from, b.Ceiling+1)", tableTests},
+	{"O8", "grants continue beyond the ceiling", "partition/table.go", "Until: max(s.from, b.Ceiling)", "Until: max(s.from, b.Ceiling+1)", tableTests},
 	{"B1", "a table of an older term is taken", "backup/update.go", "p.Term == 0 || p.Term < r.newest", "p.Term == 0", replicaTests},
 	{"B1", "an older number is taken again", "backup/update.go", "u.Position.Compare(r.position) <= 0", "u.Position.Compare(r.position) == 0", replicaTests},
 	{"B1", "changes are applied to a table of an older term", "backup/update.go", "r.position.Term != p.Term || r.position.Number < u.Since", "r.position.Number < u.Since", replicaTests},
@@ -79,7 +79,7 @@ var protocolMutants = []mutant{
 	{"B1", "a number far ahead is taken", "backup/update.go", "p.Number-r.position.Number > leadMax", "p.Number-r.position.Number > numberMax", replicaTests},
 	{"B2", "a replica that has nothing to do with a table keeps it", "backup/office.go", "	r.discard()\n	if p.Owner", "	if p.Owner", replicaTests},
 	{"S1", "a stop is stated with a node attached", "partition/partition.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
-	{"S1", "grants go on after the stop is stated", "grid/leave.go", "	m.state.Ended.Store(true) // no actor", "	// no actor", memberTests},
+	{"S1", "grants continue after the stop is stated", "grid/leave.go", "	m.state.Ended.Store(true) // no actor", "	// no actor", memberTests},
 	{"S1", "the stop counts for more than one command", "roster/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
 	{"S2", "a holder of an earlier life is served beyond the floor", "partition/earlier.go", "	case until <= floor:", "	case until > 0:", memberTests},
 	{"H1", "every attach has the same ID", "client/backend.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},
@@ -122,7 +122,7 @@ var secondLines = map[string][]edit{
 // equivalents change nothing that a whole grid could show, so they do not count there.
 var equivalents = map[string]string{
 	"the high-water mark goes down":         "an owner's ceiling never goes down (R1, R6), so its mark does not either",
-	"a stop is stated with a node attached": "the tick that is stated counts what is attached, too",
+	"a stop is stated with a node attached": "the stated tick includes attached nodes, too",
 }
 
 // unseen are mutants that the simulation cannot kill, and why.
