@@ -10,9 +10,9 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// agreement is what Raft gives the members: one log of commands, in one order,
-// that needs a majority of the voters to grow. It is looser than Raft in that a
-// leader that was replaced may go on proposing while it reaches a majority: the
+// agreement models Raft: one log of commands, in one order, that needs a majority of
+// the voters to grow. It is looser than Raft in that a replaced leader may
+// continue to propose while it reaches a majority: the
 // comparison of versions alone has to refuse it.
 type agreement struct {
 	g       *grid
@@ -38,7 +38,7 @@ type seat struct {
 	starts  int
 	running *member
 	disk    map[roster.PartitionID]definitions // by partition
-	writes  []*write                           // of the running member, that are under way
+	writes  []*write                           // of the running member, in progress
 }
 
 func (a *agreement) newest() *roster.Roster { return a.log[len(a.log)-1].roster }
@@ -100,8 +100,8 @@ func (s *seat) answers(m *member) bool {
 	return r != nil && r.alive && (r == m || r.until <= r.w.now && r.w.net.both(m.place, s.place))
 }
 
-// propose puts a command to the log, if a majority takes it, and tells the
-// proposer, or nobody, what came of it.
+// propose appends a command to the log, if a majority accepts it, and reports the result to
+// the proposer, or to no member.
 func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 	if a.g.cfg.Baseline == Quorum {
 		m.decideAlone(c, done)

@@ -71,7 +71,7 @@ func (g *grid) checkTime(before, next clustertime.Tick) error {
 	jump := next.Sub(before)
 	switch since := g.w.now - g.stepped; {
 	case before == 0, jump <= aheadMax, g.stepped == 0, since > clustertime.JumpAgreement/3:
-		return nil // at a start there is no time that could jump
+		return nil // at a start no time can jump
 	default:
 		return fmt.Errorf("R1: cluster time jumps by %v, %v after the first clock was stepped", jump.Duration(), since)
 	}

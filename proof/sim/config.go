@@ -15,8 +15,8 @@ const (
 	// Real is snowgrid itself, for comparison with the baselines.
 	Real Baseline = iota
 	// Quorum has each side of a grid believe in the members that it sees, while
-	// they are as many as its quorum. There is no agreed roster, no ceiling but a
-	// window from one's own time, and no floor.
+	// they are as many as its quorum, without an agreed roster, without a floor, and
+	// with a window from the member's own time as the ceiling.
 	Quorum
 	// Reuse grants the node of an expired session again from now on, ignoring the
 	// grants of its last holder. A holder's silence is taken for its end after half a

@@ -63,7 +63,7 @@ func (s *seat) abandon(w *world) {
 	s.writes = nil
 }
 
-// read returns what the disk has of a partition.
+// read returns a partition's definitions on the disk.
 func (s *seat) read(id roster.PartitionID) partition.Definitions {
 	var d partition.Definitions
 	for _, name := range slices.Sorted(maps.Keys(s.disk[id])) {

@@ -6,8 +6,7 @@
 // run follows from one number, its seed, and can be played again.
 //
 // Everything that waits is left out: sockets, goroutines, Raft, gossip. Around the machines
-// is a driver that does what package grid and package client do, in the same
-// order, over virtual time. The leader is the machine of package leader: its probes go
+// is a driver that replaces package grid and package client, over virtual time. The leader is the machine of package leader: its probes go
 // over the simulated net. Agreement is one log and one list of servers, which need a
 // majority of the voters, with leaders that come, leave, and continue when they should
 // not.
@@ -22,5 +21,5 @@
 //
 // A failure prints the command that plays it again. TestBaselines runs the same
 // schedules against two simpler ways to own a logical node, which both issue
-// equal IDs: what is checked here does not come about by itself.
+// equal IDs: the checked properties do not hold by themselves.
 package sim

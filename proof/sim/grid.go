@@ -17,7 +17,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// grid is one grid with its holders, and what is known against it.
+// grid is one grid with its holders, and the state of the checks.
 type grid struct {
 	w       *world
 	cfg     Config
@@ -37,8 +37,8 @@ type grid struct {
 	calm        bool                        // no more faults
 	stepped     time.Duration               // when a wall clock was stepped first
 
-	doomed map[sequencer.Life]bool                // lives that somebody asked to end
-	gone   map[sequencer.Life]gone                // those of which somebody was told that they have
+	doomed map[sequencer.Life]bool                // lives with a requested end
+	gone   map[sequencer.Life]gone                // those whose end was reported
 	began  map[roster.PartitionID]backup.Position // of the owner, when a replica began to join
 	lost   map[roster.PartitionID]roster.Version  // at which a partition was lost last
 	voided map[roster.PartitionID]time.Duration   // when the last disk of a partition was gone
@@ -54,7 +54,7 @@ type grid struct {
 // Counts say how much happened in a run.
 type Counts struct {
 	IDs, Grants   int64 // checked
-	Takes, Losses int   // changes of owner, and partitions that began anew
+	Takes, Losses int   // changes of owner, and partitions that restarted
 	Joins, Admits int   // replicas that began to join, and that came into sync
 	Stops         int   // stops in order that the next life began from
 	Elections     int
@@ -72,7 +72,7 @@ const (
 	electEvery   = 100 * time.Millisecond
 )
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Counts
 	Length time.Duration // virtual
@@ -191,7 +191,7 @@ func (g *grid) someMember() *member {
 	return nil
 }
 
-// wallAt is what a machine's wall clock shows.
+// wallAt returns the time of a machine's wall clock.
 func (g *grid) wallAt(place int) clustertime.Tick {
 	return firstWall.Add(clustertime.SpanOf(g.w.now) + g.skew[place])
 }
@@ -240,7 +240,7 @@ func (g *grid) gossips(at, p *member) bool {
 	return false
 }
 
-// sawRoster counts what a change of the roster did.
+// sawRoster counts the effects of a change of the roster.
 func (g *grid) sawRoster(before, next *roster.Roster) {
 	for id, p := range next.Partitions {
 		was := before.Partitions[id]
@@ -269,8 +269,8 @@ func (g *grid) sawRoster(before, next *roster.Roster) {
 	}
 }
 
-// freed has users ask for a node at once that has just become free: should it be
-// somebody's still, two have it.
+// freed has users attach immediately to a node that has just become free: if another holder
+// still used it, two would have it.
 func (g *grid) freed(name string, node sequencer.NodeID) {
 	g.counts.Expired++
 	g.lastFreed[name] = node
@@ -283,8 +283,8 @@ func (g *grid) freed(name string, node sequencer.NodeID) {
 	}
 }
 
-// check takes note of the first thing that must not be. Of a baseline only equal
-// IDs count, which nobody can explain away.
+// check records the first violation. Of a baseline only equal IDs count, which are
+// indisputable.
 func (g *grid) check(err error) {
 	if err != nil && (g.cfg.Baseline == Real || errors.Is(err, ledger.ErrTwice)) {
 		g.fail("%w", err)

@@ -34,7 +34,7 @@ func (g *grid) crashOne(m *member) bool {
 	return true
 }
 
-// crashEverybody crashes all members at once, if the disks are enough to go on.
+// crashEverybody crashes all members together, if the disks suffice to continue.
 func (g *grid) crashEverybody() bool {
 	n, of := 0, 0
 	for _, s := range g.agreed.servers {
@@ -121,8 +121,8 @@ func (g *grid) stop(m *member) bool {
 	return true
 }
 
-// high gives the first tick nobody was granted in any partition, and whether
-// nothing that was granted can be used any more.
+// high returns the first tick that was not granted in any partition, and whether no grant
+// can be used any longer.
 func (m *member) high() (high clustertime.Tick, free bool) {
 	for id := range m.roster.Partitions {
 		h, err := m.actorOf(roster.PartitionID(id)).machine.High(m.view())

@@ -13,7 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// member is one start of a member: what a process of package grid keeps.
+// member is one start of a member: the state of a process of package grid.
 type member struct {
 	process
 	g      *grid
@@ -42,7 +42,7 @@ type raised struct {
 	at   time.Duration
 }
 
-// start starts a member on a seat. It has what the seat's disk has.
+// start starts a member on a seat, with the content of the seat's disk.
 func (g *grid) start(s *seat) *member {
 	s.starts++
 	inc := roster.Incarnation(fmt.Sprintf("%s-%016x", s.id, s.starts))
@@ -72,7 +72,7 @@ func (g *grid) start(s *seat) *member {
 
 const joinEvery = 700 * time.Millisecond
 
-// record is what the roster keeps of the member.
+// record returns the record of the member in the roster.
 func (m *member) record() roster.Member {
 	return roster.Member{Incarnation: m.inc, Durable: m.seat.durable}
 }

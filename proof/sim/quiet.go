@@ -13,7 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// slack is what everybody may need for an ID beyond a window, once all is quiet.
+// slack is the maximum time to an ID, beyond a window, without faults.
 const slack = 30*time.Second + clustertime.JumpAgreement
 
 // play runs the grid through its faults and into the quiet after them.
@@ -39,7 +39,7 @@ func (g *grid) play() {
 	g.checkReplicas()
 }
 
-// settle ends all faults: everybody runs, reaches everybody, and has a right clock.
+// settle ends all faults: all members run, reach each other, and have a right clock.
 func (g *grid) settle() {
 	g.calm, g.w.net.calm = true, true
 	clear(g.w.net.cut)
@@ -96,8 +96,8 @@ func (g *grid) checkLeft() error {
 	return nil
 }
 
-// checkReplicas wants all replicas that are meant to be in sync to be so, and to be
-// equal, at some moment soon: what is on its way has to arrive.
+// checkReplicas checks that all replicas that are meant to be in sync are so, and are equal,
+// at some moment soon: messages in transit have to arrive.
 func (g *grid) checkReplicas() {
 	var last error
 	for range 600 {
