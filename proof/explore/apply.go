@@ -37,7 +37,7 @@ func (l *lab) do(w world, s step) (world, bool) {
 	panic("explore: unknown step")
 }
 
-// ask is an input, and the beginning of what begins with it: an attachment, with
+// ask gives an input, and begins what the input begins: an attachment, with
 // its first request, or a life.
 func (l *lab) ask(w world, s step) (world, bool) {
 	if s.input.kind == inAttach {

@@ -10,7 +10,7 @@ import (
 )
 
 // callers are the functions that requests give for their answers. One that says the
-// same is the same function, so what a machine holds back can be compared; none of
+// same is the same function, so the answers that machines hold back can be compared; none of
 // them knows of a process.
 type callers struct {
 	lab     *lab
@@ -19,7 +19,8 @@ type callers struct {
 	nothing func(error) // of requests whose answer does not matter
 }
 
-// caller is what is known of an answer at its request, and the kind of request.
+// caller identifies a function: the kind of request, and the part of the answer that is
+// known at the request.
 type caller struct {
 	kind inputKind
 	told answer

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// apply is Roster.Apply, or what a weakness makes of it. older is the ceiling that
+// apply is Roster.Apply, changed by a weakness. older is the ceiling that
 // the command's author read.
 func (l *lab) apply(r *roster.Roster, c roster.Command, older clustertime.Tick) (*roster.Roster, error) {
 	from := r
@@ -116,8 +116,8 @@ func raise(r *roster.Roster) roster.Command {
 	return roster.Command{From: r.Version, Raise: &roster.Raise{Time: (r.Ceiling + 1).Add(-r.Settings.Window)}}
 }
 
-// changes returns what may happen to the roster next. Whoever proposes something
-// from an older version is refused, so only the newest matters. current are the
+// changes returns the changes that the roster may get next. A proposal from an older
+// version is refused, so only the newest matters. current are the
 // processes that run, by member.
 func (l *lab) changes(r *roster.Roster, current []roster.Incarnation, held []holding) []roster.Change {
 	p := r.Partitions[0]

@@ -12,16 +12,15 @@ import (
 // else, so they are copied from outside. A copy that is made by looking at the
 // types cannot forget a field that is added later.
 
-// deepCopy returns a copy of what p points at, which shares nothing with it but
-// what never changes: rosters, errors, functions, which are an exploration's own and
-// know nothing of a process, and the sink of effects. What is pointed at twice is
-// copied once.
+// deepCopy returns a copy of the value that p points to. It shares with the original only
+// values that never change: rosters, errors, the exploration's own functions, which refer
+// to no process, and the sink of effects. A value with two pointers to it is copied once.
 func deepCopy[T any](p *T) *T {
 	c := copier{}
 	return c.copyOf(reflect.ValueOf(p)).Interface().(*T)
 }
 
-// copier knows the copies of what it has met behind pointers.
+// copier maps pointers to the copies of their values.
 type copier map[unsafe.Pointer]reflect.Value
 
 // copyOf returns a copy of a value. Fields are read and written through their

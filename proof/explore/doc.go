@@ -5,8 +5,9 @@
 // partition.Machine with its replica and its table. It makes no decision of an owner, a
 // replica or a leader. Around the machines is only their environment:
 //
-//   - the log gets any command that the roster takes; every member learns any later
-//     roster at any time, or never, and its machine is shown the one that it has;
+//   - the log gets any command that the roster takes, an admission or a naming of disks
+//     only at the version of an owner's report; every member learns any later roster at
+//     any time, or never, and its machine is shown the one that it has;
 //   - whatever a machine sends stays deliverable: it is lost, late, repeated and
 //     overtaken in every way;
 //   - processes are killed and come back empty as another incarnation;
@@ -25,17 +26,16 @@
 //
 // A machine is copied with everything it refers to before each input (copy.go), so its
 // pending answers are values and no functions over it. Two machines are the same state if
-// they do the same from here on: the encoding (machine.go) counts clocks by what is left
-// until something is due, and leaves out what no input of the scope can bring to bear. What
-// a process does with an input depends on its state and the input alone, so each pair runs
-// once, and a state of the grid is a handful of numbers (lab.go).
+// they behave the same from then on: the encoding (machine.go) counts clocks by the time left
+// until something is due, and leaves out fields that no input of the scope reads. The outcome
+// of an input depends on it and on the state of the process alone, so each pair runs once, and a state of the grid is a handful of numbers (lab.go).
 //
-// Time does not decide what is safe, so the environment moves a process's clock only
-// where something is to be due: past the wait for holders after a loss as soon as an owner
-// takes office, past the end of a destroy and of what was given back ([Scope.Requests]),
-// or by a window without any holder. It answers each delivery before the next input with
-// nothing: the machine takes what it sent for lost and sends what it has now, and real
-// answers come at any time later. That empty answer also counts as the answer to the
+// Safety does not depend on time, so the environment moves a process's clock only to make
+// something due: past the wait for holders after a loss as soon as an owner takes office,
+// past the end of a destroy and the memory of detached attachments ([Scope.Requests]), or
+// by a window without renewals. It answers each delivery before the next input with an
+// empty reply: the machine sends its present table again, and the real replies come at any
+// time later. That empty answer also counts as the answer to the
 // question whether there is a later owner. So answers leave earlier than they may, and
 // more can happen than in a grid.
 //
@@ -52,8 +52,8 @@
 // A second exploration ([SearchNames]) asks which processes and disks know a name, also
 // after losses. It runs the same machines with the disks of durable members around them:
 // a write lands in a step of its own, a process may end before it, and a disk that was
-// asked for definitions is shown at any time later. What a member has under way in a term
-// is the newest of its deliveries to each replica. A request may wait without end, since
+// asked for definitions is shown at any time later. In each term the newest delivery to
+// each replica can be received, at any time. A request may wait without end, since
 // an owner that gives it up says nothing of the name. Each answer about the name has to
 // know every life that was answered before it was asked for, and each disk that the
 // roster names has to know them at every moment. Two lives of the name count as different
@@ -64,7 +64,7 @@
 //	go test ./proof/explore -run Mutants -v                  # the stories
 //	go test ./proof/explore -run Large -long -long-for 2h    # large scopes, as far as time goes
 //
-// # What is left out
+// # Omissions
 //
 // An entry of the log is followed by a member that learns it, or by another entry: it
 // makes no difference before. Messages that can have no effect are forgotten: those to

@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// effects takes what a machine has its member do. It belongs to the process that runs
-// at the moment, one at a time, so all machines share it.
+// effects receives the effects of machines. It belongs to the process that runs at the
+// moment, one at a time, so all machines share it.
 type effects struct {
 	lab     *lab
 	process *process

@@ -11,10 +11,10 @@ import (
 var (
 	long    = flag.Bool("long", false, "explore the large scopes, too")
 	longFor = flag.Duration("long-for", 30*time.Minute, "for how long, all large scopes together")
-	rewrite = flag.Bool("rewrite", false, "write testdata anew")
+	rewrite = flag.Bool("rewrite", false, "write testdata again")
 )
 
-// skipUnderRace skips what has one goroutine only and would take many times longer.
+// skipUnderRace skips a test that has one goroutine only and would take many times longer.
 func skipUnderRace(t *testing.T) {
 	if raceDetector {
 		t.Skip("one goroutine, nothing to race with; run it without -race")

@@ -23,13 +23,13 @@ type (
 	refID     uint32
 )
 
-// letter is an update under way to a replica.
+// letter is an update in transit to a replica.
 type letter struct {
 	from, to roster.Incarnation
 	update   partition.Update
 }
 
-// reply is what a replica answers to a letter.
+// reply is a replica's answer to a letter.
 type reply struct {
 	from, to roster.Incarnation
 	version  roster.Version // at which the owner asked
@@ -111,13 +111,13 @@ func (l *lab) keepProcess(p *process) processID {
 	return id
 }
 
-// view is what is often asked about a process.
+// view caches properties of a process that are read often.
 type view struct {
 	newest roster.Term
 	acts   bool
 }
 
-// base is the tick that stands for 0 in what is printed: a window, so that cluster time
+// base is the tick that is printed as 0: a window, so that cluster time
 // begins at 0.
 const base = clustertime.Tick(window)
 

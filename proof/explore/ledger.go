@@ -6,8 +6,8 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// take notes an answer that has left its owner. Whoever it is for may receive it
-// from here on, so it counts at once, unless the holder would ignore it: it has
+// take records an answer that has left its owner. Its holder may receive it from then on,
+// so it counts immediately, unless the holder would ignore it: it has
 // given the attachment back (H5), or has another node by now (H1).
 func (l *lab) take(w world, a answer) world {
 	if a.holder == noHolder {

@@ -13,8 +13,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Two machines are the same state if they do the same from here on. So clocks count by
-// what is left until something is due, and what no rule looks at any longer is left out.
+// Two machines are the same state if they behave the same from then on. So clocks count by
+// the time left until something is due, and fields that no rule reads again are left out.
 
 // machineEncoder returns an encoder of processes.
 func (l *lab) machineEncoder() *encoder {

@@ -36,7 +36,7 @@ func agreementMutants() []Mutant {
 	}
 }
 
-// replicaMutants are about who holds what, and who may count on it.
+// replicaMutants are about acknowledged positions, and the answers that rest on them.
 func replicaMutants() []Mutant {
 	return []Mutant{
 		{"no acknowledgements", "O4", InMachine,
@@ -98,7 +98,7 @@ func tableMutants() []Mutant {
 	}
 }
 
-// addedMutants are about what the protocol's table says nothing of.
+// addedMutants are about rules that are not in the protocol's table.
 func addedMutants() []Mutant {
 	return []Mutant{
 		{"a later life replaces an earlier one from 0", "O6", InMachine,

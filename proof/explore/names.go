@@ -12,8 +12,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// NameScope says how much of everything an exploration of definitions has: who knows
-// of a name, on which disks it is, and what is answered about it.
+// NameScope bounds an exploration of definitions: the processes and disks that know a
+// name, and the answers about it.
 type NameScope struct {
 	Name    string
 	Durable string // members with a disk, of "ABC"
@@ -29,7 +29,7 @@ type NameScope struct {
 	Show       bool   // holders show lives that a loss made an owner forget (O6)
 	Fold       bool   // tombstones are forgotten
 	Opens      bool   // the name is asked for before there is any answer to contradict
-	Disks      bool   // each disk that is named has to know what was answered, at every moment
+	Disks      bool   // each named disk has to know every answered life, at every moment
 }
 
 // The letters of Script and Moves. In a script all but the last two are followed by a member.
@@ -37,7 +37,7 @@ const (
 	nameTake    = 't' // takes over; the owner before stays in sync (R2)
 	nameHeir    = 'h' // takes over, and the owner before, which is dead, is removed with its disk
 	nameLose    = 'l' // has the partition alone after a loss (R3)
-	nameLoseTo  = 'L' // the same, and everybody else is in sync with it
+	nameLoseTo  = 'L' // the same, and all others are in sync with it
 	nameDrop    = 'd' // is dropped (R4)
 	nameStrike  = 'D' // is dropped because it is dead, with its disk (D3)
 	nameReturn  = 'r' // registers its newest process; a partition that it owned is taken over or lost to itself (R8)
@@ -83,9 +83,9 @@ type nameMember struct {
 	code     string // its encoding, "" if it may have changed
 }
 
-// nameTerm is what the owner of a term has under way: the newest delivery to each
-// member, since an earlier one that arrives late is a slow owner; the disks that it asks
-// for; and the last one that was shown to it.
+// nameTerm is the traffic of a term's owner: the newest delivery to each member (an
+// earlier one that arrives late is a slow owner), its open collections, and the last disk
+// that was shown to it.
 type nameTerm struct {
 	sent  [maxMembers]*partition.Delivery
 	asked [maxMembers]*partition.Collection

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// nameNews is what a member tells an owner of its disk.
+// nameNews is a member's report to an owner that a table is on its disk.
 type nameNews struct {
 	from, to roster.Incarnation
 	stored   backup.Position
@@ -20,9 +20,8 @@ type nameNews struct {
 
 var errLost = errors.New("explore: the network lost it")
 
-// call has a member's machine do something, and all that follows at other members. Every
-// delivery that the machine waits for is taken for lost, so that the newest one is what
-// it has now.
+// call runs a member's machine and delivers its effects. Each delivery that the machine
+// waits for counts as lost, so that the machine sends its present table.
 func (l *nameLab) call(w *nameWorld, m int, do func(machine *partition.Machine, v partition.View)) {
 	n := w.change(m)
 	l.world, l.member = w, m
@@ -47,7 +46,7 @@ func (l *nameLab) call(w *nameWorld, m int, do func(machine *partition.Machine, 
 	}
 }
 
-// view is what a member shows its machine.
+// view returns the view of a member's machine.
 func (l *nameLab) view(w *nameWorld, m int) partition.View {
 	return partition.View{Roster: w.known(m), Time: base, Mono: w.members[m].clock}
 }
@@ -59,7 +58,7 @@ func (l *nameLab) learn(w *nameWorld, m int, r *roster.Roster) {
 	l.call(w, m, func(machine *partition.Machine, v partition.View) { machine.Observe(v) })
 }
 
-// deliver brings a member what the owner of a term sent it last, and the owner the answer.
+// deliver brings a member the last delivery of a term's owner, and the owner the answer.
 func (l *nameLab) deliver(w *nameWorld, m int, term roster.Term) {
 	d := *w.terms[term].sent[m]
 	var holds partition.Holds
@@ -103,8 +102,8 @@ func (l *nameLab) Send(d partition.Delivery) {
 // Store implements partition.Member.
 func (l *nameLab) Store(w partition.Write) { l.world.members[l.member].pending = &w }
 
-// ReportStored implements partition.Member. The news arrives at once, or never, if its
-// owner is gone: what is asked for again makes up for what is lost.
+// ReportStored implements partition.Member. The report arrives immediately, or never if
+// its owner has ended: owners ask again for lost reports.
 func (l *nameLab) ReportStored(to roster.Incarnation, p backup.Position) {
 	l.news = append(l.news, nameNews{from: l.world.members[l.member].self, to: to, stored: p})
 }

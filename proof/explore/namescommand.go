@@ -6,7 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// commands puts what the scope allows at this version into the log.
+// commands puts each command that the scope allows at this version into the log.
 func (l *nameLab) commands(w *nameWorld, emit emitName) {
 	made := len(w.log) - 1
 	if l.scope.Script != "" {
@@ -70,7 +70,7 @@ func (l *nameLab) command(w *nameWorld, move byte, m int, emit emitName) {
 	emit(forked, "version %d: %c %s of %v: %+v", next.Version, move, self[15:], p.InSync, next.Partitions[0])
 }
 
-// change returns a command, or false if nobody would give it.
+// change returns a command, or false if no leader would give it.
 func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possible bool) {
 	r, n := w.roster(), w.members[m]
 	p := r.Partitions[0]
@@ -106,7 +106,7 @@ func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possi
 		c.Forget = []roster.MemberID{memberID(m, 0)}
 	case nameRemove:
 		c.Remove = []roster.Incarnation{n.self}
-		if !registered { // its disk was lost, and it is somebody new
+		if !registered { // its disk was lost, and it has a new member ID
 			c.Remove[0] = r.Members[slices.IndexFunc(r.Members, func(x roster.Member) bool { return x.Incarnation.Member() == memberID(m, 0) })].Incarnation
 		}
 	case nameAdd:
@@ -129,7 +129,7 @@ func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possi
 	return c, registered || move == nameReturn || move == nameForget || move == nameRemove || move == nameEmpty
 }
 
-// inherit gives what a member owned to an in-sync replica, or loses it to its newest
+// inherit gives a member's partition to an in-sync replica, or loses it to its newest
 // process (R8).
 func (l *nameLab) inherit(c *roster.Change, p roster.Partition, self roster.Incarnation) {
 	for _, i := range p.InSync {

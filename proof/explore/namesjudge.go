@@ -38,8 +38,8 @@ func (w *nameWorld) follows(life, other int) bool {
 	return life == other
 }
 
-// unknownOnDisk tells of a disk that is named and does not know what was answered, ""
-// for none: the invariant behind every answer after a loss.
+// unknownOnDisk describes a named disk that does not know an answered life, "" if there
+// is none: the invariant behind every answer after a loss.
 func (w *nameWorld) unknownOnDisk() string {
 	if w.newest < 0 {
 		return ""
@@ -59,7 +59,7 @@ func (w *nameWorld) unknownOnDisk() string {
 	return ""
 }
 
-// tellDefinitions says in a few words what a disk has.
+// tellDefinitions describes the content of a disk.
 func tellDefinitions(records int, life byte, destroyed bool) string {
 	switch {
 	case records == 0:

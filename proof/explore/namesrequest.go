@@ -29,8 +29,8 @@ const (
 	nameShow
 )
 
-// nameAnswer is what a client is told: a life or none, -1. It is the outcome of an
-// operation that the client's own request carried out, or only tells what is.
+// nameAnswer is the answer to a client: a life, or -1 for none. It is either the outcome of
+// the client's own operation, or a statement about the present life.
 type nameAnswer struct {
 	to    nameAsked
 	life  int
@@ -97,12 +97,12 @@ func (c *nameCallers) ends(asked nameAsked) func(error) {
 	})
 }
 
-// shown takes the answer to what a holder shows, which tells nothing of the name.
+// shown takes the answer to a holder's claim. It says nothing about the name.
 func (c *nameCallers) shown() func([]partition.Renewed, error) {
 	return nameCaller(c, nameAsked{kind: nameShow}, func([]partition.Renewed, error) {})
 }
 
-// requests are what an owner may be asked.
+// requests makes each request that an owner may get.
 func (l *nameLab) requests(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
 	asked := nameAsked{newest: w.newest, dead: w.dead, version: n.version}
@@ -162,7 +162,7 @@ func (l *nameLab) request(w *nameWorld, m, ops int, do func(*partition.Machine, 
 	}
 }
 
-// begin notes a life that is about to begin in place of what a member's table has.
+// begin records a life that is about to begin in place of the one in a member's table.
 func (w *nameWorld) begin(m int, ref sequencer.Ref) {
 	replaced := -1
 	if r := w.members[m].record(); !r.Ref.Life.IsZero() {
@@ -185,7 +185,7 @@ func (w *nameWorld) ended(m int) int {
 	}
 }
 
-// record returns what a member's table has of the name, zero for nothing.
+// record returns the record of the name in a member's table, zero for none.
 func (m *nameMember) record() partition.DefinitionRecord {
 	for _, r := range m.machine.Table().Definitions().Records {
 		if r.Ref.Definition.Name() == name {

@@ -75,7 +75,7 @@ func (l *nameLab) concerns(w *nameWorld, m int, r *roster.Roster) bool {
 		sent != nil && sent.To == n.self && roster.Term(n.version) < p.Term
 }
 
-// copies is what reaches a replica: tables, the end of its write, questions for its disk.
+// copies makes the steps of a replica: a delivery, the end of a write, a collection.
 func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
 	for term := range w.terms {
@@ -97,7 +97,7 @@ func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 	}
 }
 
-// takes reports whether what the owner of a term sent a member last may have an effect.
+// takes reports whether the last delivery of a term's owner to a member may have an effect.
 func (l *nameLab) takes(w *nameWorld, m int, term roster.Term) bool {
 	n, d := w.members[m], w.terms[term].sent[m]
 	if d == nil || d.To != n.self || n.machine.Acts() && n.machine.Position().Term == term || term < n.machine.Holds().Newest {
@@ -118,7 +118,7 @@ func tellDisk(m *nameMember) string {
 	return tellDefinitions(len(m.disk), r.Ref.Life[0], r.Destroyed)
 }
 
-// owns is what reaches an owner: definitions and requests.
+// owns makes the steps of an owner: definitions and requests.
 func (l *nameLab) owns(w *nameWorld, m int, emit emitName) {
 	n := w.members[m]
 	for t := range w.terms[:n.machine.Position().Term+1] {

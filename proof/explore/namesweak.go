@@ -10,7 +10,7 @@ const (
 	LateAcknowledgement              // D1: a write is acknowledged in a later term
 	LossNamesDisks                   // D3: a loss names the disks of its replicas
 	NoDiskNamed                      // D3: the last disk is struck
-	NamedLater                       // D4: what was reported at a version counts at a later one
+	NamedLater                       // D4: a report of a version counts at a later one
 	WipedKeepsID                     // D9: an empty disk under the old member ID
 
 	nameWeaknesses // how many there are

@@ -10,18 +10,18 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// process is one incarnation of a member: the real machine of its partition, and what
-// the machine's surroundings are to it.
+// process is one incarnation of a member: the real machine of its partition, and its
+// environment.
 type process struct {
 	self    roster.Incarnation
 	roster  rosterID // the newest that this member has applied
 	clock   time.Duration
-	ended   bool                 // the member grants nothing any more (S1)
+	ended   bool                 // the member grants nothing further (S1)
 	busy    []roster.Incarnation // the machine waits for what they answer to a delivery
 	machine *partition.Machine
 }
 
-// outcome is what a process does with an input.
+// outcome is the result of an input to a process.
 type outcome struct {
 	process   processID
 	letters   []letterID
@@ -31,8 +31,8 @@ type outcome struct {
 	stop      clustertime.Tick // of a clean stop, 0 for none
 }
 
-// answer is what a holder is told about its attachment, or about a life if holder
-// is noHolder.
+// answer is an answer to a holder about its attachment, or about a life if holder is
+// noHolder.
 type answer struct {
 	version roster.Version
 	holder  int8
@@ -47,8 +47,7 @@ const noHolder = -1
 // latest is a cluster time after every mark.
 const latest clustertime.Tick = math.MaxInt64
 
-// Clocks do not matter to what is safe, so a process's clock moves only when something
-// is to be due. A pause above a second does not make holders late, since they could
+// Safety does not depend on clocks, so a process's clock moves only to make something due. A pause above a second does not make holders late, since they could
 // not have been heard.
 const (
 	// firstClock is that of a process that starts.
@@ -58,7 +57,7 @@ const (
 	learningPause = 5 * time.Second
 	// longPause is more than every wait of a machine but that for silent holders.
 	longPause = 2500 * time.Millisecond
-	// tickPause is less than what a machine takes for a pause of its own.
+	// tickPause is shorter than a gap in which a machine counts itself as stopped.
 	tickPause = 600 * time.Millisecond
 )
 
@@ -92,8 +91,8 @@ func (l *lab) run(id processID, in input) *outcome {
 }
 
 // beyond reports whether a process is outside the scope: the table was changed too
-// often in its term, or has other logical nodes. The first term begins with what the
-// start needs.
+// often in its term, or has other logical nodes. The first term begins with the
+// operations of the start.
 func (l *lab) beyond(p *process) bool {
 	at := p.machine.Position()
 	made := int(at.Number)
@@ -105,8 +104,8 @@ func (l *lab) beyond(p *process) bool {
 	})
 }
 
-// answerDeliveries ends every delivery that the machine waits for, so that it sends
-// what there is now: the network may have lost it, and may bring it at any time later.
+// answerDeliveries ends every delivery that the machine waits for, so that it sends its
+// present table: the network may have lost the earlier one, and may bring it at any time.
 // The answer that it gets says nothing of any table; it counts as the answer to
 // every question whether there is a later owner, so answers leave before such a
 // question was answered.
@@ -119,7 +118,7 @@ func (l *lab) answerDeliveries(p *process, in input) {
 	slices.Sort(p.busy)
 }
 
-// view is what a member shows its machine. Cluster time stands at the beginning of
+// view returns the view of a process's machine. Cluster time stands at the beginning of
 // what can be granted, where it restricts grants least.
 func (l *lab) view(p *process, in input) partition.View {
 	v := partition.View{Roster: l.shown(p.roster), Time: base, Mono: p.clock, Ended: p.ended && l.weak != StopStillGrants}

@@ -18,8 +18,8 @@ type Scope struct {
 	Restarts   int    // of processes
 	Lives      int    // of the name, the one at the start included
 	Requests   string // what holders may ask besides attach and renew, by the letters of requests
-	Early      bool   // what was sent to bring the start about is still under way
-	Late       bool   // what was sent in terms that are over is still under way
+	Early      bool   // the letters of the start are still in transit
+	Late       bool   // letters of ended terms are still in transit
 	Wide       bool   // takes seconds
 }
 
@@ -28,7 +28,7 @@ const (
 	moveTake   = 't' // an in-sync replica takes over (R2)
 	moveDepose = 'T' // the same, and the owner is removed in the same entry
 	moveLose   = 'l' // a loss, the new owner alone in sync (R3)
-	moveLoseTo = 'L' // a loss, everybody in sync
+	moveLoseTo = 'L' // a loss, all members in sync
 	moveDrop   = 'd' // a replica or joiner is dropped (R4)
 	moveAdd    = 'a' // a joiner, and its admission (R5)
 	moveRemove = 'x' // a member that does not own is removed

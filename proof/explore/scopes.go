@@ -74,7 +74,7 @@ func LargeScopes() []Scope {
 			Versions: 3, Rises: 1, Operations: 1, Moves: "Lt"},
 		{Name: "lives over takeovers and losses", InSync: "B", Nodes: 1, Holders: 3,
 			Versions: 3, Rises: 1, Operations: 3, Moves: "tl", Requests: "Dfdl", Lives: 3},
-		{Name: "new incarnations of everybody", InSync: "B", Nodes: 1, Holders: 2,
+		{Name: "new incarnations of all members", InSync: "B", Nodes: 1, Holders: 2,
 			Versions: 4, Rises: 1, Operations: 1, Restarts: 2, Moves: "tlar", Requests: "e"},
 		{Name: "clean stop with all that can be granted", InSync: "B", Nodes: 1, Holders: 3,
 			Versions: 5, Rises: 2, Operations: 3, Restarts: 2, Moves: "sr", Script: "xCTB", Requests: "edlD", Lives: 2},

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Result is what an exploration came to.
+// Result is the result of an exploration.
 type Result struct {
 	States    int    // different states seen
 	Steps     int    // of the longest shortest way to a state
@@ -17,7 +17,7 @@ type Result struct {
 	Took      time.Duration
 }
 
-// Limits end an exploration that is not exhausted. Zero is no limit.
+// Limits bound an exploration. Zero is no limit.
 type Limits struct {
 	States int
 	Time   time.Duration

@@ -15,7 +15,7 @@ type step struct {
 	node   int8
 	tick   int8
 	change *roster.Change // nil for a raise
-	next   rosterID       // what the log's newest roster is with it
+	next   rosterID       // the log's newest roster after it
 	input  input
 }
 
@@ -31,10 +31,9 @@ const (
 	stepStop
 )
 
-// steps calls yield with everything that may happen in a world. An entry of the log
-// makes no difference before somebody learns it, so after one nothing is tried but
-// another, or that somebody learns the last: everything else may as well have
-// happened before.
+// steps yields every step that is possible in a world. An entry of the log makes no
+// difference before a member learns it, so an entry is followed only by another one, or by
+// a member that learns the last: all other steps could have happened before it.
 func (l *lab) steps(w *world, yield func(step)) {
 	l.agreementSteps(w, yield)
 	if w.unheard {
@@ -63,7 +62,7 @@ func (l *lab) agreementSteps(w *world, yield func(step)) {
 	}
 }
 
-// memberSteps are what one member's process may do or be told.
+// memberSteps yields the inputs of one member's process.
 func (l *lab) memberSteps(w *world, m int8, yield func(step)) {
 	p := l.processes.get(w.processes[m])
 	for _, id := range w.log {
@@ -89,7 +88,7 @@ func (l *lab) memberSteps(w *world, m int8, yield func(step)) {
 	}
 }
 
-// ownerSteps are what may be asked of an owner.
+// ownerSteps yields the requests to an owner.
 func (l *lab) ownerSteps(w *world, m int8, yield func(step)) {
 	ask := func(in input) {
 		if l.weak == AnyCeiling {
@@ -128,7 +127,7 @@ func (l *lab) ownerSteps(w *world, m int8, yield func(step)) {
 	}
 }
 
-// requests are what an attachment's holder asks, or asked once.
+// requests yields the requests of an attachment's holder, late ones among them.
 func (l *lab) requests(w *world, at int8, ask func(input)) {
 	h := &w.holders[at]
 	if !h.began {
@@ -187,7 +186,7 @@ func used(t int8) clustertime.Tick {
 	return base + clustertime.Tick(t)
 }
 
-// holderSteps are what a holder does by itself.
+// holderSteps yields the steps of a holder alone.
 func (l *lab) holderSteps(w *world, at int8, yield func(step)) {
 	h := &w.holders[at]
 	for n := range int8(maxNodes) {

@@ -136,7 +136,7 @@ func (l *lab) tellInput(in input) string {
 	case inSilence:
 		return "hears no holder for a while"
 	case inPause:
-		return "stands still for a while"
+		return "does not run for a while"
 	case inCreate:
 		return fmt.Sprintf("is asked to create the name, life %d", l.refs.get(in.life).Life[0])
 	case inDestroy:

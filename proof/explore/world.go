@@ -8,12 +8,12 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// world is one state of the whole grid: the log, what runs, what is under way, and
-// the ledger of what every holder may use. Slices are shared between worlds and
+// world is one state of the whole grid: the log, the processes, the messages in transit,
+// and the ledger of every holder's rights. Slices are shared between worlds and
 // never written to.
 type world struct {
 	log       []rosterID
-	unheard   bool // nobody has learned the last entry yet
+	unheard   bool // no member has learned the last entry yet
 	processes [maxMembers]processID
 	started   [maxMembers]uint8 // how many processes each member had before
 	letters   []letterID        // ever sent; ascending
@@ -24,10 +24,10 @@ type world struct {
 	holders   [maxHolders]holder
 }
 
-// holding is what an owner told the leader of a joiner (roster.Holding).
+// holding is an owner's report to the leader about a joiner (roster.Holding).
 type holding struct{ member, version uint8 }
 
-// life is a life of the name that somebody was told of.
+// life is a life of the name that some answer has told.
 type life struct {
 	ref   refID
 	since uint8 // the version of the earliest answer that told of it
@@ -47,9 +47,9 @@ type holder struct {
 	rights   [maxNodes]uint8
 }
 
-// start is the world at the beginning of a scope: everybody has heard of the first
-// roster, and one life of the name is known to all replicas. What brought that
-// about is not under way any more.
+// start is the world at the beginning of a scope: every member knows the first
+// roster, and all replicas know one life of the name. The messages of the start are no
+// longer in transit.
 func (l *lab) start() (world, error) {
 	unformed := &roster.Roster{Partitions: make([]roster.Partition, 1)}
 	keep(&l.rosters, unformed)
@@ -142,8 +142,8 @@ func withHolding(s []holding, h holding) []holding {
 	return s
 }
 
-// tidy forgets what cannot have an effect any more: messages to processes that are
-// gone, and what is of terms that neither side acts in or believes in again.
+// tidy removes messages that can no longer have an effect: those to ended processes, and
+// those of terms in which neither side acts or believes again.
 func (l *lab) tidy(w world) world {
 	newest := func(i roster.Incarnation) (roster.Term, bool) {
 		id := w.processes[memberOf(i)]
