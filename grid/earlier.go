@@ -13,7 +13,7 @@ import (
 )
 
 // A holder of an earlier life of the grid that was granted beyond the floor is not
-// served by the owner (package owner), which has the leader raise all floors (S2).
+// served by the owner (package partition), which has the leader raise all floors (S2).
 
 // reportEarlier tells the leader of a grant of an earlier life. It is told again
 // with every try of the holder's, until the floors are raised.

@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Bounds of the messages that wait at a member for its roster (package owner). In a
+// Bounds of the messages that wait at a member for its roster (package partition). In a
 // takeover there is one for each partition that this member keeps a copy of.
 const (
 	parkedMax      = 1024
