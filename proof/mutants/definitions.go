@@ -50,7 +50,7 @@ var definitionMutants = []mutant{
 	{"D10", "the disk of a member is given up", "roster/disk.go", "		if r.Has(id) {\n			return refused", "		if r.Has(id) && i < 0 {\n			return refused", definitionTests},
 	{"D10", "a disk that is given up is still named", "roster/disk.go", "p.Disk = slices.DeleteFunc(slices.Clone(p.Disk), func(m MemberID) bool { return slices.Contains(c.Forget, m) })", "p.Disk = slices.Clone(p.Disk)", definitionTests},
 	{"D11", "the ring alone places partitions", "roster/plan/durable.go", "	if len(durable) == 0 || len(durable) == len(members) {", "	if len(durable) <= len(members) {", definitionTests},
-	{"D11", "a replica leaves before another disk is named", "roster/plan/view.go", "|| !stays || v.keepsDisk(p, i)", "|| !stays", definitionTests},
+	{"D11", "a replica leaves before another disk is named", "roster/plan/view.go", "|| i == p.Owner || v.keepsDisk(p, i)", "|| i == p.Owner", definitionTests},
 	{"O6", "sets of a life that gave way are extended", "partition/claim.go", "		m.sessions.DropName(name)\n	}\n", "	}\n", definitionTests},
 	{"O7", "sets of an ended life are extended", "partition/destroy.go", "		m.sessions.DropName(name)\n	}\n", "	}\n", definitionTests},
 	{"O7", "a destroy of a life that gave way ends the sessions of the later one", "partition/claim.go", "	m.giveWay(name, v.Mono)\n", "	if e := m.ending[name]; e != nil && m.life(name) != e.ref.Life {\n		m.sessions.DropName(name)\n	}\n", definitionTests},

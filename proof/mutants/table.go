@@ -33,6 +33,7 @@ var protocolMutants = []mutant{
 	{"R3", "no floor at a loss", "roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, LostTerm: term, Disk: disk}", rosterTests},
 	{"R3", "a loss is not remembered", "roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
 	{"R4", "the owner is dropped like a backup", "roster/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
+	{"R4", "a replica that answers is dropped beside one that is removed", "roster/plan/view.go", "len(staying) > len(want)", "len(p.InSync) > len(want)", []string{"./roster/plan", "-run", "TestPlanKeepsBackupsOfTheGone"}},
 	{"R4", "an owner does not wait for a backup that never answered", "backup/owner.go", "!said || p.number < number", "said && p.number < number", replicaTests},
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},
 	{"R5", "a joiner is admitted before it holds the table", "backup/owner.go", "p.at != r.version || p.number < r.mark", "p.at != r.version", replicaTests},
@@ -101,7 +102,7 @@ var protocolMutants = []mutant{
 // all of them. The tests beside a rule have to miss the first alone.
 var secondLines = map[string][]edit{
 	"an owner from outside the in-sync set": {{"roster/plan/view.go", "&& next == \"\") && slices.Contains(p.InSync, i) {", "&& next == \"\") {"}},
-	"the owner is dropped like a backup":    {{"roster/plan/view.go", "slices.Contains(want, i) || i == p.Owner || !stays", "slices.Contains(want, i) || !stays"}},
+	"the owner is dropped like a backup":    {{"roster/plan/view.go", "slices.Contains(want, i) || i == p.Owner || v.keepsDisk(p, i)", "slices.Contains(want, i) || v.keepsDisk(p, i)"}},
 	"a replica goes back to an older roster": { // which Raft's order forbids as well
 		{"proof/sim/member.go", "	if index <= m.index {\n		return\n	}\n", ""}},
 	"an owner uses the ceiling of a version it has not looked at": { // the shell shows it each roster as well
@@ -127,6 +128,7 @@ var equivalents = map[string]string{
 
 // unseen are mutants that the simulation cannot kill, and why.
 var unseen = map[string]string{
+	"a replica that answers is dropped beside one that is removed":  "a partition has one copy less for a while, and loses nothing",
 	"a detach does not stop the IDs":                                "a race between goroutines, and the simulation has one",
 	"a holder of an earlier life is served beyond the floor":        "no grid of the simulation has had an earlier life",
 	"a short wait does not look at its context":                     "the contexts of the simulation have all ended",

@@ -196,6 +196,18 @@ func TestPlanKeepsBackups(t *testing.T) {
 	}
 }
 
+// TestPlanKeepsBackupsOfTheGone: an answering replica that is no longer wanted stays while
+// another one is removed in the same change, since the wanted one is silent.
+func TestPlanKeepsBackupsOfTheGone(t *testing.T) {
+	r := settledGrid(t, 1, "a1", "b1", "c1", "d1")
+	set := rostertest.Incarnations([]string{"a1", "b1", "d1"})
+	r.Partitions[0].Owner, r.Partitions[0].InSync = set[2], set
+	r = step(t, r, Sight{Gone: set[:1], Leave: set[1:2], Silent: rostertest.Incarnations([]string{"c1"})})
+	if p := r.Partitions[0]; !slices.Equal(p.InSync, set[1:]) {
+		t.Errorf("in sync %v, want %v", p.InSync, set[1:])
+	}
+}
+
 // TestPlanKeepsThePlacement: the ring is asked again when members or settings
 // are others, and only then.
 func TestPlanKeepsThePlacement(t *testing.T) {

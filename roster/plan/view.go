@@ -131,9 +131,9 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 	p := v.r.Partitions[id]
 	inSync := func(i roster.Incarnation) bool { return slices.Contains(p.InSync, i) }
 	missing := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return inSync(i) || !v.up[i] })
-	surplus := slices.DeleteFunc(slices.Clone(p.InSync), func(i roster.Incarnation) bool {
-		_, stays := v.up[i]
-		return slices.Contains(want, i) || i == p.Owner || !stays || v.keepsDisk(p, i)
+	staying := slices.DeleteFunc(slices.Clone(p.InSync), func(i roster.Incarnation) bool { _, stays := v.up[i]; return !stays })
+	surplus := slices.DeleteFunc(slices.Clone(staying), func(i roster.Incarnation) bool {
+		return slices.Contains(want, i) || i == p.Owner || v.keepsDisk(p, i)
 	})
 	_, stays := v.up[p.Joining]
 	switch {
@@ -154,7 +154,7 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 		if !v.learning(p) {
 			c.Take = append(c.Take, roster.Replica{Partition: id, Member: want[0]})
 		}
-	case len(surplus) > 0 && len(p.InSync) > len(want): // one that is wanted may be silent
+	case len(surplus) > 0 && len(staying) > len(want): // one that is wanted may be silent
 		c.Drop = append(c.Drop, roster.Replica{Partition: id, Member: surplus[0]})
 	}
 }
