@@ -56,7 +56,7 @@ func (m *Member) advise(ctx context.Context) {
 // no raise of the ceiling for half a window. A failed disk and a copied data directory
 // have words of their own.
 func (m *Member) quorumLost(since time.Duration) bool {
-	if m.raft.DiskFailure() != nil || m.clash.now() != nil {
+	if m.raft.DiskFailure() != nil || m.formation.Clash() != nil {
 		return false
 	}
 	if since > 0 && m.clock.Mono()-since >= adviseAfter {

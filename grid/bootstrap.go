@@ -90,25 +90,25 @@ type acceptances struct {
 // askAcceptances asks peers concurrently to accept this member as founder. A member
 // counts once, however many of its incarnations answer. The error tells why others
 // did not accept.
-func (m *Member) askAcceptances(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (acceptances, error) {
+func (f *Formation) askAcceptances(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (acceptances, error) {
 	answers := make([]wire.AcceptResponse, len(peers))
 	errs := make([]error, len(peers))
 	var wg sync.WaitGroup
 	for i, p := range peers {
-		if p.Incarnation == m.self {
+		if p.Incarnation == f.self {
 			continue
 		}
 		wg.Go(func() {
-			if err := m.caller.Call(ctx, p.API, p.Incarnation, wire.PathAccept, req, &answers[i]); err != nil {
+			if err := f.caller.Call(ctx, p.API, p.Incarnation, wire.PathAccept, req, &answers[i]); err != nil {
 				errs[i] = fmt.Errorf("member %s: %w", named(p), err)
 			}
 		})
 	}
 	wg.Wait()
-	out := acceptances{durable: m.cfg.DataDir != "", readings: []clustertime.Reading{m.reading()}}
-	counted := map[roster.MemberID]bool{m.id.Member: true}
+	out := acceptances{durable: f.cfg.DataDir != "", readings: []clustertime.Reading{f.reading()}}
+	counted := map[roster.MemberID]bool{f.id.Member: true}
 	for i, p := range peers {
-		if p.Incarnation == m.self || errs[i] != nil || counted[answers[i].Member] {
+		if p.Incarnation == f.self || errs[i] != nil || counted[answers[i].Member] {
 			continue
 		}
 		counted[answers[i].Member] = true
@@ -123,15 +123,15 @@ func (m *Member) askAcceptances(ctx context.Context, peers []gossip.Peer, req wi
 func named(p gossip.Peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(), p.API) }
 
 // reading returns what this member's wall clock shows.
-func (m *Member) reading() clustertime.Reading {
-	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", m.id.Member, m.addrs.API), At: clustertime.TickOf(m.cfg.Clock.Now())}
+func (f *Formation) reading() clustertime.Reading {
+	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", f.id.Member, f.cfg.Record().API), At: clustertime.TickOf(f.cfg.Clock.Now())}
 }
 
 // confirm has the acceptances confirmed directly before the first entry, which it
 // returns: one may have lapsed while this member was paused or cut off. An attempt that
 // is not confirmed for long is given up.
-func (m *Member) confirm(ctx context.Context) (*roster.Form, error) {
-	b := &m.boot
+func (f *Formation) confirm(ctx context.Context) (*roster.Form, error) {
+	b := &f.boot
 	b.mu.Lock()
 	form, others, need, since := b.form, b.accepted.others, b.need, b.since
 	b.mu.Unlock()
@@ -139,13 +139,13 @@ func (m *Member) confirm(ctx context.Context) (*roster.Form, error) {
 		return nil, errors.New("this member leads a grid that it does not form, and that has no first entry")
 	}
 	if need > 0 {
-		req := wire.AcceptRequest{Founder: m.id.Member, Grid: form.Grid, Settings: form.Settings}
-		again, err := m.askAcceptances(ctx, others, req)
+		req := wire.AcceptRequest{Founder: f.id.Member, Grid: form.Grid, Settings: form.Settings}
+		again, err := f.askAcceptances(ctx, others, req)
 		if len(again.others) < need {
 			err = fmt.Errorf("%d of %d acceptances are confirmed: %w", len(again.others), need, err)
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if m.clock.Mono()-since > confirmLimit && !b.proposed {
+			if f.clock.Mono()-since > confirmLimit && !b.proposed {
 				b.failed = err
 			}
 			return nil, err
@@ -160,40 +160,41 @@ func (m *Member) confirm(ctx context.Context) (*roster.Form, error) {
 	return form, nil
 }
 
-// begin writes the roster's first entry, once the acceptances are confirmed.
-func (m *Member) begin(ctx context.Context) {
-	form, err := m.confirm(ctx)
-	if err != nil {
-		if m.boot.hinder(err.Error(), m.clock.Mono()) {
-			m.reportStep("form the grid", err)
-		}
-		return
+// Begin writes the roster's first entry, once the acceptances are confirmed. It returns an
+// obstacle once a while.
+func (f *Formation) Begin(ctx context.Context) error {
+	form, err := f.confirm(ctx)
+	if err == nil {
+		return f.raft.Propose(roster.Command{Form: form})
 	}
-	m.reportStep("form the grid", m.raft.Propose(roster.Command{Form: form}))
+	if f.boot.hinder(err.Error(), f.clock.Mono()) {
+		return err
+	}
+	return nil
 }
 
 // giveUp forgets an attempt to form a grid whose first entry was never written. The
 // caller has the turn.
-func (m *Member) giveUp(why error) {
-	m.log.Warn("founding given up", "grid", m.grid().String(), "error", why)
-	m.endStay()
-	if m.ctx.Err() != nil {
+func (f *Formation) giveUp(why error) {
+	f.log.Warn("founding given up", "grid", f.Grid().String(), "error", why)
+	f.endStay()
+	if f.ctx.Err() != nil {
 		return
 	}
-	if err := m.raft.Clear(); err != nil {
-		m.state.Fail(err)
+	if err := f.raft.Clear(); err != nil {
+		f.state.Fail(err)
 		return
 	}
-	m.idMu.Lock()
-	m.id.Grid, m.id.Forming, m.id.Accepted = roster.GridID{}, false, founding{}
-	err := m.id.save()
-	m.idMu.Unlock()
+	f.idMu.Lock()
+	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, founding{}
+	err := f.id.save()
+	f.idMu.Unlock()
 	if err != nil {
-		m.state.Fail(err)
+		f.state.Fail(err)
 	}
-	m.beginStay()
-	m.gossip.SetGrid(roster.GridID{})
-	m.life.Go(m.gossip.Announce)
+	f.beginStay()
+	f.gossip.SetGrid(roster.GridID{})
+	f.life.Go(f.gossip.Announce)
 }
 
 // lapse measures for how long the founder that this member has accepted was not seen.

@@ -42,13 +42,17 @@ const cloneAdvice = "stop one of the two processes, and start a new member with 
 
 // noteRefusal looks at why the leader did not let this member in. A member that has
 // not served yet ends with the error; one that has served stays out of the grid.
-func (m *Member) noteRefusal(err error) {
+func (f *Formation) noteRefusal(err error) {
 	if !errors.Is(err, wire.ErrIdentityInUse) {
 		return
 	}
-	reason := refusal.Invalid("DataDir %q: %v; %s", m.cfg.DataDir, err, cloneAdvice)
-	if m.clash.set(reason) {
-		m.log.Error("member refused: its identity is in use", "error", reason)
+	reason := refusal.Invalid("DataDir %q: %v; %s", f.cfg.DataDir, err, cloneAdvice)
+	if f.clash.set(reason) {
+		f.log.Error("member refused: its identity is in use", "error", reason)
 	}
-	m.state.Fail(reason)
+	f.state.Fail(reason)
 }
+
+// Clash returns why the leader does not let this member in, nil if it does: its identity
+// is in use.
+func (f *Formation) Clash() error { return f.clash.now() }

@@ -68,5 +68,5 @@ func (m *Member) stepDown() {
 func (m *Member) askOut(ctx context.Context) error {
 	m.state.Ended.Store(true)
 	server := raftlog.ServerID(m.self, m.cfg.DataDir != "")
-	return m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(server), Failed: true})
+	return m.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(server), Failed: true})
 }

@@ -28,7 +28,7 @@ func (m *Member) reportEarlier(until clustertime.Tick) {
 	}
 	m.telling = true
 	m.life.Go(func() {
-		if err := m.atLeader(m.ctx, wire.PathEarlier, wire.EarlierRequest{Until: until}); err != nil {
+		if err := m.formation.AtLeader(m.ctx, wire.PathEarlier, wire.EarlierRequest{Until: until}); err != nil {
 			m.log.Warn("the leader was not told of an earlier life's grant yet", "error", err)
 		}
 		m.mu.Lock()

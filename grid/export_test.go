@@ -49,18 +49,18 @@ func (m *Member) Accept(founder roster.MemberID, window time.Duration) error {
 	if window > 0 {
 		settings.Window = clustertime.SpanOf(window)
 	}
-	_, err := m.serveAccept(m.ctx, wire.AcceptRequest{Founder: founder, Grid: newGridID(), Settings: settings})
+	_, err := m.formation.serveAccept(m.ctx, wire.AcceptRequest{Founder: founder, Grid: newGridID(), Settings: settings})
 	return err
 }
 
 // FormUnconfirmed has a member form a grid that needs acceptances it does not get.
 func (m *Member) FormUnconfirmed(need int) error {
-	if err := m.takeTurn(m.ctx); err != nil {
+	if err := m.formation.takeTurn(m.ctx); err != nil {
 		return err
 	}
-	defer m.endTurn()
+	defer m.formation.endTurn()
 	form := roster.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: 1}
-	return m.formAs(form, acceptances{}, need)
+	return m.formation.formAs(form, acceptances{}, need)
 }
 
 // Stall has the owner of a name serve nothing until release.

@@ -77,7 +77,7 @@ func NoteBootstrap(dir string) error {
 func (m *Member) Fatality() error { return m.state.Failure() }
 
 // InGrid reports whether the member belongs to a grid.
-func (m *Member) InGrid() bool { return !m.grid().IsZero() }
+func (m *Member) InGrid() bool { return !m.formation.Grid().IsZero() }
 
 // CloseDefinitions has every later write of definitions fail.
 func (m *Member) CloseDefinitions() error { return m.definitions.Close() }
@@ -94,12 +94,12 @@ func CutRecovery(cfg RecoverConfig, steps int) (Recovery, error) {
 
 // LeaveGrid has a member leave its grid while something runs on its behalf.
 func (m *Member) LeaveGrid(work func(ctx context.Context)) error {
-	if err := m.takeTurn(m.ctx); err != nil {
+	if err := m.formation.takeTurn(m.ctx); err != nil {
 		return err
 	}
-	defer m.endTurn()
+	defer m.formation.endTurn()
 	m.life.Background(work)
-	return m.leaveGrid(1)
+	return m.formation.leaveGrid(1)
 }
 
 // SnapshotOf writes a snapshot to a data directory as Raft does, and removes it again

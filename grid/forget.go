@@ -31,13 +31,13 @@ func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.F
 	node := m.raft.Node()
 	switch {
 	case node == nil:
-		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", m.notFormed())
+		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", m.formation.NotFormed())
 	case node.Leads():
 		return m.forget(ctx, in)
 	case in.Forwarded:
 		return none, refusal.ErrNotLeader
 	}
-	at, found := m.addressOf(node.Leader())
+	at, found := m.formation.AddressOf(node.Leader())
 	if !found {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", m.gossip.Seen())
 	}

@@ -9,9 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -29,14 +27,14 @@ const (
 	enterEvery = 100 * time.Millisecond
 )
 
-// enter brings the member into its grid and keeps it there.
-func (m *Member) enter(ctx context.Context) {
+// Run brings the member into its grid and keeps it there.
+func (f *Formation) Run(ctx context.Context) {
 	ticker := time.NewTicker(enterEvery)
 	defer ticker.Stop()
 	for {
-		if m.takeTurn(ctx) == nil {
-			m.enterStep(ctx)
-			m.endTurn()
+		if f.takeTurn(ctx) == nil {
+			f.enterStep(ctx)
+			f.endTurn()
 		}
 		select {
 		case <-ctx.Done():
@@ -47,153 +45,153 @@ func (m *Member) enter(ctx context.Context) {
 }
 
 // enterStep does what is due to be in a grid.
-func (m *Member) enterStep(ctx context.Context) {
+func (f *Formation) enterStep(ctx context.Context) {
 	switch {
-	case m.boot.failure() != nil:
-		m.giveUp(m.boot.failure())
-	case m.raft.TakesPart():
-		m.askToJoin(ctx)
-	case !m.grid().IsZero():
-		m.takePart()
-	case m.hasLeft():
-		m.followFounder(ctx)
+	case f.boot.failure() != nil:
+		f.giveUp(f.boot.failure())
+	case f.raft.TakesPart():
+		f.askToJoin(ctx)
+	case !f.Grid().IsZero():
+		f.takePart()
+	case f.hasLeft():
+		f.followFounder(ctx)
 	default:
-		m.seekGrid(ctx)
+		f.seekGrid(ctx)
 	}
 }
 
 // takeTurn waits until nothing else brings this member into a grid or out of one.
-func (m *Member) takeTurn(ctx context.Context) error {
+func (f *Formation) takeTurn(ctx context.Context) error {
 	select {
-	case m.turn <- struct{}{}:
+	case f.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (m *Member) endTurn() { <-m.turn }
+func (f *Formation) endTurn() { <-f.turn }
 
-// reopen takes part again in the grid that the data directory knows.
-func (m *Member) reopen() error {
-	if m.id.Grid.IsZero() {
+// Reopen takes part again in the grid that the data directory knows.
+func (f *Formation) Reopen() error {
+	if f.id.Grid.IsZero() {
 		return nil
 	}
-	return m.raft.Start(m.grid(), false)
+	return f.raft.Start(f.Grid(), false)
 }
 
 // seekGrid looks for a grid to join, or forms one.
-func (m *Member) seekGrid(ctx context.Context) {
-	if len(m.gossip.Grids()) > 1 { // which of them is meant only a person can know
-		m.abandon()
+func (f *Formation) seekGrid(ctx context.Context) {
+	if len(f.gossip.Grids()) > 1 { // which of them is meant only a person can know
+		f.abandon()
 		return
 	}
-	if p, found := m.gossip.Find(func(p gossip.Peer) bool { return !p.Grid.IsZero() && p.Incarnation != m.self }); found {
-		m.adoptGrid(ctx, p)
+	if p, found := f.gossip.Find(func(p gossip.Peer) bool { return !p.Grid.IsZero() && p.Incarnation != f.self }); found {
+		f.adoptGrid(ctx, p)
 		return
 	}
-	m.releaseAcceptance(ctx)
-	peers := m.gossip.Peers()
-	if expect := m.expect(); expect == 0 || len(peers) < expect || peers[0].Incarnation != m.self {
-		m.abandon()
+	f.releaseAcceptance(ctx)
+	peers := f.gossip.Peers()
+	if expect := f.Expect(); expect == 0 || len(peers) < expect || peers[0].Incarnation != f.self {
+		f.abandon()
 		return
 	}
-	if err := m.found(ctx, peers); err != nil && m.boot.hinder(err.Error(), m.clock.Mono()) {
-		m.log.Warn("grid not formed yet", "error", err)
+	if err := f.found(ctx, peers); err != nil && f.boot.hinder(err.Error(), f.clock.Mono()) {
+		f.log.Warn("grid not formed yet", "error", err)
 	}
 }
 
 // adoptGrid makes the grid of a peer this member's, unless their settings differ.
-func (m *Member) adoptGrid(ctx context.Context, p gossip.Peer) {
-	hello, err := m.caller.Hello(ctx, p.API, p.Incarnation)
+func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) {
+	hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
 	if err != nil || hello.Grid != p.Grid {
 		return
 	}
 	if hello.Version > 0 {
-		if err := m.sameSettings(hello.Settings); err != nil {
-			m.state.Fail(err)
+		if err := f.SameSettings(hello.Settings); err != nil {
+			f.state.Fail(err)
 			return
 		}
 	} else {
-		m.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its founder has not begun, or its majority is lost; its status says which", p.Grid, p.API), 0)
+		f.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its founder has not begun, or its majority is lost; its status says which", p.Grid, p.API), 0)
 		return
 	}
-	if err := m.belong(p.Grid, false); err != nil {
-		m.state.Fail(err)
+	if err := f.belong(p.Grid, false); err != nil {
+		f.state.Fail(err)
 		return
 	}
-	m.takePart()
+	f.takePart()
 }
 
 // belong makes a grid this member's, on disk before anything else follows. If it is
 // forming the grid, the identity says so until the first entry is in the log.
-func (m *Member) belong(g roster.GridID, forming bool) error {
-	m.idMu.Lock()
-	m.id.Grid, m.id.Forming = g, forming
-	m.next = founding{}
-	err := m.id.save()
-	m.idMu.Unlock()
-	m.gossip.SetGrid(g)
+func (f *Formation) belong(g roster.GridID, forming bool) error {
+	f.idMu.Lock()
+	f.id.Grid, f.id.Forming = g, forming
+	f.next = founding{}
+	err := f.id.save()
+	f.idMu.Unlock()
+	f.gossip.SetGrid(g)
 	return err
 }
 
-// formed notes that the roster's first entry is in the log, before anything else
+// NoteFormed notes that the roster's first entry is in the log, before anything else
 // follows it there: from now on the log must not be lost.
-func (m *Member) formed() error {
-	m.idMu.Lock()
-	defer m.idMu.Unlock()
-	if !m.id.Forming {
+func (f *Formation) NoteFormed() error {
+	f.idMu.Lock()
+	defer f.idMu.Unlock()
+	if !f.id.Forming {
 		return nil
 	}
-	m.id.Forming = false
-	if err := m.id.save(); err != nil {
-		m.id.Forming = true
+	f.id.Forming = false
+	if err := f.id.save(); err != nil {
+		f.id.Forming = true
 		return err
 	}
 	return nil
 }
 
 // takePart starts Raft and lets everybody know.
-func (m *Member) takePart() {
-	if err := m.raft.Start(m.grid(), false); err != nil {
-		m.state.Fail(err)
+func (f *Formation) takePart() {
+	if err := f.raft.Start(f.Grid(), false); err != nil {
+		f.state.Fail(err)
 		return
 	}
-	m.life.Go(m.gossip.Announce)
+	f.life.Go(f.gossip.Announce)
 }
 
 // found asks everybody for acceptance, and forms the grid if Expect gave it.
-func (m *Member) found(ctx context.Context, peers []gossip.Peer) error {
-	grid := m.attempt()
-	if err := m.accept(founding{Founder: m.id.Member, Grid: grid}); err != nil {
+func (f *Formation) found(ctx context.Context, peers []gossip.Peer) error {
+	grid := f.attempt()
+	if err := f.accept(founding{Founder: f.id.Member, Grid: grid}); err != nil {
 		return err
 	}
-	req := wire.AcceptRequest{Founder: m.id.Member, Grid: grid, Settings: m.cfg.settings()}
-	accepted, err := m.askAcceptances(ctx, peers, req)
-	if expect := m.expect(); 1+len(accepted.others) < expect {
+	req := wire.AcceptRequest{Founder: f.id.Member, Grid: grid, Settings: f.cfg.Settings}
+	accepted, err := f.askAcceptances(ctx, peers, req)
+	if expect := f.Expect(); 1+len(accepted.others) < expect {
 		return fmt.Errorf("%d of %d members accept this founder: %w", 1+len(accepted.others), expect, err)
 	}
-	begins, err := m.beginning(accepted)
+	begins, err := f.beginning(accepted)
 	if err != nil {
 		return err
 	}
-	begins.FirstLife, begins.Floor = m.cfg.FirstLife, floorOf(m.cfg.Floor)
-	m.warnOfBeginning(begins)
+	begins.FirstLife, begins.Floor = f.cfg.FirstLife, floorOf(f.cfg.Floor)
+	f.warnOfBeginning(begins)
 	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable}
-	if err := m.formAs(form, accepted, m.expect()-1); err != nil {
-		m.state.Fail(err)
+	if err := f.formAs(form, accepted, f.Expect()-1); err != nil {
+		f.state.Fail(err)
 		return err
 	}
 	return nil
 }
 
 // beginning is what members that accept each other know about earlier lives.
-func (m *Member) beginning(accepted acceptances) (clustertime.Beginning, error) {
+func (f *Formation) beginning(accepted acceptances) (clustertime.Beginning, error) {
 	median, latest, err := clustertime.Clocks(accepted.readings)
 	if err != nil {
 		return clustertime.Beginning{}, fmt.Errorf("the grid is not formed: %w", err)
 	}
-	return clustertime.Beginning{Median: median, Latest: latest, Window: m.cfg.settings().Window, Durable: accepted.durable}, nil
+	return clustertime.Beginning{Median: median, Latest: latest, Window: f.cfg.Settings.Window, Durable: accepted.durable}, nil
 }
 
 // floorOf returns a configured floor, 0 for none.
@@ -205,188 +203,121 @@ func floorOf(t time.Time) clustertime.Tick {
 }
 
 // warnOfBeginning tells what a new grid cannot know.
-func (m *Member) warnOfBeginning(b clustertime.Beginning) {
+func (f *Formation) warnOfBeginning(b clustertime.Beginning) {
 	switch {
-	case m.lone, b.FirstLife, b.NoHolder && b.Floor > 0: // said elsewhere
+	case f.cfg.Lone, b.FirstLife, b.NoHolder && b.Floor > 0: // said elsewhere
 	case b.Durable:
-		m.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
+		f.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
 			"one without data directories for example", "median_clock", instant(b.Median))
 	default:
-		m.log.Warn("new grid without data directories: IDs begin after a wait, so that those of an earlier life are not issued again; "+
+		f.log.Warn("new grid without data directories: IDs begin after a wait, so that those of an earlier life are not issued again; "+
 			"an earlier life with a larger window, or under clocks that were ahead, needs `snowgrid init --floor`",
 			"wait", b.First().Sub(b.Latest).Duration(), "latest_clock", instant(b.Latest), "window", b.Window.Duration())
 	}
 }
 
-// formLone forms the grid of a member that runs alone.
-func (m *Member) formLone() error {
-	b := clustertime.Beginning{Median: m.reading().At, Latest: m.reading().At, Durable: true, Floor: floorOf(m.cfg.Floor)}
-	return m.formAs(roster.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: b.First(), Durable: m.cfg.DataDir != ""}, acceptances{}, 0)
+// FormAlone forms the grid of a member that runs alone.
+func (f *Formation) FormAlone() error {
+	b := clustertime.Beginning{Median: f.reading().At, Latest: f.reading().At, Durable: true, Floor: floorOf(f.cfg.Floor)}
+	return f.formAs(roster.Form{Grid: newGridID(), Settings: f.cfg.Settings, Ceiling: b.First(), Durable: f.cfg.DataDir != ""}, acceptances{}, 0)
 }
 
 // formAs begins a grid with this member as its first server. The roster's first entry
 // follows when it leads, and enough of those that accepted confirm it.
-func (m *Member) formAs(form roster.Form, accepted acceptances, need int) error {
-	if err := m.belong(form.Grid, true); err != nil {
+func (f *Formation) formAs(form roster.Form, accepted acceptances, need int) error {
+	if err := f.belong(form.Grid, true); err != nil {
 		return err
 	}
-	m.boot.begin(form, accepted, need, m.clock.Mono())
-	m.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", instant(form.Ceiling))
-	err := m.raft.Start(m.grid(), true)
-	if err == nil && !m.lone {
-		m.life.Go(m.gossip.Announce)
+	f.boot.begin(form, accepted, need, f.clock.Mono())
+	f.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", instant(form.Ceiling))
+	err := f.raft.Start(f.Grid(), true)
+	if err == nil && !f.cfg.Lone {
+		f.life.Go(f.gossip.Announce)
 	}
 	return err
 }
 
 // attempt returns the grid this member tries to form, new after each abandon.
-func (m *Member) attempt() roster.GridID {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.trial.IsZero() {
-		m.trial = newGridID()
+func (f *Formation) attempt() roster.GridID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.trial.IsZero() {
+		f.trial = newGridID()
 	}
-	return m.trial
+	return f.trial
 }
 
-// foundingGrid returns the grid that this member tries to form, zero for none.
-func (m *Member) foundingGrid() roster.GridID {
-	if next := m.bound(); next.Founder == m.id.Member {
+// FoundingGrid returns the grid that this member tries to form, zero for none.
+func (f *Formation) FoundingGrid() roster.GridID {
+	if next := f.bound(); next.Founder == f.id.Member {
 		return next.Grid
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.trial
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.trial
 }
 
 // abandon gives up the founding under way, for good: acceptances of it count no
 // more, and hello tells so.
-func (m *Member) abandon() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.trial = roster.GridID{}
+func (f *Formation) abandon() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trial = roster.GridID{}
 }
 
-// accept binds this member to a founding, on disk before it says so.
-func (m *Member) accept(f founding) error {
-	m.idMu.Lock()
-	defer m.idMu.Unlock()
-	switch {
-	case !m.id.Grid.IsZero():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", m.id.Grid)
-	case !m.past.grid.IsZero():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s to form it anew", m.past.grid)
-	case m.id.Accepted == f:
-		return nil
-	case m.id.Accepted != founding{}:
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as founder", m.id.Accepted.Founder)
-	}
-	before := m.id.Accepted
-	m.id.Accepted = f
-	if err := m.id.save(); err != nil {
-		m.id.Accepted = before // what is not on disk was not agreed to
-		m.state.Fail(refusal.Invalid("DataDir: %v", err))
-		return err
-	}
-	return nil
-}
-
-// releaseAcceptance frees this member from a founding whose founder says that it
-// has given it up, or was not seen for long.
-func (m *Member) releaseAcceptance(ctx context.Context) {
-	m.idMu.Lock()
-	bound := m.id.Accepted
-	m.idMu.Unlock()
-	if bound == (founding{}) {
-		return
-	}
-	if bound.Founder == m.id.Member {
-		m.mu.Lock()
-		given := m.trial != bound.Grid
-		m.mu.Unlock()
-		if given {
-			m.release(bound)
-		}
-		return
-	}
-	p, alive := m.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == bound.Founder })
-	if m.unseen.lapsed(bound, alive, m.clock.Mono()) {
-		m.log.Warn("acceptance lapsed: its founder was not seen", "founder", string(bound.Founder), "for", acceptanceLives)
-		m.release(bound)
-	}
-	if !alive {
-		return
-	}
-	hello, err := m.caller.Hello(ctx, p.API, p.Incarnation)
-	if err == nil && hello.Grid.IsZero() && hello.Founding != bound.Grid {
-		m.release(bound)
-	}
-}
-
-// release unbinds this member from a founding.
-func (m *Member) release(f founding) {
-	m.idMu.Lock()
-	defer m.idMu.Unlock()
-	if m.id.Accepted != f || !m.id.Grid.IsZero() {
-		return
-	}
-	m.id.Accepted = founding{}
-	if err := m.id.save(); err != nil {
-		m.id.Accepted = f
-	}
-}
-
-// notFormed says why the member is in no grid yet.
-func (m *Member) notFormed() error {
-	if m.lone {
+// NotFormed says why the member is in no grid yet.
+func (f *Formation) NotFormed() error {
+	if f.cfg.Lone {
 		return errors.New("the roster is not agreed yet")
 	}
-	m.idMu.Lock()
-	bound, grid, next, left := m.id.Accepted, m.id.Grid, m.next, m.past.grid
-	m.idMu.Unlock()
-	grids := m.gossip.Grids()
+	f.idMu.Lock()
+	bound, grid, next, left := f.id.Accepted, f.id.Grid, f.next, f.past.grid
+	f.idMu.Unlock()
+	grids := f.gossip.Grids()
 	switch {
 	case grid.IsZero() && !left.IsZero():
-		return m.notFollowed(left, next)
+		return f.notFollowed(left, next)
 	case grid.IsZero() && len(grids) > 1:
 		return fmt.Errorf("members of %d grids of this name are seen, and this member joins none by chance: %s; %s",
 			len(grids), gridsText(grids), gossip.ForeignAdvice)
 	case !grid.IsZero():
-		if worry := m.worry.Load(); worry != nil {
-			return fmt.Errorf("grid %s: %s", grid, *worry)
+		if warning := f.cfg.Warning(); warning != "" {
+			return fmt.Errorf("grid %s: %s", grid, warning)
 		}
-		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, m.gossip.Seen())
-	case bound != (founding{}) && bound.Founder != m.id.Member:
+		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, f.gossip.Seen())
+	case bound != (founding{}) && bound.Founder != f.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
-			bound.Founder, acceptanceLives, m.gossip.Seen(), m.boot.hindrance())
-	case m.expect() == 0:
-		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", m.cfg.Join, m.gossip.Seen())
+			bound.Founder, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
+	case f.Expect() == 0:
+		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", f.cfg.Join, f.gossip.Seen())
 	}
-	return fmt.Errorf("%d members are expected to form the grid; %s%s", m.expect(), m.gossip.Seen(), m.boot.hindrance())
+	return fmt.Errorf("%d members are expected to form the grid; %s%s", f.Expect(), f.gossip.Seen(), f.boot.hindrance())
 }
 
-// expect returns how many members form the grid. It changes only while this
+// Expect returns how many members form the grid. It changes only while this
 // member leads no grid, so that a leader reads it without a lock.
-func (m *Member) expect() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.cfg.Expect
+func (f *Formation) Expect() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.expected
 }
 
-// serveAccept accepts a founder, unless this member is configured otherwise: then the
-// founder is refused, and this member goes on.
-func (m *Member) serveAccept(_ context.Context, in wire.AcceptRequest) (wire.AcceptResponse, error) {
-	if err := in.Settings.Differs(m.cfg.stated()); err != nil {
-		if m.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.Founder, err), m.clock.Mono()) {
-			m.log.Warn("founder refused: its settings differ", "founder", string(in.Founder), "error", err)
-		}
-		return wire.AcceptResponse{}, failure.Errorf(wire.ErrSettingsConflict, "grid: founder refused: conflicting settings: %w", err)
+// SameSettings refuses settings of a grid that this member states otherwise.
+func (f *Formation) SameSettings(agreed roster.Settings) error {
+	return SameSettings(agreed, f.cfg.Stated)
+}
+
+// SameSettings refuses settings of a grid that differ from stated ones.
+func SameSettings(agreed, stated roster.Settings) error {
+	if err := agreed.Differs(stated); err != nil {
+		return refusal.Invalid("%v", err)
 	}
-	if in.Founder == "" || in.Grid.IsZero() {
-		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a founder and a grid ID are required")
-	}
-	if err := m.accept(founding{Founder: in.Founder, Grid: in.Grid}); err != nil {
-		return wire.AcceptResponse{}, err
-	}
-	return wire.AcceptResponse{Member: m.id.Member, Durable: m.cfg.DataDir != "", Wall: clustertime.TickOf(m.cfg.Clock.Now())}, nil
+	return nil
+}
+
+// Grid returns the ID of the grid that the member belongs to, zero for none.
+func (f *Formation) Grid() roster.GridID {
+	f.idMu.Lock()
+	defer f.idMu.Unlock()
+	return f.id.Grid
 }

@@ -13,7 +13,7 @@ func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
 		_, err := m.serveHeld(ctx, req)
 		return err
 	}
-	return m.atLeader(ctx, wire.PathHeld, req)
+	return m.formation.AtLeader(ctx, wire.PathHeld, req)
 }
 
 // serveHeld has the leader record what an owner reports, and wakes its step.

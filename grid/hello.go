@@ -20,7 +20,7 @@ func (m *Member) record() roster.Member {
 func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloResponse, error) {
 	r := m.state.Roster()
 	res := wire.HelloResponse{
-		Incarnation: m.self, Grid: m.grid(), Version: r.Version, Settings: r.Settings,
+		Incarnation: m.self, Grid: m.formation.Grid(), Version: r.Version, Settings: r.Settings,
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
 		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil,
 	}
@@ -30,6 +30,6 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}
 	}
-	res.Founding = m.foundingGrid()
+	res.Founding = m.formation.FoundingGrid()
 	return res, nil
 }

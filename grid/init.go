@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -52,21 +53,21 @@ type past struct {
 }
 
 // serveInit forms the grid anew. It goes on if the caller does not wait for it.
-func (m *Member) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
+func (f *Formation) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
 	var none wire.InitResponse
 	if in.Floor < 0 || in.Floor > latestFloor {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: floor %d ms is not a time from 1970 to 2099", in.Floor)
 	}
-	if err := m.initRefused(); err != nil {
+	if err := f.initRefused(); err != nil {
 		return none, err
 	}
 	if !in.Force {
-		return none, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: %s; confirm with --force", m.initPlan())
+		return none, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: %s; confirm with --force", f.initPlan())
 	}
-	if in.FirstLife && !m.oldGrid().IsZero() {
-		return none, failure.Errorf(wire.ErrBadRequest, "grid: --first-life does not apply: this member is a survivor of grid %s; omit the flag", m.oldGrid())
+	if in.FirstLife && !f.oldGrid().IsZero() {
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: --first-life does not apply: this member is a survivor of grid %s; omit the flag", f.oldGrid())
 	}
-	return inBackground(ctx, m, func() (wire.InitResponse, error) { return m.initGrid(in) })
+	return inBackground(ctx, f.life, func() (wire.InitResponse, error) { return f.initGrid(in) })
 }
 
 // outcome is the result of an operation.
@@ -76,11 +77,11 @@ type outcome[T any] struct {
 }
 
 // inBackground runs f to its end and waits for that, or for ctx.
-func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T, error) {
+func inBackground[T any](ctx context.Context, life *tenure.Life, work func() (T, error)) (T, error) {
 	var none T
 	answers := make(chan outcome[T], 1)
-	if !m.life.Go(func() {
-		value, err := f()
+	if !life.Go(func() {
+		value, err := work()
 		answers <- outcome[T]{value: value, err: err}
 	}) {
 		return none, refusal.ErrClosed
@@ -95,118 +96,118 @@ func inBackground[T any](ctx context.Context, m *Member, f func() (T, error)) (T
 
 // initRefused says why the grid must not be formed anew by this member, or
 // abandoned by it.
-func (m *Member) initRefused() error {
+func (f *Formation) initRefused() error {
 	switch {
-	case m.lone:
+	case f.cfg.Lone:
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: this member runs alone and has no grid to recover")
-	case m.cfg.DataDir != "":
+	case f.cfg.DataDir != "":
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member keeps its grid on disk; start the missing members again with their data directories. "+
-			"If a majority of the voters is lost for good, stop this member and run `snowgrid recover --data-dir %s`", m.cfg.DataDir)
-	case m.state.Leaving():
+			"If a majority of the voters is lost for good, stop this member and run `snowgrid recover --data-dir %s`", f.cfg.DataDir)
+	case f.state.Leaving():
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is leaving the grid; use another one")
-	case !m.raft.TakesPart():
+	case !f.raft.TakesPart():
 		return nil
 	}
-	if leader := m.raft.Node().Leader(); leader != "" {
+	if leader := f.raft.Node().Leader(); leader != "" {
 		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the grid still has a leader (%s)", leader)
 	}
-	if q := m.quorum(); q.Majority() {
-		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", len(q.Alive), q.Voters())
+	if alive, count := f.cfg.Voters(); 2*alive > count {
+		return failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: %d of %d voters are alive, which is a majority; they will elect a leader", alive, count)
 	}
 	return nil
 }
 
 // initPlan says in words what would be done.
-func (m *Member) initPlan() string {
-	old := m.oldGrid()
+func (f *Formation) initPlan() string {
+	old := f.oldGrid()
 	if old.IsZero() {
 		return "this member, which is in no grid, would form one with all members seen that are in none either; its IDs would begin " +
-			"after the window and 5 s, or, if that is stated, now (first life) or above a floor; " + m.gossip.Seen()
+			"after the window and 5 s, or, if that is stated, now (first life) or above a floor; " + f.gossip.Seen()
 	}
 	return fmt.Sprintf("this member would abandon grid %s for good, together with the %d other survivors it sees, and form a new one, "+
 		"whose grants begin above all of the old one's: after the window, 5 s, and %v for a jump of the clocks that no survivor has heard of, "+
 		"or without the latter above a floor, if that is stated; do it at one member only, and only if the missing ones no longer run; %s",
-		old, len(m.survivors(old)), clustertime.JumpLimit.Duration(), m.gossip.Seen())
+		old, len(f.survivors(old)), clustertime.JumpLimit.Duration(), f.gossip.Seen())
 }
 
 // oldGrid returns the grid that is to be formed anew: this member's, or the one
 // that it has left; zero for none.
-func (m *Member) oldGrid() roster.GridID {
-	m.idMu.Lock()
-	defer m.idMu.Unlock()
-	if m.id.Grid.IsZero() {
-		return m.past.grid
+func (f *Formation) oldGrid() roster.GridID {
+	f.idMu.Lock()
+	defer f.idMu.Unlock()
+	if f.id.Grid.IsZero() {
+		return f.past.grid
 	}
-	return m.id.Grid
+	return f.id.Grid
 }
 
 // survivors returns the other members of a grid, or that have left it to form it
 // anew, which gossip sees.
-func (m *Member) survivors(old roster.GridID) []gossip.Peer {
-	return slices.DeleteFunc(m.gossip.Peers(), func(p gossip.Peer) bool {
-		return p.Incarnation == m.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
+func (f *Formation) survivors(old roster.GridID) []gossip.Peer {
+	return slices.DeleteFunc(f.gossip.Peers(), func(p gossip.Peer) bool {
+		return p.Incarnation == f.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
 	})
 }
 
 // initGrid forms the grid anew with this member as founder.
-func (m *Member) initGrid(in wire.InitRequest) (res wire.InitResponse, err error) {
-	ctx, cancel := context.WithTimeout(m.ctx, initTimeout)
+func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err error) {
+	ctx, cancel := context.WithTimeout(f.ctx, initTimeout)
 	defer cancel()
-	old := m.oldGrid()
-	next := founding{Founder: m.id.Member, Grid: newGridID()}
-	if err := m.bind(next); err != nil {
+	old := f.oldGrid()
+	next := founding{Founder: f.id.Member, Grid: newGridID()}
+	if err := f.bind(next); err != nil {
 		return res, err
 	}
 	defer func() {
 		if err != nil {
-			m.unbind(next)
+			f.unbind(next)
 		}
 	}()
-	if err := m.takeTurn(ctx); err != nil {
+	if err := f.takeTurn(ctx); err != nil {
 		return res, err
 	}
-	defer m.endTurn()
-	if m.oldGrid() != old {
+	defer f.endTurn()
+	if f.oldGrid() != old {
 		return res, errElsewhere
 	}
 	if old.IsZero() {
-		return m.initFirst(ctx, next, in)
+		return f.initFirst(ctx, next, in)
 	}
-	survivors := m.survivors(old)
-	if err := m.checkClocks(ctx, survivors); err != nil {
+	survivors := f.survivors(old)
+	if err := f.checkClocks(ctx, survivors); err != nil {
 		return res, err
 	}
-	m.log.Warn("forming the grid anew, as told", "old", old.String(), "new", next.Grid.String(), "other_survivors", len(survivors))
+	f.log.Warn("forming the grid anew, as told", "old", old.String(), "new", next.Grid.String(), "other_survivors", len(survivors))
 	req := wire.AbandonRequest{Old: old, Grid: next.Grid, Founder: next.Founder, Expect: 1 + len(survivors)}
-	told, err := m.askSurvivors(ctx, survivors, req)
+	told, err := f.askSurvivors(ctx, survivors, req)
 	if err != nil {
 		return res, fmt.Errorf("grid: recovery aborted: a surviving member refused; fix the cause, or wait until gossip drops stopped members, then retry: %w", err)
 	}
-	if err := m.leaveGrid(req.Expect); err != nil {
+	if err := f.leaveGrid(req.Expect); err != nil {
 		return res, err
 	}
-	form, jump := m.formAfter(next.Grid, told, in.Floor)
-	if err := m.formAs(form, acceptances{}, 0); err != nil {
-		return res, errors.Join(err, m.belong(roster.GridID{}, false))
+	form, jump := f.formAfter(next.Grid, told, in.Floor)
+	if err := f.formAs(form, acceptances{}, 0); err != nil {
+		return res, errors.Join(err, f.belong(roster.GridID{}, false))
 	}
 	return wire.InitResponse{Grid: form.Grid, Members: req.Expect, First: form.Ceiling, Jump: jump}, nil
 }
 
 // checkClocks refuses, before anything is abandoned, survivors of which a clock is far
 // ahead of the others. One that does not answer is asked again when it abandons.
-func (m *Member) checkClocks(ctx context.Context, survivors []gossip.Peer) error {
+func (f *Formation) checkClocks(ctx context.Context, survivors []gossip.Peer) error {
 	readings := make([]clustertime.Reading, len(survivors))
 	var wg sync.WaitGroup
 	for i, p := range survivors {
 		wg.Go(func() {
-			hello, err := m.caller.Hello(ctx, p.API, p.Incarnation)
+			hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
 			if err == nil {
 				readings[i] = clustertime.Reading{Member: named(p), At: hello.Wall}
 			}
 		})
 	}
 	wg.Wait()
-	readings = slices.DeleteFunc(append(readings, m.reading()), func(r clustertime.Reading) bool { return r.Member == "" })
+	readings = slices.DeleteFunc(append(readings, f.reading()), func(r clustertime.Reading) bool { return r.Member == "" })
 	if _, _, err := clustertime.Clocks(readings); err != nil {
 		return fmt.Errorf("grid: recovery aborted: %w", err)
 	}
@@ -214,13 +215,13 @@ func (m *Member) checkClocks(ctx context.Context, survivors []gossip.Peer) error
 }
 
 // askSurvivors asks everybody at once to abandon the old grid.
-func (m *Member) askSurvivors(ctx context.Context, survivors []gossip.Peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
+func (f *Formation) askSurvivors(ctx context.Context, survivors []gossip.Peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
 	told := make([]wire.AbandonResponse, len(survivors))
 	errs := make([]error, len(survivors))
 	var wg sync.WaitGroup
 	for i, p := range survivors {
 		wg.Go(func() {
-			err := m.caller.CallWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
+			err := f.caller.CallWithin(ctx, abandonCalls, p.API, p.Incarnation, wire.PathAbandon, req, &told[i])
 			if err != nil {
 				errs[i] = failure.Errorf(err, "member %s: %s", p.Incarnation, refusal.Unprefixed(err))
 			}
@@ -234,11 +235,11 @@ func (m *Member) askSurvivors(ctx context.Context, survivors []gossip.Peer, req 
 // of its ceiling allows for a jump of clocks: its grants begin above all that any
 // survivor knows, or that a member that is gone can have granted by a raise that no
 // survivor has heard of.
-func (m *Member) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
-	m.idMu.Lock()
-	own := m.past
-	m.idMu.Unlock()
-	own.bounds.Wall = clustertime.TickOf(m.cfg.Clock.Now())
+func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
+	f.idMu.Lock()
+	own := f.past
+	f.idMu.Unlock()
+	own.bounds.Wall = clustertime.TickOf(f.cfg.Clock.Now())
 	var bounds []clustertime.Bound
 	for _, b := range append(told, own.bounds) {
 		window := max(b.Window, own.settings.Window)
@@ -250,55 +251,55 @@ func (m *Member) formAfter(grid roster.GridID, told []wire.AbandonResponse, floo
 
 // initFirst forms a grid with a member that waits for others that do not come. All
 // others in no grid that it sees have to accept it, and join.
-func (m *Member) initFirst(ctx context.Context, next founding, in wire.InitRequest) (res wire.InitResponse, err error) {
-	if grids := m.gossip.Grids(); len(grids) > 0 {
+func (f *Formation) initFirst(ctx context.Context, next founding, in wire.InitRequest) (res wire.InitResponse, err error) {
+	if grids := f.gossip.Grids(); len(grids) > 0 {
 		return res, failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is joining a running grid of its name: %s", gridsText(grids))
 	}
-	peers := m.gossip.Peers()
-	if err := m.freeAcceptance(); err != nil {
+	peers := f.gossip.Peers()
+	if err := f.freeAcceptance(); err != nil {
 		return res, err
 	}
-	if err := m.accept(next); err != nil {
+	if err := f.accept(next); err != nil {
 		return res, err
 	}
-	req := wire.AcceptRequest{Founder: next.Founder, Grid: next.Grid, Settings: m.cfg.settings()}
-	accepted, err := m.acceptedByAll(ctx, peers, req)
+	req := wire.AcceptRequest{Founder: next.Founder, Grid: next.Grid, Settings: f.cfg.Settings}
+	accepted, err := f.acceptedByAll(ctx, peers, req)
 	if err != nil {
 		return res, fmt.Errorf("grid: recovery aborted: a reachable member refused: %w", err)
 	}
-	begins, err := m.beginning(accepted)
+	begins, err := f.beginning(accepted)
 	if err != nil {
 		return res, err
 	}
 	begins.Durable = false // this is no ordinary start: the state of members that do not come is unknown
 	begins.FirstLife, begins.Floor, begins.NoHolder = in.FirstLife, in.Floor, in.Floor > 0
 	form := roster.Form{Grid: next.Grid, Settings: req.Settings, Ceiling: begins.First()}
-	m.setExpect(len(peers))
-	if err := m.formAs(form, accepted, len(accepted.others)); err != nil {
-		return res, errors.Join(err, m.belong(roster.GridID{}, false))
+	f.setExpect(len(peers))
+	if err := f.formAs(form, accepted, len(accepted.others)); err != nil {
+		return res, errors.Join(err, f.belong(roster.GridID{}, false))
 	}
 	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
 }
 
 // freeAcceptance frees this member from its own founding, and from one whose
 // founder is not there any more.
-func (m *Member) freeAcceptance() error {
-	m.abandon()
-	m.idMu.Lock()
-	bound := m.id.Accepted
-	m.idMu.Unlock()
-	if bound.Founder != m.id.Member && m.seesMember(bound.Founder) {
+func (f *Formation) freeAcceptance() error {
+	f.abandon()
+	f.idMu.Lock()
+	bound := f.id.Accepted
+	f.idMu.Unlock()
+	if bound.Founder != f.id.Member && f.seesMember(bound.Founder) {
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is forming the grid", bound.Founder)
 	}
-	m.release(bound)
+	f.release(bound)
 	return nil
 }
 
 // acceptedByAll asks members to accept this founder, for as long as it may take to
 // hear that an earlier founding was given up.
-func (m *Member) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
+func (f *Formation) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
 	for range 5 {
-		accepted, err = m.askAcceptances(ctx, peers, req)
+		accepted, err = f.askAcceptances(ctx, peers, req)
 		if err == nil {
 			return accepted, nil
 		}
@@ -308,8 +309,8 @@ func (m *Member) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wir
 }
 
 // seesMember reports whether gossip sees any start of a member.
-func (m *Member) seesMember(id roster.MemberID) bool {
-	_, found := m.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == id })
+func (f *Formation) seesMember(id roster.MemberID) bool {
+	_, found := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == id })
 	return found
 }
 

@@ -59,7 +59,7 @@ func (m *Member) beginLead(ctx context.Context, node *raftlog.Node) *lead {
 	}
 	l := &lead{m: m, node: node}
 	l.ctx, l.end = context.WithCancel(ctx)
-	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.grid(), Expect: m.expect()}, l)
+	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.formation.Grid(), Expect: m.formation.Expect()}, l)
 	m.lead.Store(l)
 	return l
 }
@@ -89,10 +89,10 @@ func (l *lead) step(ctx context.Context) {
 		l.m.log.Info("this member leads the grid")
 	}
 	if !l.m.state.Roster().Formed() {
-		l.m.begin(ctx)
+		l.m.reportStep("form the grid", l.m.formation.Begin(ctx))
 		return
 	}
-	if err := l.m.formed(); err != nil {
+	if err := l.m.formation.NoteFormed(); err != nil {
 		l.m.reportStep("record that the grid is formed", err)
 		return
 	}

@@ -53,7 +53,7 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 		if node := m.raft.Node(); node.Leads() {
 			err = errLeadKept // its step passes the lead on
 		} else {
-			err = m.atLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.Server)})
+			err = m.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.Server)})
 			if err == nil { // agreed; this member may not hear of it by the log any more
 				m.gossip.Leave()
 				return nil

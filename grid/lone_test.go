@@ -143,14 +143,15 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	m := newMember(Config{Expect: 2})
 	defer m.life.Stop()
 	const self, other = "aaaaaaaaaaaaaaaa-0000000000000001", "bbbbbbbbbbbbbbbb-0000000000000001"
-	m.self, m.id = self, &identity{Grid: roster.GridID{1}}
+	m.self = self
 	m.raft = m.newServer()
+	m.formation = m.newFormation(&identity{Grid: roster.GridID{1}})
 	m.host = m.newHost()
 	api := m.newAPI()
 	served := api.Handler()
 	for _, path := range api.Paths() {
 		for _, h := range []struct{ target, grid string }{
-			{}, {other, m.grid().String()}, {self, roster.GridID{2}.String()}, {self, ""},
+			{}, {other, m.formation.Grid().String()}, {self, roster.GridID{2}.String()}, {self, ""},
 		} {
 			if slices.Contains(ofHolders, path) || slices.Contains(forming, path) && h.target == self {
 				continue

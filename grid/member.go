@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -65,25 +66,15 @@ type Member struct {
 
 	state *state.State
 
-	wasReady atomic.Bool // in this grid
-	clash    clash
+	wasReady atomic.Bool          // in this grid
 	lead     atomic.Pointer[lead] // this member's present lead, nil while another member leads
 	leadNow  signal.Signal        // the leader's step is due
 
-	idMu sync.Mutex // guards what follows; held while id is written to disk
-	id   *identity
-	next founding // the only grid that this member leaves its grid for, or may join having left it
-	past past     // what it left, if it did
+	formation *Formation
+	worry     atomic.Pointer[string] // the quorum warning, nil for none
 
-	boot   bootstrap // this member's own attempt to form a grid
-	unseen lapse     // of the founder that it has accepted; the turn guards it
-
-	turn  chan struct{}          // held by whatever brings the member into a grid, or out of it
-	worry atomic.Pointer[string] // what somebody has to do, nil for nothing
-
-	mu      sync.Mutex    // guards what follows; never held while waiting
-	trial   roster.GridID // the grid this member tries to form
-	telling bool          // the leader is being told of a grant of an earlier life
+	mu      sync.Mutex // guards what follows; never held while waiting
+	telling bool       // the leader is being told of a grant of an earlier life
 
 	handles *client.Client // the user's handles
 
@@ -139,12 +130,10 @@ func clusterClock(cfg Config) *client.Clock {
 
 func newMember(cfg Config) *Member {
 	m := &Member{
-		lone:   cfg.lone(),
-		clock:  clusterClock(cfg),
-		holds:  clusterClock(cfg),
-		events: api.NewEvents(),
-		turn:   make(chan struct{}, 1),
-
+		lone:    cfg.lone(),
+		clock:   clusterClock(cfg),
+		holds:   clusterClock(cfg),
+		events:  api.NewEvents(),
 		leadNow: signal.New(),
 	}
 	m.cfg = cfg.withDefaults()
@@ -182,22 +171,24 @@ func (m *Member) warn() {
 // what there is.
 func (m *Member) open() error {
 	var err error
-	if m.stores, m.definitions, m.id, err = openDataDir(m.cfg.DataDir, m.library.Writer("raft")); err != nil {
+	var id *identity
+	if m.stores, m.definitions, id, err = openDataDir(m.cfg.DataDir, m.library.Writer("raft")); err != nil {
 		return err
 	}
 	if err := m.compareSettings(); err != nil {
 		return err
 	}
-	m.self = newIncarnation(m.id.Member)
+	m.self = newIncarnation(id.Member)
 	m.log = m.log.With("member", string(m.self))
 	m.raft = m.newServer()
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
-	m.caller = api.Caller{HTTP: m.http, Grid: m.grid, Library: m.library}
+	m.caller = api.Caller{HTTP: m.http, Grid: func() roster.GridID { return m.formation.Grid() }, Library: m.library}
+	m.formation = m.newFormation(id)
 	m.host = m.newHost()
 	m.api = m.newAPI()
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
-		return m.formLone()
+		return m.formation.FormAlone()
 	}
 	if m.listeners, err = listen(m.cfg); err != nil {
 		return err
@@ -209,39 +200,60 @@ func (m *Member) open() error {
 		return err
 	}
 	m.addrs.Gossip = m.gossip.Addr()
+	m.formation.UseGossip(m.gossip)
 	m.life.Go(func() { m.api.Serve(m.listeners.api) })
-	return m.reopen()
+	return m.formation.Reopen()
+}
+
+// newFormation returns the way of this member, with its identity, into its grid.
+func (m *Member) newFormation(id *identity) *Formation {
+	return NewFormation(FormationConfig{
+		Identity: id, Self: m.self, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),
+		Expect: m.cfg.Expect, Join: m.cfg.Join, FirstLife: m.cfg.FirstLife, Floor: m.cfg.Floor, Clock: m.cfg.Clock,
+		State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.runLead,
+		Voters: func() (alive, count int) {
+			q := m.quorum()
+			return len(q.Alive), q.Voters()
+		},
+		Warning: func() string {
+			if worry := m.worry.Load(); worry != nil {
+				return *worry
+			}
+			return ""
+		},
+		Reset: func() {
+			m.wasReady.Store(false)
+			m.host.Reset()
+		},
+	})
 }
 
 // newHost returns the host of this member's partitions.
 func (m *Member) newHost() *host.Host {
 	return host.New(host.Config{
-		Self: m.self, Grid: m.grid, State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Events: m.events,
+		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Events: m.events,
 		Definitions: m.definitions, ReportEarlier: m.reportEarlier, ReportHeld: m.reportTo, Changed: m.noteReady,
 	})
 }
 
 // calls returns every call of the API but the event stream.
 func (m *Member) calls() []*api.Call {
-	return append(m.host.Calls(),
+	return append(slices.Concat(m.host.Calls(), m.formation.Calls()),
 		api.Typed(wire.PathStatus, m.serveStatus).WithLargeAnswer(),
 		m.ids.Call(),
 		api.Typed(wire.PathHello, m.serveHello).ForTarget(),
-		api.Typed(wire.PathAccept, m.serveAccept).ForTarget(),
 		api.Typed(wire.PathJoin, m.serveJoin).ForMembers(),
 		api.Typed(wire.PathLeave, m.serveLeave).ForMembers(),
 		api.Typed(wire.PathEarlier, m.serveEarlier).ForMembers(),
 		api.Typed(wire.PathHeld, m.serveHeld).ForMembers(),
 		api.Typed(wire.PathForget, m.serveForget).ForTarget(),
-		api.Typed(wire.PathInit, m.serveInit).ForTarget(),
-		api.Typed(wire.PathAbandon, m.serveAbandon).ForTarget(),
 	)
 }
 
 // newAPI returns the server of this member's calls.
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
-		Self: m.self, Grid: m.grid, State: m.state, Life: m.life, TLS: m.cfg.TLS, Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library,
+		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, TLS: m.cfg.TLS, Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library,
 		Status:   func(ctx context.Context) (any, error) { return m.serveStatus(ctx, wire.StatusRequest{}) },
 		NotReady: m.notReady, NotSettled: m.notSettled,
 	}, m.events, m.calls())
@@ -250,14 +262,14 @@ func (m *Member) newAPI() *api.Server {
 // gossipConfig returns the configuration of this member's gossip.
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
-		Self: m.self, Grid: m.grid(), Name: m.cfg.Name, Network: m.cfg.Network, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
+		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.cfg.Network, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
 		Join: m.cfg.Join, JoinPort: GossipPort, Key: m.cfg.GossipKey, State: m.state, Log: m.log, Library: m.library, About: m.about,
 	}
 }
 
 // about returns this member's description of itself for gossip.
 func (m *Member) about() gossip.Peer {
-	grid, left := m.whereabouts()
+	grid, left := m.formation.Whereabouts()
 	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.state.Leaving()}
 }
 
@@ -270,7 +282,7 @@ func (m *Member) run() {
 		return
 	}
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
-	m.life.Go(func() { m.enter(m.ctx) })
+	m.life.Go(func() { m.formation.Run(m.ctx) })
 	m.life.Go(func() { m.advise(m.ctx) })
 }
 
@@ -282,7 +294,7 @@ func (m *Member) awaitServing(ctx context.Context) error {
 			return err
 		}
 		if m.notServing() == nil {
-			return m.sameSettings(m.state.Roster().Settings)
+			return m.formation.SameSettings(m.state.Roster().Settings)
 		}
 		select {
 		case <-changed:
@@ -308,9 +320,9 @@ func (m *Member) notServing() error {
 		return err
 	}
 	if !r.Formed() {
-		return m.notFormed()
+		return m.formation.NotFormed()
 	}
-	if err := m.clash.now(); err != nil {
+	if err := m.formation.Clash(); err != nil {
 		return err
 	}
 	if _, in := r.Member(m.self); !in {
@@ -318,7 +330,7 @@ func (m *Member) notServing() error {
 	}
 	if !r.Assigned() {
 		return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",
-			r.Grid, len(r.Members), m.expect())
+			r.Grid, len(r.Members), m.formation.Expect())
 	}
 	if m.clock.Now() == 0 {
 		return errors.New("the cluster time is not known yet")
@@ -332,13 +344,6 @@ func (m *Member) Addrs() Addrs {
 		return Addrs{}
 	}
 	return m.addrs
-}
-
-// grid returns the ID of the grid that the member belongs to, zero for none.
-func (m *Member) grid() roster.GridID {
-	m.idMu.Lock()
-	defer m.idMu.Unlock()
-	return m.id.Grid
 }
 
 // newClient returns a client that speaks to this member by function calls.

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // A grid's settings are agreed when it is formed. A member that states others is
@@ -23,13 +22,5 @@ func (m *Member) compareSettings() error {
 	if m.cfg.unnamed {
 		m.cfg.Name = stored.Name
 	}
-	return m.sameSettings(stored)
-}
-
-// sameSettings refuses settings of a grid that this member states otherwise.
-func (m *Member) sameSettings(agreed roster.Settings) error {
-	if err := agreed.Differs(m.cfg.stated()); err != nil {
-		return refusal.Invalid("%v", err)
-	}
-	return nil
+	return SameSettings(stored, m.cfg.stated())
 }

@@ -9,66 +9,65 @@ import (
 // leaveGrid ends this member's part in its grid for good, if it is in one, and
 // says how many form the next. What the grid's owners here have granted ends below
 // the ceiling that is noted then. The caller has the turn.
-func (m *Member) leaveGrid(expect int) error {
-	if old := m.grid(); !old.IsZero() {
-		m.endStay()
-		if m.ctx.Err() != nil {
+func (f *Formation) leaveGrid(expect int) error {
+	if old := f.Grid(); !old.IsZero() {
+		f.endStay()
+		if f.ctx.Err() != nil {
 			return refusal.ErrClosed
 		}
-		m.notePast(old)
-		m.beginStay()
+		f.notePast(old)
+		f.beginStay()
 	}
-	m.setExpect(expect)
-	m.gossip.SetGrid(roster.GridID{})
+	f.setExpect(expect)
+	f.gossip.SetGrid(roster.GridID{})
 	return nil
 }
 
 // endStay ends the agreement first, so that no later ceiling is heard of, and then
 // everything that grants by it.
-func (m *Member) endStay() {
-	m.raft.Leave()
-	m.life.Tenure().End()
+func (f *Formation) endStay() {
+	f.raft.Leave()
+	f.life.Tenure().End()
 }
 
 // notePast keeps what is known of the grid that was left.
-func (m *Member) notePast(old roster.GridID) {
-	r := m.state.Roster()
-	m.idMu.Lock()
-	defer m.idMu.Unlock()
+func (f *Formation) notePast(old roster.GridID) {
+	r := f.state.Roster()
+	f.idMu.Lock()
+	defer f.idMu.Unlock()
 	p := past{grid: old, settings: r.Settings, bounds: wire.AbandonResponse{
-		Ceiling: max(r.Ceiling, m.past.bounds.Ceiling),
-		Time:    max(r.Time, m.clock.Now(), m.holds.Now(), m.past.bounds.Time),
-		Window:  max(r.Settings.Window, m.past.bounds.Window),
+		Ceiling: max(r.Ceiling, f.past.bounds.Ceiling),
+		Time:    max(r.Time, f.clock.Now(), f.state.Handles.Now(), f.past.bounds.Time),
+		Window:  max(r.Settings.Window, f.past.bounds.Window),
 	}}
 	if !r.Formed() {
-		p.settings = m.cfg.settings()
+		p.settings = f.cfg.Settings
 	}
-	if !r.Formed() && !m.past.grid.IsZero() {
-		p.settings = m.past.settings
+	if !r.Formed() && !f.past.grid.IsZero() {
+		p.settings = f.past.settings
 	}
-	m.past = p
-	m.id.Grid, m.id.Forming, m.id.Accepted = roster.GridID{}, false, founding{}
+	f.past = p
+	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, founding{}
 }
 
 // beginStay makes this member one that has never been in a grid, but for its own
 // handles and what it knows of time.
-func (m *Member) beginStay() {
-	m.raft.Reset()
-	m.boot.clear()
-	m.state.Reset()
-	m.mu.Lock()
-	m.trial = roster.GridID{}
-	m.wasReady.Store(false)
-	m.host.Reset()
-	m.life.Next()
-	m.mu.Unlock()
-	m.life.Background(m.runLead)
-	m.state.Notify()
+func (f *Formation) beginStay() {
+	f.raft.Reset()
+	f.boot.clear()
+	f.state.Reset()
+	f.mu.Lock()
+	f.trial = roster.GridID{}
+	f.cfg.Reset()
+	f.life.Next()
+	f.mu.Unlock()
+	f.life.Background(f.cfg.Lead)
+	f.state.Notify()
 }
 
 // setExpect says how many members form the next grid.
-func (m *Member) setExpect(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cfg.Expect = n
+func (f *Formation) setExpect(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.expected = n
 }

@@ -1,0 +1,100 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// serveAccept accepts a founder, unless this member is configured otherwise: then the
+// founder is refused, and this member goes on.
+func (f *Formation) serveAccept(_ context.Context, in wire.AcceptRequest) (wire.AcceptResponse, error) {
+	if err := in.Settings.Differs(f.cfg.Stated); err != nil {
+		if f.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.Founder, err), f.clock.Mono()) {
+			f.log.Warn("founder refused: its settings differ", "founder", string(in.Founder), "error", err)
+		}
+		return wire.AcceptResponse{}, failure.Errorf(wire.ErrSettingsConflict, "grid: founder refused: conflicting settings: %w", err)
+	}
+	if in.Founder == "" || in.Grid.IsZero() {
+		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a founder and a grid ID are required")
+	}
+	if err := f.accept(founding{Founder: in.Founder, Grid: in.Grid}); err != nil {
+		return wire.AcceptResponse{}, err
+	}
+	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "", Wall: clustertime.TickOf(f.cfg.Clock.Now())}, nil
+}
+
+// accept binds this member to a founding, on disk before it says so.
+func (f *Formation) accept(to founding) error {
+	f.idMu.Lock()
+	defer f.idMu.Unlock()
+	switch {
+	case !f.id.Grid.IsZero():
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", f.id.Grid)
+	case !f.past.grid.IsZero():
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s to form it anew", f.past.grid)
+	case f.id.Accepted == to:
+		return nil
+	case f.id.Accepted != founding{}:
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as founder", f.id.Accepted.Founder)
+	}
+	before := f.id.Accepted
+	f.id.Accepted = to
+	if err := f.id.save(); err != nil {
+		f.id.Accepted = before // what is not on disk was not agreed to
+		f.state.Fail(refusal.Invalid("DataDir: %v", err))
+		return err
+	}
+	return nil
+}
+
+// releaseAcceptance frees this member from a founding whose founder says that it
+// has given it up, or was not seen for long.
+func (f *Formation) releaseAcceptance(ctx context.Context) {
+	f.idMu.Lock()
+	bound := f.id.Accepted
+	f.idMu.Unlock()
+	if bound == (founding{}) {
+		return
+	}
+	if bound.Founder == f.id.Member {
+		f.mu.Lock()
+		given := f.trial != bound.Grid
+		f.mu.Unlock()
+		if given {
+			f.release(bound)
+		}
+		return
+	}
+	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == bound.Founder })
+	if f.unseen.lapsed(bound, alive, f.clock.Mono()) {
+		f.log.Warn("acceptance lapsed: its founder was not seen", "founder", string(bound.Founder), "for", acceptanceLives)
+		f.release(bound)
+	}
+	if !alive {
+		return
+	}
+	hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
+	if err == nil && hello.Grid.IsZero() && hello.Founding != bound.Grid {
+		f.release(bound)
+	}
+}
+
+// release unbinds this member from a founding.
+func (f *Formation) release(to founding) {
+	f.idMu.Lock()
+	defer f.idMu.Unlock()
+	if f.id.Accepted != to || !f.id.Grid.IsZero() {
+		return
+	}
+	f.id.Accepted = founding{}
+	if err := f.id.save(); err != nil {
+		f.id.Accepted = to
+	}
+}
