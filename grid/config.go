@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
-
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -131,7 +131,7 @@ func (c Config) check() error {
 	if c.Expect < 0 || c.Expect > 1000 {
 		return refusal.Invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
 	}
-	if f := c.Floor; !f.IsZero() && (clustertime.TickOf(f) < 0 || clustertime.TickOf(f) > latestFloor) {
+	if f := c.Floor; !f.IsZero() && (clustertime.TickOf(f) < 0 || clustertime.TickOf(f) > formation.LatestFloor) {
 		return refusal.Invalid("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
 	}
 	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {

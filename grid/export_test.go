@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -49,18 +50,13 @@ func (m *Member) Accept(founder roster.MemberID, window time.Duration) error {
 	if window > 0 {
 		settings.Window = clustertime.SpanOf(window)
 	}
-	_, err := m.formation.serveAccept(m.ctx, wire.AcceptRequest{Founder: founder, Grid: newGridID(), Settings: settings})
+	_, err := m.formation.Accept(m.ctx, wire.AcceptRequest{Founder: founder, Grid: formation.NewGridID(), Settings: settings})
 	return err
 }
 
 // FormUnconfirmed has a member form a grid that needs acceptances it does not get.
 func (m *Member) FormUnconfirmed(need int) error {
-	if err := m.formation.takeTurn(m.ctx); err != nil {
-		return err
-	}
-	defer m.formation.endTurn()
-	form := roster.Form{Grid: newGridID(), Settings: m.cfg.settings(), Ceiling: 1}
-	return m.formation.formAs(form, acceptances{}, need)
+	return m.formation.FormUnconfirmed(need)
 }
 
 // Stall has the owner of a name serve nothing until release.

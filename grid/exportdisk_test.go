@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
@@ -43,13 +44,13 @@ func (m *Member) Leavers() (out []roster.Incarnation) {
 // NoteFounding leaves a data directory as a founder does that dies right after it has
 // noted its grid.
 func NoteFounding(dir string) error {
-	id, err := loadIdentity(dir)
+	id, err := formation.LoadIdentity(dir)
 	if err != nil {
 		return err
 	}
-	id.Grid, id.Forming = newGridID(), true
-	id.Accepted = founding{Founder: id.Member, Grid: id.Grid}
-	return id.save()
+	id.Grid, id.Forming = formation.NewGridID(), true
+	id.Accepted = formation.Founding{Founder: id.Member, Grid: id.Grid}
+	return id.Save()
 }
 
 // NoteBootstrap leaves a data directory as a founder does that dies before the
@@ -58,7 +59,7 @@ func NoteBootstrap(dir string) error {
 	if err := NoteFounding(dir); err != nil {
 		return err
 	}
-	id, err := loadIdentity(dir)
+	id, err := formation.LoadIdentity(dir)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (m *Member) CloseDefinitions() error { return m.definitions.Close() }
 
 // CutRecovery is Recover, cut off after some steps.
 func CutRecovery(cfg RecoverConfig, steps int) (Recovery, error) {
-	return recoverGrid(cfg, func() error {
+	return cfg.carryOut(func() error {
 		if steps--; steps < 0 {
 			return errors.New("cut off")
 		}
@@ -94,12 +95,7 @@ func CutRecovery(cfg RecoverConfig, steps int) (Recovery, error) {
 
 // LeaveGrid has a member leave its grid while something runs on its behalf.
 func (m *Member) LeaveGrid(work func(ctx context.Context)) error {
-	if err := m.formation.takeTurn(m.ctx); err != nil {
-		return err
-	}
-	defer m.formation.endTurn()
-	m.life.Background(work)
-	return m.formation.leaveGrid(1)
+	return m.formation.LeaveGrid(work)
 }
 
 // SnapshotOf writes a snapshot to a data directory as Raft does, and removes it again
@@ -123,7 +119,7 @@ func SnapshotOf(dir string, index uint64, lose bool) error {
 
 // OpenDataDir opens a data directory as a start does, and closes it.
 func OpenDataDir(dir string) error {
-	s, defs, _, err := openDataDir(dir, io.Discard)
+	s, defs, _, err := formation.OpenDataDir(dir, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
@@ -19,7 +20,7 @@ import (
 // serveForget gives up a member's disk, or has the leader do it.
 func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {
 	var none wire.ForgetResponse
-	if err := newIncarnation(in.Member).Check(); err != nil {
+	if err := formation.NewIncarnation(in.Member).Check(); err != nil {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: %.40q is not a member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
 	}
 	if m.lone {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -145,7 +146,7 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	const self, other = "aaaaaaaaaaaaaaaa-0000000000000001", "bbbbbbbbbbbbbbbb-0000000000000001"
 	m.self = self
 	m.raft = m.newServer()
-	m.formation = m.newFormation(&identity{Grid: roster.GridID{1}})
+	m.formation = m.newFormation(&formation.Identity{Grid: roster.GridID{1}})
 	m.host = m.newHost()
 	api := m.newAPI()
 	served := api.Handler()

@@ -26,6 +26,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
@@ -70,7 +71,7 @@ type Member struct {
 	lead     atomic.Pointer[lead] // this member's present lead, nil while another member leads
 	leadNow  signal.Signal        // the leader's step is due
 
-	formation *Formation
+	formation *formation.Formation
 	worry     atomic.Pointer[string] // the quorum warning, nil for none
 
 	mu      sync.Mutex // guards what follows; never held while waiting
@@ -171,14 +172,14 @@ func (m *Member) warn() {
 // what there is.
 func (m *Member) open() error {
 	var err error
-	var id *identity
-	if m.stores, m.definitions, id, err = openDataDir(m.cfg.DataDir, m.library.Writer("raft")); err != nil {
+	var id *formation.Identity
+	if m.stores, m.definitions, id, err = formation.OpenDataDir(m.cfg.DataDir, m.library.Writer("raft")); err != nil {
 		return err
 	}
 	if err := m.compareSettings(); err != nil {
 		return err
 	}
-	m.self = newIncarnation(id.Member)
+	m.self = formation.NewIncarnation(id.Member)
 	m.log = m.log.With("member", string(m.self))
 	m.raft = m.newServer()
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
@@ -206,8 +207,8 @@ func (m *Member) open() error {
 }
 
 // newFormation returns the way of this member, with its identity, into its grid.
-func (m *Member) newFormation(id *identity) *Formation {
-	return NewFormation(FormationConfig{
+func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
+	return formation.New(formation.Config{
 		Identity: id, Self: m.self, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),
 		Expect: m.cfg.Expect, Join: m.cfg.Join, FirstLife: m.cfg.FirstLife, Floor: m.cfg.Floor, Clock: m.cfg.Clock,
 		State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.runLead,

@@ -1,23 +1,10 @@
 package grid
 
 import (
-	"errors"
-	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // RecoverConfig says which data directories a grid is recovered from.
@@ -60,213 +47,17 @@ type Recovery struct {
 //
 // Errors: sequencer.ErrInvalidConfig, which names the directory or the member, and the
 // remedy.
-func Recover(cfg RecoverConfig) (Recovery, error) { return recoverGrid(cfg, nil) }
+func Recover(cfg RecoverConfig) (Recovery, error) { return cfg.carryOut(nil) }
 
-func recoverGrid(cfg RecoverConfig, next func() error) (Recovery, error) {
-	if len(cfg.DataDirs) == 0 {
-		return Recovery{}, refusal.Invalid("recover: no data directory is given")
+// carryOut recovers the grid; next, if not nil, may cut that off before each step.
+func (c RecoverConfig) carryOut(next func() error) (Recovery, error) {
+	plan := formation.RecoveryConfig{DataDirs: c.DataDirs, Lost: c.Lost, Floor: c.Floor, Clock: c.Clock}
+	if c.Clock == nil {
+		plan.Clock = realClock{}
 	}
-	if !cfg.Floor.IsZero() && (clustertime.TickOf(cfg.Floor) < 0 || clustertime.TickOf(cfg.Floor) > latestFloor) {
-		return Recovery{}, refusal.Invalid("recover: floor %s is not a time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
+	if c.Before != nil {
+		plan.Before = func(p formation.RecoveryPlan) { c.Before(Recovery(p)) }
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = realClock{}
-	}
-	if err := clustertime.CheckClock(clustertime.TickOf(cfg.Clock.Now())); err != nil {
-		return Recovery{}, fmt.Errorf("grid: recover: %w", err)
-	}
-	var dirs []*recoverDir
-	defer func() {
-		for _, d := range dirs {
-			d.close()
-		}
-	}()
-	for _, path := range cfg.DataDirs {
-		d, err := openForRecovery(path)
-		if err != nil {
-			return Recovery{}, err
-		}
-		dirs = append(dirs, d)
-	}
-	plan, repeated, err := planOf(dirs, cfg)
-	if err != nil {
-		return Recovery{}, err
-	}
-	res := Recovery{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: instant(plan.First), Repeated: repeated, Forgotten: plan.Forgotten}
-	for _, d := range dirs {
-		res.Members = append(res.Members, d.id.Member)
-	}
-	if cfg.Before != nil {
-		cfg.Before(res)
-	}
-	return res, plan.carryOut(dirs, next)
+	done, err := formation.Recover(plan, next)
+	return Recovery(done), err
 }
-
-// planOf returns the plan of an interrupted recovery, or a new one.
-func planOf(dirs []*recoverDir, cfg RecoverConfig) (plan *recoverPlan, repeated bool, err error) {
-	for _, d := range dirs {
-		switch {
-		case d.plan == nil:
-		case plan == nil:
-			plan = d.plan
-		case plan.Grid != d.plan.Grid:
-			return nil, false, refusal.Invalid("recover: %s and another directory are in the middle of different recoveries", d.path)
-		}
-	}
-	if plan != nil {
-		return plan, true, plan.checkDirs(dirs)
-	}
-	plan, err = newPlan(dirs, cfg)
-	return plan, false, err
-}
-
-// versionsApart is how far the versions of a recovered grid begin above the latest that
-// is known of the old one, which may have had later ones.
-const versionsApart = 1 << 20
-
-// newPlan decides from the directories' contents.
-func newPlan(dirs []*recoverDir, cfg RecoverConfig) (*recoverPlan, error) {
-	newest, bounds := dirs[0], []clustertime.Bound{{Wall: clustertime.TickOf(cfg.Clock.Now())}}
-	seen := map[roster.MemberID]string{}
-	for _, d := range dirs {
-		if other := seen[d.id.Member]; other != "" {
-			return nil, refusal.Invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path, d.id.Member)
-		}
-		seen[d.id.Member] = d.path
-		if d.id.Grid != newest.id.Grid {
-			return nil, refusal.Invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, newest.path, newest.id.Grid)
-		}
-		bounds = append(bounds, clustertime.Bound{Ceiling: d.roster.Ceiling, Time: d.roster.Time, Window: d.roster.Settings.Window})
-		if d.last.Term > newest.last.Term || d.last.Term == newest.last.Term && d.last.Index > newest.last.Index {
-			newest = d
-		}
-	}
-	if !newest.roster.Formed() {
-		return nil, refusal.Invalid("recover: no directory holds the roster of grid %s; start with empty directories and a floor", newest.id.Grid)
-	}
-	lost, err := missing(newest, seen, cfg.Lost)
-	if err != nil {
-		return nil, err
-	}
-	plan := &recoverPlan{
-		Old: newest.id.Grid, Grid: newGridID(), Lost: lost, First: clustertime.Recovered(bounds, floorOf(cfg.Floor)), Logs: map[roster.MemberID]string{},
-	}
-	for _, d := range dirs {
-		plan.Members = append(plan.Members, d.id.Member)
-		plan.Logs[d.id.Member] = raftlog.NewID()
-	}
-	disks, forgotten, err := disksFor(dirs, newest.roster)
-	if err != nil {
-		return nil, err
-	}
-	plan.Forgotten = forgotten
-	return plan, plan.write(newest.roster, disks, cfg.Clock.Now())
-}
-
-// missing returns the voters and the members with a disk whose directories are not
-// given, which all have to be stated as lost.
-func missing(newest *recoverDir, given map[roster.MemberID]string, stated []roster.MemberID) ([]roster.MemberID, error) {
-	voters, alive := 0, 0
-	why := map[roster.MemberID]string{}
-	for _, d := range disksOf(newest.roster) {
-		why[d.Member] = fmt.Sprintf("whose disk has the definitions of %d partitions", d.Partitions)
-	}
-	for _, member := range newest.roster.Members {
-		if member.Durable {
-			why[member.Incarnation.Member()] = "with a disk, at " + member.API
-		}
-	}
-	for _, s := range newest.servers {
-		if s.Suffrage != raft.Voter {
-			continue
-		}
-		voters++
-		id := roster.Incarnation(s.ID).Member()
-		if given[id] != "" && leader.ServerID(s.ID).IsDurable() {
-			alive++
-			continue
-		}
-		_, addr, _ := transport.CutRaftAddress(s.Address)
-		why[id] = "a voter, at " + addr
-	}
-	if 2*alive > voters {
-		return nil, failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the given directories hold %d of %d voters, which is a majority; start their members", alive, voters)
-	}
-	var lost []roster.MemberID
-	var unstated []string
-	for id, what := range why {
-		if given[id] != "" {
-			continue
-		}
-		lost = append(lost, id)
-		if !slices.Contains(stated, id) {
-			unstated = append(unstated, fmt.Sprintf("--lost %s (%s)", id, what))
-		}
-	}
-	for _, id := range stated {
-		if !slices.Contains(lost, id) {
-			return nil, refusal.Invalid("recover: --lost %.40q is not a voter or a disk of grid %s whose directory is missing", string(id), newest.id.Grid)
-		}
-	}
-	slices.Sort(lost)
-	slices.Sort(unstated)
-	if len(unstated) > 0 {
-		return nil, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: directories of members of grid %s are missing. If those members are gone for good, and do not run, confirm with: %s; "+
-			"otherwise start them, or give their directories as well", newest.id.Grid, strings.Join(unstated, " "))
-	}
-	return lost, nil
-}
-
-// write makes the log that every member of the new grid begins with: who votes, and a
-// roster in which every partition was lost, with the disks that have its definitions.
-func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now time.Time) error {
-	var servers raft.Configuration
-	change := roster.Change{}
-	for i, id := range p.Members {
-		member := roster.Member{Incarnation: newIncarnation(id), Durable: true}
-		for _, m := range old.Members {
-			if m.Incarnation.Member() == id && m.Durable {
-				member = m
-			}
-		}
-		change.Join = append(change.Join, member)
-		server := raft.Server{ID: raftlog.ServerID(member.Incarnation, true), Address: transport.RaftAddress(raftlog.ServerID(member.Incarnation, true), member.Raft)}
-		if i >= leader.VotersFor(len(p.Members)) {
-			server.Suffrage = raft.Nonvoter
-		}
-		servers.Servers = append(servers.Servers, server)
-	}
-	for id := range old.Partitions {
-		owner := change.Join[id%len(change.Join)].Incarnation
-		change.Lose = append(change.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: owner})
-	}
-	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true}
-	commands := []roster.Command{{Form: &form}, {From: form.Version, Change: &change}}
-	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
-	r := &roster.Roster{}
-	for _, c := range commands {
-		var err error
-		if r, err = r.Apply(c); err != nil {
-			return fmt.Errorf("grid: recover: %w", err)
-		}
-		data, err := wire.EncodeCommand(c)
-		if err != nil {
-			return fmt.Errorf("grid: recover: %w", err)
-		}
-		p.Entries = append(p.Entries, recoverEntry{raft.LogCommand, data})
-	}
-	p.At = clustertime.TickOf(now)
-	return nil
-}
-
-// checkNotRecovering refuses a directory in which a recovery was begun and not
-// completed.
-func checkNotRecovering(dir string) error {
-	plan, err := readPlan(dir)
-	if err != nil || plan == nil {
-		return err
-	}
-	return refusal.Invalid("DataDir: a recovery of %s was not completed: run `snowgrid recover` again with the directories of members %v", filepath.Clean(dir), plan.Members)
-}
-
-var errNoGrid = errors.New("its member was in no grid, or did not complete forming one")

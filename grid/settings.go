@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 )
 
@@ -22,5 +23,5 @@ func (m *Member) compareSettings() error {
 	if m.cfg.unnamed {
 		m.cfg.Name = stored.Name
 	}
-	return SameSettings(stored, m.cfg.stated())
+	return formation.SameSettings(stored, m.cfg.stated())
 }

@@ -4,7 +4,7 @@ package main
 var (
 	wireTests   = []string{"./wire"}
 	answerTests = []string{"./client", "-run", "OfALater"}
-	inputTests  = []string{"./grid/internal/gossip", "./grid", "-run", "OfALater|Identity"}
+	inputTests  = []string{"./grid/internal/gossip", "./grid/internal/formation", "./grid", "-run", "OfALater|Identity"}
 	logTests    = []string{"./grid/internal/librarylog", "./grid", "-run", "Mismatch|TestReportsOfAKind|TestKindOf|LibraryLevels"}
 	httpTests   = []string{"./grid", "-run", "TestAPI(UnknownPath|RefusesOther|WantsContent|CreateWithout|IDsCreate|SlowClients)"}
 )
@@ -18,8 +18,8 @@ var requestMutants = []mutant{
 	{"decoding", "an added field in gossip makes a member unknown", "grid/internal/gossip/gossip.go", "wire.DecodeTolerant(wire.MsgPack, n.Meta, &p)", "wire.Decode(wire.MsgPack, n.Meta, &p)", inputTests},
 	{"decoding", "an added field of an event ends the stream", "wire/codec.go", "	err := DecodeTolerant(MsgPack, data, &e)\n", "	err := Decode(MsgPack, data, &e)\n", wireTests},
 	{"decoding", "an unknown field of a roster command or a snapshot is ignored", "wire/codec.go", "	return Decode(MsgPack, data[1:], v)\n", "	return DecodeTolerant(MsgPack, data[1:], v)\n", wireTests},
-	{"formats", "an identity of a later format is read", "grid/identity.go", "wire.CheckFormat(head.Format, identityFormat)", "wire.CheckFormat(min(head.Format, identityFormat), identityFormat)", inputTests},
-	{"formats", "the identity file may hold more than what its checksum covers", "grid/identity.go", "err != nil || !bytes.Equal(again, data) {", "err != nil || bytes.Equal(again, nil) {", inputTests},
+	{"formats", "an identity of a later format is read", "grid/internal/formation/identity.go", "wire.CheckFormat(head.Format, identityFormat)", "wire.CheckFormat(min(head.Format, identityFormat), identityFormat)", inputTests},
+	{"formats", "the identity file may hold more than what its checksum covers", "grid/internal/formation/identity.go", "err != nil || !bytes.Equal(again, data) {", "err != nil || bytes.Equal(again, nil) {", inputTests},
 	{"HTTP", "the origin is checked before the path", "grid/internal/api/routes.go", "	if err == nil {\n		err = t.origins.check(r)\n	}", "	if e := t.origins.check(r); e != nil {\n		err = e\n	}", httpTests},
 	{"HTTP", "a wrong method has no Allow", "grid/internal/api/routes.go", "w.Header().Set(\"Allow\", allow(methods))", "_ = allow(methods)", httpTests},
 	{"HTTP", "pages of other origins may change things", "grid/internal/api/routes.go", "if err := o.protection.Check(r); err != nil {", "if err := o.protection.Check(r); err != nil && r.Method == http.MethodGet {", httpTests},

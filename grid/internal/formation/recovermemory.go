@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"context"
@@ -38,8 +38,8 @@ const (
 	abandonCalls = 6 * time.Second
 	initTimeout  = 25 * time.Second
 
-	// latestFloor, the end of 2099, bounds what a slip of the pen can do.
-	latestFloor clustertime.Tick = 4_102_444_799_999
+	// LatestFloor, the end of 2099, bounds what a slip of the pen can do.
+	LatestFloor clustertime.Tick = 4_102_444_799_999
 )
 
 // errElsewhere is why what was begun in one grid is not done in another.
@@ -52,10 +52,10 @@ type past struct {
 	bounds   wire.AbandonResponse
 }
 
-// serveInit forms the grid anew. It goes on if the caller does not wait for it.
-func (f *Formation) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
+// Init forms the grid anew. It goes on if the caller does not wait for it.
+func (f *Formation) Init(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
 	var none wire.InitResponse
-	if in.Floor < 0 || in.Floor > latestFloor {
+	if in.Floor < 0 || in.Floor > LatestFloor {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: floor %d ms is not a time from 1970 to 2099", in.Floor)
 	}
 	if err := f.initRefused(); err != nil {
@@ -154,7 +154,7 @@ func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err er
 	ctx, cancel := context.WithTimeout(f.ctx, initTimeout)
 	defer cancel()
 	old := f.oldGrid()
-	next := founding{Founder: f.id.Member, Grid: newGridID()}
+	next := Founding{Founder: f.id.Member, Grid: NewGridID()}
 	if err := f.bind(next); err != nil {
 		return res, err
 	}
@@ -251,7 +251,7 @@ func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, f
 
 // initFirst forms a grid with a member that waits for others that do not come. All
 // others in no grid that it sees have to accept it, and join.
-func (f *Formation) initFirst(ctx context.Context, next founding, in wire.InitRequest) (res wire.InitResponse, err error) {
+func (f *Formation) initFirst(ctx context.Context, next Founding, in wire.InitRequest) (res wire.InitResponse, err error) {
 	if grids := f.gossip.Grids(); len(grids) > 0 {
 		return res, failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is joining a running grid of its name: %s", gridsText(grids))
 	}
@@ -259,7 +259,7 @@ func (f *Formation) initFirst(ctx context.Context, next founding, in wire.InitRe
 	if err := f.freeAcceptance(); err != nil {
 		return res, err
 	}
-	if err := f.accept(next); err != nil {
+	if err := f.bindTo(next); err != nil {
 		return res, err
 	}
 	req := wire.AcceptRequest{Founder: next.Founder, Grid: next.Grid, Settings: f.cfg.Settings}
@@ -284,7 +284,7 @@ func (f *Formation) initFirst(ctx context.Context, next founding, in wire.InitRe
 // freeAcceptance frees this member from its own founding, and from one whose
 // founder is not there any more.
 func (f *Formation) freeAcceptance() error {
-	f.abandon()
+	f.giveUpAttempt()
 	f.idMu.Lock()
 	bound := f.id.Accepted
 	f.idMu.Unlock()

@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// serveAccept accepts a founder, unless this member is configured otherwise: then the
+// Accept accepts a founder, unless this member is configured otherwise: then the
 // founder is refused, and this member goes on.
-func (f *Formation) serveAccept(_ context.Context, in wire.AcceptRequest) (wire.AcceptResponse, error) {
+func (f *Formation) Accept(_ context.Context, in wire.AcceptRequest) (wire.AcceptResponse, error) {
 	if err := in.Settings.Differs(f.cfg.Stated); err != nil {
 		if f.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.Founder, err), f.clock.Mono()) {
 			f.log.Warn("founder refused: its settings differ", "founder", string(in.Founder), "error", err)
@@ -24,14 +24,14 @@ func (f *Formation) serveAccept(_ context.Context, in wire.AcceptRequest) (wire.
 	if in.Founder == "" || in.Grid.IsZero() {
 		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a founder and a grid ID are required")
 	}
-	if err := f.accept(founding{Founder: in.Founder, Grid: in.Grid}); err != nil {
+	if err := f.bindTo(Founding{Founder: in.Founder, Grid: in.Grid}); err != nil {
 		return wire.AcceptResponse{}, err
 	}
 	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "", Wall: clustertime.TickOf(f.cfg.Clock.Now())}, nil
 }
 
-// accept binds this member to a founding, on disk before it says so.
-func (f *Formation) accept(to founding) error {
+// bindTo binds this member to a founding, on disk before it says so.
+func (f *Formation) bindTo(to Founding) error {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	switch {
@@ -41,12 +41,12 @@ func (f *Formation) accept(to founding) error {
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s to form it anew", f.past.grid)
 	case f.id.Accepted == to:
 		return nil
-	case f.id.Accepted != founding{}:
+	case f.id.Accepted != Founding{}:
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as founder", f.id.Accepted.Founder)
 	}
 	before := f.id.Accepted
 	f.id.Accepted = to
-	if err := f.id.save(); err != nil {
+	if err := f.id.Save(); err != nil {
 		f.id.Accepted = before // what is not on disk was not agreed to
 		f.state.Fail(refusal.Invalid("DataDir: %v", err))
 		return err
@@ -60,7 +60,7 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 	f.idMu.Lock()
 	bound := f.id.Accepted
 	f.idMu.Unlock()
-	if bound == (founding{}) {
+	if bound == (Founding{}) {
 		return
 	}
 	if bound.Founder == f.id.Member {
@@ -87,14 +87,14 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 }
 
 // release unbinds this member from a founding.
-func (f *Formation) release(to founding) {
+func (f *Formation) release(to Founding) {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	if f.id.Accepted != to || !f.id.Grid.IsZero() {
 		return
 	}
-	f.id.Accepted = founding{}
-	if err := f.id.save(); err != nil {
+	f.id.Accepted = Founding{}
+	if err := f.id.Save(); err != nil {
 		f.id.Accepted = to
 	}
 }

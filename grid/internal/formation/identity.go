@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// identity is what a member knows of itself. With a data directory it is kept
+// Identity is what a member knows of itself. With a data directory it is kept
 // in one file, which is replaced as a whole or not at all.
-type identity struct {
+type Identity struct {
 	Member roster.MemberID `json:"member"`
 	// Grid is the grid this member belongs to, zero before it has joined or
 	// founded one. A member that belongs to a grid never forms another.
@@ -31,20 +31,20 @@ type identity struct {
 	// Log names the Raft log that belongs to this identity.
 	Log string `json:"log,omitempty"`
 	// Accepted is the founding that this member agreed to be part of.
-	Accepted founding `json:"accepted"`
+	Accepted Founding `json:"accepted"`
 
 	dir   string // "" = memory only
 	isNew bool   // there was no file
 }
 
-// founding is one attempt of one member to form a grid.
-type founding struct {
+// Founding is one attempt of one member to form a grid.
+type Founding struct {
 	Founder roster.MemberID `json:"founder,omitempty"`
 	Grid    roster.GridID   `json:"grid"`
 }
 
-// identityFile is the file's name in the data directory.
-const identityFile = ".member.meta"
+// IdentityFile is the file's name in the data directory.
+const IdentityFile = ".member.meta"
 
 // identityFormat is the format of the identity's file. It grows when an older version
 // must not read the file; a field that an older version may ignore is just added.
@@ -53,7 +53,7 @@ const identityFormat = 1
 // storedIdentity is an identity as its file holds it, with the number of its format.
 type storedIdentity struct {
 	Format int `json:"format"`
-	identity
+	Identity
 }
 
 // sealed is the file's content: the identity and a checksum over it.
@@ -62,14 +62,14 @@ type sealed struct {
 	CRC32    uint32          `json:"crc32"`
 }
 
-// loadIdentity reads the identity kept in dir, or makes one that is not kept yet. A
+// LoadIdentity reads the identity kept in dir, or makes one that is not kept yet. A
 // file that cannot be read is an error, never a reason for a new identity.
-func loadIdentity(dir string) (*identity, error) {
-	id := &identity{Member: roster.MemberID(randomHex(8)), dir: dir}
+func LoadIdentity(dir string) (*Identity, error) {
+	id := &Identity{Member: roster.MemberID(randomHex(8)), dir: dir}
 	if dir == "" {
 		return id, nil
 	}
-	path := filepath.Join(dir, identityFile)
+	path := filepath.Join(dir, IdentityFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		id.isNew = true
@@ -93,7 +93,7 @@ func loadIdentity(dir string) (*identity, error) {
 // decodeIdentity reads the identity's file. Its checksum covers every field, so a
 // field that is not known was added by a later version, and is ignored. The error is
 // a *wire.FormatError if this version cannot read the format.
-func decodeIdentity(data []byte) (*identity, error) {
+func decodeIdentity(data []byte) (*Identity, error) {
 	var s sealed
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, err
@@ -117,14 +117,14 @@ func decodeIdentity(data []byte) (*identity, error) {
 	if err := json.Unmarshal(s.Identity, &stored); err != nil {
 		return nil, err
 	}
-	if err := newIncarnation(stored.Member).Check(); err != nil {
+	if err := NewIncarnation(stored.Member).Check(); err != nil {
 		return nil, fmt.Errorf("it names no member: %w", err)
 	}
-	return &stored.identity, nil
+	return &stored.Identity, nil
 }
 
 // encode returns the file's content.
-func (id *identity) encode() ([]byte, error) {
+func (id *Identity) encode() ([]byte, error) {
 	inner, err := json.Marshal(storedIdentity{identityFormat, *id})
 	if err != nil {
 		return nil, err
@@ -132,8 +132,8 @@ func (id *identity) encode() ([]byte, error) {
 	return json.Marshal(sealed{Identity: inner, CRC32: crc32.ChecksumIEEE(inner)})
 }
 
-// save keeps the identity, on disk when it returns.
-func (id *identity) save() error {
+// Save keeps the identity, on disk when it returns.
+func (id *Identity) Save() error {
 	if id.dir == "" {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (id *identity) save() error {
 	if err := os.MkdirAll(id.dir, 0o700); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
-	path := filepath.Join(id.dir, identityFile)
+	path := filepath.Join(id.dir, IdentityFile)
 	if err := writeSynced(path+".temp", data); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
@@ -171,13 +171,13 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// newGridID returns a random grid ID.
-func newGridID() (g roster.GridID) {
+// NewGridID returns a random grid ID.
+func NewGridID() (g roster.GridID) {
 	_, _ = rand.Read(g[:])
 	return g
 }
 
-// newIncarnation names this start of the member's process.
-func newIncarnation(id roster.MemberID) roster.Incarnation {
+// NewIncarnation names this start of the member's process.
+func NewIncarnation(id roster.MemberID) roster.Incarnation {
 	return roster.Incarnation(string(id) + "-" + randomHex(8))
 }

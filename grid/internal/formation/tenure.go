@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -11,21 +11,21 @@ import (
 // the ceiling that is noted then. The caller has the turn.
 func (f *Formation) leaveGrid(expect int) error {
 	if old := f.Grid(); !old.IsZero() {
-		f.endStay()
+		f.endTenure()
 		if f.ctx.Err() != nil {
 			return refusal.ErrClosed
 		}
 		f.notePast(old)
-		f.beginStay()
+		f.nextTenure()
 	}
 	f.setExpect(expect)
 	f.gossip.SetGrid(roster.GridID{})
 	return nil
 }
 
-// endStay ends the agreement first, so that no later ceiling is heard of, and then
+// endTenure ends the agreement first, so that no later ceiling is heard of, and then
 // everything that grants by it.
-func (f *Formation) endStay() {
+func (f *Formation) endTenure() {
 	f.raft.Leave()
 	f.life.Tenure().End()
 }
@@ -47,12 +47,12 @@ func (f *Formation) notePast(old roster.GridID) {
 		p.settings = f.past.settings
 	}
 	f.past = p
-	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, founding{}
+	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Founding{}
 }
 
-// beginStay makes this member one that has never been in a grid, but for its own
+// nextTenure makes this member one that has never been in a grid, but for its own
 // handles and what it knows of time.
-func (f *Formation) beginStay() {
+func (f *Formation) nextTenure() {
 	f.raft.Reset()
 	f.boot.clear()
 	f.state.Reset()

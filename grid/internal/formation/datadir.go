@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"errors"
@@ -33,10 +33,10 @@ import (
 //	grid          the one the identity names     goes on
 //	grid          missing, empty or another      refused: the log was lost
 
-// openDataDir opens what a member keeps, or makes it in memory if dir is "".
-func openDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store, *identity, error) {
+// OpenDataDir opens what a member keeps, or makes it in memory if dir is "".
+func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store, *Identity, error) {
 	if dir == "" {
-		id, err := loadIdentity("")
+		id, err := LoadIdentity("")
 		return raftlog.InMemory(), nil, id, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -50,7 +50,7 @@ func openDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 		return raftlog.Stores{}, nil, nil, err
 	}
 	var defs *definitions.Store
-	id, err := loadIdentity(dir) // again: this process has the directory's lock only now
+	id, err := LoadIdentity(dir) // again: this process has the directory's lock only now
 	if err == nil {
 		err = checkDefinitionsOwned(id) // before the identity is kept
 	}
@@ -69,7 +69,7 @@ func openDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 // checkLogFile refuses a directory whose identity names a grid and whose log is
 // missing or empty.
 func checkLogFile(dir string) error {
-	id, err := loadIdentity(dir)
+	id, err := LoadIdentity(dir)
 	if err != nil {
 		return err
 	}
@@ -91,16 +91,16 @@ func checkLogFile(dir string) error {
 
 // needsLog reports whether the member may have voted or acknowledged entries in its
 // grid, so that it must not start without the log of that grid.
-func (id *identity) needsLog() bool { return !id.Grid.IsZero() && !id.Forming }
+func (id *Identity) needsLog() bool { return !id.Grid.IsZero() && !id.Forming }
 
-func logLost(id *identity, path, what string) error {
+func logLost(id *Identity, path, what string) error {
 	return refusal.Invalid("DataDir: %s %s, but member %s belongs to grid %s: without its log and its vote it must not return under its ID; "+
 		"put the file back if it was moved, else start with an empty directory as a new member", path, what, id.Member, id.Grid)
 }
 
 // belongsTo refuses a log that is not the identity's, or is not whole, and settles a
 // founding that was not completed.
-func belongsTo(l *raftlog.Log, id *identity, snaps raft.SnapshotStore) error {
+func belongsTo(l *raftlog.Log, id *Identity, snaps raft.SnapshotStore) error {
 	path := filepath.Join(l.Dir, raftlog.File)
 	contents, err := l.Check(snaps)
 	if err != nil {
@@ -109,7 +109,7 @@ func belongsTo(l *raftlog.Log, id *identity, snaps raft.SnapshotStore) error {
 	switch {
 	case id.isNew && contents.Last > 0:
 		return refusal.Invalid("DataDir: %s is missing beside a log; restore it, or start with an empty directory as a new member",
-			filepath.Join(l.Dir, identityFile))
+			filepath.Join(l.Dir, IdentityFile))
 	case id.needsLog() && id.Log != l.ID:
 		return logLost(id, path, "is another log than this member's")
 	case id.Forming && !contents.Command:
@@ -121,7 +121,7 @@ func belongsTo(l *raftlog.Log, id *identity, snaps raft.SnapshotStore) error {
 		return nil
 	}
 	id.Forming, id.Log = false, l.ID
-	if err := id.save(); err != nil {
+	if err := id.Save(); err != nil {
 		return refusal.Invalid("DataDir: %v", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func (f *Formation) Reopen() error {
 // seekGrid looks for a grid to join, or forms one.
 func (f *Formation) seekGrid(ctx context.Context) {
 	if len(f.gossip.Grids()) > 1 { // which of them is meant only a person can know
-		f.abandon()
+		f.giveUpAttempt()
 		return
 	}
 	if p, found := f.gossip.Find(func(p gossip.Peer) bool { return !p.Grid.IsZero() && p.Incarnation != f.self }); found {
@@ -93,7 +93,7 @@ func (f *Formation) seekGrid(ctx context.Context) {
 	f.releaseAcceptance(ctx)
 	peers := f.gossip.Peers()
 	if expect := f.Expect(); expect == 0 || len(peers) < expect || peers[0].Incarnation != f.self {
-		f.abandon()
+		f.giveUpAttempt()
 		return
 	}
 	if err := f.found(ctx, peers); err != nil && f.boot.hinder(err.Error(), f.clock.Mono()) {
@@ -128,8 +128,8 @@ func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) {
 func (f *Formation) belong(g roster.GridID, forming bool) error {
 	f.idMu.Lock()
 	f.id.Grid, f.id.Forming = g, forming
-	f.next = founding{}
-	err := f.id.save()
+	f.next = Founding{}
+	err := f.id.Save()
 	f.idMu.Unlock()
 	f.gossip.SetGrid(g)
 	return err
@@ -144,7 +144,7 @@ func (f *Formation) NoteFormed() error {
 		return nil
 	}
 	f.id.Forming = false
-	if err := f.id.save(); err != nil {
+	if err := f.id.Save(); err != nil {
 		f.id.Forming = true
 		return err
 	}
@@ -163,7 +163,7 @@ func (f *Formation) takePart() {
 // found asks everybody for acceptance, and forms the grid if Expect gave it.
 func (f *Formation) found(ctx context.Context, peers []gossip.Peer) error {
 	grid := f.attempt()
-	if err := f.accept(founding{Founder: f.id.Member, Grid: grid}); err != nil {
+	if err := f.bindTo(Founding{Founder: f.id.Member, Grid: grid}); err != nil {
 		return err
 	}
 	req := wire.AcceptRequest{Founder: f.id.Member, Grid: grid, Settings: f.cfg.Settings}
@@ -175,7 +175,7 @@ func (f *Formation) found(ctx context.Context, peers []gossip.Peer) error {
 	if err != nil {
 		return err
 	}
-	begins.FirstLife, begins.Floor = f.cfg.FirstLife, floorOf(f.cfg.Floor)
+	begins.FirstLife, begins.Floor = f.cfg.FirstLife, FloorOf(f.cfg.Floor)
 	f.warnOfBeginning(begins)
 	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable}
 	if err := f.formAs(form, accepted, f.Expect()-1); err != nil {
@@ -194,8 +194,8 @@ func (f *Formation) beginning(accepted acceptances) (clustertime.Beginning, erro
 	return clustertime.Beginning{Median: median, Latest: latest, Window: f.cfg.Settings.Window, Durable: accepted.durable}, nil
 }
 
-// floorOf returns a configured floor, 0 for none.
-func floorOf(t time.Time) clustertime.Tick {
+// FloorOf returns a configured floor, 0 for none.
+func FloorOf(t time.Time) clustertime.Tick {
 	if t.IsZero() {
 		return 0
 	}
@@ -208,18 +208,18 @@ func (f *Formation) warnOfBeginning(b clustertime.Beginning) {
 	case f.cfg.Lone, b.FirstLife, b.NoHolder && b.Floor > 0: // said elsewhere
 	case b.Durable:
 		f.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
-			"one without data directories for example", "median_clock", instant(b.Median))
+			"one without data directories for example", "median_clock", b.Median.Time())
 	default:
 		f.log.Warn("new grid without data directories: IDs begin after a wait, so that those of an earlier life are not issued again; "+
 			"an earlier life with a larger window, or under clocks that were ahead, needs `snowgrid init --floor`",
-			"wait", b.First().Sub(b.Latest).Duration(), "latest_clock", instant(b.Latest), "window", b.Window.Duration())
+			"wait", b.First().Sub(b.Latest).Duration(), "latest_clock", b.Latest.Time(), "window", b.Window.Duration())
 	}
 }
 
 // FormAlone forms the grid of a member that runs alone.
 func (f *Formation) FormAlone() error {
-	b := clustertime.Beginning{Median: f.reading().At, Latest: f.reading().At, Durable: true, Floor: floorOf(f.cfg.Floor)}
-	return f.formAs(roster.Form{Grid: newGridID(), Settings: f.cfg.Settings, Ceiling: b.First(), Durable: f.cfg.DataDir != ""}, acceptances{}, 0)
+	b := clustertime.Beginning{Median: f.reading().At, Latest: f.reading().At, Durable: true, Floor: FloorOf(f.cfg.Floor)}
+	return f.formAs(roster.Form{Grid: NewGridID(), Settings: f.cfg.Settings, Ceiling: b.First(), Durable: f.cfg.DataDir != ""}, acceptances{}, 0)
 }
 
 // formAs begins a grid with this member as its first server. The roster's first entry
@@ -229,7 +229,7 @@ func (f *Formation) formAs(form roster.Form, accepted acceptances, need int) err
 		return err
 	}
 	f.boot.begin(form, accepted, need, f.clock.Mono())
-	f.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", instant(form.Ceiling))
+	f.log.Info("forming the grid", "grid", form.Grid.String(), "first_timestamp", form.Ceiling.Time())
 	err := f.raft.Start(f.Grid(), true)
 	if err == nil && !f.cfg.Lone {
 		f.life.Go(f.gossip.Announce)
@@ -242,7 +242,7 @@ func (f *Formation) attempt() roster.GridID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.trial.IsZero() {
-		f.trial = newGridID()
+		f.trial = NewGridID()
 	}
 	return f.trial
 }
@@ -257,9 +257,9 @@ func (f *Formation) FoundingGrid() roster.GridID {
 	return f.trial
 }
 
-// abandon gives up the founding under way, for good: acceptances of it count no
+// giveUpAttempt gives up the founding under way, for good: acceptances of it count no
 // more, and hello tells so.
-func (f *Formation) abandon() {
+func (f *Formation) giveUpAttempt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.trial = roster.GridID{}
@@ -285,7 +285,7 @@ func (f *Formation) NotFormed() error {
 			return fmt.Errorf("grid %s: %s", grid, warning)
 		}
 		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, f.gossip.Seen())
-	case bound != (founding{}) && bound.Founder != f.id.Member:
+	case bound != (Founding{}) && bound.Founder != f.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
 			bound.Founder, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
 	case f.Expect() == 0:

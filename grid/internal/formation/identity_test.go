@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"bytes"
@@ -14,25 +14,25 @@ import (
 )
 
 // newIdentity keeps a new identity that says something in every field.
-func newIdentity(t *testing.T) (dir, path string, id *identity) {
+func newIdentity(t *testing.T) (dir, path string, id *Identity) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "made", "by", "it")
-	id, err := loadIdentity(dir)
+	id, err := LoadIdentity(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id.Grid, id.Forming = newGridID(), true
-	id.Accepted = founding{Founder: id.Member, Grid: id.Grid}
-	if err := id.save(); err != nil {
+	id.Grid, id.Forming = NewGridID(), true
+	id.Accepted = Founding{Founder: id.Member, Grid: id.Grid}
+	if err := id.Save(); err != nil {
 		t.Fatal(err)
 	}
-	return dir, filepath.Join(dir, identityFile), id
+	return dir, filepath.Join(dir, IdentityFile), id
 }
 
 func TestIdentityIsKept(t *testing.T) {
 	dir, path, id := newIdentity(t)
 	for range 2 {
-		got, err := loadIdentity(dir)
+		got, err := LoadIdentity(dir)
 		if err != nil || *got != *id {
 			t.Errorf("loaded %+v, error %v; kept %+v", got, err, id)
 		}
@@ -45,12 +45,12 @@ func TestIdentityIsKept(t *testing.T) {
 		t.Errorf("the directory holds %v, error %v", entries, err)
 	}
 	_, _, other := newIdentity(t)
-	volatile, err := loadIdentity("")
-	one, two := newIncarnation(id.Member), newIncarnation(id.Member)
+	volatile, err := LoadIdentity("")
+	one, two := NewIncarnation(id.Member), NewIncarnation(id.Member)
 	if err != nil || other.Member == id.Member || volatile.Member == id.Member || one == two {
 		t.Errorf("members %s, %s and %s; error %v", id.Member, other.Member, volatile.Member, err)
 	}
-	if err := volatile.save(); err != nil {
+	if err := volatile.Save(); err != nil {
 		t.Error(err)
 	}
 }
@@ -73,14 +73,14 @@ func TestIdentityIsReplacedAsAWhole(t *testing.T) {
 	if err := os.WriteFile(path+".temp", before[:10], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := loadIdentity(dir); err != nil || *got != *id {
+	if got, err := LoadIdentity(dir); err != nil || *got != *id {
 		t.Errorf("beside an unfinished save: %+v, error %v", got, err)
 	}
 	id.Forming = false
-	if err := id.save(); err != nil {
+	if err := id.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := loadIdentity(dir); err != nil || *got != *id {
+	if got, err := LoadIdentity(dir); err != nil || *got != *id {
 		t.Errorf("after the save: %+v, error %v", got, err)
 	}
 	// It was another file that took the place: who reads the old one still does.
@@ -98,7 +98,7 @@ func TestIdentityIsReplacedAsAWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	id.Forming = true
-	if err := id.save(); err == nil {
+	if err := id.Save(); err == nil {
 		t.Error("a save that could not write says it did")
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, after) {
@@ -117,7 +117,7 @@ func TestIdentityThatCannotBeRead(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := loadIdentity(dir)
+		got, err := LoadIdentity(dir)
 		if !errors.Is(err, sequencer.ErrInvalidConfig) || got != nil {
 			t.Errorf("%s: %+v, error %v", what, got, err)
 		}
@@ -149,7 +149,7 @@ func TestIdentityThatCannotBeRead(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := loadIdentity(dir); !errors.Is(err, sequencer.ErrInvalidConfig) {
+	if got, err := LoadIdentity(dir); !errors.Is(err, sequencer.ErrInvalidConfig) {
 		t.Errorf("a directory in its place: %+v, error %v", got, err)
 	}
 }
@@ -180,7 +180,7 @@ func TestIdentityWithAnExtraField(t *testing.T) {
 	if err := os.WriteFile(path, sealedContent(t, extended), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := loadIdentity(dir); err != nil || *got != *id {
+	if got, err := LoadIdentity(dir); err != nil || *got != *id {
 		t.Errorf("loaded %+v, error %v; want %+v", got, err, id)
 	}
 }
@@ -192,7 +192,7 @@ func TestIdentityOfALaterFormat(t *testing.T) {
 	if err := os.WriteFile(path, sealedContent(t, `{"format":2,"member":{"an":"object"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := loadIdentity(dir)
+	_, err := LoadIdentity(dir)
 	if !errors.Is(err, sequencer.ErrInvalidConfig) {
 		t.Fatalf("error %v", err)
 	}

@@ -2,7 +2,7 @@
 // identity (identity.go) and data directory (datadir.go), the attempt to form a grid
 // (form.go, bootstrap.go), the recovery of one (init.go, abandon.go, recover.go), and the
 // change from one tenure to the next (stay.go).
-package grid
+package formation
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// FormationConfig says how a member forms and joins grids.
-type FormationConfig struct {
-	Identity  *identity
+// Config says how a member forms and joins grids.
+type Config struct {
+	Identity  *Identity
 	Self      roster.Incarnation
 	Lone      bool // no other member can join it
 	DataDir   string
@@ -32,7 +32,7 @@ type FormationConfig struct {
 	Join      []string
 	FirstLife bool
 	Floor     time.Time
-	Clock     wallClock
+	Clock     Clock
 	State     *state.State
 	Life      *tenure.Life
 	Log       *slog.Logger
@@ -50,12 +50,12 @@ type FormationConfig struct {
 	Lead func(context.Context)
 }
 
-// wallClock is where the wall clock is read.
-type wallClock interface{ Now() time.Time }
+// Clock is where the wall clock is read.
+type Clock interface{ Now() time.Time }
 
 // Formation is a member's way into its grid. Its methods may be called from any goroutine.
 type Formation struct {
-	cfg    FormationConfig
+	cfg    Config
 	self   roster.Incarnation
 	state  *state.State
 	clock  *client.Clock // of the state, sampled by the log alone
@@ -67,8 +67,8 @@ type Formation struct {
 	gossip *gossip.Gossip // nil in a lone member; set before anything runs
 
 	idMu sync.Mutex // guards what follows; held while id is written to disk
-	id   *identity
-	next founding // the only grid that this member leaves its grid for, or may join having left it
+	id   *Identity
+	next Founding // the only grid that this member leaves its grid for, or may join having left it
 	past past     // of the grid that it left, if it did
 
 	boot   bootstrap     // this member's own attempt to form a grid
@@ -81,8 +81,8 @@ type Formation struct {
 	expected int           // how many members form the next grid
 }
 
-// NewFormation returns the formation of a member that is in the grid of its identity.
-func NewFormation(cfg FormationConfig) *Formation {
+// New returns the formation of a member that is in the grid of its identity.
+func New(cfg Config) *Formation {
 	return &Formation{
 		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(), log: cfg.Log,
 		raft: cfg.Raft, caller: cfg.Caller, id: cfg.Identity, turn: make(chan struct{}, 1), expected: cfg.Expect,
@@ -95,8 +95,27 @@ func (f *Formation) UseGossip(g *gossip.Gossip) { f.gossip = g }
 // Calls returns the calls by which grids form.
 func (f *Formation) Calls() []*api.Call {
 	return []*api.Call{
-		api.Typed(wire.PathAccept, f.serveAccept).ForTarget(),
-		api.Typed(wire.PathInit, f.serveInit).ForTarget(),
-		api.Typed(wire.PathAbandon, f.serveAbandon).ForTarget(),
+		api.Typed(wire.PathAccept, f.Accept).ForTarget(),
+		api.Typed(wire.PathInit, f.Init).ForTarget(),
+		api.Typed(wire.PathAbandon, f.Abandon).ForTarget(),
 	}
+}
+
+// FormUnconfirmed forms a grid that needs acceptances which it does not get: for tests.
+func (f *Formation) FormUnconfirmed(need int) error {
+	if err := f.takeTurn(f.ctx); err != nil {
+		return err
+	}
+	defer f.endTurn()
+	return f.formAs(roster.Form{Grid: NewGridID(), Settings: f.cfg.Settings, Ceiling: 1}, acceptances{}, need)
+}
+
+// LeaveGrid leaves the grid while something runs on its behalf: for tests.
+func (f *Formation) LeaveGrid(work func(ctx context.Context)) error {
+	if err := f.takeTurn(f.ctx); err != nil {
+		return err
+	}
+	defer f.endTurn()
+	f.life.Background(work)
+	return f.leaveGrid(1)
 }

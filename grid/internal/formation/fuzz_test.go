@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 
 // FuzzIdentityFile: an accepted identity is equal after it is written and read again.
 func FuzzIdentityFile(f *testing.F) {
-	id := &identity{Member: "0123456789abcdef", Grid: roster.GridID{1}, Forming: true,
-		Accepted: founding{Founder: "fedcba9876543210", Grid: roster.GridID{1}}}
-	for _, id := range []*identity{id, {Member: "0123456789abcdef"}} {
+	id := &Identity{Member: "0123456789abcdef", Grid: roster.GridID{1}, Forming: true,
+		Accepted: Founding{Founder: "fedcba9876543210", Grid: roster.GridID{1}}}
+	for _, id := range []*Identity{id, {Member: "0123456789abcdef"}} {
 		data, err := id.encode()
 		if err != nil {
 			f.Fatal(err)

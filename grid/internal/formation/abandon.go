@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 
 // What a survivor does that is asked to abandon its grid. See init.go.
 
-// serveAbandon stops this member's grid here for good and binds it to the founder
+// Abandon stops this member's grid here for good and binds it to the founder
 // of the next.
-func (f *Formation) serveAbandon(ctx context.Context, in wire.AbandonRequest) (wire.AbandonResponse, error) {
-	next := founding{Founder: in.Founder, Grid: in.Grid}
+func (f *Formation) Abandon(ctx context.Context, in wire.AbandonRequest) (wire.AbandonResponse, error) {
+	next := Founding{Founder: in.Founder, Grid: in.Grid}
 	if in.Old.IsZero() || in.Grid.IsZero() || in.Founder == "" || in.Founder == f.id.Member || in.Expect < 2 || in.Expect > 1000 {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a survivor is asked to leave its grid for a new one, with another founder and 2 to 1000 members")
 	}
@@ -34,7 +34,7 @@ func (f *Formation) serveAbandon(ctx context.Context, in wire.AbandonRequest) (w
 }
 
 // abandonGrid leaves the grid, and answers the same when it has left it already.
-func (f *Formation) abandonGrid(in wire.AbandonRequest, next founding) (wire.AbandonResponse, error) {
+func (f *Formation) abandonGrid(in wire.AbandonRequest, next Founding) (wire.AbandonResponse, error) {
 	if err := f.takeTurn(f.ctx); err != nil {
 		return wire.AbandonResponse{}, refusal.ErrClosed
 	}
@@ -60,12 +60,12 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next founding) (wire.Aba
 // bind makes a founding the only one that this member leaves its grid for. It is
 // bound to one at a time, until its founder says that it has given that up, or is
 // gone.
-func (f *Formation) bind(next founding) error {
+func (f *Formation) bind(next Founding) error {
 	bound := f.bound()
 	switch {
 	case bound.Founder == f.id.Member:
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is recovering the grid already; wait for the result")
-	case bound != (founding{}) && bound != next && f.seesMember(bound.Founder):
+	case bound != (Founding{}) && bound != next && f.seesMember(bound.Founder):
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is recovering the grid already; use one member only", bound.Founder)
 	}
 	f.idMu.Lock()
@@ -78,16 +78,16 @@ func (f *Formation) bind(next founding) error {
 }
 
 // unbind frees this member from a founding.
-func (f *Formation) unbind(to founding) {
+func (f *Formation) unbind(to Founding) {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	if f.next == to {
-		f.next = founding{}
+		f.next = Founding{}
 	}
 }
 
 // bound returns the founding that this member is bound to, zero for none.
-func (f *Formation) bound() founding {
+func (f *Formation) bound() Founding {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	return f.next
@@ -115,7 +115,7 @@ func (f *Formation) Whereabouts() (grid roster.GridID, left string) {
 // there it would take back what it agreed to.
 func (f *Formation) followFounder(ctx context.Context) {
 	next := f.bound()
-	if next == (founding{}) {
+	if next == (Founding{}) {
 		return
 	}
 	if p, formed := f.gossip.Find(func(p gossip.Peer) bool { return p.Grid == next.Grid }); formed {
@@ -133,8 +133,8 @@ func (f *Formation) followFounder(ctx context.Context) {
 }
 
 // notFollowed says why a member that has left a grid is in no other yet.
-func (f *Formation) notFollowed(left roster.GridID, next founding) error {
-	if next == (founding{}) {
+func (f *Formation) notFollowed(left roster.GridID, next Founding) error {
+	if next == (Founding{}) {
 		return fmt.Errorf("this member has left grid %s so that it is formed anew, which was given up; run `snowgrid init --force --addr %s`, or restart this member",
 			left, f.cfg.Record().API)
 	}

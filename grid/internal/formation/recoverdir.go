@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"encoding/json"
@@ -56,7 +56,7 @@ type recoverDir struct {
 	path        string
 	stores      raftlog.Stores
 	definitions *definitions.Store
-	id          *identity
+	id          *Identity
 	plan        *recoverPlan // of a recovery that was begun before, nil for none
 	roster      *roster.Roster
 	servers     []raft.Server
@@ -65,7 +65,7 @@ type recoverDir struct {
 
 // openForRecovery locks a directory and reads it.
 func openForRecovery(path string) (d *recoverDir, err error) {
-	for _, name := range []string{identityFile, raftlog.File} { // opening would make them
+	for _, name := range []string{IdentityFile, raftlog.File} { // opening would make them
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Size() == 0 {
 			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty", path, name)
 		}
@@ -79,7 +79,7 @@ func openForRecovery(path string) (d *recoverDir, err error) {
 			d.close()
 		}
 	}()
-	if d.id, err = loadIdentity(path); err != nil {
+	if d.id, err = LoadIdentity(path); err != nil {
 		return nil, err
 	}
 	if d.plan, err = readPlan(path); err != nil {
@@ -223,8 +223,8 @@ func (p *recoverPlan) replaceLog(d *recoverDir) error {
 
 // replaceIdentity has the identity name the new grid and the new log.
 func (p *recoverPlan) replaceIdentity(d *recoverDir) error {
-	d.id.Grid, d.id.Forming, d.id.Accepted, d.id.Log = p.Grid, false, founding{}, p.Logs[d.id.Member]
-	return d.id.save()
+	d.id.Grid, d.id.Forming, d.id.Accepted, d.id.Log = p.Grid, false, Founding{}, p.Logs[d.id.Member]
+	return d.id.Save()
 }
 
 // finish removes the plan, after which members may start. Snapshots of the old log are

@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"context"
@@ -177,7 +177,7 @@ func (f *Formation) Begin(ctx context.Context) error {
 // caller has the turn.
 func (f *Formation) giveUp(why error) {
 	f.log.Warn("founding given up", "grid", f.Grid().String(), "error", why)
-	f.endStay()
+	f.endTenure()
 	if f.ctx.Err() != nil {
 		return
 	}
@@ -186,13 +186,13 @@ func (f *Formation) giveUp(why error) {
 		return
 	}
 	f.idMu.Lock()
-	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, founding{}
-	err := f.id.save()
+	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Founding{}
+	err := f.id.Save()
 	f.idMu.Unlock()
 	if err != nil {
 		f.state.Fail(err)
 	}
-	f.beginStay()
+	f.nextTenure()
 	f.gossip.SetGrid(roster.GridID{})
 	f.life.Go(f.gossip.Announce)
 }
@@ -200,12 +200,12 @@ func (f *Formation) giveUp(why error) {
 // lapse measures for how long the founder that this member has accepted was not seen.
 // Only the holder of the turn uses it.
 type lapse struct {
-	of   founding
+	of   Founding
 	seen time.Duration
 }
 
 // lapsed reports whether an acceptance has lapsed, given whether its founder is seen.
-func (l *lapse) lapsed(of founding, alive bool, now time.Duration) bool {
+func (l *lapse) lapsed(of Founding, alive bool, now time.Duration) bool {
 	if alive || l.of != of {
 		l.of, l.seen = of, now
 	}

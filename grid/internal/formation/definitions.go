@@ -1,4 +1,4 @@
-package grid
+package formation
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -18,18 +17,18 @@ import (
 
 // checkDefinitionsOwned refuses a data directory with definitions whose member is
 // unknown. It has to be called before a new identity is kept.
-func checkDefinitionsOwned(id *identity) error {
+func checkDefinitionsOwned(id *Identity) error {
 	if _, err := os.Lstat(filepath.Join(id.dir, definitions.File)); !id.isNew || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return refusal.Invalid("DataDir: %s is missing beside %s, so this disk belongs to no member; "+
 		"restore both, or run `snowgrid forget MEMBER` on the rest of the grid and start with an empty directory as a new member",
-		filepath.Join(id.dir, identityFile), definitions.File)
+		filepath.Join(id.dir, IdentityFile), definitions.File)
 }
 
 // openDefinitions opens the definitions of a member, and makes the file of one that was
 // never in a grid.
-func openDefinitions(id *identity) (*definitions.Store, error) {
+func openDefinitions(id *Identity) (*definitions.Store, error) {
 	store, err := definitions.Open(id.dir, id.Member)
 	if errors.Is(err, fs.ErrNotExist) && id.Grid.IsZero() {
 		if err := definitions.Create(id.dir, id.Member); err != nil {
@@ -46,7 +45,7 @@ func openDefinitions(id *identity) (*definitions.Store, error) {
 	if grid := store.Grid(); !grid.IsZero() && grid != id.Grid {
 		_ = store.Close()
 		return nil, refusal.Invalid("DataDir: %s is of grid %s and %s beside it is of grid %s; put back the files that belong together",
-			filepath.Join(id.dir, definitions.File), grid, identityFile, gridName(id.Grid))
+			filepath.Join(id.dir, definitions.File), grid, IdentityFile, gridName(id.Grid))
 	}
 	return store, nil
 }

@@ -1,0 +1,254 @@
+package formation
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// RecoveryConfig says which data directories a grid is recovered from, as in package grid.
+type RecoveryConfig struct {
+	DataDirs []string
+	Lost     []roster.MemberID // members that are gone for good, with their data
+	Floor    time.Time         // zero: none
+	Clock    Clock
+	Before   func(RecoveryPlan) // nil, or called before anything is written
+}
+
+// RecoveryPlan is what a recovery does, or has done.
+type RecoveryPlan struct {
+	Old, Grid roster.GridID
+	Members   []roster.MemberID // that form the new grid, in the order of their directories
+	Lost      []roster.MemberID // voters and disks of the old grid that are given up
+	First     time.Time         // where grants of the new grid begin
+	Forgotten int               // partitions of which no directory has the definitions
+	Repeated  bool              // a recovery is completed that was begun before
+}
+
+// Recover makes a new grid of data directories. next, if not nil, may cut it off before
+// each step in one directory.
+func Recover(cfg RecoveryConfig, next func() error) (RecoveryPlan, error) {
+	if len(cfg.DataDirs) == 0 {
+		return RecoveryPlan{}, refusal.Invalid("recover: no data directory is given")
+	}
+	if !cfg.Floor.IsZero() && (clustertime.TickOf(cfg.Floor) < 0 || clustertime.TickOf(cfg.Floor) > LatestFloor) {
+		return RecoveryPlan{}, refusal.Invalid("recover: floor %s is not a time from 1970 to 2099", cfg.Floor.Format(time.RFC3339))
+	}
+	if err := clustertime.CheckClock(clustertime.TickOf(cfg.Clock.Now())); err != nil {
+		return RecoveryPlan{}, fmt.Errorf("grid: recover: %w", err)
+	}
+	var dirs []*recoverDir
+	defer func() {
+		for _, d := range dirs {
+			d.close()
+		}
+	}()
+	for _, path := range cfg.DataDirs {
+		d, err := openForRecovery(path)
+		if err != nil {
+			return RecoveryPlan{}, err
+		}
+		dirs = append(dirs, d)
+	}
+	plan, repeated, err := planOf(dirs, cfg)
+	if err != nil {
+		return RecoveryPlan{}, err
+	}
+	res := RecoveryPlan{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: plan.First.Time(), Repeated: repeated, Forgotten: plan.Forgotten}
+	for _, d := range dirs {
+		res.Members = append(res.Members, d.id.Member)
+	}
+	if cfg.Before != nil {
+		cfg.Before(res)
+	}
+	return res, plan.carryOut(dirs, next)
+}
+
+// planOf returns the plan of an interrupted recovery, or a new one.
+func planOf(dirs []*recoverDir, cfg RecoveryConfig) (plan *recoverPlan, repeated bool, err error) {
+	for _, d := range dirs {
+		switch {
+		case d.plan == nil:
+		case plan == nil:
+			plan = d.plan
+		case plan.Grid != d.plan.Grid:
+			return nil, false, refusal.Invalid("recover: %s and another directory are in the middle of different recoveries", d.path)
+		}
+	}
+	if plan != nil {
+		return plan, true, plan.checkDirs(dirs)
+	}
+	plan, err = newPlan(dirs, cfg)
+	return plan, false, err
+}
+
+// versionsApart is how far the versions of a recovered grid begin above the latest that
+// is known of the old one, which may have had later ones.
+const versionsApart = 1 << 20
+
+// newPlan decides from the directories' contents.
+func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
+	newest, bounds := dirs[0], []clustertime.Bound{{Wall: clustertime.TickOf(cfg.Clock.Now())}}
+	seen := map[roster.MemberID]string{}
+	for _, d := range dirs {
+		if other := seen[d.id.Member]; other != "" {
+			return nil, refusal.Invalid("recover: %s and %s are of the same member, %s; give one of them", other, d.path, d.id.Member)
+		}
+		seen[d.id.Member] = d.path
+		if d.id.Grid != newest.id.Grid {
+			return nil, refusal.Invalid("recover: %s is of grid %s, and %s of grid %s", d.path, d.id.Grid, newest.path, newest.id.Grid)
+		}
+		bounds = append(bounds, clustertime.Bound{Ceiling: d.roster.Ceiling, Time: d.roster.Time, Window: d.roster.Settings.Window})
+		if d.last.Term > newest.last.Term || d.last.Term == newest.last.Term && d.last.Index > newest.last.Index {
+			newest = d
+		}
+	}
+	if !newest.roster.Formed() {
+		return nil, refusal.Invalid("recover: no directory holds the roster of grid %s; start with empty directories and a floor", newest.id.Grid)
+	}
+	lost, err := missing(newest, seen, cfg.Lost)
+	if err != nil {
+		return nil, err
+	}
+	plan := &recoverPlan{
+		Old: newest.id.Grid, Grid: NewGridID(), Lost: lost, First: clustertime.Recovered(bounds, FloorOf(cfg.Floor)), Logs: map[roster.MemberID]string{},
+	}
+	for _, d := range dirs {
+		plan.Members = append(plan.Members, d.id.Member)
+		plan.Logs[d.id.Member] = raftlog.NewID()
+	}
+	disks, forgotten, err := disksFor(dirs, newest.roster)
+	if err != nil {
+		return nil, err
+	}
+	plan.Forgotten = forgotten
+	return plan, plan.write(newest.roster, disks, cfg.Clock.Now())
+}
+
+// missing returns the voters and the members with a disk whose directories are not
+// given, which all have to be stated as lost.
+func missing(newest *recoverDir, given map[roster.MemberID]string, stated []roster.MemberID) ([]roster.MemberID, error) {
+	voters, alive := 0, 0
+	why := map[roster.MemberID]string{}
+	stored := map[roster.MemberID]int{}
+	for _, p := range newest.roster.Partitions {
+		for _, disk := range p.Disk {
+			stored[disk]++
+		}
+	}
+	for disk, partitions := range stored {
+		why[disk] = fmt.Sprintf("whose disk has the definitions of %d partitions", partitions)
+	}
+	for _, member := range newest.roster.Members {
+		if member.Durable {
+			why[member.Incarnation.Member()] = "with a disk, at " + member.API
+		}
+	}
+	for _, s := range newest.servers {
+		if s.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		id := roster.Incarnation(s.ID).Member()
+		if given[id] != "" && leader.ServerID(s.ID).IsDurable() {
+			alive++
+			continue
+		}
+		_, addr, _ := transport.CutRaftAddress(s.Address)
+		why[id] = "a voter, at " + addr
+	}
+	if 2*alive > voters {
+		return nil, failure.Errorf(wire.ErrNotNeeded, "grid: recovery refused: the given directories hold %d of %d voters, which is a majority; start their members", alive, voters)
+	}
+	var lost []roster.MemberID
+	var unstated []string
+	for id, what := range why {
+		if given[id] != "" {
+			continue
+		}
+		lost = append(lost, id)
+		if !slices.Contains(stated, id) {
+			unstated = append(unstated, fmt.Sprintf("--lost %s (%s)", id, what))
+		}
+	}
+	for _, id := range stated {
+		if !slices.Contains(lost, id) {
+			return nil, refusal.Invalid("recover: --lost %.40q is not a voter or a disk of grid %s whose directory is missing", string(id), newest.id.Grid)
+		}
+	}
+	slices.Sort(lost)
+	slices.Sort(unstated)
+	if len(unstated) > 0 {
+		return nil, failure.Errorf(wire.ErrNotConfirmed, "grid: nothing was done: directories of members of grid %s are missing. If those members are gone for good, and do not run, confirm with: %s; "+
+			"otherwise start them, or give their directories as well", newest.id.Grid, strings.Join(unstated, " "))
+	}
+	return lost, nil
+}
+
+// write makes the log that every member of the new grid begins with: who votes, and a
+// roster in which every partition was lost, with the disks that have its definitions.
+func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now time.Time) error {
+	var servers raft.Configuration
+	change := roster.Change{}
+	for i, id := range p.Members {
+		member := roster.Member{Incarnation: NewIncarnation(id), Durable: true}
+		for _, m := range old.Members {
+			if m.Incarnation.Member() == id && m.Durable {
+				member = m
+			}
+		}
+		change.Join = append(change.Join, member)
+		server := raft.Server{ID: raftlog.ServerID(member.Incarnation, true), Address: transport.RaftAddress(raftlog.ServerID(member.Incarnation, true), member.Raft)}
+		if i >= leader.VotersFor(len(p.Members)) {
+			server.Suffrage = raft.Nonvoter
+		}
+		servers.Servers = append(servers.Servers, server)
+	}
+	for id := range old.Partitions {
+		owner := change.Join[id%len(change.Join)].Incarnation
+		change.Lose = append(change.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: owner})
+	}
+	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true}
+	commands := []roster.Command{{Form: &form}, {From: form.Version, Change: &change}}
+	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
+	r := &roster.Roster{}
+	for _, c := range commands {
+		var err error
+		if r, err = r.Apply(c); err != nil {
+			return fmt.Errorf("grid: recover: %w", err)
+		}
+		data, err := wire.EncodeCommand(c)
+		if err != nil {
+			return fmt.Errorf("grid: recover: %w", err)
+		}
+		p.Entries = append(p.Entries, recoverEntry{raft.LogCommand, data})
+	}
+	p.At = clustertime.TickOf(now)
+	return nil
+}
+
+// checkNotRecovering refuses a directory in which a recovery was begun and not
+// completed.
+func checkNotRecovering(dir string) error {
+	plan, err := readPlan(dir)
+	if err != nil || plan == nil {
+		return err
+	}
+	return refusal.Invalid("DataDir: a recovery of %s was not completed: run `snowgrid recover` again with the directories of members %v", filepath.Clean(dir), plan.Members)
+}
+
+var errNoGrid = errors.New("its member was in no grid, or did not complete forming one")
