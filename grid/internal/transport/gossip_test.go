@@ -203,6 +203,7 @@ func TestGossipTransportWithstandsSlowGreeters(t *testing.T) {
 			_, _ = conn.Write([]byte("S"))
 			slow = append(slow, conn)
 		}
+		synctest.Wait() // the queue of the listener is empty
 		start := time.Now()
 		conn, err := b.DialTimeout(a.Addr(), time.Second)
 		if err != nil || time.Since(start) != 0 {
