@@ -107,7 +107,11 @@ func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possi
 	case nameRemove:
 		c.Remove = []roster.Incarnation{n.self}
 		if !registered { // its disk was lost, and it has a new member ID
-			c.Remove[0] = r.Members[slices.IndexFunc(r.Members, func(x roster.Member) bool { return x.Incarnation.Member() == memberID(m, 0) })].Incarnation
+			before := slices.IndexFunc(r.Members, func(x roster.Member) bool { return x.Incarnation.Member() == memberID(m, 0) })
+			if before < 0 {
+				return c, false
+			}
+			c.Remove[0] = r.Members[before].Incarnation
 		}
 	case nameAdd:
 		c.Add = replica
