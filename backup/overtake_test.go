@@ -38,8 +38,8 @@ func TestOwnerOvertakesATableItDidNotMake(t *testing.T) {
 	}
 }
 
-// TestNumbersOutOfReach refuses tables whose number no owner comes to, so that its owner can
-// always come above what a copy has.
+// TestNumbersOutOfReach: tables with a number that no owner reaches are refused, so that an
+// owner can always exceed the number of a copy.
 func TestNumbersOutOfReach(t *testing.T) {
 	b := newActor(durableB)
 	b.replica.Observe(1, entry(nil, durableA, durableB))

@@ -94,7 +94,7 @@ func (m *Member) remedy(q leader.Quorum) string {
 			"in both directions and with the same TLS settings, and read the log of the leader. A removed member joins again when the leader reaches it"
 	case q.Restorable():
 		return "Start these members again with their data directories, or restore the network to them: " + m.describe(q.Kept) +
-			". If the rest of these directories is no majority any longer, see `snowgrid recover --help`"
+			". If the remaining directories are not a majority, see `snowgrid recover --help`"
 	case m.cfg.DataDir == "":
 		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good, unless they still run where this member cannot reach them. "+
 			"Make sure that they do not run, then use `snowgrid init --force --addr %s`: the survivors form a new grid, and its grants begin after a wait. "+

@@ -37,8 +37,7 @@ func (l *lab) do(w world, s step) (world, bool) {
 	panic("explore: unknown step")
 }
 
-// ask gives an input, and begins what the input begins: an attachment, with
-// its first request, or a life.
+// ask gives an input, and starts its attachment, with the first request, or its life.
 func (l *lab) ask(w world, s step) (world, bool) {
 	if s.input.kind == inAttach {
 		h := &w.holders[s.input.holder]

@@ -31,7 +31,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestWorldsAreRead: what is encoded is read as it was.
+// TestWorldsAreRead: encoded worlds are decoded without a change.
 func TestWorldsAreRead(t *testing.T) {
 	l := newLab(Scope{InSync: "BC", Nodes: 2, Holders: 3, Attached: 2, Operations: 3, Early: true, Rises: 1, Versions: 2, Moves: "ta"}, None)
 	w, err := l.start()

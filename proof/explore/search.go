@@ -17,7 +17,7 @@ type Result struct {
 	Took      time.Duration
 }
 
-// Limits bound an exploration. Zero is no limit.
+// Limits bound an exploration. Zero means unlimited.
 type Limits struct {
 	States int
 	Time   time.Duration
