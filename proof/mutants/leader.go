@@ -69,7 +69,7 @@ var leaderUnseen = map[string]string{
 	"a dead voter with a disk is removed before another takes its place":   "it costs a vote that a second crash would need, and the simulation has no such crash",
 	"a leader that leaves takes votes of those that stay":                  "no leader of the simulation crashes while it leaves and a majority depends on it",
 	"a server that forgot its votes comes back":                            "a machine of the simulation that has lost its memory is another one",
-	"a voter that leaves loses its vote immediately":                       "no grid of the simulation is stopped by leaves alone",
+	"votes are kept for good by those that leave":                          "the voters that stay are a majority without the leaver nearly always, and wait for another time then",
 	"a member joins that is no Raft server":                                "it becomes one a moment later",
 
 	"another incarnation is let in while the registered one answers":      "no data directory is copied",
