@@ -29,8 +29,8 @@ func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.Membe
 	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
 }
 
-// serveLeave takes a member out and answers when that is agreed. Until it is no
-// Raft server any more the member has to stay: its vote may be needed for that.
+// serveLeave removes a member and answers when that is agreed. The member has to stay
+// until it is no longer a Raft server: its vote may be needed for that.
 func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.MemberResponse, error) {
 	if err := in.Incarnation.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())

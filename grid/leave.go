@@ -23,8 +23,8 @@ const leaveEvery = 50 * time.Millisecond
 // this one lets go of it. When ctx ends first the member is closed as by Close,
 // which is safe, and the error matches ctx.Err().
 //
-// The last member of a durable grid that leaves notes where grants ended, if
-// nothing is attached any more: the grid then starts again without a wait.
+// The last leaving member of a durable grid records the end of the grants if nothing is
+// attached any longer: the grid then restarts without a wait.
 func (m *Member) Leave(ctx context.Context) error {
 	if m.ctx.Err() != nil {
 		return refusal.ErrClosed
@@ -37,8 +37,8 @@ func (m *Member) Leave(ctx context.Context) error {
 	return errors.Join(err, m.Close())
 }
 
-// sayGoodbye takes the member out of the roster, unless nobody stays who could
-// take over: then the grid stops, and a durable one goes on where it was.
+// sayGoodbye removes the member from the roster, unless no other member can take over: then
+// the grid stops, and a durable one continues from there at its next start.
 func (m *Member) sayGoodbye(ctx context.Context) error {
 	m.state.Leave()
 	m.gossip.Announce()
@@ -54,7 +54,7 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 			err = errLeadKept // its step passes the lead on
 		} else {
 			err = m.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: m.self, Server: string(node.Server)})
-			if err == nil { // agreed; this member may not hear of it by the log any more
+			if err == nil { // agreed; the log may no longer reach this member
 				m.gossip.Leave()
 				return nil
 			}
@@ -70,9 +70,9 @@ func (m *Member) sayGoodbye(ctx context.Context) error {
 // errLeadKept is why a leader that leaves is still there.
 var errLeadKept = errors.New("no other voter has taken the lead yet")
 
-// stopInOrder notes in the roster where grants ended, if this member is the last
-// of a durable grid and nothing granted can be used any more (S1). Without the
-// note the grid starts again at its ceiling, which is safe and costs a wait.
+// stopInOrder records the end of the grants in the roster, if this member is the last of a
+// durable grid and no grant can be used any longer (S1). Without it the grid restarts at its
+// ceiling, which is safe and costs a wait.
 func (m *Member) stopInOrder(ctx context.Context) {
 	r := m.state.Roster()
 	if node := m.raft.Node(); m.cfg.DataDir == "" || !node.Leads() || len(r.Members) != 1 || !r.Assigned() {
@@ -129,8 +129,8 @@ func (m *Member) awaitStop(done <-chan struct{}) {
 	}
 }
 
-// Close ends the member at once, without a word to the others, who notice within
-// seconds. Handles return sequencer.ErrClosed from then on. It is safe, and
+// Close ends the member immediately, without a message to the others, which detect it
+// within seconds. Handles return sequencer.ErrClosed from then on. It is safe, and
 // closing twice does nothing the second time.
 func (m *Member) Close() error {
 	var err error

@@ -150,21 +150,21 @@ func newMember(cfg Config) *Member {
 	return m
 }
 
-// warn tells once what a configuration does not promise.
+// warn logs the limits of a configuration once.
 func (m *Member) warn() {
 	if m.cfg.FirstLife {
 		m.log.Warn("FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
 			"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
 	}
 	if !m.lone && m.cfg.DataDir == "" {
-		m.log.Warn("this member keeps nothing on disk: a grid that loses all such members begins again by the clocks of the next ones alone; " +
-			"set DataDir, or see the README on what is not promised")
+		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts by the clocks of the next ones alone; " +
+			"set DataDir, or see RELIABILITY.md, Not promised")
 	}
 	if m.lone {
-		m.log.Warn("this member runs alone and nobody can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
+		m.log.Warn("this member runs alone and no other can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
 	}
 	if !m.lone && m.cfg.TLS == nil && !onlyLoopback(m.cfg) {
-		m.log.Warn("the member listens beyond loopback without TLS: whoever reaches it can take logical nodes; set TLS")
+		m.log.Warn("the member listens beyond loopback without TLS: any process that reaches it can take logical nodes; set TLS")
 	}
 }
 
@@ -310,8 +310,8 @@ func (m *Member) awaitServing(ctx context.Context) error {
 // errNotServing is why a member did not serve that does now.
 var errNotServing = errors.New("it became ready too late")
 
-// notServing says what keeps the member from serving, nil if nothing does: it is
-// in the roster, every partition has an owner, and the cluster time is known.
+// notServing returns the reason why the member does not serve yet, nil if it does: it is in
+// the roster, every partition has an owner, and the cluster time is known.
 func (m *Member) notServing() error {
 	r := m.state.Roster()
 	if m.ctx.Err() != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// What a survivor does that is asked to abandon its grid. See init.go.
+// A survivor that is asked to leave its grid during a recovery.
 
 // Abandon stops this member's grid here for good and binds it to the founder
 // of the next.
@@ -43,7 +43,7 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Founding) (wire.Aba
 		return wire.AbandonResponse{}, errElsewhere
 	}
 	if !f.hasLeft() {
-		f.log.Warn("leaving the grid for good, as its survivors form it anew", "old", in.Old.String(), "new", in.Grid.String(),
+		f.log.Warn("leaving the grid permanently: its survivors form a new one", "old", in.Old.String(), "new", in.Grid.String(),
 			"founder", string(in.Founder))
 	}
 	if err := f.leaveGrid(in.Expect); err != nil {
@@ -135,9 +135,9 @@ func (f *Formation) followFounder(ctx context.Context) {
 // notFollowed says why a member that has left a grid is in no other yet.
 func (f *Formation) notFollowed(left roster.GridID, next Founding) error {
 	if next == (Founding{}) {
-		return fmt.Errorf("this member has left grid %s so that it is formed anew, which was given up; run `snowgrid init --force --addr %s`, or restart this member",
+		return fmt.Errorf("this member has left grid %s for a recovery, which was given up; run `snowgrid init --force --addr %s`, or restart this member",
 			left, f.cfg.Record().API)
 	}
-	return fmt.Errorf("this member has left grid %s and waits for member %s to form it anew; if that is gone for good, run `snowgrid init --force --addr %s`; %s",
+	return fmt.Errorf("this member has left grid %s and waits for member %s to form the new one; if that member is gone for good, run `snowgrid init --force --addr %s`; %s",
 		left, next.Founder, f.cfg.Record().API, f.gossip.Seen())
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Accept accepts a founder, unless this member is configured otherwise: then the
-// founder is refused, and this member goes on.
+// founder is refused, and this member continues.
 func (f *Formation) Accept(_ context.Context, in wire.AcceptRequest) (wire.AcceptResponse, error) {
 	if err := in.Settings.Differs(f.cfg.Stated); err != nil {
 		if f.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.Founder, err), f.clock.Mono()) {
@@ -38,7 +38,7 @@ func (f *Formation) bindTo(to Founding) error {
 	case !f.id.Grid.IsZero():
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", f.id.Grid)
 	case !f.past.grid.IsZero():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s to form it anew", f.past.grid)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s for a recovery", f.past.grid)
 	case f.id.Accepted == to:
 		return nil
 	case f.id.Accepted != Founding{}:
@@ -47,7 +47,7 @@ func (f *Formation) bindTo(to Founding) error {
 	before := f.id.Accepted
 	f.id.Accepted = to
 	if err := f.id.Save(); err != nil {
-		f.id.Accepted = before // what is not on disk was not agreed to
+		f.id.Accepted = before // an acceptance counts only on disk
 		f.state.Fail(refusal.Invalid("DataDir: %v", err))
 		return err
 	}

@@ -27,7 +27,7 @@ const (
 // the roster's first entry.
 type bootstrap struct {
 	mu        sync.Mutex
-	form      *roster.Form // the first entry; nil while there is no attempt
+	form      *roster.Form // the first entry; nil without an attempt
 	accepted  acceptances
 	need      int // acceptances by others without which the first entry is not written
 	since     time.Duration
@@ -58,8 +58,8 @@ func (b *bootstrap) failure() error {
 	return b.failed
 }
 
-// hinder notes what keeps the grid from being formed, and reports whether the log has
-// not told of it lately.
+// hinder records the obstacle to forming the grid, and reports whether it was not logged
+// lately.
 func (b *bootstrap) hinder(what string, now time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,8 +21,7 @@ type clash struct {
 	reason error
 }
 
-// set records a reason, nil for none any more, and reports whether it is another one
-// than before.
+// set records a reason, nil for none, and reports whether it has changed.
 func (c *clash) set(reason error) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// A data directory holds what a member must not forget: its identity (.member.meta),
+// A data directory has the durable state of a member: its identity (.member.meta),
 // the log, term and vote of its Raft server (raft.db) with the snapshots that take the
 // place of the log's beginning (snapshots/), and the definitions of sequencers that it
 // acknowledged (definitions.db, see definitions.go). They belong together. A server that
@@ -29,11 +29,11 @@ import (
 //	none          entries                        refused: its member is unknown
 //	no grid       any                            a member in no grid yet
 //	grid, forming no command                     the founding is forgotten
-//	grid, forming a command                      goes on: the founding succeeded
-//	grid          the one the identity names     goes on
+//	grid, forming a command                      continues: the founding succeeded
+//	grid          the one the identity names     continues
 //	grid          missing, empty or another      refused: the log was lost
 
-// OpenDataDir opens what a member keeps, or makes it in memory if dir is "".
+// OpenDataDir opens the durable state of a member, or creates it in memory if dir is "".
 func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store, *Identity, error) {
 	if dir == "" {
 		id, err := LoadIdentity("")

@@ -15,13 +15,13 @@ import (
 
 // How a member comes into a grid:
 //
-//	no grid --- somebody has one ------------------------------> joining
+//	no grid --- another member has one ------------------------> joining
 //	   |                                                            ^
-//	   +-- Expect members without grid are seen, I am the lowest,   |
-//	       and Expect of them accept me as founder ---> founder ----+
+//	   +-- Expect members without grid are seen, this is the        |
+//	       lowest, and Expect of them accept it ------> founder ----+
 //
-// A member accepts one founding at a time, and another only after the founder of
-// the first has itself said that it gave that one up.
+// A member accepts one founding at a time, and another only after the founder of the
+// first has reported that it gave that one up.
 
 const (
 	enterEvery = 100 * time.Millisecond
@@ -44,7 +44,7 @@ func (f *Formation) Run(ctx context.Context) {
 	}
 }
 
-// enterStep does what is due to be in a grid.
+// enterStep takes the next step into a grid.
 func (f *Formation) enterStep(ctx context.Context) {
 	switch {
 	case f.boot.failure() != nil:
@@ -151,7 +151,7 @@ func (f *Formation) NoteFormed() error {
 	return nil
 }
 
-// takePart starts Raft and lets everybody know.
+// takePart starts Raft and announces it.
 func (f *Formation) takePart() {
 	if err := f.raft.Start(f.Grid(), false); err != nil {
 		f.state.Fail(err)
@@ -160,7 +160,7 @@ func (f *Formation) takePart() {
 	f.life.Go(f.gossip.Announce)
 }
 
-// found asks everybody for acceptance, and forms the grid if Expect gave it.
+// found asks all members for acceptance, and forms the grid after Expect acceptances.
 func (f *Formation) found(ctx context.Context, peers []gossip.Peer) error {
 	grid := f.attempt()
 	if err := f.bindTo(Founding{Founder: f.id.Member, Grid: grid}); err != nil {
@@ -185,7 +185,7 @@ func (f *Formation) found(ctx context.Context, peers []gossip.Peer) error {
 	return nil
 }
 
-// beginning is what members that accept each other know about earlier lives.
+// beginning returns the knowledge of members that accept each other about earlier runs.
 func (f *Formation) beginning(accepted acceptances) (clustertime.Beginning, error) {
 	median, latest, err := clustertime.Clocks(accepted.readings)
 	if err != nil {
@@ -202,7 +202,7 @@ func FloorOf(t time.Time) clustertime.Tick {
 	return clustertime.TickOf(t)
 }
 
-// warnOfBeginning tells what a new grid cannot know.
+// warnOfBeginning logs the facts that a new grid cannot know.
 func (f *Formation) warnOfBeginning(b clustertime.Beginning) {
 	switch {
 	case f.cfg.Lone, b.FirstLife, b.NoHolder && b.Floor > 0: // said elsewhere
@@ -257,8 +257,8 @@ func (f *Formation) FoundingGrid() roster.GridID {
 	return f.trial
 }
 
-// giveUpAttempt gives up the founding under way, for good: acceptances of it count no
-// more, and hello tells so.
+// giveUpAttempt gives up the present founding permanently: its acceptances no longer count,
+// and hello reports that.
 func (f *Formation) giveUpAttempt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Identity is what a member knows of itself. With a data directory it is kept
-// in one file, which is replaced as a whole or not at all.
+// Identity identifies a member. With a data directory it is stored in one file, which is
+// replaced atomically.
 type Identity struct {
 	Member roster.MemberID `json:"member"`
 	// Grid is the grid this member belongs to, zero before it has joined or

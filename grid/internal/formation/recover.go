@@ -29,7 +29,7 @@ type RecoveryConfig struct {
 	Before   func(RecoveryPlan) // nil, or called before anything is written
 }
 
-// RecoveryPlan is what a recovery does, or has done.
+// RecoveryPlan describes the actions of a recovery.
 type RecoveryPlan struct {
 	Old, Grid roster.GridID
 	Members   []roster.MemberID // that form the new grid, in the order of their directories

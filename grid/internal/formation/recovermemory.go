@@ -19,18 +19,18 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// A memory-only grid whose majority of voters is gone agrees on nothing any more.
-// Told by a person to, a survivor forms the grid anew: it asks the other survivors
-// to abandon the old grid, abandons it itself, and founds one that begins above
-// everything the old one can have granted.
+// A memory-only grid that lost the majority of its voters can no longer agree. At an
+// operator's request, a survivor forms a new grid: it asks the other survivors to leave
+// the old grid, leaves it itself, and founds one that begins above everything that the
+// old one can have granted.
 //
-//	survivor --- init, nobody bound to another ---> asks all ---> abandons ---> founder
+//	survivor --- init, none bound to another -----> asks all ---> abandons ---> founder
 //	survivor --- asked by the founder ------------> abandons ---> joins that grid only
 //
 // A survivor is bound to one founder at a time, and the grid is formed only if
-// every survivor that gossip sees has agreed: two of them told to do the same at
-// the same time do not both succeed. A founder that fails gives its grid up for
-// good, and may be told again.
+// every survivor that gossip sees has agreed: of two requests
+// at the same time at most one succeeds. A founder that fails gives its grid up
+// permanently, and may be asked again.
 
 const (
 	// abandonCalls bounds one survivor's answer, which waits for its part in the
@@ -38,21 +38,21 @@ const (
 	abandonCalls = 6 * time.Second
 	initTimeout  = 25 * time.Second
 
-	// LatestFloor, the end of 2099, bounds what a slip of the pen can do.
+	// LatestFloor, the end of 2099, limits the effect of a typing error.
 	LatestFloor clustertime.Tick = 4_102_444_799_999
 )
 
-// errElsewhere is why what was begun in one grid is not done in another.
+// errElsewhere ends an operation that was started in another grid.
 var errElsewhere = failure.Errorf(wire.ErrNotNow, "grid: this member has joined another grid meanwhile; check it with `snowgrid status`")
 
-// past is what a member keeps of a grid that it has left.
+// past has the limits of a grid that a member has left.
 type past struct {
 	grid     roster.GridID // zero: it has left none
 	settings roster.Settings
 	bounds   wire.AbandonResponse
 }
 
-// Init forms the grid anew. It goes on if the caller does not wait for it.
+// Init recovers the grid. It continues if the caller does not wait for it.
 func (f *Formation) Init(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
 	var none wire.InitResponse
 	if in.Floor < 0 || in.Floor > LatestFloor {
@@ -94,8 +94,8 @@ func inBackground[T any](ctx context.Context, life *tenure.Life, work func() (T,
 	}
 }
 
-// initRefused says why the grid must not be formed anew by this member, or
-// abandoned by it.
+// initRefused returns the reason why this member must not recover the grid, or leave
+// it for a recovery.
 func (f *Formation) initRefused() error {
 	switch {
 	case f.cfg.Lone:
@@ -130,8 +130,8 @@ func (f *Formation) initPlan() string {
 		old, len(f.survivors(old)), clustertime.JumpLimit.Duration(), f.gossip.Seen())
 }
 
-// oldGrid returns the grid that is to be formed anew: this member's, or the one
-// that it has left; zero for none.
+// oldGrid returns the grid to recover: this member's, or the one that it has left; zero for
+// none.
 func (f *Formation) oldGrid() roster.GridID {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
@@ -141,15 +141,15 @@ func (f *Formation) oldGrid() roster.GridID {
 	return f.id.Grid
 }
 
-// survivors returns the other members of a grid, or that have left it to form it
-// anew, which gossip sees.
+// survivors returns the other members of a grid, and those that have left it for a recovery,
+// in the view of gossip.
 func (f *Formation) survivors(old roster.GridID) []gossip.Peer {
 	return slices.DeleteFunc(f.gossip.Peers(), func(p gossip.Peer) bool {
 		return p.Incarnation == f.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
 	})
 }
 
-// initGrid forms the grid anew with this member as founder.
+// initGrid recovers the grid with this member as founder.
 func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err error) {
 	ctx, cancel := context.WithTimeout(f.ctx, initTimeout)
 	defer cancel()
@@ -177,7 +177,7 @@ func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err er
 	if err := f.checkClocks(ctx, survivors); err != nil {
 		return res, err
 	}
-	f.log.Warn("forming the grid anew, as told", "old", old.String(), "new", next.Grid.String(), "other_survivors", len(survivors))
+	f.log.Warn("recovery started", "old", old.String(), "new", next.Grid.String(), "other_survivors", len(survivors))
 	req := wire.AbandonRequest{Old: old, Grid: next.Grid, Founder: next.Founder, Expect: 1 + len(survivors)}
 	told, err := f.askSurvivors(ctx, survivors, req)
 	if err != nil {
@@ -214,7 +214,7 @@ func (f *Formation) checkClocks(ctx context.Context, survivors []gossip.Peer) er
 	return nil
 }
 
-// askSurvivors asks everybody at once to abandon the old grid.
+// askSurvivors asks all survivors concurrently to leave the old grid.
 func (f *Formation) askSurvivors(ctx context.Context, survivors []gossip.Peer, req wire.AbandonRequest) ([]wire.AbandonResponse, error) {
 	told := make([]wire.AbandonResponse, len(survivors))
 	errs := make([]error, len(survivors))
@@ -271,7 +271,7 @@ func (f *Formation) initFirst(ctx context.Context, next Founding, in wire.InitRe
 	if err != nil {
 		return res, err
 	}
-	begins.Durable = false // this is no ordinary start: the state of members that do not come is unknown
+	begins.Durable = false // the state of the missing members is unknown
 	begins.FirstLife, begins.Floor, begins.NoHolder = in.FirstLife, in.Floor, in.Floor > 0
 	form := roster.Form{Grid: next.Grid, Settings: req.Settings, Ceiling: begins.First()}
 	f.setExpect(len(peers))
@@ -281,8 +281,8 @@ func (f *Formation) initFirst(ctx context.Context, next Founding, in wire.InitRe
 	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
 }
 
-// freeAcceptance frees this member from its own founding, and from one whose
-// founder is not there any more.
+// freeAcceptance frees this member from its own founding, and from one whose founder is
+// gone.
 func (f *Formation) freeAcceptance() error {
 	f.giveUpAttempt()
 	f.idMu.Lock()

@@ -6,9 +6,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// leaveGrid ends this member's part in its grid for good, if it is in one, and
-// says how many form the next. What the grid's owners here have granted ends below
-// the ceiling that is noted then. The caller has the turn.
+// leaveGrid ends this member's part in its grid permanently, if it is in one, and sets
+// the number of members that form the next. All grants of the grid's owners here end below
+// the ceiling that is recorded then. The caller has the turn.
 func (f *Formation) leaveGrid(expect int) error {
 	if old := f.Grid(); !old.IsZero() {
 		f.endTenure()
@@ -30,7 +30,7 @@ func (f *Formation) endTenure() {
 	f.life.Tenure().End()
 }
 
-// notePast keeps what is known of the grid that was left.
+// notePast records the limits of the grid that was left.
 func (f *Formation) notePast(old roster.GridID) {
 	r := f.state.Roster()
 	f.idMu.Lock()
