@@ -156,6 +156,9 @@ func TestTidy(t *testing.T) {
 			}
 			report(t, checkImports(p))
 			report(t, checkPackageComment(p.path(), sources))
+			if p.path() == "grid" {
+				report(t, checkWiring("Member", sources))
+			}
 			for _, s := range sources {
 				report(t, slices.Concat(checkFileName(s.path), checkSize(s), checkSourceWords(s)))
 				if ruleFor(p.path()).pure {
@@ -259,6 +262,56 @@ func checkSize(s source) (problems []string) {
 		}
 	}
 	return problems
+}
+
+// wiringMethodsMax is how many methods a type may have that only connects others.
+const wiringMethodsMax = 35
+
+// checkWiring wants of a type that it only connects others: it has few methods, no lock,
+// and no struct holds it to reach everything through it.
+func checkWiring(name string, sources []source) (problems []string) {
+	methods := 0
+	for _, s := range sources {
+		for _, decl := range s.file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil && isPointerTo(name, f.Recv.List[0].Type) {
+				methods++
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			fields, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			for _, field := range fields.Fields.List {
+				lock, _ := field.Type.(*ast.SelectorExpr)
+				switch {
+				case isPointerTo(name, field.Type):
+					problems = append(problems, fmt.Sprintf("%s: %s holds a *%s; hand it what it needs", s.path, spec.Name.Name, name))
+				case spec.Name.Name == name && lock != nil && strings.HasSuffix(lock.Sel.Name, "Mutex"):
+					problems = append(problems, fmt.Sprintf("%s: %s has a lock; the state that it guards is a type of its own", s.path, name))
+				}
+			}
+			return true
+		})
+	}
+	if methods > wiringMethodsMax {
+		problems = append(problems, fmt.Sprintf("%s has %d methods; at most %d", name, methods, wiringMethodsMax))
+	}
+	return problems
+}
+
+// isPointerTo reports whether a type is a pointer to a named type of its own package.
+func isPointerTo(name string, t ast.Expr) bool {
+	pointer, ok := t.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	named, ok := pointer.X.(*ast.Ident)
+	return ok && named.Name == name
 }
 
 // checkFileName refuses names that would fit any file.
@@ -452,6 +505,9 @@ func TestTidyCanFail(t *testing.T) {
 		{"clock", checkPure(parse("package x\nvar now = time.Now"), nil), checkPure(parse("package x\nvar at = time.UnixMilli(1)"), nil)},
 		{"long file", checkSize(parse("package x\n" + strings.Repeat("\n", 400))), checkSize(parse("package x\n" + strings.Repeat("\n", 399)))},
 		{"long function", checkSize(parse(long)), checkSize(parse("package x\nfunc f() {}\n"))},
+		{"held wiring", checkWiring("m", []source{parse("package x\ntype m struct{}\ntype room struct{ m *m }")}), checkWiring("m", []source{parse("package x\ntype m struct{ r *room }\ntype room struct{}")})},
+		{"locked wiring", checkWiring("m", []source{parse("package x\ntype m struct{ mu sync.Mutex }")}), checkWiring("m", []source{parse("package x\ntype room struct{ mu sync.Mutex }")})},
+		{"large wiring", checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 36))}), checkWiring("m", []source{parse("package x\n" + strings.Repeat("func (*m) f() {}\n", 35))})},
 		{"file name", checkFileName("grid/helpers.go"), checkFileName("grid/member.go")},
 		{"comment", checkSourceWords(parse("package x\n\n// f asks the Master.\nfunc f() {}")), checkSourceWords(parse("package x\n\n// f asks the owner.\nfunc f() {}"))},
 		{"name", checkSourceWords(parse("package x\nfunc f() { theMasterMax := 1; _ = theMasterMax }")), checkSourceWords(parse("package x\nfunc release(mastery int) {}"))},

@@ -1,6 +1,15 @@
 package grid
 
 import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/roster"
+
 	"context"
 	"fmt"
 	"strings"
@@ -19,9 +28,34 @@ const (
 	adviseAfter = 5 * time.Second
 )
 
+// health is a member's view of its own place in the grid: whether it serves, is ready, and
+// has a quorum.
+type health struct {
+	self      roster.Incarnation
+	durable   bool                 // it has a data directory
+	record    func() roster.Member // the roster's record of this member
+	view      func(*raftlog.Node) leader.View
+	state     *state.State
+	clock     *client.Clock   // of the state, sampled by the log alone
+	ctx       context.Context // ends with the member
+	log       *slog.Logger
+	raft      *raftlog.Server
+	formation *formation.Formation
+	wasReady  atomic.Bool            // in this grid
+	worry     atomic.Pointer[string] // the quorum warning, nil for none
+}
+
+// warning returns the quorum warning, "" for none.
+func (h *health) warning() string {
+	if worry := h.worry.Load(); worry != nil {
+		return *worry
+	}
+	return ""
+}
+
 // advise keeps the quorum warning of the status until ctx ends, and logs its
 // beginning and its end.
-func (m *Member) advise(ctx context.Context) {
+func (h *health) advise(ctx context.Context) {
 	ticker := time.NewTicker(adviseEvery)
 	defer ticker.Stop()
 	var since time.Duration // of the lack of a leader before the first raise, by the member's clock; 0 = none
@@ -31,22 +65,22 @@ func (m *Member) advise(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		now := m.clock.Mono()
-		if !m.leaderless() {
+		now := h.clock.Mono()
+		if !h.leaderless() {
 			since = 0
 		} else if since == 0 {
 			since = now
 		}
-		if !m.quorumLost(since) {
-			if m.worry.Swap(nil) != nil {
-				m.log.Info("quorum restored")
+		if !h.quorumLost(since) {
+			if h.worry.Swap(nil) != nil {
+				h.log.Info("quorum restored")
 			}
 			continue
 		}
-		text := m.quorumAdvice()
+		text := h.quorumAdvice()
 		warning := errQuorumLost.Error() + ": " + text
-		if m.worry.Swap(&warning) == nil {
-			m.log.Error("quorum lost", "advice", text)
+		if h.worry.Swap(&warning) == nil {
+			h.log.Error("quorum lost", "advice", text)
 		}
 	}
 }
@@ -55,74 +89,74 @@ func (m *Member) advise(ctx context.Context) {
 // so: it has seen neither a leader nor a majority for a while, or, whatever it sees,
 // no raise of the ceiling for half a window. A failed disk and a copied data directory
 // have words of their own.
-func (m *Member) quorumLost(since time.Duration) bool {
-	if m.raft.DiskFailure() != nil || m.formation.Clash() != nil {
+func (h *health) quorumLost(since time.Duration) bool {
+	if h.raft.DiskFailure() != nil || h.formation.Clash() != nil {
 		return false
 	}
-	if since > 0 && m.clock.Mono()-since >= adviseAfter {
+	if since > 0 && h.clock.Mono()-since >= adviseAfter {
 		return true
 	}
-	s := m.standing()
-	return m.raft.TakesPart() && s.roster.Assigned() && s.raised > max(s.halfWindow(), adviseAfter)
+	s := h.standing()
+	return h.raft.TakesPart() && s.roster.Assigned() && s.raised > max(s.halfWindow(), adviseAfter)
 }
 
 // leaderless reports whether this member takes part in a grid, knows no leader and
 // does not see voters enough to elect one.
-func (m *Member) leaderless() bool {
-	if !m.raft.TakesPart() || m.raft.Node().Leader() != "" || m.raft.Node().Leads() {
+func (h *health) leaderless() bool {
+	if !h.raft.TakesPart() || h.raft.Node().Leader() != "" || h.raft.Node().Leads() {
 		return false
 	}
-	q := m.quorum()
+	q := h.quorum()
 	return q.Voters() > 0 && !q.Majority()
 }
 
 // quorumAdvice returns a text with the loss, the end of the grants, and the remedy.
-func (m *Member) quorumAdvice() string {
-	q := m.quorum()
+func (h *health) quorumAdvice() string {
+	q := h.quorum()
 	text := fmt.Sprintf("%d of %d voters are seen alive. ", len(q.Alive), q.Voters())
-	if r := m.state.Roster(); r.Formed() {
+	if r := h.state.Roster(); r.Formed() {
 		text += fmt.Sprintf("Grants end at %s (the ceiling); no IDs are issued after that. ", instant(r.Ceiling).Format(time.RFC3339))
 	}
-	return text + m.remedy(q)
+	return text + h.remedy(q)
 }
 
 // remedy returns the remedy for this member, durable or not, when it has no quorum.
-func (m *Member) remedy(q leader.Quorum) string {
+func (h *health) remedy(q leader.Quorum) string {
 	switch {
 	case q.Voters() == 0 || q.Majority():
 		return "This is a majority, but no agreement reaches this member: check that the members reach each other at their Raft and API addresses, " +
 			"in both directions and with the same TLS settings, and read the log of the leader. A removed member joins again when the leader reaches it"
 	case q.Restorable():
-		return "Start these members again with their data directories, or restore the network to them: " + m.describe(q.Kept) +
+		return "Start these members again with their data directories, or restore the network to them: " + h.describe(q.Kept) +
 			". If the remaining directories are not a majority, see `snowgrid recover --help`"
-	case m.cfg.DataDir == "":
+	case !h.durable:
 		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good, unless they still run where this member cannot reach them. "+
 			"Make sure that they do not run, then use `snowgrid init --force --addr %s`: the survivors form a new grid, and its grants begin after a wait. "+
-			"With --floor they begin above the largest ID that you know of. Run it on one member only", m.describe(q.Lost), m.addrs.API)
+			"With --floor they begin above the largest ID that you know of. Run it on one member only", h.describe(q.Lost), h.record().API)
 	default:
 		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good. "+
-			"Stop the remaining members, and run `snowgrid recover` with their data directories; see its --help", m.describe(q.Lost))
+			"Stop the remaining members, and run `snowgrid recover` with their data directories; see its --help", h.describe(q.Lost))
 	}
 }
 
 // quorum returns the voters in the view of this member, none without a grid.
-func (m *Member) quorum() leader.Quorum {
-	node := m.raft.Node()
+func (h *health) quorum() leader.Quorum {
+	node := h.raft.Node()
 	if node == nil {
 		return leader.Quorum{}
 	}
-	return leader.QuorumOf(m.leaderView(node), leader.ServerID(node.Server))
+	return leader.QuorumOf(h.view(node), leader.ServerID(node.Server))
 }
 
 // describe lists servers with an address each: of gossip, or of Raft if that is the only
 // known one.
-func (m *Member) describe(servers []leader.ServerID) string {
+func (h *health) describe(servers []leader.ServerID) string {
 	var out []string
 	for _, id := range servers {
 		addr := ""
-		if member, found := leader.MemberOf(m.state.Roster(), id); found {
+		if member, found := leader.MemberOf(h.state.Roster(), id); found {
 			addr = member.Gossip
-		} else if node := m.raft.Node(); node != nil {
+		} else if node := h.raft.Node(); node != nil {
 			configured := node.Address(raft.ServerID(id))
 			addr = string(configured)
 			if _, host, err := transport.CutRaftAddress(configured); err == nil {

@@ -389,7 +389,7 @@ func TestDiskOfTheLastFails(t *testing.T) {
 			if reason := m.Status().NotReady; m.Ready() || !strings.Contains(reason, cfg.DataDir) {
 				t.Errorf("ready: %v, %s", m.Ready(), reason)
 			}
-			if !log.has("no member is there to take over", raftlog.DiskAdvice) {
+			if !log.has("no member can take over", raftlog.DiskAdvice) {
 				t.Errorf("the log does not say it: %q", log.lines)
 			}
 			began := time.Now()

@@ -35,7 +35,7 @@ func (m *Member) Changed() <-chan struct{} { return m.state.Changed() }
 
 // Leavers are the members that have told this one that they leave.
 func (m *Member) Leavers() (out []roster.Incarnation) {
-	if l := m.lead.Load(); l != nil {
+	if l := m.leadership.current.Load(); l != nil {
 		l.do(func(machine *leader.Leader, _ leader.View) { out = machine.Leavers() })
 	}
 	return out

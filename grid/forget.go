@@ -18,40 +18,40 @@ import (
 // be asked.
 
 // serveForget gives up a member's disk, or has the leader do it.
-func (m *Member) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {
+func (o *leadership) serveForget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {
 	var none wire.ForgetResponse
 	if err := formation.NewIncarnation(in.Member).Check(); err != nil {
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: %.40q is not a member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
 	}
-	if m.lone {
+	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone and stores nothing on disk")
 	}
 	if !in.Forwarded {
 		in.AskedBy = api.RemoteOf(ctx)
 	}
-	node := m.raft.Node()
+	node := o.raft.Node()
 	switch {
 	case node == nil:
-		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", m.formation.NotFormed())
+		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", o.formation.NotFormed())
 	case node.Leads():
-		return m.forget(ctx, in)
+		return o.forget(ctx, in)
 	case in.Forwarded:
 		return none, refusal.ErrNotLeader
 	}
-	at, found := m.formation.AddressOf(node.Leader())
+	at, found := o.formation.AddressOf(node.Leader())
 	if !found {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", m.gossip.Seen())
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", o.gossip.Seen())
 	}
 	in.Forwarded = true
 	var res wire.ForgetResponse
-	err := m.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, wire.PathForget, in, &res)
+	err := o.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, wire.PathForget, in, &res)
 	return res, err
 }
 
 // forget gives up a member's disk, at the leader.
-func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {
+func (o *leadership) forget(ctx context.Context, in wire.ForgetRequest) (wire.ForgetResponse, error) {
 	var out leader.Forgotten
-	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 		machine.ForgetDisk(v, leader.ForgetRequest{Disk: in.Member, LoseDefinitions: in.LoseDefinitions}, func(done leader.Forgotten, err error) {
 			out = done
 			reply(err)
@@ -60,7 +60,7 @@ func (m *Member) forget(ctx context.Context, in wire.ForgetRequest) (wire.Forget
 	if err != nil {
 		return wire.ForgetResponse{}, err
 	}
-	m.log.Warn("disk forgotten", "forgotten", string(in.Member), "partitions", out.Partitions, "partitions_without_other_disk", out.Lost,
+	o.log.Warn("disk forgotten", "forgotten", string(in.Member), "partitions", out.Partitions, "partitions_without_other_disk", out.Lost,
 		"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
-	return wire.ForgetResponse{Partitions: out.Partitions, Lost: out.Lost, Version: m.state.Roster().Version}, nil
+	return wire.ForgetResponse{Partitions: out.Partitions, Lost: out.Lost, Version: o.state.Roster().Version}, nil
 }

@@ -8,25 +8,25 @@ import (
 )
 
 // reportTo tells the leader, which may be this member.
-func (m *Member) reportTo(ctx context.Context, req wire.HeldRequest) error {
-	if m.raft.Node().Leads() {
-		_, err := m.serveHeld(ctx, req)
+func (o *leadership) reportTo(ctx context.Context, req wire.HeldRequest) error {
+	if o.raft.Node().Leads() {
+		_, err := o.serveHeld(ctx, req)
 		return err
 	}
-	return m.formation.AtLeader(ctx, wire.PathHeld, req)
+	return o.formation.AtLeader(ctx, wire.PathHeld, req)
 }
 
 // serveHeld has the leader record what an owner reports, and wakes its step.
-func (m *Member) serveHeld(ctx context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
-	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+func (o *leadership) serveHeld(ctx context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
+	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 		due, err := machine.Reported(v, leader.Report{Owner: in.Owner, Held: in.Held, Persisted: in.Persisted})
 		if due {
-			m.leadNow.Send()
+			o.now.Send()
 		}
 		reply(err)
 	})
 	if err != nil {
 		return wire.MemberResponse{}, err
 	}
-	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
+	return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 }

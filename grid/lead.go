@@ -1,6 +1,17 @@
 package grid
 
 import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+
 	"context"
 	"errors"
 	"sync"
@@ -18,10 +29,43 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
+// leadership is this member's part as a leader of its grid, now and then. Every member may
+// become the leader, and brings the leader's calls to it (leadcalls.go).
+type leadership struct {
+	self      roster.Incarnation
+	lone      bool
+	record    func() roster.Member // the roster's record of this member
+	wall      Clock
+	state     *state.State
+	clock     *client.Clock // of the state, sampled by the log alone
+	life      *tenure.Life
+	log       *slog.Logger
+	raft      *raftlog.Server
+	caller    api.Caller
+	formation *formation.Formation
+	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
+	current   atomic.Pointer[lead] // the present lead, nil while another member leads
+	now       signal.Signal        // the leader's step is due
+
+	mu      sync.Mutex // guards telling
+	telling bool       // the leader is being told of a grant of an earlier life
+}
+
+// calls returns the calls that the leader serves, and those that bring a request to it.
+func (o *leadership) calls() []*api.Call {
+	return []*api.Call{
+		api.Typed(wire.PathJoin, o.serveJoin).ForMembers(),
+		api.Typed(wire.PathLeave, o.serveLeave).ForMembers(),
+		api.Typed(wire.PathEarlier, o.serveEarlier).ForMembers(),
+		api.Typed(wire.PathHeld, o.serveHeld).ForMembers(),
+		api.Typed(wire.PathForget, o.serveForget).ForTarget(),
+	}
+}
+
 // lead is one lead of this member: it runs the leader's machine (package leader) and
 // carries out what that decides. It implements leader.Member.
 type lead struct {
-	m        *Member
+	of       *leadership
 	node     *raftlog.Node
 	caughtUp bool            // this member has applied the log of the leaders before it
 	ctx      context.Context // ends with the lead
@@ -32,41 +76,41 @@ type lead struct {
 	machine *leader.Leader // nil when the lead has ended
 }
 
-// runLead runs until ctx ends; it does nothing while another member leads.
-func (m *Member) runLead(ctx context.Context) {
+// run runs until ctx ends; it does nothing while another member leads.
+func (o *leadership) run(ctx context.Context) {
 	ticker := time.NewTicker(leader.StepEvery)
 	defer ticker.Stop()
 	for {
-		if node := m.raft.Node(); node.Leads() {
-			m.beginLead(ctx, node).step(ctx)
+		if node := o.raft.Node(); node.Leads() {
+			o.begin(ctx, node).step(ctx)
 		} else {
-			m.endLead()
+			o.end()
 		}
 		select {
 		case <-ctx.Done():
-			m.endLead()
+			o.end()
 			return
 		case <-ticker.C:
-		case <-m.leadNow:
+		case <-o.now:
 		}
 	}
 }
 
-// beginLead returns the present lead, a new one if there is none.
-func (m *Member) beginLead(ctx context.Context, node *raftlog.Node) *lead {
-	if l := m.lead.Load(); l != nil {
+// begin returns the present lead, a new one if there is none.
+func (o *leadership) begin(ctx context.Context, node *raftlog.Node) *lead {
+	if l := o.current.Load(); l != nil {
 		return l
 	}
-	l := &lead{m: m, node: node}
+	l := &lead{of: o, node: node}
 	l.ctx, l.end = context.WithCancel(ctx)
-	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.formation.Grid(), Expect: m.formation.Expect()}, l)
-	m.lead.Store(l)
+	l.machine = leader.New(leader.Config{Self: o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect()}, l)
+	o.current.Store(l)
 	return l
 }
 
-// endLead ends the present lead, and returns when nothing of it is left.
-func (m *Member) endLead() {
-	l := m.lead.Swap(nil)
+// end ends the present lead, and returns when nothing of it is left.
+func (o *leadership) end() {
+	l := o.current.Swap(nil)
 	if l == nil {
 		return
 	}
@@ -86,14 +130,14 @@ func (l *lead) step(ctx context.Context) {
 			return
 		}
 		l.caughtUp = true
-		l.m.log.Info("this member leads the grid")
+		l.of.log.Info("this member leads the grid")
 	}
-	if !l.m.state.Roster().Formed() {
-		l.m.reportStep("form the grid", l.m.formation.Begin(ctx))
+	if !l.of.state.Roster().Formed() {
+		l.of.reportStep("form the grid", l.of.formation.Begin(ctx))
 		return
 	}
-	if err := l.m.formation.NoteFormed(); err != nil {
-		l.m.reportStep("record that the grid is formed", err)
+	if err := l.of.formation.NoteFormed(); err != nil {
+		l.of.reportStep("record that the grid is formed", err)
 		return
 	}
 	l.do(func(machine *leader.Leader, v leader.View) { machine.Step(v) })
@@ -104,24 +148,24 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.machine != nil {
-		f(l.machine, l.m.leaderView(l.node))
+		f(l.machine, l.of.view(l.node))
 	}
 	return l.machine != nil
 }
 
-// leaderView returns what this member knows now.
-func (m *Member) leaderView(node *raftlog.Node) leader.View {
+// view returns what this member knows now.
+func (o *leadership) view(node *raftlog.Node) leader.View {
 	v := leader.View{
-		Roster: m.state.Roster(), Mono: m.clock.Mono(), Wall: clustertime.TickOf(m.cfg.Clock.Now()), Leaving: m.state.Leaving(),
+		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.wall.Now()), Leaving: o.state.Leaving(),
 	}
-	if last := m.state.LastRaise(); last != nil {
+	if last := o.state.LastRaise(); last != nil {
 		v.Raised = leader.Raise{Time: last.Time, At: last.At}
 	}
 	servers, _ := node.Servers()
 	for _, s := range servers {
 		v.Servers = append(v.Servers, leader.Server{ID: leader.ServerID(s.ID), Voter: s.Suffrage == raft.Voter})
 	}
-	for _, p := range m.gossip.Peers() {
+	for _, p := range o.gossip.Peers() {
 		v.Peers = append(v.Peers, leader.Peer{Incarnation: p.Incarnation, API: p.API, Durable: p.Durable, Leaving: p.Leaving})
 	}
 	return v
@@ -132,7 +176,7 @@ func (l *lead) Probe(p leader.Probe) {
 	l.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout)
 		defer cancel()
-		hello, err := l.m.caller.Hello(ctx, p.API, p.To)
+		hello, err := l.of.caller.Hello(ctx, p.API, p.To)
 		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrNotAddressed) {
 			err = failure.Errorf(leader.ErrAbsent, "%w", err)
 		}
@@ -146,13 +190,13 @@ func (l *lead) Probe(p leader.Probe) {
 
 // Propose implements leader.Member.
 func (l *lead) Propose(c roster.Command) {
-	before := l.m.state.Roster()
+	before := l.of.state.Roster()
 	l.calls.Go(func() {
-		err := l.m.raft.Propose(c)
+		err := l.of.raft.Propose(c)
 		if c.Raise != nil {
-			l.m.reportStep("raise the ceiling", err)
+			l.of.reportStep("raise the ceiling", err)
 		} else {
-			l.m.reportChange(before, c.Change, err)
+			l.of.reportChange(before, c.Change, err)
 		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Proposed(v, c, err) })
 	})
@@ -176,7 +220,7 @@ func (l *lead) Reconfigure(c leader.Reconfiguration) {
 	}
 	l.calls.Go(func() {
 		operation := operations[c.Do]
-		l.m.reportStep(operation.name, operation.do().Error())
+		l.of.reportStep(operation.name, operation.do().Error())
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Reconfigured(v, c) })
 	})
 }
@@ -185,7 +229,7 @@ func (l *lead) Reconfigure(c leader.Reconfiguration) {
 func (l *lead) TransferLead(to leader.ServerID) {
 	l.calls.Go(func() {
 		id := raft.ServerID(to)
-		l.m.reportStep("pass the lead on", l.node.Raft.LeadershipTransferToServer(id, l.node.Address(id)).Error())
+		l.of.reportStep("pass the lead on", l.node.Raft.LeadershipTransferToServer(id, l.node.Address(id)).Error())
 		l.do(func(machine *leader.Leader, _ leader.View) { machine.LeadTransferred() })
 	})
 }

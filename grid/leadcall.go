@@ -12,8 +12,8 @@ import (
 )
 
 // atLead has the machine take a request, if this member leads, and returns its answer.
-func (m *Member) atLead(ctx context.Context, request func(machine *leader.Leader, v leader.View, reply func(error))) error {
-	l, answer := m.lead.Load(), make(chan error, 1)
+func (o *leadership) atLead(ctx context.Context, request func(machine *leader.Leader, v leader.View, reply func(error))) error {
+	l, answer := o.current.Load(), make(chan error, 1)
 	if l == nil || !l.node.Leads() {
 		return refusal.ErrNotLeader
 	}

@@ -15,27 +15,27 @@ import (
 
 // serveJoin notes that a member wants in, once that has said so itself. The leader's
 // next step lets it in; the member asks until it sees itself in the roster.
-func (m *Member) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
+func (o *leadership) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
 	if err := in.Member.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
 	if want := raftlog.ServerID(in.Member.Incarnation, in.Member.Durable); raft.ServerID(in.Server) != want {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: server %.80q does not belong to member %s", in.Server, in.Member.Incarnation)
 	}
-	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.Join(v, in.Member, reply) })
+	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.Join(v, in.Member, reply) })
 	if err != nil {
 		return wire.MemberResponse{}, err
 	}
-	return wire.MemberResponse{Version: m.state.Roster().Version}, nil
+	return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 }
 
 // serveLeave removes a member and answers when that is agreed. The member has to stay
 // until it is no longer a Raft server: its vote may be needed for that.
-func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.MemberResponse, error) {
+func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.MemberResponse, error) {
 	if err := in.Incarnation.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
-	err := m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 		machine.Leave(v, in.Incarnation, in.Failed, reply)
 	})
 	for {
@@ -43,12 +43,12 @@ func (m *Member) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.Mem
 			return wire.MemberResponse{}, err
 		}
 		departed := false
-		err = m.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+		err = o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 			departed = machine.Departed(v, in.Incarnation, leader.ServerID(in.Server))
 			reply(nil)
 		})
 		if departed {
-			return wire.MemberResponse{Version: m.state.Roster().Version}, nil
+			return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 		}
 		select {
 		case <-time.After(leaveEvery):

@@ -8,39 +8,39 @@ import (
 )
 
 // reportStep logs why a step of the leader failed. The step is repeated.
-func (m *Member) reportStep(step string, err error) {
+func (o *leadership) reportStep(step string, err error) {
 	if err != nil && !errors.Is(err, roster.ErrStale) {
-		m.log.Warn("step of the leader failed; retrying", "step", step, "error", err)
+		o.log.Warn("step of the leader failed; retrying", "step", step, "error", err)
 	}
 }
 
 // reportChange logs a change of a roster that was proposed.
-func (m *Member) reportChange(r *roster.Roster, c *roster.Change, err error) {
+func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error) {
 	if err != nil {
-		m.reportStep("change the roster", err)
+		o.reportStep("change the roster", err)
 		return
 	}
 	for _, member := range c.Join {
-		m.log.Info("member joined", "joined", string(member.Incarnation), "api", member.API)
+		o.log.Info("member joined", "joined", string(member.Incarnation), "api", member.API)
 	}
 	for _, inc := range c.Remove {
-		m.log.Info("member removed", "removed", string(inc))
+		o.log.Info("member removed", "removed", string(inc))
 	}
 	for _, inc := range c.Doubt {
-		m.log.Warn("member does not answer; backups are promoted", "suspect", string(inc))
+		o.log.Warn("member does not answer; backups are promoted", "suspect", string(inc))
 	}
 	for _, inc := range c.Settle {
-		m.log.Info("replicas of a member in sync", "settled", string(inc))
+		o.log.Info("replicas of a member in sync", "settled", string(inc))
 	}
 	if len(c.Take) > 0 {
-		m.log.Info("backups promoted to owners", "partitions", len(c.Take))
+		o.log.Info("backups promoted to owners", "partitions", len(c.Take))
 	}
 	switch {
 	case len(c.Lose) == 0:
 	case !r.Assigned():
-		m.log.Info("partitions assigned: the grid serves", "partitions", len(c.Lose))
+		o.log.Info("partitions assigned: the grid serves", "partitions", len(c.Lose))
 	default:
-		m.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait until cluster time reaches the floor, some seconds",
+		o.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait until cluster time reaches the floor, some seconds",
 			"partitions", len(c.Lose))
 	}
 }
@@ -48,10 +48,10 @@ func (m *Member) reportChange(r *roster.Roster, c *roster.Change, err error) {
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(v clustertime.Verdict) {
 	if v.Held {
-		l.m.log.Warn("the voters' clocks jumped ahead; the jump is not followed until they agree for a minute",
+		l.of.log.Warn("the voters' clocks jumped ahead; the jump is not followed until they agree for a minute",
 			"ahead", v.Jump.Duration(), "agreed", v.Agreed)
 		return
 	}
-	l.m.log.Warn("cluster time ahead of the clocks", "ahead", v.Behind.Duration(),
+	l.of.log.Warn("cluster time ahead of the clocks", "ahead", v.Behind.Duration(),
 		"advice", "the clocks were ahead before; if all members without data directories stop now, start the next grid by `snowgrid init --floor`, or IDs repeat")
 }

@@ -38,7 +38,7 @@ func startAlone(t *testing.T) *Member {
 func TestStopEndsGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := startAlone(t)
-		m.cfg.DataDir = "kept" // as if the log were on disk
+		m.departure.durable = true // as if the log were on disk
 		s, err := m.CreateSequencer(t.Context(), "orders", sequencer.Config{})
 		if err == nil {
 			err = s.DetachLogicalNode(t.Context())
@@ -46,7 +46,7 @@ func TestStopEndsGrants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.stopInOrder(t.Context())
+		m.departure.stopInOrder(t.Context())
 		_, err = m.host.Create(t.Context(), wire.CreateRequest{Name: "invoices", Epoch: new(int64(m.clock.Now())), Nodes: 128})
 		if !errors.Is(err, sequencer.ErrClosed) {
 			t.Errorf("create after the stop: %v", err)

@@ -20,7 +20,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -67,15 +66,10 @@ type Member struct {
 
 	state *state.State
 
-	wasReady atomic.Bool          // in this grid
-	lead     atomic.Pointer[lead] // this member's present lead, nil while another member leads
-	leadNow  signal.Signal        // the leader's step is due
-
-	formation *formation.Formation
-	worry     atomic.Pointer[string] // the quorum warning, nil for none
-
-	mu      sync.Mutex // guards what follows; never held while waiting
-	telling bool       // the leader is being told of a grant of an earlier life
+	formation  *formation.Formation
+	leadership *leadership
+	health     *health
+	departure  *departure
 
 	handles *client.Client // the user's handles
 
@@ -131,11 +125,10 @@ func clusterClock(cfg Config) *client.Clock {
 
 func newMember(cfg Config) *Member {
 	m := &Member{
-		lone:    cfg.lone(),
-		clock:   clusterClock(cfg),
-		holds:   clusterClock(cfg),
-		events:  api.NewEvents(),
-		leadNow: signal.New(),
+		lone:   cfg.lone(),
+		clock:  clusterClock(cfg),
+		holds:  clusterClock(cfg),
+		events: api.NewEvents(),
 	}
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
@@ -184,8 +177,20 @@ func (m *Member) open() error {
 	m.raft = m.newServer()
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
 	m.caller = api.Caller{HTTP: m.http, Grid: func() roster.GridID { return m.formation.Grid() }, Library: m.library}
+	m.leadership = &leadership{
+		self: m.self, lone: m.lone, record: m.record, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
+		raft: m.raft, caller: m.caller, now: signal.New(),
+	}
+	m.health = &health{
+		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock, ctx: m.ctx,
+		log: m.log, raft: m.raft,
+	}
 	m.formation = m.newFormation(id)
+	m.leadership.formation, m.health.formation = m.formation, m.formation
 	m.host = m.newHost()
+	m.departure = &departure{
+		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation,
+	}
 	m.api = m.newAPI()
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
@@ -202,6 +207,7 @@ func (m *Member) open() error {
 	}
 	m.addrs.Gossip = m.gossip.Addr()
 	m.formation.UseGossip(m.gossip)
+	m.leadership.gossip, m.departure.gossip = m.gossip, m.gossip
 	m.life.Go(func() { m.api.Serve(m.listeners.api) })
 	return m.formation.Reopen()
 }
@@ -211,19 +217,14 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	return formation.New(formation.Config{
 		Identity: id, Self: m.self, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),
 		Expect: m.cfg.Expect, Join: m.cfg.Join, FirstLife: m.cfg.FirstLife, Floor: m.cfg.Floor, Clock: m.cfg.Clock,
-		State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.runLead,
+		State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.leadership.run,
 		Voters: func() (alive, count int) {
-			q := m.quorum()
+			q := m.health.quorum()
 			return len(q.Alive), q.Voters()
 		},
-		Warning: func() string {
-			if worry := m.worry.Load(); worry != nil {
-				return *worry
-			}
-			return ""
-		},
+		Warning: m.health.warning,
 		Reset: func() {
-			m.wasReady.Store(false)
+			m.health.wasReady.Store(false)
 			m.host.Reset()
 		},
 	})
@@ -233,21 +234,16 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 func (m *Member) newHost() *host.Host {
 	return host.New(host.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Events: m.events,
-		Definitions: m.definitions, ReportEarlier: m.reportEarlier, ReportHeld: m.reportTo, Changed: m.noteReady,
+		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Changed: m.health.noteReady,
 	})
 }
 
 // calls returns every call of the API but the event stream.
 func (m *Member) calls() []*api.Call {
-	return append(slices.Concat(m.host.Calls(), m.formation.Calls()),
+	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls()),
 		api.Typed(wire.PathStatus, m.serveStatus).WithLargeAnswer(),
 		m.ids.Call(),
 		api.Typed(wire.PathHello, m.serveHello).ForTarget(),
-		api.Typed(wire.PathJoin, m.serveJoin).ForMembers(),
-		api.Typed(wire.PathLeave, m.serveLeave).ForMembers(),
-		api.Typed(wire.PathEarlier, m.serveEarlier).ForMembers(),
-		api.Typed(wire.PathHeld, m.serveHeld).ForMembers(),
-		api.Typed(wire.PathForget, m.serveForget).ForTarget(),
 	)
 }
 
@@ -256,7 +252,7 @@ func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, TLS: m.cfg.TLS, Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library,
 		Status:   func(ctx context.Context) (any, error) { return m.serveStatus(ctx, wire.StatusRequest{}) },
-		NotReady: m.notReady, NotSettled: m.notSettled,
+		NotReady: m.health.notReady, NotSettled: m.health.notSettled,
 	}, m.events, m.calls())
 }
 
@@ -276,15 +272,15 @@ func (m *Member) about() gossip.Peer {
 
 // run starts the goroutines that take part in the grid.
 func (m *Member) run() {
-	m.life.Background(m.runLead)
+	m.life.Background(m.leadership.run)
 	m.host.Run(m.lone)
-	m.life.Go(func() { m.watchPart(m.ctx) })
+	m.life.Go(func() { m.departure.watchPart(m.ctx) })
 	if m.lone {
 		return
 	}
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.formation.Run(m.ctx) })
-	m.life.Go(func() { m.advise(m.ctx) })
+	m.life.Go(func() { m.health.advise(m.ctx) })
 }
 
 // awaitServing waits until the member serves.
@@ -294,13 +290,13 @@ func (m *Member) awaitServing(ctx context.Context) error {
 		if err := m.state.Failure(); err != nil {
 			return err
 		}
-		if m.notServing() == nil {
+		if m.health.notServing() == nil {
 			return m.formation.SameSettings(m.state.Roster().Settings)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			why := cmp.Or(m.notServing(), errNotServing)
+			why := cmp.Or(m.health.notServing(), errNotServing)
 			late := failure.Errorf(sequencer.ErrUnavailable, "%w", ctx.Err())
 			return failure.Errorf(why, "grid: start: the member does not serve yet: %s: %w", refusal.Unprefixed(why), late)
 		}
@@ -309,35 +305,6 @@ func (m *Member) awaitServing(ctx context.Context) error {
 
 // errNotServing is why a member did not serve that does now.
 var errNotServing = errors.New("it became ready too late")
-
-// notServing returns the reason why the member does not serve yet, nil if it does: it is in
-// the roster, every partition has an owner, and the cluster time is known.
-func (m *Member) notServing() error {
-	r := m.state.Roster()
-	if m.ctx.Err() != nil {
-		return refusal.ErrClosed
-	}
-	if err := m.raft.Failure(); err != nil {
-		return err
-	}
-	if !r.Formed() {
-		return m.formation.NotFormed()
-	}
-	if err := m.formation.Clash(); err != nil {
-		return err
-	}
-	if _, in := r.Member(m.self); !in {
-		return fmt.Errorf("grid %s knows this member not yet", r.Grid)
-	}
-	if !r.Assigned() {
-		return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",
-			r.Grid, len(r.Members), m.formation.Expect())
-	}
-	if m.clock.Now() == 0 {
-		return errors.New("the cluster time is not known yet")
-	}
-	return nil
-}
 
 // Addrs returns where others reach the member. A lone member has no address.
 func (m *Member) Addrs() Addrs {

@@ -20,7 +20,7 @@ func (m *Member) newServer() *raftlog.Server {
 		Self: raftlog.ServerID(m.self, m.cfg.DataDir != ""), Stores: m.stores, State: m.state, Life: m.life, Log: m.log, Library: m.library,
 		LeaderSeen: func() {
 			m.host.LeaderChanged()
-			m.leadNow.Send()
+			m.leadership.now.Send()
 		},
 	}
 	if !m.lone {

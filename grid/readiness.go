@@ -1,6 +1,8 @@
 package grid
 
 import (
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+
 	"errors"
 	"fmt"
 	"slices"
@@ -102,45 +104,59 @@ func (s standing) halfWindow() time.Duration {
 var errQuorumLost = errors.New("quorum lost")
 
 // standing returns the member's standing now.
-func (m *Member) standing() standing {
-	return standing{roster: m.state.Roster(), self: m.self, raised: m.state.RaiseAge(), wasReady: m.wasReady.Load()}
+func (h *health) standing() standing {
+	return standing{roster: h.state.Roster(), self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load()}
 }
 
 // notReady says why this member should get no traffic, nil if it should.
-func (m *Member) notReady() error {
-	if err := m.notServing(); err != nil {
+func (h *health) notReady() error {
+	if err := h.notServing(); err != nil {
 		return err
 	}
-	return m.standing().notReady()
+	return h.standing().notReady()
 }
 
 // notSettled says why an orderly stop of one more member might lose something, nil
 // if it loses nothing.
-func (m *Member) notSettled() error {
-	if err := m.notServing(); err != nil {
+func (h *health) notSettled() error {
+	if err := h.notServing(); err != nil {
 		return err
 	}
-	return m.standing().notSettled()
+	return h.standing().notSettled()
 }
 
 // noteReady remembers that the member was ready in this grid.
-func (m *Member) noteReady() {
-	if !m.wasReady.Load() && m.notReady() == nil {
-		m.wasReady.Store(true)
+func (h *health) noteReady() {
+	if !h.wasReady.Load() && h.notReady() == nil {
+		h.wasReady.Store(true)
 	}
 }
 
-// Ready reports whether the member should get traffic: it is in the roster, it has
-// seen a raise of the ceiling within the last half window, and it has its own
-// replicas in sync. Until it was ready for the first time the grid has to be settled
-// as well, so a rolling restart that waits for the restarted member does not stop
-// the next one too early. A crash of another member does not change the answer. The
-// reason is in [Status]; GET /readyz tells the same.
-func (m *Member) Ready() bool { return m.notReady() == nil }
-
-// Settled reports whether an orderly stop of one more member loses nothing: each
-// partition has Backups copies in sync besides the owner's, or as many as there are
-// other members. A copy at a member that does not answer counts as missing as soon
-// as the leader doubts that member, within about two seconds. The reason is in
-// [Status]; GET /v1/settled tells the same.
-func (m *Member) Settled() bool { return m.notSettled() == nil }
+// notServing returns the reason why the member does not serve yet, nil if it does: it is in
+// the roster, every partition has an owner, and the cluster time is known.
+func (h *health) notServing() error {
+	r := h.state.Roster()
+	if h.ctx.Err() != nil {
+		return refusal.ErrClosed
+	}
+	if err := h.raft.Failure(); err != nil {
+		return err
+	}
+	if !r.Formed() {
+		return h.formation.NotFormed()
+	}
+	if err := h.formation.Clash(); err != nil {
+		return err
+	}
+	if _, in := r.Member(h.self); !in {
+		return fmt.Errorf("grid %s knows this member not yet", r.Grid)
+	}
+	if !r.Assigned() {
+		return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",
+			r.Grid, len(r.Members), h.formation.Expect())
+	}
+	if h.clock.Now() == 0 {
+		return errors.New("the cluster time is not known yet")
+	}
+	return nil
+}

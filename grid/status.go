@@ -126,6 +126,21 @@ func (m *Member) Status() Status {
 	return s
 }
 
+// Ready reports whether the member should get traffic: it is in the roster, it has
+// seen a raise of the ceiling within the last half window, and it has its own
+// replicas in sync. Until it was ready for the first time the grid has to be settled
+// as well, so a rolling restart that waits for the restarted member does not stop
+// the next one too early. A crash of another member does not change the answer. The
+// reason is in [Status]; GET /readyz tells the same.
+func (m *Member) Ready() bool { return m.health.notReady() == nil }
+
+// Settled reports whether an orderly stop of one more member loses nothing: each
+// partition has Backups copies in sync besides the owner's, or as many as there are
+// other members. A copy at a member that does not answer counts as missing as soon
+// as the leader doubts that member, within about two seconds. The reason is in
+// [Status]; GET /v1/settled tells the same.
+func (m *Member) Settled() bool { return m.health.notSettled() == nil }
+
 func (m *Member) localStatus() Status {
 	r := m.state.Roster()
 	s := Status{
@@ -133,13 +148,11 @@ func (m *Member) localStatus() Status {
 		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()), Wall: m.cfg.Clock.Now().UTC(),
 		Disks: disksOf(r), Sequencers: []SequencerInfo{}, Strangers: m.gossip.ForeignMembers(),
 	}
-	if worry := m.worry.Load(); worry != nil {
-		s.Advice = *worry
-	}
-	if err := m.notReady(); err != nil {
+	s.Advice = m.health.warning()
+	if err := m.health.notReady(); err != nil {
 		s.Ready, s.NotReady = false, err.Error()
 	}
-	if err := m.notSettled(); err != nil {
+	if err := m.health.notSettled(); err != nil {
 		s.Settled, s.NotSettled = false, err.Error()
 	}
 	owned, replicas := map[roster.Incarnation]int{}, map[roster.Incarnation]int{}

@@ -80,7 +80,7 @@ var protocolMutants = []mutant{
 	{"B1", "a number far ahead is taken", "backup/update.go", "p.Number-r.position.Number > leadMax", "p.Number-r.position.Number > numberMax", replicaTests},
 	{"B2", "a replica that has nothing to do with a table keeps it", "backup/office.go", "	r.discard()\n	if p.Owner", "	if p.Owner", replicaTests},
 	{"S1", "a stop is stated with a node attached", "partition/partition.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
-	{"S1", "grants continue after the stop is stated", "grid/leave.go", "	m.state.Ended.Store(true) // no actor", "	// no actor", memberTests},
+	{"S1", "grants continue after the stop is stated", "grid/departure.go", "	d.state.Ended.Store(true) // no actor", "	// no actor", memberTests},
 	{"S1", "the stop counts for more than one command", "roster/change.go", "next.Stopped = c.Stop", "next.Stopped = max(r.Stopped, c.Stop)", rosterTests},
 	{"S2", "a holder of an earlier life is served beyond the floor", "partition/earlier.go", "	case until <= floor:", "	case until > 0:", memberTests},
 	{"H1", "every attach has the same ID", "client/backend.go", "_, _ = crand.Read(id[:])", "id[0], _ = 1, crand.Reader", clientTests},

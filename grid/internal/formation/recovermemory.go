@@ -38,7 +38,7 @@ const (
 	abandonCalls = 6 * time.Second
 	initTimeout  = 25 * time.Second
 
-	// LatestFloor, the end of 2099, limits the effect of a typing error.
+	// LatestFloor is the end of 2099: a later floor is a typing error.
 	LatestFloor clustertime.Tick = 4_102_444_799_999
 )
 

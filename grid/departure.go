@@ -1,0 +1,189 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/host"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// departure takes this member out of its grid, because it leaves or because its part has
+// ended.
+type departure struct {
+	self      roster.Incarnation
+	lone      bool
+	durable   bool // it has a data directory
+	state     *state.State
+	life      *tenure.Life
+	log       *slog.Logger
+	raft      *raftlog.Server
+	host      *host.Host
+	formation *formation.Formation
+	gossip    *gossip.Gossip // nil in a lone member
+}
+
+// sayGoodbye removes the member from the roster, unless no other member can take over: then
+// the grid stops, and a durable one continues from there at its next start.
+func (d *departure) sayGoodbye(ctx context.Context) error {
+	d.state.Leave()
+	d.gossip.Announce()
+	for {
+		var err error
+		if !d.othersStay() {
+			d.stopInOrder(ctx)
+			d.awaitStop(ctx.Done())
+			d.gossip.Leave()
+			return nil
+		}
+		if node := d.raft.Node(); node.Leads() {
+			err = errLeadKept // its step passes the lead on
+		} else {
+			err = d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(node.Server)})
+			if err == nil { // agreed; the log may no longer reach this member
+				d.gossip.Leave()
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("grid: %w: left without a goodbye: %w", sequencer.ErrUnavailable, ctx.Err()), err)
+		case <-time.After(leaveEvery):
+		}
+	}
+}
+
+// errLeadKept is why a leader that leaves is still there.
+var errLeadKept = errors.New("no other voter has taken the lead yet")
+
+// stopInOrder records the end of the grants in the roster, if this member is the last of a
+// durable grid and no grant can be used any longer (S1). Without it the grid restarts at its
+// ceiling, which is safe and costs a wait.
+func (d *departure) stopInOrder(ctx context.Context) {
+	r := d.state.Roster()
+	if node := d.raft.Node(); !d.durable || !node.Leads() || len(r.Members) != 1 || !r.Assigned() {
+		return
+	}
+	d.state.Ended.Store(true) // no actor grants anything from its next request on
+	var stop clustertime.Tick
+	for id := range r.Partitions {
+		high, err := d.host.Granted(ctx, roster.PartitionID(id))
+		if err != nil {
+			d.log.Info("the grid will start again at its ceiling", "reason", err)
+			return
+		}
+		stop = max(stop, high)
+	}
+	err := d.raft.Propose(roster.Command{From: r.Version, Change: &roster.Change{Stop: max(1, stop)}})
+	d.log.Info("the grid has stopped in order", "granted_until", stop.Time(), "error", err)
+}
+
+// othersStay reports whether another member is alive that does not leave.
+func (d *departure) othersStay() bool {
+	r := d.state.Roster()
+	_, found := d.gossip.Find(func(p gossip.Peer) bool {
+		_, in := r.Member(p.Incarnation)
+		return in && p.Incarnation != d.self && !p.Leaving
+	})
+	return found
+}
+
+// stopAwaited is how long a voter that leaves with all others waits for the leader to
+// record the stop.
+const stopAwaited = 5 * time.Second
+
+// awaitStop waits, when all members leave, for the leader to record the stop: this
+// member's vote may be needed for it.
+func (d *departure) awaitStop(done <-chan struct{}) {
+	limit := time.After(stopAwaited)
+	for {
+		node := d.raft.Node()
+		if !d.durable || node == nil || node.Leads() || d.state.Roster().Stopped > 0 {
+			return
+		}
+		leads := func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == node.Leader() }
+		if _, alive := d.gossip.Find(leads); !alive {
+			return
+		}
+		select {
+		case <-time.After(leaveEvery):
+		case <-limit:
+			return
+		case <-done:
+			return
+		}
+	}
+}
+
+// askOutEvery is how often a member whose disk has failed asks to be taken out.
+const askOutEvery = 200 * time.Millisecond
+
+// watchPart waits until this member's part in the grid ends, and then sees to it that
+// other members take its place, until they have or ctx ends.
+func (d *departure) watchPart(ctx context.Context) {
+	diskFailed, rosterLost := d.raft.Failed()
+	select {
+	case <-diskFailed:
+	case <-rosterLost:
+	case <-ctx.Done():
+		return
+	}
+	d.stepDown()
+	alone := false
+	for ctx.Err() == nil {
+		switch {
+		case !d.lone && d.othersStay():
+			if err := d.askOut(ctx); err == nil {
+				d.log.Warn("other members have replaced this one; own handles continue", "reason", d.raft.Failure())
+				return
+			}
+		case !alone:
+			alone = true
+			d.log.Error("no member can take over: holders wait after the end of their grants", "reason", d.raft.Failure())
+		}
+		signal.Sleep(ctx, askOutEvery)
+	}
+}
+
+// stepDown ends this member's part in the agreement, and says why.
+func (d *departure) stepDown() {
+	err := d.raft.Failure()
+	var failed *raftlog.DiskError
+	if errors.As(err, &failed) {
+		d.log.Error("the disk has failed: this member writes and votes no longer", "advice", raftlog.DiskAdvice,
+			"dir", failed.Dir, "while", failed.Doing, "error", failed.Cause)
+	} else {
+		d.log.Error("roster lost: this member cannot read it, grants by it no longer and votes no longer", "advice", raftlog.DivergenceAdvice, "error", err)
+	}
+	d.state.Fail(err)
+	d.state.Leave()
+	if d.gossip != nil {
+		d.life.Background(func(context.Context) { d.gossip.Announce() })
+	}
+	if node := d.raft.Node(); node != nil {
+		ending := node.Raft.Shutdown()
+		d.life.Background(func(context.Context) { _ = ending.Error() })
+	}
+}
+
+// askOut asks the leader to take this member out, and returns when that is
+// agreed. From here on it grants nothing: it no longer receives changes of owners.
+// Before it reaches a leader it grants below the ceiling that it knows, like
+// a member that is cut off, so that the last one can still take nodes back.
+func (d *departure) askOut(ctx context.Context) error {
+	d.state.Ended.Store(true)
+	server := raftlog.ServerID(d.self, d.durable)
+	return d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(server), Failed: true})
+}
