@@ -22,12 +22,13 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// mustNotStart checks that Start refuses a configuration immediately, as an invalid one,
-// with an error that names the setting.
+// mustNotStart checks that Start refuses a configuration immediately, as an invalid one, or
+// for its clock, with an error that has the words.
 func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), apiPatience)
@@ -37,8 +38,12 @@ func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint str
 		_ = m.Close()
 		t.Fatalf("it started; it should complain about %q", words)
 	}
-	if !errors.Is(err, sequencer.ErrInvalidConfig) || ctx.Err() != nil {
-		t.Errorf("error %v, want ErrInvalidConfig immediately", err)
+	want := sequencer.ErrInvalidConfig
+	if slices.Contains(words, "clock") {
+		want = clustertime.ErrClock
+	}
+	if !errors.Is(err, want) || ctx.Err() != nil {
+		t.Errorf("error %v, want %v immediately", err, want)
 	}
 	for _, word := range words {
 		if !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(word)) {

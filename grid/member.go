@@ -90,8 +90,9 @@ type Addrs struct {
 // error then names the members that were seen.
 //
 // Errors: sequencer.ErrInvalidConfig for a setting that is wrong, that the grid
-// has otherwise, or a port in use (the message names it); and, when ctx ended,
-// an error that matches ctx.Err() and sequencer.ErrUnavailable.
+// has otherwise, or a port in use (the message names it); clustertime.ErrClock for a
+// wall clock that is wrong; and, when ctx ended, an error that matches ctx.Err() and
+// sequencer.ErrUnavailable.
 func Start(ctx context.Context, cfg Config) (*Member, error) {
 	m := newMember(cfg)
 	if err := m.cfg.check(); err != nil {
