@@ -45,8 +45,9 @@ type Recovery struct {
 // A recovery that was cut off leaves directories that no member starts on; the same
 // call completes it.
 //
-// Errors: sequencer.ErrInvalidConfig, which names the directory or the member, and the
-// remedy.
+// Errors: sequencer.ErrInvalidConfig for a setting or a directory, wire.ErrNotNeeded while
+// the directories given are a majority, and wire.ErrNotConfirmed while a missing member is
+// not named in Lost. The message names the directory or the member, and the remedy.
 func Recover(cfg RecoverConfig) (Recovery, error) { return cfg.carryOut(nil) }
 
 // carryOut recovers the grid; next, if not nil, may cut that off before each step.
