@@ -23,6 +23,9 @@ type Node struct {
 	mu        sync.Mutex
 	ended     bool           // no proposal begins any longer; guarded by mu
 	proposals sync.WaitGroup // that are being agreed on
+
+	stopping sync.Once
+	stopped  raft.Future // of the shutdown of Raft; set by stopping
 }
 
 // Propose has a command agreed on. Only the leader can.
@@ -69,7 +72,14 @@ func (n *Node) Shutdown() error {
 	n.ended = true
 	n.mu.Unlock()
 	n.proposals.Wait()
-	return n.Raft.Shutdown().Error()
+	return n.Stop().Error()
+}
+
+// Stop begins to end Raft, whatever is being agreed on. Raft's own future waits for the
+// end and closes the transport for its first caller alone; this one does for every caller.
+func (n *Node) Stop() raft.Future {
+	n.stopping.Do(func() { n.stopped = n.Raft.Shutdown() })
+	return n.stopped
 }
 
 // Runs reports whether the member takes part by this node.
