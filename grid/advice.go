@@ -31,23 +31,23 @@ const (
 // health is a member's view of its own place in the grid: whether it serves, is ready, and
 // has a quorum.
 type health struct {
-	self      roster.Incarnation
-	durable   bool                 // it has a data directory
-	record    func() roster.Member // the roster's record of this member
-	view      func(*raftlog.Node) leader.View
-	state     *state.State
-	clock     *client.Clock   // of the state, sampled by the log alone
-	ctx       context.Context // ends with the member
-	log       *slog.Logger
-	raft      *raftlog.Server
-	formation *formation.Formation
-	wasReady  atomic.Bool            // in this grid
-	worry     atomic.Pointer[string] // the quorum warning, nil for none
+	self          roster.Incarnation
+	durable       bool                 // it has a data directory
+	record        func() roster.Member // the roster's record of this member
+	view          func(*raftlog.Node) leader.View
+	state         *state.State
+	clock         *client.Clock   // of the state, sampled by the log alone
+	ctx           context.Context // ends with the member
+	log           *slog.Logger
+	raft          *raftlog.Server
+	formation     *formation.Formation
+	wasReady      atomic.Bool            // in this grid
+	quorumWarning atomic.Pointer[string] // the quorum warning, nil for none
 }
 
 // warning returns the quorum warning, "" for none.
 func (h *health) warning() string {
-	if worry := h.worry.Load(); worry != nil {
+	if worry := h.quorumWarning.Load(); worry != nil {
 		return *worry
 	}
 	return ""
@@ -72,14 +72,14 @@ func (h *health) advise(ctx context.Context) {
 			since = now
 		}
 		if !h.quorumLost(since) {
-			if h.worry.Swap(nil) != nil {
+			if h.quorumWarning.Swap(nil) != nil {
 				h.log.Info("quorum restored")
 			}
 			continue
 		}
 		text := h.quorumAdvice()
 		warning := errQuorumLost.Error() + ": " + text
-		if h.worry.Swap(&warning) == nil {
+		if h.quorumWarning.Swap(&warning) == nil {
 			h.log.Error("quorum lost", "advice", text)
 		}
 	}

@@ -49,7 +49,7 @@ func NoteFounding(dir string) error {
 		return err
 	}
 	id.Grid, id.Forming = formation.NewGridID(), true
-	id.Accepted = formation.Founding{Founder: id.Member, Grid: id.Grid}
+	id.Accepted = formation.Attempt{Founder: id.Member, Grid: id.Grid}
 	return id.Save()
 }
 

@@ -30,6 +30,6 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}
 	}
-	res.Founding = m.formation.FoundingGrid()
+	res.Founding = m.formation.AttemptedGrid()
 	return res, nil
 }

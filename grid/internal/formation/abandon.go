@@ -17,7 +17,7 @@ import (
 // Abandon stops this member's grid here for good and binds it to the founder
 // of the next.
 func (f *Formation) Abandon(ctx context.Context, in wire.AbandonRequest) (wire.AbandonResponse, error) {
-	next := Founding{Founder: in.Founder, Grid: in.Grid}
+	next := Attempt{Founder: in.Founder, Grid: in.Grid}
 	if in.Old.IsZero() || in.Grid.IsZero() || in.Founder == "" || in.Founder == f.id.Member || in.Expect < 2 || in.Expect > 1000 {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a survivor is asked to leave its grid for a new one, with another founder and 2 to 1000 members")
 	}
@@ -34,7 +34,7 @@ func (f *Formation) Abandon(ctx context.Context, in wire.AbandonRequest) (wire.A
 }
 
 // abandonGrid leaves the grid, and answers the same when it has left it already.
-func (f *Formation) abandonGrid(in wire.AbandonRequest, next Founding) (wire.AbandonResponse, error) {
+func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.AbandonResponse, error) {
 	if err := f.takeTurn(f.ctx); err != nil {
 		return wire.AbandonResponse{}, refusal.ErrClosed
 	}
@@ -52,20 +52,20 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Founding) (wire.Aba
 	f.life.Go(f.gossip.Announce)
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	bounds := f.past.bounds
+	bounds := f.previous.bounds
 	bounds.Wall = clustertime.TickOf(f.cfg.Clock.Now()) // of now, also when it has left the grid before
 	return bounds, nil
 }
 
-// bind makes a founding the only one that this member leaves its grid for. It is
+// bind makes an attempt the only one that this member leaves its grid for. It is
 // bound to one at a time, until its founder says that it has given that up, or is
 // gone.
-func (f *Formation) bind(next Founding) error {
+func (f *Formation) bind(next Attempt) error {
 	bound := f.bound()
 	switch {
 	case bound.Founder == f.id.Member:
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is recovering the grid already; wait for the result")
-	case bound != (Founding{}) && bound != next && f.seesMember(bound.Founder):
+	case bound != (Attempt{}) && bound != next && f.seesMember(bound.Founder):
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is recovering the grid already; use one member only", bound.Founder)
 	}
 	f.idMu.Lock()
@@ -77,17 +77,17 @@ func (f *Formation) bind(next Founding) error {
 	return nil
 }
 
-// unbind frees this member from a founding.
-func (f *Formation) unbind(to Founding) {
+// unbind frees this member from an attempt.
+func (f *Formation) unbind(to Attempt) {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	if f.next == to {
-		f.next = Founding{}
+		f.next = Attempt{}
 	}
 }
 
-// bound returns the founding that this member is bound to, zero for none.
-func (f *Formation) bound() Founding {
+// bound returns the attempt that this member is bound to, zero for none.
+func (f *Formation) bound() Attempt {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	return f.next
@@ -104,8 +104,8 @@ func (f *Formation) hasLeft() bool {
 func (f *Formation) Whereabouts() (grid roster.GridID, left string) {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	if f.id.Grid.IsZero() && !f.past.grid.IsZero() {
-		left = f.past.grid.String()
+	if f.id.Grid.IsZero() && !f.previous.grid.IsZero() {
+		left = f.previous.grid.String()
 	}
 	return f.id.Grid, left
 }
@@ -115,7 +115,7 @@ func (f *Formation) Whereabouts() (grid roster.GridID, left string) {
 // there it would take back what it agreed to.
 func (f *Formation) followFounder(ctx context.Context) {
 	next := f.bound()
-	if next == (Founding{}) {
+	if next == (Attempt{}) {
 		return
 	}
 	if p, formed := f.gossip.Find(func(p gossip.Peer) bool { return p.Grid == next.Grid }); formed {
@@ -133,8 +133,8 @@ func (f *Formation) followFounder(ctx context.Context) {
 }
 
 // notFollowed says why a member that has left a grid is in no other yet.
-func (f *Formation) notFollowed(left roster.GridID, next Founding) error {
-	if next == (Founding{}) {
+func (f *Formation) notFollowed(left roster.GridID, next Attempt) error {
+	if next == (Attempt{}) {
 		return fmt.Errorf("this member has left grid %s for a recovery, which was given up; run `snowgrid init --force --addr %s`, or restart this member",
 			left, f.cfg.Record().API)
 	}

@@ -24,24 +24,24 @@ func (f *Formation) Accept(_ context.Context, in wire.AcceptRequest) (wire.Accep
 	if in.Founder == "" || in.Grid.IsZero() {
 		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a founder and a grid ID are required")
 	}
-	if err := f.bindTo(Founding{Founder: in.Founder, Grid: in.Grid}); err != nil {
+	if err := f.bindTo(Attempt{Founder: in.Founder, Grid: in.Grid}); err != nil {
 		return wire.AcceptResponse{}, err
 	}
 	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "", Wall: clustertime.TickOf(f.cfg.Clock.Now())}, nil
 }
 
-// bindTo binds this member to a founding, on disk before it says so.
-func (f *Formation) bindTo(to Founding) error {
+// bindTo binds this member to an attempt, on disk before it says so.
+func (f *Formation) bindTo(to Attempt) error {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	switch {
 	case !f.id.Grid.IsZero():
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member is in grid %s already", f.id.Grid)
-	case !f.past.grid.IsZero():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s for a recovery", f.past.grid)
+	case !f.previous.grid.IsZero():
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has left grid %s for a recovery", f.previous.grid)
 	case f.id.Accepted == to:
 		return nil
-	case f.id.Accepted != Founding{}:
+	case f.id.Accepted != Attempt{}:
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as founder", f.id.Accepted.Founder)
 	}
 	before := f.id.Accepted
@@ -54,18 +54,18 @@ func (f *Formation) bindTo(to Founding) error {
 	return nil
 }
 
-// releaseAcceptance frees this member from a founding whose founder says that it
+// releaseAcceptance frees this member from an attempt whose founder says that it
 // has given it up, or was not seen for long.
 func (f *Formation) releaseAcceptance(ctx context.Context) {
 	f.idMu.Lock()
 	bound := f.id.Accepted
 	f.idMu.Unlock()
-	if bound == (Founding{}) {
+	if bound == (Attempt{}) {
 		return
 	}
 	if bound.Founder == f.id.Member {
 		f.mu.Lock()
-		given := f.trial != bound.Grid
+		given := f.attempted != bound.Grid
 		f.mu.Unlock()
 		if given {
 			f.release(bound)
@@ -73,7 +73,7 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 		return
 	}
 	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == bound.Founder })
-	if f.unseen.lapsed(bound, alive, f.clock.Mono()) {
+	if f.founderLapse.lapsed(bound, alive, f.clock.Mono()) {
 		f.log.Warn("acceptance lapsed: its founder was not seen", "founder", string(bound.Founder), "for", acceptanceLives)
 		f.release(bound)
 	}
@@ -86,14 +86,14 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 	}
 }
 
-// release unbinds this member from a founding.
-func (f *Formation) release(to Founding) {
+// release unbinds this member from an attempt.
+func (f *Formation) release(to Attempt) {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	if f.id.Accepted != to || !f.id.Grid.IsZero() {
 		return
 	}
-	f.id.Accepted = Founding{}
+	f.id.Accepted = Attempt{}
 	if err := f.id.Save(); err != nil {
 		f.id.Accepted = to
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	// confirmLimit is how long a founder tries to have its acceptances confirmed
-	// before it gives the founding up.
+	// before it gives the attempt up.
 	confirmLimit = 10 * time.Second
 	// acceptanceLives is how long an acceptance outlasts the last sign of its founder.
 	acceptanceLives = time.Minute
@@ -186,7 +186,7 @@ func (f *Formation) giveUp(why error) {
 		return
 	}
 	f.idMu.Lock()
-	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Founding{}
+	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Attempt{}
 	err := f.id.Save()
 	f.idMu.Unlock()
 	if err != nil {
@@ -200,12 +200,12 @@ func (f *Formation) giveUp(why error) {
 // lapse measures for how long the founder that this member has accepted was not seen.
 // Only the holder of the turn uses it.
 type lapse struct {
-	of   Founding
+	of   Attempt
 	seen time.Duration
 }
 
 // lapsed reports whether an acceptance has lapsed, given whether its founder is seen.
-func (l *lapse) lapsed(of Founding, alive bool, now time.Duration) bool {
+func (l *lapse) lapsed(of Attempt, alive bool, now time.Duration) bool {
 	if alive || l.of != of {
 		l.of, l.seen = of, now
 	}

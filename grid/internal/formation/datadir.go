@@ -28,8 +28,8 @@ import (
 //	none          no entries                     a new member
 //	none          entries                        refused: its member is unknown
 //	no grid       any                            a member in no grid yet
-//	grid, forming no command                     the founding is forgotten
-//	grid, forming a command                      continues: the founding succeeded
+//	grid, forming no command                     the attempt is forgotten
+//	grid, forming a command                      continues: the attempt succeeded
 //	grid          the one the identity names     continues
 //	grid          missing, empty or another      refused: the log was lost
 
@@ -99,7 +99,7 @@ func logLost(id *Identity, path, what string) error {
 }
 
 // belongsTo refuses a log that is not the identity's, or is not whole, and settles a
-// founding that was not completed.
+// attempt that was not completed.
 func belongsTo(l *raftlog.Log, id *Identity, snaps raft.SnapshotStore) error {
 	path := filepath.Join(l.Dir, raftlog.File)
 	contents, err := l.Check(snaps)

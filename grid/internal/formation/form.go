@@ -20,7 +20,7 @@ import (
 //	   +-- Expect members without grid are seen, this is the        |
 //	       lowest, and Expect of them accept it ------> founder ----+
 //
-// A member accepts one founding at a time, and another only after the founder of the
+// A member accepts one attempt to form a grid at a time, and another only after the founder of the
 // first has reported that it gave that one up.
 
 const (
@@ -96,7 +96,7 @@ func (f *Formation) seekGrid(ctx context.Context) {
 		f.giveUpAttempt()
 		return
 	}
-	if err := f.found(ctx, peers); err != nil && f.boot.hinder(err.Error(), f.clock.Mono()) {
+	if err := f.formGrid(ctx, peers); err != nil && f.boot.hinder(err.Error(), f.clock.Mono()) {
 		f.log.Warn("grid not formed yet", "error", err)
 	}
 }
@@ -128,7 +128,7 @@ func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) {
 func (f *Formation) belong(g roster.GridID, forming bool) error {
 	f.idMu.Lock()
 	f.id.Grid, f.id.Forming = g, forming
-	f.next = Founding{}
+	f.next = Attempt{}
 	err := f.id.Save()
 	f.idMu.Unlock()
 	f.gossip.SetGrid(g)
@@ -160,10 +160,10 @@ func (f *Formation) takePart() {
 	f.life.Go(f.gossip.Announce)
 }
 
-// found asks all members for acceptance, and forms the grid after Expect acceptances.
-func (f *Formation) found(ctx context.Context, peers []gossip.Peer) error {
+// formGrid asks all members for acceptance, and forms the grid after Expect acceptances.
+func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 	grid := f.attempt()
-	if err := f.bindTo(Founding{Founder: f.id.Member, Grid: grid}); err != nil {
+	if err := f.bindTo(Attempt{Founder: f.id.Member, Grid: grid}); err != nil {
 		return err
 	}
 	req := wire.AcceptRequest{Founder: f.id.Member, Grid: grid, Settings: f.cfg.Settings}
@@ -241,28 +241,28 @@ func (f *Formation) formAs(form roster.Form, accepted acceptances, need int) err
 func (f *Formation) attempt() roster.GridID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.trial.IsZero() {
-		f.trial = NewGridID()
+	if f.attempted.IsZero() {
+		f.attempted = NewGridID()
 	}
-	return f.trial
+	return f.attempted
 }
 
-// FoundingGrid returns the grid that this member tries to form, zero for none.
-func (f *Formation) FoundingGrid() roster.GridID {
+// AttemptedGrid returns the grid that this member tries to form, zero for none.
+func (f *Formation) AttemptedGrid() roster.GridID {
 	if next := f.bound(); next.Founder == f.id.Member {
 		return next.Grid
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.trial
+	return f.attempted
 }
 
-// giveUpAttempt gives up the present founding permanently: its acceptances no longer count,
+// giveUpAttempt gives up the present attempt permanently: its acceptances no longer count,
 // and hello reports that.
 func (f *Formation) giveUpAttempt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.trial = roster.GridID{}
+	f.attempted = roster.GridID{}
 }
 
 // NotFormed says why the member is in no grid yet.
@@ -271,7 +271,7 @@ func (f *Formation) NotFormed() error {
 		return errors.New("the roster is not agreed yet")
 	}
 	f.idMu.Lock()
-	bound, grid, next, left := f.id.Accepted, f.id.Grid, f.next, f.past.grid
+	bound, grid, next, left := f.id.Accepted, f.id.Grid, f.next, f.previous.grid
 	f.idMu.Unlock()
 	grids := f.gossip.Grids()
 	switch {
@@ -285,7 +285,7 @@ func (f *Formation) NotFormed() error {
 			return fmt.Errorf("grid %s: %s", grid, warning)
 		}
 		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, f.gossip.Seen())
-	case bound != (Founding{}) && bound.Founder != f.id.Member:
+	case bound != (Attempt{}) && bound.Founder != f.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
 			bound.Founder, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
 	case f.Expect() == 0:

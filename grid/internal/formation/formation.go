@@ -1,7 +1,8 @@
 // Package formation brings a member into a grid and out of it. It owns the member's
 // identity (identity.go) and data directory (datadir.go), the attempt to form a grid
-// (form.go, bootstrap.go), the recovery of one (init.go, abandon.go, recover.go), and the
-// change from one tenure to the next (stay.go).
+// (form.go, acceptance.go, bootstrap.go), the recovery of one (recovermemory.go, abandon.go,
+// recover.go), and the
+// change from one tenure to the next (tenure.go).
 package formation
 
 import (
@@ -66,19 +67,19 @@ type Formation struct {
 	caller api.Caller
 	gossip *gossip.Gossip // nil in a lone member; set before anything runs
 
-	idMu sync.Mutex // guards what follows; held while id is written to disk
-	id   *Identity
-	next Founding // the only grid that this member leaves its grid for, or may join having left it
-	past past     // of the grid that it left, if it did
+	idMu     sync.Mutex // guards what follows; held while id is written to disk
+	id       *Identity
+	next     Attempt      // the only grid that this member leaves its grid for, or may join having left it
+	previous previousGrid // of the grid that it left, if it did
 
-	boot   bootstrap     // this member's own attempt to form a grid
-	unseen lapse         // of the founder that it has accepted; the turn guards it
-	clash  clash         // why the leader does not let it in
-	turn   chan struct{} // held by an operation that brings the member into a grid, or out of it
+	boot         bootstrap     // this member's own attempt to form a grid
+	founderLapse lapse         // of the founder that it has accepted; the turn guards it
+	clash        clash         // why the leader does not let it in
+	turn         chan struct{} // held by an operation that brings the member into a grid, or out of it
 
-	mu       sync.Mutex    // guards what follows; never held while waiting
-	trial    roster.GridID // the grid this member tries to form
-	expected int           // how many members form the next grid
+	mu        sync.Mutex    // guards what follows; never held while waiting
+	attempted roster.GridID // the grid this member tries to form
+	expected  int           // how many members form the next grid
 }
 
 // New returns the formation of a member that is in the grid of its identity.

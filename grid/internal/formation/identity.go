@@ -30,15 +30,15 @@ type Identity struct {
 	Forming bool `json:"forming,omitempty"`
 	// Log names the Raft log that belongs to this identity.
 	Log string `json:"log,omitempty"`
-	// Accepted is the founding that this member agreed to be part of.
-	Accepted Founding `json:"accepted"`
+	// Accepted is the attempt that this member agreed to be part of.
+	Accepted Attempt `json:"accepted"`
 
 	dir   string // "" = memory only
 	isNew bool   // there was no file
 }
 
-// Founding is one attempt of one member to form a grid.
-type Founding struct {
+// Attempt is one attempt of one member to form a grid.
+type Attempt struct {
 	Founder roster.MemberID `json:"founder,omitempty"`
 	Grid    roster.GridID   `json:"grid"`
 }

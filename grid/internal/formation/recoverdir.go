@@ -223,7 +223,7 @@ func (p *recoverPlan) replaceLog(d *recoverDir) error {
 
 // replaceIdentity has the identity name the new grid and the new log.
 func (p *recoverPlan) replaceIdentity(d *recoverDir) error {
-	d.id.Grid, d.id.Forming, d.id.Accepted, d.id.Log = p.Grid, false, Founding{}, p.Logs[d.id.Member]
+	d.id.Grid, d.id.Forming, d.id.Accepted, d.id.Log = p.Grid, false, Attempt{}, p.Logs[d.id.Member]
 	return d.id.Save()
 }
 

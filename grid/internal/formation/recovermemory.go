@@ -45,8 +45,8 @@ const (
 // errElsewhere ends an operation that was started in another grid.
 var errElsewhere = failure.Errorf(wire.ErrNotNow, "grid: this member has joined another grid meanwhile; check it with `snowgrid status`")
 
-// past has the limits of a grid that a member has left.
-type past struct {
+// previousGrid has the limits of a grid that a member has left.
+type previousGrid struct {
 	grid     roster.GridID // zero: it has left none
 	settings roster.Settings
 	bounds   wire.AbandonResponse
@@ -136,7 +136,7 @@ func (f *Formation) oldGrid() roster.GridID {
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
 	if f.id.Grid.IsZero() {
-		return f.past.grid
+		return f.previous.grid
 	}
 	return f.id.Grid
 }
@@ -154,7 +154,7 @@ func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err er
 	ctx, cancel := context.WithTimeout(f.ctx, initTimeout)
 	defer cancel()
 	old := f.oldGrid()
-	next := Founding{Founder: f.id.Member, Grid: NewGridID()}
+	next := Attempt{Founder: f.id.Member, Grid: NewGridID()}
 	if err := f.bind(next); err != nil {
 		return res, err
 	}
@@ -237,7 +237,7 @@ func (f *Formation) askSurvivors(ctx context.Context, survivors []gossip.Peer, r
 // survivor has heard of.
 func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, floor clustertime.Tick) (roster.Form, clustertime.Span) {
 	f.idMu.Lock()
-	own := f.past
+	own := f.previous
 	f.idMu.Unlock()
 	own.bounds.Wall = clustertime.TickOf(f.cfg.Clock.Now())
 	var bounds []clustertime.Bound
@@ -251,7 +251,7 @@ func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, f
 
 // initFirst forms a grid with a member that waits for others that do not come. All
 // others in no grid that it sees have to accept it, and join.
-func (f *Formation) initFirst(ctx context.Context, next Founding, in wire.InitRequest) (res wire.InitResponse, err error) {
+func (f *Formation) initFirst(ctx context.Context, next Attempt, in wire.InitRequest) (res wire.InitResponse, err error) {
 	if grids := f.gossip.Grids(); len(grids) > 0 {
 		return res, failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is joining a running grid of its name: %s", gridsText(grids))
 	}
@@ -281,7 +281,7 @@ func (f *Formation) initFirst(ctx context.Context, next Founding, in wire.InitRe
 	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
 }
 
-// freeAcceptance frees this member from its own founding, and from one whose founder is
+// freeAcceptance frees this member from its own attempt, and from one whose founder is
 // gone.
 func (f *Formation) freeAcceptance() error {
 	f.giveUpAttempt()
@@ -296,7 +296,7 @@ func (f *Formation) freeAcceptance() error {
 }
 
 // acceptedByAll asks members to accept this founder, for as long as it may take to
-// hear that an earlier founding was given up.
+// hear that an earlier attempt was given up.
 func (f *Formation) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
 	for range 5 {
 		accepted, err = f.askAcceptances(ctx, peers, req)

@@ -15,7 +15,7 @@ func (f *Formation) leaveGrid(expect int) error {
 		if f.ctx.Err() != nil {
 			return refusal.ErrClosed
 		}
-		f.notePast(old)
+		f.notePrevious(old)
 		f.nextTenure()
 	}
 	f.setExpect(expect)
@@ -30,24 +30,24 @@ func (f *Formation) endTenure() {
 	f.life.Tenure().End()
 }
 
-// notePast records the limits of the grid that was left.
-func (f *Formation) notePast(old roster.GridID) {
+// notePrevious records the limits of the grid that was left.
+func (f *Formation) notePrevious(old roster.GridID) {
 	r := f.state.Roster()
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	p := past{grid: old, settings: r.Settings, bounds: wire.AbandonResponse{
-		Ceiling: max(r.Ceiling, f.past.bounds.Ceiling),
-		Time:    max(r.Time, f.clock.Now(), f.state.Handles.Now(), f.past.bounds.Time),
-		Window:  max(r.Settings.Window, f.past.bounds.Window),
+	p := previousGrid{grid: old, settings: r.Settings, bounds: wire.AbandonResponse{
+		Ceiling: max(r.Ceiling, f.previous.bounds.Ceiling),
+		Time:    max(r.Time, f.clock.Now(), f.state.Handles.Now(), f.previous.bounds.Time),
+		Window:  max(r.Settings.Window, f.previous.bounds.Window),
 	}}
 	if !r.Formed() {
 		p.settings = f.cfg.Settings
 	}
-	if !r.Formed() && !f.past.grid.IsZero() {
-		p.settings = f.past.settings
+	if !r.Formed() && !f.previous.grid.IsZero() {
+		p.settings = f.previous.settings
 	}
-	f.past = p
-	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Founding{}
+	f.previous = p
+	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Attempt{}
 }
 
 // nextTenure makes this member one that has never been in a grid, but for its own
@@ -57,7 +57,7 @@ func (f *Formation) nextTenure() {
 	f.boot.clear()
 	f.state.Reset()
 	f.mu.Lock()
-	f.trial = roster.GridID{}
+	f.attempted = roster.GridID{}
 	f.cfg.Reset()
 	f.life.Next()
 	f.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 )
 
 // Collect implements partition.Member: it asks a disk, this member's own too, from a
-// goroutine that ends with this member's stay in its grid.
+// goroutine that ends with this member's tenure in its grid.
 func (o *actor) Collect(c partition.Collection) {
 	o.host.life.Background(func(ctx context.Context) {
 		d, err := o.collect(ctx, c)

@@ -143,7 +143,7 @@ func (l *Log) createBuckets() error {
 	})
 }
 
-// Clear removes every entry, and the term and the vote: those of a founding that never
+// Clear removes every entry, and the term and the vote: those of an attempt to form a grid that never
 // had a first command.
 func (l *Log) Clear() error { return l.Replace(l.ID, 0, nil) }
 
