@@ -173,7 +173,7 @@ func (d *departure) stepDown() {
 		d.life.Background(func(context.Context) { d.gossip.Announce() })
 	}
 	if node := d.raft.Node(); node != nil {
-		ending := node.Raft.Shutdown()
+		ending := node.Stop()
 		d.life.Background(func(context.Context) { _ = ending.Error() })
 	}
 }
