@@ -131,7 +131,7 @@ func (h *health) remedy(q leader.Quorum) string {
 			". If the remaining directories are not a majority, see `snowgrid recover --help`"
 	case !h.durable:
 		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good, unless they still run where this member cannot reach them. "+
-			"Make sure that they do not run, then use `snowgrid init --force --addr %s`: the survivors form a new grid, and its grants begin after a wait. "+
+			"Make sure that they are stopped, then run `snowgrid init --force --addr %s`: the survivors form a new grid, and its grants begin after a wait. "+
 			"With --floor they begin above the largest ID that you know of. Run it on one member only", h.describe(q.Lost), h.record().API)
 	default:
 		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost for good. "+
