@@ -86,9 +86,10 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 		guarded.Begin(func() transport.RaftView { return s.view(node) })
 	}
 	node.RegisterObserver(raft.NewObserver(nil, false, s.observe))
-	s.SetNode(&Node{Raft: node, Server: conf.LocalID})
+	part := &Node{Raft: node, Server: conf.LocalID}
+	s.SetNode(part)
 	if s.cfg.Life.Closed() { // Close may not have seen it
-		return errors.Join(refusal.ErrClosed, node.Shutdown().Error())
+		return errors.Join(refusal.ErrClosed, part.Stop().Error())
 	}
 	return nil
 }
