@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -43,5 +44,37 @@ func TestNodesKeptOnAWordAreBounded(t *testing.T) {
 	}
 	if high, _ := p.original.High(); high >= 1<<50 {
 		t.Errorf("the next life begins at %d, on holders' words", high)
+	}
+}
+
+// TestKeptNodeIsNotGivenAway: a logical node that a holder of an earlier grid has shown, and
+// given back, stays reserved until that grant ends, although no other node is free.
+func TestKeptNodeIsNotGivenAway(t *testing.T) {
+	p := newPair(t)
+	p.create(t)
+	const until = 5000
+	shown := Claim{Ref: p.ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 7}, Trust: Trust{Forgotten: true, Shown: until}}
+	if _, _, err := p.original.Renew(shown, Bounds{Now: 100, Ceiling: 500}); err != nil {
+		t.Fatal(err)
+	}
+	if !p.original.Detach(p.ref, sequencer.Release{ID: shown.ID, Node: 7}) {
+		t.Fatal("not detached")
+	}
+	attach := func(n int, now clustertime.Tick) (sequencer.Attachment, error) {
+		c := Claim{Ref: p.ref, ID: sequencer.AttachmentID{2, byte(n >> 8), byte(n)}, Preference: sequencer.Preference{Any: true}}
+		a, _, err := p.original.Attach(c, Bounds{Now: now, Ceiling: now + 500})
+		return a, err
+	}
+	last := p.ref.Definition.Nodes() - 1
+	for n := range last {
+		if a, err := attach(n, 100); err != nil || a.Node == 7 {
+			t.Fatalf("attach %d: %+v, %v", n, a, err)
+		}
+	}
+	if a, err := attach(last, until-1); !errors.Is(err, sequencer.ErrNoFreeNode) {
+		t.Errorf("before the shown grant ends: %+v, %v", a, err)
+	}
+	if a, err := attach(last, until); err != nil || a.Node != 7 || a.Grant.From < until {
+		t.Errorf("at its end: %+v, %v", a, err)
 	}
 }
