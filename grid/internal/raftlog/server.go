@@ -47,6 +47,8 @@ type ServerConfig struct {
 // it has left that, in that of the next.
 type Server struct {
 	cfg      ServerConfig
+	stores   Stores // of the present grid; for Start and Reset alone, which one goroutine calls
+	disk     *Log   // the same in every grid; nil without a data directory
 	diverged *divergence
 	refusals librarylog.Sparse
 	node     atomic.Pointer[Node] // nil until the member knows its grid
@@ -54,13 +56,13 @@ type Server struct {
 
 // NewServer returns a server that takes part in no agreement yet.
 func NewServer(cfg ServerConfig) *Server {
-	return &Server{cfg: cfg, diverged: newDivergence()}
+	return &Server{cfg: cfg, stores: cfg.Stores, disk: cfg.Stores.Disk, diverged: newDivergence()}
 }
 
 // Start begins to take part in the agreement of a grid. With bootstrap this is the grid's
 // first server.
 func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
-	stores, conf := s.cfg.Stores, s.raftConfig()
+	stores, conf := s.stores, s.raftConfig()
 	trans, err := s.open(grid, conf.Logger)
 	if err != nil {
 		return fmt.Errorf("grid: listen for other members: %w", err)
@@ -177,17 +179,17 @@ func (s *Server) Leave() {
 
 // Reset forgets the log of a grid that the member has left, unless it is on disk.
 func (s *Server) Reset() {
-	if s.cfg.Stores.Disk == nil {
-		s.cfg.Stores = InMemory()
+	if s.disk == nil {
+		s.stores = InMemory()
 	}
 }
 
 // Clear removes the log of a grid that was never formed.
 func (s *Server) Clear() error {
-	if s.cfg.Stores.Disk == nil {
+	if s.disk == nil {
 		return nil
 	}
-	return s.cfg.Stores.Disk.Clear()
+	return s.disk.Clear()
 }
 
 // Close ends the part in the present grid, if there is one.
@@ -200,10 +202,10 @@ func (s *Server) Close() error {
 }
 
 // DiskFailure returns the first failed write of the log, nil while there was none.
-func (s *Server) DiskFailure() error { return s.cfg.Stores.Disk.Failure() }
+func (s *Server) DiskFailure() error { return s.disk.Failure() }
 
 // FailDisk has no later write succeed, as after one that failed.
-func (s *Server) FailDisk(doing string, cause error) { _ = s.cfg.Stores.Disk.Fail(doing, cause) }
+func (s *Server) FailDisk(doing string, cause error) { _ = s.disk.Fail(doing, cause) }
 
 // Failure returns why this member takes part in its grid no longer, nil while it does: its
 // disk has failed, or it cannot read the roster.
@@ -216,8 +218,8 @@ func (s *Server) Failure() error {
 
 // Failed returns channels that are closed when the part ends, for either reason.
 func (s *Server) Failed() (disk, diverged <-chan struct{}) {
-	if s.cfg.Stores.Disk != nil {
-		disk = s.cfg.Stores.Disk.broken
+	if s.disk != nil {
+		disk = s.disk.broken
 	}
 	return disk, s.diverged.ended
 }
