@@ -132,7 +132,7 @@ func (l *lead) Probe(p leader.Probe) {
 	}
 	switch m.g.alarms[p.To] {
 	case alarmGone:
-		m.after(m.w.net.delay(), func() { done(leader.Answer{}, leader.ErrAbsent) })
+		m.after(min(m.w.net.delay(), p.Timeout), func() { done(leader.Answer{}, leader.ErrAbsent) })
 		return
 	case alarmSilent:
 		m.after(p.Timeout, func() { done(leader.Answer{}, errTimeout) })
