@@ -61,9 +61,12 @@ func TestNumbersOutOfReach(t *testing.T) {
 	}
 	a := newActor(durableA)
 	a.replica.Observe(1, entry(nil, durableA, durableB))
-	a.replica.Acknowledged(durableB, 1, Position{Term: 1, Number: 1<<64 - 1})
-	if p := a.replica.Position(); p != (Position{Term: 1}) {
-		t.Errorf("the owner follows an absurd report to %v", p)
+	want := a.write("x")
+	for _, number := range []uint64{numberMax, 1<<64 - 1} {
+		a.replica.Acknowledged(durableB, 1, Position{Term: 1, Number: number})
+		if p := a.replica.Position(); p != want {
+			t.Fatalf("the owner follows a report of number %d to %v", number, p)
+		}
 	}
 }
 
