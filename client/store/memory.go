@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Memory is a store inside the process, for tests and for trying things out. Make one
+// with [NewMemory].
+type Memory struct {
+	mu      sync.Mutex
+	entries map[string]Entry
+	writes  uint64 // names revisions
+}
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory { return &Memory{entries: map[string]Entry{}} }
+
+// Load implements [Store].
+func (m *Memory) Load(ctx context.Context, key string) (Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return Entry{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.entries[key]
+	if !ok {
+		return Entry{}, fmt.Errorf("store: load %q: %w", key, ErrNoRecord)
+	}
+	return e.clone(), nil
+}
+
+// Swap implements [Store].
+func (m *Memory) Swap(ctx context.Context, e Entry) (Revision, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if have := m.entries[e.Key].Revision; have != e.Revision {
+		return "", fmt.Errorf("store: swap %q: at revision %q, not %q: %w", e.Key, have, e.Revision, ErrChanged)
+	}
+	m.writes++
+	e = e.clone()
+	e.Revision = Revision(strconv.FormatUint(m.writes, 10))
+	m.entries[e.Key] = e
+	return e.Revision, nil
+}
+
+// List implements [Store].
+func (m *Memory) List(ctx context.Context, prefix string) ([]Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []Entry
+	for _, key := range slices.Sorted(maps.Keys(m.entries)) {
+		if strings.HasPrefix(key, prefix) {
+			found = append(found, m.entries[key].clone())
+		}
+	}
+	return found, nil
+}
+
+// clone returns a copy that shares nothing with e.
+func (e Entry) clone() Entry {
+	e.Body, e.Meta = slices.Clone(e.Body), maps.Clone(e.Meta)
+	return e
+}

@@ -1,0 +1,83 @@
+// Package store issues unique IDs without a grid. It keeps one record for each
+// logical node in a store that the user runs already: etcd, S3, a database, or a
+// directory. A holder takes a record, extends it and returns it by
+// compare-and-swap, and issues IDs only for the range of timestamps that the
+// record is known to hold.
+//
+//	s, err := store.OpenFile("ids")
+//	c, err := store.Open(ctx, s, store.Config{})
+//	orders, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
+//	id, err := orders.Next(ctx)
+//
+// The adapters for etcd, S3 and SQL are modules of their own.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Revision names one state of one key. A store makes a new one for each write, and
+// never repeats one for another body. "" stands for a key that does not exist.
+type Revision string
+
+// Entry is a key with its body, as it was read or is to be written.
+type Entry struct {
+	Key  string
+	Body []byte // never empty when written
+	// Revision is the state that was read, or the one that a write replaces; "" if
+	// the key must not exist.
+	Revision Revision
+	// Meta repeats parts of the body for tools of the store. Keys are lower-case
+	// letters. A store that has no place for it ignores it.
+	Meta map[string]string
+}
+
+// Errors of a Store. Adapters wrap them.
+var (
+	// ErrNoRecord says that a key does not exist.
+	ErrNoRecord = errors.New("no record")
+	// ErrChanged says that a key is not at the revision that a write named, and that
+	// the write has had no effect and will have none.
+	ErrChanged = errors.New("the record has changed")
+)
+
+// Store is what an engine has to offer: reads and writes of single keys, all of them
+// linearizable. Keys are paths of up to 1,000 bytes, bodies up to 64 KiB.
+type Store interface {
+	// Load reads a key. Errors: ErrNoRecord.
+	Load(ctx context.Context, key string) (Entry, error)
+	// Swap writes an entry on the condition that the key is at the entry's revision,
+	// and returns the new revision. ErrChanged means that it was surely not written;
+	// after any other error it may have been, or may still be.
+	Swap(ctx context.Context, e Entry) (Revision, error)
+	// List reads all keys that begin with a prefix, in ascending order. Bodies may be
+	// nil; then neither Revision nor Meta need be there. It may be older than Load.
+	List(ctx context.Context, prefix string) ([]Entry, error)
+}
+
+// Watcher is implemented by a store that can tell of changes. The channel receives the
+// keys that changed, and is closed when the watch has broken or ctx has ended; keys may
+// be missed, so it only makes a look earlier.
+type Watcher interface {
+	Watch(ctx context.Context, prefix string) (<-chan string, error)
+}
+
+// Dated is implemented by a store whose answers carry its own clock. Within bounds the
+// error of now; known is false before the first answer.
+type Dated interface {
+	Time() (now time.Time, within time.Duration, known bool)
+}
+
+// Generations is implemented by a store whose server may be replaced by one that lacks
+// acknowledged writes, such as an asynchronous replica.
+type Generations interface {
+	// Generation names the server that answers now. It differs after each failover.
+	// lossy reports whether a failover can lose acknowledged writes as the server is
+	// set up.
+	Generation(ctx context.Context) (id string, lossy bool, err error)
+	// SwapIn is Swap with one more condition, which the server compares in the same
+	// operation: that its generation is the given one. ErrChanged if it is not.
+	SwapIn(ctx context.Context, e Entry, generation string) (Revision, error)
+}
