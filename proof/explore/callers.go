@@ -9,13 +9,41 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// callers are the functions that requests give for their answers. One that says the
-// same is the same function, so the answers that machines hold back can be compared; none of
-// them knows of a process.
-type callers struct {
-	lab     *lab
-	known   map[caller]any
+// functions are the functions that requests give for their answers, each under its request.
+// One that says the same is the same function, so the answers that machines hold back can be
+// compared; none of them knows of a process.
+type functions[K comparable] struct {
+	known   map[K]any
 	numbers map[unsafe.Pointer]uint64
+}
+
+func newFunctions[K comparable]() functions[K] {
+	return functions[K]{known: map[K]any{}, numbers: map[unsafe.Pointer]uint64{}}
+}
+
+// functionFor returns the function of a request, which is f if there is none yet.
+func functionFor[K comparable, F any](s *functions[K], request K, f F) F {
+	if known, found := s.known[request]; found {
+		return known.(F)
+	}
+	s.known[request] = f
+	s.numbers[functionOf(reflect.ValueOf(f))] = uint64(len(s.numbers))
+	return f
+}
+
+// number tells functions apart.
+func (s *functions[K]) number(f unsafe.Pointer) uint64 {
+	n, known := s.numbers[f]
+	if !known {
+		panic("explore: a machine has a function that no request gave")
+	}
+	return n
+}
+
+// callers are the functions of the requests in a lab.
+type callers struct {
+	functions[caller]
+	lab     *lab
 	nothing func(error) // of requests whose answer does not matter
 }
 
@@ -27,32 +55,13 @@ type caller struct {
 }
 
 func newCallers(l *lab) *callers {
-	c := &callers{lab: l, known: map[caller]any{}, numbers: map[unsafe.Pointer]uint64{}}
-	c.nothing = callerOf(c, caller{kind: inDetach}, func(error) {})
+	c := &callers{functions: newFunctions[caller](), lab: l}
+	c.nothing = functionFor(&c.functions, caller{kind: inDetach}, func(error) {})
 	return c
 }
 
-// callerOf returns the function of a caller, which is f if there is none.
-func callerOf[F any](c *callers, is caller, f F) F {
-	if known, found := c.known[is]; found {
-		return known.(F)
-	}
-	c.known[is] = f
-	c.numbers[functionOf(reflect.ValueOf(f))] = uint64(len(c.numbers))
-	return f
-}
-
-// number tells functions apart.
-func (c *callers) number(f unsafe.Pointer) uint64 {
-	n, known := c.numbers[f]
-	if !known {
-		panic("explore: a machine has a function that no request gave")
-	}
-	return n
-}
-
 func (c *callers) attachments(told answer) func(sequencer.Attachment, error) {
-	return callerOf(c, caller{inAttach, told}, func(a sequencer.Attachment, err error) {
+	return functionFor(&c.functions, caller{inAttach, told}, func(a sequencer.Attachment, err error) {
 		if err == nil {
 			told := told
 			told.node = int8(a.Node)
@@ -62,7 +71,7 @@ func (c *callers) attachments(told answer) func(sequencer.Attachment, error) {
 }
 
 func (c *callers) renewals(told answer) func([]partition.Renewed, error) {
-	return callerOf(c, caller{inRenew, told}, func(renewed []partition.Renewed, err error) {
+	return functionFor(&c.functions, caller{inRenew, told}, func(renewed []partition.Renewed, err error) {
 		if err == nil && renewed[0].Err == nil {
 			c.grant(told, renewed[0].Grant)
 		}
@@ -71,7 +80,7 @@ func (c *callers) renewals(told answer) func([]partition.Renewed, error) {
 
 // ends takes where the grants of a whole set end, 0 if it was not extended.
 func (c *callers) ends(told answer) func(clustertime.Tick, error) {
-	return callerOf(c, caller{inRenewSet, told}, func(until clustertime.Tick, err error) {
+	return functionFor(&c.functions, caller{inRenewSet, told}, func(until clustertime.Tick, err error) {
 		if err == nil && until > 0 {
 			c.grant(told, sequencer.Grant{From: told.from, Until: until})
 		}
@@ -84,7 +93,7 @@ func (c *callers) grant(told answer, g sequencer.Grant) {
 }
 
 func (c *callers) lives(told answer) func(sequencer.Ref, error) {
-	return callerOf(c, caller{inCreate, told}, func(ref sequencer.Ref, err error) {
+	return functionFor(&c.functions, caller{inCreate, told}, func(ref sequencer.Ref, err error) {
 		if err == nil {
 			told := told
 			told.life = keep(&c.lab.refs, ref)

@@ -2,8 +2,6 @@ package explore
 
 import (
 	"errors"
-	"reflect"
-	"unsafe"
 
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -38,37 +36,19 @@ type nameAnswer struct {
 	own   bool
 }
 
-// nameCallers are the functions that requests give for their answers, as [callers].
+// nameCallers are the functions of the requests for the name.
 type nameCallers struct {
-	lab     *nameLab
-	known   map[nameAsked]any
-	numbers map[unsafe.Pointer]uint64
+	functions[nameAsked]
+	lab *nameLab
 }
 
 func newNameCallers(l *nameLab) *nameCallers {
-	return &nameCallers{lab: l, known: map[nameAsked]any{}, numbers: map[unsafe.Pointer]uint64{}}
-}
-
-func nameCaller[F any](c *nameCallers, is nameAsked, f F) F {
-	if known, found := c.known[is]; found {
-		return known.(F)
-	}
-	c.known[is] = f
-	c.numbers[functionOf(reflect.ValueOf(f))] = uint64(len(c.numbers))
-	return f
-}
-
-func (c *nameCallers) number(f unsafe.Pointer) uint64 {
-	n, known := c.numbers[f]
-	if !known {
-		panic("explore: a machine has a function that no request gave")
-	}
-	return n
+	return &nameCallers{functions: newFunctions[nameAsked](), lab: l}
 }
 
 // lives takes the answer to a create or an open.
 func (c *nameCallers) lives(asked nameAsked) func(sequencer.Ref, error) {
-	return nameCaller(c, asked, func(ref sequencer.Ref, err error) {
+	return functionFor(&c.functions, asked, func(ref sequencer.Ref, err error) {
 		l := c.lab
 		if asked.kind == nameOpen {
 			l.world.members[l.member].opens--
@@ -86,7 +66,7 @@ func (c *nameCallers) lives(asked nameAsked) func(sequencer.Ref, error) {
 
 // ends takes the answer to a destroy.
 func (c *nameCallers) ends(asked nameAsked) func(error) {
-	return nameCaller(c, asked, func(err error) {
+	return functionFor(&c.functions, asked, func(err error) {
 		switch {
 		case err == nil:
 			c.lab.answers = append(c.lab.answers, nameAnswer{to: asked, life: asked.life, own: true})
@@ -99,7 +79,7 @@ func (c *nameCallers) ends(asked nameAsked) func(error) {
 
 // shown takes the answer to a holder's claim. It says nothing about the name.
 func (c *nameCallers) shown() func([]partition.Renewed, error) {
-	return nameCaller(c, nameAsked{kind: nameShow}, func([]partition.Renewed, error) {})
+	return functionFor(&c.functions, nameAsked{kind: nameShow}, func([]partition.Renewed, error) {})
 }
 
 // requests makes each request that an owner may get.
