@@ -26,49 +26,36 @@ const (
 // reports records which joining replicas of this member's own partitions hold their
 // tables, and which of these partitions are on disk, until the leader was told.
 type reports struct {
-	mu        sync.Mutex // guards what follows; never held while waiting
-	held      holdings
-	persisted disks
-	reporting bool          // the leader is being told of held and persisted
-	added     signal.Signal // held or persisted has grown
+	mu        sync.Mutex                            // guards what follows; never held while waiting
+	held      map[roster.Replica]roster.Version     // joining replicas that hold their tables (R5)
+	persisted map[roster.PartitionID]roster.Version // partitions on the disks of all durable in-sync replicas (D4)
+	reporting bool                                  // the leader is being told of held and persisted
+	added     signal.Signal                         // held or persisted has grown
 }
 
-// holdings are joining replicas that hold their tables, by the version at which.
-type holdings map[roster.Replica]roster.Version
-
-// at returns the replicas noted at a version or a later one, and forgets the others.
-func (h holdings) at(version roster.Version) []roster.Holding {
-	var out []roster.Holding
-	for r, v := range h {
+// reportsAt returns the reports recorded at a version or a later one, and deletes the others.
+func reportsAt[K comparable, R any](recorded map[K]roster.Version, version roster.Version, report func(K, roster.Version) R) (out []R) {
+	for k, v := range recorded {
 		if v < version {
-			delete(h, r)
+			delete(recorded, k)
 		} else {
-			out = append(out, roster.Holding{Replica: r, Version: v})
+			out = append(out, report(k, v))
 		}
 	}
 	return out
 }
 
-// disks are partitions whose tables are on the disks of all durable in-sync replicas,
-// by the version at which.
-type disks map[roster.PartitionID]roster.Version
+func heldAt(r roster.Replica, v roster.Version) roster.Holding {
+	return roster.Holding{Replica: r, Version: v}
+}
 
-// at returns the partitions noted at a version or a later one, and forgets the others.
-func (d disks) at(version roster.Version) []roster.Persisted {
-	var out []roster.Persisted
-	for id, v := range d {
-		if v < version {
-			delete(d, id)
-		} else {
-			out = append(out, roster.Persisted{Partition: id, Version: v})
-		}
-	}
-	return out
+func persistedAt(id roster.PartitionID, v roster.Version) roster.Persisted {
+	return roster.Persisted{Partition: id, Version: v}
 }
 
 // newReports returns admissions without any replica.
 func newReports() *reports {
-	return &reports{held: holdings{}, persisted: disks{}, added: signal.New()}
+	return &reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{}, added: signal.New()}
 }
 
 // hold notes a replica of an own partition, and reports whether the caller has to
@@ -98,7 +85,7 @@ func (a *reports) note(add func()) (begin bool) {
 func (a *reports) worthTelling(version roster.Version) ([]roster.Holding, []roster.Persisted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	held, persisted := a.held.at(version), a.persisted.at(version)
+	held, persisted := reportsAt(a.held, version, heldAt), reportsAt(a.persisted, version, persistedAt)
 	a.reporting = len(held)+len(persisted) > 0
 	return held, persisted
 }
