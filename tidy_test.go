@@ -61,6 +61,7 @@ var importMap = map[string]imports{
 	"grid/internal/tenure":       {},
 	"grid/internal/state":        {internal: []string{"client", "clustertime", "grid/internal/signal", "roster"}},
 	"grid/internal/raftlog":      {internal: []string{"grid/internal/librarylog", "grid/internal/refusal", "grid/internal/state", "grid/internal/tenure", "grid/internal/transport", "internal/failure", "leader", "roster", "sequencer", "wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "go.etcd.io/bbolt"}},
+	"grid/internal/raftlogtest":  {internal: []string{"grid/internal/raftlog"}},
 	"grid/internal/gossip":       {internal: []string{"grid/internal/librarylog", "grid/internal/refusal", "grid/internal/state", "grid/internal/transport", "roster", "wire"}, modules: []string{"github.com/hashicorp/memberlist"}},
 	"grid/internal/api":          {internal: []string{"client", "clustertime", "grid/internal/librarylog", "grid/internal/refusal", "grid/internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "roster", "sequencer", "wire"}},
 	"grid/internal/host":         {internal: []string{"backup", "client", "clustertime", "grid/internal/api", "grid/internal/definitions", "grid/internal/raftlog", "grid/internal/refusal", "grid/internal/signal", "grid/internal/state", "grid/internal/tenure", "internal/failure", "partition", "roster", "sequencer", "wire"}},

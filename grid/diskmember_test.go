@@ -17,6 +17,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlogtest"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -286,12 +287,12 @@ func TestDiskOfAVoterFails(t *testing.T) {
 		leader bool
 		rare   bool
 	}{
-		{"append at the leader", appends, true, false},
-		{"append at a follower", appends, false, true},
-		{"term at the leader", keepsTerm, true, true},
-		{"term at a follower", keepsTerm, false, false},
-		{"compaction at the leader", truncates, true, true},
-		{"compaction at a follower", truncates, false, true},
+		{"append at the leader", raftlogtest.Append, true, false},
+		{"append at a follower", raftlogtest.Append, false, true},
+		{"term at the leader", raftlogtest.KeepTerm, true, true},
+		{"term at a follower", raftlogtest.KeepTerm, false, false},
+		{"compaction at the leader", raftlogtest.Truncate, true, true},
+		{"compaction at a follower", raftlogtest.Truncate, false, true},
 	} {
 		if c.rare && !*allDisks {
 			continue
@@ -301,14 +302,14 @@ func TestDiskOfAVoterFails(t *testing.T) {
 			g := startDiskGrid(t)
 			victim, other := g.victim(c.leader)
 			leader, _ := g.victim(true)
-			tried := failWrites(g.members[victim].Disk(), c.kind)
+			tried := raftlogtest.FailWrites(g.members[victim].Disk(), c.kind)
 			switch c.kind {
-			case keepsTerm:
+			case raftlogtest.KeepTerm:
 				transfer(g.members[leader], g.members[other])
-			case truncates:
+			case raftlogtest.Truncate:
 				compact(t, g.members[victim])
 			}
-			breaks(t, g.members[victim].Disk())
+			raftlogtest.AwaitBroken(t, g.members[victim].Disk())
 			g.checkReplaced(victim)
 			if n := tried.Load(); n != 1 {
 				t.Errorf("%d writes after the failure", n-1)
@@ -344,8 +345,8 @@ func TestFailedDiskLeaves(t *testing.T) {
 	t.Parallel()
 	g := startDiskGrid(t)
 	victim, _ := g.victim(true)
-	failWrites(g.members[victim].Disk(), appends)
-	breaks(t, g.members[victim].Disk())
+	raftlogtest.FailWrites(g.members[victim].Disk(), raftlogtest.Append)
+	raftlogtest.AwaitBroken(t, g.members[victim].Disk())
 	g.end()
 	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
 	defer cancel()
@@ -376,8 +377,8 @@ func TestDiskOfTheLastFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			failWrites(m.Disk(), appends)
-			breaks(t, m.Disk())
+			raftlogtest.FailWrites(m.Disk(), raftlogtest.Append)
+			raftlogtest.AwaitBroken(t, m.Disk())
 			for ctx.Err() == nil && err == nil { // until the ceiling
 				short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 				_, err = s.Next(short)

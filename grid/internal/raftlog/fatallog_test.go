@@ -12,31 +12,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlogtest"
 )
-
-var errDisk = errors.New("no space left on this test's disk")
-
-// The operations of a log, as its errors name them.
-const (
-	appends   = "writing the Raft log"
-	truncates = "truncating the Raft log"
-	keepsTerm = "writing Raft's state"
-)
-
-// failWrites makes one kind of write fail, after it has reached the file as with
-// an fsync that fails. It returns the number of writes tried from the first
-// failure on.
-func failWrites(l *raftlog.Log, kind string) *atomic.Int32 {
-	var tried atomic.Int32
-	l.OnWrite(func(doing string, write func() error) error {
-		if doing != kind && tried.Load() == 0 {
-			return write()
-		}
-		tried.Add(1)
-		return errors.Join(write(), errDisk)
-	})
-	return &tried
-}
 
 func TestRaftLogIsBrokenByItsFirstFailedWrite(t *testing.T) {
 	writes := map[string]func(l *raftlog.Log) error{
@@ -54,9 +31,9 @@ func TestRaftLogIsBrokenByItsFirstFailedWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			var tried atomic.Int32
-			l.OnWrite(func(string, func() error) error { tried.Add(1); return errDisk })
+			l.OnWrite(func(string, func() error) error { tried.Add(1); return raftlogtest.ErrDisk })
 			first := write(l)
-			if !errors.Is(first, errDisk) || !strings.Contains(first.Error(), dir) || !strings.HasSuffix(first.Error(), raftlog.DiskAdvice) {
+			if !errors.Is(first, raftlogtest.ErrDisk) || !strings.Contains(first.Error(), dir) || !strings.HasSuffix(first.Error(), raftlog.DiskAdvice) {
 				t.Errorf("the error is %v", first)
 			}
 			select {
@@ -176,25 +153,16 @@ func endsSoon(t *testing.T, ended <-chan error, what string) {
 	}
 }
 
-func breaks(t *testing.T, l *raftlog.Log) {
-	t.Helper()
-	select {
-	case <-l.Broken():
-	case <-time.After(time.Minute): // a file that has room inside grows late
-		t.Fatal("no write has failed")
-	}
-}
-
 // TestFailedWriteOfTheLeader: the leader answers no success and steps down; the others
 // continue.
 func TestFailedWriteOfTheLeader(t *testing.T) {
 	nodes := startNodes(t)
 	leader := nodes[0]
-	tried := failWrites(leader.log, appends)
+	tried := raftlogtest.FailWrites(leader.log, raftlogtest.Append)
 	if err := leader.Apply([]byte("x"), time.Second).Error(); err == nil {
 		t.Error("an entry that is not on the leader's disk was agreed on by it")
 	}
-	breaks(t, leader.log)
+	raftlogtest.AwaitBroken(t, leader.log)
 	leader.end(t)
 	if n := tried.Load(); n != 1 {
 		t.Errorf("%d writes after the failure", n-1)
@@ -218,13 +186,13 @@ func TestFailedWriteOfFollowers(t *testing.T) {
 	nodes := startNodes(t)
 	var tried []*atomic.Int32
 	for _, n := range nodes[1:] {
-		tried = append(tried, failWrites(n.log, appends))
+		tried = append(tried, raftlogtest.FailWrites(n.log, raftlogtest.Append))
 	}
 	if err := nodes[0].Apply([]byte("x"), time.Second).Error(); err == nil {
 		t.Error("an entry that is on one of three disks was agreed on")
 	}
 	for i, n := range nodes[1:] {
-		breaks(t, n.log)
+		raftlogtest.AwaitBroken(t, n.log)
 		n.end(t)
 		if n := tried[i].Load(); n != 1 {
 			t.Errorf("%d writes after the failure", n-1)
@@ -236,11 +204,11 @@ func TestFailedWriteOfFollowers(t *testing.T) {
 func TestFailedWriteOfATerm(t *testing.T) {
 	nodes := startNodes(t)
 	for _, n := range nodes {
-		failWrites(n.log, keepsTerm)
+		raftlogtest.FailWrites(n.log, raftlogtest.KeepTerm)
 	}
 	// No disk can store a vote.
 	err := nodes[0].LeadershipTransferToServer(nodes[1].id, raft.ServerAddress(nodes[1].id)).Error()
-	breaks(t, nodes[1].log)
+	raftlogtest.AwaitBroken(t, nodes[1].log)
 	t.Log("transfer:", err)
 	nodes[1].end(t)
 	if nodes[1].State() != raft.Shutdown {
@@ -257,9 +225,9 @@ func TestFailedCompaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tried := failWrites(leader.log, truncates)
+	tried := raftlogtest.FailWrites(leader.log, raftlogtest.Truncate)
 	leader.Snapshot() // its goroutine ends and gives no answer
-	breaks(t, leader.log)
+	raftlogtest.AwaitBroken(t, leader.log)
 	if err := leader.Apply([]byte("y"), time.Second).Error(); err == nil {
 		t.Error("the leader agreed on something after its disk had failed")
 	}
@@ -271,14 +239,14 @@ func TestFailedCompaction(t *testing.T) {
 
 func TestStartOnABrokenLog(t *testing.T) {
 	l := openLog(t, t.TempDir()).(*raftlog.Log)
-	failWrites(l, keepsTerm)
+	raftlogtest.FailWrites(l, raftlogtest.KeepTerm)
 	addr, trans := raft.NewInmemTransport("a")
 	servers := raft.Configuration{Servers: []raft.Server{{ID: "a", Address: addr}}}
 	err := raft.BootstrapCluster(raftConfig("a"), l, l, raft.NewInmemSnapshotStore(), trans, servers)
 	if err == nil || !strings.Contains(err.Error(), raftlog.DiskAdvice) {
 		t.Errorf("bootstrap: %v", err)
 	}
-	if n, err := raftlog.NewRaft(l, raftConfig("a"), machine{}, trans); n != nil || !errors.Is(err, errDisk) {
+	if n, err := raftlog.NewRaft(l, raftConfig("a"), machine{}, trans); n != nil || !errors.Is(err, raftlogtest.ErrDisk) {
 		t.Errorf("start: %v, %v", n, err)
 	}
 }
