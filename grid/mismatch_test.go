@@ -8,22 +8,38 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// warnings keeps the lines that are logged at WARN and above.
+// warnings keeps the lines that are logged at WARN and above, and counts the connections
+// that gossip accepts.
 type warnings struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu       sync.Mutex // guards what follows
+	text     bytes.Buffer
+	accepted int
 }
 
-func (w *warnings) Write(p []byte) (int, error) {
+// Write takes one line, as a slog.TextHandler writes it.
+func (w *warnings) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.text.Write(p)
+	switch {
+	case bytes.Contains(line, []byte("level=WARN ")) || bytes.Contains(line, []byte("level=ERROR ")):
+		return w.text.Write(line)
+	case bytes.Contains(line, []byte("memberlist: Stream connection from=")):
+		w.accepted++
+	}
+	return len(line), nil
+}
+
+// streams returns how many connections gossip has accepted.
+func (w *warnings) streams() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.accepted
 }
 
 // with returns the lines that have a text.
@@ -40,7 +56,16 @@ func (w *warnings) with(part string) (lines []string) {
 
 // logTo has a member log its warnings.
 func (w *warnings) logTo(c *grid.Config) {
-	c.Logger = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	c.Logger = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// counted returns a configuration that counts the handshakes begun with its server.
+func counted(conf *tls.Config, handshakes *atomic.Int32) *tls.Config {
+	conf.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		handshakes.Add(1)
+		return nil, nil
+	}
+	return conf
 }
 
 // TestMismatchIsLogged: members whose keys or certificates do not match never form a
@@ -53,14 +78,18 @@ func TestMismatchIsLogged(t *testing.T) {
 	with := func(conf *tls.Config) func(*grid.Config) { return func(c *grid.Config) { c.TLS = conf } }
 	ours, foreign := newAuthority(t), newAuthority(t)
 	none := func(*grid.Config) {}
+	var handshakes atomic.Int32
+	gossips := func(one, two *warnings) int { return min(one.streams(), two.streams()) }
+	calls := func(_, _ *warnings) int { return int(handshakes.Load()) }
 	tests := map[string]struct {
 		one, two       func(*grid.Config)
 		oneSaw, twoSaw string
+		tried          func(one, two *warnings) int
 	}{
-		"gossip keys":           {key('a'), key('b'), "no installed keys could decrypt", "no installed keys could decrypt"},
-		"a gossip key and none": {key('a'), none, "remote state is not encrypted", "encryption is not configured"},
+		"gossip keys":           {key('a'), key('b'), "no installed keys could decrypt", "no installed keys could decrypt", gossips},
+		"a gossip key and none": {key('a'), none, "remote state is not encrypted", "encryption is not configured", gossips},
 		// Their incarnations decide which of them calls, and sees the other's certificate.
-		"authorities": {with(ours.mutual()), with(foreign.mutual()), "tls: ", "tls: "},
+		"authorities": {with(counted(ours.mutual(), &handshakes)), with(counted(foreign.mutual(), &handshakes)), "tls: ", "tls: ", calls},
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
@@ -76,7 +105,8 @@ func TestMismatchIsLogged(t *testing.T) {
 			within(t, apiPatience, "each log names the cause", func() bool {
 				return len(one.with(test.oneSaw)) > 0 && len(two.with(test.twoSaw)) > 0
 			})
-			time.Sleep(time.Second) // they retry meanwhile
+			// The failure of an attempt is logged, or not, before the next one.
+			within(t, apiPatience, "they try again and again", func() bool { return test.tried(&one, &two) >= 3 })
 			cancel()
 			if err := <-ended; err == nil {
 				t.Error("they form a grid")
