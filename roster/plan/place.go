@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"math"
 	"slices"
 
 	"github.com/buraksezer/consistent"
@@ -47,11 +46,6 @@ func Place(members []roster.MemberID, partitions, copies int) [][]roster.MemberI
 		}
 	}
 	return placed
-}
-
-// placeLimit is the most partitions a member may be given to own.
-func placeLimit(members, partitions int) int {
-	return int(math.Ceil(float64(partitions) / float64(members) * ringLoad))
 }
 
 func newRing(members []roster.MemberID, partitions int) *consistent.Consistent {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -10,6 +11,11 @@ import (
 
 	"github.com/snowgrid/snowgrid/roster"
 )
+
+// placeLimit is the most partitions a member may be given to own.
+func placeLimit(members, partitions int) int {
+	return int(math.Ceil(float64(partitions) / float64(members) * ringLoad))
+}
 
 // TestPlace: every partition has an owner and as many other replicas as there can
 // be, each once, no member owns more than the limit, and only the set of members
