@@ -27,7 +27,7 @@ func (m *Member) TableOf(name string) (table partition.TableState, acts bool) {
 }
 
 // Peers returns whom gossip sees, and how many members of other grids it has met.
-func (m *Member) Peers() (seen []roster.Incarnation, strangers int) {
+func (m *Member) Peers() (seen []roster.Incarnation, foreign int) {
 	for _, p := range m.gossip.Peers() {
 		seen = append(seen, p.Incarnation)
 	}

@@ -164,13 +164,13 @@ func forgeries(victim roster.Incarnation, id roster.GridID) (packets, streams ma
 
 // seenBy is a member's view of the others.
 type seenBy struct {
-	Peers     []roster.Incarnation
-	Strangers int
-	Members   []string
+	Peers   []roster.Incarnation
+	Foreign int
+	Members []string
 }
 
 func lookAt(m *grid.Member) (s seenBy) {
-	s.Peers, s.Strangers = m.Peers()
+	s.Peers, s.Foreign = m.Peers()
 	for _, member := range m.Status().Members {
 		s.Members = append(s.Members, string(member.Incarnation)+" "+member.Gossip+" "+member.API)
 	}

@@ -45,9 +45,9 @@ type Status struct {
 	Disks       []DiskInfo      `json:"disks"`                 // on which definitions rest, by member
 	Sequencers  []SequencerInfo `json:"sequencers"`            // by name; the first MaxStatusSequencers of each member
 	Unreachable []string        `json:"unreachable,omitempty"` // incarnations whose sequencers are missing
-	// Strangers are members of other grids of the same name that were met, and
+	// ForeignMembers are members of other grids of the same name that were met, and
 	// are refused.
-	Strangers []string `json:"strangers,omitempty"`
+	ForeignMembers []string `json:"foreign_members,omitempty"`
 }
 
 // MemberInfo is one member of the roster.
@@ -146,7 +146,7 @@ func (m *Member) localStatus() Status {
 	s := Status{
 		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
 		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()), Wall: m.cfg.Clock.Now().UTC(),
-		Disks: disksOf(r), Sequencers: []SequencerInfo{}, Strangers: m.gossip.ForeignMembers(),
+		Disks: disksOf(r), Sequencers: []SequencerInfo{}, ForeignMembers: m.gossip.ForeignMembers(),
 	}
 	s.Advice = m.health.warning()
 	if err := m.health.notReady(); err != nil {

@@ -120,8 +120,8 @@ func printGrid(table io.Writer, s grid.Status) {
 	if s.Advice != "" {
 		fmt.Fprintf(table, "to do\t%s\n", s.Advice)
 	}
-	for _, stranger := range s.Strangers {
-		fmt.Fprintf(table, "foreign grid\t%s; it has the same name: stop one of the grids, or rename it\n", stranger)
+	for _, foreign := range s.ForeignMembers {
+		fmt.Fprintf(table, "foreign grid\t%s; it has the same name: stop one of the grids, or rename it\n", foreign)
 	}
 	if len(s.Unreachable) > 0 {
 		fmt.Fprintf(table, "unreachable\t%s\n", strings.Join(s.Unreachable, ", "))

@@ -234,7 +234,7 @@ func TestInitWithSurvivorCutOff(t *testing.T) {
 		g.Network.HealAll()
 		time.Sleep(time.Minute)
 		for _, name := range []string{founder, behind} {
-			if s := g.Member(name).Status(); len(s.Strangers) == 0 {
+			if s := g.Member(name).Status(); len(s.ForeignMembers) == 0 {
 				t.Errorf("%s does not say that it has met another grid", name)
 			}
 		}

@@ -60,9 +60,9 @@ func islands(t *testing.T, log *logged) *gridtest.Grid {
 	return g
 }
 
-// TestStrangers: two grids of one name that meet refuse each other, report it, and both
+// TestForeignGrid: two grids of one name that meet refuse each other, report it, and both
 // continue. A member without a grid joins neither of them.
-func TestStrangers(t *testing.T) {
+func TestForeignGrid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
@@ -77,8 +77,8 @@ func TestStrangers(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		one, two := g.Member("m1").Status(), g.Member("m2").Status()
 		for _, s := range []struct{ own, other grid.Status }{{one, two}, {two, one}} {
-			if len(s.own.Strangers) != 1 || !strings.Contains(s.own.Strangers[0], s.other.Grid.String()) {
-				t.Errorf("strangers of %s: %q", s.own.Grid, s.own.Strangers)
+			if len(s.own.ForeignMembers) != 1 || !strings.Contains(s.own.ForeignMembers[0], s.other.Grid.String()) {
+				t.Errorf("foreign members of %s: %q", s.own.Grid, s.own.ForeignMembers)
 			}
 			if !s.own.Ready || len(s.own.Members) != 1 || s.own.Grid == s.other.Grid {
 				t.Errorf("grid %s has %d members, ready %v", s.own.Grid, len(s.own.Members), s.own.Ready)
@@ -99,8 +99,8 @@ func TestStrangers(t *testing.T) {
 		}
 		g.Crash("m2")
 		time.Sleep(2 * time.Minute)
-		if s := g.Member("m1").Status(); len(s.Strangers) != 0 {
-			t.Errorf("strangers that are gone are told of still: %q", s.Strangers)
+		if s := g.Member("m1").Status(); len(s.ForeignMembers) != 0 {
+			t.Errorf("foreign members that are gone are still reported: %q", s.ForeignMembers)
 		}
 		for _, load := range loads {
 			load.stop()
@@ -108,9 +108,9 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// TestStrangersSeenBefore: a member that saw others before it got a grid drops
+// TestForeignMembersSeenBefore: a member that saw others before it got a grid drops
 // those that are in another one.
-func TestStrangersSeenBefore(t *testing.T) {
+func TestForeignMembersSeenBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
@@ -127,8 +127,8 @@ func TestStrangersSeenBefore(t *testing.T) {
 		time.Sleep(time.Minute)
 		for _, name := range g.Running() {
 			s := g.Member(name).Status()
-			if !s.Ready || len(s.Members) != 2 || len(s.Strangers) != 2 {
-				t.Errorf("%s: ready %v, %d members, strangers %q", name, s.Ready, len(s.Members), s.Strangers)
+			if !s.Ready || len(s.Members) != 2 || len(s.ForeignMembers) != 2 {
+				t.Errorf("%s: ready %v, %d members, foreign members %q", name, s.Ready, len(s.Members), s.ForeignMembers)
 			}
 		}
 	})
