@@ -157,9 +157,9 @@ func TestMixedFirstStart(t *testing.T) {
 	}
 }
 
-// TestNothingOfAStayActsAfterIt: a member has left a grid only when everything that
+// TestNothingOfATenureActsAfterIt: a member has left a grid only when everything that
 // acted for it there has ended, so that the recorded limits bound all grants.
-func TestNothingOfAStayActsAfterIt(t *testing.T) {
+func TestNothingOfATenureActsAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 1})
 		var ended atomic.Bool

@@ -2,7 +2,7 @@ package main
 
 // The tests that guard how lives of a grid begin.
 var (
-	beginTests = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|Founding|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfAStay"}
+	beginTests = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|Founding|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
 	clockTests = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 

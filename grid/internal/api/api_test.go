@@ -29,14 +29,14 @@ func TestCallOfAnotherTenure(t *testing.T) {
 	served := map[string]*Call{"members": Typed("", done).ForMembers().ofTenure(life), "holders": Typed("", done).ofTenure(life)}
 	for what, c := range map[string]struct {
 		path string
-		stay *tenure.Tenure
+		in   *tenure.Tenure
 		want error
 	}{
 		"of this tenure": {"members", life.Tenure(), nil},
 		"of another":     {"members", tenure.NewLife().Tenure(), wire.ErrNotAddressed},
 		"a holder's, so": {"holders", tenure.NewLife().Tenure(), nil},
 	} {
-		ctx := tenure.NewContext(t.Context(), c.stay)
+		ctx := tenure.NewContext(t.Context(), c.in)
 		if _, err := served[c.path].serve(ctx, wire.DirectoryRequest{}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
 		}

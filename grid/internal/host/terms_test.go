@@ -145,20 +145,20 @@ func TestJoinerIsAskedAtTheVersion(t *testing.T) {
 	})
 }
 
-// TestRequestOfAnotherStay: a request that arrived while the member was in another
+// TestRequestOfAnotherTenure: a request that arrived while the member was in another
 // grid is not begun in this one (R9).
-func TestRequestOfAnotherStay(t *testing.T) {
+func TestRequestOfAnotherTenure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLonely(t)
 		ctx := tenure.NewContext(t.Context(), tenure.NewLife().Tenure())
 		begin := func(partition.View) (bool, error) { return true, nil }
 		_, err := look(ctx, l.o, begin)
 		if !errors.Is(err, wire.ErrNotAddressed) {
-			t.Errorf("a request of another stay: %v", err)
+			t.Errorf("a request of another tenure: %v", err)
 		}
 		ctx = tenure.NewContext(t.Context(), l.m.life.Tenure())
 		if _, err := look(ctx, l.o, begin); err != nil {
-			t.Errorf("a request of this stay: %v", err)
+			t.Errorf("a request of this tenure: %v", err)
 		}
 	})
 }
