@@ -1,8 +1,7 @@
 // Package formation brings a member into a grid and out of it. It owns the member's
 // identity (identity.go) and data directory (datadir.go), the attempt to form a grid
-// (form.go, acceptance.go, bootstrap.go), the recovery of one (recovermemory.go, abandon.go,
-// recover.go), and the
-// change from one tenure to the next (tenure.go).
+// (form.go, acceptance.go, bootstrap.go), the recovery of one (init.go, abandon.go,
+// recover.go), and the change from one tenure to the next (tenure.go).
 package formation
 
 import (
