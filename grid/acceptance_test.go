@@ -14,7 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-const foreignMember = "0123456789abcdef" // a founder that does not exist
+const foreignMember = "0123456789abcdef" // a bootstrap member that does not exist
 
 // beginMember starts a member of a grid of three in which no other runs.
 func beginMember(t *testing.T, network *gridtest.Network, change func(*grid.Config)) *grid.Member {
@@ -37,7 +37,7 @@ type bubbleClock struct{}
 
 func (bubbleClock) Now() time.Time { return gridtest.Now() }
 
-// TestAcceptanceLapses: a member that accepted a founder which does not exist accepts
+// TestAcceptanceLapses: a member that accepted a bootstrap member which does not exist accepts
 // another one when it has not seen that one for a minute, and not before.
 func TestAcceptanceLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAcceptanceLapses(t *testing.T) {
 }
 
 // TestAcceptanceIsKept: an acceptance is on disk before it is answered, so that a member
-// does not accept two founders over a restart; and it lapses after the restart.
+// does not accept two bootstrap members over a restart; and it lapses after the restart.
 func TestAcceptanceIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, network := t.TempDir(), gridtest.NewNetwork()
@@ -74,16 +74,16 @@ func TestAcceptanceIsKept(t *testing.T) {
 		m = beginMember(t, network, durable)
 		defer func() { _ = m.Close(); time.Sleep(time.Minute) }()
 		if err := m.Accept("fedcba9876543210", 0); !errors.Is(err, sequencer.ErrUnavailable) {
-			t.Errorf("after a restart it accepts another founder: %v", err)
+			t.Errorf("after a restart it accepts another bootstrap member: %v", err)
 		}
 		time.Sleep(time.Minute + time.Second)
 		if err := m.Accept("fedcba9876543210", 0); err != nil {
-			t.Errorf("the acceptance of a founder that was never seen does not lapse: %v", err)
+			t.Errorf("the acceptance of a bootstrap member that was never seen does not lapse: %v", err)
 		}
 	})
 }
 
-// TestAcceptWithOtherSettings: a founder with other settings is refused, and the member
+// TestAcceptWithOtherSettings: a bootstrap member with other settings is refused, and the member
 // continues.
 func TestAcceptWithOtherSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -96,14 +96,14 @@ func TestAcceptWithOtherSettings(t *testing.T) {
 			t.Errorf("the refusal ends the member: %v", err)
 		}
 		if err := m.Accept(foreignMember, 0); err != nil {
-			t.Errorf("a founder with its own settings: %v", err)
+			t.Errorf("a bootstrap member with its own settings: %v", err)
 		}
 	})
 }
 
-// TestUnconfirmedFounding: no first entry is written while acceptances are missing, and
-// the founding is given up: the member is then in no grid, also after a restart.
-func TestUnconfirmedFounding(t *testing.T) {
+// TestUnconfirmedAttempt: no first entry is written while acceptances are missing, and
+// the attempt is given up: the member is then in no grid, also after a restart.
+func TestUnconfirmedAttempt(t *testing.T) {
 	for what, durable := range map[string]bool{"memory only": false, "durable": true} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,14 +125,14 @@ func TestUnconfirmedFounding(t *testing.T) {
 				}
 				time.Sleep(10 * time.Second)
 				if m.InGrid() {
-					t.Fatal("the founding is not given up")
+					t.Fatal("the attempt is not given up")
 				}
 				if err := m.FormUnconfirmed(0); err != nil { // another attempt
 					t.Fatal(err)
 				}
 				time.Sleep(5 * time.Second)
 				if s := m.Status(); s.Version == 0 {
-					t.Error("a later founding does not begin")
+					t.Error("a later attempt does not begin")
 				}
 			})
 		})

@@ -89,12 +89,12 @@ func TestLogGoneOfAVoter(t *testing.T) {
 	}
 }
 
-// TestFoundingBegunAgain: a founder that died after it noted its grid, and before the
+// TestAttemptBegunAgain: a bootstrap member that died after it noted its grid, and before the
 // roster's first entry, starts again, and its grid is formed.
-func TestFoundingBegunAgain(t *testing.T) {
+func TestAttemptBegunAgain(t *testing.T) {
 	for _, members := range []int{1, 3} {
 		for what, note := range map[string]func(dir string) error{
-			"grid noted": grid.NoteFounding, "Raft begun": grid.NoteBootstrap,
+			"grid noted": grid.NoteAttempt, "Raft begun": grid.NoteBootstrap,
 		} {
 			t.Run(what, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -44,13 +44,13 @@ func Begin(cfg Config) (*Member, error) {
 	return m, nil
 }
 
-// Accept asks a member to accept a founder with its own settings, or with others.
-func (m *Member) Accept(founder roster.MemberID, window time.Duration) error {
+// Accept asks a member to accept a bootstrap member with its own settings, or with others.
+func (m *Member) Accept(by roster.MemberID, window time.Duration) error {
 	settings := m.cfg.settings()
 	if window > 0 {
 		settings.Window = clustertime.SpanOf(window)
 	}
-	_, err := m.formation.Accept(m.ctx, wire.AcceptRequest{Founder: founder, Grid: formation.NewGridID(), Settings: settings})
+	_, err := m.formation.Accept(m.ctx, wire.AcceptRequest{BootstrapMember: by, Grid: formation.NewGridID(), Settings: settings})
 	return err
 }
 

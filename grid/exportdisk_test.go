@@ -41,22 +41,22 @@ func (m *Member) Leavers() (out []roster.Incarnation) {
 	return out
 }
 
-// NoteFounding leaves a data directory as a founder does that dies right after it has
+// NoteAttempt leaves a data directory as a bootstrap member does that dies right after it has
 // noted its grid.
-func NoteFounding(dir string) error {
+func NoteAttempt(dir string) error {
 	id, err := formation.LoadIdentity(dir)
 	if err != nil {
 		return err
 	}
 	id.Grid, id.Forming = formation.NewGridID(), true
-	id.Accepted = formation.Attempt{Founder: id.Member, Grid: id.Grid}
+	id.Accepted = formation.Attempt{BootstrapMember: id.Member, Grid: id.Grid}
 	return id.Save()
 }
 
-// NoteBootstrap leaves a data directory as a founder does that dies before the
+// NoteBootstrap leaves a data directory as a bootstrap member does that dies before the
 // roster's first entry.
 func NoteBootstrap(dir string) error {
-	if err := NoteFounding(dir); err != nil {
+	if err := NoteAttempt(dir); err != nil {
 		return err
 	}
 	id, err := formation.LoadIdentity(dir)

@@ -30,6 +30,6 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}
 	}
-	res.Founding = m.formation.AttemptedGrid()
+	res.AttemptedGrid = m.formation.AttemptedGrid()
 	return res, nil
 }

@@ -236,7 +236,7 @@ func TestJoinsAreAsTheMemberSays(t *testing.T) {
 }
 
 // TestForgedAcceptanceEndsNoStart: a member that is asked by a stranger to accept a
-// founder with other settings continues its start.
+// bootstrap member with other settings continues its start.
 func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // the last timers of members that were closed
@@ -271,7 +271,7 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 		settings := hello.Settings
 		settings.Window++
 		err := h.CallWith(t.Context(), "m1:7948", wire.PathAccept, header,
-			wire.AcceptRequest{Founder: "0123456789abcdef", Grid: roster.GridID{9}, Settings: settings}, &wire.AcceptResponse{})
+			wire.AcceptRequest{BootstrapMember: "0123456789abcdef", Grid: roster.GridID{9}, Settings: settings}, &wire.AcceptResponse{})
 		if err == nil {
 			t.Error("other settings were accepted")
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // A grid's settings are agreed when it is formed. A member that states others is
-// refused: by a grid that it would join, by a founder that it would accept, and, here,
+// refused: by a grid that it would join, by a bootstrap member that it would accept, and, here,
 // by its own data directory, which knows them without another member.
 
 // compareSettings refuses settings that differ from those of the grid that the data

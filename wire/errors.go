@@ -31,7 +31,7 @@ var (
 	// Nothing was done; the message describes the effect and the confirmation.
 	ErrNotConfirmed = errors.New("wire: not confirmed")
 
-	// ErrSettingsConflict says that a founder's settings are in conflict with those that
+	// ErrSettingsConflict says that a bootstrap member's settings are in conflict with those that
 	// a member states in its configuration.
 	ErrSettingsConflict = errors.New("wire: conflicting settings")
 

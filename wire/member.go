@@ -10,26 +10,26 @@ type HelloRequest struct{}
 
 // HelloResponse is a member's own view.
 type HelloResponse struct {
-	Incarnation roster.Incarnation `json:"incarnation"`
-	Grid        roster.GridID      `json:"grid"` // zero: not formed yet
-	Version     roster.Version     `json:"version"`
-	Founding    roster.GridID      `json:"founding"` // the grid it tries to form, zero: none
-	Settings    roster.Settings    `json:"settings"`
-	Leader      string             `json:"leader"` // Raft server ID, "" while unknown
-	Wall        clustertime.Tick   `json:"wall"`   // the member's wall clock
-	Time        clustertime.Tick   `json:"time"`   // cluster time as it knows it, 0 = not at all
-	Record      roster.Member      `json:"record"` // its record in the roster, or the future one
-	Leaving     bool               `json:"leaving,omitempty"`
-	DiskFailed  bool               `json:"disk_failed,omitempty"` // or it cannot read the roster
+	Incarnation   roster.Incarnation `json:"incarnation"`
+	Grid          roster.GridID      `json:"grid"` // zero: not formed yet
+	Version       roster.Version     `json:"version"`
+	AttemptedGrid roster.GridID      `json:"founding"` // the grid it tries to form, zero: none
+	Settings      roster.Settings    `json:"settings"`
+	Leader        string             `json:"leader"` // Raft server ID, "" while unknown
+	Wall          clustertime.Tick   `json:"wall"`   // the member's wall clock
+	Time          clustertime.Tick   `json:"time"`   // cluster time as it knows it, 0 = not at all
+	Record        roster.Member      `json:"record"` // its record in the roster, or the future one
+	Leaving       bool               `json:"leaving,omitempty"`
+	DiskFailed    bool               `json:"disk_failed,omitempty"` // or it cannot read the roster
 	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
 	LeaderAt Address `json:"leader_at"`
 }
 
 // AcceptRequest asks a member without grid to be formed into one.
 type AcceptRequest struct {
-	Founder  roster.MemberID `json:"founder"`
-	Grid     roster.GridID   `json:"grid"`
-	Settings roster.Settings `json:"settings"`
+	BootstrapMember roster.MemberID `json:"founder"`
+	Grid            roster.GridID   `json:"grid"`
+	Settings        roster.Settings `json:"settings"`
 }
 
 // AcceptResponse names who accepted, which is counted once however often it says so.
@@ -99,12 +99,12 @@ type InitResponse struct {
 }
 
 // AbandonRequest asks a survivor to leave its grid permanently, and to join only the one
-// that the founder forms.
+// that the bootstrap member forms.
 type AbandonRequest struct {
-	Old     roster.GridID   `json:"old"`
-	Grid    roster.GridID   `json:"grid"`
-	Founder roster.MemberID `json:"founder"`
-	Expect  int             `json:"expect"` // survivors that form the new grid
+	Old             roster.GridID   `json:"old"`
+	Grid            roster.GridID   `json:"grid"`
+	BootstrapMember roster.MemberID `json:"founder"`
+	Expect          int             `json:"expect"` // survivors that form the new grid
 }
 
 // AbandonResponse has the upper limits of the grants of the grid that was left.

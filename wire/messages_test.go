@@ -59,8 +59,8 @@ func messages() []any {
 		wire.StatusRequest{Local: true},
 		wire.SettledResponse{Settled: true, Reason: "r", Version: 3},
 		wire.HelloRequest{},
-		wire.HelloResponse{Incarnation: incarnation, Grid: stamp.Grid, Version: 2, Founding: stamp.Grid, Settings: someSettings(), Leader: "x", Wall: 6},
-		wire.AcceptRequest{Founder: "00112233445566aa", Grid: stamp.Grid, Settings: someSettings()},
+		wire.HelloResponse{Incarnation: incarnation, Grid: stamp.Grid, Version: 2, AttemptedGrid: stamp.Grid, Settings: someSettings(), Leader: "x", Wall: 6},
+		wire.AcceptRequest{BootstrapMember: "00112233445566aa", Grid: stamp.Grid, Settings: someSettings()},
 		wire.AcceptResponse{Member: "00112233445566aa", Durable: true},
 		wire.JoinRequest{Member: someMember(incarnation), Server: "s"}, wire.LeaveRequest{Incarnation: incarnation, Server: "s"},
 		wire.EarlierRequest{Until: 99}, wire.MemberResponse{Version: 8},
@@ -75,7 +75,7 @@ func messages() []any {
 		wire.CollectRequest{Partition: 7, Term: 9, Lost: 8, After: "orders", Revision: 12},
 		wire.CollectResponse{Revision: 12, Definitions: someDefinitions(), More: true},
 		wire.InitRequest{Force: true, Floor: 5}, wire.InitResponse{Grid: stamp.Grid, Members: 3, First: 7},
-		wire.AbandonRequest{Old: stamp.Grid, Grid: roster.GridID{2}, Founder: "00112233445566aa", Expect: 2},
+		wire.AbandonRequest{Old: stamp.Grid, Grid: roster.GridID{2}, BootstrapMember: "00112233445566aa", Expect: 2},
 		wire.AbandonResponse{Ceiling: 3, Time: 2, Window: 1},
 	}
 }

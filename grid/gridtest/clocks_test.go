@@ -182,11 +182,11 @@ func TestInitUnderDifferentClocks(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 5})
 		time.Sleep(5 * time.Second)
 		last := loseMajority(t, g, 2)
-		founder, other := g.Running()[0], g.Running()[1]
-		g.StepClock(founder, -5*time.Minute)
+		asked, other := g.Running()[0], g.Running()[1]
+		g.StepClock(asked, -5*time.Minute)
 		g.StepClock(other, 5*time.Minute)
 		wall := gridtest.Now().Add(5 * time.Minute).Truncate(time.Millisecond)
-		out, err := initAt(t, g, founder, last.Add(-time.Hour)) // states that no clock jumped
+		out, err := initAt(t, g, asked, last.Add(-time.Hour)) // states that no clock jumped
 		ok(t, "init", err)
 		if first := out.First.Time(); first.Before(last) || first.Before(wall.Add(20*time.Second)) {
 			t.Errorf("the grid begins at %v; last ceiling %v, clock of %s %v", first, last, other, wall)
@@ -201,10 +201,10 @@ func TestInitWithAWrongClock(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 5})
 		time.Sleep(5 * time.Second)
 		last := loseMajority(t, g, 2)
-		founder, other := g.Running()[0], g.Running()[1]
-		old := g.Member(founder).Status().Grid
+		asked, other := g.Running()[0], g.Running()[1]
+		old := g.Member(asked).Status().Grid
 		g.StepClock(other, time.Hour)
-		_, err := initAt(t, g, founder, last)
+		_, err := initAt(t, g, asked, last)
 		if err == nil || !strings.Contains(err.Error(), "ahead of the median") {
 			t.Errorf("error %v", err)
 		}
@@ -214,7 +214,7 @@ func TestInitWithAWrongClock(t *testing.T) {
 			}
 		}
 		g.StepClock(other, -time.Hour)
-		_, err = initAt(t, g, founder, last)
+		_, err = initAt(t, g, asked, last)
 		ok(t, "init with clocks that are right", err)
 	})
 }

@@ -117,7 +117,7 @@ func TestForeignMembersSeenBefore(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Logger: log.logger(), Change: func(name string, c *grid.Config) {
 			c.Expect, c.Join = 2, []string{"m1:7946", "m2:7946", "m3:7946", "m4:7946"}
 		}})
-		// m3 and m4 see m1 all the time; m1 and m2 hear of a founder of their own.
+		// m3 and m4 see m1 all the time; m1 and m2 hear of a bootstrap member of their own.
 		for _, pair := range [][2]string{{"m1", "m4"}, {"m2", "m3"}, {"m2", "m4"}, {"m1", "m3"}} {
 			g.Network.Cut(pair[0], pair[1])
 		}

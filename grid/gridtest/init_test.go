@@ -208,7 +208,7 @@ func TestInitRefused(t *testing.T) {
 	}
 }
 
-// TestInitWithSurvivorCutOff: a survivor that the founder does not see stays in the
+// TestInitWithSurvivorCutOff: a survivor that the bootstrap member does not see stays in the
 // old grid, grants nothing above its ceiling, and says so when they meet.
 func TestInitWithSurvivorCutOff(t *testing.T) {
 	t.Parallel()
@@ -221,11 +221,11 @@ func TestInitWithSurvivorCutOff(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		last := loseMajority(t, g, 2)
-		founder, behind := g.Running()[0], g.Running()[1]
+		asked, behind := g.Running()[0], g.Running()[1]
 		old := g.Member(behind).Status().Grid
-		g.Network.Cut(founder, behind)
+		g.Network.Cut(asked, behind)
 		time.Sleep(10 * time.Second)
-		out, err := initAt(t, g, founder, time.Time{})
+		out, err := initAt(t, g, asked, time.Time{})
 		ok(t, "init", err)
 		if out.Members != 1 {
 			t.Errorf("%d members form the grid, want 1", out.Members)
@@ -233,7 +233,7 @@ func TestInitWithSurvivorCutOff(t *testing.T) {
 		time.Sleep(time.Minute)
 		g.Network.HealAll()
 		time.Sleep(time.Minute)
-		for _, name := range []string{founder, behind} {
+		for _, name := range []string{asked, behind} {
 			if s := g.Member(name).Status(); len(s.ForeignMembers) == 0 {
 				t.Errorf("%s does not say that it has met another grid", name)
 			}
@@ -241,8 +241,8 @@ func TestInitWithSurvivorCutOff(t *testing.T) {
 		if s := g.Member(behind).Status(); s.Grid != old || s.Ceiling.After(last) {
 			t.Errorf("the one left behind is in grid %s with ceiling %v, want %s and %v", s.Grid, s.Ceiling, old, last)
 		}
-		if s := g.Member(founder).Status(); s.Grid != out.Grid || !s.Ready {
-			t.Errorf("the founder is in grid %s, ready %v: %s", s.Grid, s.Ready, s.NotReady)
+		if s := g.Member(asked).Status(); s.Grid != out.Grid || !s.Ready {
+			t.Errorf("the bootstrap member is in grid %s, ready %v: %s", s.Grid, s.Ready, s.NotReady)
 		}
 		load.stop()
 	})
@@ -287,7 +287,7 @@ func TestInitAtTwo(t *testing.T) {
 	})
 }
 
-// TestInitAgain: the founder crashes, right after it has answered or later, and the
+// TestInitAgain: the bootstrap member crashes, right after it has answered or later, and the
 // other survivor is told to form the grid once more.
 func TestInitAgain(t *testing.T) {
 	t.Parallel()

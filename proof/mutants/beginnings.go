@@ -2,7 +2,7 @@ package main
 
 // The tests that guard how lives of a grid begin.
 var (
-	beginTests = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|Founding|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
+	beginTests = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
 	clockTests = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 
@@ -12,16 +12,16 @@ var beginningMutants = []mutant{
 	{"B2", "a log of another life is taken for the member's", "grid/internal/formation/datadir.go", "case id.needsLog() && id.Log != l.ID:", "case id.Forming && id.Log != l.ID:", beginTests},
 	{"B2", "an identity that names a grid needs no log", "grid/internal/formation/datadir.go", "return !id.Grid.IsZero() && !id.Forming }", "return id.Member == \"\" }", beginTests},
 	{"B2", "a start that is refused makes a log", "grid/internal/formation/datadir.go", "err != nil || !id.needsLog() {", "err != nil || id != nil {", beginTests},
-	{"B2", "a founding counts as not complete after its first entry", "grid/internal/formation/form.go", "	if !f.id.Forming {\n		return nil\n	}\n", "	if true {\n		return nil\n	}\n", beginTests},
+	{"B2", "an attempt counts as not complete after its first entry", "grid/internal/formation/form.go", "	if !f.id.Forming {\n		return nil\n	}\n", "	if true {\n		return nil\n	}\n", beginTests},
 	{"B2", "a snapshot of all that was acknowledged may be missing", "grid/internal/raftlog/contents.go", "if newest < recorded || first > newest+1 {", "if first > newest+1 {", beginTests},
 	{"B2", "a snapshot is not recorded", "grid/internal/raftlog/snapshots.go", "return s.log.SetUint64(snapshotKey, s.index)", "return nil", beginTests},
-	{"S3", "a founder that died follows its own grid", "grid/internal/formation/datadir.go", "		id.Grid = roster.GridID{}\n	case", "		_ = roster.GridID{}\n	case", beginTests},
+	{"S3", "a bootstrap member that died follows its own grid", "grid/internal/formation/datadir.go", "		id.Grid = roster.GridID{}\n	case", "		_ = roster.GridID{}\n	case", beginTests},
 	{"S3", "an acceptance is not on disk before it is answered", "grid/internal/formation/acceptance.go", "	f.id.Accepted = to\n	if err := f.id.Save(); err != nil {", "	f.id.Accepted = to\n	if err := error(nil); err != nil {", beginTests},
 	{"S3", "an acceptance lapses immediately", "grid/internal/formation/bootstrap.go", "return now-l.seen >= acceptanceLives", "return now >= l.seen", beginTests},
 	{"S3", "an acceptance never lapses", "grid/internal/formation/bootstrap.go", "return now-l.seen >= acceptanceLives", "return now < l.seen", beginTests},
 	{"S3", "the first entry is written without confirmation", "grid/internal/formation/bootstrap.go", "if len(again.others) < need {", "if len(again.others) < 0 {", beginTests},
-	{"S3", "a founder with other settings ends the member", "grid/internal/formation/acceptance.go", "	if err := in.Settings.Differs(f.cfg.Stated); err != nil {\n", "	if err := in.Settings.Differs(f.cfg.Stated); err != nil {\n		f.state.Fail(err)\n", beginTests},
-	{"S2", "only the founder's clock is read", "grid/internal/formation/bootstrap.go", "		out.readings = append(out.readings, clustertime.Reading{Member: named(p), At: answers[i].Wall})\n", "", clockTests},
+	{"S3", "a bootstrap member with other settings ends the member", "grid/internal/formation/acceptance.go", "	if err := in.Settings.Differs(f.cfg.Stated); err != nil {\n", "	if err := in.Settings.Differs(f.cfg.Stated); err != nil {\n		f.state.Fail(err)\n", beginTests},
+	{"S2", "only the bootstrap member's clock is read", "grid/internal/formation/bootstrap.go", "		out.readings = append(out.readings, clustertime.Reading{Member: named(p), At: answers[i].Wall})\n", "", clockTests},
 	{"S2", "the first timestamp is by the median clock", "clustertime/beginning.go", "first := b.Latest.Add(b.Window + ClockMargin)", "first := b.Median.Add(b.Window + ClockMargin)", rosterTests},
 	{"S2", "a clock far ahead is waited for", "clustertime/beginning.go", "ahead > JumpLimit {", "ahead > 1000*JumpLimit {", rosterTests},
 	{"S2", "a floor in a configuration replaces the wait", "clustertime/beginning.go", "case b.NoHolder && b.Floor > 0:", "case b.Floor > 0:", rosterTests},

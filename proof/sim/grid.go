@@ -137,7 +137,7 @@ func (g *grid) form() {
 	for i := range g.cfg.Members {
 		m := g.start(g.addSeat(i < g.cfg.Durable))
 		m.learn(0)
-		if i == 0 { // the founder; the leader adds the others
+		if i == 0 { // the bootstrap member; the leader adds the others
 			g.agreed.servers = []server{serverOf(m, true)}
 		}
 	}

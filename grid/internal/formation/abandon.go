@@ -14,12 +14,12 @@ import (
 
 // A survivor that is asked to leave its grid during a recovery.
 
-// Abandon stops this member's grid here for good and binds it to the founder
+// Abandon stops this member's grid here for good and binds it to the bootstrap member
 // of the next.
 func (f *Formation) Abandon(ctx context.Context, in wire.AbandonRequest) (wire.AbandonResponse, error) {
-	next := Attempt{Founder: in.Founder, Grid: in.Grid}
-	if in.Old.IsZero() || in.Grid.IsZero() || in.Founder == "" || in.Founder == f.id.Member || in.Expect < 2 || in.Expect > 1000 {
-		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a survivor is asked to leave its grid for a new one, with another founder and 2 to 1000 members")
+	next := Attempt{BootstrapMember: in.BootstrapMember, Grid: in.Grid}
+	if in.Old.IsZero() || in.Grid.IsZero() || in.BootstrapMember == "" || in.BootstrapMember == f.id.Member || in.Expect < 2 || in.Expect > 1000 {
+		return wire.AbandonResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a survivor is asked to leave its grid for a new one, with another bootstrap member and 2 to 1000 members")
 	}
 	if old := f.oldGrid(); old != in.Old {
 		return wire.AbandonResponse{}, failure.Errorf(wire.ErrNotAddressed, "grid: this member is of grid %s", old)
@@ -44,7 +44,7 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.Aban
 	}
 	if !f.hasLeft() {
 		f.log.Warn("leaving the grid permanently: its survivors form a new one", "old", in.Old.String(), "new", in.Grid.String(),
-			"founder", string(in.Founder))
+			"bootstrap_member", string(in.BootstrapMember))
 	}
 	if err := f.leaveGrid(in.Expect); err != nil {
 		return wire.AbandonResponse{}, err
@@ -58,15 +58,15 @@ func (f *Formation) abandonGrid(in wire.AbandonRequest, next Attempt) (wire.Aban
 }
 
 // bind makes an attempt the only one that this member leaves its grid for. It is
-// bound to one at a time, until its founder says that it has given that up, or is
+// bound to one at a time, until its bootstrap member says that it has given that up, or is
 // gone.
 func (f *Formation) bind(next Attempt) error {
 	bound := f.bound()
 	switch {
-	case bound.Founder == f.id.Member:
+	case bound.BootstrapMember == f.id.Member:
 		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: this member is recovering the grid already; wait for the result")
-	case bound != (Attempt{}) && bound != next && f.seesMember(bound.Founder):
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is recovering the grid already; use one member only", bound.Founder)
+	case bound != (Attempt{}) && bound != next && f.seesMember(bound.BootstrapMember):
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is recovering the grid already; use one member only", bound.BootstrapMember)
 	}
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
@@ -110,10 +110,10 @@ func (f *Formation) Whereabouts() (grid roster.GridID, left string) {
 	return f.id.Grid, left
 }
 
-// followFounder joins the grid that this member is bound to, or frees it when the
-// founder says that it has given that grid up. It never goes back to what it left:
+// followAttempt joins the grid that this member is bound to, or frees it when the
+// bootstrap member says that it has given that grid up. It never goes back to what it left:
 // there it would take back what it agreed to.
-func (f *Formation) followFounder(ctx context.Context) {
+func (f *Formation) followAttempt(ctx context.Context) {
 	next := f.bound()
 	if next == (Attempt{}) {
 		return
@@ -122,12 +122,12 @@ func (f *Formation) followFounder(ctx context.Context) {
 		f.adoptGrid(ctx, p)
 		return
 	}
-	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == next.Founder })
+	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == next.BootstrapMember })
 	if !alive {
 		return
 	}
 	hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
-	if err == nil && hello.Grid != next.Grid && hello.Founding != next.Grid {
+	if err == nil && hello.Grid != next.Grid && hello.AttemptedGrid != next.Grid {
 		f.unbind(next)
 	}
 }
@@ -139,5 +139,5 @@ func (f *Formation) notFollowed(left roster.GridID, next Attempt) error {
 			left, f.cfg.Record().API)
 	}
 	return fmt.Errorf("this member has left grid %s and waits for member %s to form the new one; if that member is gone for good, run `snowgrid init --force --addr %s`; %s",
-		left, next.Founder, f.cfg.Record().API, f.gossip.Seen())
+		left, next.BootstrapMember, f.cfg.Record().API, f.gossip.Seen())
 }

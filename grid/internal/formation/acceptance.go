@@ -12,19 +12,19 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Accept accepts a founder, unless this member is configured otherwise: then the
-// founder is refused, and this member continues.
+// Accept accepts a bootstrap member, unless this member is configured otherwise: then the
+// bootstrap member is refused, and this member continues.
 func (f *Formation) Accept(_ context.Context, in wire.AcceptRequest) (wire.AcceptResponse, error) {
 	if err := in.Settings.Differs(f.cfg.Stated); err != nil {
-		if f.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.Founder, err), f.clock.Mono()) {
-			f.log.Warn("founder refused: its settings differ", "founder", string(in.Founder), "error", err)
+		if f.boot.hinder(fmt.Sprintf("member %.16s would form it with other settings: %v", in.BootstrapMember, err), f.clock.Mono()) {
+			f.log.Warn("bootstrap member refused: its settings differ", "bootstrap_member", string(in.BootstrapMember), "error", err)
 		}
-		return wire.AcceptResponse{}, failure.Errorf(wire.ErrSettingsConflict, "grid: founder refused: conflicting settings: %w", err)
+		return wire.AcceptResponse{}, failure.Errorf(wire.ErrSettingsConflict, "grid: bootstrap member refused: conflicting settings: %w", err)
 	}
-	if in.Founder == "" || in.Grid.IsZero() {
-		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a founder and a grid ID are required")
+	if in.BootstrapMember == "" || in.Grid.IsZero() {
+		return wire.AcceptResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a bootstrap member and a grid ID are required")
 	}
-	if err := f.bindTo(Attempt{Founder: in.Founder, Grid: in.Grid}); err != nil {
+	if err := f.bindTo(Attempt{BootstrapMember: in.BootstrapMember, Grid: in.Grid}); err != nil {
 		return wire.AcceptResponse{}, err
 	}
 	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "", Wall: clustertime.TickOf(f.cfg.Clock.Now())}, nil
@@ -42,7 +42,7 @@ func (f *Formation) bindTo(to Attempt) error {
 	case f.id.Accepted == to:
 		return nil
 	case f.id.Accepted != Attempt{}:
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as founder", f.id.Accepted.Founder)
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member has accepted member %s as bootstrap member", f.id.Accepted.BootstrapMember)
 	}
 	before := f.id.Accepted
 	f.id.Accepted = to
@@ -54,7 +54,7 @@ func (f *Formation) bindTo(to Attempt) error {
 	return nil
 }
 
-// releaseAcceptance frees this member from an attempt whose founder says that it
+// releaseAcceptance frees this member from an attempt whose bootstrap member says that it
 // has given it up, or was not seen for long.
 func (f *Formation) releaseAcceptance(ctx context.Context) {
 	f.idMu.Lock()
@@ -63,7 +63,7 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 	if bound == (Attempt{}) {
 		return
 	}
-	if bound.Founder == f.id.Member {
+	if bound.BootstrapMember == f.id.Member {
 		f.mu.Lock()
 		given := f.attempted != bound.Grid
 		f.mu.Unlock()
@@ -72,16 +72,16 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 		}
 		return
 	}
-	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == bound.Founder })
-	if f.founderLapse.lapsed(bound, alive, f.clock.Mono()) {
-		f.log.Warn("acceptance lapsed: its founder was not seen", "founder", string(bound.Founder), "for", acceptanceLives)
+	p, alive := f.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == bound.BootstrapMember })
+	if f.attemptLapse.lapsed(bound, alive, f.clock.Mono()) {
+		f.log.Warn("acceptance lapsed: its bootstrap member was not seen", "bootstrap_member", string(bound.BootstrapMember), "for", acceptanceLives)
 		f.release(bound)
 	}
 	if !alive {
 		return
 	}
 	hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
-	if err == nil && hello.Grid.IsZero() && hello.Founding != bound.Grid {
+	if err == nil && hello.Grid.IsZero() && hello.AttemptedGrid != bound.Grid {
 		f.release(bound)
 	}
 }

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// confirmLimit is how long a founder tries to have its acceptances confirmed
+	// confirmLimit is how long a bootstrap member tries to have its acceptances confirmed
 	// before it gives the attempt up.
 	confirmLimit = 10 * time.Second
-	// acceptanceLives is how long an acceptance outlasts the last sign of its founder.
+	// acceptanceLives is how long an acceptance outlasts the last sign of its bootstrap member.
 	acceptanceLives = time.Minute
 	// repeatObstacle is how long the same obstacle to forming a grid is not logged again.
 	repeatObstacle = time.Minute
@@ -80,14 +80,14 @@ func (b *bootstrap) hindrance() string {
 	return "; " + b.obstacle
 }
 
-// acceptances are the members that accept a founder.
+// acceptances are the members that accept a bootstrap member.
 type acceptances struct {
 	others   []gossip.Peer
-	readings []clustertime.Reading // of all clocks, the founder's first
+	readings []clustertime.Reading // of all clocks, the bootstrap member's first
 	durable  bool                  // all of them have a data directory
 }
 
-// askAcceptances asks peers concurrently to accept this member as founder. A member
+// askAcceptances asks peers concurrently to accept this member as bootstrap member. A member
 // counts once, however many of its incarnations answer. The error tells why others
 // did not accept.
 func (f *Formation) askAcceptances(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (acceptances, error) {
@@ -139,7 +139,7 @@ func (f *Formation) confirm(ctx context.Context) (*roster.Form, error) {
 		return nil, errors.New("this member leads a grid that it does not form, and that has no first entry")
 	}
 	if need > 0 {
-		req := wire.AcceptRequest{Founder: f.id.Member, Grid: form.Grid, Settings: form.Settings}
+		req := wire.AcceptRequest{BootstrapMember: f.id.Member, Grid: form.Grid, Settings: form.Settings}
 		again, err := f.askAcceptances(ctx, others, req)
 		if len(again.others) < need {
 			err = fmt.Errorf("%d of %d acceptances are confirmed: %w", len(again.others), need, err)
@@ -176,7 +176,7 @@ func (f *Formation) Begin(ctx context.Context) error {
 // giveUp forgets an attempt to form a grid whose first entry was never written. The
 // caller has the turn.
 func (f *Formation) giveUp(why error) {
-	f.log.Warn("founding given up", "grid", f.Grid().String(), "error", why)
+	f.log.Warn("attempt to form a grid given up", "grid", f.Grid().String(), "error", why)
 	f.endTenure()
 	if f.ctx.Err() != nil {
 		return
@@ -197,14 +197,14 @@ func (f *Formation) giveUp(why error) {
 	f.life.Go(f.gossip.Announce)
 }
 
-// lapse measures for how long the founder that this member has accepted was not seen.
+// lapse measures for how long the bootstrap member that this member has accepted was not seen.
 // Only the holder of the turn uses it.
 type lapse struct {
 	of   Attempt
 	seen time.Duration
 }
 
-// lapsed reports whether an acceptance has lapsed, given whether its founder is seen.
+// lapsed reports whether an acceptance has lapsed, given whether its bootstrap member is seen.
 func (l *lapse) lapsed(of Attempt, alive bool, now time.Duration) bool {
 	if alive || l.of != of {
 		l.of, l.seen = of, now

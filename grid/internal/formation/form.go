@@ -18,10 +18,10 @@ import (
 //	no grid --- another member has one ------------------------> joining
 //	   |                                                            ^
 //	   +-- Expect members without grid are seen, this is the        |
-//	       lowest, and Expect of them accept it ------> founder ----+
+//	       lowest, and Expect of them accept it ------> bootstraps -+
 //
-// A member accepts one attempt to form a grid at a time, and another only after the founder of the
-// first has reported that it gave that one up.
+// A member accepts one attempt to form a grid at a time, and another only after the
+// bootstrap member of the first has reported that it gave that one up.
 
 const (
 	enterEvery = 100 * time.Millisecond
@@ -54,7 +54,7 @@ func (f *Formation) enterStep(ctx context.Context) {
 	case !f.Grid().IsZero():
 		f.takePart()
 	case f.hasLeft():
-		f.followFounder(ctx)
+		f.followAttempt(ctx)
 	default:
 		f.seekGrid(ctx)
 	}
@@ -113,7 +113,7 @@ func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) {
 			return
 		}
 	} else {
-		f.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its founder has not begun, or its majority is lost; its status says which", p.Grid, p.API), 0)
+		f.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its bootstrap member has not begun, or its majority is lost; its status says which", p.Grid, p.API), 0)
 		return
 	}
 	if err := f.belong(p.Grid, false); err != nil {
@@ -163,13 +163,13 @@ func (f *Formation) takePart() {
 // formGrid asks all members for acceptance, and forms the grid after Expect acceptances.
 func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 	grid := f.attempt()
-	if err := f.bindTo(Attempt{Founder: f.id.Member, Grid: grid}); err != nil {
+	if err := f.bindTo(Attempt{BootstrapMember: f.id.Member, Grid: grid}); err != nil {
 		return err
 	}
-	req := wire.AcceptRequest{Founder: f.id.Member, Grid: grid, Settings: f.cfg.Settings}
+	req := wire.AcceptRequest{BootstrapMember: f.id.Member, Grid: grid, Settings: f.cfg.Settings}
 	accepted, err := f.askAcceptances(ctx, peers, req)
 	if expect := f.Expect(); 1+len(accepted.others) < expect {
-		return fmt.Errorf("%d of %d members accept this founder: %w", 1+len(accepted.others), expect, err)
+		return fmt.Errorf("%d of %d members accept this bootstrap member: %w", 1+len(accepted.others), expect, err)
 	}
 	begins, err := f.beginning(accepted)
 	if err != nil {
@@ -249,7 +249,7 @@ func (f *Formation) attempt() roster.GridID {
 
 // AttemptedGrid returns the grid that this member tries to form, zero for none.
 func (f *Formation) AttemptedGrid() roster.GridID {
-	if next := f.bound(); next.Founder == f.id.Member {
+	if next := f.bound(); next.BootstrapMember == f.id.Member {
 		return next.Grid
 	}
 	f.mu.Lock()
@@ -285,9 +285,9 @@ func (f *Formation) NotFormed() error {
 			return fmt.Errorf("grid %s: %s", grid, warning)
 		}
 		return fmt.Errorf("grid %s does not answer; are enough of its members running? %s", grid, f.gossip.Seen())
-	case bound != (Attempt{}) && bound.Founder != f.id.Member:
+	case bound != (Attempt{}) && bound.BootstrapMember != f.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until it was not seen for %v; %s%s",
-			bound.Founder, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
+			bound.BootstrapMember, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
 	case f.Expect() == 0:
 		return fmt.Errorf("no member of a grid was found at %v, and Expect is 0, so this member forms none; %s", f.cfg.Join, f.gossip.Seen())
 	}

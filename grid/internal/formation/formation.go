@@ -72,7 +72,7 @@ type Formation struct {
 	previous previousGrid // of the grid that it left, if it did
 
 	boot         bootstrap     // this member's own attempt to form a grid
-	founderLapse lapse         // of the founder that it has accepted; the turn guards it
+	attemptLapse lapse         // of the bootstrap member that it has accepted; the turn guards it
 	clash        clash         // why the leader does not let it in
 	turn         chan struct{} // held by an operation that brings the member into a grid, or out of it
 

@@ -13,7 +13,7 @@ import (
 // FuzzIdentityFile: an accepted identity is equal after it is written and read again.
 func FuzzIdentityFile(f *testing.F) {
 	id := &Identity{Member: "0123456789abcdef", Grid: roster.GridID{1}, Forming: true,
-		Accepted: Attempt{Founder: "fedcba9876543210", Grid: roster.GridID{1}}}
+		Accepted: Attempt{BootstrapMember: "fedcba9876543210", Grid: roster.GridID{1}}}
 	for _, id := range []*Identity{id, {Member: "0123456789abcdef"}} {
 		data, err := id.encode()
 		if err != nil {

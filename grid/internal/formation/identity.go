@@ -23,9 +23,9 @@ import (
 type Identity struct {
 	Member roster.MemberID `json:"member"`
 	// Grid is the grid this member belongs to, zero before it has joined or
-	// founded one. A member that belongs to a grid never forms another.
+	// formed one. A member that belongs to a grid never forms another.
 	Grid roster.GridID `json:"grid"`
-	// Forming says that this member is founding Grid, and that the roster's first
+	// Forming says that this member is forming Grid, and that the roster's first
 	// entry may not be in its log yet: nothing rests on the log before that.
 	Forming bool `json:"forming,omitempty"`
 	// Log names the Raft log that belongs to this identity.
@@ -39,8 +39,8 @@ type Identity struct {
 
 // Attempt is one attempt of one member to form a grid.
 type Attempt struct {
-	Founder roster.MemberID `json:"founder,omitempty"`
-	Grid    roster.GridID   `json:"grid"`
+	BootstrapMember roster.MemberID `json:"founder,omitempty"` // the one member
+	Grid            roster.GridID   `json:"grid"`
 }
 
 // IdentityFile is the file's name in the data directory.

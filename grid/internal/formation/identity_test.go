@@ -22,7 +22,7 @@ func newIdentity(t *testing.T) (dir, path string, id *Identity) {
 		t.Fatal(err)
 	}
 	id.Grid, id.Forming = NewGridID(), true
-	id.Accepted = Attempt{Founder: id.Member, Grid: id.Grid}
+	id.Accepted = Attempt{BootstrapMember: id.Member, Grid: id.Grid}
 	if err := id.Save(); err != nil {
 		t.Fatal(err)
 	}

@@ -21,16 +21,16 @@ import (
 
 // A memory-only grid that lost the majority of its voters can no longer agree. At an
 // operator's request, a survivor forms a new grid: it asks the other survivors to leave
-// the old grid, leaves it itself, and founds one that begins above everything that the
+// the old grid, leaves it itself, and forms one that begins above everything that the
 // old one can have granted.
 //
-//	survivor --- init, none bound to another -----> asks all ---> abandons ---> founder
-//	survivor --- asked by the founder ------------> abandons ---> joins that grid only
+//	survivor --- init, none bound to another -----> asks all ---> abandons ---> bootstraps the grid
+//	survivor --- asked by that one ---------------> abandons ---> joins that grid only
 //
-// A survivor is bound to one founder at a time, and the grid is formed only if
-// every survivor that gossip sees has agreed: of two requests
-// at the same time at most one succeeds. A founder that fails gives its grid up
-// permanently, and may be asked again.
+// A survivor is bound to one bootstrap member at a time, and the grid is formed only if
+// every survivor that gossip sees has agreed: of two requests at the same time at most
+// one succeeds. A bootstrap member that fails gives its grid up permanently, and may be
+// asked again.
 
 const (
 	// abandonCalls bounds one survivor's answer, which waits for its part in the
@@ -149,12 +149,12 @@ func (f *Formation) survivors(old roster.GridID) []gossip.Peer {
 	})
 }
 
-// initGrid recovers the grid with this member as founder.
+// initGrid recovers the grid with this member as bootstrap member.
 func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err error) {
 	ctx, cancel := context.WithTimeout(f.ctx, initTimeout)
 	defer cancel()
 	old := f.oldGrid()
-	next := Attempt{Founder: f.id.Member, Grid: NewGridID()}
+	next := Attempt{BootstrapMember: f.id.Member, Grid: NewGridID()}
 	if err := f.bind(next); err != nil {
 		return res, err
 	}
@@ -178,7 +178,7 @@ func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err er
 		return res, err
 	}
 	f.log.Warn("recovery started", "old", old.String(), "new", next.Grid.String(), "other_survivors", len(survivors))
-	req := wire.AbandonRequest{Old: old, Grid: next.Grid, Founder: next.Founder, Expect: 1 + len(survivors)}
+	req := wire.AbandonRequest{Old: old, Grid: next.Grid, BootstrapMember: next.BootstrapMember, Expect: 1 + len(survivors)}
 	told, err := f.askSurvivors(ctx, survivors, req)
 	if err != nil {
 		return res, fmt.Errorf("grid: recovery aborted: a surviving member refused; fix the cause, or wait until gossip drops stopped members, then retry: %w", err)
@@ -262,7 +262,7 @@ func (f *Formation) initFirst(ctx context.Context, next Attempt, in wire.InitReq
 	if err := f.bindTo(next); err != nil {
 		return res, err
 	}
-	req := wire.AcceptRequest{Founder: next.Founder, Grid: next.Grid, Settings: f.cfg.Settings}
+	req := wire.AcceptRequest{BootstrapMember: next.BootstrapMember, Grid: next.Grid, Settings: f.cfg.Settings}
 	accepted, err := f.acceptedByAll(ctx, peers, req)
 	if err != nil {
 		return res, fmt.Errorf("grid: recovery aborted: a reachable member refused: %w", err)
@@ -281,21 +281,21 @@ func (f *Formation) initFirst(ctx context.Context, next Attempt, in wire.InitReq
 	return wire.InitResponse{Grid: form.Grid, Members: len(peers), First: form.Ceiling}, nil
 }
 
-// freeAcceptance frees this member from its own attempt, and from one whose founder is
+// freeAcceptance frees this member from its own attempt, and from one whose bootstrap member is
 // gone.
 func (f *Formation) freeAcceptance() error {
 	f.giveUpAttempt()
 	f.idMu.Lock()
 	bound := f.id.Accepted
 	f.idMu.Unlock()
-	if bound.Founder != f.id.Member && f.seesMember(bound.Founder) {
-		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is forming the grid", bound.Founder)
+	if bound.BootstrapMember != f.id.Member && f.seesMember(bound.BootstrapMember) {
+		return failure.Errorf(wire.ErrNotNow, "grid: recovery refused: member %s is forming the grid", bound.BootstrapMember)
 	}
 	f.release(bound)
 	return nil
 }
 
-// acceptedByAll asks members to accept this founder, for as long as it may take to
+// acceptedByAll asks members to accept this bootstrap member, for as long as it may take to
 // hear that an earlier attempt was given up.
 func (f *Formation) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire.AcceptRequest) (accepted acceptances, err error) {
 	for range 5 {
