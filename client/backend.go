@@ -24,7 +24,7 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 	c := b.client
 	var id sequencer.AttachmentID
 	_, _ = crand.Read(id[:])
-	claim := ask(c.session, func(*session.Machine) session.Claim { return b.entry.session.AttachClaim(id, p) })
+	claim := ask(c.session, func(*session.Machine) session.Claim { return b.entry.State.AttachClaim(id, p) })
 	began := c.clock.Mono()
 	var res wire.AttachResponse
 	err := c.callOwner(ctx, ref.Definition.Name(), wire.PathAttach, wire.AttachRequest{Holder: c.holder, Claim: claimOnWire(claim)}, &res)
@@ -36,7 +36,7 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 	}
 	a := sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}
 	c.session.do(func(m *session.Machine, now session.Now) {
-		m.Attached(now, b.entry.session, a, session.Stamp(res.Stamp), began)
+		m.Attached(now, b.entry.State, a, session.Stamp(res.Stamp), began)
 	})
 	return a, nil
 }
@@ -46,7 +46,7 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 func (b *backend) Detach(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
 	err := b.client.release(ctx, ref, rel)
 	if errors.Is(err, sequencer.ErrUnavailable) && ctx.Err() != nil {
-		b.client.releaseLater(ref, rel)
+		b.client.session.Return(ref, rel)
 	}
 	return err
 }
@@ -65,11 +65,6 @@ func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.R
 	return c.callOwner(ctx, ref.Definition.Name(), wire.PathDetach, req, &wire.Done{})
 }
 
-// releaseLater gives an attachment back in the background.
-func (c *Client) releaseLater(ref sequencer.Ref, rel sequencer.Release) {
-	c.session.do(func(m *session.Machine, now session.Now) { m.Return(now, ref, rel) })
-}
-
 // ended takes the handles on a life to their end because the life has ended.
 func (c *Client) ended(name string, life sequencer.Life) {
 	c.session.do(func(m *session.Machine, _ session.Now) { m.Ended(name, life) })
@@ -78,14 +73,4 @@ func (c *Client) ended(name string, life sequencer.Life) {
 // stamped takes the time out of an answer to a request sent at began.
 func (c *Client) stamped(s wire.Stamp, began time.Duration) {
 	c.session.do(func(m *session.Machine, now session.Now) { m.Stamped(now, session.Stamp(s), began) })
-}
-
-// background runs f until it returns or the client ends.
-func (c *Client) background(f func(ctx context.Context)) {
-	if c.handles.begin(&c.done) {
-		go func() {
-			defer c.done.Done()
-			f(c.ctx)
-		}()
-	}
 }

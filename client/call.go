@@ -17,11 +17,11 @@ import (
 // unreachable ones lead to a new look at the directory; one that only was too slow does
 // not, since tryOwner has looked while it waited.
 func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) error {
-	if !c.handles.begin(&c.done) {
-		return c.errClosed()
+	if err := c.tasks.Begin(); err != nil {
+		return err
 	}
-	defer c.done.Done()
-	ctx, cancel := c.bind(ctx)
+	defer c.tasks.End()
+	ctx, cancel := c.tasks.Bind(ctx)
 	defer cancel()
 	call := ask(c.session, (*session.Machine).NewCall)
 	var said error // by the last try that was not cut off
@@ -58,7 +58,7 @@ func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	slow := time.AfterFunc(session.SlowTry(0), func() {
-		c.background(func(context.Context) { c.giveUpWhenMoved(ctx, cancel, name, addr) })
+		c.tasks.Go(func(context.Context) { c.giveUpWhenMoved(ctx, cancel, name, addr) })
 	})
 	defer slow.Stop()
 	return c.tryCall(ctx, addr, path, in, out)
@@ -85,7 +85,7 @@ func (c *Client) tryCall(ctx context.Context, addr, path string, in, out any) er
 
 // gaveUp returns the error of a call whose context ended, with the last error.
 func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
-	if c.ctx.Err() != nil {
+	if c.tasks.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no answer in time: %w; last error: %s; check that a majority of the grid is reachable, then try again", name, ctx.Err(), oneLine(last))
@@ -96,13 +96,6 @@ func oneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), "; ")
-}
-
-// bind returns a context that ends with ctx or with the client.
-func (c *Client) bind(ctx context.Context) (context.Context, context.CancelFunc) {
-	bound, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.ctx, func() { cancel(sequencer.ErrClosed) })
-	return bound, func() { stop(); cancel(nil) }
 }
 
 // sleep waits for d, or returns ctx's error.

@@ -15,9 +15,9 @@ func TestClaimsShowTheEnd(t *testing.T) {
 		f := newFake()
 		c := f.dial(t)
 		create(t, c, "orders")
-		e := c.handles.live("orders")
+		e := c.handles.Live("orders")
 		f.set(func() { f.calls = nil; clear(f.sessions) }) // sets are not known: it is shown by claims
-		held, _ := e.control.Held()
+		held, _ := e.Control.Held()
 		time.Sleep(4 * time.Second)
 		var claims []wire.Claim
 		for _, call := range f.made(wire.PathRenew) {

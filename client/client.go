@@ -19,10 +19,10 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -60,13 +60,11 @@ type Client struct {
 	clock     *Clock
 
 	session   *runner
-	handles   *registry
+	handles   *handles.Registry[*session.Handle]
+	releases  *handles.Releases
+	tasks     *handles.Tasks
 	directory atomic.Pointer[wire.DirectoryResponse] // the newest, nil at first
 	lookingUp chan struct{}                          // holds one token while a directory is fetched
-
-	ctx  context.Context // ends with the client
-	stop context.CancelFunc
-	done sync.WaitGroup // every goroutine of the client
 }
 
 // Dial returns a client of the grid that answers at one of the addresses. It
@@ -113,7 +111,6 @@ func newClient(cfg Config) (*Client, error) {
 			return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: address %q is not host:port: %w", addr, err)
 		}
 	}
-	ctx, stop := context.WithCancel(context.Background())
 	c := &Client{
 		holder:    NewHolder(),
 		addrs:     append([]string(nil), cfg.Addrs...),
@@ -121,9 +118,7 @@ func newClient(cfg Config) (*Client, error) {
 		transport: cfg.Transport,
 		clock:     cfg.Clock,
 		lookingUp: make(chan struct{}, 1),
-		handles:   newRegistry(),
-		ctx:       ctx,
-		stop:      stop,
+		tasks:     handles.NewTasks("client"),
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -140,7 +135,9 @@ func newClient(cfg Config) (*Client, error) {
 		c.transport, c.closeHTTP = h, h.Close
 	}
 	c.session = newRunner(c)
-	c.done.Go(func() { c.session.run(ctx) })
+	c.handles = handles.New(c.tasks, c.session)
+	c.releases = handles.NewReleases(c.tasks)
+	c.tasks.Go(c.session.run)
 	return c, nil
 }
 
@@ -166,43 +163,24 @@ func (c *Client) Members() []wire.Address {
 // Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches
 // ctx.Err() and sequencer.ErrUnavailable.
 func (c *Client) Leave(ctx context.Context) error {
-	if c.ctx.Err() != nil {
-		return c.errClosed()
+	if err := c.tasks.Err(); err != nil {
+		return err
 	}
-	var wg sync.WaitGroup
-	entries := c.handles.all()
-	failed := make([]error, len(entries))
-	for i, e := range entries {
-		wg.Go(func() {
-			if err := e.control.Handle().DetachLogicalNode(ctx); err != nil && !settled(err) {
-				failed[i] = err
-			}
-		})
-	}
-	wg.Wait()
-	if err := c.session.awaitReturns(ctx); err != nil && errors.Join(failed...) == nil {
-		failed = append(failed, fmt.Errorf("client: leave: not every logical node was released: %w: %w", sequencer.ErrUnavailable, err))
+	failed := c.handles.DetachAll(ctx)
+	if err := c.releases.Await(ctx); err != nil && failed == nil {
+		failed = fmt.Errorf("client: leave: not every logical node was released: %w: %w", sequencer.ErrUnavailable, err)
 	}
 	_ = c.Close()
-	return errors.Join(failed...)
+	return failed
 }
 
 // Close ends the client and every handle immediately, without a message to the grid,
 // which reclaims the logical nodes when the session has ended. Handles return
 // sequencer.ErrClosed from then on. Closing twice does nothing the second time.
 func (c *Client) Close() error {
-	c.stop()
-	for _, e := range c.handles.close() {
-		e.control.Close()
-	}
-	c.done.Wait()
+	c.handles.Close()
 	if c.closeHTTP != nil {
 		c.closeHTTP()
 	}
 	return nil
-}
-
-// errClosed returns the error of every method of a closed client.
-func (c *Client) errClosed() error {
-	return fmt.Errorf("client: %w", sequencer.ErrClosed)
 }

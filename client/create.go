@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
+
+// entry is one handle of a client.
+type entry = handles.Entry[*session.Handle]
 
 // CreateSequencer returns this client's handle on a named sequencer, creating
 // the sequencer if the grid has none of that name, and attaches a logical node.
@@ -24,32 +27,9 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := c.turn(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	e := c.handles.live(name)
-	if e == nil {
-		req := wire.CreateRequestOf(def)
-		if e, err = c.find(ctx, name, wire.PathCreate, req, true); err != nil {
-			return nil, err
-		}
-	}
-	h := e.control.Handle()
-	if have := h.Definition(); have != def {
-		return nil, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name",
-			name, have, def)
-	}
-	if !e.owed {
-		return h, nil
-	}
-	if err := h.AttachLogicalNode(ctx); err != nil && !errors.Is(err, sequencer.ErrAttached) {
-		c.session.do(func(m *session.Machine, now session.Now) { m.AttachFailed(now, e.session) })
-		return h, err
-	}
-	e.owed = false
-	return h, nil
+	return c.handles.Create(ctx, def, func() (*entry, error) {
+		return c.find(ctx, name, wire.PathCreate, wire.CreateRequestOf(def), true)
+	})
 }
 
 // OpenSequencer returns this client's handle on a sequencer that exists,
@@ -61,19 +41,9 @@ func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Seq
 	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
 		return nil, err
 	}
-	unlock, err := c.turn(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	e := c.handles.live(name)
-	if e == nil {
-		if e, err = c.find(ctx, name, wire.PathOpen, wire.OpenRequest{Name: name}, false); err != nil {
-			return nil, err
-		}
-	}
-	e.owed = false
-	return e.control.Handle(), nil
+	return c.handles.Open(ctx, name, func() (*entry, error) {
+		return c.find(ctx, name, wire.PathOpen, wire.OpenRequest{Name: name}, false)
+	})
 }
 
 // DestroySequencer ends the life that the name has at the moment, in the whole
@@ -85,8 +55,8 @@ func (c *Client) DestroySequencer(ctx context.Context, name string) error {
 	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
 		return err
 	}
-	if c.ctx.Err() != nil {
-		return c.errClosed()
+	if err := c.tasks.Err(); err != nil {
+		return err
 	}
 	var found wire.SequencerResponse
 	if err := c.callOwner(ctx, name, wire.PathOpen, wire.OpenRequest{Name: name}, &found); err != nil {
@@ -108,15 +78,7 @@ func (c *Client) DestroySequencer(ctx context.Context, name string) error {
 // ErrUnavailable. The handle has ended then too, unless another create or open of the name
 // was in progress, and its logical node is given back in the background.
 func (c *Client) Forget(ctx context.Context, name string) error {
-	unlock, err := c.turn(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if e := c.handles.live(name); e != nil {
-		return c.giveBack(ctx, []*entry{e})
-	}
-	return nil
+	return c.handles.Forget(ctx, name)
 }
 
 // destroy ends one life; that it has ended already is not an error.
@@ -130,21 +92,13 @@ func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
 	return nil
 }
 
-// turn takes a name's turn, or says why it cannot.
-func (c *Client) turn(ctx context.Context, name string) (unlock func(), err error) {
-	if c.ctx.Err() != nil {
-		return nil, c.errClosed()
-	}
-	return c.handles.lock(ctx, name)
-}
-
 // find asks for a name's life and makes the handle for it, to be attached if owed.
 func (c *Client) find(ctx context.Context, name, path string, in any, owed bool) (*entry, error) {
 	ref, stamp, err := c.life(ctx, name, path, in)
 	if err != nil {
 		return nil, err
 	}
-	return c.keep(ref, stamp, &entry{owed: owed})
+	return c.keep(ref, stamp, &entry{Owed: owed})
 }
 
 // life asks for a name's life.
@@ -163,12 +117,12 @@ func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer
 // session look after it. One that is owed no attachment is shown to the owner, so that
 // this tells it of a destroy.
 func (c *Client) keep(ref sequencer.Ref, s wire.Stamp, e *entry) (*entry, error) {
-	_, e.control = sequencer.New(ref, &backend{client: c, entry: e}, c.clock)
-	if !c.handles.put(e) {
-		return nil, c.errClosed()
+	_, e.Control = sequencer.New(ref, &backend{client: c, entry: e}, c.clock)
+	if err := c.handles.Put(e); err != nil {
+		return nil, err
 	}
 	c.session.do(func(m *session.Machine, now session.Now) {
-		e.session = m.Add(now, e.control, session.Stamp(s), e.owed, e.stripe)
+		e.State = m.Add(now, e.Control, session.Stamp(s), e.Owed, e.Stripe)
 	})
 	return e, nil
 }

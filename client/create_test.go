@@ -240,7 +240,7 @@ func TestLeaveGivesEverythingBack(t *testing.T) {
 			return nil
 		})
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		wants(t, c.handles.live("s7").control.Handle().DetachLogicalNode(short), context.DeadlineExceeded)
+		wants(t, c.handles.Live("s7").Control.Handle().DetachLogicalNode(short), context.DeadlineExceeded)
 		cancel()
 		if err := c.Leave(t.Context()); err != nil || f.attached() != 0 {
 			t.Errorf("%v; %d logical nodes are still attached", err, f.attached())
@@ -307,7 +307,7 @@ func TestForgetGivesTheNodeBack(t *testing.T) {
 		if _, err := h.Next(t.Context()); !errors.Is(err, sequencer.ErrClosed) {
 			t.Errorf("the handle that was forgotten says %v", err)
 		}
-		if n := len(c.handles.all()); n != 0 {
+		if n := len(c.handles.All()); n != 0 {
 			t.Errorf("%d handles are left", n)
 		}
 		again := create(t, c, "orders")

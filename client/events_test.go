@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -70,8 +70,8 @@ func TestManyDestroyedAtOnce(t *testing.T) {
 			}
 		})
 		time.Sleep(5 * time.Second)
-		if n := len(f.made(wire.PathDetach)); n != many || most != session.ReturnsMax || len(c.handles.all()) != 0 {
-			t.Errorf("%d released, %d concurrently, %d handles kept", n, most, len(c.handles.all()))
+		if n := len(f.made(wire.PathDetach)); n != many || most != handles.ReleasesMax || len(c.handles.All()) != 0 {
+			t.Errorf("%d released, %d concurrently, %d handles kept", n, most, len(c.handles.All()))
 		}
 	})
 }

@@ -16,13 +16,13 @@ import (
 // takeAll gives the node of a handle to another holder, and all others too.
 func takeAll(t *testing.T, f *fake, c *Client, name string) {
 	t.Helper()
-	e := c.handles.live(name)
-	held, _ := e.control.Held()
+	e := c.handles.Live(name)
+	held, _ := e.Control.Held()
 	f.set(func() {
 		f.table.Expire(name, held.Node, held.ID, 0)
 		f.session(f.of(name)).Drop(name, held.ID)
-		for i := range e.control.Ref().Definition.Nodes() {
-			claim := partition.Claim{Ref: e.control.Ref(), ID: sequencer.AttachmentID{1, byte(i), byte(i >> 8)}, Preference: sequencer.Preference{Node: held.Node}}
+		for i := range e.Control.Ref().Definition.Nodes() {
+			claim := partition.Claim{Ref: e.Control.Ref(), ID: sequencer.AttachmentID{1, byte(i), byte(i >> 8)}, Preference: sequencer.Preference{Node: held.Node}}
 			if _, _, err := f.table.Attach(claim, f.bounds()); err != nil {
 				t.Error(i, err)
 			}

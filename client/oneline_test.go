@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestGaveUpSaysOnce: the error of a call that gave up is one line with one prefix, and
 // repeats no sentence.
 func TestGaveUpSaysOnce(t *testing.T) {
-	c := &Client{ctx: context.Background()}
+	c := &Client{tasks: handles.NewTasks("client")}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
 	refused := unreachable("10.0.0.1:7948", errors.New("connection refused"))

@@ -2,11 +2,11 @@ package client
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -17,10 +17,9 @@ type runner struct {
 	c     *Client
 	nudge chan struct{} // makes the machine look immediately
 
-	mu       sync.Mutex // never held while waiting
-	machine  *session.Machine
-	streams  map[*session.Stream]context.CancelFunc
-	returned chan struct{} // closed when nothing is left to give back; nil while unused
+	mu      sync.Mutex // never held while waiting
+	machine *session.Machine
+	streams map[*session.Stream]context.CancelFunc
 }
 
 func newRunner(c *Client) *runner {
@@ -103,16 +102,12 @@ func (r *runner) apply(now session.Now) {
 		}
 		r.begin(e)
 	}
-	if r.returned != nil && r.machine.Returning() == 0 {
-		close(r.returned)
-		r.returned = nil
-	}
 }
 
 // end takes a handle to its end because its life has ended, and gives its logical node
 // back, so that the next life need not count it as used up.
 func (r *runner) end(now session.Now, h *session.Handle) {
-	r.c.handles.forget(h.Control)
+	r.c.handles.Drop(h.Control)
 	if rel, held := h.Control.Destroy(); held {
 		r.machine.Return(now, h.Control.Ref(), rel)
 	}
@@ -121,28 +116,28 @@ func (r *runner) end(now session.Now, h *session.Handle) {
 // begin starts the calls among the machine's effects. mu must be held.
 func (r *runner) begin(e session.Effects) {
 	for _, h := range e.Detach {
-		r.c.background(func(ctx context.Context) { r.detachIdle(ctx, h) })
+		r.c.tasks.Go(func(ctx context.Context) { r.detachIdle(ctx, h) })
 	}
 	for _, l := range e.Replace {
-		r.c.background(func(ctx context.Context) { r.replace(ctx, l) })
+		r.c.tasks.Go(func(ctx context.Context) { r.replace(ctx, l) })
 	}
 	for _, call := range e.Renew {
-		r.c.background(func(ctx context.Context) { r.renew(ctx, call) })
+		r.c.tasks.Go(func(ctx context.Context) { r.renew(ctx, call) })
 	}
 	for _, s := range e.Close {
 		r.streams[s]()
 		delete(r.streams, s)
 	}
 	for _, s := range e.Open {
-		ctx, stop := context.WithCancel(r.c.ctx)
+		ctx, stop := context.WithCancel(r.c.tasks.Context())
 		r.streams[s] = stop
-		r.c.background(func(context.Context) { r.listen(ctx, s) })
+		r.c.tasks.Go(func(context.Context) { r.listen(ctx, s) })
 	}
 	for _, back := range e.Return {
-		r.c.background(func(ctx context.Context) { r.giveBack(ctx, back) })
+		r.c.releases.Add(func(ctx context.Context) { r.giveBack(ctx, back) })
 	}
 	if e.LookUp {
-		r.c.background(func(ctx context.Context) {
+		r.c.tasks.Go(func(ctx context.Context) {
 			_ = r.c.lookUp(ctx, e.Since, false)
 			r.do(func(m *session.Machine, _ session.Now) { m.LookedUp() })
 		})
@@ -151,11 +146,7 @@ func (r *runner) begin(e session.Effects) {
 
 // detachIdle gives an idle handle's logical node back.
 func (r *runner) detachIdle(ctx context.Context, h *session.Handle) {
-	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
-	defer cancel()
-	if err := h.Control.DetachIdle(ctx); err != nil && !settled(err) {
-		r.c.log.Info("idle logical node not given back yet; retrying", "sequencer", h.Control.Handle().Name(), "error", err)
-	}
+	handles.DetachIdle(ctx, h.Control, session.CallTimeout, r.c.log)
 	r.do(func(m *session.Machine, _ session.Now) { m.Detached(h) })
 }
 
@@ -179,47 +170,28 @@ func (r *runner) replace(ctx context.Context, l session.Loss) {
 func (r *runner) giveBack(ctx context.Context, back *session.Return) {
 	ctx, cancel := context.WithTimeout(ctx, back.End-r.c.clock.Mono())
 	defer cancel()
-	if err := r.c.release(ctx, back.Ref, back.Release); err != nil && !settled(err) {
+	if err := r.c.release(ctx, back.Ref, back.Release); err != nil && !handles.Settled(err) {
 		r.c.log.Warn("logical node not given back; the grid takes it when the session has ended",
 			"sequencer", back.Ref.Definition.Name(), "node", back.Release.Node, "error", err)
 	}
-	r.do(func(m *session.Machine, _ session.Now) { m.Returned() })
 }
 
-// awaitReturns returns when no attachment is on its way back, or an error of ctx or of
-// the client's end.
-func (r *runner) awaitReturns(ctx context.Context) error {
-	r.mu.Lock()
-	if r.machine.Returning() == 0 {
-		r.mu.Unlock()
-		return nil
-	}
-	if r.returned == nil {
-		r.returned = make(chan struct{})
-	}
-	returned := r.returned
-	r.mu.Unlock()
-	select {
-	case <-returned:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-r.c.ctx.Done():
-		return r.c.errClosed()
-	}
+// AttachFailed implements handles.Keeper: the handle is shown to the owner without an
+// attachment.
+func (r *runner) AttachFailed(e *entry) {
+	r.do(func(m *session.Machine, now session.Now) { m.AttachFailed(now, e.State) })
 }
 
-// forget drops handles that their user has given up.
-func (c *Client) forget(gone []*entry) {
-	c.session.do(func(m *session.Machine, _ session.Now) {
+// Return implements handles.Keeper.
+func (r *runner) Return(ref sequencer.Ref, rel sequencer.Release) {
+	r.do(func(m *session.Machine, now session.Now) { m.Return(now, ref, rel) })
+}
+
+// Remove implements handles.Keeper.
+func (r *runner) Remove(gone []*entry) {
+	r.do(func(m *session.Machine, _ session.Now) {
 		for _, e := range gone {
-			c.handles.forget(e.control)
-			m.Remove(e.session)
+			m.Remove(e.State)
 		}
 	})
-}
-
-// settled reports whether a detach's error means that nothing is held.
-func settled(err error) bool {
-	return errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)
 }

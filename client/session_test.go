@@ -200,7 +200,7 @@ func TestLostNode(t *testing.T) {
 		f := newFake()
 		c := f.dial(t)
 		h := create(t, c, "orders")
-		held, _ := c.handles.live("orders").control.Held()
+		held, _ := c.handles.Live("orders").Control.Held()
 		f.hook(func(_ context.Context, _, path string, _ any) error {
 			if path == wire.PathAttach {
 				return errCut
@@ -208,7 +208,7 @@ func TestLostNode(t *testing.T) {
 			return nil
 		})
 		f.set(func() {
-			ref := c.handles.live("orders").control.Ref()
+			ref := c.handles.Live("orders").Control.Ref()
 			f.table.Expire("orders", held.Node, held.ID, 0)
 			f.session(f.of("orders")).Drop("orders", held.ID)
 			claim := partition.Claim{Ref: ref, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: held.Node}}
@@ -221,7 +221,7 @@ func TestLostNode(t *testing.T) {
 		f.hook(nil)
 		time.Sleep(time.Second)
 		works(t, h)
-		now, _ := c.handles.live("orders").control.Held()
+		now, _ := c.handles.Live("orders").Control.Held()
 		if now.ID == held.ID || now.Node == held.Node || h.State() != sequencer.Attached {
 			t.Errorf("the handle is %v with %v after %v", h.State(), now, held)
 		}

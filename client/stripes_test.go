@@ -48,8 +48,8 @@ func TestStripedHandles(t *testing.T) {
 			}
 		}
 		works(t, own)
-		if len(c.handles.all()) != 4 {
-			t.Errorf("%d handles are kept", len(c.handles.all()))
+		if len(c.handles.All()) != 4 {
+			t.Errorf("%d handles are kept", len(c.handles.All()))
 		}
 	})
 }
@@ -125,8 +125,8 @@ func TestDestroyEndsEveryStripe(t *testing.T) {
 			if n := len(f.made(wire.PathDetach)); n != 10 && name != "handle" {
 				t.Errorf("%s: %d given back", name, n)
 			}
-			if len(c.handles.all()) != 0 || s.State() != sequencer.Destroyed {
-				t.Errorf("%s: %d handles kept, %v", name, len(c.handles.all()), s.State())
+			if len(c.handles.All()) != 0 || s.State() != sequencer.Destroyed {
+				t.Errorf("%s: %d handles kept, %v", name, len(c.handles.All()), s.State())
 			}
 			again := createStriped(t, c, "orders", 2)
 			if err := s.Leave(t.Context()); err != nil || len(again.LogicalNodes()) != 2 {
@@ -146,8 +146,8 @@ func TestStripedIsAllOrNothing(t *testing.T) {
 		createStriped(t, f.dial(t), "orders", 60)
 		s, err := c.CreateStriped(t.Context(), "orders", sequencer.Config{Nodes: 128}, 9)
 		wants(t, err, sequencer.ErrNoFreeNode)
-		if s != nil || f.attached() != 120 || len(c.handles.all()) != 0 {
-			t.Errorf("%v; %d logical nodes are attached, %d handles kept", s, f.attached(), len(c.handles.all()))
+		if s != nil || f.attached() != 120 || len(c.handles.All()) != 0 {
+			t.Errorf("%v; %d logical nodes are attached, %d handles kept", s, f.attached(), len(c.handles.All()))
 		}
 		createStriped(t, c, "orders", 8)
 	})
@@ -170,8 +170,8 @@ func TestStripedEndsWithItsContext(t *testing.T) {
 		s, err := c.CreateStriped(ctx, "orders", sequencer.Config{Nodes: 128}, 20)
 		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
 		synctest.Wait()
-		if s != nil || f.attached() != 0 || len(c.handles.all()) != 0 {
-			t.Errorf("%v; %d logical nodes are attached, %d handles kept", s, f.attached(), len(c.handles.all()))
+		if s != nil || f.attached() != 0 || len(c.handles.All()) != 0 {
+			t.Errorf("%v; %d logical nodes are attached, %d handles kept", s, f.attached(), len(c.handles.All()))
 		}
 	})
 }

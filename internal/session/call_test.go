@@ -113,25 +113,3 @@ func TestStaleAnswers(t *testing.T) {
 		t.Errorf("an old answer of a newer version: time %d, look-up %v", e.Time, e.LookUp)
 	}
 }
-
-// TestReturnsAtOnce: attachments are given back a few at a time, oldest first.
-func TestReturnsAtOnce(t *testing.T) {
-	s, h := ready(t)
-	const many = 3 * ReturnsMax
-	for i := range many {
-		s.m.Return(s.now(), h.Control.Ref(), sequencer.Release{Node: sequencer.NodeID(i)})
-	}
-	var got []sequencer.NodeID
-	inProgress := s.m.Take().Return
-	for len(inProgress) > 0 {
-		if len(inProgress) > ReturnsMax {
-			t.Fatalf("%d are given back concurrently", len(inProgress))
-		}
-		got = append(got, inProgress[0].Release.Node)
-		s.m.Returned()
-		inProgress = append(inProgress[1:], s.m.Take().Return...)
-	}
-	if len(got) != many || !slices.IsSorted(got) || s.m.Returning() != 0 {
-		t.Errorf("given back: %v; %d are on their way", got, s.m.Returning())
-	}
-}

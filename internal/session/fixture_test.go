@@ -25,7 +25,6 @@ type stage struct {
 	attach  uint8
 
 	renewals []*Renewal // calls without an answer
-	returns  []*Return
 }
 
 const start = 1_800_000_000_000

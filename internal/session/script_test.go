@@ -49,7 +49,6 @@ var verbs = map[string]func(*stage, []string) string{
 	"replaced": (*stage).replaced,
 	"stands":   func(s *stage, a []string) string { s.m.Stands(s.stream(a[0])); return "" },
 	"broken":   func(s *stage, a []string) string { s.m.Broken(s.now(), s.stream(a[0])); return "" },
-	"returned": (*stage).returned,
 	"states":   (*stage).states,
 }
 
@@ -185,12 +184,6 @@ func (s *stage) stream(owner string) *Stream {
 	panic("no stream to " + owner)
 }
 
-func (s *stage) returned([]string) string {
-	s.returns = s.returns[1:]
-	s.m.Returned()
-	return ""
-}
-
 // states prints the handles.
 func (s *stage) states([]string) string {
 	var out strings.Builder
@@ -263,7 +256,6 @@ func (s *stage) calls(e Effects, say func(string, ...any)) {
 		say("open a stream to %s", stream.Owner)
 	}
 	for _, back := range e.Return {
-		s.returns = append(s.returns, back)
 		say("give back node %d of %s before %v", back.Release.Node, back.Ref.Definition.Name(), back.End)
 	}
 	if e.LookUp {

@@ -1,7 +1,7 @@
 // Package session decides how a process keeps the logical nodes that a grid gave it:
 // when grants are renewed and by which calls, how an answer changes each handle, when
 // a lost logical node is replaced and an idle one detached, which event streams are
-// open, and in which order attachments are given back. Package client runs it over
+// open, and which attachments are given back. Package client runs it over
 // sockets, and proof/sim runs the same code over virtual time.
 package session
 
@@ -56,7 +56,6 @@ type Machine struct {
 	groups  []*group        // of them by owner; nil after a change of either
 	calling map[string]bool // owners with a renewal in progress
 	streams []*Stream
-	returns returns
 
 	effects Effects
 }

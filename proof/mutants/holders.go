@@ -11,6 +11,20 @@ var holderMutants = []mutant{
 	{"trail", "saturation is remembered for as long as the trail is deep", "sequencer/generator.go", "	memory clustertime.Span = 50\n", "	memory clustertime.Span = 4\n", idTests},
 }
 
+var handleTests = []string{"./internal/handles"}
+
+// handleMutants weaken how the handles of a process are kept.
+var handleMutants = []mutant{
+	{"handles", "two creates of a name run concurrently", "internal/handles/turns.go", "token: make(chan struct{}, 1)", "token: make(chan struct{}, 1000)", handleTests},
+	{"handles", "a closed client takes handles", "internal/handles/handles.go", "	if r.closed {\n", "	if r.closed && e.Stripe {\n", handleTests},
+	{"handles", "the end of an earlier handle drops its name's new one", "internal/handles/handles.go", "e != nil && e.Control == control {", "e != nil {", handleTests},
+	{"handles", "a handle that was opened is attached by the next create", "internal/handles/handles.go", "	defer give()\n	e.Owed = false\n	return", "	defer give()\n	return", handleTests},
+	{"handles", "a handle with another definition is returned", "internal/handles/handles.go", "have != def {", "have.Name() != def.Name() {", handleTests},
+	{"handles", "a task begins after the client's end", "internal/handles/tasks.go", "	if t.closed { //", "	if t.closed && t.pkg == \"\" { //", handleTests},
+	{"handles", "stripes without the rest are kept", "internal/handles/stripes.go", "		_ = r.giveBack(ctx, made) //", "		_ = made //", handleTests},
+	{"overload", "any number of attachments are given back concurrently", "internal/handles/releases.go", "	if r.running == ReleasesMax {\n", "	if r.running < 0 {\n", handleTests},
+}
+
 // overloadTests guard the recovery from an overload.
 var overloadTests = []string{"./grid/internal/api", "./grid", "-run", "Event|Expired|IDsHandles|Deadline"}
 

@@ -25,7 +25,6 @@ var sessionMutants = []mutant{
 	{"states", "a handle that lost its node stays Attached", "internal/session/lost.go", "now.Time >= held.Grant.Until {", "now.Time < 0 {", sessionTests},
 	{"states", "a handle that lost its node tries only once for another", "internal/session/lost.go", "if !l.trying && l.next <= now.Mono {", "if l.try == 0 {", sessionTests},
 	{"overload", "the first time-out asks for the directory", "internal/session/renew.go", "!TimedOut(err) || failures", "TimedOut(err) || failures", sessionTests},
-	{"overload", "any number of attachments are given back concurrently", "internal/session/return.go", "r.inProgress < ReturnsMax", "r.inProgress >= 0", sessionTests},
 	{"overload", "failures do not lengthen the pause between renewals", "internal/session/renew.go", "RetryAfter<<h.failures", "RetryAfter", sessionTests},
 }
 
@@ -42,6 +41,5 @@ var sessionUnseen = map[string]string{
 	"a handle that lost its node stays Attached":              "it waits for a grant all the same",
 	"a handle that lost its node tries only once for another": "its tries last for a window, and nodes are free before that",
 	"the first time-out asks for the directory":               "it costs calls, and no ID",
-	"any number of attachments are given back concurrently":   "it costs connections, which the simulation does not have",
 	"failures do not lengthen the pause between renewals":     "it costs calls, and no ID",
 }

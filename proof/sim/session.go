@@ -133,9 +133,7 @@ func (h *holder) giveBack(back *session.Return) {
 	name := back.Ref.Definition.Name()
 	ask(h, name, back.End-h.Mono(), func(m *member, reply func(answer[struct{}])) {
 		m.detach(h.id, back, reply)
-	}, func(struct{}, stamp, error) {
-		h.do(func(m *session.Machine, _ session.Now) { m.Returned() })
-	})
+	}, func(struct{}, stamp, error) {})
 }
 
 // ask calls a name's owner until it answers or time is up.

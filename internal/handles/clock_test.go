@@ -1,4 +1,4 @@
-package client
+package handles
 
 import (
 	"context"
@@ -8,10 +8,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/internal/session"
-
-	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 const someTime = 1_800_000_000_000
@@ -91,32 +87,6 @@ func TestClockWait(t *testing.T) {
 		}
 		if d, err := took(ctx, c.Now().Add(nap), wake); !errors.Is(err, context.Canceled) || d > (nap+1).Duration() {
 			t.Errorf("a nap when both have ended: %v, %v", d, err)
-		}
-	})
-}
-
-// TestStaleAnswers: an answer to a request sent long ago gives no time.
-func TestStaleAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		c := f.dial(t)
-		c.clock.Forget()
-		began := c.clock.Mono()
-		time.Sleep(session.StaleAnswer + time.Millisecond)
-		stamp := wire.Stamp{Grid: f.stamp.Grid, Version: f.stamp.Version, Time: f.now()}
-		c.stamped(stamp, began)
-		if c.clock.Now() != 0 {
-			t.Error("a stale answer gives the time")
-		}
-		c.stamped(wire.Stamp{Grid: roster.GridID{9}, Version: 1, Time: 7}, began+2*time.Millisecond)
-		if c.clock.Now() == 7 {
-			t.Error("another grid gives the time")
-		}
-		synctest.Wait() // until the directory has been looked at
-		c.clock.Forget()
-		c.stamped(stamp, began+2*time.Millisecond)
-		if c.clock.Now() != stamp.Time {
-			t.Error("an answer gives no time")
 		}
 	})
 }

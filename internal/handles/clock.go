@@ -1,0 +1,119 @@
+package handles
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+)
+
+// Clock is one process's cluster time: the time that its backend told it last, kept
+// between two answers by the process's monotonic clock. It reads no wall clock.
+type Clock struct {
+	base  time.Time
+	exact bool
+	pace  atomic.Pointer[clustertime.Pace]
+
+	mu   sync.Mutex // orders Sample
+	time clustertime.ClusterTime
+}
+
+// NewClock returns a clock that knows no time yet.
+func NewClock() *Clock {
+	return &Clock{base: time.Now()}
+}
+
+// NewExactClock returns a clock that is looked at for each ID. In a bubble of
+// testing/synctest, whose time is not the processor's, handles need one.
+func NewExactClock() *Clock {
+	c := NewClock()
+	c.exact = true
+	return c
+}
+
+// Mono returns the monotonic time since the clock was made.
+func (c *Clock) Mono() time.Duration { return time.Since(c.base) }
+
+// Sample records that the backend's time is t now.
+func (c *Clock) Sample(t clustertime.Tick) {
+	if t <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.time = c.time.Sample(c.Mono(), t)
+	pace := c.time.Pace()
+	c.pace.Store(&pace)
+}
+
+// Forget makes the time unknown, since the next sample is of another backend. Only
+// then may it step back. A handle's IDs ascend all the same: they wait.
+func (c *Clock) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.time = clustertime.ClusterTime{}
+	c.pace.Store(nil)
+}
+
+// Now returns the cluster time, 0 while unknown.
+func (c *Clock) Now() clustertime.Tick {
+	if pace := c.pace.Load(); pace != nil {
+		return pace.At(c.Mono())
+	}
+	return 0
+}
+
+// Read returns the cluster time, for how long at least it stays so unless there is a
+// sample, and the monotonic time. An exact clock says 0 for how long.
+func (c *Clock) Read() (now clustertime.Tick, lasts, mono time.Duration) {
+	pace := c.pace.Load()
+	if pace == nil {
+		return 0, 0, 0
+	}
+	mono = c.Mono()
+	if now, lasts = pace.Read(mono); c.exact {
+		lasts = 0
+	}
+	return now, lasts, mono
+}
+
+// waitStep bounds one sleep of Wait, so that a sample that moved the time
+// forward is noticed; unknownStep does so while no time is known.
+const (
+	waitStep    = time.Second
+	unknownStep = 20 * time.Millisecond
+	// nap is a wait that nothing ends early. Where IDs run out, a crowd of callers
+	// waits a thousand times a second, and to listen would cost more than to sleep.
+	nap clustertime.Span = 2
+)
+
+// Wait returns nil when cluster time has reached until or wake is closed, and
+// ctx's error when ctx ended first. If until is 2 ms ahead or less it hears of neither before
+// that has come.
+func (c *Clock) Wait(ctx context.Context, until clustertime.Tick, wake <-chan struct{}) error {
+	if ahead := until.Sub(c.Now()); ahead > 0 && ahead <= nap {
+		time.Sleep(ahead.Duration())
+	}
+	for {
+		step := waitStep
+		now := c.Now()
+		if now >= until {
+			return ctx.Err()
+		}
+		if ahead := until.Sub(now); ahead < clustertime.SpanOf(waitStep) {
+			step = ahead.Duration()
+		}
+		if now == 0 {
+			step = unknownStep
+		}
+		select {
+		case <-wake:
+			return nil
+		case <-time.After(step):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// Package handles is shared by the client of a grid and the client of a store. The two
+// differ in how a handle is made, renewed and released. This package keeps one handle per
+// name, runs creates and opens of one name one at a time, combines handles into a
+// Striped, limits the releases in progress, ends everything with the client, and has the
+// process's clock:
+//
+//	Registry  one handle per name, and stripes
+//	Keeper    the client's part: it renews attachments and releases them
+//	Tasks     the client's calls and goroutines
+//	Releases  attachments on their way back
+//	Clock     cluster time between two answers
+package handles
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Registry is every handle of a client: one per name, and stripes. S is the client's own
+// state of a handle.
+type Registry[S any] struct {
+	tasks  *Tasks
+	keeper Keeper[S]
+	turns  turns
+
+	mu      sync.Mutex // never held while waiting, nor while the keeper is called
+	closed  bool
+	byName  map[string]*Entry[S]
+	stripes []*Entry[S] // of all Striped handles, of which a name may have several
+}
+
+// Entry is one handle.
+type Entry[S any] struct {
+	Control *sequencer.Control
+	State   S    // of the client; the registry does not look at it
+	Stripe  bool // it is part of a Striped
+	// Owed says that Create has yet to attach the handle. The name's turn guards it.
+	Owed bool
+}
+
+// Keeper keeps the attachments of a client's handles. Its methods do not wait.
+type Keeper[S any] interface {
+	// AttachFailed records that the handle's user has no attachment for now.
+	AttachFailed(e *Entry[S])
+	// Return gives an attachment back in the background.
+	Return(ref sequencer.Ref, rel sequencer.Release)
+	// Remove forgets handles that their user has given up.
+	Remove(gone []*Entry[S])
+}
+
+// New returns the registry of a client with these tasks.
+func New[S any](tasks *Tasks, keeper Keeper[S]) *Registry[S] {
+	return &Registry[S]{tasks: tasks, keeper: keeper, turns: turns{byName: map[string]*turn{}}, byName: map[string]*Entry[S]{}}
+}
+
+// Create returns the handle of a definition's name, and attaches one that is owed it.
+// If there is none, make makes it and puts it into the registry. If only the attach
+// failed, the handle is returned beside the error; the next Create tries again.
+//
+// Errors: those of make, and of [sequencer.Sequencer.AttachLogicalNode];
+// sequencer.ErrConflict if the process has the name with another definition; ErrClosed;
+// and, when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
+func (r *Registry[S]) Create(ctx context.Context, def sequencer.Definition, make func() (*Entry[S], error)) (*sequencer.Sequencer, error) {
+	e, give, err := r.take(ctx, def.Name(), make)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	h := e.Control.Handle()
+	if have := h.Definition(); have != def {
+		return nil, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name",
+			def.Name(), have, def)
+	}
+	if !e.Owed {
+		return h, nil
+	}
+	if err := h.AttachLogicalNode(ctx); err != nil && !errors.Is(err, sequencer.ErrAttached) {
+		r.keeper.AttachFailed(e)
+		return h, err
+	}
+	e.Owed = false
+	return h, nil
+}
+
+// Open returns a name's handle as it is. If there is none, make makes it and puts it
+// into the registry.
+//
+// Errors: those of make; sequencer.ErrClosed; and, when ctx ended, an error that matches
+// ctx.Err() and ErrUnavailable.
+func (r *Registry[S]) Open(ctx context.Context, name string, make func() (*Entry[S], error)) (*sequencer.Sequencer, error) {
+	e, give, err := r.take(ctx, name, make)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	e.Owed = false
+	return e.Control.Handle(), nil
+}
+
+// Forget ends a name's handle and gives its logical node back. A name without a handle
+// is ignored.
+//
+// Errors: those of [sequencer.Sequencer.DetachLogicalNode], but for those that say that
+// nothing is held; sequencer.ErrClosed; and, when ctx ended, an error that matches
+// ctx.Err() and ErrUnavailable.
+func (r *Registry[S]) Forget(ctx context.Context, name string) error {
+	e, give, err := r.take(ctx, name, func() (*Entry[S], error) { return nil, nil })
+	if err != nil {
+		return err
+	}
+	defer give()
+	if e == nil {
+		return nil
+	}
+	return r.giveBack(ctx, []*Entry[S]{e})
+}
+
+// take waits for a name's turn and returns its handle, or the one that make makes. The
+// caller calls give at its end unless there is an error.
+func (r *Registry[S]) take(ctx context.Context, name string, make func() (*Entry[S], error)) (e *Entry[S], give func(), err error) {
+	if err := r.tasks.Err(); err != nil {
+		return nil, nil, err
+	}
+	if give, err = r.turns.take(ctx, name); err != nil {
+		return nil, nil, err
+	}
+	if e = r.Live(name); e == nil {
+		if e, err = make(); err != nil {
+			give()
+			return nil, nil, err
+		}
+	}
+	return e, give, nil
+}
+
+// Live returns a name's handle unless there is none or it is Destroyed.
+func (r *Registry[S]) Live(name string) *Entry[S] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.byName[name]; e != nil && e.Control.Handle().State() != sequencer.Destroyed {
+		return e
+	}
+	return nil
+}
+
+// Put adds a handle, which is its name's unless it is a stripe.
+//
+// Errors: sequencer.ErrClosed.
+func (r *Registry[S]) Put(e *Entry[S]) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return r.tasks.Err()
+	}
+	if e.Stripe {
+		r.stripes = append(r.stripes, e)
+	} else {
+		r.byName[e.Control.Handle().Name()] = e
+	}
+	return nil
+}
+
+// Drop forgets a handle.
+func (r *Registry[S]) Drop(control *sequencer.Control) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := control.Handle().Name()
+	if e := r.byName[name]; e != nil && e.Control == control {
+		delete(r.byName, name)
+	}
+	r.stripes = slices.DeleteFunc(r.stripes, func(e *Entry[S]) bool { return e.Control == control })
+}
+
+// All returns every handle.
+func (r *Registry[S]) All() []*Entry[S] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.AppendSeq(slices.Clone(r.stripes), maps.Values(r.byName))
+}
+
+// Close ends the client's tasks and every handle, and returns when no task is left.
+func (r *Registry[S]) Close() {
+	r.tasks.Close()
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	for _, e := range r.All() {
+		e.Control.Close()
+	}
+	r.tasks.Wait()
+}

@@ -1,0 +1,81 @@
+package handles
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Tasks are the calls and goroutines of one client, which all end with it.
+type Tasks struct {
+	pkg  string // begins the texts of errors
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	all    sync.WaitGroup
+}
+
+// NewTasks returns the tasks of a client, which is open. pkg is the name of its package.
+func NewTasks(pkg string) *Tasks {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Tasks{pkg: pkg, ctx: ctx, stop: stop}
+}
+
+// Context ends with the client.
+func (t *Tasks) Context() context.Context { return t.ctx }
+
+// Err returns nil while the client is open, and then sequencer.ErrClosed.
+func (t *Tasks) Err() error {
+	if t.ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", t.pkg, sequencer.ErrClosed)
+}
+
+// Begin adds a call, which [Tasks.Wait] waits for until End.
+//
+// Errors: sequencer.ErrClosed.
+func (t *Tasks) Begin() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed { // another goroutine may be waiting
+		return t.Err()
+	}
+	t.all.Add(1)
+	return nil
+}
+
+// End takes one call away.
+func (t *Tasks) End() { t.all.Done() }
+
+// Go runs f in a goroutine unless the client was closed. Its ctx ends with the client.
+func (t *Tasks) Go(f func(ctx context.Context)) {
+	if t.Begin() == nil {
+		go func() {
+			defer t.End()
+			f(t.ctx)
+		}()
+	}
+}
+
+// Bind returns a context that ends with ctx or with the client.
+func (t *Tasks) Bind(ctx context.Context) (context.Context, context.CancelFunc) {
+	bound, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(t.ctx, func() { cancel(sequencer.ErrClosed) })
+	return bound, func() { stop(); cancel(nil) }
+}
+
+// Close ends every context and refuses tasks from now on.
+func (t *Tasks) Close() {
+	t.stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+}
+
+// Wait returns when no task is left. The tasks have to be closed.
+func (t *Tasks) Wait() { t.all.Wait() }

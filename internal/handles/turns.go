@@ -1,0 +1,49 @@
+package handles
+
+import (
+	"context"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// turns let one create, open or forget of a name run at a time.
+type turns struct {
+	mu     sync.Mutex // never held while waiting
+	byName map[string]*turn
+}
+
+// turn is that of one name, while it is wanted.
+type turn struct {
+	token chan struct{}
+	users int
+}
+
+// take waits for a name's turn. The caller calls give at its end.
+//
+// Errors: when ctx ended, one that matches ctx.Err() and sequencer.ErrUnavailable.
+func (t *turns) take(ctx context.Context, name string) (give func(), err error) {
+	t.mu.Lock()
+	mine := t.byName[name]
+	if mine == nil {
+		mine = &turn{token: make(chan struct{}, 1)}
+		t.byName[name] = mine
+	}
+	mine.users++
+	t.mu.Unlock()
+	leave := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if mine.users--; mine.users == 0 {
+			delete(t.byName, name)
+		}
+	}
+	select {
+	case mine.token <- struct{}{}:
+		return func() { <-mine.token; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: another call is creating it: %w", name, ctx.Err())
+	}
+}
