@@ -1,0 +1,35 @@
+package s3
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// exchange counts the requests of one call of the SDK, which may repeat a request.
+type exchange struct{ requests int }
+
+// observe makes one call count its requests and sample the Date header of each response.
+func (o *objects) observe(seen *exchange) func(*s3.Options) {
+	each := func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+		seen.requests++
+		sent := time.Now()
+		out, meta, err := next.HandleDeserialize(ctx, in)
+		if response, ok := out.RawResponse.(*smithyhttp.Response); ok && response != nil && response.Response != nil {
+			arrived := time.Now()
+			if header, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+				o.date.sample(header, arrived, arrived.Sub(sent))
+			}
+		}
+		return out, meta, err
+	}
+	return func(options *s3.Options) {
+		options.APIOptions = append(options.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("SnowgridExchange", each), middleware.After)
+		})
+	}
+}
