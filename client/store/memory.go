@@ -52,6 +52,13 @@ func (m *Memory) Swap(ctx context.Context, e Entry) (Revision, error) {
 	return e.Revision, nil
 }
 
+// Delete removes a key, as an operator by mistake would.
+func (m *Memory) Delete(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.entries, key)
+}
+
 // List implements [Store].
 func (m *Memory) List(ctx context.Context, prefix string) ([]Entry, error) {
 	if err := ctx.Err(); err != nil {

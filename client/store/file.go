@@ -1,0 +1,350 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// File is a store in a directory: for development, and for services on one machine.
+// Any number of processes may use one directory at the same time, on a local file
+// system. Each key is a file of the same path, below the directory:
+//
+//	ids/orders/sequencer.json
+//	ids/orders/0.json
+//
+// A write is on the disk when Swap returns, and a process that is killed in the middle
+// of one leaves either the old file or the new one. Writers of a key exclude each other
+// with flock, which the kernel releases when a process ends. A file that was changed by
+// anything but a File has a body that says so, and that no reader takes for a record.
+//
+// A copy of the directory is another store. Two of them issue equal IDs, as do a
+// directory and its older backup.
+type File struct {
+	root *os.Root
+	// sync makes the names in an open directory durable. Tests replace it.
+	sync func(dir *os.File) error
+
+	mu     sync.Mutex
+	made   map[string]bool // directories whose own names are durable
+	failed error           // set once a write may or may not be durable: then nothing is answered
+}
+
+// Places of a File that are no keys: the names of keys do not begin with a dot.
+const (
+	locksDir = ".locks"
+	tempDir  = ".temp"
+)
+
+// OpenFile opens the store in a directory, and makes the directory if it is missing.
+// Relative paths count from the current directory at the time of the call. Errors:
+// [sequencer.ErrInvalidConfig] if the directory cannot be written, or if its files
+// cannot be locked on this operating system or file system.
+func OpenFile(dir string) (*File, error) {
+	if dir == "" {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open a directory: the path is empty; name a directory on a local disk")
+	}
+	root, err := openRoot(dir)
+	if err != nil {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open directory %q: %w; name a directory that this process can write", dir, err)
+	}
+	f := &File{root: root, sync: (*os.File).Sync, made: map[string]bool{}}
+	if err := f.prepare(); err != nil {
+		_ = root.Close() // The error before counts.
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open directory %q: %w; name a directory on a local disk that this process can write", dir, err)
+	}
+	return f, nil
+}
+
+// openRoot makes a directory, durably, and opens it.
+func openRoot(dir string) (*os.Root, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	existing := dir
+	for _, err := os.Stat(existing); errors.Is(err, fs.ErrNotExist); _, err = os.Stat(existing) {
+		existing = filepath.Dir(existing)
+	}
+	if err := os.MkdirAll(dir, 0o770); err != nil {
+		return nil, err
+	}
+	for made := dir; made != existing; {
+		made = filepath.Dir(made)
+		if err := syncPath(made); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenRoot(dir)
+}
+
+// prepare makes the directories that are no keys, tries a write and a lock, and removes
+// the temporary files of processes that were killed.
+func (f *File) prepare() error {
+	for _, dir := range []string{locksDir, tempDir} {
+		if err := f.root.MkdirAll(dir, 0o770); err != nil {
+			return err
+		}
+	}
+	left, err := fs.ReadDir(f.root.FS(), tempDir)
+	if err != nil {
+		return err
+	}
+	stripes := []string{stripeOf("")}
+	for _, entry := range left {
+		stripes = append(stripes, entry.Name())
+	}
+	for _, stripe := range stripes {
+		lock, err := f.tryLock(stripe)
+		if err != nil {
+			return err
+		}
+		if lock == nil {
+			continue // The temporary file is in use, and the lock works.
+		}
+		err = f.writeTemp(stripe, []byte("a trial\n"))
+		err = errors.Join(err, f.root.Remove(path.Join(tempDir, stripe)))
+		lock.release()
+		if err != nil {
+			return err
+		}
+	}
+	return f.persist(".")
+}
+
+// Close releases the directory. Handles of the store fail afterwards.
+func (f *File) Close() error { return f.root.Close() }
+
+// Load implements [Store]. What it returns is durable.
+func (f *File) Load(ctx context.Context, key string) (Entry, error) {
+	name, err := f.admit(ctx, "load", key)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := f.read(key, name)
+	if err != nil {
+		return Entry{}, fmt.Errorf("store: load %q: %w", key, err)
+	}
+	// The writer of this state may have been killed before it made the name durable.
+	if err := f.persist(path.Dir(name)); err != nil {
+		return Entry{}, fmt.Errorf("store: load %q: %w", key, err)
+	}
+	return e, nil
+}
+
+// Swap implements [Store].
+func (f *File) Swap(ctx context.Context, e Entry) (Revision, error) {
+	name, err := f.admit(ctx, "swap", e.Key)
+	if err != nil {
+		return "", err
+	}
+	if len(e.Body) == 0 || len(e.Body) > bodyMax {
+		return "", failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %q: a body of %d bytes; bodies have 1 to %d", e.Key, len(e.Body), bodyMax)
+	}
+	stripe := stripeOf(name)
+	lock, err := f.lock(ctx, stripe)
+	if err != nil {
+		return "", fmt.Errorf("store: swap %q: lock: %w", e.Key, err)
+	}
+	defer lock.release()
+	have, err := f.read(e.Key, name)
+	if err != nil && !errors.Is(err, ErrNoRecord) {
+		return "", fmt.Errorf("store: swap %q: %w", e.Key, err)
+	}
+	if have.Revision != e.Revision {
+		return "", fmt.Errorf("store: swap %q: at revision %q, not %q: %w", e.Key, have.Revision, e.Revision, ErrChanged)
+	}
+	text, revision, err := encodeFile(e)
+	if err != nil {
+		return "", fmt.Errorf("store: swap %q: %w", e.Key, err)
+	}
+	if err := f.replace(stripe, name, text); err != nil {
+		return "", fmt.Errorf("store: swap %q: %w", e.Key, err)
+	}
+	return revision, nil
+}
+
+// List implements [Store].
+func (f *File) List(ctx context.Context, prefix string) ([]Entry, error) {
+	if err := f.state(ctx); err != nil {
+		return nil, fmt.Errorf("store: list %q: %w", prefix, err)
+	}
+	var found []Entry
+	err := fs.WalkDir(f.root.FS(), listRoot(prefix), func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case isAbsent(err) || errors.Is(err, fs.ErrInvalid):
+			return nil // Removed since, or no directory of keys.
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case entry.IsDir() && (name == locksDir || name == tempDir):
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		key, ok := keyOf(name)
+		if !ok || !strings.HasPrefix(key, prefix) {
+			return nil
+		}
+		e, err := f.read(key, name)
+		if err == nil {
+			found = append(found, e)
+		} else if !errors.Is(err, ErrNoRecord) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: list %q: %w", prefix, err)
+	}
+	slices.SortFunc(found, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	return found, nil
+}
+
+// admit returns the file of a key, unless the key is invalid or the store has failed.
+func (f *File) admit(ctx context.Context, operation, key string) (name string, err error) {
+	if key == "" || len(key) > keyMax {
+		return "", failure.Errorf(sequencer.ErrInvalidConfig, "store: %s %.100q: a key of %d bytes; keys have 1 to %d", operation, key, len(key), keyMax)
+	}
+	if err := f.state(ctx); err != nil {
+		return "", fmt.Errorf("store: %s %q: %w", operation, key, err)
+	}
+	return fileOf(key), nil
+}
+
+// state returns the reason for which nothing can be answered, nil if there is none.
+func (f *File) state(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}
+
+// read reads the file of a key. Errors: ErrNoRecord.
+func (f *File) read(key, name string) (Entry, error) {
+	file, err := f.root.Open(name)
+	if isAbsent(err) {
+		return Entry{}, ErrNoRecord
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "other keys begin with this one and a slash; choose a key that is no directory of others")
+	}
+	text, err := io.ReadAll(io.LimitReader(file, fileMax+1))
+	if err != nil {
+		return Entry{}, err
+	}
+	e := decodeFile(text)
+	e.Key = key
+	return e, nil
+}
+
+// isAbsent reports whether an error means that there is no such file.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// replace writes a file, durably. The caller has the lock of the stripe.
+func (f *File) replace(stripe, name string, text []byte) error {
+	dir := path.Dir(name)
+	if err := f.makeDir(dir); err != nil {
+		return err
+	}
+	if err := f.writeTemp(stripe, text); err != nil {
+		return err
+	}
+	if err := f.root.Rename(path.Join(tempDir, stripe), name); err != nil {
+		f.noteMade(dir, false) // It may have been removed.
+		return err
+	}
+	return f.persist(dir)
+}
+
+// writeTemp writes the temporary file of a stripe to the disk.
+func (f *File) writeTemp(stripe string, text []byte) error {
+	file, err := f.root.OpenFile(path.Join(tempDir, stripe), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o660)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// makeDir makes a directory for keys, durably.
+func (f *File) makeDir(dir string) error {
+	if f.isMade(dir) {
+		return nil
+	}
+	if err := f.root.MkdirAll(dir, 0o770); err != nil {
+		return err
+	}
+	for d := dir; d != "."; d = path.Dir(d) {
+		if err := f.persist(path.Dir(d)); err != nil {
+			return err
+		}
+	}
+	f.noteMade(dir, true)
+	return nil
+}
+
+func (f *File) noteMade(dir string, made bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.made[dir] = made
+}
+
+func (f *File) isMade(dir string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return dir == "." || f.made[dir]
+}
+
+// persist makes the names in a directory durable. If that fails the store answers
+// nothing afterwards: the next attempt of the operating system would report success
+// without having written anything.
+func (f *File) persist(dir string) error {
+	d, err := f.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }() // Nothing was written.
+	if err = f.sync(d); err == nil {
+		return nil
+	}
+	err = fmt.Errorf("directory %q: a write may be lost if the machine fails: %w; check the disk, and restart the process", dir, err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed == nil {
+		f.failed = err
+	}
+	return err
+}
+
+func syncPath(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path"
+	"time"
+)
+
+// fileLock is the lock of a stripe. It belongs to one open file, so it excludes other
+// goroutines as well as other processes, and ends with the process.
+type fileLock struct{ file *os.File }
+
+const (
+	lockWaitMin = time.Millisecond
+	lockWaitMax = 16 * time.Millisecond
+)
+
+// lock waits for the lock of a stripe until ctx ends.
+func (f *File) lock(ctx context.Context, stripe string) (*fileLock, error) {
+	for wait := lockWaitMin; ; wait = min(2*wait, lockWaitMax) {
+		lock, err := f.tryLock(stripe)
+		if lock != nil || err != nil {
+			return lock, err
+		}
+		select {
+		case <-time.After(wait/2 + rand.N(wait)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// tryLock takes the lock of a stripe. It returns nil if another writer has it.
+func (f *File) tryLock(stripe string) (*fileLock, error) {
+	file, err := f.root.OpenFile(path.Join(locksDir, stripe), os.O_RDWR|os.O_CREATE, 0o660)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := flock(file)
+	if err != nil || !taken {
+		_ = file.Close() // Nothing was written.
+		return nil, err
+	}
+	return &fileLock{file}, nil
+}
+
+// release ends the lock. A child process that is being started may share the open file
+// for a moment, so closing it would not suffice.
+func (l *fileLock) release() {
+	funlock(l.file)
+	_ = l.file.Close() // Nothing was written.
+}
