@@ -1,0 +1,214 @@
+package sql_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+)
+
+// server is a database server on loopback, in a temporary directory.
+type server struct {
+	t      *testing.T
+	dir    string
+	port   int
+	driver string
+	dsn    string
+	run    func() *exec.Cmd
+	cmd    *exec.Cmd
+	log    bytes.Buffer
+}
+
+// start runs the server and waits until it answers.
+func (s *server) start() {
+	s.t.Helper()
+	s.cmd = s.run()
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	db := s.open()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
+	defer cancel()
+	for {
+		err := db.PingContext(ctx)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			s.t.Fatalf("the server does not answer: %v\n%s", err, s.log.Bytes())
+		}
+		time.Sleep(20 * time.Millisecond) // a starting server tells nothing but by its port
+	}
+}
+
+// kill ends the server without a chance to write anything.
+func (s *server) kill() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+// open returns a pool of connections.
+func (s *server) open() *sql.DB {
+	db, err := sql.Open(s.driver, s.dsn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// find returns a program's path, or "".
+func find(name string, dirs ...string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	for _, pattern := range dirs {
+		found, _ := filepath.Glob(filepath.Join(pattern, name))
+		if len(found) > 0 {
+			return slices.Max(found)
+		}
+	}
+	return ""
+}
+
+const postgresDirs = "/usr/lib/postgresql/*/bin"
+
+// startPostgres runs a new PostgreSQL server with more settings.
+func startPostgres(t *testing.T, settings ...string) *server {
+	t.Helper()
+	dir := postgresDir(t)
+	initdb := asPostgres(exec.CommandContext(t.Context(), find("initdb", postgresDirs), "-D", dir, "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-sync")) //nolint:gosec // a program of the machine
+	if out, err := initdb.CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	return runPostgres(t, dir, settings...)
+}
+
+// postgresDir returns an empty directory of the user that PostgreSQL runs as.
+func postgresDir(t *testing.T) string {
+	t.Helper()
+	if find("postgres", postgresDirs) == "" || find("initdb", postgresDirs) == "" {
+		t.Skip("skipped: no PostgreSQL server is installed; on Debian: apt-get install postgresql")
+	}
+	dir, err := os.MkdirTemp("", "snowgrid-pg") // t.TempDir lies below a directory that only this user enters
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if os.Getuid() == 0 {
+		u, err := user.Lookup("postgres")
+		if err != nil {
+			t.Skip("skipped: PostgreSQL does not run as root, and there is no user postgres")
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		if err := os.Chown(dir, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory has to be entered
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// asPostgres has a command run as the user postgres if this one is root.
+func asPostgres(cmd *exec.Cmd) *exec.Cmd {
+	cmd.Dir = os.TempDir()
+	if u, err := user.Lookup("postgres"); err == nil && os.Getuid() == 0 {
+		uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+		gid, _ := strconv.ParseUint(u.Gid, 10, 32)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+	return cmd
+}
+
+// runPostgres runs a server on a directory that is there.
+func runPostgres(t *testing.T, dir string, settings ...string) *server {
+	t.Helper()
+	port := freePort(t)
+	s := &server{
+		t: t, dir: dir, port: port, driver: "pgx",
+		dsn: fmt.Sprintf("postgres://tester@127.0.0.1:%d/postgres?sslmode=disable", port),
+	}
+	s.run = func() *exec.Cmd {
+		args := []string{"-D", dir, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"}
+		for _, setting := range settings {
+			args = append(args, "-c", setting)
+		}
+		return asPostgres(exec.Command(find("postgres", postgresDirs), args...)) //nolint:gosec // a program of the machine
+	}
+	t.Cleanup(s.kill)
+	s.start()
+	return s
+}
+
+// startMariaDB runs a new MariaDB server with more settings.
+func startMariaDB(t *testing.T, settings ...string) *server {
+	t.Helper()
+	daemon, install := find("mariadbd", "/usr/sbin"), find("mariadb-install-db", "/usr/bin")
+	if daemon == "" || install == "" {
+		t.Skip("skipped: no MariaDB server is installed; on Debian: apt-get install mariadb-server")
+	}
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, port := t.TempDir(), freePort(t)
+	init := exec.CommandContext(t.Context(), install, "--no-defaults", "--user="+u.Username, "--datadir="+dir, "--auth-root-authentication-method=normal", "--skip-test-db") //nolint:gosec // a program of the machine
+	if out, err := init.CombinedOutput(); err != nil {
+		t.Fatalf("mariadb-install-db: %v\n%s", err, out)
+	}
+	s := &server{
+		t: t, dir: dir, port: port, driver: "mysql",
+		dsn: fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port),
+	}
+	s.run = func() *exec.Cmd {
+		args := []string{
+			"--no-defaults", "--user=" + u.Username, "--datadir=" + dir, "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
+			"--socket=" + filepath.Join(dir, "s"), "--pid-file=" + filepath.Join(dir, "pid"), "--max-connections=200",
+		}
+		for _, setting := range settings {
+			args = append(args, "--"+setting)
+		}
+		return exec.Command(daemon, args...) //nolint:gosec // a program of the machine
+	}
+	t.Cleanup(s.kill)
+	s.start()
+	return s
+}
+
+// openSQLite returns a new database in a file.
+func openSQLite(t *testing.T, pragmas string) *sql.DB {
+	t.Helper()
+	s := &server{t: t, driver: "sqlite", dsn: "file:" + filepath.Join(t.TempDir(), "ids.db") + "?_pragma=busy_timeout(10000)" + pragmas}
+	return s.open()
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,224 @@
+// Package sql keeps the records of package store in a table of a database that the
+// user runs: PostgreSQL, MySQL or MariaDB, or SQLite. It takes the user's *sql.DB, so
+// driver, credentials, TLS and pool are those of the service.
+//
+//	records := sql.New(db, sql.PostgreSQL, "snowgrid")
+//	err := records.CreateTable(ctx)
+//	c, err := store.Open(ctx, records, store.Config{})
+//	orders, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
+//
+// # What it needs of the database
+//
+// Each read and each write is one statement in a transaction of its own, and a write
+// compares the revision in the same statement (UPDATE ... WHERE revision = ...). That is
+// a compare-and-swap at every isolation level: a server that finds the row changed
+// meanwhile either sees the new revision or fails the statement. The connections must be
+// to the primary server and must commit each statement (autocommit).
+//
+// An acknowledged write must survive a crash. Before its first write the store asks how
+// the server is set up and refuses, by the name of the setting, one that gives this up:
+// fsync or synchronous_commit off (PostgreSQL), innodb_flush_log_at_trx_commit other
+// than 1 (MySQL), synchronous below FULL (SQLite).
+//
+// # Failover
+//
+// A replica that takes the primary's place may lack acknowledged writes, unless
+// replication is synchronous. Such a store then gives equal IDs unless it waits; see
+// [Store.Generation]. [store.Config].FailoverBound is how long the replaced server may
+// go on acknowledging writes, and [store.Open] refuses to start without it.
+package sql
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync/atomic"
+
+	"github.com/snowgrid/snowgrid/client/store"
+)
+
+// Limits of the table.
+const (
+	maxKeyBytes  = 1000
+	maxBodyBytes = 64 << 10
+)
+
+// Store is a table of records. Its methods may be called concurrently.
+type Store struct {
+	db      *sql.DB
+	dialect Dialect
+	table   string // as given
+	text    statements
+	alone   bool // the user stated that no other server takes its place
+	checked *atomic.Bool
+}
+
+var (
+	_ store.Store       = (*Store)(nil)
+	_ store.Generations = (*Store)(nil)
+)
+
+// New returns the store in a table, which [Store.CreateTable] creates. The table is a
+// name of letters, digits and underscores, with at most one dot after a schema. An
+// invalid name or dialect is reported by the first call.
+func New(db *sql.DB, dialect Dialect, table string) *Store {
+	return &Store{db: db, dialect: dialect, table: table, text: dialect.statements(table), checked: &atomic.Bool{}}
+}
+
+// WithoutFailover returns the store with the user's statement that no other server ever
+// takes the place of this one, or only one with every acknowledged write. Then records
+// carry no generation, and store.Config.FailoverBound is not needed.
+func (s *Store) WithoutFailover() *Store {
+	alone := *s
+	alone.alone = true
+	return &alone
+}
+
+// CreateTable creates the table unless it exists. A service whose database user may not
+// create tables runs the statement of [Store.Schema] by its migrations.
+func (s *Store) CreateTable(ctx context.Context) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if _, err := s.db.ExecContext(ctx, s.text.create); err != nil {
+		return s.failed("create table", "", err)
+	}
+	return nil
+}
+
+// Schema returns the statement that creates the table.
+func (s *Store) Schema() string { return s.text.create }
+
+// Load implements [store.Store].
+func (s *Store) Load(ctx context.Context, key string) (store.Entry, error) {
+	if err := s.usable(); err != nil {
+		return store.Entry{}, err
+	}
+	e := store.Entry{Key: key}
+	err := s.db.QueryRowContext(ctx, s.text.load, key).Scan(&e.Body, &e.Revision)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return store.Entry{}, fmt.Errorf("sql: load %q from %s: %w", key, s.table, store.ErrNoRecord)
+	case err != nil:
+		return store.Entry{}, s.failed("load", key, err)
+	}
+	return e, nil
+}
+
+// Swap implements [store.Store].
+func (s *Store) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
+	return s.swap(ctx, e, s.text.insert, s.text.update)
+}
+
+// SwapIn implements [store.Generations]. The server compares its generation in the
+// statement that writes.
+func (s *Store) SwapIn(ctx context.Context, e store.Entry, generation string) (store.Revision, error) {
+	if s.text.generation == "" {
+		return "", fmt.Errorf("sql: swap %q: %s has no generation; use Swap", e.Key, s.dialect)
+	}
+	return s.swap(ctx, e, s.text.insertIn, s.text.updateIn, generation)
+}
+
+// swap runs the statement for a new key or for an old one. Arguments are the key, the
+// body, the new revision, the replaced one for an old key, and those that are given.
+func (s *Store) swap(ctx context.Context, e store.Entry, insert, update string, more ...any) (store.Revision, error) {
+	if err := errors.Join(s.usable(), checkEntry(e)); err != nil {
+		return "", err
+	}
+	if err := s.check(ctx); err != nil {
+		return "", err
+	}
+	revision := newRevision()
+	text, args := insert, []any{e.Key, e.Body, string(revision)}
+	if e.Revision != "" {
+		text, args = update, append(args, string(e.Revision))
+	}
+	result, err := s.db.ExecContext(ctx, text, append(args, more...)...)
+	if err != nil {
+		return "", s.failed("swap", e.Key, err)
+	}
+	if n, err := result.RowsAffected(); err == nil && n > 0 && e.Revision != "" {
+		return revision, nil
+	}
+	return s.settle(ctx, e, revision)
+}
+
+// settle tells whether a statement that has ended wrote its row. It does so by the
+// revision, which no other write has: drivers count rows differently when a key exists,
+// and database/sql sends a statement again after some errors.
+func (s *Store) settle(ctx context.Context, e store.Entry, revision store.Revision) (store.Revision, error) {
+	have, err := s.Load(ctx, e.Key)
+	switch {
+	case err == nil && have.Revision == revision:
+		return revision, nil
+	case err == nil:
+		return "", fmt.Errorf("sql: swap %q in %s: at revision %q, not %q: %w", e.Key, s.table, have.Revision, e.Revision, store.ErrChanged)
+	case errors.Is(err, store.ErrNoRecord):
+		return "", fmt.Errorf("sql: swap %q in %s: no such row, or another server answers: %w", e.Key, s.table, store.ErrChanged)
+	}
+	return "", err
+}
+
+// List implements [store.Store].
+func (s *Store) List(ctx context.Context, prefix string) ([]store.Entry, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	rows, err := s.db.QueryContext(ctx, s.text.list, prefix, prefix)
+	if err != nil {
+		return nil, s.failed("list", prefix, err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []store.Entry
+	for rows.Next() {
+		var e store.Entry
+		if err := rows.Scan(&e.Key, &e.Body, &e.Revision); err != nil {
+			return nil, s.failed("list", prefix, err)
+		}
+		all = append(all, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.failed("list", prefix, err)
+	}
+	return all, nil
+}
+
+// usable returns an error for a store that was made with invalid arguments.
+func (s *Store) usable() error {
+	switch {
+	case s.db == nil:
+		return errors.New("sql: the *sql.DB is nil; open the database first")
+	case s.dialect < PostgreSQL || s.dialect > SQLite:
+		return fmt.Errorf("sql: dialect %d is unknown; use PostgreSQL, MySQL or SQLite", int(s.dialect))
+	case !tableName.MatchString(s.table):
+		return fmt.Errorf("sql: table %q: give a name of letters, digits and underscores, with at most one dot after a schema", s.table)
+	}
+	return nil
+}
+
+var tableName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+
+// checkEntry returns an error for an entry that the table has no room for.
+func checkEntry(e store.Entry) error {
+	switch {
+	case e.Key == "" || len(e.Key) > maxKeyBytes:
+		return fmt.Errorf("sql: key of %d bytes: give 1 to %d", len(e.Key), maxKeyBytes)
+	case len(e.Body) == 0 || len(e.Body) > maxBodyBytes:
+		return fmt.Errorf("sql: body of %d bytes for key %q: give 1 to %d", len(e.Body), e.Key, maxBodyBytes)
+	}
+	return nil
+}
+
+// failed names an operation and its key in an error of the database.
+func (s *Store) failed(operation, key string, err error) error {
+	if key != "" {
+		operation = fmt.Sprintf("%s %q", operation, key)
+	}
+	return fmt.Errorf("sql: %s: table %s of %s: %w", operation, s.table, s.dialect, err)
+}
+
+// newRevision returns a revision that no other write has.
+func newRevision() store.Revision { return store.Revision(rand.Text()) }
