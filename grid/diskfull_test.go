@@ -78,7 +78,10 @@ func TestDiskIsFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := startDiskGrid(t, tinyDisk(t), tinyDisk(t), tinyDisk(t))
-			victim, _ := g.victim(leads)
+			victim, others := g.roles()
+			if !leads {
+				victim = others[0]
+			}
 			free := fill(t, g.cfgs[victim].DataDir)
 			writeUntilBroken(t, g.members[victim].Disk(), g.members...)
 			g.checkReplaced(victim)

@@ -162,24 +162,24 @@ func (g *diskGrid) await(m *grid.Member, what string, so func() bool) {
 	}
 }
 
-// victim returns the index of the leader, or of another voter, and that of a
-// voter that is neither.
-func (g *diskGrid) victim(leader bool) (victim, other int) {
-	leads := func() bool { // a busy machine may be electing
-		return slices.ContainsFunc(g.members, func(m *grid.Member) bool { s := m.Status(); return s.Leader == s.Answering })
-	}
-	g.await(g.members[0], "a leader", leads)
-	victim, other = -1, -1
-	for i, m := range g.members {
-		s := m.Status()
-		switch {
-		case (s.Leader == s.Answering) == leader && victim < 0:
-			victim = i
-		case s.Leader != s.Answering:
-			other = i
+// roles returns the index of the leader, and those of the two other voters. They are of one
+// moment at which all members name the same leader: a busy machine may be electing.
+func (g *diskGrid) roles() (leader int, others []int) {
+	g.await(g.members[0], "one leader", func() bool {
+		leader, others = -1, nil
+		named := map[string]bool{}
+		for i, m := range g.members {
+			s := m.Status()
+			named[s.Leader] = true
+			if s.Leader == s.Answering {
+				leader = i
+			} else {
+				others = append(others, i)
+			}
 		}
-	}
-	return victim, other
+		return leader >= 0 && len(named) == 1
+	})
+	return leader, others
 }
 
 // checkReplaced checks the promises after the failure of a member's disk: the others, and
@@ -300,12 +300,15 @@ func TestDiskOfAVoterFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			g := startDiskGrid(t)
-			victim, other := g.victim(c.leader)
-			leader, _ := g.victim(true)
+			leader, others := g.roles()
+			victim := leader
+			if !c.leader {
+				victim = others[0]
+			}
 			tried := raftlogtest.FailWrites(g.members[victim].Disk(), c.kind)
 			switch c.kind {
 			case raftlogtest.KeepTerm:
-				transfer(g.members[leader], g.members[other])
+				transfer(g.members[leader], g.members[others[1]])
 			case raftlogtest.Truncate:
 				compact(t, g.members[victim])
 			}
@@ -344,7 +347,7 @@ func compact(t *testing.T, m *grid.Member) {
 func TestFailedDiskLeaves(t *testing.T) {
 	t.Parallel()
 	g := startDiskGrid(t)
-	victim, _ := g.victim(true)
+	victim, _ := g.roles()
 	raftlogtest.FailWrites(g.members[victim].Disk(), raftlogtest.Append)
 	raftlogtest.AwaitBroken(t, g.members[victim].Disk())
 	g.end()
