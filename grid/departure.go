@@ -86,7 +86,7 @@ func (d *departure) stopInOrder(ctx context.Context) {
 		}
 		stop = max(stop, high)
 	}
-	err := d.raft.Propose(roster.Command{From: r.Version, Change: &roster.Change{Stop: max(1, stop)}})
+	err := d.raft.Propose(roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: max(1, stop)}})
 	d.log.Info("the grid has stopped in order", "granted_until", stop.Time(), "error", err)
 }
 

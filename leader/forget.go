@@ -54,7 +54,7 @@ func (l *Leader) proposeForget(v View) {
 			l.forgot(f, err)
 		} else if f.round == 0 {
 			f.proposed = true
-			l.propose(roster.Command{From: v.Roster.Version, Change: &roster.Change{Forget: []roster.MemberID{f.in.Disk}}})
+			l.propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Change: &roster.Change{Forget: []roster.MemberID{f.in.Disk}}})
 		}
 	}
 }

@@ -52,8 +52,11 @@ type Change struct {
 	// ceiling rises there before floors are taken from it, so that partitions lost
 	// in the same change start above those grants (S2); 0 leaves it.
 	Granted clustertime.Tick `json:"granted_ms,omitempty"`
+	// Limit is what the leader has seen in the record of an anchored grid under the
+	// roster's claim, at least Granted (A2); 0 without an anchor.
+	Limit clustertime.Tick `json:"limit_ms,omitempty"`
 	// Stop is the first tick that was not granted, stated by the last member of a
-	// durable grid at a clean stop (S1); 0 states nothing.
+	// durable or anchored grid at a clean stop (S1); 0 states nothing.
 	Stop clustertime.Tick `json:"stop_ms,omitempty"`
 }
 
@@ -116,6 +119,7 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	if err := next.redisk(c, r); err != nil {
 		return nil, err
 	}
+	next.raiseUnowned(c.Granted)
 	return &next, nil
 }
 
@@ -133,20 +137,18 @@ func (r *Roster) checkChange(c Change) error {
 		return refused("grants of an earlier grid end at %d ms, which is not a time from 1970 to 9999", c.Granted)
 	case c.Stop < 0 || c.Stop > r.Ceiling:
 		return refused("the grid stops with grants up to %d ms, and the ceiling is %d", c.Stop, r.Ceiling)
-	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable || !c.isStop()):
-		return refused("a clean stop of a grid is a change by its last member, which has a disk, without other changes")
+	case c.Stop > 0 && (len(r.Members) != 1 || !r.Members[0].Durable && r.Claim == "" || !c.isStop()):
+		return refused("a clean stop of a grid is a change by its last member, which has a disk or an anchor, without other changes")
+	}
+	if err := r.checkLimit(c.Limit, c.Granted); err != nil {
+		return err
 	}
 	return r.checkForget(c.Forget)
 }
 
 // lossFloor is the floor of a loss: the ceiling, or, right after an orderly stop,
 // where grants really ended (S1).
-func (r *Roster) lossFloor(c Change) clustertime.Tick {
-	if r.Stopped > 0 {
-		return max(r.Stopped, c.Granted)
-	}
-	return max(r.Ceiling, c.Granted)
-}
+func (r *Roster) lossFloor(c Change) clustertime.Tick { return max(r.granted(), c.Granted) }
 
 // leaving checks the joining and the removed members, and returns all that are not
 // members after the change: the removed and the older incarnations of those who

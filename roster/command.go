@@ -6,15 +6,17 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// Command is one entry of the roster's log. Exactly one of Form, Raise and
-// Change is set. A leader computes it from one version of the roster, and it
+// Command is one entry of the roster's log. Exactly one of Form, Raise, Change and
+// Reset is set. A leader computes it from one version of the roster, and it
 // counts only while that is still the version: conditions in an older roster need not
-// hold in this one.
+// hold in this one. The claim is that of the roster that it was computed from.
 type Command struct {
 	From   Version `json:"from"`
+	Claim  Claim   `json:"claim,omitempty"`
 	Form   *Form   `json:"form,omitempty"`
 	Raise  *Raise  `json:"raise,omitempty"`
 	Change *Change `json:"change,omitempty"`
+	Reset  *Reset  `json:"reset,omitempty"`
 }
 
 // Form makes a grid of the unformed roster. It has no members yet and its
@@ -39,6 +41,9 @@ type Form struct {
 // so it disturbs no pending command.
 type Raise struct {
 	Time clustertime.Tick `json:"time_ms"`
+	// Limit is what the leader has seen in the record of an anchored grid under the
+	// roster's claim (A1): the ceiling rises no further. 0 without an anchor.
+	Limit clustertime.Tick `json:"limit_ms,omitempty"`
 }
 
 // Apply gives the roster after a command. A command that is refused changes
@@ -60,14 +65,20 @@ func (r *Roster) apply(c Command) (*Roster, error) {
 	if parts := c.parts(); parts != 1 {
 		return nil, refused("it has %d parts and must have one", parts)
 	}
+	if err := r.checkClaim(c); err != nil {
+		return nil, err
+	}
 	if c.Form != nil {
 		return r.form(*c.Form)
 	}
 	if !r.Formed() {
 		return nil, refused("the grid is not formed yet")
 	}
-	if c.Raise != nil {
+	switch {
+	case c.Raise != nil:
 		return r.raise(*c.Raise)
+	case c.Reset != nil:
+		return r.reset(*c.Reset)
 	}
 	return r.change(*c.Change)
 }
@@ -75,7 +86,7 @@ func (r *Roster) apply(c Command) (*Roster, error) {
 // parts counts the parts of the command.
 func (c Command) parts() int {
 	n := 0
-	for _, set := range [...]bool{c.Form != nil, c.Raise != nil, c.Change != nil} {
+	for _, set := range [...]bool{c.Form != nil, c.Raise != nil, c.Change != nil, c.Reset != nil} {
 		if set {
 			n++
 		}
@@ -123,10 +134,13 @@ func (r *Roster) raise(t Raise) (*Roster, error) {
 	if t.Time < 0 || t.Time > clustertime.Latest.Add(-r.Settings.Window) {
 		return nil, refused("time %d is not between 0 and the year 9999", t.Time)
 	}
+	if err := r.checkLimit(t.Limit, 0); err != nil {
+		return nil, err
+	}
 	next := *r
 	next.Stopped = 0
 	next.Time = max(r.Time, t.Time)
-	next.Ceiling = max(r.Ceiling, t.Time.Add(r.Settings.Window))
+	next.Ceiling = r.raised(t)
 	return &next, nil
 }
 

@@ -40,7 +40,7 @@ func (r *Roster) move(c Change, lossFloor clustertime.Tick, before []Partition) 
 		if err := r.begin(l.Partition, moved, append(slices.Clone(l.With), l.Owner)...); err != nil {
 			return err
 		}
-		if err := r.lose(l, lossFloor); err != nil {
+		if err := r.lose(l, lossFloor, c.Granted); err != nil {
 			return err
 		}
 	}
@@ -79,14 +79,18 @@ func (r *Roster) begin(id PartitionID, moved map[PartitionID]bool, members ...In
 }
 
 // lose applies R3.
-func (r *Roster) lose(l Loss, floor clustertime.Tick) error {
+func (r *Roster) lose(l Loss, floor, granted clustertime.Tick) error {
 	set := append(slices.Clone(l.With), l.Owner)
 	slices.Sort(set)
 	if len(slices.Compact(slices.Clone(set))) != len(set) {
 		return refused("partition %d is lost to a member twice", l.Partition)
 	}
 	term := Term(r.Version)
-	disk := r.Partitions[l.Partition].Disk // what it has is all there is after a loss (D3)
+	was := r.Partitions[l.Partition]
+	if was.Owner == "" && was.LostTerm > 0 { // no member has granted anything since a reset (A5)
+		floor = max(was.Floor, granted)
+	}
+	disk := was.Disk // what it has is all there is after a loss (D3)
 	r.Partitions[l.Partition] = Partition{Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term, Disk: disk}
 	return nil
 }

@@ -62,19 +62,22 @@ type Partition struct {
 // the unchanged parts, so a roster may be read concurrently, and its slices must not
 // be written. The zero value is the unformed roster.
 //
-//	           Form                Change (version + 1)
+//	           Form                Change, Reset (version + 1)
 //	unformed --------> formed <--+  Raise (same version, higher ceiling)
 //	version 0      version 1..   |
 //	                   +---------+
 type Roster struct {
 	Grid    GridID  `json:"grid"`
 	Version Version `json:"version"`
+	// Claim is that of the last take of the grid's record in a store, "" for a grid
+	// without an anchor.
+	Claim Claim `json:"claim,omitempty"`
 	// Ceiling is the timestamp below which owners may grant. It only grows (I1),
 	// and may be used only together with the version it was read with (R6).
 	Ceiling clustertime.Tick `json:"ceiling_ms"`
 	// Time is the cluster time of the last raise, 0 before the first.
 	Time clustertime.Tick `json:"time_ms"`
-	// Stopped is where grants ended when the last member of a durable grid
+	// Stopped is where grants ended when the last member of a durable or anchored grid
 	// stopped in order, and 0 from the next command on (S1).
 	Stopped  clustertime.Tick `json:"stopped_ms,omitempty"`
 	Settings Settings         `json:"settings"`

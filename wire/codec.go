@@ -198,7 +198,7 @@ func EncodeCommand(c roster.Command) ([]byte, error) { return formatted(commandF
 func DecodeCommand(data []byte) (roster.Command, error) {
 	var c roster.Command
 	err := readFormatted(commandFormat, data, &c)
-	if err == nil && c.Form == nil && c.Raise == nil && c.Change == nil {
+	if err == nil && c.Form == nil && c.Raise == nil && c.Change == nil && c.Reset == nil {
 		err = failure.Errorf(ErrBadRequest, "the command has no part that this version knows")
 	}
 	return c, err

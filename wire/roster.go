@@ -34,7 +34,7 @@ func checkRoster(r *roster.Roster) error {
 	switch {
 	case r.Grid.IsZero():
 		return errors.New("it has no grid ID")
-	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > clustertime.Latest || r.Time > r.Ceiling:
+	case r.Time < 0 || r.Ceiling < 0 || r.Ceiling > clustertime.Latest || r.Time > r.Ceiling && r.Claim == "": // an anchor may hold the ceiling back
 		return fmt.Errorf("its time is %d and its ceiling %d", r.Time, r.Ceiling)
 	case r.Began < 0 || r.Began > r.Ceiling:
 		return fmt.Errorf("it began at %d and its ceiling is %d", r.Began, r.Ceiling)
@@ -45,6 +45,11 @@ func checkRoster(r *roster.Roster) error {
 	}
 	if err := r.Settings.Check(); err != nil {
 		return err
+	}
+	if r.Claim != "" {
+		if err := r.Claim.Check(); err != nil {
+			return err
+		}
 	}
 	if err := checkMembers(r.Members); err != nil {
 		return err
@@ -64,7 +69,7 @@ func checkRoster(r *roster.Roster) error {
 
 // checkUnformed wants the zero roster.
 func checkUnformed(r *roster.Roster) error {
-	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Settings != (roster.Settings{}) ||
+	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Settings != (roster.Settings{}) ||
 		len(r.Members) > 0 || len(r.Partitions) > 0 {
 		return errors.New("it has no version and is not empty")
 	}
@@ -90,8 +95,10 @@ func checkPartition(r *roster.Roster, p roster.Partition) error {
 		return fmt.Errorf("version %d, term %d and lost term %d do not go together", r.Version, p.Term, p.LostTerm)
 	case p.Floor < 0 || p.Floor > r.Ceiling:
 		return fmt.Errorf("floor %d is not between 0 and the ceiling %d", p.Floor, r.Ceiling)
-	case p.Owner == "" && (p.Term != 0 || len(p.InSync) > 0 || p.Joining != ""):
-		return errors.New("it has a term or replicas and no owner")
+	case p.Owner == "" && (len(p.InSync) > 0 || p.Joining != ""):
+		return errors.New("it has replicas and no owner")
+	case p.Owner == "" && (p.Term != p.LostTerm || p.Term != 0 && r.Claim == ""):
+		return errors.New("it has a term and no owner, and no claim was reset")
 	case p.Owner != "" && (p.Term == 0 || !slices.Contains(p.InSync, p.Owner)):
 		return fmt.Errorf("owner %.40q has no term or is not in sync", string(p.Owner))
 	}

@@ -1,8 +1,10 @@
 package wire_test
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/snowgrid/snowgrid/roster"
@@ -175,5 +177,70 @@ func TestDamagedRosters(t *testing.T) {
 				t.Errorf("the damage is not seen: %v", err)
 			}
 		})
+	}
+}
+
+// TestAnchoredRoundTrip: the commands of an anchored grid and each roster that they lead
+// to are read as they were written, also one whose time has passed its ceiling. Those of
+// other grids are written as before there were anchors.
+func TestAnchoredRoundTrip(t *testing.T) {
+	const claim, later = "000102030405060708090a0b0c0d0e0f", "ff0102030405060708090a0b0c0d0e0f"
+	r := someRoster()
+	steps := []roster.Command{
+		{From: 3, Reset: &roster.Reset{Claim: claim, Found: 1767225800000, Leader: someMember(string(memberA))}},
+		{From: 4, Claim: claim, Raise: &roster.Raise{Time: 1767225900000, Limit: 1767225800001}},
+		{From: 4, Claim: claim, Change: &roster.Change{Remove: []roster.Incarnation{memberB}, Granted: 1767225800002, Limit: 1767225800002}},
+		{From: 5, Claim: claim, Change: &roster.Change{Stop: 1767225800000}},
+		{From: 6, Claim: claim, Reset: &roster.Reset{Claim: later, Leader: someMember(string(memberA))}},
+	}
+	for _, c := range steps {
+		data, err := wire.EncodeCommand(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := wire.DecodeCommand(data)
+		if err != nil || !reflect.DeepEqual(got, c) {
+			t.Fatalf("%+v arrived as %+v, %v", c, got, err)
+		}
+		if r, err = r.Apply(got); err != nil {
+			t.Fatal(err)
+		}
+		if data, err = wire.EncodeRoster(r); err != nil {
+			t.Fatal(err)
+		}
+		if read, err := wire.DecodeRoster(data); err != nil || !reflect.DeepEqual(read, r) {
+			t.Fatalf("%+v arrived as %+v, %v", r, read, err)
+		}
+	}
+	for _, c := range commands() {
+		data, err := wire.EncodeCommand(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range []string{"claim", "limit_ms", "reset"} {
+			if bytes.Contains(data, []byte(field)) {
+				t.Errorf("%+v is written with %q", c, field)
+			}
+		}
+	}
+}
+
+// TestAnchoredRosterDamaged: a claim that is none, and partitions that no reset gives.
+func TestAnchoredRosterDamaged(t *testing.T) {
+	for name, damage := range map[string]func(*roster.Roster){
+		"malformed claim":        func(r *roster.Roster) { r.Claim = "abc" },
+		"time without an anchor": func(r *roster.Roster) { r.Time = r.Ceiling + 1 },
+		"lost without a claim":   func(r *roster.Roster) { r.Partitions[0] = roster.Partition{Term: 2, LostTerm: 2} },
+	} {
+		r := someRoster()
+		r.Partitions = slices.Clone(r.Partitions)
+		damage(r)
+		data, err := wire.EncodeRoster(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wire.DecodeRoster(data); !errors.Is(err, wire.ErrBadRequest) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -79,7 +79,7 @@ func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
 	}
 	c := p.change(r, s)
 	c.Settle = p.settled(r, s, c)
-	return roster.Command{From: r.Version, Change: &c}, !c.IsEmpty()
+	return roster.Command{From: r.Version, Claim: r.Claim, Change: &c}, !c.IsEmpty()
 }
 
 // change plans everything but who is settled by it.
@@ -124,7 +124,7 @@ func (p *Planner) place(v *view) {
 func (p *Planner) settled(r *roster.Roster, s Sight, c roster.Change) []roster.Incarnation {
 	next := r
 	if !c.IsEmpty() {
-		after, err := r.Apply(roster.Command{From: r.Version, Change: &c})
+		after, err := r.Apply(roster.Command{From: r.Version, Claim: r.Claim, Change: &c})
 		if err != nil {
 			return nil
 		}

@@ -211,7 +211,8 @@ func CheckRoster(t *rapid.T, r *roster.Roster) {
 	for id, p := range r.Partitions {
 		checkSet(t, r, "an in-sync set", p.InSync)
 		if p.Owner == "" {
-			if !reflect.DeepEqual(p, roster.Partition{}) {
+			lost := roster.Partition{Term: p.Term, Floor: p.Floor, LostTerm: p.Term, Disk: p.Disk} // by a reset
+			if r.Claim == "" && !reflect.DeepEqual(p, roster.Partition{}) || !samePartition(p, lost) || p.Floor > r.Ceiling || p.Term > roster.Term(r.Version) {
 				t.Fatalf("partition %d has no owner and %+v", id, p)
 			}
 			continue
