@@ -38,6 +38,7 @@ var importMap = map[string]imports{
 	"internal/session":           {pure: true, internal: []string{"clustertime", "sequencer", "roster"}},
 	"internal/handles":           {internal: []string{"clustertime", "sequencer", "internal/failure"}},
 	"internal/hash":              {pure: true},
+	"internal/faultproxy":        {},
 	"internal/loopback":          {},
 	"internal/script":            {},
 	"epoch":                      {pure: true},
