@@ -15,7 +15,7 @@ type diary struct {
 	changed int // lines that no change has given yet
 }
 
-func (d *diary) TakeOffice(floor clustertime.Tick, lost, complete bool) {
+func (d *diary) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 	if lost {
 		d.lines = nil
 	}

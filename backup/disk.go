@@ -57,7 +57,7 @@ func (r *Replica[S, C]) OnDisk() Position {
 
 // StoredBy records that a replica has a table of this term on its disk.
 func (r *Replica[S, C]) StoredBy(from roster.Incarnation, p Position) {
-	if !r.Acts() || p.Term != r.office || p.Number > r.position.Number {
+	if !r.Acts() || p.Term != r.ownTerm || p.Number > r.position.Number {
 		return
 	}
 	if had, said := r.disks[from]; !said || p.Number > had {

@@ -32,7 +32,7 @@ func (w *world) isHeld(p *process, e roster.Partition, number uint64) bool {
 func (w *world) answer(t *rapid.T, at Position) {
 	w.seen["answers"]++
 	w.answered = append(w.answered, at)
-	for _, o := range w.offices {
+	for _, o := range w.terms {
 		if o.Term > at.Term && w.made[o].lost == w.made[at].lost {
 			w.seen["late answers"]++
 			w.mustContain(t, o, w.made[o].lines, at)

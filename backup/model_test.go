@@ -18,7 +18,7 @@ type world struct {
 	mail      []letter
 	made      map[Position]table
 	answered  []Position
-	offices   []Position
+	terms     []Position
 	seen      map[string]int
 }
 
@@ -192,7 +192,7 @@ func (w *world) show(t *rapid.T, p *process, version roster.Version) {
 	keeps := e.Owner == p.name || e.Joining == p.name || slices.Contains(e.InSync, p.name) || version < p.shown
 	switch {
 	case took:
-		w.takeOffice(t, p, e, before, lines)
+		w.becomeOwner(t, p, e, before, lines)
 	case before != (Position{}) && !keeps:
 		w.seen["discarded"]++
 		if p.replica.Position() != (Position{}) || len(p.diary.lines) > 0 {
@@ -206,9 +206,9 @@ func (w *world) show(t *rapid.T, p *process, version roster.Version) {
 	p.mark = p.replica.Position().Number
 }
 
-// takeOffice checks the table of a new owner: it has every change that any owner answered
+// becomeOwner checks the table of a new owner: it has every change that any owner answered
 // since the last loss (I3).
-func (w *world) takeOffice(t *rapid.T, p *process, e roster.Partition, before Position, lines []string) {
+func (w *world) becomeOwner(t *rapid.T, p *process, e roster.Partition, before Position, lines []string) {
 	p.served, p.said, p.next = e.Term, map[roster.Incarnation][]saying{}, 0
 	if before.Term < e.LostTerm {
 		lines = nil
@@ -220,7 +220,7 @@ func (w *world) takeOffice(t *rapid.T, p *process, e roster.Partition, before Po
 		t.Fatalf("%s begins term %d at %v", p.name, e.Term, p.replica.Position())
 	}
 	w.make(t, p, e)
-	w.offices = append(w.offices, p.replica.Position())
+	w.terms = append(w.terms, p.replica.Position())
 	if e.LostTerm == e.Term {
 		w.seen["losses"]++
 	}

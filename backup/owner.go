@@ -94,7 +94,7 @@ func (r *Replica[S, C]) Holds(number uint64) bool {
 // may have dropped its table in between. A later term ends the owner's term.
 func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, held Position) {
 	r.Heard(held.Term)
-	if !r.Acts() || held.Term != r.office {
+	if !r.Acts() || held.Term != r.ownTerm {
 		return
 	}
 	if held.Number > r.position.Number {

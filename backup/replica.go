@@ -25,11 +25,11 @@ import (
 // operations, as values that share no memory with the machine. The zero S is an empty
 // table.
 type Machine[S, C any] interface {
-	// TakeOffice prepares the table for a new term (O2). After a loss the table is
+	// BecomeOwner prepares the table for a new term (O2). After a loss the table is
 	// discarded and everything counts as granted up to the floor; otherwise only
 	// assigned nodes do. complete reports that no disk has more than the discarded
 	// table (D5).
-	TakeOffice(floor clustertime.Tick, lost, complete bool)
+	BecomeOwner(floor clustertime.Tick, lost, complete bool)
 	// Snapshot returns the whole content.
 	Snapshot() S
 	// Restore replaces the whole content.
@@ -80,7 +80,7 @@ type Replica[S, C any] struct {
 	someDurable bool                 // some member has a data directory
 	loss        loss                 // the last one in a roster
 	newest      roster.Term          // the latest known term, from rosters or messages
-	office      roster.Term          // the last term of this replica as the owner
+	ownTerm     roster.Term          // the last term of this replica as the owner
 	position    Position             // of the machine's table
 	shown       roster.Version       // the latest version at which an owner received this position
 	stored      Position             // of the last table on this process's disk

@@ -56,7 +56,7 @@ func TestChangesMakeACopy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := &followed{world: &world{ceiling: 10, ledger: map[place][]right{}}, copied: NewTable(), seen: seen}
 		f.newOwner(true)
-		f.copied.TakeOffice(f.ceiling, true, true)
+		f.copied.BecomeOwner(f.ceiling, true, true)
 		for range rapid.IntRange(100, 200).Draw(t, "operations") {
 			operations[rapid.SampledFrom(often).Draw(t, "operation")](f, t)
 			f.check(t)
@@ -122,9 +122,9 @@ func (f *followed) promote(t *rapid.T, lost bool) {
 	before := f.newest().table.Snapshot()
 	f.newest().backups = f.copied.Snapshot()
 	f.newOwner(lost)
-	f.copied.TakeOffice(f.ceiling, lost, true)
+	f.copied.BecomeOwner(f.ceiling, lost, true)
 	if got, want := f.copied.Snapshot(), f.newest().table.Snapshot(); !reflect.DeepEqual(got, want) {
-		t.Fatalf("two copies took office differently:\n%+v\n%+v", got, want)
+		t.Fatalf("two copies became the owner differently:\n%+v\n%+v", got, want)
 	}
 	if lost {
 		f.seen["loss"]++
@@ -293,12 +293,12 @@ func TestChangeHoldsWhatWasTouched(t *testing.T) {
 	}
 }
 
-// TestChangeBeginsAtTheTable: who takes office, and who takes over a whole table,
-// starts to count from there.
+// TestChangeBeginsAtTheTable: a new owner, and a replica that takes over a whole table,
+// start to count from there.
 func TestChangeBeginsAtTheTable(t *testing.T) {
 	for name, begin := range map[string]func(*Table){
-		"office":  func(table *Table) { table.TakeOffice(50, false, true) },
-		"loss":    func(table *Table) { table.TakeOffice(50, true, true) },
+		"owner":   func(table *Table) { table.BecomeOwner(50, false, true) },
+		"loss":    func(table *Table) { table.BecomeOwner(50, true, true) },
 		"restore": func(table *Table) { table.Restore(table.Snapshot()) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestHigh(t *testing.T) {
 		}
 	}
 	expect("empty", 0, true)
-	p.original.TakeOffice(40, true, true)
+	p.original.BecomeOwner(40, true, true)
 	expect("after a loss", 40, true)
 	p.create(t)
 	expect("created", 40, true)
@@ -350,7 +350,7 @@ func TestHigh(t *testing.T) {
 	expect("destroyed while extended", 80, true)
 }
 
-// TestFoldSeesWhatWasApplied: a copy that takes office folds the marks it was sent,
+// TestFoldSeesWhatWasApplied: a copy that becomes the owner folds the marks it was sent,
 // although it found none to fold before.
 func TestFoldSeesWhatWasApplied(t *testing.T) {
 	original, replica := NewTable(), NewTable()

@@ -46,7 +46,7 @@ func TestUnstored(t *testing.T) {
 		tables := []*Table{NewTable(), NewTable()}
 		disks := []stored{{}, {}}
 		for _, table := range tables {
-			table.TakeOffice(100, true, true)
+			table.BecomeOwner(100, true, true)
 		}
 		life, now := byte(0), clustertime.Tick(200)
 		name := func() string { return fmt.Sprint("n", rapid.IntRange(0, 3).Draw(t, "name")) }
@@ -89,7 +89,7 @@ func TestUnstored(t *testing.T) {
 				_ = tables[0].Change()
 				tables[1].Restore(tables[0].Snapshot())
 			},
-			"take over": func(*rapid.T) { tables[0].TakeOffice(now, false, false); tables[1].Restore(tables[0].Snapshot()) },
+			"take over": func(*rapid.T) { tables[0].BecomeOwner(now, false, false); tables[1].Restore(tables[0].Snapshot()) },
 			"write":     func(*rapid.T) { write(number()) },
 			"fail": func(*rapid.T) {
 				i := number()
@@ -112,7 +112,7 @@ func must(d sequencer.Definition, err error) sequencer.Definition {
 // TestUnstoredIsNotKept: a table that is never stored remembers no names for a disk.
 func TestUnstoredIsNotKept(t *testing.T) {
 	table := NewTable()
-	table.TakeOffice(0, true, true)
+	table.BecomeOwner(0, true, true)
 	for i := range 50 {
 		if _, _, err := table.Create(lifeOf(t, fmt.Sprint("n", i), 1), 10); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestUnstoredIsNotKept(t *testing.T) {
 // over, and its name begins above all grants (D6).
 func TestCollect(t *testing.T) {
 	table := NewTable()
-	table.TakeOffice(1000, true, false)
+	table.BecomeOwner(1000, true, false)
 	b := Bounds{Now: 900, Ceiling: 2000}
 	for i, name := range []string{"same", "replaced", "ended", "unknown"} {
 		claim := Claim{Ref: lifeOf(t, name, 1), ID: sequencer.AttachmentID{byte(i + 1)}, Preference: sequencer.Preference{Node: 5}, Trust: Trust{Forgotten: true}}
@@ -185,7 +185,7 @@ func TestCollect(t *testing.T) {
 // the disk's does not stay.
 func TestCollectOtherDefinition(t *testing.T) {
 	table := NewTable()
-	table.TakeOffice(1000, true, false)
+	table.BecomeOwner(1000, true, false)
 	shown := lifeOf(t, "orders", 1)
 	shown.Definition = must(sequencer.Define("orders", sequencer.Config{Epoch: epoch.UnixMilli(2), Nodes: 8192}))
 	if _, _, err := table.Attach(Claim{Ref: shown, ID: sequencer.AttachmentID{1}, Preference: sequencer.Preference{Node: 8000}, Trust: Trust{Forgotten: true}}, Bounds{900, 2000}); err != nil {
@@ -200,7 +200,7 @@ func TestCollectOtherDefinition(t *testing.T) {
 // TestDestroyCollected: a tombstone that came from a disk is folded in its time.
 func TestDestroyCollected(t *testing.T) {
 	table := NewTable()
-	table.TakeOffice(1000, true, false)
+	table.BecomeOwner(1000, true, false)
 	table.Collect(Definitions{Records: []DefinitionRecord{{Ref: lifeOf(t, "orders", 1), Destroyed: true, Mark: 1200}}})
 	if table.Fold(1100) || !table.Fold(1200) || len(table.Definitions().Records) > 0 {
 		t.Errorf("a tombstone stays: %v", table.Definitions())
@@ -211,7 +211,7 @@ func TestDestroyCollected(t *testing.T) {
 // is granted when it is given back (O7).
 func TestDetachCountsWhatWasExtended(t *testing.T) {
 	table := NewTable()
-	table.TakeOffice(100, true, true)
+	table.BecomeOwner(100, true, true)
 	ref, _, err := table.Create(lifeOf(t, "orders", 1), 200)
 	if err != nil {
 		t.Fatal(err)

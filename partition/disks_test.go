@@ -239,7 +239,7 @@ func (m *diskMember) ReportPersisted(p roster.Persisted)                        
 func (m *diskMember) DefinitionsCollected(roster.PartitionID, roster.MemberID, int) {}
 func (m *diskMember) ReportHeld(roster.Holding)                                     {}
 func (m *diskMember) ReportEarlier(clustertime.Tick)                                {}
-func (m *diskMember) TookOffice(roster.PartitionID, roster.Term)                    {}
+func (m *diskMember) BecameOwner(roster.PartitionID, roster.Term)                   {}
 func (m *diskMember) Expired(roster.PartitionID, partition.Tenant)                  {}
 func (m *diskMember) TellEnded(_ []sequencer.HolderID, r sequencer.Ref) {
 	m.told = append(m.told, r.Definition.Name())

@@ -89,7 +89,7 @@ func (m *Machine) learning(v View, name string) error {
 // lacks after a loss.
 func (m *Machine) isLearning(v View) bool {
 	p := v.Roster.Partitions[m.id]
-	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.office <= v.window()/4+showTime
+	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.ownerSince <= v.window()/4+showTime
 }
 
 // mayRecreate reports whether a name that is unknown here may be created again from

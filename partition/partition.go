@@ -54,8 +54,8 @@ type Member interface {
 	// ReportEarlier tells the leader of a grant of an earlier life of the grid (S2).
 	ReportEarlier(until clustertime.Tick)
 	DiskMember
-	// TookOffice and Expired are for the log.
-	TookOffice(id roster.PartitionID, term roster.Term)
+	// BecameOwner and Expired are for the log.
+	BecameOwner(id roster.PartitionID, term roster.Term)
 	Expired(id roster.PartitionID, t Tenant)
 }
 
@@ -63,14 +63,14 @@ type Member interface {
 // has done all that follows from the newest view: it never answers for a term that
 // it has heard to be over. It is not safe for concurrent use.
 type Machine struct {
-	id       roster.PartitionID
-	member   Member
-	replica  *backup.Replica[TableState, TableChange]
-	table    *Table
-	sessions *Sessions
-	ending   map[string]*ending
-	given    givenBack
-	office   time.Duration // when it took office
+	id         roster.PartitionID
+	member     Member
+	replica    *backup.Replica[TableState, TableChange]
+	table      *Table
+	sessions   *Sessions
+	ending     map[string]*ending
+	given      givenBack
+	ownerSince time.Duration // when it became the owner
 
 	held       []heldAnswer // answers that wait for the other replicas
 	after      uint64       // the number that all must acknowledge before the current answer may leave
@@ -134,7 +134,7 @@ func (m *Machine) observe(v View) {
 		return
 	}
 	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id], v.Roster.Durable()...) {
-		m.takeOffice(v)
+		m.becomeOwner(v)
 	}
 }
 
@@ -154,18 +154,18 @@ func (m *Machine) act(v View) (Bounds, error) {
 	return v.Bounds(), nil
 }
 
-// takeOffice begins the term's sessions: attachments taken over live for a window
+// becomeOwner begins the term's sessions: attachments taken over live for a window
 // from now, unless their holders show them.
-func (m *Machine) takeOffice(v View) {
+func (m *Machine) becomeOwner(v View) {
 	m.Fail(roster.ErrWrongOwner)
-	m.office = v.Mono
+	m.ownerSince = v.Mono
 	m.unheld = newUnheld()
 	clear(m.asks)
 	m.sessions = NewSessions(v.window(), v.Mono)
 	for _, t := range m.table.Tenants() {
 		m.sessions.Show(t, v.Mono)
 	}
-	m.member.TookOffice(m.id, m.replica.Position().Term)
+	m.member.BecameOwner(m.id, m.replica.Position().Term)
 }
 
 // settle performs the effects of the last event.

@@ -55,7 +55,7 @@ func (s seat) Send(d partition.Delivery) {
 func (s seat) TellEnded([]sequencer.HolderID, sequencer.Ref)     { s.p.told++ }
 func (s seat) ReportHeld(roster.Holding)                         {}
 func (s seat) ReportEarlier(clustertime.Tick)                    {}
-func (s seat) TookOffice(roster.PartitionID, roster.Term)        {}
+func (s seat) BecameOwner(roster.PartitionID, roster.Term)       {}
 func (s seat) Expired(id roster.PartitionID, t partition.Tenant) { s.p.expired++ }
 
 func (s seat) Store(partition.Write)                                         {}

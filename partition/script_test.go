@@ -50,7 +50,7 @@ var verbs = map[string]func(*stage, []string) string{
 	"expire":  (*stage).expire,
 	"destroy": (*stage).destroy,
 	"fold":    (*stage).fold,
-	"office":  (*stage).office,
+	"owner":   (*stage).owner,
 	"lost":    (*stage).lost,
 	"copy":    (*stage).copy,
 	"show":    func(s *stage, _ []string) string { return s.show() },
@@ -237,18 +237,18 @@ func (s *stage) destroy(a []string) string {
 
 func (s *stage) fold([]string) string { return done(s.table.Fold(s.bounds.Now)) }
 
-// office FLOOR
-func (s *stage) office(a []string) string {
-	return s.takeOffice(clustertime.Tick(script.Number(a[0])), false)
+// owner FLOOR
+func (s *stage) owner(a []string) string {
+	return s.becomeOwner(clustertime.Tick(script.Number(a[0])), false)
 }
 
-// lost office FLOOR
+// lost owner FLOOR
 func (s *stage) lost(a []string) string {
-	return s.takeOffice(clustertime.Tick(script.Number(a[1])), true)
+	return s.becomeOwner(clustertime.Tick(script.Number(a[1])), true)
 }
 
-func (s *stage) takeOffice(floor clustertime.Tick, lost bool) string {
-	s.table.TakeOffice(floor, lost, true)
+func (s *stage) becomeOwner(floor clustertime.Tick, lost bool) string {
+	s.table.BecomeOwner(floor, lost, true)
 	s.birth = sequencer.Birth{Term: s.birth.Term + 1}
 	return ""
 }

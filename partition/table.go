@@ -48,12 +48,12 @@ type Bounds struct {
 // holders may be told so without a look at each.
 func (t *Table) Extend(b Bounds) { t.granted = max(t.granted, b.Ceiling) }
 
-// TakeOffice makes the table safe to grant from under a new term whose floor is
+// BecomeOwner makes the table safe to grant from under a new term whose floor is
 // given. After a loss the table is invalid and is discarded; else
 // attached nodes count as granted up to the floor and free ones keep what they
 // know. complete says that no disk knows more than the empty table after a loss; a
 // table that is not discarded stays as complete as it is (D5).
-func (t *Table) TakeOffice(floor clustertime.Tick, lost, complete bool) {
+func (t *Table) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 	t.touched, t.granted = nil, 0 // granted is not above the floor
 	if lost {
 		t.records = map[string]*record{}

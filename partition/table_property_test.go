@@ -60,9 +60,9 @@ type owner struct {
 type endOf int
 
 const (
-	inOffice endOf = iota
+	stillOwner endOf = iota
 	takenOver
-	lostOffice
+	lostTable
 )
 
 // holder is one attachment.
@@ -119,7 +119,7 @@ func (w *world) raise(t *rapid.T) {
 	w.ceiling = max(w.ceiling, w.now+clustertime.Tick(rapid.Int64Range(0, 50).Draw(t, "window")))
 }
 
-// learn tells the owner in office of the ceiling; no earlier one, since the
+// learn tells the present owner of the ceiling; no earlier one, since the
 // ceiling came with a later version.
 func (w *world) learn(*rapid.T) { w.newest().ceiling = w.ceiling }
 
@@ -138,10 +138,10 @@ func (w *world) newOwner(lost bool) {
 		o.table.Restore(before.backups)
 		before.over = takenOver
 		if lost {
-			before.over = lostOffice
+			before.over = lostTable
 		}
 	}
-	o.table.TakeOffice(w.ceiling, lost, true)
+	o.table.BecomeOwner(w.ceiling, lost, true)
 	o.backups = o.table.Snapshot()
 	for _, tenant := range o.table.Tenants() {
 		o.sessions.Show(tenant, 0)
@@ -149,7 +149,7 @@ func (w *world) newOwner(lost bool) {
 	w.owners = append(w.owners, o)
 }
 
-// on does something at one of the owners, mostly the one in office. If it changed
+// on does something at one of the owners, mostly the present one. If it changed
 // the table, it counts only once the backups hold it; so on reports whether the
 // answer leaves the owner.
 func (w *world) on(t *rapid.T, f func(o *owner, b Bounds) (changed bool, err error)) bool {
@@ -392,7 +392,7 @@ func (w *world) fold(t *rapid.T) {
 	w.on(t, func(o *owner, b Bounds) (bool, error) { return o.table.Fold(b.Now), nil })
 }
 
-// check holds the table in office against the invariant that its comment states,
+// check holds the table of the present owner against the invariant that its comment states,
 // and against its own copy.
 func (w *world) check(t *rapid.T) {
 	table := w.newest().table

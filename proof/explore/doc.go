@@ -31,7 +31,7 @@
 // of an input depends on it and on the state of the process alone, so each pair runs once, and a state of the grid is a handful of numbers (lab.go).
 //
 // Safety does not depend on time, so the environment moves a process's clock only to make
-// something due: past the wait for holders after a loss as soon as an owner takes office,
+// something due: past the wait for holders after a loss as soon as a replica becomes the owner,
 // past the end of a destroy and the memory of detached attachments ([Scope.Requests]), or
 // by a window without renewals. It answers each delivery before the next input with an
 // empty reply: the machine sends its present table again, and the real replies come at any

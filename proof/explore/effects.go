@@ -38,9 +38,9 @@ func (e *effects) Send(d partition.Delivery) {
 // ReportHeld implements partition.Member.
 func (e *effects) ReportHeld(h roster.Holding) { e.out.admission = []roster.Holding{h} }
 
-// TookOffice implements partition.Member. Until the owner no longer waits for what holders
+// BecameOwner implements partition.Member. Until the owner no longer waits for what holders
 // show after a loss it is not asked anything.
-func (e *effects) TookOffice(roster.PartitionID, roster.Term) { e.process.clock += learningPause }
+func (e *effects) BecameOwner(roster.PartitionID, roster.Term) { e.process.clock += learningPause }
 
 // ReportEarlier implements partition.Member. No grid here has had an earlier life.
 func (*effects) ReportEarlier(until clustertime.Tick) {

@@ -119,9 +119,9 @@ func (l *nameLab) Collect(c partition.Collection) {
 	l.world.terms[c.Term].asked[placeOf(c.From)] = &c
 }
 
-// TookOffice implements partition.Member. Until the owner no longer waits for what
+// BecameOwner implements partition.Member. Until the owner no longer waits for what
 // holders show after a loss nothing is asked of it.
-func (l *nameLab) TookOffice(roster.PartitionID, roster.Term) {
+func (l *nameLab) BecameOwner(roster.PartitionID, roster.Term) {
 	l.world.members[l.member].clock += learningPause
 }
 

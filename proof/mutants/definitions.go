@@ -32,7 +32,7 @@ var definitionMutants = []mutant{
 	{"D4", "the plan names disks that were reported at an earlier version", "roster/plan/durable.go", "if s.Version == v.r.Version && !lost", "if !lost", definitionTests},
 	{"D4", "the disks of the next in-sync set are named", "roster/disk.go", "	disk := before.DurableReplicas(id)\n", "	disk := r.DurableReplicas(id)\n", definitionTests},
 	{"D4", "named disks are replaced before an answer asks for it", "partition/disk.go", "replaces && !slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent }):", "replaces && len(slices.Clone(m.held)) < 0:", definitionTests},
-	{"D5", "the table is complete after a loss", "backup/office.go", "r.machine.TakeOffice(r.floor(lost), lost, len(r.entry.Disk) == 0)", "r.machine.TakeOffice(r.floor(lost), lost, true)", definitionTests},
+	{"D5", "the table is complete after a loss", "backup/term.go", "r.machine.BecomeOwner(r.floor(lost), lost, len(r.entry.Disk) == 0)", "r.machine.BecomeOwner(r.floor(lost), lost, true)", definitionTests},
 	{"D5", "the flag is lost with the owner", "partition/snapshot.go", "complete: state.Complete, records", "complete: true, records", definitionTests},
 	{"D5", "the flag does not reach a backup", "partition/snapshot.go", "state := TableState{Base: t.base, Complete: t.complete}", "state := TableState{Base: t.base}", definitionTests},
 	{"D5", "a shown name is answered", "partition/collect.go", "	if _, err := m.act(v); err != nil || m.table.Complete() {", "	if _, err := m.act(v); err != nil || m.table.Complete() || len(m.table.Lives(1)) > 0 {", definitionTests},
@@ -56,7 +56,7 @@ var definitionMutants = []mutant{
 	{"O7", "a destroy of a life that gave way ends the sessions of the later one", "partition/claim.go", "	m.giveWay(name, v.Mono)\n", "	if e := m.ending[name]; e != nil && m.life(name) != e.ref.Life {\n		m.sessions.DropName(name)\n	}\n", definitionTests},
 	{"O7", "a destroy of a life that gave way takes the later one's place", "partition/claim.go", "	m.giveWay(name, v.Mono)\n", "", definitionTests},
 	{"O7", "a detach forgets a joint extension", "partition/table.go", "	t.count(s)\n	used := min", "	used := min", definitionTests},
-	{"O1", "sessions outlive the office", "partition/partition.go", "		if m.sessions.Len() > 0 {\n", "		if m.sessions.Len() < 0 {\n", definitionTests},
+	{"O1", "sessions outlive the term", "partition/partition.go", "		if m.sessions.Len() > 0 {\n", "		if m.sessions.Len() < 0 {\n", definitionTests},
 }
 
 // definitionsUnseen are those that the simulation cannot kill, and why.

@@ -123,9 +123,9 @@ func (o *actor) ReportEarlier(until clustertime.Tick) {
 	o.m.g.fail("an owner takes a grant that ends at %d for one of an earlier life of the grid", until)
 }
 
-// TookOffice implements partition.Member.
-func (o *actor) TookOffice(id roster.PartitionID, term roster.Term) {
-	o.m.w.note(tookOffice, o.m.name, int64(id), int64(term))
+// BecameOwner implements partition.Member.
+func (o *actor) BecameOwner(id roster.PartitionID, term roster.Term) {
+	o.m.w.note(becameOwner, o.m.name, int64(id), int64(term))
 }
 
 // Expired implements partition.Member.

@@ -15,7 +15,7 @@ const (
 	refused
 	elected
 	configured
-	tookOffice
+	becameOwner
 	stopped
 	lost
 	granted
@@ -34,26 +34,26 @@ const (
 
 // kinds has the name of each kind, and what its two numbers are.
 var kinds = [...]struct{ name, a, b string }{
-	faulted:    {"fault", "kind of fault", "whom it hits"},
-	committed:  {"commit", "roster version", "ceiling"},
-	refused:    {"refuse", "version it was computed from", "version by then"},
-	elected:    {"elect", "roster version", "servers"},
-	configured: {"servers", "1 added, 2 promoted, 3 demoted, 4 removed", "servers"},
-	tookOffice: {"office", "partition", "term"},
-	lost:       {"lose", "partition", "roster version"},
-	stopped:    {"stop", "first tick never granted", "roster version"},
-	granted:    {"grant", "from", "until"},
-	attached:   {"attach", "name", "logical node"},
-	released:   {"release", "logical node", "last timestamp used"},
-	issued:     {"issue", "first ID", "how many"},
-	created:    {"create", "name", "roster version"},
-	destroyed:  {"destroy", "name", "logical node given back, -1 for none"},
-	expired:    {"expire", "partition", "logical node"},
-	joined:     {"start", "seat", "with a disk"},
-	left:       {"end", "seat", "0 crash, 1 leave"},
-	collected:  {"collect", "partition", "names"},
-	quiet:      {"quiet", "members", "holders"},
-	failed:     {"FAILED", "", ""},
+	faulted:     {"fault", "kind of fault", "whom it hits"},
+	committed:   {"commit", "roster version", "ceiling"},
+	refused:     {"refuse", "version it was computed from", "version by then"},
+	elected:     {"elect", "roster version", "servers"},
+	configured:  {"servers", "1 added, 2 promoted, 3 demoted, 4 removed", "servers"},
+	becameOwner: {"owner", "partition", "term"},
+	lost:        {"lose", "partition", "roster version"},
+	stopped:     {"stop", "first tick never granted", "roster version"},
+	granted:     {"grant", "from", "until"},
+	attached:    {"attach", "name", "logical node"},
+	released:    {"release", "logical node", "last timestamp used"},
+	issued:      {"issue", "first ID", "how many"},
+	created:     {"create", "name", "roster version"},
+	destroyed:   {"destroy", "name", "logical node given back, -1 for none"},
+	expired:     {"expire", "partition", "logical node"},
+	joined:      {"start", "seat", "with a disk"},
+	left:        {"end", "seat", "0 crash, 1 leave"},
+	collected:   {"collect", "partition", "names"},
+	quiet:       {"quiet", "members", "holders"},
+	failed:      {"FAILED", "", ""},
 }
 
 // trace is a digest of all that happened, and its text if it is asked for.

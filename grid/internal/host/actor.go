@@ -80,9 +80,9 @@ func (o *actor) TellEnded(holders []sequencer.HolderID, ref sequencer.Ref) {
 // ReportEarlier implements partition.Member.
 func (o *actor) ReportEarlier(until clustertime.Tick) { o.host.cfg.ReportEarlier(until) }
 
-// TookOffice implements partition.Member.
-func (o *actor) TookOffice(id roster.PartitionID, term roster.Term) {
-	o.host.log.Debug("took office", "partition", id, "term", term)
+// BecameOwner implements partition.Member.
+func (o *actor) BecameOwner(id roster.PartitionID, term roster.Term) {
+	o.host.log.Debug("became owner", "partition", id, "term", term)
 }
 
 // Expired implements partition.Member.

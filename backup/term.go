@@ -13,7 +13,7 @@ import (
 // later than its table's, and no later term is known (O2). The name alone is not enough: an
 // owner that was replaced and named again missed the changes in between, and has to start
 // a term of its own.
-func (r *Replica[S, C]) Observe(v roster.Version, p roster.Partition, durable ...roster.Incarnation) (tookOffice bool) {
+func (r *Replica[S, C]) Observe(v roster.Version, p roster.Partition, durable ...roster.Incarnation) (becameOwner bool) {
 	if v <= r.version {
 		return false
 	}
@@ -25,19 +25,19 @@ func (r *Replica[S, C]) Observe(v roster.Version, p roster.Partition, durable ..
 	r.Heard(p.Term)
 	r.discard()
 	if p.Owner == r.self && p.Term >= r.newest && p.Term > r.position.Term {
-		r.takeOffice()
-		tookOffice = true
+		r.becomeOwner()
+		becameOwner = true
 	}
 	r.mark = r.position.Number
-	return tookOffice
+	return becameOwner
 }
 
-// takeOffice starts the roster's term with the replica's table (O2). A table from before
+// becomeOwner starts the roster's term with the replica's table (O2). A table from before
 // the last loss lacks the changes of the owners since then, so it is discarded.
-func (r *Replica[S, C]) takeOffice() {
+func (r *Replica[S, C]) becomeOwner() {
 	lost := r.position.Term < r.entry.LostTerm
-	r.machine.TakeOffice(r.floor(lost), lost, len(r.entry.Disk) == 0)
-	r.office = r.entry.Term
+	r.machine.BecomeOwner(r.floor(lost), lost, len(r.entry.Disk) == 0)
+	r.ownTerm = r.entry.Term
 	r.position = Position{Term: r.entry.Term}
 	r.owner = owner[C]{peers: map[roster.Incarnation]peer{}, disks: map[roster.Incarnation]uint64{}}
 }
@@ -68,7 +68,7 @@ func (r *Replica[S, C]) discard() {
 // Acts reports whether the replica may act as the partition's owner: the newest known
 // roster names it, it has started exactly that term, and no later term is known (O1).
 func (r *Replica[S, C]) Acts() bool {
-	return r.entry.Owner == r.self && r.office == r.entry.Term && r.newest == r.office && r.office > 0
+	return r.entry.Owner == r.self && r.ownTerm == r.entry.Term && r.newest == r.ownTerm && r.ownTerm > 0
 }
 
 // Heard records a term from a message. A later term than its own means that another owner
