@@ -58,7 +58,7 @@ type letter struct {
 }
 
 // TestReplicas runs a log with random commands, and replicas that follow it as members do.
-// An owner replies as soon as Holds allows it.
+// An owner replies as soon as AllAcknowledged allows it.
 func TestReplicas(t *testing.T) {
 	operations := map[string]func(*world, *rapid.T){
 		"observe": (*world).observe,
@@ -299,7 +299,7 @@ func (w *world) check(t *rapid.T, p *process) {
 		t.Fatalf("%s at %v has\n%v, made was\n%v", p.name, held, lines, w.made[held].lines)
 	}
 	for _, number := range []uint64{0, p.next, held.Number / 2, held.Number} {
-		if got, want := p.replica.Holds(number), acts && w.isHeld(p, e, number); got != want {
+		if got, want := p.replica.AllAcknowledged(number), acts && w.isHeld(p, e, number); got != want {
 			t.Fatalf("%s: all have acknowledged %d: %v, want %v, by %+v, acknowledged %v", p.name, number, got, want, e, p.said)
 		}
 	}
@@ -308,7 +308,7 @@ func (w *world) check(t *rapid.T, p *process) {
 	if ready != due {
 		t.Fatalf("%s at %d with mark %d admits: %v, want %v, by %+v, acknowledged %v", p.name, p.version, p.mark, ready, due, e, p.said)
 	}
-	for ; acts && p.next <= held.Number && p.replica.Holds(p.next); p.next++ {
+	for ; acts && p.next <= held.Number && p.replica.AllAcknowledged(p.next); p.next++ {
 		w.answer(t, Position{held.Term, p.next})
 	}
 }

@@ -22,13 +22,13 @@ func TestOwnerOvertakesATableItDidNotMake(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.replica.Acknowledged(b.name, 1, b.replica.Position())
-			if a.replica.Holds(a.replica.Position().Number) {
+			if a.replica.AllAcknowledged(a.replica.Position().Number) {
 				t.Error("a table that the owner did not make counts")
 			}
 			a.write("y")
 			number := a.replica.Position().Number
 			deliver(t, a, b)
-			if !a.replica.Holds(number) {
+			if !a.replica.AllAcknowledged(number) {
 				t.Errorf("owner at %v, copy at %v: the copy does not count", a.replica.Position(), b.replica.Position())
 			}
 			if got, want := b.diary.lines, a.diary.lines; !slices.Equal(got, want) {

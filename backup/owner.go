@@ -75,9 +75,9 @@ func (r *Replica[S, C]) Needed() []roster.Incarnation {
 	return needed
 }
 
-// Holds reports whether every needed replica has acknowledged a number of this term (O4).
+// AllAcknowledged reports whether every needed replica has acknowledged a number of this term (O4).
 // Number 0 is the table at the start of the term.
-func (r *Replica[S, C]) Holds(number uint64) bool {
+func (r *Replica[S, C]) AllAcknowledged(number uint64) bool {
 	if !r.Acts() {
 		return false
 	}

@@ -5,7 +5,7 @@
 // owner when the roster names it ([Replica.Acts]). As the owner it numbers each change of
 // its table ([Replica.Changed]), computes the updates for the other replicas
 // ([Replica.Update]) and reports whether they have acknowledged a change
-// ([Replica.Holds]). As a backup it applies the updates of an owner ([Replica.Accept]).
+// ([Replica.AllAcknowledged]). As a backup it applies the updates of an owner ([Replica.Accept]).
 // The content of the table is the business of a [Machine].
 //
 // A replica has one caller at a time, the actor of its partition, and never blocks. The

@@ -207,7 +207,7 @@ func compareSaid(t *rapid.T, a *actor, p roster.Partition, said map[roster.Incar
 				want = false
 			}
 		}
-		if got := a.replica.Holds(number); got != want {
+		if got := a.replica.AllAcknowledged(number); got != want {
 			t.Fatalf("holds %d: %v, want %v; %+v, said %v", number, got, want, p, said)
 		}
 	}
@@ -240,13 +240,13 @@ func ExampleReplica() {
 	fmt.Println(owner.Observe(2, first), backup.Observe(2, first))
 
 	changed := owner.Changed()
-	fmt.Println(owner.Holds(changed.Number))
+	fmt.Println(owner.AllAcknowledged(changed.Number))
 
 	u, _ := owner.Update("b")
 	held, err := backup.Accept(u)
 	fmt.Println(held, err)
 	owner.Acknowledged("b", u.Version, held)
-	fmt.Println(owner.Holds(changed.Number))
+	fmt.Println(owner.AllAcknowledged(changed.Number))
 
 	second := roster.Partition{Owner: "b", InSync: both, Term: 3, Floor: 1500, LostTerm: 2}
 	fmt.Println(backup.Observe(3, second), backup.Position())

@@ -193,7 +193,7 @@ func (*stage) behind(a *actor, args []string) (string, bool) {
 func (*stage) holds(a *actor, args []string) (string, bool) {
 	var out []string
 	for _, n := range args {
-		out = append(out, fmt.Sprintf("%s: %v", n, a.replica.Holds(uint64(script.Number(n)))))
+		out = append(out, fmt.Sprintf("%s: %v", n, a.replica.AllAcknowledged(uint64(script.Number(n)))))
 	}
 	return "holds " + strings.Join(out, ", "), true
 }

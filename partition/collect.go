@@ -189,7 +189,7 @@ func (m *Machine) giveUpOverdue(now time.Duration) {
 	}
 	var failed []heldAnswer
 	m.held = slices.DeleteFunc(m.held, func(h heldAnswer) bool {
-		if !h.persistent || h.deadline > now || !m.replica.Holds(h.number) {
+		if !h.persistent || h.deadline > now || !m.replica.AllAcknowledged(h.number) {
 			return false
 		}
 		failed = append(failed, h)

@@ -102,7 +102,7 @@ func (m *Machine) hold(h heldAnswer) {
 // allHold reports whether every needed replica has acknowledged the changes on which an
 // answer depends.
 func (m *Machine) allHold(h heldAnswer) bool {
-	return m.replica.Holds(h.number) && h.question <= m.answered() &&
+	return m.replica.AllAcknowledged(h.number) && h.question <= m.answered() &&
 		(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))
 }
 
@@ -143,7 +143,7 @@ func (m *Machine) release() {
 
 // changed numbers a change of a name, and of an attachment unless that is zero.
 func (m *Machine) changed(name string, id sequencer.AttachmentID) {
-	if number := m.replica.Changed().Number; !m.replica.Holds(number) {
+	if number := m.replica.Changed().Number; !m.replica.AllAcknowledged(number) {
 		m.unheld.note(name, id, number)
 	}
 }

@@ -26,11 +26,11 @@ func (m mutant) isExplored() bool { return len(m.tests) > 0 && m.tests[0] == "./
 // events. Each has a scope of its name there (explore.Mutants, explore.NameMutants).
 var exploreMutants = []mutant{
 	{"O2", "floor not raised for assigned nodes", "partition/table.go", "s.free = max(s.free, floor)", "_ = floor", exploreTests("floor not raised for assigned nodes")},
-	{"O4", "no acknowledgements", "partition/held.go", "return m.replica.Holds(h.number) &&", "return", exploreTests("no acknowledgements")},
+	{"O4", "no acknowledgements", "partition/held.go", "return m.replica.AllAcknowledged(h.number) &&", "return", exploreTests("no acknowledgements")},
 	{"O4", "any one backup is enough", "backup/owner.go", "!said || p.number < number {\n			return false\n		}\n	}\n	return true", "said && p.number >= number {\n			return true\n		}\n	}\n	return len(r.Needed()) == 0", exploreTests("any one backup is enough")},
 	{"R4", "owner drops a silent backup by itself", "backup/owner.go", "!said || p.number < number", "said && p.number < number", exploreTests("owner drops a silent backup by itself")},
 	{"O4", "repeated attach answered from the table before all hold it", "partition/held.go", "number: min(m.after, m.replica.Position().Number), answer", "number: min(m.after, m.replica.Position().Number*min(1, m.replica.Position().Number-before.Number)), answer", exploreTests("repeated attach answered from the table before all hold it")},
-	{"O4", "inherited records answered before the term's snapshot is held by all", "partition/held.go", "return m.replica.Holds(h.number) &&", "return (h.number == 0 || m.replica.Holds(h.number)) &&", exploreTests("inherited records answered before the term's snapshot is held by all")},
+	{"O4", "inherited records answered before the term's snapshot is held by all", "partition/held.go", "return m.replica.AllAcknowledged(h.number) &&", "return (h.number == 0 || m.replica.AllAcknowledged(h.number)) &&", exploreTests("inherited records answered before the term's snapshot is held by all")},
 	{"B1", "difference applied to an older term's table", "backup/update.go", "r.position.Term != p.Term || r.position.Number < u.Since", "r.position.Number < u.Since", exploreTests("difference applied to an older term's table")},
 	{"B1", "older term accepted", "backup/update.go", "p.Term == 0 || p.Term < r.newest", "p.Term == 0", exploreTests("older term accepted")},
 	{"B1", "older (e, k) installed again", "backup/update.go", "u.Position.Compare(r.position) <= 0", "u.Position.Compare(r.position) <= 0 && (u.Whole == nil || u.Position == r.position)", exploreTests("older (e, k) installed again")},
