@@ -46,7 +46,7 @@ func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel se
 	name := ref.Definition.Name()
 	if m.table.Detach(ref, rel) {
 		m.changed(name, rel.ID)
-		m.given.note(rel.ID, v.Mono)
+		m.released.note(rel.ID, v.Mono)
 	}
 	m.sessions.Drop(name, rel.ID)
 	if m.ending[name] == nil {

@@ -58,7 +58,7 @@ func (m *Machine) check(v View, c Claim) error {
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its holder was answered at version %d of the roster, and this member knows %d", name, c.Version, v.Roster.Version)
 	}
 	if m.life(name) == c.Ref.Life {
-		return m.given.refuse(name, c.ID)
+		return m.released.refuse(name, c.ID)
 	}
 	return m.notYet(v, c)
 }

@@ -155,7 +155,7 @@ func (m *Machine) Collected(v View, c Collection, d Definitions, err error) {
 // holders have shown are over, and the holders hear of it.
 func (m *Machine) take(c Collection, d Definitions) {
 	ended := m.table.Collect(d)
-	m.unheld.everything = m.replica.Replaced().Number
+	m.unacked.everything = m.replica.Replaced().Number
 	for _, ref := range ended {
 		m.tellEnded(ref)
 		m.sessions.DropName(ref.Definition.Name())
@@ -187,8 +187,8 @@ func (m *Machine) giveUpOverdue(now time.Duration) {
 	for _, w := range late {
 		w.request.fail(m.awaited())
 	}
-	var failed []heldAnswer
-	m.held = slices.DeleteFunc(m.held, func(h heldAnswer) bool {
+	var failed []pendingReply
+	m.pending = slices.DeleteFunc(m.pending, func(h pendingReply) bool {
 		if !h.persistent || h.deadline > now || !m.replica.AllAcknowledged(h.number) {
 			return false
 		}
@@ -201,7 +201,7 @@ func (m *Machine) giveUpOverdue(now time.Duration) {
 }
 
 // unconfirmed says which disks an answer waits for.
-func (m *Machine) unconfirmed(h heldAnswer) error {
+func (m *Machine) unconfirmed(h pendingReply) error {
 	d := m.replica.Disks(h.number)
 	var cause string
 	switch {

@@ -93,7 +93,7 @@ func (m *Machine) heard(d Delivery, h Holds, err error) {
 		m.replica.Heard(h.Newest)
 		m.replica.Acknowledged(d.To, d.Update.Version, h.Held)
 		m.replica.StoredBy(d.To, h.Stored)
-		m.unheld.forget(m.replica.AllAcknowledged)
+		m.unacked.forget(m.replica.AllAcknowledged)
 	}
 	if !slices.Contains(m.replica.Needed(), d.To) {
 		delete(m.senders, d.To)

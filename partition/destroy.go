@@ -84,7 +84,7 @@ type end struct {
 	err   error
 }
 
-func (e end) send(notHeld error) { e.begun.ended(cmp.Or(e.err, notHeld)) }
+func (e end) send(notAcked error) { e.begun.ended(cmp.Or(e.err, notAcked)) }
 
 // destroy begins to end a life, or waits with those who asked before.
 func (m *Machine) destroy(v View, name string, life sequencer.Life, b *begun) {
@@ -155,6 +155,6 @@ func (m *Machine) giveWay(name string, now time.Duration) {
 // answerEnding answers those who asked for a life's end.
 func (m *Machine) answerEnding(e *ending, err error, now time.Duration) {
 	for _, b := range e.waiting {
-		m.hold(heldAnswer{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait, answer: end{b, err}})
+		m.deferReply(pendingReply{number: m.replica.Position().Number, persistent: true, deadline: now + namesWait, answer: end{b, err}})
 	}
 }

@@ -104,7 +104,7 @@ func (m *Machine) reportPersisted(v View) {
 	named := len(d.Named) - len(d.Missing)
 	replaces := len(d.Missing) > 0 && named > 0 && named >= min(2, d.InSync)
 	switch {
-	case p == m.disk.reported, replaces && !slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent }):
+	case p == m.disk.reported, replaces && !slices.ContainsFunc(m.pending, func(h pendingReply) bool { return h.persistent }):
 	case len(d.Named) == 0 && m.isLearning(v):
 		m.disk.delayed = true
 	default:

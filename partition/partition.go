@@ -69,13 +69,13 @@ type Machine struct {
 	table      *Table
 	sessions   *Sessions
 	ending     map[string]*ending
-	given      givenBack
+	released   released
 	ownerSince time.Duration // when it became the owner
 
-	held       []heldAnswer // answers that wait for the other replicas
-	after      uint64       // the number that all must acknowledge before the current answer may leave
-	persistent bool         // that answer waits for disks, too
-	unheld     unheld
+	pending    []pendingReply // replies that wait for the other replicas
+	after      uint64         // the number that all must acknowledge before the current answer may leave
+	persistent bool           // that answer waits for disks, too
+	unacked    unacked
 	questions  uint64 // questions to the other replicas
 	senders    map[roster.Incarnation]*sender
 	reported   roster.Holding // the last one
@@ -94,8 +94,8 @@ func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, mem
 		replica:  backup.New(id, self, table),
 		sessions: NewSessions(0, mono),
 		ending:   map[string]*ending{},
-		given:    givenBack{},
-		unheld:   newUnheld(),
+		released: released{},
+		unacked:  newUnacked(),
 		senders:  map[roster.Incarnation]*sender{},
 		asks:     map[roster.MemberID]*ask{},
 	}
@@ -159,7 +159,7 @@ func (m *Machine) act(v View) (Bounds, error) {
 func (m *Machine) becomeOwner(v View) {
 	m.Fail(roster.ErrWrongOwner)
 	m.ownerSince = v.Mono
-	m.unheld = newUnheld()
+	m.unacked = newUnacked()
 	clear(m.asks)
 	m.sessions = NewSessions(v.window(), v.Mono)
 	for _, t := range m.table.Tenants() {
@@ -173,7 +173,7 @@ func (m *Machine) settle(v View) {
 	m.store(v)
 	if !m.replica.Acts() {
 		m.Fail(roster.ErrWrongOwner)
-		clear(m.given)
+		clear(m.released)
 		if m.sessions.Len() > 0 {
 			m.sessions = NewSessions(0, v.Mono)
 		}
@@ -201,9 +201,9 @@ func (m *Machine) Fail(err error) {
 			b.ended(err)
 		}
 	}
-	held := m.held
-	m.held = nil
-	for _, h := range held {
+	pending := m.pending
+	m.pending = nil
+	for _, h := range pending {
 		h.answer.send(err)
 	}
 	waiting := m.waiting
@@ -218,8 +218,8 @@ const TickEvery = 250 * time.Millisecond
 
 // Ticks reports whether there is anything that time alone does here.
 func (m *Machine) Ticks() bool {
-	return m.sessions.Len() > 0 || len(m.ending) > 0 || len(m.given) > 0 || m.awaitsDisks() ||
-		slices.ContainsFunc(m.held, func(h heldAnswer) bool { return h.persistent })
+	return m.sessions.Len() > 0 || len(m.ending) > 0 || len(m.released) > 0 || m.awaitsDisks() ||
+		slices.ContainsFunc(m.pending, func(h pendingReply) bool { return h.persistent })
 }
 
 // Tick expires the attachments of silent holders and completes overdue destroys.
@@ -232,7 +232,7 @@ func (m *Machine) Tick(v View) {
 
 // pass performs the work that is due.
 func (m *Machine) pass(v View, b Bounds) {
-	m.given.forget(v.Mono, v.window())
+	m.released.forget(v.Mono, v.window())
 	for _, t := range m.sessions.Expired(v.Mono) {
 		if m.table.Expire(t.Name, t.Node, t.ID, t.Until) {
 			m.changed(t.Name, t.ID)

@@ -24,7 +24,7 @@ type ClaimSet struct {
 func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
 	serve(m, v, func(b Bounds) (clustertime.Tick, error) {
 		m.after = 0 // every replica holds all of it, or it says nothing of any
-		if len(m.ending) > 0 || !m.unheld.none() || !m.sessions.Confirm(h, set.Count, set.Print, b.Ceiling, v.Mono) {
+		if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set.Count, set.Print, b.Ceiling, v.Mono) {
 			return 0, nil
 		}
 		m.table.Extend(b)
@@ -50,7 +50,7 @@ func (m *Machine) Renew(v View, h sequencer.HolderID, claims []Claim, reply func
 			if err != nil {
 				after = wholeTable
 			} else {
-				after = max(after, m.unheld.of(c.Ref.Definition.Name(), c.ID))
+				after = max(after, m.unacked.of(c.Ref.Definition.Name(), c.ID))
 			}
 		}
 		m.after = after

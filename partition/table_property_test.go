@@ -52,7 +52,7 @@ type owner struct {
 	backups  TableState
 	over     endOf
 	sessions *Sessions
-	unheld   bool // it made a change that its backups did not take
+	unacked  bool // it made a change that its backups did not take
 }
 
 // endOf is the end of an owner's term. An owner whose backup has taken over gets no more
@@ -172,7 +172,7 @@ func (w *world) on(t *rapid.T, f func(o *owner, b Bounds) (changed bool, err err
 	switch {
 	case changed && o.over == takenOver:
 		o.table.Restore(before)
-		o.unheld = true
+		o.unacked = true
 		return false
 	case changed:
 		o.backups = o.table.Snapshot()

@@ -31,7 +31,7 @@ func newEncoder(number func(unsafe.Pointer) uint64) *encoder {
 	return &encoder{number: number, hooks: map[reflect.Type]hook{
 		machine:                                    encodeMachine,
 		fieldType(machine, "replica"):              encodeReplica,
-		fieldType(machine, "given"):                encodeGiven,
+		fieldType(machine, "released"):             encodeReleased,
 		fieldType(machine, "waiting").Elem():       encodeWaiting,
 		fieldType(machine, "ending").Elem().Elem(): encodeEnding,
 		reflect.TypeFor[partition.Sessions]():      encodeSessions,
@@ -70,16 +70,16 @@ func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
 		return b
 	}
 	b = e.append(e.append(b, field(v, "ending")), field(v, "waiting"))
-	b = encodeHeld(e, b, v)
+	b = encodePending(e, b, v)
 	if e.names {
 		return encodeAsks(e, b, v)
 	}
-	b = e.append(b, field(v, "unheld"))
+	b = e.append(b, field(v, "unacked"))
 	if e.silence {
 		b = e.append(b, field(v, "sessions"))
 	}
 	if e.late {
-		b = e.append(b, field(v, "given"))
+		b = e.append(b, field(v, "released"))
 	}
 	return b
 }
@@ -96,12 +96,12 @@ func encodeReplica(e *encoder, b []byte, v reflect.Value) []byte {
 	return e.fields(b, v, except...)
 }
 
-// encodeHeld appends the answers that are held and tell anything, in any order.
-func encodeHeld(e *encoder, b []byte, machine reflect.Value) []byte {
-	held := field(machine, "held")
+// encodePending appends the pending replies that tell anything, in any order.
+func encodePending(e *encoder, b []byte, machine reflect.Value) []byte {
+	pending := field(machine, "pending")
 	var entries []string
-	for i := range held.Len() {
-		h := held.Index(i)
+	for i := range pending.Len() {
+		h := pending.Index(i)
 		a := addressable(field(h, "answer").Elem())
 		if e.tellsNothing(a) {
 			continue
@@ -175,8 +175,8 @@ func encodeError(_ *encoder, b []byte, v reflect.Value) []byte {
 	return append(append(b, 1), v.Interface().(error).Error()...)
 }
 
-// encodeGiven appends for how long attachments have been given back.
-func encodeGiven(e *encoder, b []byte, v reflect.Value) []byte {
+// encodeReleased appends for how long attachments have been given back.
+func encodeReleased(e *encoder, b []byte, v reflect.Value) []byte {
 	var entries []string
 	for i := v.MapRange(); i.Next(); {
 		entry := e.append(nil, i.Key())

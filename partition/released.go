@@ -7,35 +7,35 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// givenBack remembers, for a window, which attachments their holders gave back. A
+// released remembers, for a window, which attachments their holders gave back. A
 // renewal or an attach of one that was sent before and arrives after would attach
 // it again, and no holder would use or renew it until its session had ended.
-type givenBack map[sequencer.AttachmentID]time.Duration
+type released map[sequencer.AttachmentID]time.Duration
 
-// maxGivenBack limits the remembered attachments; beyond it such a node is unused for a
+// releasedMax limits the remembered attachments; beyond it such a node is unused for a
 // window.
-const maxGivenBack = 16384
+const releasedMax = 16384
 
 // note remembers an attachment that is given back.
-func (g givenBack) note(id sequencer.AttachmentID, now time.Duration) {
-	if len(g) < maxGivenBack {
-		g[id] = now
+func (r released) note(id sequencer.AttachmentID, now time.Duration) {
+	if len(r) < releasedMax {
+		r[id] = now
 	}
 }
 
 // refuse returns ErrDetached for an attachment that was given back.
-func (g givenBack) refuse(name string, id sequencer.AttachmentID) error {
-	if _, gone := g[id]; !gone {
+func (r released) refuse(name string, id sequencer.AttachmentID) error {
+	if _, gone := r[id]; !gone {
 		return nil
 	}
 	return failure.Errorf(sequencer.ErrDetached, "sequencer %q: the attachment was given back; attach again", name)
 }
 
 // forget drops attachments that no message can show any longer.
-func (g givenBack) forget(now, window time.Duration) {
-	for id, at := range g {
+func (r released) forget(now, window time.Duration) {
+	for id, at := range r {
 		if now-at > window {
-			delete(g, id)
+			delete(r, id)
 		}
 	}
 }

@@ -13,14 +13,14 @@ import (
 const (
 	// wholeTable says that an answer rests on everything the table holds.
 	wholeTable = math.MaxUint64
-	// heldMax bounds the answers of one partition that wait for replicas.
-	heldMax = 4096
+	// pendingMax bounds the replies of one partition that wait for replicas.
+	pendingMax = 4096
 )
 
-// heldAnswer is a pending reply: it waits until every replica has acknowledged the changes on
-// which it depends (O4). It is data and no function, so that a machine can be copied with everything
-// that it holds back.
-type heldAnswer struct {
+// pendingReply is a reply that waits until every replica has acknowledged the changes on
+// which it depends (O4). It is data and no function, so that a machine can be copied with
+// all its pending replies.
+type pendingReply struct {
 	number   uint64 // of this term
 	question uint64 // 0 for none
 	// persistent says that every disk must have it as well, by a deadline (D2).
@@ -31,7 +31,7 @@ type heldAnswer struct {
 
 // answer is sent with nil when every replica has acknowledged the changes on which it
 // depends, or with the reason why that has become impossible.
-type answer interface{ send(notHeld error) }
+type answer interface{ send(notAcked error) }
 
 // caller gets the answer to a request, once.
 type caller[T any] interface{ reply(value T, err error) }
@@ -53,12 +53,12 @@ type outcome[T any] struct {
 	to    caller[T]
 }
 
-func (o outcome[T]) send(notHeld error) {
-	if notHeld != nil {
+func (o outcome[T]) send(notAcked error) {
+	if notAcked != nil {
 		var none T
 		o.value = none
 	}
-	o.to.reply(o.value, cmp.Or(notHeld, o.err))
+	o.to.reply(o.value, cmp.Or(notAcked, o.err))
 }
 
 // serve serves a request and has its answer wait until all that it rests on is held
@@ -76,32 +76,32 @@ func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to call
 	m.after, m.persistent = wholeTable, false
 	before := m.replica.Position()
 	value, err := request(b)
-	h := heldAnswer{number: min(m.after, m.replica.Position().Number), answer: outcome[T]{value, err, to}}
+	h := pendingReply{number: min(m.after, m.replica.Position().Number), answer: outcome[T]{value, err, to}}
 	if m.persistent && !errors.Is(err, sequencer.ErrUnavailable) { // that says nothing of any name
 		h.persistent, h.deadline = true, v.Mono+namesWait
 	}
 	if m.after == wholeTable && m.replica.Position() == before {
 		h.question = m.question()
 	}
-	m.hold(h)
+	m.deferReply(h)
 }
 
-// hold sends the reply after every in-sync replica has acknowledged the changes on which it
-// depends.
-func (m *Machine) hold(h heldAnswer) {
+// deferReply sends the reply after every in-sync replica has acknowledged the changes on
+// which it depends.
+func (m *Machine) deferReply(h pendingReply) {
 	switch {
-	case len(m.held) == 0 && m.allHold(h):
+	case len(m.pending) == 0 && m.isReady(h):
 		h.answer.send(nil)
-	case len(m.held) >= heldMax:
+	case len(m.pending) >= pendingMax:
 		h.answer.send(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d waits for its backups; try again", m.id))
 	default:
-		m.held = append(m.held, h)
+		m.pending = append(m.pending, h)
 	}
 }
 
-// allHold reports whether every needed replica has acknowledged the changes on which an
+// isReady reports whether every needed replica has acknowledged the changes on which an
 // answer depends.
-func (m *Machine) allHold(h heldAnswer) bool {
+func (m *Machine) isReady(h pendingReply) bool {
 	return m.replica.AllAcknowledged(h.number) && h.question <= m.answered() &&
 		(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))
 }
@@ -129,42 +129,42 @@ func (m *Machine) answered() uint64 {
 
 // release sends the answers that waited long enough.
 func (m *Machine) release() {
-	kept := m.held[:0]
-	for _, h := range m.held {
-		if m.allHold(h) {
+	kept := m.pending[:0]
+	for _, h := range m.pending {
+		if m.isReady(h) {
 			h.answer.send(nil)
 		} else {
 			kept = append(kept, h)
 		}
 	}
-	clear(m.held[len(kept):])
-	m.held = kept
+	clear(m.pending[len(kept):])
+	m.pending = kept
 }
 
 // changed numbers a change of a name, and of an attachment unless that is zero.
 func (m *Machine) changed(name string, id sequencer.AttachmentID) {
 	if number := m.replica.Changed().Number; !m.replica.AllAcknowledged(number) {
-		m.unheld.note(name, id, number)
+		m.unacked.note(name, id, number)
 	}
 }
 
-// unheld tracks changes that some replica has not acknowledged: by name those of its life,
+// unacked tracks changes that some replica has not acknowledged: by name those of its life,
 // by attachment those of its record. Other renewals need not wait.
-type unheld struct {
+type unacked struct {
 	names      map[string]uint64
 	ids        map[sequencer.AttachmentID]uint64
 	everything uint64 // of a change of the whole table; 0 for none
 }
 
-func newUnheld() unheld {
-	return unheld{names: map[string]uint64{}, ids: map[sequencer.AttachmentID]uint64{}}
+func newUnacked() unacked {
+	return unacked{names: map[string]uint64{}, ids: map[sequencer.AttachmentID]uint64{}}
 }
 
-// none reports whether every replica holds everything, as far as is known.
-func (u unheld) none() bool { return len(u.names)+len(u.ids) == 0 && u.everything == 0 }
+// none reports whether every replica has acknowledged everything, as far as is known.
+func (u unacked) none() bool { return len(u.names)+len(u.ids) == 0 && u.everything == 0 }
 
 // note keeps the number of a change.
-func (u unheld) note(name string, id sequencer.AttachmentID, number uint64) {
+func (u unacked) note(name string, id sequencer.AttachmentID, number uint64) {
 	if id.IsZero() {
 		u.names[name] = number
 	} else {
@@ -172,24 +172,24 @@ func (u unheld) note(name string, id sequencer.AttachmentID, number uint64) {
 	}
 }
 
-// of returns the number that all have to hold before an attachment's renewal may
+// of returns the number that all have to acknowledge before an attachment's renewal may
 // be answered; 0 is the table as the term began with it.
-func (u unheld) of(name string, id sequencer.AttachmentID) uint64 {
+func (u unacked) of(name string, id sequencer.AttachmentID) uint64 {
 	return max(u.names[name], u.ids[id], u.everything)
 }
 
 // forget drops the changes that every replica has acknowledged.
-func (u *unheld) forget(holds func(uint64) bool) {
-	if holds(u.everything) {
+func (u *unacked) forget(acknowledged func(uint64) bool) {
+	if acknowledged(u.everything) {
 		u.everything = 0
 	}
 	for name, number := range u.names {
-		if holds(number) {
+		if acknowledged(number) {
 			delete(u.names, name)
 		}
 	}
 	for id, number := range u.ids {
-		if holds(number) {
+		if acknowledged(number) {
 			delete(u.ids, id)
 		}
 	}
