@@ -1,0 +1,2 @@
+// Package etcd keeps the records of package store in etcd.
+package etcd
