@@ -129,10 +129,13 @@ func (f *File) Close() error { return f.root.Close() }
 
 // Load implements [Store]. What it returns is durable.
 func (f *File) Load(ctx context.Context, key string) (Entry, error) {
-	name, err := f.admit(ctx, "load", key)
-	if err != nil {
-		return Entry{}, err
+	if key == "" || len(key) > keyMax {
+		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: load %.100q: a key of %d bytes; keys have 1 to %d", key, len(key), keyMax)
 	}
+	if err := f.state(ctx); err != nil {
+		return Entry{}, fmt.Errorf("store: load %q: %w", key, err)
+	}
+	name := fileOf(key)
 	e, err := f.read(key, name)
 	if err != nil {
 		return Entry{}, fmt.Errorf("store: load %q: %w", key, err)
@@ -146,13 +149,13 @@ func (f *File) Load(ctx context.Context, key string) (Entry, error) {
 
 // Swap implements [Store].
 func (f *File) Swap(ctx context.Context, e Entry) (Revision, error) {
-	name, err := f.admit(ctx, "swap", e.Key)
-	if err != nil {
+	if err := e.check(); err != nil {
 		return "", err
 	}
-	if len(e.Body) == 0 || len(e.Body) > bodyMax {
-		return "", failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %q: a body of %d bytes; bodies have 1 to %d", e.Key, len(e.Body), bodyMax)
+	if err := f.state(ctx); err != nil {
+		return "", fmt.Errorf("store: swap %q: %w", e.Key, err)
 	}
+	name := fileOf(e.Key)
 	stripe := stripeOf(name)
 	lock, err := f.lock(ctx, stripe)
 	if err != nil {
@@ -212,17 +215,6 @@ func (f *File) List(ctx context.Context, prefix string) ([]Entry, error) {
 	}
 	slices.SortFunc(found, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
 	return found, nil
-}
-
-// admit returns the file of a key, unless the key is invalid or the store has failed.
-func (f *File) admit(ctx context.Context, operation, key string) (name string, err error) {
-	if key == "" || len(key) > keyMax {
-		return "", failure.Errorf(sequencer.ErrInvalidConfig, "store: %s %.100q: a key of %d bytes; keys have 1 to %d", operation, key, len(key), keyMax)
-	}
-	if err := f.state(ctx); err != nil {
-		return "", fmt.Errorf("store: %s %q: %w", operation, key, err)
-	}
-	return fileOf(key), nil
 }
 
 // state returns the reason for which nothing can be answered, nil if there is none.

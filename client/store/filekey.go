@@ -7,11 +7,8 @@ import (
 	"strings"
 )
 
-const (
-	keyMax  = 1000     // bytes of a key
-	nameMax = 200      // bytes of one file name; the limit of file systems is 255
-	bodyMax = 64 << 10 // bytes of a body
-)
+// nameMax is how many bytes a file name has; the limit of file systems is 255.
+const nameMax = 200
 
 // fileOf returns the file of a key, relative to the store's directory. Each part of the
 // key is the name of a file or directory. Lower-case letters, digits and most signs stay

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Memory is a store inside the process, for tests and for trying things out. Make one
@@ -40,6 +43,9 @@ func (m *Memory) Swap(ctx context.Context, e Entry) (Revision, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
+	if err := e.check(); err != nil {
+		return "", err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if have := m.entries[e.Key].Revision; have != e.Revision {
@@ -53,10 +59,11 @@ func (m *Memory) Swap(ctx context.Context, e Entry) (Revision, error) {
 }
 
 // Delete removes a key, as an operator by mistake would.
-func (m *Memory) Delete(key string) {
+func (m *Memory) Delete(_ context.Context, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.entries, key)
+	return nil
 }
 
 // List implements [Store].
@@ -79,4 +86,20 @@ func (m *Memory) List(ctx context.Context, prefix string) ([]Entry, error) {
 func (e Entry) clone() Entry {
 	e.Body, e.Meta = slices.Clone(e.Body), maps.Clone(e.Meta)
 	return e
+}
+
+const (
+	keyMax  = 1000     // bytes of a key
+	bodyMax = 64 << 10 // bytes of a body
+)
+
+// check returns why an entry cannot be written.
+func (e Entry) check() error {
+	switch {
+	case e.Key == "" || len(e.Key) > keyMax:
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %.100q: a key of %d bytes; keys have 1 to %d", e.Key, len(e.Key), keyMax)
+	case len(e.Body) == 0 || len(e.Body) > bodyMax:
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %.100q: a body of %d bytes; bodies have 1 to %d", e.Key, len(e.Body), bodyMax)
+	}
+	return nil
 }

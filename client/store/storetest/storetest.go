@@ -1,0 +1,137 @@
+// Package storetest tests stores: it has the conformance suite that every adapter
+// passes, also those of other modules, and a store that injects faults into another.
+//
+//	func TestStore(t *testing.T) {
+//		server := startServer(t)
+//		storetest.Run(t, func() store.Store { return mystore.New(server) })
+//	}
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store"
+)
+
+// Deleter is implemented by a store under test if its keys can be deleted, as an
+// operator of the engine does by mistake. The suite then tests what follows.
+type Deleter interface {
+	Delete(ctx context.Context, key string) error
+}
+
+// Run tests that a store is one to issue IDs over. Each call of open returns a handle on
+// the same data, as another process has one; a store that is used by all processes alike
+// may be returned again. The suite writes below keys of its own that begin with
+// "storetest-", and leaves them there.
+func Run(t *testing.T, open func() store.Store) {
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) { c.run(t, open) })
+	}
+}
+
+// check is one promise of a store.
+type check struct {
+	name string
+	test func(*bench)
+}
+
+// checks are the promises of package store, one rule each.
+var checks = []check{
+	{"CreateOnce", createOnce},
+	{"StaleRevision", staleRevision},
+	{"AbsentKey", absentKey},
+	{"ABA", backToTheSameState},
+	{"ConcurrentCreates", concurrentCreates},
+	{"ConcurrentSwaps", concurrentSwaps},
+	{"Counter", counter},
+	{"RevisionsDiffer", revisionsDiffer},
+	{"Keys", oddKeys},
+	{"EmptyKey", emptyKey},
+	{"Bodies", bodies},
+	{"Meta", meta},
+	{"ListPrefix", listPrefix},
+	{"ListPages", listPages},
+	{"EndedContext", endedContext},
+	{"Deleted", deleted},
+	{"Generation", generation},
+	{"Watch", watch},
+	{"Dated", dated},
+}
+
+// checkFor bounds one check.
+const checkFor = 2 * time.Minute
+
+func (c check) run(t testing.TB, open func() store.Store) {
+	ctx, cancel := context.WithTimeout(t.Context(), checkFor)
+	defer cancel()
+	b := &bench{TB: t, ctx: ctx, store: open(), folder: "storetest-" + strings.ToLower(rand.Text()[:12]) + "/"}
+	b.other = open()
+	e := b.create(b.key("shared"), "one store")
+	if have, err := b.other.Load(ctx, e.Key); err != nil || !bytes.Equal(have.Body, e.Body) {
+		t.Fatalf("a key that was written by one handle is %q, %v for the next: open must return handles on the same data, and reads must be linearizable", have.Body, err)
+	}
+	c.test(b)
+}
+
+// bench is the place of one check.
+type bench struct {
+	testing.TB
+	ctx          context.Context
+	store, other store.Store // two handles on the same data
+	folder       string
+}
+
+// key returns a key that no other check has.
+func (b *bench) key(name string) string { return b.folder + name }
+
+// create writes a key that must be new.
+func (b *bench) create(key, body string) store.Entry {
+	b.Helper()
+	return b.swap(store.Entry{Key: key, Body: []byte(body)})
+}
+
+// swap writes an entry on a store without faults, where it must succeed.
+func (b *bench) swap(e store.Entry) store.Entry {
+	b.Helper()
+	revision, err := b.store.Swap(b.ctx, e)
+	if err != nil {
+		b.Fatalf("swap of %.100q at revision %q: %v", e.Key, e.Revision, err)
+	}
+	if revision == "" || revision == e.Revision {
+		b.Fatalf("swap of %.100q at revision %q: the new revision is %q", e.Key, e.Revision, revision)
+	}
+	e.Revision = revision
+	return e
+}
+
+// refuse wants ErrChanged of a swap, and no effect.
+func (b *bench) refuse(why string, e store.Entry) {
+	b.Helper()
+	before, beforeErr := b.store.Load(b.ctx, e.Key)
+	if _, err := b.store.Swap(b.ctx, e); !errors.Is(err, store.ErrChanged) {
+		b.Errorf("%s: swap at revision %q: %v; ErrChanged is due", why, e.Revision, err)
+	}
+	after, afterErr := b.store.Load(b.ctx, e.Key)
+	if before.Revision != after.Revision || !bytes.Equal(before.Body, after.Body) || errors.Is(beforeErr, store.ErrNoRecord) != errors.Is(afterErr, store.ErrNoRecord) {
+		b.Errorf("%s: a swap at revision %q that was refused had an effect: before %q, %v, after %q, %v", why, e.Revision, before.Body, beforeErr, after.Body, afterErr)
+	}
+}
+
+// want loads a key and compares it with what was written.
+func (b *bench) want(s store.Store, e store.Entry) {
+	b.Helper()
+	have, err := s.Load(b.ctx, e.Key)
+	if err != nil {
+		b.Fatalf("load of %.100q: %v", e.Key, err)
+	}
+	if have.Key != e.Key || have.Revision != e.Revision || !bytes.Equal(have.Body, e.Body) {
+		b.Errorf("load of %.100q: key %.100q, revision %q, body %.100q (%d bytes); written were revision %q, body %.100q (%d bytes)",
+			e.Key, have.Key, have.Revision, have.Body, len(have.Body), e.Revision, e.Body, len(e.Body))
+	}
+}
