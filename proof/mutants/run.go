@@ -19,7 +19,7 @@ type mutant struct {
 	rule, what string
 	file       string
 	old, new   string
-	tests      []string // arguments of go test: those that guard the rule
+	tests      []string // arguments of go test: those that guard the rule; -C and a folder first for a nested module
 }
 
 // edit is a line that is weakened.
@@ -64,7 +64,11 @@ func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
 		return verdict{}, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	args := []string{"test", "-count=1", "-failfast", "-timeout", limit.String()}
+	args := []string{"test"}
+	if len(tests) > 1 && tests[0] == "-C" { // a module of its own; go wants it first
+		args, tests = append(args, tests[:2]...), tests[2:]
+	}
+	args = append(args, "-count=1", "-failfast", "-timeout", limit.String())
 	if edits := m.edits(*by != ""); len(edits) > 0 {
 		overlay, err := overlay(dir, edits)
 		if err != nil {
