@@ -85,7 +85,7 @@ var gridModules = []string{
 
 // generatorUses are the uses of the generator: a lock to read the clock, and a timer in
 // saturated mode.
-var generatorUses = []string{"sync", "density.go: time.AfterFunc"}
+var generatorUses = []string{"sync", "saturation.go: time.AfterFunc"}
 
 // impure are the standard packages that a pure package cannot need.
 var impure = regexp.MustCompile(`^(net|os|log)(/|$)|^sync$`)

@@ -24,11 +24,11 @@ func (g *generator) reserve() (slot int64, ok bool) {
 // quick takes the next slot if that needs no reading of the clock. A slot that is not ok
 // and not negative belongs to the caller nevertheless, as with reserve.
 func (g *generator) quick() (slot int64, ok bool) {
-	dense := g.dense.Load()
-	if !dense && !g.fresh() {
+	saturated := g.saturated.Load()
+	if !saturated && !g.fresh() {
 		return -1, false
 	}
-	if slot, ok = g.reserve(); !ok || !dense || !asks(slot) {
+	if slot, ok = g.reserve(); !ok || !saturated || !checksClock(slot) {
 		return slot, ok
 	}
 	if !g.fresh() {
@@ -38,8 +38,8 @@ func (g *generator) quick() (slot int64, ok bool) {
 	return slot, true
 }
 
-// asks reports whether a slot checks the clock even in saturated mode.
-func asks(slot int64) bool { return slot&denseStride == denseStride }
+// checksClock reports whether a slot checks the clock even in saturated mode.
+func checksClock(slot int64) bool { return slot&saturationStride == saturationStride }
 
 // contended reports whether another caller has added since the slot was reserved.
 func (g *generator) contended(slot int64) bool { return g.next.Load() != slot+1 }
@@ -114,7 +114,7 @@ func (g *generator) publish(r reading, grant Grant) {
 	}
 	g.looked = r
 	counted := r.lasts > 0 && cycles.Constant()
-	g.density.look(g, r.now, counted)
+	g.saturation.look(g, r.now, counted)
 	if r.now >= grant.Until || !counted {
 		g.deadline.Store(0)
 		return

@@ -233,7 +233,7 @@ func TestWrongCounter(t *testing.T) {
 		g := newGenerator(define(t, 8192), Attachment{Grant: Grant{From: 2000, Until: 2003}}, 0, new(counts))
 		takeAt(g, 2000, 1)
 		g.deadline.Store(deadline)
-		g.dense.Store(true) // few ask
+		g.saturated.Store(true) // few check the clock
 		last := int64(-1)
 		for range 3 * 1024 {
 			slot, ok := g.quick()
@@ -266,7 +266,7 @@ func TestContended(t *testing.T) {
 func TestIdleGeneratorHasNoTimer(t *testing.T) {
 	s, _, _ := steady(t, 128, Grant{From: 2000, Until: 1 << 40})
 	buffer := make([]ID, 1000)
-	for !s.now.Load().gen.dense.Load() {
+	for !s.now.Load().gen.saturated.Load() {
 		if _, err := s.Fill(t.Context(), buffer); err != nil {
 			t.Fatal(err)
 		}
@@ -274,10 +274,10 @@ func TestIdleGeneratorHasNoTimer(t *testing.T) {
 	g := s.now.Load().gen
 	for armed := true; armed; time.Sleep(time.Millisecond) {
 		g.mu.Lock()
-		armed = g.density.armed
+		armed = g.saturation.armed
 		g.mu.Unlock()
 	}
-	if g.dense.Load() {
+	if g.saturated.Load() {
 		t.Error("saturated mode without callers")
 	}
 }

@@ -47,9 +47,9 @@ type generator struct {
 	deadline atomic.Int64
 	// perMilli is the number of cycles per millisecond, 0 while unknown.
 	perMilli atomic.Int64
-	// dense is set in saturated mode, while callers use up most of many slots per
+	// saturated is set in saturated mode, while callers use up most of many slots per
 	// millisecond: then only every sixteenth slot checks the clock.
-	dense atomic.Bool
+	saturated atomic.Bool
 
 	mu sync.Mutex // held to read the clock and to publish bounds
 	// trailUntil is the cluster time up to which slots of the last trail
@@ -60,7 +60,7 @@ type generator struct {
 	end        int64   // the first slot that was not issued, once it is stopped
 	looked     reading // the newest reading of the clock
 	pace       cycles.Pace
-	density    density
+	saturation saturation
 
 	// The space keeps the two apart: next is written on every call, and
 	// processors fetch lines in pairs.
@@ -184,7 +184,7 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 		case at > r.now:
 			switch {
 			case !r.before(g.looked): // else its millisecond may be over
-				g.saturated(r.now)
+				g.markFull(r.now)
 			case r.cycles > g.looked.cycles: // it is the clock that went back
 				g.close()
 			}
@@ -239,10 +239,10 @@ func (g *generator) slotAt(offset clustertime.Span) int64 {
 	return int64(offset) * g.layout.counters()
 }
 
-// saturated records that all slots up to now are used up.
-func (g *generator) saturated(now clustertime.Tick) {
+// markFull records that all slots up to now are used up.
+func (g *generator) markFull(now clustertime.Tick) {
 	g.trailUntil = now.Add(memory)
-	g.density.full = true
+	g.saturation.full = true
 	g.close()
 }
 
@@ -250,7 +250,7 @@ func (g *generator) saturated(now clustertime.Tick) {
 // by one. Otherwise callers that fail repeatedly would drive the slots ahead of time.
 func (g *generator) close() {
 	g.deadline.Store(0)
-	g.dense.Store(false)
+	g.saturated.Store(false)
 }
 
 // expand returns the ID of a slot.

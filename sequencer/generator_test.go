@@ -135,7 +135,7 @@ func calibrated(g *generator) {
 func TestGeneratorProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		first := Grant{From: 1000, Until: clustertime.Tick(1000 + rapid.Int64Range(0, 9).Draw(rt, "length"))}
-		bits := rapid.SampledFrom([]int{10, 13}).Draw(rt, "bits") // where each call asks, and where few do
+		bits := rapid.SampledFrom([]int{10, 13}).Draw(rt, "bits") // where each call checks the clock, and where few do
 		w := &taker{
 			g:    newGenerator(define(t, 1<<(23-bits)), Attachment{Node: 5, Grant: first}, 0, new(counts)),
 			bits: bits, now: 1000, held: []Grant{first}, last: -1, kept: -1, full: math.MinInt64 / 2,
@@ -288,7 +288,7 @@ func TestTurns(t *testing.T) {
 // TestFewSlotsAlwaysAsk: with few slots per millisecond each call checks the clock, also
 // when they run out, so that a stall of the machine makes no timestamp old.
 func TestFewSlotsAlwaysAsk(t *testing.T) {
-	for nodes, dense := range map[int]bool{8192: false, 2048: false, 1024: true, 128: true} {
+	for nodes, saturated := range map[int]bool{8192: false, 2048: false, 1024: true, 128: true} {
 		g := newGenerator(define(t, nodes), Attachment{Grant: Grant{From: 1000, Until: 9000}}, 0, new(counts))
 		calibrated(g)
 		all := 1 << 23 / nodes
@@ -298,14 +298,14 @@ func TestFewSlotsAlwaysAsk(t *testing.T) {
 			}
 		}
 		g.take(reading{now: 2011, lasts: time.Millisecond, cycles: cycles.Now()}, all, -1, false)
-		if got := g.dense.Load(); got != (dense && cycles.Constant()) {
-			t.Errorf("%d nodes: slots go densely: %v", nodes, got)
+		if got := g.saturated.Load(); got != (saturated && cycles.Constant()) {
+			t.Errorf("%d nodes: saturated mode is %v", nodes, got)
 		}
 	}
 }
 
 // TestNothingIsAddedInVain: callers that fail for want of a grant or of time, again and
-// again, do not drive the slots ahead of time, although slots went densely before. The time
+// again, do not drive the slots ahead of time, although saturated mode was on before. The time
 // may also have gone back, as that of another grid.
 func TestNothingIsAddedInVain(t *testing.T) {
 	for now, out := range map[clustertime.Tick]outcome{2003: noGrant, 1999: aheadTime, 1500: noGrant} {
@@ -316,7 +316,7 @@ func TestNothingIsAddedInVain(t *testing.T) {
 		if got := g.take(late, 8192, -1, false); got.out != taken || got.k != 8192 || got.at != 2001 {
 			t.Fatalf("slots of the missed millisecond: %+v", got)
 		}
-		if g.dense.Load() != cycles.Constant() {
+		if g.saturated.Load() != cycles.Constant() {
 			t.Fatal("saturated mode was not reached")
 		}
 		end := g.next.Load()

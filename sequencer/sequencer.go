@@ -162,13 +162,13 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // the next millisecond, when this one is used up, has no other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	g := s.now.Load().gen
-	if g == nil || !g.dense.Load() {
+	if g == nil || !g.saturated.Load() {
 		return s.nextExact(ctx, g)
 	}
 	// Keep this path free of calls: the atomic add waits for the store buffer to
 	// drain, and a call fills it.
 	slot, ok := g.reserve()
-	if !ok || asks(slot) {
+	if !ok || checksClock(slot) {
 		return s.nextAsking(ctx, g, slot)
 	}
 	return g.expand(slot), nil

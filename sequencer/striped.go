@@ -31,23 +31,23 @@ type Striped struct {
 	leave   func(context.Context) error
 
 	_     [128]byte // separates the constant fields from the written ones
-	seats [1 << seatBits]seat
+	cells [1 << cellBits]cell
 }
 
-// seatBits sets the number of seats, so that few concurrent goroutines share one.
-const seatBits = 8
+// cellBits sets the number of cells, so that few concurrent goroutines share one.
+const cellBits = 8
 
-// seat is the first stripe that some goroutines try, a striped counter as in LongAdder. They
+// cell is the first stripe that some goroutines try, a striped counter as in LongAdder. They
 // stay with it as long as no other goroutine takes from the same stripe concurrently, since
 // processors that share a counter wait for each other.
-type seat struct{ at atomic.Uint32 }
+type cell struct{ at atomic.Uint32 }
 
-func (t *seat) stripe() int { return int(t.at.Load()) }
+func (c *cell) stripe() int { return int(c.at.Load()) }
 
-// move stores only a changed value: seats share cache lines.
-func (t *seat) move(stripe int) {
-	if t.stripe() != stripe {
-		t.at.Store(uint32(stripe))
+// move stores only a changed value: cells share cache lines.
+func (c *cell) move(stripe int) {
+	if c.stripe() != stripe {
+		c.at.Store(uint32(stripe))
 	}
 }
 
@@ -74,8 +74,8 @@ func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Strip
 		}
 	}
 	s := &Striped{stripes: slices.Clone(stripes), leave: leave}
-	for i := range s.seats {
-		s.seats[i].move(i % len(stripes))
+	for i := range s.cells {
+		s.cells[i].move(i % len(stripes))
 	}
 	return s, nil
 }
@@ -104,7 +104,7 @@ func (d Definition) CheckStripes(n int) error {
 // ErrDetached. When ctx ended a wait, an error that matches ctx.Err() and mostly the
 // cause, ErrGrantExpired, ErrNoFreeNode or ErrUnavailable, as of Sequencer.Next.
 func (s *Striped) Next(ctx context.Context) (ID, error) {
-	at := s.seat()
+	at := s.cell()
 	stripe := at.stripe()
 	if g := s.stripes[stripe].now.Load().gen; g != nil {
 		slot, ok := g.quick()
@@ -124,18 +124,18 @@ func (s *Striped) Next(ctx context.Context) (ID, error) {
 	return a.gen.expand(a.slot), nil
 }
 
-// part has the goroutines of a seat begin at any stripe.
-func (s *Striped) part(at *seat) { at.move(rand.IntN(len(s.stripes))) }
+// part has the goroutines of a cell begin at any stripe.
+func (s *Striped) part(at *cell) { at.move(rand.IntN(len(s.stripes))) }
 
-// seat returns that of the calling goroutine. Goroutines are told apart by where on their
-// stacks the call is, which costs nothing; one whose stack moves may sit elsewhere.
-func (s *Striped) seat() *seat {
+// cell returns the cell of the calling goroutine. Goroutines are told apart by where on their
+// stacks the call is, which costs nothing; one whose stack moves may have another cell.
+func (s *Striped) cell() *cell {
 	const (
 		smallest = 11                 // bits of the size of the smallest stack
 		golden   = 0x9E3779B97F4A7C15 // Fibonacci hashing: Knuth, volume 3, section 6.4
 	)
 	var here byte
-	return &s.seats[uint64(uintptr(unsafe.Pointer(&here)))>>smallest*golden>>(64-seatBits)]
+	return &s.cells[uint64(uintptr(unsafe.Pointer(&here)))>>smallest*golden>>(64-cellBits)]
 }
 
 // Fill fills dst with IDs and returns how many it wrote: len(dst), or fewer with an
@@ -143,7 +143,7 @@ func (s *Striped) seat() *seat {
 // stripe, then continues with the next, and waits only when none has any, so dst
 // ascends for each logical node only. It is cheaper per ID than Next.
 func (s *Striped) Fill(ctx context.Context, dst []ID) (n int, err error) {
-	at := s.seat()
+	at := s.cell()
 	for n < len(dst) {
 		a, err := s.take(ctx, len(dst)-n, at.stripe())
 		if err != nil {

@@ -145,12 +145,12 @@ func TestStripedFill(t *testing.T) {
 	}
 }
 
-// TestSeats: a goroutine alone stays where it is while there are IDs, and then uses the
+// TestCells: a goroutine alone stays where it is while there are IDs, and then uses the
 // other stripes.
-func TestSeats(t *testing.T) {
+func TestCells(t *testing.T) {
 	s := newStriped(t, 3)
-	for i := range s.seats {
-		s.seats[i].move(0) // the stack may move
+	for i := range s.cells {
+		s.cells[i].move(0) // the stack may move
 	}
 	first, err := s.Next(t.Context())
 	is(t, "next", err, nil)
@@ -171,8 +171,8 @@ func TestContendedSeats(t *testing.T) {
 		t.Skip("one processor: no two goroutines take at a time")
 	}
 	s := newStriped(t, 3)
-	for i := range s.seats {
-		s.seats[i].move(0)
+	for i := range s.cells {
+		s.cells[i].move(0)
 	}
 	g := s.stripes[0].now.Load().gen // has IDs for as long as the test likes
 	g.limit.Store(math.MaxInt64)
@@ -182,7 +182,7 @@ func TestContendedSeats(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			for at := s.seat(); at.stripe() == 0 && !moved.Load(); {
+			for at := s.cell(); at.stripe() == 0 && !moved.Load(); {
 				if _, err := s.Next(t.Context()); err != nil {
 					t.Error(err)
 				}

@@ -6,12 +6,12 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// density measures the rate at which slots are used. While callers use all of them,
+// saturation measures the rate at which slots are used. While callers use all of them,
 // timestamps may be old (trail), and reading the cycle counter for each slot would cost as
 // much as everything else; with very many slots per millisecond it would become the
 // bottleneck much earlier. In this saturated mode only every sixteenth slot checks the
 // clock. A timer ends the mode when the callers have gone.
-type density struct {
+type saturation struct {
 	now   clustertime.Tick // of the last look in another millisecond
 	next  int64            // at that look
 	lost  int64            // ... and how many were lost
@@ -22,28 +22,28 @@ type density struct {
 }
 
 const (
-	// denseCounters is the number of IDs per millisecond from which on a check for each
+	// saturationCounters is the number of IDs per millisecond from which on a check for each
 	// slot is expensive. With fewer, each call checks: if the machine stalls, only a call
 	// that has just checked can have a timestamp older than the trail. manyCounters is the
 	// number from which on the cost matters before all IDs are used.
-	denseCounters = 1 << 13
-	manyCounters  = 1 << 15
-	// denseStride selects the slots that check: those whose low bits are all set.
-	denseStride = 15
-	// denseShare is the share of used slots from which on the mode is saturated: two
+	saturationCounters = 1 << 13
+	manyCounters       = 1 << 15
+	// saturationStride selects the slots that check: those whose low bits are all set.
+	saturationStride = 15
+	// saturationShare is the share of used slots from which on the mode is saturated: two
 	// callers that both read the cycle counter get at most half of all.
-	denseShare = 3
+	saturationShare = 3
 	// trailShare is the share of slots that callers may leave unused and still trail. A
 	// caller that sometimes takes slightly fewer, because its processor is slower then,
 	// could not recover the slots of its sleep otherwise.
 	trailShare = 4
-	// denseLook is the interval of the check that callers are still active.
-	denseLook = time.Millisecond
+	// saturationLook is the interval of the check that callers are still active.
+	saturationLook = time.Millisecond
 )
 
 // look records the slots used since the last reading in another millisecond. Unless
 // counted, no counter shows the end of the millisecond, and every call reads the clock.
-func (d *density) look(g *generator, now clustertime.Tick, counted bool) {
+func (d *saturation) look(g *generator, now clustertime.Tick, counted bool) {
 	if now <= d.now {
 		return
 	}
@@ -53,37 +53,37 @@ func (d *density) look(g *generator, now clustertime.Tick, counted bool) {
 		g.trailUntil = now.Add(memory) // callers still use about all slots
 	}
 	counters := g.layout.counters()
-	many := counters >= manyCounters && used > had/denseShare
-	dense := counted && d.now > 0 && counters >= denseCounters && (d.full || now < g.trailUntil || many)
+	many := counters >= manyCounters && used > had/saturationShare
+	saturated := counted && d.now > 0 && counters >= saturationCounters && (d.full || now < g.trailUntil || many)
 	d.now, d.next, d.lost, d.full = now, next, lost, false
 	switch {
-	case !dense:
-		if g.dense.Load() {
-			g.dense.Store(false)
+	case !saturated:
+		if g.saturated.Load() {
+			g.saturated.Store(false)
 		}
 		return
 	case !d.armed:
 		d.armed, d.seen = true, next
 		if d.timer == nil {
-			d.timer = time.AfterFunc(denseLook, func() { g.cool() })
+			d.timer = time.AfterFunc(saturationLook, func() { g.cool() })
 		} else {
-			d.timer.Reset(denseLook)
+			d.timer.Reset(saturationLook)
 		}
 	}
-	g.dense.Store(true)
+	g.saturated.Store(true)
 }
 
 // cool ends saturated mode unless the rate of slots is about the same.
 func (g *generator) cool() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	d := &g.density
+	d := &g.saturation
 	next := g.next.Load()
-	if next >= 0 && next-d.seen > g.layout.counters()*denseLook.Milliseconds()/denseShare {
+	if next >= 0 && next-d.seen > g.layout.counters()*saturationLook.Milliseconds()/saturationShare {
 		d.seen = next
-		d.timer.Reset(denseLook)
+		d.timer.Reset(saturationLook)
 		return
 	}
 	d.armed = false
-	g.dense.Store(false)
+	g.saturated.Store(false)
 }
