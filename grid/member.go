@@ -6,10 +6,10 @@
 //	orders, err := member.CreateSequencer(ctx, "orders", sequencer.Config{})
 //	id, err := orders.Next(ctx)
 //
-// Members find each other by gossip. They agree by Raft on the roster: who is a
-// member, who owns which partition of the names, and the ceiling below which
-// grants may be made. Everything that decides lives in the packages partition,
-// backup and sequencer; this one holds the goroutines, sockets and clocks.
+// Members find each other by gossip. They agree by Raft on the roster: the members,
+// the owner of each partition of the names, and the ceiling below which grants may
+// be made. Everything that decides is in the packages roster, leader, partition,
+// backup and sequencer; this one has the goroutines, sockets and clocks.
 package grid
 
 import (

@@ -16,11 +16,11 @@ import (
 // the replicas are asked again.
 
 const (
-	// admissionDelay is how long requests are gathered into one call.
-	admissionDelay = 5 * time.Millisecond
-	admissionRetry = 100 * time.Millisecond
-	// admissionAgain is when the leader is told again: it may be another one.
-	admissionAgain = time.Second
+	// reportDelay is how long requests are gathered into one call.
+	reportDelay = 5 * time.Millisecond
+	reportRetry = 100 * time.Millisecond
+	// reportAgain is when the leader is told again: it may be another one by then.
+	reportAgain = time.Second
 )
 
 // reports records which joining replicas of this member's own partitions hold their
@@ -53,74 +53,74 @@ func persistedAt(id roster.PartitionID, v roster.Version) roster.Persisted {
 	return roster.Persisted{Partition: id, Version: v}
 }
 
-// newReports returns admissions without any replica.
+// newReports returns an empty record of reports.
 func newReports() *reports {
 	return &reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{}, added: signal.New()}
 }
 
 // hold notes a replica of an own partition, and reports whether the caller has to
 // begin to tell the leader.
-func (a *reports) hold(held roster.Holding) (begin bool) {
-	return a.note(func() { a.held[held.Replica] = held.Version })
+func (r *reports) hold(held roster.Holding) (begin bool) {
+	return r.note(func() { r.held[held.Replica] = held.Version })
 }
 
 // persist notes that an own partition is on disk, and reports whether the caller has to
 // begin to tell the leader.
-func (a *reports) persist(p roster.Persisted) (begin bool) {
-	return a.note(func() { a.persisted[p.Partition] = p.Version })
+func (r *reports) persist(p roster.Persisted) (begin bool) {
+	return r.note(func() { r.persisted[p.Partition] = p.Version })
 }
 
-func (a *reports) note(add func()) (begin bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (r *reports) note(add func()) (begin bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	add()
-	a.added.Send()
-	begin = !a.reporting
-	a.reporting = true
+	r.added.Send()
+	begin = !r.reporting
+	r.reporting = true
 	return begin
 }
 
 // worthTelling returns the reports for the leader at a version. Without any, the reporting
 // has ended.
-func (a *reports) worthTelling(version roster.Version) ([]roster.Holding, []roster.Persisted) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	held, persisted := reportsAt(a.held, version, heldAt), reportsAt(a.persisted, version, persistedAt)
-	a.reporting = len(held)+len(persisted) > 0
+func (r *reports) worthTelling(version roster.Version) ([]roster.Holding, []roster.Persisted) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held, persisted := reportsAt(r.held, version, heldAt), reportsAt(r.persisted, version, persistedAt)
+	r.reporting = len(held)+len(persisted) > 0
 	return held, persisted
 }
 
-// ReportHeld implements owner.Member: it reports the replica to the leader, in one
+// ReportHeld implements partition.Member: it reports the replica to the leader, in one
 // call with other reports.
 func (o *actor) ReportHeld(held roster.Holding) {
-	if a := o.host.reports.Load(); a.hold(held) {
-		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, a) })
+	if r := o.host.reports.Load(); r.hold(held) {
+		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, r) })
 	}
 }
 
 // ReportPersisted implements partition.Member, as ReportHeld does.
 func (o *actor) ReportPersisted(p roster.Persisted) {
-	if a := o.host.reports.Load(); a.persist(p) {
-		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, a) })
+	if r := o.host.reports.Load(); r.persist(p) {
+		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, r) })
 	}
 }
 
 // reportAllHeld sends reports to the leader, whichever member it is, as long as they count at
 // the roster's version: new ones immediately, earlier ones again from time to time.
-func (h *Host) reportAllHeld(ctx context.Context, a *reports) {
-	for pause := admissionDelay; ; {
+func (h *Host) reportAllHeld(ctx context.Context, r *reports) {
+	for pause := reportDelay; ; {
 		signal.Sleep(ctx, pause)
 		req := wire.HeldRequest{Owner: h.self}
-		req.Held, req.Persisted = a.worthTelling(h.state.Roster().Version)
+		req.Held, req.Persisted = r.worthTelling(h.state.Roster().Version)
 		if len(req.Held)+len(req.Persisted) == 0 || ctx.Err() != nil {
 			return
 		}
 		if err := h.cfg.ReportHeld(ctx, req); err != nil {
 			h.log.Debug("the leader was not told yet which replicas are ready", "error", err)
-			pause = admissionRetry
+			pause = reportRetry
 			continue
 		}
-		pause = admissionDelay
-		a.added.Wait(ctx, admissionAgain)
+		pause = reportDelay
+		r.added.Wait(ctx, reportAgain)
 	}
 }
