@@ -111,7 +111,7 @@ func (o *objects) Load(ctx context.Context, key string) (store.Entry, error) {
 
 // read reads an object, and the value of the write that made it; "" if there is none.
 func (o *objects) read(ctx context.Context, key string) (e store.Entry, write string, err error) {
-	name, err := o.name("load", key)
+	name, err := o.object("load", key)
 	if err != nil {
 		return e, "", err
 	}
@@ -160,7 +160,15 @@ func (o *objects) List(ctx context.Context, prefix string) ([]store.Entry, error
 	return found, nil
 }
 
-// name returns the object's name for a key, or why there is none.
+// object returns the name of the one object of a key, or why there is none.
+func (o *objects) object(op, key string) (string, error) {
+	if key == "" {
+		return "", fmt.Errorf("s3: %s %s: the key is empty; name one record", op, o.where(key))
+	}
+	return o.name(op, key)
+}
+
+// name returns the object name or prefix for a key or prefix, or why there is none.
 func (o *objects) name(op, key string) (string, error) {
 	refused := func(why string) error {
 		return failure.Errorf(sequencer.ErrInvalidConfig, "s3: %s %s: %s", op, o.where(key), why)

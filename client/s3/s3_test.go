@@ -83,6 +83,16 @@ func TestEmptyAndLongBodiesAreNotWritten(t *testing.T) {
 	}
 }
 
+func TestEmptyKeyIsRefused(t *testing.T) {
+	server, cli := startServer(t)
+	s := New(cli, "bucket", "ids")
+	_, load := s.Load(t.Context(), "")
+	_, swap := s.Swap(t.Context(), store.Entry{Body: newBody()})
+	if load == nil || swap == nil || len(server.objects) != 0 {
+		t.Errorf("%v; %v; objects %v", load, swap, server.objects)
+	}
+}
+
 func TestListReadsEveryPage(t *testing.T) {
 	server, cli := startServer(t)
 	for i := range 2500 {

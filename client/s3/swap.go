@@ -37,7 +37,7 @@ const (
 // The answer 409 means that two conditional writes met and this one was not carried out:
 // it is sent again. The answer 404 to If-Match means that the object was deleted.
 func (o *objects) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
-	name, err := o.name("swap", e.Key)
+	name, err := o.object("swap", e.Key)
 	if err != nil {
 		return "", err
 	}
