@@ -39,6 +39,7 @@ func (m *Machine) Adopt(now Now, d Directory, asked time.Duration, t clustertime
 	newer := !known || m.directory.Grid != d.Grid || m.directory.Version <= d.Version
 	if newer {
 		m.directory, m.groups = d, nil
+		m.tryNewOwners(now)
 	}
 	m.asked = asked
 	m.Stamped(now, Stamp{Grid: d.Grid, Version: d.Version, Time: t}, asked)

@@ -25,6 +25,7 @@ type Handle struct {
 
 	next     time.Duration // when to renew next
 	failures int           // of renewals, in succession
+	failedAt string        // the owner at which the last one failed, "" for none
 	busy     bool          // an idle detach or a replacement is in progress
 	loss     *loss         // not nil while its lost logical node is being replaced
 }

@@ -122,7 +122,7 @@ func (m *Machine) renewDue(now Now, g *group) {
 		h.next = next
 	}
 	if g.owner == "" {
-		m.failed(now, g.handles, sequencer.ErrUnavailable)
+		m.failed(now, g.owner, g.handles, sequencer.ErrUnavailable)
 		return
 	}
 	m.calling[g.owner] = true
@@ -186,7 +186,7 @@ func (m *Machine) Renewed(now Now, r *Renewal, a Renewed, err error) {
 	}
 	if err != nil {
 		delete(m.calling, r.Owner)
-		m.failed(now, r.all(), err)
+		m.failed(now, r.Owner, r.all(), err)
 		return
 	}
 	m.Stamped(now, a.Stamp, r.began)
@@ -205,7 +205,7 @@ func (m *Machine) Renewed(now Now, r *Renewal, a Renewed, err error) {
 		}
 	}
 	if len(again) > 0 {
-		m.failed(now, again, last)
+		m.failed(now, r.Owner, again, last)
 	}
 	m.showRest(now, r)
 }
@@ -270,15 +270,28 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 // in succession doubles the pause, so that an owner with more to do than it can is not
 // called more and more often. It does not wait for the directory: a member that hangs must not
 // hold up renewals.
-func (m *Machine) failed(now Now, handles []*Handle, err error) {
+func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures := 0
 	for _, h := range handles {
 		pause := max(min(RetryAfter<<h.failures, m.window()/8), RetryAfter)
-		h.failures = min(h.failures+1, failuresMax)
+		h.failures, h.failedAt = min(h.failures+1, failuresMax), owner
 		h.next = now.Mono + pause - m.cfg.Rand(pause/4)
 		failures = max(failures, h.failures)
 	}
 	if !TimedOut(err) || failures >= silentTries {
 		m.lookUp(now.Mono)
+	}
+}
+
+// tryNewOwners has handles renewed soon that failed at another owner than theirs is by
+// now. Their pause was for that owner; if owners change one after the other, as in a
+// rolling restart, pauses that go on growing would outlast the grants. All holders of an
+// owner that is gone learn of the new one at about the same time, so they spread.
+func (m *Machine) tryNewOwners(now Now) {
+	for _, h := range m.handles {
+		if owner := m.Owner(h.name); h.failures > 0 && owner != "" && owner != h.failedAt {
+			h.failures = 0
+			h.next = min(h.next, now.Mono+m.cfg.Rand(RetryAfter))
+		}
 	}
 }

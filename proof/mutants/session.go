@@ -12,6 +12,7 @@ var sessionMutants = []mutant{
 	{"session", "a claim on a destroyed life ends no handle", "internal/session/renew.go", "		m.Ended(h.name, h.Control.Ref().Life)\n", "		h.failures = 0\n", sessionTests},
 	{"session", "what an owner does not know is not shown to it", "internal/session/renew.go", "		if a.Sets[i] == 0 {\n			r.rest = append(r.rest, s.handles...)\n", "		if a.Sets[i] == 0 {\n			h := s.handles[0]\n			h.failures = 0\n", sessionTests},
 	{"session", "a renewal that failed is the last at its owner", "internal/session/renew.go", "		delete(m.calling, r.Owner)\n		m.failed(", "		m.failed(", sessionTests},
+	{"session", "the pause of an owner that is gone holds up the renewal at the next one", "internal/session/directory.go", "		m.tryNewOwners(now)\n", "", sessionTests},
 	{"session", "a failed renewal does not look the owner up", "internal/session/renew.go", "failures >= silentTries {", "failures > 1000 {", sessionTests},
 	{"session", "a lost logical node is not replaced", "internal/session/renew.go", "		m.lost(h, shown.ID)\n", "		h.failures = 0\n", sessionTests},
 	{"session", "a logical node is replaced once in a handle's life", "internal/session/lost.go", "h.loss, h.busy = nil, false", "h.loss = nil", sessionTests},
