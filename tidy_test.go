@@ -52,7 +52,7 @@ var importMap = map[string]imports{
 	"leader":                     {pure: true, internal: []string{"clustertime", "roster", "roster/plan", "internal/failure"}},
 	"wire":                       {internal: []string{"epoch", "clustertime", "sequencer", "roster", "backup", "partition", "internal/failure"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
 	"client/store":               {internal: []string{"epoch", "clustertime", "sequencer", "client/store/record", "internal/failure", "internal/handles"}},
-	"client/store/record":        {pure: true, internal: []string{"clustertime", "sequencer", "internal/failure"}},
+	"client/store/record":        {pure: true, internal: []string{"epoch", "clustertime", "sequencer", "internal/failure"}, besides: []string{"net/url"}},
 	"client/store/storetest":     {internal: []string{"*"}},
 	"client":                     {internal: []string{"epoch", "clustertime", "sequencer", "roster", "wire", "internal/failure", "internal/handles", "internal/session"}},
 	"grid/internal/definitions":  {internal: []string{"internal/failure", "epoch", "clustertime", "sequencer", "roster", "backup", "partition", "wire"}, modules: []string{"go.etcd.io/bbolt"}},

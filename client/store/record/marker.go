@@ -1,0 +1,89 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Marker is written after all records of a new sequencer: from then on a record that is
+// missing is damaged.
+type Marker struct {
+	// Slots is how many records are in use: those of the nodes 0 to Slots-1.
+	Slots int `json:"slots"`
+	// Made is how many records there are, 0 to Made-1; those from Slots on are retired.
+	Made int `json:"made"`
+	// Sealed is the last life that began to end, zero if none has: for it and the
+	// lives before no more records are made (H10).
+	Sealed sequencer.Life `json:"sealed"`
+	Nonce  string         `json:"nonce"` // different in every body
+}
+
+// Seal returns the marker of a life that is being destroyed: records that are made for it
+// later do not count. false: it is sealed already.
+//
+// Errors: sequencer.ErrDestroyed if a later life was sealed.
+func (m Marker) Seal(life sequencer.Life, nonce string) (Marker, bool, error) {
+	switch {
+	case m.Sealed == life:
+		return m, false, nil
+	case earlier(life, m.Sealed):
+		return Marker{}, false, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
+	}
+	m.Sealed, m.Nonce = life, nonce
+	return m, true, nil
+}
+
+// Resize returns the marker with another number of slots, for which the records below
+// slots have been made.
+//
+// Errors: sequencer.ErrDestroyed if the life is sealed.
+func (m Marker) Resize(life sequencer.Life, slots int, nonce string) (Marker, error) {
+	if !earlier(m.Sealed, life) {
+		return Marker{}, fmt.Errorf("record: %w", sequencer.ErrDestroyed)
+	}
+	m.Slots, m.Made, m.Nonce = slots, max(m.Made, slots), nonce
+	return m, nil
+}
+
+// Encode returns the marker's body.
+func (m Marker) Encode() []byte {
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = m.check()
+	}
+	if err != nil {
+		panic("record: a marker without a body: " + err.Error())
+	}
+	return text
+}
+
+// DecodeMarker reads a marker's body.
+//
+// Errors: ErrDamaged.
+func DecodeMarker(text []byte) (m Marker, err error) {
+	if err = decodeStrictly(text, &m); err == nil {
+		err = m.check()
+	}
+	if err != nil {
+		return Marker{}, failure.Errorf(ErrDamaged, "record: marker %s: %w", excerpt(text), err)
+	}
+	return m, nil
+}
+
+// slotsMax is the largest node count of a sequencer.
+const slotsMax = 1 << 16
+
+// check returns why a marker is not one that the rules make.
+func (m Marker) check() error {
+	switch {
+	case m.Slots < 1 || m.Made < m.Slots || m.Made > slotsMax:
+		return fmt.Errorf("%d slots of %d records are not 1 to %d of as many", m.Slots, m.Made, slotsMax)
+	case m.Nonce == "" || len(m.Nonce) > textMax || !utf8.ValidString(m.Nonce):
+		return fmt.Errorf("its nonce has %d bytes: give 1 to %d of UTF-8", len(m.Nonce), textMax)
+	}
+	return nil
+}

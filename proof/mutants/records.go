@@ -1,0 +1,41 @@
+package main
+
+var recordTests = []string{"./client/store/record"}
+
+// recordMutants weaken the rules on records in a store, H1 to H10 and Q1 to Q7.
+var recordMutants = []mutant{
+	{"H2", "a grant begins below the record's bound", "client/store/record/take.go", "max(b.Now, r.Bound, b.Mark, b.Epoch)", "max(b.Now, b.Mark, b.Epoch)", recordTests},
+	{"H2", "a grant begins before the epoch", "client/store/record/take.go", "max(b.Now, r.Bound, b.Mark, b.Epoch)", "max(b.Now, r.Bound, b.Mark)", recordTests},
+	{"H2", "a taken record keeps its version", "client/store/record/take.go", "r.Version + 1", "r.Version", recordTests},
+	{"H3", "a record of another attachment is extended", "client/store/record/take.go", "	case r.HeldBy(id):\n	case", "	case r.State == Held:\n	case", recordTests},
+	{"H3", "an extension lowers the bound", "client/store/record/take.go", "	r.Until = max(r.Until, b.Now.Add(b.Window))\n	r.Bound = max(r.Bound, r.Until)", "	r.Until = max(r.From, b.Now.Add(b.Window))\n	r.Bound = r.Until", recordTests},
+	{"H4", "an extension is used before it has landed", "client/store/record/holding.go", "	h.pending, h.copies = &want, 0\n	return nil", "	h.pending, h.copies, h.grant = &want, 0, want.Grant()\n	return nil", recordTests},
+	{"H4", "an unknown outcome counts as landed", "client/store/record/holding.go", "case a == Landed:", "case a != Refused:", recordTests},
+	{"H4", "a record of the same task counts as one's own", "client/store/record/holding.go", "s.Record.Nonce == h.pending.Nonce:", "s.Record.State == Held && s.Record.Task == h.pending.Task:", recordTests},
+	{"H4", "an attachment that finds a body it has not written goes on", "client/store/record/holding.go", "h.pending != nil && s.Record.Nonce == h.pending.Nonce:", "h.pending != nil && s.Record.HeldBy(h.id):", recordTests},
+	{"H4", "a refused copy counts although an earlier one may have landed", "client/store/record/holding.go", "	default: // also if", "	case a == Refused:\n		h.lose(ErrRetired)\n	default: // also if", recordTests},
+	{"H5", "a return frees ticks below its own grant", "client/store/record/take.go", "max(r.From, used+1)", "used + 1", recordTests},
+	{"H5", "a return frees used ticks", "client/store/record/take.go", "max(r.From, used+1)", "max(r.From, used)", recordTests},
+	{"H5", "an answer after a stop changes the grant", "client/store/record/holding.go", "	if h.phase == Returning {\n		h.giveBack(fresh)", "	if h.phase == Returning {\n		h.grant = r.Grant()\n		h.giveBack(fresh)", recordTests},
+	{"H5", "a record of another attachment is returned", "client/store/record/take.go", "	if !r.HeldBy(rel.ID) {", "	if r.State != Held {", recordTests},
+	{"H6", "retiring forgets the bound", "client/store/record/operate.go", "	r = r.unheld(Retired, nonce)\n	r.Life = life\n	return r, true, nil", "	r = r.unheld(Retired, nonce)\n	r.Life, r.Bound = life, 0\n	return r, true, nil", recordTests},
+	{"H6", "a retired record is taken", "client/store/record/take.go", "	case r.State == Retired:", "	case r.Version < 0 && r.State == Retired:", recordTests},
+	{"H6", "restoring forgets the bound", "client/store/record/operate.go", "	return r.unheld(Free, nonce), true, nil", "	r.Bound = 0\n	return r.unheld(Free, nonce), true, nil", recordTests},
+	{"H7", "a life ends before its records are closed", "client/store/record/document.go", "if r.State != Closed || r.Life != d.Life {", "if false {", recordTests},
+	{"H7", "records of an earlier destroy count as closed", "client/store/record/document.go", "if r.State != Closed || r.Life != d.Life {", "if r.State != Closed {", recordTests},
+	{"H7", "the mark is that of one record", "client/store/record/document.go", "d.Mark = max(d.Mark, r.Bound)", "d.Mark = r.Bound", recordTests},
+	{"H7", "closing forgets the bound", "client/store/record/operate.go", "	r = r.unheld(Closed, nonce)\n", "	r = r.unheld(Closed, nonce)\n	r.Bound = 0\n", recordTests},
+	{"H7", "a life is created while another ends", "client/store/record/document.go", "if d.Phase != Destroyed {", "if d.Phase == Alive {", recordTests},
+	{"H8", "a later life ignores the mark", "client/store/record/take.go", "max(b.Now, r.Bound, b.Mark, b.Epoch)", "max(b.Now, r.Bound, b.Epoch)", recordTests},
+	{"H8", "a closed record is taken in its own life", "client/store/record/take.go", "return r.State == Closed && r.Life == life || earlier(life, r.Life)", "return earlier(life, r.Life)", recordTests},
+	{"H8", "a record of an emptied store's life is taken", "client/store/record/take.go", "	case r.Life != life:\n", "	case earlier(r.Life, life):\n", recordTests},
+	{"H10", "a sealed marker grows", "client/store/record/marker.go", "if !earlier(m.Sealed, life) {", "if false {", recordTests},
+	{"H10", "a record beyond the slots is enlisted for an ended life", "client/store/record/operate.go", "	if r.endOf(life) {\n", "	if false {\n", recordTests},
+	{"Q2", "no quarantine", "client/store/record/take.go", "from = max(from, b.Now.Add(b.Quarantine))", "_ = b.Quarantine", recordTests},
+	{"Q2", "an empty body shows everything", "client/store/record/take.go", "r.Generation != b.Generation || r.empty()", "r.Generation != b.Generation", recordTests},
+	{"Q4", "extended at another server", "client/store/record/take.go", "	if r.Generation != b.Generation {\n		return Record{}", "	if r.Version < 0 {\n		return Record{}", recordTests},
+	{"Q6", "a grant in quarantine has a whole window", "client/store/record/take.go", "until := max(from, b.Now.Add(b.Window))", "until := from.Add(b.Window)", recordTests},
+	{"Z10", "an expired record is extended", "client/store/record/take.go", "if b.Now > r.Timestamp {", "if b.Now > r.Bound.Add(1e6) {", recordTests},
+	{"Z6", "a record that is held and valid is a candidate", "client/store/record/order.go", "case !c.Record.Acquirable(b.Now):", "case c.Record.State == Retired:", recordTests},
+	{"Z20", "metadata that disagrees is ignored", "client/store/record/body.go", "there && have != want[key]", "there && have == \"\"", recordTests},
+}
