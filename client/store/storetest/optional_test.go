@@ -131,7 +131,7 @@ func TestFaulty(t *testing.T) {
 	if _, err := f.Swap(ctx, e); !errors.Is(err, ErrLost) || !written(m) {
 		t.Errorf("a lost answer: %v, written %v", err, written(m))
 	}
-	f, m = fresh(Faults{Down: true})
+	f, _ = fresh(Faults{Down: true})
 	if _, err := f.Load(ctx, "k"); !errors.Is(err, ErrLost) {
 		t.Errorf("an outage: %v", err)
 	}
@@ -142,14 +142,14 @@ func TestFaulty(t *testing.T) {
 	if f.Deliver(ctx); !written(m) || f.Counts().Landed != 1 {
 		t.Errorf("a late request was not delivered: %+v", f.Counts())
 	}
-	f, m = fresh(Faults{Repeat: 1})
+	f, _ = fresh(Faults{Repeat: 1})
 	if _, err := f.Swap(ctx, e); err != nil {
 		t.Errorf("a repeated request: %v", err)
 	}
 	if f.Deliver(ctx); f.Counts().Delivered != 1 || f.Counts().Landed != 0 {
 		t.Errorf("a repeated create: %+v", f.Counts())
 	}
-	f, m = fresh(Faults{IgnoreConditions: true})
+	f, _ = fresh(Faults{IgnoreConditions: true})
 	if _, err := f.Swap(ctx, e); err != nil {
 		t.Error(err)
 	}
