@@ -320,7 +320,23 @@ func TestFileProcesses(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	killed := make(chan struct{})
+	var reads int
+	go func() {
+		defer close(killed)
+		wg.Wait()
+	}()
+	for running := true; running; reads++ {
+		e, err := f.Load(t.Context(), "count")
+		if _, is := strconv.Atoi(string(e.Body)); err != nil || is != nil {
+			t.Errorf("between writes there is %q, %v", e.Body, err)
+		}
+		select {
+		case <-killed:
+			running = false
+		default:
+		}
+	}
 	for line, times := range written {
 		if times > 1 {
 			t.Errorf("%s was written %d times", line, times)
@@ -334,5 +350,5 @@ func TestFileProcesses(t *testing.T) {
 	if last < highest || highest < 20 {
 		t.Errorf("the count is %q, %d was written", e.Body, highest)
 	}
-	t.Logf("%d increments of 20 processes that were killed", last)
+	t.Logf("%d increments of 20 processes that were killed, %d reads", last, reads)
 }
