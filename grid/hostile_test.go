@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"runtime/metrics"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +77,12 @@ func attacks(m *grid.Member) []attack {
 
 // frame is one of HTTP/2.
 func frame(kind, flags byte, stream int, payload []byte) []byte {
-	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	return appendFrame(nil, kind, flags, stream, payload)
+}
+
+// appendFrame appends a frame of HTTP/2.
+func appendFrame(b []byte, kind, flags byte, stream int, payload []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(payload))<<8|uint32(kind))
 	b = binary.BigEndian.AppendUint32(append(b, flags), uint32(stream))
 	return append(b, payload...)
 }
@@ -161,16 +168,19 @@ func (a attack) launch(conn net.Conn, said chan<- struct{}) {
 }
 
 // fillStreams sends on each stream of an HTTP/2 connection what it may, up to most
-// bytes, until nothing more is allowed.
+// bytes, until nothing more is allowed. It uses its memory again and again, since that
+// counts as the member's.
 func fillStreams(conn net.Conn, most int) {
 	const windowUpdate = 8
 	sent := map[int]int{}
+	var payload, body, out []byte
 	for {
 		var head [9]byte
 		if _, err := io.ReadFull(conn, head[:]); err != nil {
 			return
 		}
-		payload := make([]byte, binary.BigEndian.Uint32(head[:])>>8)
+		size := int(binary.BigEndian.Uint32(head[:]) >> 8)
+		payload = slices.Grow(payload[:0], size)[:size]
 		if _, err := io.ReadFull(conn, payload); err != nil {
 			return
 		}
@@ -180,18 +190,28 @@ func fillStreams(conn net.Conn, most int) {
 		}
 		n := int(binary.BigEndian.Uint32(payload))
 		sent[id] += n
-		if _, err := conn.Write(frame(0, 0, id, bytes.Repeat([]byte{' '}, n))); err != nil {
+		for len(body) < n {
+			body = append(body, ' ')
+		}
+		out = appendFrame(out[:0], 0, 0, id, body[:n])
+		if _, err := conn.Write(out); err != nil {
 			return
 		}
 	}
 }
 
-// inUse returns the bytes of memory that the process cannot do without.
+// inUse returns the bytes of memory that the process cannot do without: the objects that a
+// garbage collection has found in use, and the stacks. Garbage that others leave after it
+// does not count, so a measurement that is delayed on a busy machine does not grow.
 func inUse() int64 {
 	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	var sum int64
+	for _, s := range samples {
+		sum += int64(s.Value.Uint64())
+	}
+	return sum
 }
 
 const (
