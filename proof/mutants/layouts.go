@@ -19,5 +19,6 @@ var layoutMutants = []mutant{
 	{"layout", "the layout is lost on the wire", "wire/messages.go", "Nodes: d.Nodes(), Layout: d.Config().Layout,\n", "Nodes: d.Nodes(),\n", wireTests},
 	{"layout", "the layout is ignored on the wire", "wire/messages.go", "Nodes: s.Nodes, Layout: s.Layout}", "Nodes: s.Nodes}", wireTests},
 	{"layout", "the layout is lost on the disk", "grid/internal/definitions/record.go", "if l := cfg.Layout; !l.IsZero() {", "if l := cfg.Layout; l.Bits == 1 {", []string{"./grid/internal/definitions"}},
+	{"layout", "the layout is not in a store's document", "client/store/record/document.go", "cfg := d.Definition.Config()\n", "cfg := d.Definition.Config()\n	cfg.Layout = sequencer.Layout{}\n", recordTests},
 	{"layout", "POST /v1/ids ignores the layout", "grid/internal/api/ids.go", "Nodes: in.Create.Nodes, Layout: in.Create.Layout}", "Nodes: in.Create.Nodes}", layoutHTTPTests},
 }
