@@ -101,7 +101,9 @@ func (g *grid) knows(has partition.DefinitionRecord, p promise) bool {
 	case p.destroyed && same:
 		return has.Destroyed
 	}
-	return !known || has.Ref.Born.Compare(p.ref.Born) >= 0
+	// Its tombstone may have been dropped, and an earlier life that a holder showed after a
+	// loss ended in its place.
+	return !known || has.Destroyed || has.Ref.Born.Compare(p.ref.Born) >= 0
 }
 
 // keeps reports whether the answer to a request that began at some time rests on disks:
