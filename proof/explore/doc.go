@@ -60,6 +60,23 @@
 // definitions even if they say the same. [NameMutants] has the rules that are left out,
 // here or in the machines' source.
 //
+// # Records in a store
+//
+// A third exploration ([SearchRecords]) asks who may use which timestamps of which logical
+// node if the records are in a store, with the rules and the holdings of package record.
+// A swap that was sent stays deliverable until the record is another; its answer comes at
+// any time or never; a read may find an outcome; requests are repeated. Clocks show any
+// time, since they decide only who takes what when. The sequencer is destroyed and created
+// again, also by a process that began long ago; an operator retires, restores and repairs; a
+// record is lost. [SearchFailovers] does so for the quarantine of a store that may lose
+// acknowledged writes: there time counts, servers are replaced one after the other, and one
+// that was replaced still answers for a while. [RecordMutants] and [FailoverMutants] have the
+// rules that are left out, with the length of the model's counterexample, which a search
+// has to reach.
+//
+// Nonces and revisions are numbered as they occur in a state. An attachment whose requests
+// can no longer land is the same as one that has lost its record: it may only use less.
+//
 //	go test ./proof/explore                                  # small scopes to their end, rules left out
 //	go test ./proof/explore -run Mutants -v                  # the stories
 //	go test ./proof/explore -run Large -long -long-for 2h    # large scopes, as far as time goes

@@ -19,7 +19,7 @@ var (
 
 // mutants are all rules, each without one line. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, etcdMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeMutants, layoutMutants, exploreMutants)
+var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeMutants, exploreMutants, exploreRecordMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
@@ -93,9 +93,9 @@ var protocolMutants = []mutant{
 	{"H2", "slots of a gap are filled under the next grant", "sequencer/bounds.go", "slot >= limit || slot < g.low.Load()", "slot < 0 || slot >= limit", idTests},
 	{"H3", "slots are issued beyond the bound", "sequencer/bounds.go", "slot < g.limit.Load() && slot >= g.low.Load()", "slot >= g.low.Load()", idTests},
 	{"H3", "slots are handed out ahead of cluster time", "sequencer/bounds.go", "min(r.now+1, grant.Until,", "min(r.now+3, grant.Until,", idTests},
-	{"H4", "slots are handed out beyond the grant", "sequencer/bounds.go", "min(r.now+1, grant.Until, g.epoch.Add(g.layout.end()))", "min(r.now+1, g.epoch.Add(g.layout.end()))", idTests},
+	{"H4", "slots are handed out beyond the grant", "sequencer/bounds.go", "min(r.now+1, grant.Until, g.epoch.Add(maxOffset))", "min(r.now+1, g.epoch.Add(maxOffset))", idTests},
 	{"H5", "a stop tells less than was used", "sequencer/generator.go", "g.end = min(next, g.limit.Load())", "g.end = min(next, g.limit.Load()) - g.layout.counters()", idTests},
-	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= g.layout.end():\n", "		case r.now < 0:\n", idTests},
+	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= maxOffset:\n", "		case r.now < 0:\n", idTests},
 }
 
 // secondLines do the same as the first in a whole grid, where a rule is gone only with
@@ -116,6 +116,10 @@ var secondLines = map[string][]edit{
 	"difference applied to an older term's table": { // the owner does not know that it has to send a whole one
 		{"backup/update.go", "	case said && r.position.Number-p.number <=", "	case r.position.Number-p.number <="},
 		{"backup/update.go", "		for _, c := range u.Changes[r.position.Number-u.Since:] {", "		if r.position.Term != u.Position.Term {\n			r.position.Number = u.Since\n		}\n		for _, c := range u.Changes[r.position.Number-u.Since:] {"}},
+	"record of another of its task extended": {foundRecord},
+	"extension written where another is":     {foundRecord},
+	"closed record keeps its holder": {foundRecord,
+		{"client/store/record/record.go", "	return r.State == Held && r.Attachment == id && !id.IsZero()", "	return r.Attachment == id && !id.IsZero()"}},
 	"a table of an older term is taken": {
 		{"backup/update.go", "if u.Position.Compare(r.position) <= 0 {", "if u.Position.Term == r.position.Term && u.Position.Number <= r.position.Number {"}},
 }
