@@ -34,7 +34,7 @@ type statements struct {
 	create, load, list string
 	insert, update     string
 	insertIn, updateIn string // only while the server has the generation
-	generation         string // "" if the dialect has none
+	generation         string
 }
 
 // The generation of a server.
@@ -44,6 +44,8 @@ const (
 	postgresGeneration = `(SELECT system_identifier::text || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM pg_control_system())`
 	// mysqlGeneration names the server: MySQL has no count of promotions.
 	mysqlGeneration = `CONCAT(@@hostname, ':', @@port, '-', @@server_id)`
+	// sqliteGeneration is constant: no other server takes the place of a file.
+	sqliteGeneration = `'file'`
 )
 
 func (d Dialect) statements(table string) statements {
@@ -99,17 +101,21 @@ func mysqlStatements(table string) statements {
 
 func sqliteStatements(table string) statements {
 	t := quoted(table, `"`)
-	return statements{
+	s := statements{
 		create: "CREATE TABLE IF NOT EXISTS " + t + ` (
 	record_key TEXT NOT NULL PRIMARY KEY,
 	body BLOB NOT NULL,
 	revision TEXT NOT NULL
 )`,
-		load:   "SELECT body, revision FROM " + t + " WHERE record_key = ?1",
-		list:   "SELECT record_key, body, revision FROM " + t + " WHERE record_key >= ?1 AND substr(record_key, 1, length(?2)) = ?2 ORDER BY record_key",
-		insert: "INSERT INTO " + t + " (record_key, body, revision) VALUES (?1, ?2, ?3) ON CONFLICT (record_key) DO NOTHING",
-		update: "UPDATE " + t + " SET body = ?2, revision = ?3 WHERE record_key = ?1 AND revision = ?4",
+		load:       "SELECT body, revision FROM " + t + " WHERE record_key = ?1",
+		list:       "SELECT record_key, body, revision FROM " + t + " WHERE record_key >= ?1 AND substr(record_key, 1, length(?2)) = ?2 ORDER BY record_key",
+		insert:     "INSERT INTO " + t + " (record_key, body, revision) VALUES (?1, ?2, ?3) ON CONFLICT (record_key) DO NOTHING",
+		update:     "UPDATE " + t + " SET body = ?2, revision = ?3 WHERE record_key = ?1 AND revision = ?4",
+		generation: "SELECT " + sqliteGeneration,
 	}
+	s.insertIn = "INSERT INTO " + t + " (record_key, body, revision) SELECT ?1, ?2, ?3 WHERE " + sqliteGeneration + " = ?4 ON CONFLICT (record_key) DO NOTHING"
+	s.updateIn = s.update + " AND " + sqliteGeneration + " = ?5"
+	return s
 }
 
 // quoted returns a table's name as an identifier of the dialect, the schema by itself.

@@ -52,7 +52,7 @@ func (s *Store) check(ctx context.Context) error {
 
 // Generation implements [store.Generations]. PostgreSQL names its timeline, which each
 // promotion raises. MySQL and MariaDB name the server: one that was replaced must not
-// become the primary again within a window of its replacement. SQLite has no failover.
+// become the primary again within a window of its replacement. SQLite always has the same one.
 //
 // lossy is true for PostgreSQL while a standby is connected and replication is
 // asynchronous, and for MySQL while it writes a binary log without semi-synchronous
@@ -65,13 +65,12 @@ func (s *Store) Generation(ctx context.Context) (id string, lossy bool, err erro
 	if err := s.check(ctx); err != nil {
 		return "", false, err
 	}
-	if s.text.generation == "" || s.alone {
-		return "", false, nil
-	}
 	if err := s.db.QueryRowContext(ctx, s.text.generation).Scan(&id); err != nil {
 		return "", false, s.failed("read the generation", "", err)
 	}
-	lossy, err = s.lossy(ctx)
+	if !s.alone && s.dialect != SQLite {
+		lossy, err = s.lossy(ctx)
+	}
 	return id, lossy, err
 }
 

@@ -68,9 +68,12 @@ func New(db *sql.DB, dialect Dialect, table string) *Store {
 	return &Store{db: db, dialect: dialect, table: table, text: dialect.statements(table), checked: &atomic.Bool{}}
 }
 
+// Dialect returns the kind of the database.
+func (s *Store) Dialect() Dialect { return s.dialect }
+
 // WithoutFailover returns the store with the user's statement that no other server ever
-// takes the place of this one, or only one with every acknowledged write. Then records
-// carry no generation, and store.Config.FailoverBound is not needed.
+// takes the place of this one, or only one with every acknowledged write. Then
+// store.Config.FailoverBound is not needed.
 func (s *Store) WithoutFailover() *Store {
 	alone := *s
 	alone.alone = true
@@ -116,9 +119,6 @@ func (s *Store) Swap(ctx context.Context, e store.Entry) (store.Revision, error)
 // SwapIn implements [store.Generations]. The server compares its generation in the
 // statement that writes.
 func (s *Store) SwapIn(ctx context.Context, e store.Entry, generation string) (store.Revision, error) {
-	if s.text.generation == "" {
-		return "", fmt.Errorf("sql: swap %q: %s has no generation; use Swap", e.Key, s.dialect)
-	}
 	return s.swap(ctx, e, s.text.insertIn, s.text.updateIn, generation)
 }
 
