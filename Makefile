@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race kills mutants sim-mutants explore sim chaos storms overload fuzz bench scale lint fmt demo
+.PHONY: help build test test-all race kills mutants sim-mutants explore sim chaos storms overload fuzz bench scale lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ build: ## compile everything, and the command line to bin/snowgrid
 
 test: ## run every test once
 	$(GO) test ./...
+
+test-all: test ## run every test, those of the nested modules too: over etcd, S3 and databases where installed
+	.ci/nested
 
 race: ## run every test under the race detector
 	$(GO) test -race -timeout 19m ./...

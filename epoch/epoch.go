@@ -2,8 +2,9 @@
 //
 // An ID carries a timestamp: the milliseconds from its sequencer's epoch to
 // its generation. The timestamp has 40 usable bits, so a sequencer
-// gives IDs for 34.8 years from its epoch. A later epoch therefore lasts
-// longer, and an earlier one gives larger IDs.
+// gives IDs for 34.8 years from its epoch (with another layout of the bits, see
+// sequencer.Layout, up to 2,229 years). A later epoch therefore lasts longer, and an
+// earlier one gives larger IDs.
 //
 // An [Epoch] is a number of milliseconds, and its zero value is [Default], the
 // start of 2026 in UTC. Most users need nothing else. Another origin is stated
@@ -14,8 +15,8 @@
 //	epoch.UnixMilli(1_748_736_000_000)  // the same instant
 //	epoch.Twitter, epoch.Discord        // origins of other systems
 //
-// The presets [Twitter] and [Discord] are only origins. The bits below the
-// timestamp are laid out as in every other sequencer of this module.
+// The presets [Twitter] and [Discord] are only origins. IDs that look like those of the
+// other system need its layout, too: sequencer.Twitter and sequencer.Discord.
 //
 // An epoch is neither valid nor invalid by itself. Whether it lies in the future,
 // or so far back that no IDs are left, depends on the time, and this package

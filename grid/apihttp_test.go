@@ -200,6 +200,14 @@ func TestAPIIDsCreate(t *testing.T) {
 	if number(t, made["epoch"]) != twitter || number(t, made["nodes"]) != 256 {
 		t.Errorf("created as %v", made)
 	}
+	small := map[string]any{"bits": 53, "low_bits": 12, "nodes": 64}
+	if ids := idsOf(t, b.mustCall(wire.PathIDs, map[string]any{"name": "small", "n": 64, "create": map[string]any{"layout": small, "nodes": 17}})); ids[63] >= 1<<53 {
+		t.Errorf("IDs of 53 bits: %v", ids)
+	}
+	made = b.mustCall(wire.PathOpen, map[string]any{"name": "small"})["sequencer"].(map[string]any)
+	if layout, _ := made["layout"].(map[string]any); number(t, made["nodes"]) != 32 || number(t, layout["bits"]) != 53 || number(t, layout["low_bits"]) != 12 || number(t, layout["nodes"]) != 64 {
+		t.Errorf("created as %v", made)
+	}
 	// Another member of no handle yet, and this one with its handle, refuse another definition.
 	if _, err := m.CreateSequencer(testContext(t), "invoices", sequencer.Config{}); err != nil {
 		t.Fatal(err)
@@ -210,7 +218,20 @@ func TestAPIIDsCreate(t *testing.T) {
 			t.Errorf("another definition of %s: %d %v", name, status, out)
 		}
 	}
-	for _, create := range []string{`{"epoch":"2026"}`, `{"nods":128}`, `[]`, `{"nodes":127}`, `{"nodes":8193}`, `{"epoch":0}`,
+	for _, create := range []string{`{"layout":{}}`, `{"layout":null}`} {
+		res, out := b.request(http.MethodPost, wire.PathIDs, map[string]string{"Content-Type": wire.JSON}, `{"name":"orders","create":`+create+`}`)
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("create %s, the zero layout: %d %v", create, res.StatusCode, out)
+		}
+	}
+	for _, name := range []string{"orders", "invoices", "small"} {
+		status, out := b.call(wire.PathIDs, map[string]any{"name": name, "create": map[string]any{"layout": map[string]any{"bits": 63, "low_bits": 22, "nodes": 1024}}})
+		if text, _ := out["message"].(string); status != http.StatusConflict || out["code"] != "conflict" || !strings.Contains(text, "63/22/1024") {
+			t.Errorf("another layout of %s: %d %v", name, status, out)
+		}
+	}
+	for _, create := range []string{`{"layout":{"bits":53}}`, `{"layout":"twitter"}`, `{"layout":{"bits":53,"low_bits":12,"nodes":64,"x":1}}`,
+		`{"layout":{"bits":53,"low_bits":12,"nodes":64},"nodes":65}`, `{"epoch":"2026"}`, `{"nods":128}`, `[]`, `{"nodes":127}`, `{"nodes":8193}`, `{"epoch":0}`,
 		fmt.Sprintf(`{"epoch":%d}`, time.Now().Add(time.Hour).UnixMilli())} {
 		res, out := b.request(http.MethodPost, wire.PathIDs, map[string]string{"Content-Type": wire.JSON}, `{"name":"never","create":`+create+`}`)
 		if res.StatusCode != http.StatusBadRequest {

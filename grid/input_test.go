@@ -346,6 +346,8 @@ func TestAPIValues(t *testing.T) {
 		{"127 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 127}},
 		{"8193 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 8193}},
 		{"-1 nodes", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: -1}},
+		{"half a layout", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Layout: sequencer.Layout{Bits: 53}}},
+		{"15 nodes of a layout", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(base)), Nodes: 15, Layout: sequencer.Twitter}},
 		{"an epoch to come", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(now.Add(time.Hour).UnixMilli())}},
 		{"an epoch that is exhausted", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(now.UnixMilli() - 1<<40 - 1)}},
 		{"an epoch before 1970", wire.PathCreate, wire.CreateRequest{Name: "n", Epoch: new(int64(-1))}},

@@ -28,6 +28,14 @@ func (o *leadership) atLead(ctx context.Context, request func(machine *leader.Le
 	}
 }
 
+// confirm returns nil if this member led the grid after it was called.
+func (o *leadership) confirm() error {
+	if l := o.current.Load(); l != nil {
+		return l.node.Confirm()
+	}
+	return refusal.ErrNotLeader
+}
+
 // refusals are the errors of the machine and those of the API.
 var refusals = []struct{ machine, api error }{
 	{leader.ErrBadRequest, wire.ErrBadRequest}, {leader.ErrNotNow, wire.ErrNotNow}, {leader.ErrNotNeeded, wire.ErrNotNeeded},

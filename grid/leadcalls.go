@@ -30,7 +30,8 @@ func (o *leadership) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.M
 }
 
 // serveLeave removes a member and answers when that is agreed. The member has to stay
-// until it is no longer a Raft server: its vote may be needed for that.
+// until it is no longer a Raft server: its vote may be needed for that. A leader that was
+// replaced may not know of a member that joined since, so it has to confirm that it leads.
 func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire.MemberResponse, error) {
 	if err := in.Incarnation.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
@@ -48,6 +49,9 @@ func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire
 			reply(nil)
 		})
 		if departed {
+			if err := o.confirm(); err != nil {
+				return wire.MemberResponse{}, err
+			}
 			return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 		}
 		select {

@@ -334,3 +334,26 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 		})
 	}
 }
+
+// TestDeposedLeaderLetsNoMemberGo: a leader that no voter follows any more, and does not
+// know it yet, confirms no leave: it may not know a member that joined at the next leader,
+// whose vote is still needed.
+func TestDeposedLeaderLetsNoMemberGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := durable(t)
+		leaver, leader := pretenderIn(t, g), g.Leader()
+		in := wire.LeaveRequest{Incarnation: "00000000000000aa-00000000000000bb", Server: "00000000000000aa"}
+		if err := leaver.call(leader, wire.PathLeave, in, &wire.MemberResponse{}); err != nil {
+			t.Fatalf("a leave of a process that is no member: %v", err)
+		}
+		for _, name := range g.Running() {
+			if name != leader {
+				g.Network.Cut(leader, name)
+			}
+		}
+		if err := leaver.call(leader, wire.PathLeave, in, &wire.MemberResponse{}); err == nil {
+			t.Error("a leader that is cut off has confirmed a leave")
+		}
+		g.Network.HealAll()
+	})
+}

@@ -88,6 +88,7 @@ type SequencerInfo struct {
 	Epoch     time.Time          `json:"epoch"`
 	Exhausted time.Time          `json:"exhausted"` // when its IDs end
 	Nodes     int                `json:"nodes"`
+	Layout    sequencer.Layout   `json:"layout"`
 	Life      sequencer.Life     `json:"life"`
 	Partition roster.PartitionID `json:"partition"`
 	Owner     roster.Incarnation `json:"owner"`
@@ -234,7 +235,7 @@ func (m *Member) ownSequencers(ctx context.Context) []SequencerInfo {
 func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertime.Tick) SequencerInfo {
 	d := ref.Definition
 	info := SequencerInfo{
-		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Life: ref.Life,
+		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(), Life: ref.Life,
 		AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
 	}
 	for _, t := range table.TenantsOf(d.Name()) {

@@ -110,6 +110,12 @@ func (s *stage) define(life string, options []string) sequencer.Ref {
 			cfg.Nodes = int(script.Number(value))
 		case "epoch":
 			cfg.Epoch = epoch.UnixMilli(script.Number(value))
+		case "layout":
+			layout, err := sequencer.ParseLayout(value)
+			if err != nil {
+				panic(err)
+			}
+			cfg.Layout = layout
 		case "as":
 			ref.Life = s.lives[value].Life
 		}

@@ -104,7 +104,7 @@ func (g *generator) fresh() bool {
 // publish sets the bounds after a reading of the clock: from the beginning of a grant to
 // the end of this millisecond, or of the grant.
 func (g *generator) publish(r reading, grant Grant) {
-	limit := g.slotAt(min(r.now+1, grant.Until, g.epoch.Add(maxOffset)).Sub(g.epoch))
+	limit := g.slotAt(min(r.now+1, grant.Until, g.epoch.Add(g.layout.end())).Sub(g.epoch))
 	if limit > g.limit.Load() {
 		g.low.Store(max(g.low.Load(), g.slotAt(grant.From.Sub(g.epoch))))
 		g.limit.Store(limit)

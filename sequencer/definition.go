@@ -28,20 +28,24 @@ type NodeID uint16
 // Config has the properties of a new sequencer. The zero value is a good choice.
 type Config struct {
 	// Epoch is the time origin of the IDs. It must be in the past when the
-	// sequencer is created, by less than 34.8 years, and in the years 1970 to
-	// 9999. The zero value is epoch.Default, the start of 2026.
+	// sequencer is created, by less than 34.8 years (with another layout,
+	// 2^(Bits-LowBits) milliseconds), and in the years 1970 to 9999. The zero value
+	// is epoch.Default, the start of 2026.
 	Epoch epoch.Epoch
 
 	// Nodes is how many holders can generate IDs at the same time: 128 to
 	// 8192, rounded up to a power of two. 0 means 8192. The fewer nodes, the
 	// more IDs each has in a millisecond, from 1,024 at 8192 nodes to 65,536
-	// at 128.
+	// at 128. With a Layout, 16 to Layout.Nodes, and 0 means Layout.Nodes.
 	Nodes int
+
+	// Layout is how the bits of the IDs are divided. Most users leave it out.
+	Layout Layout
 }
 
-// Definition has the constant properties of a sequencer: name, epoch and node
-// count. Definitions compare by ==, after rounding, so 8000 nodes and 8192 nodes
-// define the same sequencer. Make one with [Define]; the zero value defines
+// Definition has the constant properties of a sequencer: name, epoch, node
+// count and layout. Definitions compare by ==, after rounding, so 8000 nodes and 8192
+// nodes define the same sequencer. Make one with [Define]; the zero value defines
 // nothing.
 //
 // A Definition needs no grid. It takes IDs apart, builds them, and converts a range of
@@ -66,7 +70,7 @@ type Parts struct {
 
 // Define returns the definition of the sequencer with this name. The name has 1
 // to 255 bytes of valid UTF-8 without control characters. Define returns
-// ErrInvalidConfig for a name, epoch or node count outside its limits. It reads
+// ErrInvalidConfig for a name, epoch, node count or layout outside its limits. It reads
 // no clock; [Definition.CheckAt] tells whether IDs can be issued now.
 func Define(name string, cfg Config) (Definition, error) {
 	if err := checkName(name); err != nil {
@@ -75,7 +79,7 @@ func Define(name string, cfg Config) (Definition, error) {
 	if ms := cfg.Epoch.UnixMilli(); ms < 0 || ms > maxEpochMilli {
 		return Definition{}, failure.Errorf(ErrInvalidConfig, "sequencer: epoch %v is outside the years 1970 to 9999: give one inside, such as epoch.Default", cfg.Epoch)
 	}
-	l, err := layoutFor(cfg.Nodes)
+	l, err := layoutFor(cfg.Layout, cfg.Nodes)
 	if err != nil {
 		return Definition{}, err
 	}
@@ -110,7 +114,7 @@ func (d Definition) CheckAt(now clustertime.Tick) error {
 	case start > now:
 		return failure.Errorf(ErrInvalidConfig, "sequencer %q: epoch %v is in the future, it is now %v; give an epoch in the past, or check the clocks",
 			d.name, d.epoch, epoch.UnixMilli(int64(now)))
-	case now.Sub(start) >= maxOffset:
+	case now.Sub(start) >= d.layout.end():
 		return failure.Errorf(errors.Join(ErrInvalidConfig, ErrEpochExhausted), "sequencer %q: epoch %v ran out of IDs at %v; give a later one, or leave the epoch out for %v",
 			d.name, d.epoch, epoch.At(d.Exhausted()), epoch.Default)
 	}
@@ -123,8 +127,24 @@ func (d Definition) Name() string { return d.name }
 // Epoch returns the time origin of the IDs.
 func (d Definition) Epoch() epoch.Epoch { return d.epoch }
 
-// Nodes returns the number of logical nodes, a power of two from 128 to 8192.
+// Nodes returns the number of logical nodes, a power of two from 16 to 8192.
 func (d Definition) Nodes() int { return d.layout.nodes() }
+
+// Counters returns how many IDs a logical node has in each millisecond.
+func (d Definition) Counters() int { return int(d.layout.counters()) }
+
+// Layout returns how the bits of the IDs are divided; 63/23/8192 if none was stated.
+func (d Definition) Layout() Layout { return d.layout.whole() }
+
+// Config returns the configuration with which [Define] makes this definition of its name.
+// Its Layout is zero for 63/23/8192.
+func (d Definition) Config() Config {
+	cfg := Config{Epoch: d.epoch, Nodes: d.Nodes(), Layout: d.Layout()}
+	if cfg.Layout == wholeLayout {
+		cfg.Layout = Layout{}
+	}
+	return cfg
+}
 
 // IsZero tells whether d is the zero value, which defines nothing.
 func (d Definition) IsZero() bool { return d == Definition{} }
@@ -132,20 +152,25 @@ func (d Definition) IsZero() bool { return d == Definition{} }
 // String returns the definition for people to read:
 //
 //	"orders" (epoch 2026-01-01T00:00:00.000Z, 8192 nodes)
+//	"tweets" (epoch 2010-11-04T01:42:54.657Z, 1024 nodes, layout 63/22/1024)
 func (d Definition) String() string {
-	return fmt.Sprintf("%q (epoch %v, %d nodes)", d.name, d.epoch, d.Nodes())
+	layout := ""
+	if l := d.Layout(); l != wholeLayout && !d.IsZero() {
+		layout = ", layout " + l.String()
+	}
+	return fmt.Sprintf("%q (epoch %v, %d nodes%s)", d.name, d.epoch, d.Nodes(), layout)
 }
 
 // Exhausted returns the time, in UTC, at which the sequencer stops for good:
-// 2^40 ms, about 34.8 years, after its epoch. The last IDs are of the millisecond
-// before.
+// 2^40 ms, about 34.8 years, after its epoch, or 2^(Bits-LowBits) ms with another
+// layout. The last IDs are of the millisecond before.
 func (d Definition) Exhausted() time.Time {
-	return d.start().Add(maxOffset).Time()
+	return d.start().Add(d.layout.end()).Time()
 }
 
 // Decompose takes an ID of this sequencer apart. It does so with any ID, and
 // cannot tell whether the ID was issued; with an ID of a sequencer that has
-// another epoch or node count, the parts mean nothing.
+// another epoch, node count or layout, the parts mean nothing.
 func (d Definition) Decompose(id ID) Parts {
 	offset, node, counter := d.layout.decompose(id)
 	return Parts{
@@ -205,13 +230,13 @@ func (d Definition) nearestOffset(t time.Time) clustertime.Span {
 	case t.Before(d.epoch.Time()):
 		return 0
 	case !t.Before(d.Exhausted()):
-		return maxOffset - 1
+		return d.layout.end() - 1
 	}
 	return d.offset(t)
 }
 
 // offset returns how long t is after the epoch, in milliseconds. It is negative
-// for an earlier t, and maxOffset or more when the sequencer is exhausted.
+// for an earlier t, and the layout's end or more when the sequencer is exhausted.
 func (d Definition) offset(t time.Time) clustertime.Span { return clustertime.TickOf(t).Sub(d.start()) }
 
 // start returns the epoch as a tick.

@@ -231,7 +231,7 @@ func TestComposeRefusesTheFirstCounterTooLarge(t *testing.T) {
 func TestComposeIsTheInverseOfDecompose(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := drawDefinition(t, rt)
-		id := sequencer.ID(rapid.Int64Min(0).Draw(rt, "id"))
+		id := drawID(rt, d)
 		p := d.Decompose(id)
 		if p.Time.Location() != time.UTC || int(p.Node) >= d.Nodes() {
 			rt.Fatalf("Decompose(%d) = %+v", id, p)
@@ -245,13 +245,13 @@ func TestComposeIsTheInverseOfDecompose(t *testing.T) {
 func TestMinIDAndMaxIDHoldExactlyTheirMillisecond(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := drawDefinition(t, rt)
-		id := sequencer.ID(rapid.Int64Min(0).Draw(rt, "id"))
+		id := drawID(rt, d)
 		at := d.Decompose(id).Time.Add(time.Duration(rapid.IntRange(0, 999_999).Draw(rt, "ns")))
 		lo, hi := d.MinID(at), d.MaxID(at)
 		if id < lo || id > hi {
 			rt.Fatalf("%d is outside %d..%d", id, lo, hi)
 		}
-		if hi-lo != 1<<23-1 || d.CompareTime(lo, id) != 0 || d.CompareTime(hi, id) != 0 {
+		if hi-lo != 1<<d.Layout().LowBits-1 || d.CompareTime(lo, id) != 0 || d.CompareTime(hi, id) != 0 {
 			rt.Fatalf("%d..%d is not the millisecond of %d", lo, hi, id)
 		}
 	})
@@ -319,8 +319,23 @@ func TestCompare(t *testing.T) {
 
 // drawDefinition draws any epoch of any layout.
 func drawDefinition(t *testing.T, rt *rapid.T) sequencer.Definition {
-	return define(t, "orders", sequencer.Config{
+	cfg := sequencer.Config{
 		Epoch: epoch.UnixMilli(rapid.Int64Range(0, 253_402_300_799_999).Draw(rt, "epoch")),
 		Nodes: rapid.IntRange(128, 8192).Draw(rt, "nodes"),
-	})
+	}
+	if rapid.Bool().Draw(rt, "stated layout") {
+		nodeBits := rapid.IntRange(4, 13).Draw(rt, "node bits")
+		low := rapid.IntRange(nodeBits+1, 24).Draw(rt, "low bits")
+		cfg.Layout = sequencer.Layout{Bits: rapid.IntRange(low+32, min(low+46, 63)).Draw(rt, "bits"), LowBits: low, Nodes: 1 << nodeBits}
+		cfg.Nodes = rapid.IntRange(16, 1<<nodeBits).Draw(rt, "nodes in it")
+		if cfg.Layout == (sequencer.Layout{Bits: 63, LowBits: 23, Nodes: 8192}) {
+			cfg.Nodes = 0
+		}
+	}
+	return define(t, "orders", cfg)
+}
+
+// drawID draws any ID that a definition can have.
+func drawID(rt *rapid.T, d sequencer.Definition) sequencer.ID {
+	return sequencer.ID(rapid.Int64Range(0, math.MaxInt64>>(63-d.Layout().Bits)).Draw(rt, "id"))
 }

@@ -115,18 +115,42 @@ func FuzzIdentityText(f *testing.F) {
 	})
 }
 
+// FuzzDecompose: an ID below the layout's end is composed of its parts again, and no other.
 func FuzzDecompose(f *testing.F) {
-	f.Add(int64(0), 128)
-	f.Add(int64(1<<63-1), 8192)
-	f.Add(int64(44368264925552640), 1000)
-	f.Fuzz(func(t *testing.T, v int64, nodes int) {
-		d, err := sequencer.Define("orders", sequencer.Config{Nodes: nodes})
+	f.Add(int64(0), 128, 0, 0, 0)
+	f.Add(int64(1<<63-1), 8192, 0, 0, 0)
+	f.Add(int64(44368264925552640), 1000, 0, 0, 0)
+	f.Add(int64(1541815603606036480), 0, 63, 22, 1024)
+	f.Add(int64(1<<53-1), 64, 53, 12, 64)
+	f.Add(int64(1<<53), 64, 53, 12, 64)
+	f.Fuzz(func(t *testing.T, v int64, nodes, bits, low, most int) {
+		l := sequencer.Layout{Bits: bits, LowBits: low, Nodes: most}
+		d, err := sequencer.Define("orders", sequencer.Config{Nodes: nodes, Layout: l})
 		if err != nil {
 			return
 		}
+		fits := v >= 0 && v>>(d.Layout().Bits-1)>>1 == 0
 		got, err := d.Compose(d.Decompose(sequencer.ID(v)))
-		if (err == nil) != (v >= 0) || (err == nil && got != sequencer.ID(v)) {
-			t.Errorf("%d with %d nodes is composed as %d, %v", v, nodes, got, err)
+		if (err == nil) != fits || (err == nil && got != sequencer.ID(v)) {
+			t.Errorf("%d with %d nodes of %v is composed as %d, %v", v, nodes, l, got, err)
+		}
+	})
+}
+
+func FuzzParseLayout(f *testing.F) {
+	for _, seed := range []string{"default", "twitter", "63/22/1024", "53/12/64", "0/0/0", "063/22/1024", "/", "-1/1/1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := sequencer.ParseLayout(text)
+		if err != nil {
+			return
+		}
+		if again, err := sequencer.ParseLayout(l.String()); err != nil || again.String() != l.String() {
+			t.Errorf("%q is %v, read again as %v, %v", text, l, again, err)
+		}
+		if d, err := sequencer.Define("orders", sequencer.Config{Layout: l}); err == nil && d.Layout().String() != l.String() {
+			t.Errorf("%q defines %v", text, d)
 		}
 	})
 }

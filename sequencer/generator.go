@@ -107,7 +107,7 @@ const (
 func newGenerator(def Definition, a Attachment, after clustertime.Tick, c *counts) *generator {
 	g := &generator{layout: def.layout, line: def.layout.line(a.Node), epoch: def.start(), id: a.ID, node: a.Node, counts: c}
 	first := max(a.Grant.From, after+1, g.epoch)
-	g.start = g.slotAt(min(first.Sub(g.epoch), maxOffset))
+	g.start = g.slotAt(min(first.Sub(g.epoch), g.layout.end()))
 	g.next.Store(g.start)
 	g.rights.Store(newRights(nil).with(a.Grant, 0))
 	return g
@@ -175,7 +175,7 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 		at := g.epoch.Add(offset)
 		have := g.rights.Load()
 		switch {
-		case offset >= maxOffset:
+		case offset >= g.layout.end():
 			g.drop(held)
 			return took{at: at, kept: -1, out: exhausted}
 		case at > r.now && !have.hold(r.now):
@@ -202,7 +202,7 @@ func (g *generator) take(r reading, n int, held int64, waits bool) took {
 				return took{at: at, kept: held, out: noGrant}
 			}
 			// The trail reached back into a gap; beyond it there is a grant.
-			low = g.slotAt(min(from.Sub(g.epoch), maxOffset))
+			low = g.slotAt(min(from.Sub(g.epoch), g.layout.end()))
 			continue
 		}
 		k := 1
@@ -231,7 +231,7 @@ func (g *generator) first(now clustertime.Tick) int64 {
 	if now < g.trailUntil {
 		passed -= trail
 	}
-	return g.slotAt(min(max(passed, 0), maxOffset))
+	return g.slotAt(min(max(passed, 0), g.layout.end()))
 }
 
 // slotAt returns the first slot of the millisecond that begins offset after the epoch.

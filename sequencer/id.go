@@ -21,7 +21,8 @@ import (
 // node 0; use *ID or [database/sql.Null] where an ID may be missing.
 type ID int64
 
-// maxID is the largest ID: the last millisecond, node and counter.
+// maxID is the largest ID of the layouts with 63 bits: the last millisecond, node and
+// counter.
 const maxID ID = math.MaxInt64
 
 // binarySize is the length of an ID's binary form, in bytes.
@@ -102,7 +103,9 @@ func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 func (id *ID) UnmarshalText(text []byte) error { return id.set(Parse(string(text))) }
 
 // MarshalJSON returns the decimal digits of the ID in quotes, because a JSON
-// number beyond 2^53 loses digits in many languages. A negative ID is an error.
+// number beyond 2^53 loses digits in many languages. IDs of the layout [JSSafe] would not,
+// and are in quotes all the same, since an ID does not know its layout: a program that
+// wants numbers encodes int64(id). A negative ID is an error.
 func (id ID) MarshalJSON() ([]byte, error) {
 	dst, err := id.AppendText([]byte{'"'})
 	if err != nil {

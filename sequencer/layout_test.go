@@ -25,12 +25,12 @@ func TestLayoutTable(t *testing.T) {
 		{4096, 12, 2048},
 		{8192, 13, 1024},
 	} {
-		l, err := layoutFor(tc.nodes)
+		l, err := layoutFor(Layout{}, tc.nodes)
 		if err != nil {
 			t.Fatalf("layoutFor(%d): %v", tc.nodes, err)
 		}
-		if l.nodeBits != tc.nodeBits || l.nodeBits+l.counterBits != timeShift {
-			t.Errorf("layoutFor(%d) = %+v, want %d node bits of %d", tc.nodes, l, tc.nodeBits, timeShift)
+		if l.nodeBits != tc.nodeBits || l.nodeBits+l.counterBits != 23 {
+			t.Errorf("layoutFor(%d) = %+v, want %d node bits of 23", tc.nodes, l, tc.nodeBits)
 		}
 		if l.nodes() != tc.nodes || l.counters() != tc.counters {
 			t.Errorf("layoutFor(%d): %d nodes with %d counters, want %d", tc.nodes, l.nodes(), l.counters(), tc.counters)
@@ -39,12 +39,12 @@ func TestLayoutTable(t *testing.T) {
 }
 
 func TestLayoutRoundsEveryNodeCountUp(t *testing.T) {
-	want := minNodes
-	for nodes := minNodes; nodes <= maxNodes; nodes++ {
+	want := minWholeNodes
+	for nodes := minWholeNodes; nodes <= maxNodes; nodes++ {
 		if nodes > want {
 			want *= 2
 		}
-		l, err := layoutFor(nodes)
+		l, err := layoutFor(Layout{}, nodes)
 		if err != nil {
 			t.Fatalf("layoutFor(%d): %v", nodes, err)
 		}
@@ -56,7 +56,7 @@ func TestLayoutRoundsEveryNodeCountUp(t *testing.T) {
 			t.Fatalf("with %d nodes, node %d comes back as %d", nodes, top, node)
 		}
 	}
-	if l, err := layoutFor(0); err != nil || l.nodes() != maxNodes {
+	if l, err := layoutFor(Layout{}, 0); err != nil || l.nodes() != maxNodes {
 		t.Errorf("layoutFor(0) = %d nodes, %v; want %d", l.nodes(), err, maxNodes)
 	}
 }
@@ -70,7 +70,7 @@ func TestLayoutRefusesOtherNodeCounts(t *testing.T) {
 		8193:        {"8193 nodes", "8192", "several sequencers"},
 		math.MaxInt: {"8192"},
 	} {
-		_, err := layoutFor(nodes)
+		_, err := layoutFor(Layout{}, nodes)
 		if !errors.Is(err, ErrInvalidConfig) {
 			t.Errorf("layoutFor(%d) = %v, want ErrInvalidConfig", nodes, err)
 			continue
@@ -93,28 +93,31 @@ func TestLayoutKeepsEveryNodeAndEveryCounter(t *testing.T) {
 			mustKeep(t, l, 10_000, topNode, counter)
 		}
 		mustKeep(t, l, 0, 0, 0)
-		mustKeep(t, l, maxOffset-1, topNode, topCounter)
-		if got := l.compose(maxOffset-1, topNode, topCounter); got != maxID {
-			t.Errorf("%d nodes: the last ID is %d, want %d", l.nodes(), got, maxID)
+		mustKeep(t, l, l.end()-1, topNode, topCounter)
+		if got, want := l.compose(l.end()-1, topNode, topCounter), ID(1<<l.bits-1); got != want {
+			t.Errorf("%+v: the last ID is %d, want %d", l, got, want)
 		}
 	}
 }
 
 // The field boundaries as masks, for every layout: timestamp, node and counter
-// cover all 64 bits and share none.
+// cover all bits of an ID and share none.
 func TestLayoutFieldsCoverTheID(t *testing.T) {
 	for _, l := range allLayouts(t) {
-		timeMask := ID(math.MinInt64) | l.compose(maxOffset-1, 0, 0)
+		timeMask := l.compose(l.end()-1, 0, 0)
 		nodeMask := l.compose(0, NodeID(l.nodes()-1), 0)
 		counterMask := l.compose(0, 0, uint32(l.counters()-1))
-		if uint64(timeMask) != 0xFFFFFFFFFF800000 {
-			t.Errorf("%d nodes: timestamp mask %#x", l.nodes(), uint64(timeMask))
+		if want := uint64(1)<<l.bits - uint64(1)<<l.lowBits; uint64(timeMask) != want {
+			t.Errorf("%+v: timestamp mask %#x, want %#x", l, uint64(timeMask), want)
 		}
-		if timeMask|nodeMask|counterMask != -1 || timeMask&nodeMask|timeMask&counterMask|nodeMask&counterMask != 0 {
-			t.Errorf("%d nodes: masks %#x, %#x, %#x", l.nodes(), uint64(timeMask), nodeMask, counterMask)
+		if timeMask|nodeMask|counterMask != 1<<l.bits-1 || timeMask&nodeMask|timeMask&counterMask|nodeMask&counterMask != 0 {
+			t.Errorf("%+v: masks %#x, %#x, %#x", l, uint64(timeMask), nodeMask, counterMask)
 		}
-		if offset, node, counter := l.decompose(timeMask); offset != 1<<41-1 || node != 0 || counter != 0 {
-			t.Errorf("%d nodes: the timestamp mask has offset %d, node %d, counter %d", l.nodes(), offset, node, counter)
+		// All IDs that are negative or have more bits lie behind the last.
+		for _, beyond := range []ID{math.MinInt64, -1, maxID} {
+			if offset, _, _ := l.decompose(beyond); offset < l.end() && (beyond < 0 || l.bits < 63) {
+				t.Errorf("%+v: %d has offset %d, before the end", l, beyond, offset)
+			}
 		}
 	}
 }
@@ -145,7 +148,7 @@ func TestExpandIsComposeOfTheSlotsFields(t *testing.T) {
 	layouts := allLayouts(t)
 	rapid.Check(t, func(t *rapid.T) {
 		l := rapid.SampledFrom(layouts).Draw(t, "layout")
-		offset := clustertime.Span(rapid.Int64Range(0, int64(maxOffset-1)).Draw(t, "offset"))
+		offset := clustertime.Span(rapid.Int64Range(0, int64(l.end()-1)).Draw(t, "offset"))
 		node := NodeID(rapid.IntRange(0, l.nodes()-1).Draw(t, "node"))
 		counter := uint32(rapid.Int64Range(0, l.counters()-1).Draw(t, "counter"))
 
@@ -167,23 +170,38 @@ func TestExpandKeepsTheOrderOfSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := rapid.SampledFrom(layouts).Draw(t, "layout")
 		node := NodeID(rapid.IntRange(0, l.nodes()-1).Draw(t, "node"))
-		slot := rapid.Int64Range(0, int64(maxOffset<<l.counterBits-2)).Draw(t, "slot")
+		slot := rapid.Int64Range(0, int64(l.end()<<l.counterBits-2)).Draw(t, "slot")
 		if a, b := l.line(node).expand(slot), l.line(node).expand(slot+1); a >= b {
 			t.Fatalf("slots %d and %d of node %d give %d and %d", slot, slot+1, node, a, b)
 		}
 	})
 }
 
-// allLayouts returns the layouts of the seven node counts.
+// allLayouts returns the layouts of all node counts: of the zero Layout, of the presets, and
+// of those at the limits.
 func allLayouts(t *testing.T) []layout {
 	t.Helper()
 	var all []layout
-	for nodes := minNodes; nodes <= maxNodes; nodes *= 2 {
-		l, err := layoutFor(nodes)
-		if err != nil {
-			t.Fatalf("layoutFor(%d): %v", nodes, err)
+	for _, stated := range []Layout{
+		{}, Twitter, Discord, JSSafe,
+		{Bits: 37, LowBits: 5, Nodes: 16}, {Bits: 51, LowBits: 5, Nodes: 16},
+		{Bits: 56, LowBits: 24, Nodes: 16}, {Bits: 63, LowBits: 24, Nodes: 8192},
+		{Bits: 63, LowBits: 17, Nodes: 8192}, {Bits: 46, LowBits: 14, Nodes: 8192},
+	} {
+		whole, least := stated.orWhole(), minNodes
+		if stated.IsZero() {
+			least = minWholeNodes
 		}
-		all = append(all, l)
+		for nodes := least; nodes <= whole.Nodes; nodes *= 2 {
+			l, err := layoutFor(stated, nodes)
+			if err != nil {
+				t.Fatalf("layoutFor(%v, %d): %v", stated, nodes, err)
+			}
+			if l.whole() != whole || l.nodes() != nodes {
+				t.Fatalf("layoutFor(%v, %d) is %d nodes of %v", stated, nodes, l.nodes(), l.whole())
+			}
+			all = append(all, l)
+		}
 	}
 	return all
 }
@@ -193,6 +211,6 @@ func mustKeep(t *testing.T, l layout, offset clustertime.Span, node NodeID, coun
 	t.Helper()
 	o, n, c := l.decompose(l.compose(offset, node, counter))
 	if o != offset || n != node || c != counter {
-		t.Fatalf("%d nodes: (%d, %d, %d) comes back as (%d, %d, %d)", l.nodes(), offset, node, counter, o, n, c)
+		t.Fatalf("%+v: (%d, %d, %d) comes back as (%d, %d, %d)", l, offset, node, counter, o, n, c)
 	}
 }

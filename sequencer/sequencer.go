@@ -8,7 +8,8 @@
 //	id, err := orders.Next(ctx)
 //
 // An [ID] is 63 bits: milliseconds since the sequencer's epoch, the logical node
-// that made it, and a counter. IDs that one goroutine takes from a Sequencer ascend;
+// that made it, and a counter; a [Layout] divides them differently, for instance like
+// Twitter's IDs, or into 53 bits. IDs that one goroutine takes from a Sequencer ascend;
 // IDs of one sequencer are never equal, whatever process made them. A process that
 // needs more of them than one logical node has takes a [Striped].
 //

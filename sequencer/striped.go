@@ -10,8 +10,9 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 )
 
-// MaxStripes is the largest number of logical nodes of one [Striped]. It is half of the
-// nodes of the smallest sequencer, so one process cannot take all of a name by mistake.
+// MaxStripes is the largest number of logical nodes of one [Striped]. A sequencer of fewer
+// than 128 nodes gives half of them at most, so one process cannot take all of a name by
+// mistake.
 const MaxStripes = 64
 
 // Striped is one handle over several logical nodes of a sequencer, its stripes, for a
@@ -81,15 +82,16 @@ func NewStriped(stripes []*Sequencer, leave func(context.Context) error) (*Strip
 }
 
 // CheckStripes returns nil if one process may have so many logical nodes of the
-// sequencer in one [Striped]: 1 to [MaxStripes].
+// sequencer in one [Striped]: 1 to [MaxStripes], and at most half of its nodes.
 //
 // Errors: ErrInvalidConfig.
 func (d Definition) CheckStripes(n int) error {
+	most := min(MaxStripes, d.Nodes()/2)
 	switch {
 	case n < 1:
-		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are fewer than 1: give 1 to %d", d.Name(), n, MaxStripes)
-	case n > MaxStripes:
-		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes have more IDs a millisecond", d.Name(), n, MaxStripes, MaxStripes)
+		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are fewer than 1: give 1 to %d", d.Name(), n, most)
+	case n > most:
+		return failure.Errorf(ErrInvalidConfig, "sequencer %q: %d stripes are more than %d: give 1 to %d, or define a sequencer with fewer nodes, whose nodes have more IDs a millisecond", d.Name(), n, most, most)
 	}
 	return nil
 }

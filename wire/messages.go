@@ -11,22 +11,26 @@ import (
 // Sequencer is one life of a sequencer: its definition, and, unless the life is
 // zero, which life of the name is meant.
 type Sequencer struct {
-	Name  string          `json:"name"`
-	Epoch int64           `json:"epoch"` // Unix ms
-	Nodes int             `json:"nodes"`
-	Life  sequencer.Life  `json:"life"`
-	Born  sequencer.Birth `json:"born"`
+	Name   string           `json:"name"`
+	Epoch  int64            `json:"epoch"` // Unix ms
+	Nodes  int              `json:"nodes"`
+	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
+	Life   sequencer.Life   `json:"life"`
+	Born   sequencer.Birth  `json:"born"`
 }
 
 // SequencerOf returns what ref looks like on the wire.
 func SequencerOf(ref sequencer.Ref) Sequencer {
 	d := ref.Definition
-	return Sequencer{Name: d.Name(), Epoch: d.Epoch().UnixMilli(), Nodes: d.Nodes(), Life: ref.Life, Born: ref.Born}
+	return Sequencer{
+		Name: d.Name(), Epoch: d.Epoch().UnixMilli(), Nodes: d.Nodes(), Layout: d.Config().Layout,
+		Life: ref.Life, Born: ref.Born,
+	}
 }
 
 // Ref checks what came over the wire. Errors match sequencer.ErrInvalidConfig.
 func (s Sequencer) Ref() (sequencer.Ref, error) {
-	def, err := sequencer.Define(s.Name, sequencer.Config{Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes})
+	def, err := sequencer.Define(s.Name, sequencer.Config{Epoch: epoch.UnixMilli(s.Epoch), Nodes: s.Nodes, Layout: s.Layout})
 	if err != nil {
 		return sequencer.Ref{}, err
 	}
@@ -43,14 +47,15 @@ type Stamp struct {
 // CreateRequest requests the life of a name, and starts one if there is none. Omitted
 // fields have the defaults of sequencer.Config.
 type CreateRequest struct {
-	Name  string `json:"name"`
-	Epoch *int64 `json:"epoch,omitempty"` // Unix ms; nil = epoch.Default, 2026
-	Nodes int    `json:"nodes"`           // 0 = 8192
+	Name   string           `json:"name"`
+	Epoch  *int64           `json:"epoch,omitempty"`           // Unix ms; nil = epoch.Default, 2026
+	Nodes  int              `json:"nodes"`                     // 0 = the layout's
+	Layout sequencer.Layout `json:"layout,omitempty,omitzero"` // zero = 63/23/8192
 }
 
 // Config returns the definition asked for.
 func (r CreateRequest) Config() sequencer.Config {
-	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes}
+	cfg := sequencer.Config{Epoch: epoch.Default, Nodes: r.Nodes, Layout: r.Layout}
 	if r.Epoch != nil {
 		cfg.Epoch = epoch.UnixMilli(*r.Epoch)
 	}
@@ -59,7 +64,7 @@ func (r CreateRequest) Config() sequencer.Config {
 
 // CreateRequestOf returns the request for a definition.
 func CreateRequestOf(d sequencer.Definition) CreateRequest {
-	return CreateRequest{Name: d.Name(), Epoch: new(d.Epoch().UnixMilli()), Nodes: d.Nodes()}
+	return CreateRequest{Name: d.Name(), Epoch: new(d.Epoch().UnixMilli()), Nodes: d.Nodes(), Layout: d.Config().Layout}
 }
 
 // OpenRequest asks for a name's life.
@@ -194,8 +199,9 @@ type IDsRequest struct {
 // IDsCreate is the definition of a sequencer that is created if there is none of the
 // name; one of another definition is a conflict. Its fields are those of CreateRequest.
 type IDsCreate struct {
-	Epoch *int64 `json:"epoch,omitempty"`
-	Nodes int    `json:"nodes,omitempty"`
+	Epoch  *int64           `json:"epoch,omitempty"`
+	Nodes  int              `json:"nodes,omitempty"`
+	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
 }
 
 // IDsResponse holds IDs in ascending order, as strings.

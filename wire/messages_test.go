@@ -42,7 +42,7 @@ func messages() []any {
 	claim := someClaim()
 	return []any{
 		wire.Error{Code: "not_found", Message: "no such thing", Version: 3},
-		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128}, wire.CreateRequest{Name: "orders"}, wire.OpenRequest{Name: "orders"},
+		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128}, wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe}, wire.CreateRequest{Name: "orders"}, wire.OpenRequest{Name: "orders"},
 		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer},
 		wire.AttachRequest{Holder: "h", Claim: claim}, wire.AttachRequest{},
 		wire.AttachResponse{Stamp: stamp, Node: 8191, Grant: sequencer.Grant{From: 5, Until: 9}},
@@ -55,7 +55,7 @@ func messages() []any {
 		wire.EventsRequest{Holder: "h"}, wire.Event{Name: "orders", Life: sequencer.Life{5}}, wire.Event{},
 		wire.DirectoryRequest{},
 		wire.DirectoryResponse{Stamp: stamp, Window: 15000, Members: []wire.Address{{Incarnation: incarnation, API: "a:1"}}, Owners: []int{0, -1, 0}},
-		wire.IDsRequest{Name: "orders", N: 1000}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
+		wire.IDsRequest{Name: "orders", N: 1000}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
 		wire.StatusRequest{Local: true},
 		wire.SettledResponse{Settled: true, Reason: "r", Version: 3},
 		wire.HelloRequest{},
@@ -84,6 +84,7 @@ func someDefinitions() wire.Definitions {
 	return wire.Definitions{Base: 4, Records: []wire.Definition{
 		{Sequencer: someClaim().Sequencer},
 		{Sequencer: wire.Sequencer{Name: "z", Nodes: 128, Life: sequencer.Life{6}}, Destroyed: true, Mark: 9},
+		{Sequencer: wire.Sequencer{Name: "zz", Nodes: 16, Layout: sequencer.JSSafe, Life: sequencer.Life{8}}},
 	}}
 }
 
@@ -156,7 +157,31 @@ func TestSequencerRef(t *testing.T) {
 	if got, err := wire.SequencerOf(ref).Ref(); err != nil || got != ref {
 		t.Errorf("%+v became %+v, %v", ref, got, err)
 	}
-	for _, s := range []wire.Sequencer{{}, {Name: "a\n"}, {Name: "a", Nodes: -1}, {Name: "a", Nodes: 8193}, {Name: "a", Epoch: -1}, {Name: "a", Epoch: 1 << 62}} {
+	ref.Definition, err = sequencer.Define("orders", sequencer.Config{Layout: sequencer.JSSafe, Nodes: 17})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{wire.JSON, wire.MsgPack} {
+		data, err := wire.Encode(kind, wire.SequencerOf(ref))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s wire.Sequencer
+		if err := wire.Decode(kind, data, &s); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Ref(); err != nil || got != ref {
+			t.Errorf("%s: %+v became %+v, %v", kind, ref, got, err)
+		}
+		request := wire.CreateRequestOf(ref.Definition)
+		if again, err := sequencer.Define("orders", request.Config()); err != nil || again != ref.Definition {
+			t.Errorf("a request for %v asks for %v, %v", ref.Definition, again, err)
+		}
+		if plain, err := wire.Encode(kind, wire.Sequencer{Name: "a", Nodes: 128}); err != nil || bytes.Contains(plain, []byte("layout")) {
+			t.Errorf("%s: the zero layout takes room in %q, %v", kind, plain, err)
+		}
+	}
+	for _, s := range []wire.Sequencer{{}, {Name: "a\n"}, {Name: "a", Nodes: -1}, {Name: "a", Nodes: 8193}, {Name: "a", Nodes: 15, Layout: sequencer.Twitter}, {Name: "a", Layout: sequencer.Layout{Bits: 53}}, {Name: "a", Epoch: -1}, {Name: "a", Epoch: 1 << 62}} {
 		if _, err := s.Ref(); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}

@@ -37,7 +37,7 @@ func TestTablesAreCarriedWhole(t *testing.T) {
 func TestDefinitionsAreCarriedWhole(t *testing.T) {
 	page := someDefinitions()
 	state, err := page.State()
-	if err != nil || state.Base != 4 || len(state.Records) != 2 || !state.Records[1].Destroyed || state.Records[1].Mark != 9 {
+	if err != nil || state.Base != 4 || len(state.Records) != 3 || !state.Records[1].Destroyed || state.Records[1].Mark != 9 {
 		t.Fatalf("%+v, %v", state, err)
 	}
 	if again := wire.DefinitionsOf(state); !reflect.DeepEqual(again, page) {

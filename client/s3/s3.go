@@ -98,6 +98,11 @@ type objects struct {
 // price.
 func (o *objects) DefaultWindow() time.Duration { return defaultWindow }
 
+// String names the bucket in messages.
+func (o *objects) String() string {
+	return fmt.Sprintf("bucket %q (region %q)", o.bucket, o.region)
+}
+
 // Time implements [store.Dated].
 func (o *objects) Time() (now time.Time, within time.Duration, known bool) {
 	return o.date.time(time.Now())
@@ -189,7 +194,7 @@ func (o *objects) name(op, key string) (string, error) {
 
 // where names an object in messages.
 func (o *objects) where(key string) string {
-	return fmt.Sprintf("%q in bucket %q (region %q)", o.prefix+key, o.bucket, o.region)
+	return fmt.Sprintf("%q in %v", o.prefix+key, o)
 }
 
 var errNoETag = errors.New("the response has no ETag; use a server with conditional writes")

@@ -59,6 +59,10 @@ func TestExitStatus(t *testing.T) {
 		{"agent --first-life", 2, "", "--first-life"},
 		{"decode one", 1, "", "is not an ID"},
 		{"decode 1 --nodes 100", 1, "", "128"},
+		{"decode 1 --layout twiter", 2, "", "give default, twitter, discord, jssafe"},
+		{"decode 1 --layout 64/22/1024", 1, "", "at most 63"},
+		{"decode 1 --layout jssafe --nodes 65", 1, "", "16 to 64"},
+		{"decode 9007199254740992 --layout jssafe", 1, "", "more than the 53 bits"},
 		{"agent --floor 1234567890123", 1, "", "add --epoch"},
 		{"agent --floor 2026-13-01", 1, "", "not a time"},
 		{"recover", 2, "", "--data-dir"},
@@ -194,9 +198,27 @@ time     2026-07-01T12:30:00.045Z
 node     17 of 1024
 counter  4711
 epoch    2010-11-04T01:42:54.657Z
+layout   63/23/8192
 `
 	if status != 0 || got != want {
 		t.Errorf("status %d, stderr %q, stdout\n%s, want\n%s", status, stderr, got, want)
+	}
+}
+
+// TestDecodeLayouts: a preset has its epoch, unless another one is given.
+func TestDecodeLayouts(t *testing.T) {
+	for args, want := range map[string]string{
+		"decode 1541815603606036480 --layout twitter":                      "time     2022-06-28T16:07:40.105Z\nnode     378 of 1024\ncounter  0\nepoch    2010-11-04T01:42:54.657Z\nlayout   63/22/1024\n",
+		"decode 175928847299117063 --layout discord":                       "time     2016-04-30T11:18:25.796Z\nnode     32 of 1024\ncounter  7\nepoch    2015-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
+		"decode 1541815603606036480 --layout twitter --epoch 0":            "time     1981-08-25T14:24:45.448Z\nnode     378 of 1024\ncounter  0\nepoch    1970-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
+		"decode 4095 --layout jssafe":                                      "time     2026-01-01T00:00:00.000Z\nnode     63 of 64\ncounter  63\nepoch    2026-01-01T00:00:00.000Z\nlayout   53/12/64\n",
+		"decode 4194303 --layout 63/22/1024 --nodes 16 --epoch 2026-01-01": "time     2026-01-01T00:00:00.000Z\nnode     15 of 16\ncounter  262143\nepoch    2026-01-01T00:00:00.000Z\nlayout   63/22/1024\n",
+	} {
+		words := strings.Fields(args)
+		want = "id       " + words[1] + "\n" + want
+		if status, got, stderr := runCommand(t, words...); status != 0 || got != want {
+			t.Errorf("%s: status %d, stderr %q, stdout\n%s, want\n%s", args, status, stderr, got, want)
+		}
 	}
 }
 

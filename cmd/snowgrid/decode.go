@@ -15,11 +15,13 @@ type decodeCommand struct {
 
 // Help returns the part of --help between the usage and the flags.
 func (decodeCommand) Help() string {
-	return `The command needs no grid. It needs the epoch and node count of the sequencer: with other values the parts
-are meaningless.
+	return `The command needs no grid. It needs the epoch, node count and layout of the sequencer: with other values the
+parts are meaningless. The layouts twitter and discord imply their epochs.
 
     snowgrid decode 7301444403200000
-    snowgrid decode 7301444403200000 --nodes 128 --epoch 2025-06-01`
+    snowgrid decode 7301444403200000 --nodes 128 --epoch 2025-06-01
+    snowgrid decode 1050118621198921728 --layout twitter
+    snowgrid decode 175928847299117063 --layout discord`
 }
 
 // millisecondLayout formats times with the resolution of an ID.
@@ -36,11 +38,15 @@ func (d *decodeCommand) Run(to streams) error {
 		return err
 	}
 	parts := definition.Decompose(id)
+	if !parts.Time.Before(definition.Exhausted()) {
+		return fmt.Errorf("ID %v has more than the %d bits of layout %v; give the --layout of its sequencer", id, definition.Layout().Bits, definition.Layout())
+	}
 	table := tabwriter.NewWriter(to.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "id\t%v\n", id)
 	fmt.Fprintf(table, "time\t%s\n", parts.Time.Format(millisecondLayout))
 	fmt.Fprintf(table, "node\t%d of %d\n", parts.Node, definition.Nodes())
 	fmt.Fprintf(table, "counter\t%d\n", parts.Counter)
 	fmt.Fprintf(table, "epoch\t%v\n", definition.Epoch())
+	fmt.Fprintf(table, "layout\t%v\n", definition.Layout())
 	return table.Flush()
 }

@@ -17,12 +17,37 @@ const leaveTimeout = 5 * time.Second
 
 // layoutFlags are the parts of a definition that an ID does not contain.
 type layoutFlags struct {
-	Nodes int       `help:"Logical nodes of the sequencer: 128 to 8192, rounded up to a power of two." default:"8192" env:"SNOWGRID_NODES"`
-	Epoch epochFlag `help:"Time origin of the sequencer: a time, a date, twitter, discord, or Unix milliseconds." default:"2026-01-01T00:00:00Z" env:"SNOWGRID_EPOCH"`
+	Nodes  int        `help:"Logical nodes of the sequencer, rounded up to a power of two: 128 to 8192, or with --layout 16 to the nodes of the layout. 0 is the most." default:"0" env:"SNOWGRID_NODES"`
+	Epoch  *epochFlag `help:"Time origin of the sequencer: a time, a date, twitter, discord, or Unix milliseconds. By default 2026-01-01, or the one that belongs to --layout twitter or discord." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
+	Layout layoutFlag `help:"How the bits of the IDs are divided: default, twitter, discord, jssafe, or BITS/LOWBITS/NODES such as 63/22/1024." default:"default" env:"SNOWGRID_LAYOUT"`
 }
 
 func (f layoutFlags) config() sequencer.Config {
-	return sequencer.Config{Epoch: f.Epoch.Epoch, Nodes: f.Nodes}
+	cfg := sequencer.Config{Epoch: f.Layout.epoch, Nodes: f.Nodes, Layout: f.Layout.Layout}
+	if f.Epoch != nil {
+		cfg.Epoch = f.Epoch.Epoch
+	}
+	return cfg
+}
+
+// layoutFlag is a layout on the command line, with the epoch that belongs to it.
+type layoutFlag struct {
+	sequencer.Layout
+	epoch epoch.Epoch
+}
+
+// UnmarshalText parses what [sequencer.ParseLayout] parses.
+func (l *layoutFlag) UnmarshalText(text []byte) (err error) {
+	switch string(text) {
+	case "twitter":
+		l.epoch = epoch.Twitter
+	case "discord":
+		l.epoch = epoch.Discord
+	default:
+		l.epoch = epoch.Default
+	}
+	l.Layout, err = sequencer.ParseLayout(string(text))
+	return err
 }
 
 // gridFlags are the addresses of the grid.

@@ -10,15 +10,17 @@ import (
 
 // floorFlags set the earliest timestamp of new IDs.
 type floorFlags struct {
-	Floor string     `help:"Begin above this TIME, or above the time of this ID (requires --epoch)." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
-	Epoch *epochFlag `help:"Epoch of the sequencer that issued the ID in --floor." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
+	Floor  string     `help:"Begin above this TIME, or above the time of this ID (requires --epoch)." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
+	Epoch  *epochFlag `help:"Epoch of the sequencer that issued the ID in --floor." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
+	Layout layoutFlag `help:"Layout of the sequencer that issued the ID in --floor, as of snowgrid next." default:"default" env:"SNOWGRID_LAYOUT"`
 }
 
 // statedFloor is a floor that also asserts that no later ID was issued. It applies once,
 // so it has no environment variable, which could remain set.
 type statedFloor struct {
-	Floor string     `help:"Assert that no ID above this TIME, or above this ID (requires --epoch), was issued." placeholder:"TIME|ID"`
-	Epoch *epochFlag `help:"Epoch of the sequencer that issued the ID in --floor." placeholder:"TIME"`
+	Floor  string     `help:"Assert that no ID above this TIME, or above this ID (requires --epoch), was issued." placeholder:"TIME|ID"`
+	Epoch  *epochFlag `help:"Epoch of the sequencer that issued the ID in --floor." placeholder:"TIME"`
+	Layout layoutFlag `help:"Layout of the sequencer that issued the ID in --floor, as of snowgrid next." default:"default"`
 }
 
 func (f statedFloor) floor() (time.Time, error) { return floorFlags(f).floor() }
@@ -43,7 +45,7 @@ func (f floorFlags) floor() (time.Time, error) {
 		return time.Time{}, fmt.Errorf("--floor %v: the time of an ID depends on the epoch of its sequencer; add --epoch", id)
 	}
 	// The node count does not move the bits of the time.
-	definition, err := sequencer.Define("floor", sequencer.Config{Epoch: f.Epoch.Epoch})
+	definition, err := sequencer.Define("floor", sequencer.Config{Epoch: f.Epoch.Epoch, Layout: f.Layout.Layout})
 	if err != nil {
 		return time.Time{}, err
 	}

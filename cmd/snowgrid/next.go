@@ -34,8 +34,11 @@ IDs per node and millisecond), and less with 128 (65,536).
     snowgrid next orders -n 1000000 > ids.txt
     snowgrid next events --addr 10.0.0.1:7948,10.0.0.2:7948 --nodes 128 -n 10
 
-Epoch and node count are part of the sequencer's definition. Other values than those it was created with
-are a conflict, and an error.`
+    snowgrid next tweets --layout twitter
+    snowgrid next clicks --layout jssafe
+
+Epoch, node count and layout are part of the sequencer's definition. Other values than those it was created
+with are a conflict, and an error.`
 }
 
 // Validate refuses a count below 1.

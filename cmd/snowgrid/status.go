@@ -174,10 +174,10 @@ func printSequencers(table io.Writer, s grid.Status) {
 		fmt.Fprint(table, "\nno sequencers\n")
 		return
 	}
-	fmt.Fprint(table, "\nSEQUENCER\tEPOCH\tUNTIL\tNODES\tATTACHED\tPARTITION\tOWNER\n")
+	fmt.Fprint(table, "\nSEQUENCER\tEPOCH\tUNTIL\tNODES\tLAYOUT\tATTACHED\tPARTITION\tOWNER\n")
 	for _, q := range s.Sequencers {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%s\n", q.Name, moment(q.Epoch), q.Exhausted.UTC().Format(time.DateOnly),
-			q.Nodes, attached(q), q.Partition, q.Owner)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%v\t%s\t%d\t%s\n", q.Name, moment(q.Epoch), q.Exhausted.UTC().Format(time.DateOnly),
+			q.Nodes, q.Layout, attached(q), q.Partition, q.Owner)
 	}
 }
 

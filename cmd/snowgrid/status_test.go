@@ -87,8 +87,8 @@ PARTITION  OWNER                              BACKUPS                           
 0          ` + inc1 + `  ` + inc2 + `  0000000000000001    3     2026-07-01T12:00:00.000Z
 1          ` + inc2 + `  -                                  (0000000000000003)  4     -
 
-SEQUENCER  EPOCH                     UNTIL       NODES  ATTACHED                  PARTITION  OWNER
-orders     2026-01-01T00:00:00.000Z  2060-07-01  8192   10 (0 1 2 3 4 5 6 7 ...)  1          ` + inc2 + `
+SEQUENCER  EPOCH                     UNTIL       NODES  LAYOUT      ATTACHED                  PARTITION  OWNER
+orders     2026-01-01T00:00:00.000Z  2060-07-01  8192   63/23/8192  10 (0 1 2 3 4 5 6 7 ...)  1          ` + inc2 + `
 `
 	if status != 0 || got != want {
 		t.Errorf("status %d, stderr %q, stdout\n%s\nwant\n%s", status, stderr, got, want)

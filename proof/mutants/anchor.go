@@ -1,7 +1,11 @@
 package main
 
-// anchorRosterTests guard the commands of anchored grids.
-var anchorRosterTests = []string{"./roster", "-run", "Anchor|Reset|Claim|Limit"}
+// anchorRosterTests guard the commands of anchored grids, and anchorTests the machine of
+// the record.
+var (
+	anchorRosterTests = []string{"./roster", "-run", "Anchor|Reset|Claim|Limit"}
+	anchorTests       = []string{"./leader/anchor"}
+)
 
 // anchorMutants weaken the rules of anchored grids: a record of a store outside the grid
 // limits the ceiling.
@@ -16,5 +20,24 @@ var anchorMutants = []mutant{
 	{"A5", "a reset does not register the leader", "roster/anchor.go", "next.Members = membersAfter(r.Members, registered.Join, out)", "_ = out", anchorRosterTests},
 	{"A5", "the floor of a reset is lost with the first owner", "roster/reassign.go", "floor = max(was.Floor, granted)", "floor = granted", anchorRosterTests},
 	{"A8", "a stopped grid takes other commands than a reset", "roster/anchor.go", "case r.Claim != \"\" && r.Stopped > 0 && c.Reset == nil:", "case false:", anchorRosterTests},
+	{"A1", "ceiling of any claim gives authority", "leader/anchor/authority.go", "if seen.Claim == r.Claim && seen.Claim != \"\" {", "if seen.Claim != \"\" {", anchoredTests("ceiling of any claim gives authority")},
+	{"A1", "raised when the swap was sent", "leader/anchor/authority.go", "	return a.swap(Extend, r, seen, r.Claim,", "	a.allow(r.Claim, ceiling)\n	return a.swap(Extend, r, seen, r.Claim,", anchoredTests("raised when the swap was sent")},
+	{"A3", "a restart continues under the claim of its log", "leader/anchor/authority.go", "	_, member := r.Member(a.Self)\n	return member && r.Claim", "	return r.Claim", anchoredTests("a restart continues under the claim of its log")},
+	{"A5", "floor of a reset is the own ceiling", "roster/anchor.go", "floor := max(r.granted(), c.Found)", "floor := r.granted()", anchoredTests("floor of a reset is the own ceiling")},
+	{"A5", "floor of a reset is the limit that was found", "roster/anchor.go", "floor := max(r.granted(), c.Found)", "floor := c.Found", anchoredTests("floor of a reset is the limit that was found")},
+	{"A4", "a take writes a limit below the own ceiling", "leader/anchor/authority.go", "Ceiling: max(seen.Record.Ceiling, r.Ceiling)}", "Ceiling: seen.Record.Ceiling}", anchoredTests("a take writes a limit below the own ceiling")},
+	{"A5", "a reset keeps the partitions", "roster/anchor.go", "next.Partitions[id] = Partition{Term: Term(next.Version), Floor: floor, LostTerm: Term(next.Version), Disk: p.Disk}", "next.Partitions[id] = p", anchoredTests("a reset keeps the partitions")},
+	{"A5", "a stop counts for more than the record", "roster/anchor.go", "floor := max(r.granted(), c.Found)", "floor := max(r.granted(), c.Found)\n	if r.Stopped > 0 {\n		floor = r.Stopped\n	}", anchoredTests("a stop counts for more than the record")},
+	{"A8", "the limit is lowered before the stop", "leader/anchor/authority.go", "case r.Stopped == 0 || to < r.Stopped:", "case to < r.Stopped:", anchoredTests("the limit is lowered before the stop")},
+	{"A8", "a raise after the stop", "roster/anchor.go", "case r.Claim != \"\" && r.Stopped > 0 && c.Reset == nil:", "case false:", anchoredTests("a raise after the stop")},
+	{"A1", "a swap without an answer is taken for one that happened", "leader/anchor/machine.go", "	if out.Err == nil && step.Swap != nil {", "	if step.Swap != nil {", anchorTests},
+	{"A4", "a record that was deleted is created again", "leader/anchor/authority.go", "if seen.Absent() && r.Claim != \"\" {", "if seen.Absent() && r.Claim == \"-\" {", anchorTests},
+	{"A4", "a leader creates a deleted record on its own", "leader/anchor/machine.go", "	case Missing:\n		if !m.forced {", "	case Missing:\n		if m.forced {", anchorTests},
+	{"A5", "a reset of a take that is not known to have happened", "leader/anchor/authority.go", "if !t.Known || t.Version", "if t.Claim == \"\" || t.Version", anchorTests},
+	{"A6", "the limit is lowered by an extension", "leader/anchor/authority.go", "case ceiling <= seen.Record.Ceiling:", "case ceiling < 0:", []string{"./leader/anchor", "-run", "Extend|Lower|Refus"}},
+	{"A6", "the record of another claim is extended", "leader/anchor/authority.go", "	case seen.Record.Claim != r.Claim:\n		return Swap{}, fmt.Errorf(\"%w: the record is of claim %s and the roster of %s\", ErrNotAllowed, seen.Record.Claim, r.Claim)\n	case ceiling", "	case ceiling", []string{"./leader/anchor", "-run", "Extend|Lower|Refus"}},
+	{"A7", "a record that was taken is taken back immediately", "leader/anchor/machine.go", "return !m.Registered(v.Roster) && v.Wall", "return m.Registered(v.Roster) || v.Wall", anchorTests},
+	{"A7", "a life that begins takes the record of one that runs", "leader/anchor/machine.go", "v.Wall >= m.seen.Record.Ceiling\n", "v.Wall > 0\n", anchorTests},
+	{"A7", "the limit follows a clock that is far ahead", "leader/anchor/machine.go", "to = min(to, r.Ceiling.Add(ahead+clustertime.SpanOf(jumpLimit)))", "_ = jumpLimit", anchorTests},
 	{"A9", "messages under each claim name one grid", "roster/anchor.go", "g[i] ^= b", "g[i] ^= b & 0", anchorRosterTests},
 }

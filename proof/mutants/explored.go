@@ -14,6 +14,10 @@ func exploreTests(scope string) []string {
 // nameTests does so for definitions: the explorer has to find an answer that must not be.
 func nameTests(scope string) []string { return scopeTests("TestNameMutantScopes", scope) }
 
+// anchoredTests does so for anchored grids: the explorer has to find a tick that two lives
+// may grant.
+func anchoredTests(scope string) []string { return scopeTests("TestAnchorMutantScopes", scope) }
+
 // recordScope does so for records in a store, and failoverScope for their quarantine.
 func recordScope(scope string) []string {
 	return append(scopeTests("TestRecordMutantScopes", scope), "-states", "1000000")

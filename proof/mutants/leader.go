@@ -44,6 +44,7 @@ var leaderMutants = []mutant{
 	{"clone", "an incarnation that does not answer keeps its place", "leader/join.go", "		return true, l.admit(v, in, other.Incarnation)\n", "		return true, inUse(other)\n", leaderTests},
 	{"clone", "a request to join counts against another incarnation than was asked", "leader/requests.go", "other.Incarnation != j.instead", "false", leaderTests},
 
+	{"votes", "a leader that was replaced lets a member leave", "grid/leadcalls.go", "			if err := o.confirm(); err != nil {", "			if err := o.confirm(); err != nil && ctx.Err() != nil {", []string{"./grid", "-run", "TestDeposedLeaderLets"}},
 	{"R11", "a member leaves on any word", "leader/leave.go", "		if err := confirmsLeave(inc, failed, a); err != nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Wall < 0 {", []string{"./grid", "-run", "TestOnlyTheSender"}},
 	{"R11", "a disk has failed on any word", "leader/leave.go", "	case failed && !a.DiskFailed:", "	case false:", leaderTests},
 	{"R11", "a member that does not answer leaves", "leader/leave.go", "		if err != nil {\n			return true, silent(inc, m.API, err)\n		}\n		if err := confirmsLeave(inc, failed, a); err != nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Record.API != \"\" {", leaderTests},

@@ -19,7 +19,7 @@ var (
 
 // mutants are all rules, each without one line. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeMutants, exploreMutants, exploreRecordMutants)
+var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, etcdMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeMutants, layoutMutants, exploreMutants, exploreRecordMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
@@ -93,9 +93,9 @@ var protocolMutants = []mutant{
 	{"H2", "slots of a gap are filled under the next grant", "sequencer/bounds.go", "slot >= limit || slot < g.low.Load()", "slot < 0 || slot >= limit", idTests},
 	{"H3", "slots are issued beyond the bound", "sequencer/bounds.go", "slot < g.limit.Load() && slot >= g.low.Load()", "slot >= g.low.Load()", idTests},
 	{"H3", "slots are handed out ahead of cluster time", "sequencer/bounds.go", "min(r.now+1, grant.Until,", "min(r.now+3, grant.Until,", idTests},
-	{"H4", "slots are handed out beyond the grant", "sequencer/bounds.go", "min(r.now+1, grant.Until, g.epoch.Add(maxOffset))", "min(r.now+1, g.epoch.Add(maxOffset))", idTests},
+	{"H4", "slots are handed out beyond the grant", "sequencer/bounds.go", "min(r.now+1, grant.Until, g.epoch.Add(g.layout.end()))", "min(r.now+1, g.epoch.Add(g.layout.end()))", idTests},
 	{"H5", "a stop tells less than was used", "sequencer/generator.go", "g.end = min(next, g.limit.Load())", "g.end = min(next, g.limit.Load()) - g.layout.counters()", idTests},
-	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= maxOffset:\n", "		case r.now < 0:\n", idTests},
+	{"H6", "timestamps wrap at the end of the epoch", "sequencer/generator.go", "		case offset >= g.layout.end():\n", "		case r.now < 0:\n", idTests},
 }
 
 // secondLines do the same as the first in a whole grid, where a rule is gone only with

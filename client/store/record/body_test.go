@@ -153,7 +153,37 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// TestDocumentCarriesTheLayout: another layout of the name would make equal IDs.
+func TestDocumentCarriesTheLayout(t *testing.T) {
+	def, err := sequencer.Define("tweets", sequencer.Config{Layout: sequencer.Twitter, Nodes: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := NewDocument(def, [8]byte{1}, "n").Encode()
+	if d, err := DecodeDocument(text); err != nil || d.Definition != def {
+		t.Errorf("%s is read as %v, %v", text, d.Definition, err)
+	}
+	if plain := NewDocument(definition("orders"), [8]byte{1}, "n").Encode(); strings.Contains(string(plain), "layout") {
+		t.Errorf("the zero layout is in %s", plain)
+	}
+	for what, layout := range map[string]string{
+		"half a layout":            `{"bits":63,"low_bits":22,"nodes":0}`,
+		"the zero layout, spelled": `{"bits":63,"low_bits":23,"nodes":8192}`,
+		"more than a layout":       `{"bits":63,"low_bits":22,"nodes":1024,"x":1}`,
+	} {
+		other := strings.Replace(string(text), `{"bits":63,"low_bits":22,"nodes":1024}`, layout, 1)
+		if d, err := DecodeDocument([]byte(other)); !errors.Is(err, ErrDamaged) || other == string(text) {
+			t.Errorf("%s: got %v, %v", what, d.Definition, err)
+		}
+	}
+}
+
 func FuzzDecodeDocument(f *testing.F) {
+	small, err := sequencer.Define("small", sequencer.Config{Layout: sequencer.JSSafe})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(NewDocument(small, [8]byte{1}, "n").Encode())
 	f.Add(NewDocument(definition("orders"), [8]byte{1}, "n").Encode())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := DecodeDocument(text)

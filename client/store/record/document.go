@@ -119,20 +119,22 @@ func (d Document) Ref() sequencer.Ref {
 
 // documentBody is a document as JSON.
 type documentBody struct {
-	Name  string           `json:"name"`
-	Epoch int64            `json:"epoch"` // Unix ms
-	Nodes int              `json:"nodes"`
-	Life  sequencer.Life   `json:"life"`
-	State Phase            `json:"state"`
-	Mark  clustertime.Tick `json:"mark"`
-	Nonce string           `json:"nonce"`
+	Name   string           `json:"name"`
+	Epoch  int64            `json:"epoch"` // Unix ms
+	Nodes  int              `json:"nodes"`
+	Layout sequencer.Layout `json:"layout,omitzero"`
+	Life   sequencer.Life   `json:"life"`
+	State  Phase            `json:"state"`
+	Mark   clustertime.Tick `json:"mark"`
+	Nonce  string           `json:"nonce"`
 }
 
 // Encode returns the document's body. It panics if the document is one that
 // DecodeDocument refuses.
 func (d Document) Encode() []byte {
+	cfg := d.Definition.Config()
 	text, err := json.Marshal(documentBody{
-		d.Definition.Name(), d.Definition.Epoch().UnixMilli(), d.Definition.Nodes(), d.Life, d.Phase, d.Mark, d.Nonce,
+		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, d.Life, d.Phase, d.Mark, d.Nonce,
 	})
 	if err == nil {
 		err = d.check()
@@ -151,9 +153,10 @@ func DecodeDocument(text []byte) (Document, error) {
 	if err := decodeStrictly(text, &b); err != nil {
 		return Document{}, failure.Errorf(ErrDamaged, "record: document %s: %w", excerpt(text), err)
 	}
-	def, err := sequencer.Define(b.Name, sequencer.Config{Epoch: epoch.UnixMilli(b.Epoch), Nodes: b.Nodes})
-	if err == nil && (def.Epoch().UnixMilli() != b.Epoch || def.Nodes() != b.Nodes) {
-		err = fmt.Errorf("%d nodes or epoch %d are not what the definition %v has", b.Nodes, b.Epoch, def)
+	cfg := sequencer.Config{Epoch: epoch.UnixMilli(b.Epoch), Nodes: b.Nodes, Layout: b.Layout}
+	def, err := sequencer.Define(b.Name, cfg)
+	if err == nil && (def.Epoch().UnixMilli() != b.Epoch || def.Config() != cfg) {
+		err = fmt.Errorf("epoch %d, %d nodes or layout %v are not what the definition %v has", b.Epoch, b.Nodes, b.Layout, def)
 	}
 	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Nonce: b.Nonce}
 	if err == nil {

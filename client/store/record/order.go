@@ -14,6 +14,10 @@ type Candidate struct {
 	Record Record
 }
 
+// soon is how far ahead a grant may begin and the record count as one that can be used
+// immediately: a record is returned in the millisecond of its last ID.
+const soon clustertime.Span = 100
+
 // Order returns the candidates that an attachment may try to take at b.Now, in the order
 // in which it should: the preferred node, then those that can be used immediately, free
 // ones before expired ones, then those that were granted to a time ahead, the earliest
@@ -40,7 +44,7 @@ func Order(all []Candidate, p sequencer.Preference, b Bounds) (order []Candidate
 		r := rank{Candidate: c}
 		switch {
 		case !p.Any && c.Node == p.Node:
-		case taken.From > max(b.Now, b.Epoch):
+		case taken.From.Sub(max(b.Now, b.Epoch)) > soon:
 			r.class, r.from = 3, taken.From
 		case c.Record.State == Held:
 			r.class = 2

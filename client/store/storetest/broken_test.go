@@ -315,7 +315,6 @@ type verdict struct {
 
 func (v *verdict) Helper()      {}
 func (v *verdict) Log(...any)   {}
-func (v *verdict) Skip(...any)  { runtime.Goexit() }
 func (v *verdict) Error(...any) { v.fail() }
 func (v *verdict) Fatal(...any) { v.fail(); runtime.Goexit() }
 func (v *verdict) Logf(f string, a ...any) {

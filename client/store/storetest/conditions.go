@@ -91,10 +91,7 @@ func revisionsDiffer(b *bench) {
 
 // deleted: a key that an operator deleted is absent, for its last revision too.
 func deleted(b *bench) {
-	d, ok := b.store.(Deleter)
-	if !ok {
-		b.Skip("the store under test has no method Delete")
-	}
+	d := b.store.(Deleter)
 	e := b.create(b.key("k"), "x")
 	neighbour := b.create(b.key("k2"), "y")
 	if err := d.Delete(b.ctx, e.Key); err != nil {
@@ -115,10 +112,7 @@ func deleted(b *bench) {
 
 // generation: a swap for another generation than the server's is refused.
 func generation(b *bench) {
-	g, ok := b.store.(store.Generations)
-	if !ok {
-		b.Skip("the store does not implement Generations")
-	}
+	g := b.store.(store.Generations)
 	id, lossy, err := g.Generation(b.ctx)
 	again, _, againErr := g.Generation(b.ctx)
 	if err != nil || againErr != nil || id == "" || id != again {

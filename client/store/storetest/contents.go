@@ -201,10 +201,7 @@ const watchFor = 10 * time.Second
 
 // watch: a change is heard of soon, and the channel ends with the context.
 func watch(b *bench) {
-	w, ok := b.store.(store.Watcher)
-	if !ok {
-		b.Skip("the store does not implement Watcher")
-	}
+	w := b.store.(store.Watcher)
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
 	changes, err := w.Watch(ctx, b.key("watched/"))
@@ -242,10 +239,7 @@ func watch(b *bench) {
 
 // dated: the store's clock is known after an answer, and does not contradict this one.
 func dated(b *bench) {
-	d, ok := b.store.(store.Dated)
-	if !ok {
-		b.Skip("the store does not implement Dated")
-	}
+	d := b.store.(store.Dated)
 	b.create(b.key("k"), "x")
 	now, within, known := d.Time()
 	if off := time.Since(now).Abs(); !known || within < 0 || off > within+time.Minute {

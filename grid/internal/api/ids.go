@@ -81,7 +81,7 @@ func (i *IDs) open(ctx context.Context, in wire.IDsRequest) (*sequencer.Sequence
 	if in.Create == nil {
 		s, err = c.OpenSequencer(ctx, in.Name)
 	} else {
-		create := wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes}
+		create := wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes, Layout: in.Create.Layout}
 		s, err = c.CreateSequencer(ctx, in.Name, create.Config())
 	}
 	if err != nil {

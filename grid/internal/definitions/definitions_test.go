@@ -24,7 +24,11 @@ var aGrid = roster.GridID{7}
 
 // record returns a record of a name; seed varies everything else.
 func record(tb rapid.TB, name string, seed int64) definitions.Record {
-	d, err := sequencer.Define(name, sequencer.Config{Epoch: epoch.UnixMilli(seed), Nodes: 128 << (seed % 7)})
+	cfg := sequencer.Config{Epoch: epoch.UnixMilli(seed), Nodes: 128 << (seed % 7)}
+	if seed%5 == 0 {
+		cfg.Layout, cfg.Nodes = sequencer.Twitter, 16<<(seed%7)
+	}
+	d, err := sequencer.Define(name, cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}

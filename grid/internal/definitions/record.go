@@ -17,6 +17,10 @@ const (
 	tagTerm   = 4 // of the create
 	tagNumber = 5 // of the create
 	tagMark   = 6 // destroyed: the first tick of the next life; absent before the end of the life
+	// The layout: all three, or none for the zero one.
+	tagBits     = 7
+	tagLowBits  = 8
+	tagMaxNodes = 9
 )
 
 // recordMax is the maximum size of a stored record; a larger one is damaged.
@@ -25,9 +29,14 @@ const recordMax = 4096
 // encodeRecord returns the value of a record.
 func encodeRecord(r Record) []byte {
 	f := make(fields, 0, 64)
-	d := r.Ref.Definition
-	f = f.tick(tagEpoch, clustertime.Tick(d.Epoch().UnixMilli()))
-	f = f.number(tagNodes, uint64(d.Nodes()))
+	cfg := r.Ref.Definition.Config()
+	f = f.tick(tagEpoch, clustertime.Tick(cfg.Epoch.UnixMilli()))
+	f = f.number(tagNodes, uint64(cfg.Nodes))
+	if l := cfg.Layout; !l.IsZero() {
+		f = f.number(tagBits, uint64(l.Bits))
+		f = f.number(tagLowBits, uint64(l.LowBits))
+		f = f.number(tagMaxNodes, uint64(l.Nodes))
+	}
 	f = f.bytes(tagLife, r.Ref.Life[:])
 	f = f.number(tagTerm, r.Ref.Born.Term)
 	f = f.number(tagNumber, r.Ref.Born.Number)
@@ -43,13 +52,19 @@ func decodeRecord(name, value []byte) (r Record, err error) {
 		return r, damaged("the record of %.80q has %d bytes", name, len(value))
 	}
 	var start clustertime.Tick
-	var nodes int
+	var cfg sequencer.Config
 	err = readFields(value, func(f field) (err error) {
 		switch f.tag {
 		case tagEpoch:
 			start, err = f.tick()
 		case tagNodes:
-			nodes, err = f.count()
+			cfg.Nodes, err = f.count()
+		case tagBits:
+			cfg.Layout.Bits, err = f.count()
+		case tagLowBits:
+			cfg.Layout.LowBits, err = f.count()
+		case tagMaxNodes:
+			cfg.Layout.Nodes, err = f.count()
 		case tagLife:
 			err = f.fill(r.Ref.Life[:])
 		case tagTerm:
@@ -62,11 +77,12 @@ func decodeRecord(name, value []byte) (r Record, err error) {
 		}
 		return err
 	})
-	if err == nil && (r.Ref.Life.IsZero() || nodes == 0) {
+	if err == nil && (r.Ref.Life.IsZero() || cfg.Nodes == 0) {
 		err = damaged("the record of %.80q lacks its life or its nodes", name)
 	}
 	if err == nil {
-		r.Ref.Definition, err = sequencer.Define(string(name), sequencer.Config{Epoch: epoch.UnixMilli(int64(start)), Nodes: nodes})
+		cfg.Epoch = epoch.UnixMilli(int64(start))
+		r.Ref.Definition, err = sequencer.Define(string(name), cfg)
 	}
 	if err != nil {
 		return Record{}, damaged("the record of %.80q: %v", name, err)

@@ -95,6 +95,15 @@ func (n *Node) Runs() bool {
 // Leads reports whether this node leads.
 func (n *Node) Leads() bool { return n != nil && n.Raft.State() == raft.Leader }
 
+// Confirm returns nil if this node led after it was called: a majority of the voters has
+// confirmed it. A leader that was replaced may not know yet.
+func (n *Node) Confirm() error {
+	if !n.Leads() || n.Raft.VerifyLeader().Error() != nil {
+		return refusal.ErrNotLeader
+	}
+	return nil
+}
+
 // Leader returns the Raft server ID of the leader, "" while unknown.
 func (n *Node) Leader() string {
 	if n == nil {

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// bounds returns the limits of a take or an extension now, at the server of a generation.
+func (h *holder) bounds(generation string) record.Bounds {
+	cfg := h.client.cfg
+	return record.Bounds{
+		Now: h.client.clock.Now(), Window: clustertime.SpanOf(cfg.Window), Ahead: clustertime.SpanOf(2*cfg.Window + cfg.MaxSkew),
+		Life: h.ref.Life, Mark: h.mark, Epoch: clustertime.Tick(h.ref.Definition.Epoch().UnixMilli()),
+		Generation: generation, Quarantine: clustertime.SpanOf(cfg.Window + cfg.MaxSkew + cfg.FailoverBound),
+	}
+}
+
+// take makes one round over the records, and returns the seat of the one that it took.
+//
+// Errors: a *fullError; sequencer.ErrDestroyed, ErrDamaged; and those of the store.
+func (c *Client) take(ctx context.Context, h *holder, p sequencer.Preference) (*seat, error) {
+	if err := c.sample(); err != nil {
+		return nil, fmt.Errorf("sequencer %q: no logical node is taken while the clock is wrong: %s", h.name(), err.Error())
+	}
+	m, _, err := c.marker(ctx, h.name())
+	if errors.Is(err, ErrNoRecord) {
+		return nil, failure.Errorf(ErrDamaged, "sequencer %q: its marker is missing; restore the key from a backup", h.name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	generation, err := c.generation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records, err := c.all(ctx, h.name(), 0, m.Slots)
+	if err != nil {
+		return nil, err
+	}
+	order, full, err := c.candidates(h, p, records, generation)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(order); i++ {
+		s, err := c.tryTake(ctx, h, order[i], generation)
+		if s != nil || err != nil {
+			return s, err
+		}
+		full.contention++
+		rest := order[i+1:] // others go through them in the same order
+		rand.Shuffle(len(rest), func(a, b int) { rest[a], rest[b] = rest[b], rest[a] })
+	}
+	return nil, full
+}
+
+// candidates returns the records to try, in order, and what is wrong with the others.
+//
+// Errors: sequencer.ErrDestroyed, and those of the store.
+func (c *Client) candidates(h *holder, p sequencer.Preference, records []found, generation string) ([]found, *fullError, error) {
+	b := h.bounds(generation)
+	full := &fullError{name: h.name(), slots: len(records)}
+	byNode := make(map[sequencer.NodeID]found, len(records))
+	var all []record.Candidate
+	for _, f := range records {
+		if f.err == nil {
+			_, f.err = f.Record.Take(sequencer.AttachmentID{1}, "", newNonce(), b)
+		}
+		switch {
+		case f.err == nil, errors.Is(f.err, record.ErrAhead):
+			byNode[f.Node] = f
+			all = append(all, f.Candidate)
+			if t := f.Record.Timestamp; !f.Record.Acquirable(b.Now) && (full.next == 0 || t < full.next) {
+				full.next = t
+			}
+		case errors.Is(f.err, sequencer.ErrDestroyed):
+			return nil, nil, fmt.Errorf("sequencer %q: %w", h.name(), sequencer.ErrDestroyed)
+		case errors.Is(f.err, record.ErrRetired):
+			full.retired++
+		case errors.Is(f.err, ErrDamaged):
+			full.corrupt++
+			c.log.Warn("record damaged; skipped", "sequencer", h.name(), "node", f.Node, "error", f.err)
+		default:
+			return nil, nil, f.err // the store did not answer
+		}
+	}
+	order, ahead := record.Order(all, p, b)
+	full.ahead, full.held = ahead, len(all)-ahead-len(order)
+	c.count(h.name(), ahead, full.corrupt)
+	tries := make([]found, len(order))
+	for i, candidate := range order {
+		tries[i] = byNode[candidate.Node]
+	}
+	return tries, full, nil
+}
+
+// takeTries is how often the fate of one take is looked for before the round ends.
+const takeTries = 3
+
+// tryTake tries to take one record. nil, nil: another holder was faster.
+func (c *Client) tryTake(ctx context.Context, h *holder, f found, generation string) (*seat, error) {
+	id := newAttachmentID()
+	machine, err := record.NewHolding(id, f.Candidate, string(f.revision), c.cfg.Task, newNonce(), h.bounds(generation))
+	if err != nil {
+		return nil, nil //nolint:nilerr // the clock has gone on; the next round decides
+	}
+	s := newSeat(h, machine)
+	for try := 1; ; try++ {
+		err = s.drive(ctx)
+		if err == nil || try == takeTries || pause(ctx, record.RetryAfter(try, c.cfg.Window)) != nil {
+			break
+		}
+	}
+	s.mu.Lock()
+	phase, cause := machine.Phase(), machine.Cause()
+	s.mu.Unlock()
+	switch {
+	case phase == record.Holds:
+		return s, nil
+	case phase == record.Lost && errors.Is(cause, sequencer.ErrDestroyed):
+		return nil, fmt.Errorf("sequencer %q: %w", h.name(), sequencer.ErrDestroyed)
+	case phase == record.Lost:
+		return nil, nil
+	}
+	// What became of it is not known. Nothing was used, so it is returned if it lands.
+	s.stop(sequencer.Release{ID: id, Node: f.Node})
+	c.finishLater(s)
+	return nil, err
+}

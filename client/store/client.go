@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Client is a process's use of a store. All methods may be called from any number of
+// goroutines.
+type Client struct {
+	store Store
+	cfg   Config
+	log   *slog.Logger
+	// lossy is the store's side of the quarantine; nil if its server cannot lose
+	// acknowledged writes.
+	lossy Generations
+
+	tasks    *handles.Tasks
+	clock    *handles.Clock
+	wall     wallClock
+	handles  *handles.Registry[*holder]
+	releases *handles.Releases
+	cache    cache
+
+	mu    sync.Mutex // never held while waiting
+	seats map[sequencer.AttachmentID]*seat
+	rooms map[string]*room // waiting attaches and counts, by name
+	moved chan struct{}    // closed when a seat was renewed, lost or replaced
+}
+
+// entry is one handle of a client.
+type entry = handles.Entry[*holder]
+
+// Open returns a client of the store. It checks first that the store enforces the
+// conditions of writes, by a key below the prefix that it keeps for this. While the store
+// does not answer it tries again until ctx ends.
+//
+// Errors: sequencer.ErrInvalidConfig, also for a store that ignores conditions, for one
+// that may lose acknowledged writes without a FailoverBound, and for a wall clock that is
+// wrong; and, when ctx ended, an error that matches ctx.Err() and
+// sequencer.ErrUnavailable.
+func Open(ctx context.Context, s Store, cfg Config) (*Client, error) {
+	return open(ctx, s, cfg, handles.NewClock())
+}
+
+func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Client, error) {
+	if s == nil {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "store: open: the store is nil; give one, such as OpenFile returns")
+	}
+	cfg, err := cfg.resolved(s)
+	if err != nil {
+		return nil, err
+	}
+	tasks := handles.NewTasks("store")
+	c := &Client{
+		store: s, cfg: cfg, log: cfg.Logger, tasks: tasks, clock: clock,
+		wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
+		seats: map[sequencer.AttachmentID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{}),
+	}
+	c.handles = handles.New[*holder](tasks, c)
+	for try := 1; ; try++ {
+		err := c.start(ctx)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, sequencer.ErrInvalidConfig) {
+			tasks.Close()
+			return nil, err
+		}
+		c.log.Warn("store not reachable; retrying", "store", nameOf(s), "error", err)
+		if pause(ctx, record.RetryAfter(try, 8*time.Second)) != nil {
+			tasks.Close()
+			return nil, failure.Errorf(sequencer.ErrUnavailable, "store: open: %s did not answer: %w; last error: %s; check its address, and that it runs", nameOf(s), ctx.Err(), err.Error())
+		}
+	}
+	c.tasks.Go(c.run)
+	if w, tells := s.(Watcher); tells {
+		c.tasks.Go(func(ctx context.Context) { c.watch(ctx, w) })
+	}
+	return c, nil
+}
+
+// start checks the store and reads the clocks.
+func (c *Client) start(ctx context.Context) error {
+	if err := c.probe(ctx); err != nil {
+		return err
+	}
+	if g, may := c.store.(Generations); may {
+		call, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+		defer cancel()
+		_, lossy, err := g.Generation(call)
+		switch {
+		case err != nil:
+			return fmt.Errorf("store: %s: its generation: %w", nameOf(c.store), err)
+		case lossy && c.cfg.FailoverBound == 0:
+			return failure.Errorf(sequencer.ErrInvalidConfig, "store: %s may lose acknowledged writes in a failover; set up synchronous replication, or give Config.FailoverBound, the longest time for which a server that was replaced acknowledges writes", nameOf(c.store))
+		case lossy || c.cfg.FailoverBound > 0:
+			c.lossy = g
+		}
+	} else if c.cfg.FailoverBound > 0 {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %s does not name its servers, so a failover cannot be noticed; leave it out, and use a store that loses no acknowledged write", nameOf(c.store))
+	}
+	return c.sample()
+}
+
+// nameOf returns what messages call a store.
+func nameOf(s Store) string {
+	if named, is := s.(fmt.Stringer); is {
+		return named.String()
+	}
+	return fmt.Sprintf("%T", s)
+}
+
+// lookEvery is how often the client samples the wall clock and looks for idle handles.
+const lookEvery = time.Second
+
+// run samples the clock and looks for idle handles until ctx ends.
+func (c *Client) run(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := c.sample(); err != nil {
+			c.log.Warn("clock not followed", "error", err)
+		}
+		now := c.clock.Now()
+		for _, e := range c.handles.All() {
+			if e.Control.Idle(now) && e.State.detaching.CompareAndSwap(false, true) {
+				c.tasks.Go(func(ctx context.Context) {
+					defer e.State.detaching.Store(false)
+					handles.DetachIdle(ctx, e.Control, 2*c.cfg.CallTimeout, c.log)
+				})
+			}
+		}
+	}
+}
+
+// Leave returns every logical node and closes the client. It returns an error
+// that matches ctx.Err() if ctx ended first; the client is closed then too.
+//
+// Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
+// sequencer.ErrUnavailable.
+func (c *Client) Leave(ctx context.Context) error {
+	if err := c.tasks.Err(); err != nil {
+		return err
+	}
+	err := c.handles.DetachAll(ctx)
+	if waited := c.releases.Await(ctx); waited != nil && err == nil {
+		err = fmt.Errorf("store: leave: not every logical node was returned: %w: %w", sequencer.ErrUnavailable, waited)
+	}
+	_ = c.Close()
+	return err
+}
+
+// Close ends the client and every handle immediately, without another write: the logical
+// nodes are free again when their windows have ended. Handles return sequencer.ErrClosed
+// from then on. Closing twice does nothing the second time.
+func (c *Client) Close() error {
+	c.handles.Close()
+	return nil
+}
+
+// pause waits for d, or returns ctx's error.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"log/slog"
+	"time"
+	"unicode/utf8"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Config says how a client uses its store. The zero value is a good choice.
+type Config struct {
+	// Prefix begins every key, such as "ids/". At most 200 bytes of UTF-8.
+	Prefix string
+	// Pool is the number of logical nodes that are made for a new sequencer, and so the
+	// number of processes that can use it at the same time, until Scale changes it.
+	// 0 = 32, or the sequencer's node count if that is smaller.
+	Pool int
+	// Window is how long a grant lasts: for so long a client can issue IDs while the
+	// store is away, and so long a crashed client's node is not used. At least 1 s;
+	// 0 = 15 s, unless the store suggests another ([Windowed]). Give all clients of a
+	// sequencer the same.
+	Window time.Duration
+	// CallTimeout bounds one call of the store; at most half a window, which is the
+	// default.
+	CallTimeout time.Duration
+	// AcquireMaxDelay bounds the pause between two rounds in which no logical node was
+	// free; 0 = 30 s.
+	AcquireMaxDelay time.Duration
+	// ReadyTimeout bounds how long Health waits for the other holders to know a version
+	// whose predecessor has crashed; see Known. More than a window; 0 = 2 minutes.
+	ReadyTimeout time.Duration
+	// MaxSkew is how far this machine's clock may be off that of a store that shows its
+	// own, and, with FailoverBound, how far any two clients' clocks differ at most;
+	// 0 = 5 s.
+	MaxSkew time.Duration
+	// MaxClockBack is how far this machine's clock may be set back before OnLost is
+	// called; 0 = 5 s. IDs ascend in any case: the handle waits until the clock has
+	// come to its last ID again.
+	MaxClockBack time.Duration
+	// FailoverBound is the longest time for which a server that was replaced goes on to
+	// acknowledge writes. It must be set for a store that may lose acknowledged writes
+	// in a failover, and then makes a node wait after one; see the package's DESIGN.md.
+	FailoverBound time.Duration
+	// Task names this process in the records, for people; "" = a random ID. At most 256
+	// bytes of UTF-8. Two processes with one task are two holders.
+	Task string
+	// Known, if not nil, returns which versions of other nodes this process knows to be
+	// running, by node. Each renewal writes them into the record. A holder whose
+	// predecessor crashed is ready when every other holder knows its version.
+	Known func() map[int]uint64
+	// OnLost, if not nil, is called in a goroutine of its own when a logical node is
+	// lost, and again as long as there is none in its place. IDs that were granted stay
+	// usable, and the client takes another node by itself; a process that must not
+	// outlive its node can end itself here.
+	OnLost func(Loss)
+	// Logger receives events for the operator; nil = none.
+	Logger *slog.Logger
+	// Clock reads the wall clock; nil = time.Now.
+	Clock func() time.Time
+}
+
+// Loss says which logical node was lost, and why.
+type Loss struct {
+	Sequencer string
+	Node      sequencer.NodeID
+	Version   uint64
+	// Cause matches sequencer.ErrDetached if another holder has the node or it was
+	// retired, ErrExpired if it was not renewed in time, ErrDamaged, or ErrClockBack.
+	Cause error
+	// Until is the end of what was granted, and may be used until then.
+	Until time.Time
+}
+
+// Windowed is implemented by a store that suggests another default window, because each
+// request has a price.
+type Windowed interface {
+	DefaultWindow() time.Duration
+}
+
+// Defaults and limits of Config.
+const (
+	defaultPool         = 32
+	defaultWindow       = 15 * time.Second
+	windowMin           = time.Second
+	windowMax           = 24 * time.Hour
+	defaultMaxDelay     = 30 * time.Second
+	defaultReadyTimeout = 2 * time.Minute
+	defaultMaxSkew      = 5 * time.Second
+	prefixMax           = 200
+)
+
+// resolved returns the configuration with its defaults.
+func (cfg Config) resolved(s Store) (Config, error) {
+	cfg.Window = orDefault(cfg.Window, defaultWindowOf(s))
+	for _, d := range []struct {
+		name  string
+		value *time.Duration
+		other time.Duration
+		low   time.Duration
+		high  time.Duration
+	}{
+		{"Window", &cfg.Window, 0, windowMin, windowMax},
+		{"CallTimeout", &cfg.CallTimeout, cfg.Window / 2, time.Millisecond, cfg.Window / 2},
+		{"AcquireMaxDelay", &cfg.AcquireMaxDelay, defaultMaxDelay, 10 * time.Millisecond, windowMax},
+		{"ReadyTimeout", &cfg.ReadyTimeout, max(defaultReadyTimeout, 2*cfg.Window), cfg.Window + 1, 2 * windowMax},
+		{"MaxSkew", &cfg.MaxSkew, defaultMaxSkew, time.Millisecond, windowMax},
+		{"MaxClockBack", &cfg.MaxClockBack, defaultMaxSkew, time.Millisecond, windowMax},
+	} {
+		*d.value = orDefault(*d.value, d.other)
+		if *d.value < d.low || *d.value > d.high {
+			return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.%s: %v is outside %v to %v; give a value inside, or 0 for the default", d.name, *d.value, d.low, d.high)
+		}
+	}
+	switch {
+	case cfg.FailoverBound < 0 || cfg.FailoverBound > windowMax:
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %v is outside 0 to %v", cfg.FailoverBound, windowMax)
+	case cfg.Pool < 0 || cfg.Pool > 1<<16:
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Pool: %d is outside 1 to the sequencer's node count; give 0 for %d", cfg.Pool, defaultPool)
+	case len(cfg.Prefix) > prefixMax || !utf8.ValidString(cfg.Prefix):
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Prefix: %.40q has %d bytes; give at most %d of UTF-8", cfg.Prefix, len(cfg.Prefix), prefixMax)
+	case len(cfg.Task) > record.TaskMax || !utf8.ValidString(cfg.Task):
+		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.Task: %.40q has %d bytes; give at most %d of UTF-8", cfg.Task, len(cfg.Task), record.TaskMax)
+	}
+	cfg.Pool = orDefault(cfg.Pool, defaultPool)
+	cfg.Task = orDefault(cfg.Task, randomHex())
+	cfg.Clock = orDefaultFunc(cfg.Clock, time.Now)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return cfg, nil
+}
+
+func orDefault[T comparable](value, other T) T {
+	var zero T
+	if value == zero {
+		return other
+	}
+	return value
+}
+
+func orDefaultFunc(f, other func() time.Time) func() time.Time {
+	if f == nil {
+		return other
+	}
+	return f
+}
+
+// defaultWindowOf returns the window of a store's clients that give none.
+func defaultWindowOf(s Store) time.Duration {
+	if w, suggests := s.(Windowed); suggests {
+		return w.DefaultWindow()
+	}
+	return defaultWindow
+}

@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// CreateSequencer returns this client's handle on a named sequencer, creating the
+// sequencer if the store has none of that name, and attaches a logical node. While every
+// logical node has a holder it waits for one until ctx ends. There is one handle per name
+// and client: a handle that is there already is returned as it is, Detached too. If only
+// the attach failed, the handle is returned, Detached, beside the error; calling again
+// tries to attach it again.
+//
+// Errors: sequencer.ErrInvalidConfig; ErrConflict if the store has the name with another
+// definition (the message shows both); ErrDamaged; ErrClosed; and, when ctx ended, an error
+// that matches ctx.Err() and either ErrNoFreeNode or ErrUnavailable.
+func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer.Config) (*sequencer.Sequencer, error) {
+	def, err := sequencer.Define(name, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return c.handles.Create(ctx, def, func() (*entry, error) {
+		d, err := c.ensure(ctx, def)
+		if err != nil {
+			return nil, err
+		}
+		return c.keep(d, &entry{Owed: true})
+	})
+}
+
+// OpenSequencer returns this client's handle on a sequencer that exists, Detached unless
+// this client has attached it before.
+//
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDamaged, ErrClosed; and, when ctx
+// ended, an error that matches ctx.Err() and ErrUnavailable.
+func (c *Client) OpenSequencer(ctx context.Context, name string) (*sequencer.Sequencer, error) {
+	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
+		return nil, err
+	}
+	return c.handles.Open(ctx, name, func() (*entry, error) {
+		d, err := c.existing(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return c.keep(d, &entry{})
+	})
+}
+
+// CreateStriped returns one new handle over several logical nodes of a named sequencer,
+// 1 to sequencer.MaxStripes, creating the sequencer if the store has none of that name.
+// It is for a process that needs more than one node's IDs; order is by node, see
+// [sequencer.Striped].
+//
+// Each call returns another handle with logical nodes of its own. [sequencer.Striped.Leave]
+// returns the nodes, and so does the client's Leave. If not all logical nodes can be
+// attached before ctx ends, no handle is returned, and the attached ones are returned.
+//
+// Errors: as those of CreateSequencer; ErrDestroyed if the sequencer was destroyed
+// meanwhile.
+func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.Config, stripes int) (*sequencer.Striped, error) {
+	def, err := sequencer.Define(name, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := def.CheckStripes(stripes); err != nil {
+		return nil, err
+	}
+	d, err := c.ensure(ctx, def)
+	if err != nil {
+		return nil, err
+	}
+	return c.handles.Striped(ctx, stripes, func() (*entry, error) { return c.keep(d, &entry{Stripe: true}) })
+}
+
+// Forget ends this client's handle on a named sequencer and returns its logical node, so
+// that the client keeps nothing of the name: the handle returns sequencer.ErrClosed from
+// then on, and the next create or open makes another. Handles of CreateStriped stay. A name
+// without a handle is ignored.
+//
+// Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
+// ErrUnavailable. The handle has ended then too, unless another create or open of the name
+// was in progress, and its logical node is returned in the background.
+func (c *Client) Forget(ctx context.Context, name string) error { return c.handles.Forget(ctx, name) }
+
+// keep makes a handle on a life.
+func (c *Client) keep(d record.Document, e *entry) (*entry, error) {
+	e.State = &holder{client: c, ref: d.Ref(), mark: d.Mark}
+	_, e.Control = sequencer.New(d.Ref(), e.State, c.clock)
+	e.State.control = e.Control
+	if err := c.handles.Put(e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// existing returns the document of a name's life.
+//
+// Errors: sequencer.ErrNotFound, ErrDamaged, and those of persist.
+func (c *Client) existing(ctx context.Context, name string) (d record.Document, err error) {
+	err = c.persist(ctx, name, func() (err error) {
+		d, _, err = c.document(ctx, name)
+		if errors.Is(err, ErrNoRecord) || err == nil && d.Phase != record.Alive {
+			return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		return c.initialise(ctx, d)
+	})
+	return d, err
+}
+
+// ensure returns the document of a name's life with a definition, and begins one if there
+// is none. A destroy that was begun is completed first (H7).
+//
+// Errors: sequencer.ErrInvalidConfig, ErrConflict, ErrDamaged, and those of persist.
+func (c *Client) ensure(ctx context.Context, def sequencer.Definition) (d record.Document, err error) {
+	err = c.persist(ctx, def.Name(), func() (err error) {
+		d, err = c.ensureOnce(ctx, def)
+		return err
+	})
+	return d, err
+}
+
+func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (record.Document, error) {
+	d, revision, err := c.document(ctx, def.Name())
+	switch {
+	case errors.Is(err, ErrNoRecord):
+		if err := c.checkNew(ctx, def); err != nil {
+			return d, err
+		}
+		return d, c.begin(ctx, record.NewDocument(def, randomBytes(), newNonce()), "")
+	case err != nil:
+		return d, err
+	case d.Phase == record.Destroying:
+		return d, orAgain(c.destroyLife(ctx, d.Ref()))
+	case d.Phase == record.Destroyed:
+		if err := def.CheckAt(c.clock.Now()); err != nil {
+			return d, err
+		}
+		next, err := d.Recreate(def, randomBytes(), newNonce())
+		if err != nil {
+			return d, err
+		}
+		return d, c.begin(ctx, next, revision)
+	case d.Definition != def:
+		return d, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: the store has %v, requested was %v; use the existing definition, or another name", def.Name(), d.Definition, def)
+	}
+	return d, c.initialise(ctx, d)
+}
+
+// begin writes the document of a new life. It is read again in any case, since another
+// client may have been faster.
+func (c *Client) begin(ctx context.Context, d record.Document, revision Revision) error {
+	_, err := c.swap(ctx, c.documentEntry(d, revision))
+	return orAgain(err)
+}
+
+// checkNew returns an error if a name without a document cannot be created: its definition
+// has no IDs now, or the store has records of it, so that its document was deleted.
+func (c *Client) checkNew(ctx context.Context, def sequencer.Definition) error {
+	if err := def.CheckAt(c.clock.Now()); err != nil {
+		return err
+	}
+	keys := record.KeysOf(c.cfg.Prefix, def.Name())
+	listed, err := c.list(ctx, keys.Folder())
+	if err != nil {
+		return fmt.Errorf("store: sequencer %q: %w", def.Name(), err)
+	}
+	for _, e := range listed {
+		_, part, _ := record.ParseKey(c.cfg.Prefix, e.Key)
+		if part != record.PartRecord {
+			continue
+		}
+		if e.Body == nil {
+			if e, err = c.load(ctx, e.Key); err != nil {
+				return fmt.Errorf("store: sequencer %q: %w", def.Name(), err)
+			}
+		}
+		if len(e.Body) == 0 {
+			continue // released by the original, which knows no document
+		}
+		if _, _, err := c.document(ctx, def.Name()); !errors.Is(err, ErrNoRecord) {
+			return orAgain(err) // it was made since
+		}
+		return failure.Errorf(ErrDamaged, "store: %q is missing, and the store has %q; restore it from a backup, or create a sequencer of another name", keys.Document(), e.Key)
+	}
+	return nil
+}
+
+func (c *Client) documentEntry(d record.Document, revision Revision) Entry {
+	return Entry{Key: record.KeysOf(c.cfg.Prefix, d.Definition.Name()).Document(), Body: d.Encode(), Revision: revision}
+}
+
+func (c *Client) markerEntry(name string, m record.Marker, revision Revision) Entry {
+	return Entry{Key: record.KeysOf(c.cfg.Prefix, name).Marker(), Body: m.Encode(), Revision: revision}
+}
+
+func (c *Client) recordEntry(name string, node sequencer.NodeID, r record.Record, revision Revision) Entry {
+	return Entry{Key: record.KeysOf(c.cfg.Prefix, name).Record(node), Body: r.Encode(), Revision: revision, Meta: r.Meta()}
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// DestroySequencer ends the life that the name has at the moment, for all holders. See
+// [sequencer.Sequencer.Destroy], which ends no life but its own. Holders learn of it by
+// their next renewal, or earlier if the store tells of changes. What a destroy has begun
+// and not completed is completed by the next destroy or create of the name.
+//
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDamaged if a record is missing (repair
+// it first), ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
+// ErrUnavailable.
+func (c *Client) DestroySequencer(ctx context.Context, name string) error {
+	if _, err := sequencer.Define(name, sequencer.Config{}); err != nil {
+		return err
+	}
+	var d record.Document
+	err := c.persist(ctx, name, func() (err error) {
+		d, _, err = c.document(ctx, name)
+		if errors.Is(err, ErrNoRecord) || err == nil && d.Phase == record.Destroyed {
+			return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.destroy(ctx, d.Ref())
+}
+
+// destroy ends one life; that it has ended already is not an error.
+func (c *Client) destroy(ctx context.Context, ref sequencer.Ref) error {
+	name := ref.Definition.Name()
+	err := c.persist(ctx, name, func() error { return c.destroyLife(ctx, ref) })
+	if err != nil && !errors.Is(err, sequencer.ErrDestroyed) && !errors.Is(err, sequencer.ErrNotFound) {
+		return err
+	}
+	c.endAll(ref)
+	return nil
+}
+
+// endAll ends this client's handles on a life, and returns their records, so that the next
+// life need not count them as used up.
+func (c *Client) endAll(ref sequencer.Ref) {
+	for _, e := range c.handles.All() {
+		if e.Control.Ref().Life == ref.Life && e.Control.Handle().Name() == ref.Definition.Name() {
+			c.end(e.State)
+		}
+	}
+}
+
+// destroyLife goes through the steps of a destroy (H7). Any client may do so, concurrently
+// and after another has begun.
+//
+// Errors: sequencer.ErrNotFound, ErrDestroyed if the life has ended, ErrDamaged; errAgain
+// and ErrChanged if it has to be called again; and those of the store.
+func (c *Client) destroyLife(ctx context.Context, ref sequencer.Ref) error {
+	name := ref.Definition.Name()
+	d, revision, err := c.document(ctx, name)
+	switch {
+	case errors.Is(err, ErrNoRecord):
+		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
+	case err != nil:
+		return err
+	case d.Life != ref.Life || d.Phase == record.Destroyed:
+		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+	}
+	if begun, changed := d.BeginDestroy(newNonce()); changed {
+		if revision, err = c.swap(ctx, c.documentEntry(begun, revision)); err != nil {
+			return fmt.Errorf("store: sequencer %q: %w", name, err)
+		}
+		d = begun
+	}
+	if err := c.initialise(ctx, d); err != nil { // a create that did not come to its end
+		return err
+	}
+	c.returnAll(ctx, ref)
+	made, err := c.seal(ctx, d)
+	if err != nil {
+		return err
+	}
+	records, err := c.closeAll(ctx, d, made)
+	if err != nil {
+		return err
+	}
+	ended, err := d.EndDestroy(records, newNonce())
+	if err != nil {
+		return err
+	}
+	if _, err := c.swap(ctx, c.documentEntry(ended, revision)); err != nil {
+		return fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	return nil
+}
+
+// returnAll ends this client's handles on a life and waits for the return of their
+// records, once.
+func (c *Client) returnAll(ctx context.Context, ref sequencer.Ref) {
+	c.endAll(ref)
+	var seats []*seat
+	for _, s := range c.allSeats() {
+		if s.h.ref.Life == ref.Life && s.h.name() == ref.Definition.Name() {
+			seats = append(seats, s)
+		}
+	}
+	c.together(upTo(0, len(seats)), func(i int) { _ = seats[i].finishOnce(ctx) })
+}
+
+// seal writes into the marker that no more records are made for a life (H10), and returns
+// how many there are.
+func (c *Client) seal(ctx context.Context, d record.Document) (made int, err error) {
+	name := d.Definition.Name()
+	m, revision, err := c.marker(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	sealed, changed, err := m.Seal(d.Life, newNonce())
+	if err != nil || !changed {
+		return m.Made, err
+	}
+	if _, err := c.swap(ctx, c.markerEntry(name, sealed, revision)); err != nil {
+		return 0, fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	return m.Made, nil
+}
+
+// closeAll closes every record of a life, and returns them.
+func (c *Client) closeAll(ctx context.Context, d record.Document, made int) ([]record.Record, error) {
+	all, err := c.all(ctx, d.Definition.Name(), 0, made)
+	if err != nil {
+		return nil, err
+	}
+	records, errs := make([]record.Record, made), make([]error, made)
+	c.together(upTo(0, made), func(i int) { records[i], errs[i] = c.closeOne(ctx, d, all[i]) })
+	return records, errors.Join(errs...)
+}
+
+// closeOne closes a record.
+func (c *Client) closeOne(ctx context.Context, d record.Document, f found) (record.Record, error) {
+	name := d.Definition.Name()
+	for {
+		if f.err != nil {
+			return record.Record{}, failure.Errorf(f.err, "store: sequencer %q: destroy: %w", name, f.err)
+		}
+		closed, changed, err := f.Record.Close(d.Life, newNonce())
+		if err != nil || !changed {
+			return closed, err
+		}
+		_, err = c.swap(ctx, c.recordEntry(name, f.Node, closed, f.revision))
+		if !errors.Is(err, ErrChanged) {
+			return closed, err
+		}
+		f = c.one(ctx, name, f.Node)
+	}
+}

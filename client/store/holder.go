@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// holder is one handle's side of the store: its backend, with the life and the mark that it
+// was opened with (H8).
+type holder struct {
+	client    *Client
+	ref       sequencer.Ref
+	mark      clustertime.Tick
+	control   *sequencer.Control
+	detaching atomic.Bool
+}
+
+func (h *holder) name() string { return h.ref.Definition.Name() }
+
+// onceKey marks a context whose attach makes one round.
+type onceKey struct{}
+
+// Attach implements [sequencer.Backend]: it takes a record, and waits for a free one until
+// ctx ends.
+func (h *holder) Attach(ctx context.Context, _ sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
+	c := h.client
+	r := c.enter(h.name())
+	defer c.exit(h.name())
+	for try := 1; ; try++ {
+		wake := c.wakeOf(r)
+		s, err := c.take(ctx, h, p)
+		if err == nil {
+			return c.attached(s), nil
+		}
+		if isFinal(err) || ctx.Value(onceKey{}) != nil {
+			return sequencer.Attachment{}, err
+		}
+		wait := record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter)
+		if full, is := err.(*fullError); is {
+			wait = full.wait(wait, c.cfg.Window, c.clock.Now())
+		}
+		if e := c.await(ctx, wait, wake); e != nil {
+			return sequencer.Attachment{}, c.notAttached(h.name(), e, err)
+		}
+	}
+}
+
+// attached puts a seat that was taken into use.
+func (c *Client) attached(s *seat) sequencer.Attachment {
+	c.mu.Lock()
+	c.seats[s.id] = s
+	c.mu.Unlock()
+	c.tasks.Go(s.keep)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, _ := s.machine.Grant()
+	return sequencer.Attachment{ID: s.id, Node: s.node, Grant: g}
+}
+
+// notAttached returns the error of an attach whose context ended.
+func (c *Client) notAttached(name string, ended, last error) error {
+	if c.tasks.Err() != nil {
+		return failure.Errorf(sequencer.ErrClosed, "sequencer %q: the client was closed", name)
+	}
+	if full, is := last.(*fullError); is {
+		return full.ended(ended)
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node in time: %w; last error: %s; check that the store is reachable, then try again", name, ended, last.Error())
+}
+
+// Detach implements [sequencer.Backend].
+func (h *holder) Detach(ctx context.Context, _ sequencer.Ref, rel sequencer.Release) error {
+	c := h.client
+	s := c.seatOf(rel.ID)
+	if s == nil {
+		return nil // it was lost before
+	}
+	s.stop(rel)
+	err := s.finish(ctx)
+	if err == nil {
+		return nil
+	}
+	c.finishLater(s)
+	return c.gaveUp(ctx, h.name(), err)
+}
+
+// Destroy implements [sequencer.Backend].
+func (h *holder) Destroy(ctx context.Context, ref sequencer.Ref) error {
+	return h.client.destroy(ctx, ref)
+}
+
+// AttachFailed implements handles.Keeper: a handle without attachment needs nothing.
+func (c *Client) AttachFailed(*entry) {}
+
+// Return implements handles.Keeper.
+func (c *Client) Return(_ sequencer.Ref, rel sequencer.Release) {
+	if s := c.seatOf(rel.ID); s != nil {
+		s.stop(rel)
+		c.finishLater(s)
+	}
+}
+
+// Remove implements handles.Keeper: seats go when their records are returned.
+func (c *Client) Remove([]*entry) {}
+
+// seatOf returns the seat of an attachment, nil if there is none.
+func (c *Client) seatOf(id sequencer.AttachmentID) *seat {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seats[id]
+}
+
+// allSeats returns every seat.
+func (c *Client) allSeats() (all []*seat) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.seats {
+		all = append(all, s)
+	}
+	return all
+}
+
+// remove forgets a seat.
+func (c *Client) remove(s *seat) {
+	c.mu.Lock()
+	delete(c.seats, s.id)
+	c.mu.Unlock()
+	c.notify(s.h.name())
+}
+
+// finishLater returns a seat's record in the background, for as long as a window: then
+// others may take it anyway.
+func (c *Client) finishLater(s *seat) {
+	c.releases.Add(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.Window)
+		defer cancel()
+		if err := s.finish(ctx); err != nil && c.tasks.Err() == nil {
+			c.log.Warn("logical node not returned; others may take it when its window has ended", "sequencer", s.h.name(), "node", s.node, "error", err)
+			s.giveUp()
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// initialise completes the records of a life, and writes the marker last. With a marker
+// there is nothing to do, whatever Config.Pool is (Z2).
+//
+// Errors: ErrDamaged, errAgain if it has to be called again, and those of the store.
+func (c *Client) initialise(ctx context.Context, d record.Document) error {
+	name := d.Definition.Name()
+	key := record.KeysOf(c.cfg.Prefix, name).Marker()
+	e, err := c.load(ctx, key)
+	switch {
+	case err == nil && len(e.Body) > 0:
+		if _, err := record.DecodeMarker(e.Body); err != nil {
+			return failure.Errorf(ErrDamaged, "store: %q: %w; restore the key from a backup", key, err)
+		}
+		return nil
+	case err == nil:
+		return c.adopt(ctx, name, e.Revision)
+	case !errors.Is(err, ErrNoRecord):
+		return fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	slots := min(c.cfg.Pool, d.Definition.Nodes())
+	errs := make([]error, slots)
+	c.together(upTo(0, slots), func(i int) {
+		born := record.Born(d.Life, newNonce())
+		if _, err := c.swap(ctx, c.recordEntry(name, sequencer.NodeID(i), born, "")); !errors.Is(err, ErrChanged) {
+			errs[i] = err // else another client has made it
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	m := record.Marker{Slots: slots, Made: slots, Nonce: newNonce()}
+	_, err = c.swap(ctx, c.markerEntry(name, m, ""))
+	return orAgain(err)
+}
+
+// adopt replaces the empty marker of another program, which initialised the records, by
+// one with their number.
+func (c *Client) adopt(ctx context.Context, name string, revision Revision) error {
+	keys := record.KeysOf(c.cfg.Prefix, name)
+	listed, err := c.list(ctx, keys.Folder())
+	if err != nil {
+		return fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	there := map[string]bool{}
+	for _, e := range listed {
+		there[e.Key] = true
+	}
+	slots := 0
+	for there[keys.Record(sequencer.NodeID(slots))] {
+		slots++
+	}
+	if slots == 0 {
+		return failure.Errorf(ErrDamaged, "store: %q is empty, and the store has no record of the sequencer; delete it", keys.Marker())
+	}
+	m := record.Marker{Slots: slots, Made: slots, Nonce: newNonce()}
+	_, err = c.swap(ctx, c.markerEntry(name, m, revision))
+	return orAgain(err)
+}

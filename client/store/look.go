@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// loadsAtOnce is how many records are read concurrently.
+const loadsAtOnce = 8
+
+// cache has bodies with the revision they were read at, for stores whose listings have
+// revisions and no bodies.
+type cache struct {
+	mu      sync.Mutex
+	entries map[string]Entry
+}
+
+func (c *cache) at(key string, revision Revision) (Entry, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, there := c.entries[key]
+	return e, there && revision != "" && e.Revision == revision
+}
+
+func (c *cache) put(e Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries == nil {
+		c.entries = map[string]Entry{}
+	}
+	c.entries[e.Key] = e
+}
+
+// document reads a sequencer's document with its revision.
+//
+// Errors: ErrNoRecord, ErrDamaged, and those of the store.
+func (c *Client) document(ctx context.Context, name string) (record.Document, Revision, error) {
+	key := record.KeysOf(c.cfg.Prefix, name).Document()
+	e, err := c.load(ctx, key)
+	if err != nil {
+		return record.Document{}, "", fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	d, err := record.DecodeDocument(e.Body)
+	if err == nil && d.Definition.Name() != name {
+		err = failure.Errorf(ErrDamaged, "it is the document of %q", d.Definition.Name())
+	}
+	if err != nil {
+		return record.Document{}, "", failure.Errorf(ErrDamaged, "store: %q: %w; restore the key from a backup", key, err)
+	}
+	return d, e.Revision, nil
+}
+
+// marker reads a sequencer's marker with its revision.
+//
+// Errors: ErrNoRecord, ErrDamaged, and those of the store.
+func (c *Client) marker(ctx context.Context, name string) (record.Marker, Revision, error) {
+	key := record.KeysOf(c.cfg.Prefix, name).Marker()
+	e, err := c.load(ctx, key)
+	if err != nil {
+		return record.Marker{}, "", fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	m, err := record.DecodeMarker(e.Body)
+	if err != nil {
+		return record.Marker{}, "", failure.Errorf(ErrDamaged, "store: %q: %w; restore the key from a backup", key, err)
+	}
+	return m, e.Revision, nil
+}
+
+// found is a record as it was read.
+type found struct {
+	record.Candidate
+	revision Revision
+	err      error // ErrDamaged, or the store's
+}
+
+// readRecord returns the record of an entry.
+func readRecord(node sequencer.NodeID, e Entry, err error) found {
+	f := found{Candidate: record.Candidate{Node: node}, revision: e.Revision, err: err}
+	switch {
+	case errors.Is(err, ErrNoRecord):
+		f.err = failure.Errorf(ErrDamaged, "store: the record of node %d is missing; find out what deleted it, then repair it", node)
+	case err == nil:
+		if f.Record, f.err = record.Decode(e.Body, e.Meta); f.err != nil {
+			f.err = failure.Errorf(ErrDamaged, "store: %q: %w", e.Key, f.err)
+		}
+	}
+	return f
+}
+
+// one reads one record.
+func (c *Client) one(ctx context.Context, name string, node sequencer.NodeID) found {
+	e, err := c.load(ctx, record.KeysOf(c.cfg.Prefix, name).Record(node))
+	if err == nil {
+		c.cache.put(e)
+	}
+	return readRecord(node, e, err)
+}
+
+// all reads the records of the nodes from low to below high, with their revisions.
+//
+// Errors: those of the listing. That of a single record is in its place.
+func (c *Client) all(ctx context.Context, name string, low, high int) ([]found, error) {
+	keys := record.KeysOf(c.cfg.Prefix, name)
+	listed, err := c.list(ctx, keys.Folder())
+	if err != nil {
+		return nil, fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	entries := make(map[string]Entry, len(listed))
+	for _, e := range listed {
+		entries[e.Key] = e
+	}
+	records := make([]found, high-low)
+	var lacking []int
+	for i := range records {
+		node := sequencer.NodeID(low + i)
+		key := keys.Record(node)
+		e, there := entries[key]
+		if cached, same := c.cache.at(key, e.Revision); e.Body == nil && same {
+			e = cached
+		}
+		if !there || e.Body == nil || e.Revision == "" {
+			lacking = append(lacking, i) // a listing may be older than a record, too
+			continue
+		}
+		records[i] = readRecord(node, e, nil)
+	}
+	c.together(lacking, func(i int) { records[i] = c.one(ctx, name, sequencer.NodeID(low+i)) })
+	return records, nil
+}
+
+// together calls f with each number, several concurrently.
+func (c *Client) together(numbers []int, f func(int)) {
+	var all sync.WaitGroup
+	for first := range min(loadsAtOnce, len(numbers)) {
+		all.Go(func() {
+			for i := first; i < len(numbers); i += loadsAtOnce {
+				f(numbers[i])
+			}
+		})
+	}
+	all.Wait()
+}
+
+// upTo returns the numbers from low to below high.
+func upTo(low, high int) (numbers []int) {
+	for i := low; i < high; i++ {
+		numbers = append(numbers, i)
+	}
+	return numbers
+}

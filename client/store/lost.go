@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// lost handles the loss of a seat's record: the handle uses up what it was granted, and
+// takes another record as soon as it can.
+func (c *Client) lost(ctx context.Context, s *seat, cause error) {
+	defer c.remove(s)
+	control := s.h.control
+	if errors.Is(cause, sequencer.ErrDestroyed) {
+		c.log.Info("sequencer destroyed", "sequencer", s.h.name())
+		c.end(s.h)
+		return
+	}
+	c.log.Warn("logical node lost", "sequencer", s.h.name(), "node", s.node, "error", cause)
+	c.report(s, cause)
+	r := c.enter(s.h.name())
+	defer c.exit(s.h.name())
+	again := c.clock.Mono() + c.cfg.Window/3
+	for try := 1; control.Lost(s.id); try++ {
+		wake := c.wakeOf(r)
+		err := c.replace(ctx, s)
+		c.announce()
+		if !control.Lost(s.id) || ctx.Err() != nil {
+			break
+		}
+		if try == 1 {
+			c.log.Warn("logical node not replaced; waiting for another", "sequencer", s.h.name(), "error", err)
+		}
+		if c.clock.Mono() >= again { // Z25
+			again = c.clock.Mono() + c.cfg.Window/3
+			c.report(s, cause)
+		}
+		wait := min(record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter), c.cfg.Window/3)
+		if until, held := control.Lapse(s.id); held {
+			wait = min(wait, max(until.Sub(c.clock.Now()).Duration(), time.Millisecond))
+		}
+		if c.await(ctx, wait, wake) != nil {
+			return
+		}
+	}
+	c.log.Info("logical node no longer awaited", "sequencer", s.h.name(), "state", control.Handle().State().String())
+}
+
+// replace tries once to take another record.
+func (c *Client) replace(ctx context.Context, s *seat) error {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, onceKey{}, true), 4*c.cfg.CallTimeout)
+	defer cancel()
+	return s.h.control.Replace(ctx, s.id)
+}
+
+// end takes a handle to its end because its life has ended.
+func (c *Client) end(h *holder) {
+	c.handles.Drop(h.control)
+	if rel, held := h.control.Destroy(); held {
+		if s := c.seatOf(rel.ID); s != nil {
+			s.stop(rel)
+			c.finishLater(s)
+		}
+	}
+}
+
+// report calls OnLost, unless the client was closed.
+func (c *Client) report(s *seat, cause error) {
+	if c.cfg.OnLost == nil || c.tasks.Err() != nil {
+		return
+	}
+	s.mu.Lock()
+	g, _ := s.machine.Grant()
+	loss := Loss{Sequencer: s.h.name(), Node: s.node, Version: s.machine.Record().Version, Cause: cause, Until: g.Until.Time()}
+	s.mu.Unlock()
+	go c.cfg.OnLost(loss)
+}
+
+// lostToClock reports every seat because the clock was set back: nothing was lost, and
+// IDs wait until the clock has come to where it was (E12).
+func (c *Client) lostToClock(cause error) {
+	for _, s := range c.allSeats() {
+		c.report(s, cause)
+	}
+}

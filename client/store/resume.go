@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Resume makes the client ready for use after its process was frozen: it reads the clock,
+// renews what has less than a third of its window left, and waits until each handle that
+// had a logical node has time left again. Call it at the start of a handler where the
+// process does not run between two calls. It needs no request otherwise.
+//
+// Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
+// sequencer.ErrUnavailable.
+func (c *Client) Resume(ctx context.Context) error {
+	if err := c.tasks.Err(); err != nil {
+		return err
+	}
+	if err := c.sample(); err != nil {
+		c.log.Warn("clock not followed", "error", err)
+	}
+	for _, s := range c.allSeats() {
+		if c.isLow(s) {
+			s.poke()
+		}
+	}
+	for {
+		moved := c.nextMove()
+		low := ""
+		for _, s := range c.allSeats() {
+			if c.isLow(s) {
+				low = s.h.name()
+			}
+		}
+		if low == "" {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: not renewed in time: %w; check that the store is reachable, then try again", low, ctx.Err())
+		case <-c.tasks.Context().Done():
+			return c.tasks.Err()
+		}
+	}
+}
+
+// isLow reports whether a seat that is in use has less than a third of a window left.
+func (c *Client) isLow(s *seat) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.machine.Phase() {
+	case record.Lost:
+		return s.h.control.Lost(s.id)
+	case record.Holds:
+		return s.machine.Record().Timestamp.Sub(c.clock.Now()).Duration() < c.cfg.Window/3
+	}
+	return false
+}
+
+// nextMove returns the channel that tells of the next renewal, loss or replacement.
+func (c *Client) nextMove() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moved
+}
+
+// announce tells of a renewal, loss or replacement.
+func (c *Client) announce() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.moved)
+	c.moved = make(chan struct{})
+}

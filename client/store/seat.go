@@ -1,0 +1,267 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// seat is one attachment of a handle: its machine, and the calls that the machine wants.
+type seat struct {
+	h    *holder
+	id   sequencer.AttachmentID
+	node sequencer.NodeID
+	made time.Duration // on the monotonic clock
+
+	turn chan struct{} // has one token: calls for the record run one at a time
+	wake chan struct{} // holds one token to renew the record now
+	gone chan struct{} // closed by stop
+
+	mu      sync.Mutex // never held while waiting
+	machine *record.Holding
+	looked  time.Duration // when the last renewal was known to have landed, monotonic
+	ready   bool
+	since   time.Duration // when the wait to be ready began
+}
+
+func newSeat(h *holder, machine *record.Holding) *seat {
+	now := h.client.clock.Mono()
+	return &seat{
+		h: h, id: machine.ID(), node: machine.Node(), machine: machine, made: now, looked: now, since: now,
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), gone: make(chan struct{}),
+	}
+}
+
+// drive sends what the machine wants until it wants nothing, or returns the error of a call
+// that does not say what became of it.
+func (s *seat) drive(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		request, want, revision := s.machine.Want()
+		if request == record.Swap {
+			s.machine.Sent()
+		}
+		s.mu.Unlock()
+		var err error
+		switch request {
+		case record.Nothing:
+			return nil
+		case record.Swap:
+			err = s.swap(ctx, want, Revision(revision))
+		case record.Load:
+			err = s.load(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("store: sequencer %q: node %d: %w", s.h.name(), s.node, err)
+		}
+	}
+}
+
+// swap sends a body.
+func (s *seat) swap(ctx context.Context, want record.Record, revision Revision) error {
+	c := s.h.client
+	e := c.recordEntry(s.h.name(), s.node, want, revision)
+	var landed Revision
+	var err error
+	if want.State == record.Held {
+		landed, err = c.swapIn(ctx, e, want.Generation) // Q3
+	} else {
+		landed, err = c.swap(ctx, e)
+	}
+	answer := record.Unknown
+	switch {
+	case err == nil:
+		answer = record.Landed
+	case errors.Is(err, ErrChanged):
+		answer, err = record.Refused, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machine.Swapped(want.Nonce, answer, string(landed), newNonce())
+	s.settled()
+	return err
+}
+
+// load reads the record.
+func (s *seat) load(ctx context.Context) error {
+	f := s.h.client.one(ctx, s.h.name(), s.node)
+	if f.err != nil && !errors.Is(f.err, ErrDamaged) {
+		return f.err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machine.Read(record.Seen{Record: f.Record, Revision: string(f.revision), Err: f.err}, newNonce())
+	s.settled()
+	return nil
+}
+
+// settled gives the handle what the machine's grant has become. mu must be held.
+func (s *seat) settled() {
+	if s.machine.Phase() != record.Holds || !s.machine.Idle() {
+		return
+	}
+	s.looked = s.h.client.clock.Mono()
+	if g, granted := s.machine.Grant(); granted && s.h.control != nil {
+		s.h.control.Renewed(s.id, g)
+	}
+}
+
+// takeTurn waits for the token.
+func (s *seat) takeTurn(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// renew extends the record once, or goes on with what is pending.
+func (s *seat) renew(ctx context.Context) error {
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer func() { <-s.turn }()
+	c := s.h.client
+	if err := c.sample(); err != nil {
+		c.log.Warn("clock not followed", "error", err)
+	}
+	generation, err := c.generation(ctx)
+	if err != nil {
+		return err
+	}
+	known := c.known()
+	s.mu.Lock()
+	_ = s.machine.Extend(known, newNonce(), s.h.bounds(generation)) // an error loses the record
+	s.mu.Unlock()
+	return s.drive(ctx)
+}
+
+// keep renews the record until it is returned or lost.
+func (s *seat) keep(ctx context.Context) {
+	c := s.h.client
+	for failed := 0; ; {
+		if !s.sleep(ctx, s.due(failed)) {
+			return
+		}
+		if s.dropped() {
+			s.giveUp()
+			return
+		}
+		err := s.renew(ctx)
+		s.mu.Lock()
+		if err != nil {
+			s.machine.Expire(c.clock.Now())
+		}
+		phase, cause := s.machine.Phase(), s.machine.Cause()
+		s.mu.Unlock()
+		c.announce()
+		switch {
+		case ctx.Err() != nil || phase == record.Returning || phase == record.Done:
+			return
+		case phase == record.Lost:
+			c.lost(ctx, s, cause)
+			return
+		case err != nil:
+			failed++
+			c.log.Warn("logical node not renewed; retrying", "sequencer", s.h.name(), "node", s.node, "error", err)
+		default:
+			failed = 0
+		}
+	}
+}
+
+// due returns when the next renewal is, after some failed ones: earlier if the record ends
+// earlier than after a whole window, and at its end at the latest.
+func (s *seat) due(failed int) time.Duration {
+	c := s.h.client
+	s.mu.Lock()
+	left := s.machine.Record().Timestamp.Sub(c.clock.Now()).Duration()
+	s.mu.Unlock()
+	if failed > 0 {
+		// One tick beyond its end the record is expired.
+		return min(record.RetryAfter(failed, c.cfg.Window), max(left+2*time.Millisecond, time.Millisecond))
+	}
+	return max(record.RenewAfter(c.cfg.Window, jitter)-max(c.cfg.Window-left, 0), 0)
+}
+
+// sleep waits for d or until the record is to be renewed now. false: there is nothing left
+// to renew.
+func (s *seat) sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.wake:
+	case <-s.gone:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// poke has the record renewed now.
+func (s *seat) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// dropped reports whether the handle did not take the attachment, because it ended
+// meanwhile. The record is not renewed then, and expires.
+func (s *seat) dropped() bool {
+	if s.h.client.clock.Mono()-s.made < s.h.client.cfg.Window {
+		return false
+	}
+	held, there := s.h.control.Held()
+	return !there || held.ID != s.id
+}
+
+// stop ends the use of the attachment for good (H5).
+func (s *seat) stop(rel sequencer.Release) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machine.Stop(rel, newNonce())
+	select {
+	case <-s.gone:
+	default:
+		close(s.gone)
+	}
+}
+
+// finish returns the record of a seat that was stopped, until ctx ends.
+func (s *seat) finish(ctx context.Context) error {
+	for try := 1; ; try++ {
+		err := s.finishOnce(ctx)
+		if err == nil {
+			s.h.client.remove(s)
+			return nil
+		}
+		if s.h.client.tasks.Err() != nil || pause(ctx, record.RetryAfter(try, s.h.client.cfg.Window)) != nil {
+			return err
+		}
+	}
+}
+
+func (s *seat) finishOnce(ctx context.Context) error {
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer func() { <-s.turn }()
+	return s.drive(ctx)
+}
+
+// giveUp leaves the record as it is.
+func (s *seat) giveUp() {
+	s.mu.Lock()
+	s.machine.GiveUp()
+	s.mu.Unlock()
+	s.h.client.remove(s)
+}

@@ -1,0 +1,24 @@
+package main
+
+// layoutTests guard the layouts of IDs, and layoutHTTPTests those of the HTTP API.
+var (
+	layoutTests     = []string{"./sequencer", "-run", "Layout|Expand|Preset|Define|Decompose|MinID|Exhausted|CheckStripes|CheckAt"}
+	layoutHTTPTests = []string{"./grid", "-run", "TestAPIIDsCreate"}
+)
+
+// layoutMutants divide the bits of IDs differently from the layout, or lose it on the way.
+var layoutMutants = []mutant{
+	{"layout", "the node's bits overlap the timestamp", "sequencer/layout.go", "(slot^counter)<<(l.shift&63)", "(slot^counter)<<((l.shift-1)&63)", layoutTests},
+	{"layout", "every layout ends like the zero one", "sequencer/layout.go", "{ return 1 << (l.bits - l.lowBits) }", "{ return 1 << 40 }", layoutTests},
+	{"layout", "a timestamp begins where that of the zero layout does", "sequencer/layout.go", "return ID(int64(offset)<<l.lowBits |", "return ID(int64(offset)<<23 |", layoutTests},
+	{"layout", "a layout may have a sign bit", "sequencer/layout.go", "case l.Bits < 0 || l.Bits > maxBits:", "case l.Bits < 0 || l.Bits > maxBits+1:", layoutTests},
+	{"layout", "a layout may leave no counter", "sequencer/layout.go", "l.LowBits <= bits.Len(uint(l.Nodes-1))", "l.LowBits < bits.Len(uint(l.Nodes-1))", layoutTests},
+	{"layout", "a sequencer may have more nodes than its layout", "sequencer/layout.go", "case nodes > l.Nodes:", "case nodes > maxNodes:", layoutTests},
+	{"layout", "the layout's largest node count is not part of a definition", "sequencer/layout.go", "mostBits: uint8(bits.Len(uint(l.Nodes - 1))),", "mostBits: uint8(n),", layoutTests},
+	{"layout", "one process may take all nodes of a small sequencer", "sequencer/striped.go", "most := min(MaxStripes, d.Nodes()/2)", "most := MaxStripes", layoutTests},
+	{"layout", "the layout is lost on the wire", "wire/messages.go", "Nodes: d.Nodes(), Layout: d.Config().Layout,\n", "Nodes: d.Nodes(),\n", wireTests},
+	{"layout", "the layout is ignored on the wire", "wire/messages.go", "Nodes: s.Nodes, Layout: s.Layout}", "Nodes: s.Nodes}", wireTests},
+	{"layout", "the layout is lost on the disk", "grid/internal/definitions/record.go", "if l := cfg.Layout; !l.IsZero() {", "if l := cfg.Layout; l.Bits == 1 {", []string{"./grid/internal/definitions"}},
+	{"layout", "the layout is not in a store's document", "client/store/record/document.go", "cfg := d.Definition.Config()\n", "cfg := d.Definition.Config()\n	cfg.Layout = sequencer.Layout{}\n", recordTests},
+	{"layout", "POST /v1/ids ignores the layout", "grid/internal/api/ids.go", "Nodes: in.Create.Nodes, Layout: in.Create.Layout}", "Nodes: in.Create.Nodes}", layoutHTTPTests},
+}
