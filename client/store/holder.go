@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/client/store/record"
@@ -18,7 +19,11 @@ type holder struct {
 	mark      clustertime.Tick
 	control   *sequencer.Control
 	detaching atomic.Bool
+	attaching atomic.Int32 // attaches in progress
 }
+
+// wanted reports whether a handle without a logical node waits for one.
+func (h *holder) wanted() bool { return h.attaching.Load() > 0 }
 
 func (h *holder) name() string { return h.ref.Definition.Name() }
 
@@ -29,6 +34,8 @@ type onceKey struct{}
 // ctx ends.
 func (h *holder) Attach(ctx context.Context, _ sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
 	c := h.client
+	h.attaching.Add(1)
+	defer h.attaching.Add(-1)
 	r := c.enter(h.name())
 	defer c.exit(h.name())
 	for try := 1; ; try++ {
@@ -41,7 +48,8 @@ func (h *holder) Attach(ctx context.Context, _ sequencer.Ref, p sequencer.Prefer
 			return sequencer.Attachment{}, err
 		}
 		wait := record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter)
-		if full, is := err.(*fullError); is {
+		var full *fullError
+		if errors.As(err, &full) {
 			wait = full.wait(wait, c.cfg.Window, c.clock.Now())
 		}
 		if e := c.await(ctx, wait, wake); e != nil {
@@ -56,6 +64,7 @@ func (c *Client) attached(s *seat) sequencer.Attachment {
 	c.seats[s.id] = s
 	c.mu.Unlock()
 	c.tasks.Go(s.keep)
+	c.tasks.Go(s.becomeReady)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g, _ := s.machine.Grant()
@@ -67,7 +76,8 @@ func (c *Client) notAttached(name string, ended, last error) error {
 	if c.tasks.Err() != nil {
 		return failure.Errorf(sequencer.ErrClosed, "sequencer %q: the client was closed", name)
 	}
-	if full, is := last.(*fullError); is {
+	var full *fullError
+	if errors.As(last, &full) {
 		return full.ended(ended)
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node in time: %w; last error: %s; check that the store is reachable, then try again", name, ended, last.Error())

@@ -25,14 +25,13 @@ type seat struct {
 	mu      sync.Mutex // never held while waiting
 	machine *record.Holding
 	looked  time.Duration // when the last renewal was known to have landed, monotonic
-	ready   bool
-	since   time.Duration // when the wait to be ready began
+	ready   bool          // see becomeReady
 }
 
 func newSeat(h *holder, machine *record.Holding) *seat {
 	now := h.client.clock.Mono()
 	return &seat{
-		h: h, id: machine.ID(), node: machine.Node(), machine: machine, made: now, looked: now, since: now,
+		h: h, id: machine.ID(), node: machine.Node(), machine: machine, made: now, looked: now,
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 }

@@ -75,10 +75,3 @@ func (w *wallClock) compare(d Dated, now time.Time, most time.Duration) error {
 	}
 	return nil
 }
-
-// problem returns why the wall clock is not followed, nil if it is.
-func (w *wallClock) problem() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
-}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Health is the state of a client, read from memory.
+type Health struct {
+	// Valid reports whether every handle that is to have a logical node has one whose
+	// record has not expired, and is being renewed. A handle that its user or
+	// DetachWhenIdle detached needs none.
+	Valid bool
+	// Ready reports whether the client is Valid and may be given work: for each logical
+	// node whose last holder crashed, every other holder knows of its version, or
+	// Config.ReadyTimeout has passed (see Config.Known).
+	Ready bool
+	// Reason says why it is not Valid or not Ready, "" if it is both.
+	Reason string
+	// Sequencers has one entry for each handle, by name and node.
+	Sequencers []SequencerHealth
+	// Skew is how far this machine's clock is ahead of the store's, if SkewKnown.
+	Skew      time.Duration
+	SkewKnown bool
+	// Ahead and Corrupt are how many records the last attaches left out because they
+	// are granted to a time far ahead of this machine's clock, or damaged.
+	Ahead, Corrupt int
+}
+
+// SequencerHealth is the state of one handle.
+type SequencerHealth struct {
+	Name     string
+	Attached bool // it has a logical node, and the fields below
+	Node     sequencer.NodeID
+	Version  uint64 // counts the holders of the node
+	// PredecessorGraceful reports whether the holder before returned the node.
+	PredecessorGraceful bool
+	Expires             time.Time // when others may take the node
+	Valid, Ready        bool
+	Reason              string
+}
+
+// Health returns the state of the client. It makes no request, and never fails: that of a
+// closed client is not valid.
+func (c *Client) Health() Health {
+	h := Health{Valid: true, Ready: true}
+	for _, e := range c.handles.All() {
+		h.Sequencers = append(h.Sequencers, c.healthOf(e))
+	}
+	slices.SortFunc(h.Sequencers, func(a, b SequencerHealth) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
+	})
+	for _, s := range h.Sequencers {
+		h.Valid, h.Ready = h.Valid && s.Valid, h.Ready && s.Ready
+		if h.Reason == "" && s.Reason != "" {
+			h.Reason = fmt.Sprintf("sequencer %q: %s", s.Name, s.Reason)
+		}
+	}
+	if err := c.tasks.Err(); err != nil {
+		h.Valid, h.Ready, h.Reason = false, false, err.Error()
+	}
+	c.wall.mu.Lock()
+	h.Skew, h.SkewKnown = c.wall.skew, c.wall.known
+	if c.wall.err != nil {
+		h.Ready, h.Reason = false, cmp.Or(h.Reason, c.wall.err.Error())
+	}
+	c.wall.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.rooms {
+		h.Ahead, h.Corrupt = h.Ahead+r.ahead, h.Corrupt+r.corrupt
+	}
+	return h
+}
+
+// healthOf returns the state of one handle.
+func (c *Client) healthOf(e *entry) SequencerHealth {
+	s := SequencerHealth{Name: e.Control.Handle().Name()}
+	held, attached := e.Control.Held()
+	if !attached {
+		s.Valid = !e.State.wanted()
+		s.Ready = s.Valid
+		if !s.Valid {
+			s.Reason = "it has no logical node"
+		}
+		return s
+	}
+	s.Attached, s.Node = true, held.Node
+	seat := c.seatOf(held.ID)
+	if seat == nil {
+		s.Reason = "its logical node is being replaced"
+		return s
+	}
+	seat.mu.Lock()
+	defer seat.mu.Unlock()
+	r := seat.machine.Record()
+	s.Version, s.PredecessorGraceful, s.Expires = r.Version, r.Graceful, timeOf(r.Timestamp)
+	late := c.clock.Mono() - seat.looked
+	switch now := c.clock.Now(); {
+	case seat.machine.Phase() != record.Holds:
+		s.Reason = "its logical node was lost"
+	case now > r.Timestamp:
+		s.Reason = fmt.Sprintf("its record expired at %s", s.Expires.Format(time.RFC3339))
+	default:
+		s.Valid = true
+		switch {
+		case late > c.cfg.Window/2: // a renewal is due after a third
+			s.Reason = fmt.Sprintf("the store has not confirmed a renewal for %v", late.Round(time.Millisecond))
+		case !seat.ready:
+			s.Reason = "its predecessor crashed, and not every other holder knows of it yet"
+		default:
+			s.Ready = true
+		}
+	}
+	return s
+}
+
+// timeOf returns a tick as a time, the zero time for 0.
+func timeOf(t clustertime.Tick) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return t.Time()
+}

@@ -1,0 +1,257 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Scale sets how many logical nodes of a sequencer are in use, 1 to its node count. To
+// scale down retires the records of the highest nodes: their holders lose them by their
+// next renewal, and take others. To scale up makes records, and restores those that were
+// retired, with their versions and bounds. A call that failed half way is completed by
+// another.
+//
+// Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDestroyed; ErrConflict if another
+// Scale was later; ErrDamaged if a record is missing; ErrClosed; and, when ctx ended, an
+// error that matches ctx.Err() and ErrUnavailable.
+func (c *Client) Scale(ctx context.Context, name string, slots int) error {
+	d, err := c.existing(ctx, name)
+	if err != nil {
+		return err
+	}
+	if slots < 1 || slots > d.Definition.Nodes() {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: %d slots are outside 1 to %d, its node count; give a number inside, or use several sequencers", name, slots, d.Definition.Nodes())
+	}
+	if err := c.persist(ctx, name, func() error { return c.resize(ctx, d, slots) }); err != nil {
+		return err
+	}
+	return c.persist(ctx, name, func() error { return c.conform(ctx, d, slots) })
+}
+
+// resize makes the records that are lacking, retired, and then writes the number of slots.
+func (c *Client) resize(ctx context.Context, d record.Document, slots int) error {
+	name := d.Definition.Name()
+	m, revision, err := c.marker(ctx, name)
+	if err != nil {
+		return err
+	}
+	if m.Slots == slots {
+		return nil
+	}
+	next, err := m.Resize(d.Life, slots, newNonce())
+	if err != nil {
+		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+	}
+	errs := make([]error, max(slots-m.Made, 0))
+	c.together(upTo(0, len(errs)), func(i int) { errs[i] = c.enlist(ctx, d, sequencer.NodeID(m.Made+i)) })
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if _, err := c.swap(ctx, c.markerEntry(name, next, revision)); err != nil {
+		return fmt.Errorf("store: sequencer %q: %w", name, err)
+	}
+	return nil
+}
+
+// enlist makes the record of a node beyond those of the marker, retired (H10). A record
+// that is there was left by a call that did not come to its end.
+func (c *Client) enlist(ctx context.Context, d record.Document, node sequencer.NodeID) error {
+	name := d.Definition.Name()
+	before := record.Born(d.Life, newNonce())
+	f := c.one(ctx, name, node)
+	revision := f.revision
+	switch {
+	case f.err == nil:
+		before = f.Record
+	case revision != "" || !errors.Is(f.err, ErrDamaged):
+		return f.err
+	}
+	enlisted, err := before.Enlist(d.Life, newNonce())
+	if err != nil {
+		return fmt.Errorf("sequencer %q: %w", name, err)
+	}
+	_, err = c.swap(ctx, c.recordEntry(name, node, enlisted, revision))
+	return err
+}
+
+// conform brings every record to the state that the number of slots asks for.
+func (c *Client) conform(ctx context.Context, d record.Document, slots int) error {
+	name := d.Definition.Name()
+	m, _, err := c.marker(ctx, name)
+	if err != nil {
+		return err
+	}
+	all, err := c.all(ctx, name, 0, m.Made)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(all))
+	c.together(upTo(0, len(all)), func(i int) {
+		errs[i] = c.alter(ctx, name, all[i], func(r record.Record) (record.Record, bool, error) {
+			if i < m.Slots {
+				return r.Restore(d.Life, newNonce())
+			}
+			return r.Retire(d.Life, newNonce())
+		})
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	now, _, err := c.marker(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case now.Nonce != m.Nonce:
+		return errAgain // another scale; bring the records to its state
+	case now.Slots != slots:
+		return failure.Errorf(sequencer.ErrConflict, "sequencer %q: scaled to %d slots meanwhile, not %d; scale again", name, now.Slots, slots)
+	}
+	return nil
+}
+
+// alter changes a record by a rule, computed again if another holder was faster.
+func (c *Client) alter(ctx context.Context, name string, f found, rule func(record.Record) (record.Record, bool, error)) error {
+	for {
+		if f.err != nil {
+			return failure.Errorf(f.err, "sequencer %q: %w", name, f.err)
+		}
+		next, changed, err := rule(f.Record)
+		if err != nil {
+			return failure.Errorf(err, "sequencer %q: node %d: %w", name, f.Node, err)
+		}
+		if !changed {
+			return nil
+		}
+		_, err = c.swap(ctx, c.recordEntry(name, f.Node, next, f.revision))
+		if !errors.Is(err, ErrChanged) {
+			return err
+		}
+		f = c.one(ctx, name, f.Node)
+	}
+}
+
+// Retire takes one logical node out of use: its holder loses it by its next renewal, and
+// takes another. Scale restores it, as does Restore.
+//
+// Errors: as those of Scale, but for ErrConflict.
+func (c *Client) Retire(ctx context.Context, name string, node sequencer.NodeID) error {
+	return c.alterNode(ctx, name, node, record.Record.Retire)
+}
+
+// Restore returns a retired logical node to use, with its version and bound.
+//
+// Errors: as those of Scale, but for ErrConflict.
+func (c *Client) Restore(ctx context.Context, name string, node sequencer.NodeID) error {
+	return c.alterNode(ctx, name, node, record.Record.Restore)
+}
+
+func (c *Client) alterNode(ctx context.Context, name string, node sequencer.NodeID, rule func(record.Record, sequencer.Life, string) (record.Record, bool, error)) error {
+	d, err := c.existing(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.persist(ctx, name, func() error {
+		if err := c.checkNode(ctx, name, node); err != nil {
+			return err
+		}
+		return c.alter(ctx, name, c.one(ctx, name, node), func(r record.Record) (record.Record, bool, error) { return rule(r, d.Life, newNonce()) })
+	})
+}
+
+// checkNode returns an error if a node is not one of the slots.
+func (c *Client) checkNode(ctx context.Context, name string, node sequencer.NodeID) error {
+	m, _, err := c.marker(ctx, name)
+	if err != nil {
+		return err
+	}
+	if int(node) >= m.Slots {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: node %d is outside 0 to %d; give one inside, or scale the sequencer up", name, node, m.Slots-1)
+	}
+	return nil
+}
+
+// Repair makes a logical node's record again that is missing or unreadable, or that was
+// granted to a time far ahead. The caller states that nothing was granted at or above
+// floor: nothing before floor is issued for the node from then on. A floor of one window
+// after the present is safe if the clocks of all holders were right. A record that has a
+// holder is not repaired; retire it first.
+//
+// Errors: sequencer.ErrInvalidConfig for a floor or node out of range; ErrNotFound;
+// ErrConflict if the node has a holder, or is in use and not granted beyond floor; ErrClosed;
+// and, when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
+func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID, floor time.Time) error {
+	var d record.Document
+	return c.persist(ctx, name, func() (err error) {
+		if d, _, err = c.document(ctx, name); errors.Is(err, ErrNoRecord) || err == nil && d.Phase == record.Destroyed {
+			return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		m, _, err := c.marker(ctx, name)
+		switch {
+		case errors.Is(err, ErrNoRecord):
+			return failure.Errorf(ErrDamaged, "sequencer %q: its marker is missing; restore the key from a backup", name)
+		case err != nil:
+			return err
+		case int(node) >= m.Made:
+			return failure.Errorf(sequencer.ErrInvalidConfig, "sequencer %q: node %d is outside 0 to %d", name, node, m.Made-1)
+		}
+		return c.repair(ctx, d, c.one(ctx, name, node), clustertime.TickOf(floor))
+	})
+}
+
+// repair writes a record in place of one that was found.
+func (c *Client) repair(ctx context.Context, d record.Document, f found, floor clustertime.Tick) error {
+	name := d.Definition.Name()
+	var state error
+	switch r := f.Record; {
+	case f.err != nil && !errors.Is(f.err, ErrDamaged):
+		return f.err
+	case f.err != nil || r.Life != d.Life && r.State != record.Closed:
+	case r.State == record.Held:
+		state = fmt.Errorf("it is held by %q until %s; retire it, or wait", r.Task, r.Timestamp.Time().Format(time.RFC3339))
+	case r.Bound <= floor:
+		state = fmt.Errorf("it is %v and granted up to %s only; it needs no repair", r.State, r.Bound.Time().Format(time.RFC3339))
+	}
+	if state != nil {
+		return failure.Errorf(sequencer.ErrConflict, "sequencer %q: node %d is not repaired: %w", name, f.Node, state)
+	}
+	repaired, err := record.Repaired(d.Life, floor, clustertime.Tick(d.Definition.Epoch().UnixMilli()), max(f.Record.Version, c.versionKnown(ctx, name, f.Node)), newNonce())
+	if err != nil {
+		return failure.Errorf(err, "sequencer %q: %w", name, err)
+	}
+	if f.Record.State == record.Retired && f.err == nil {
+		if repaired, _, err = repaired.Retire(d.Life, newNonce()); err != nil {
+			return err
+		}
+	}
+	if _, err = c.swap(ctx, c.recordEntry(name, f.Node, repaired, f.revision)); err == nil {
+		c.log.Warn("record repaired", "sequencer", name, "node", f.Node, "floor", floor.Time())
+		c.notify(name)
+	}
+	return err
+}
+
+// versionKnown returns the largest version that the other records know of a node.
+func (c *Client) versionKnown(ctx context.Context, name string, node sequencer.NodeID) (version uint64) {
+	m, _, err := c.marker(ctx, name)
+	if err != nil {
+		return 0
+	}
+	all, err := c.all(ctx, name, 0, m.Made)
+	if err != nil {
+		return 0
+	}
+	for _, f := range all {
+		version = max(version, f.Record.Known[node])
+	}
+	return version
+}

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store/record"
+)
+
+// readyEvery is how often a seat whose predecessor crashed looks at the other records.
+const readyEvery = 5 * time.Second
+
+// becomeReady marks a seat as ready: immediately if its predecessor returned the record or
+// holders do not tell each other versions, and otherwise when every other holder's record
+// shows its version, or after Config.ReadyTimeout (Z16 to Z18).
+func (s *seat) becomeReady(ctx context.Context) {
+	c := s.h.client
+	s.mu.Lock()
+	version := s.machine.Record().Version
+	s.ready = s.machine.Record().Graceful || c.cfg.Known == nil
+	ready := s.ready
+	s.mu.Unlock()
+	for began := c.clock.Mono(); !ready; {
+		left := began + c.cfg.ReadyTimeout - c.clock.Mono()
+		ready = left <= 0 || c.allKnow(ctx, s, version)
+		if !ready && !s.rest(ctx, min(readyEvery, left)) {
+			return
+		}
+	}
+	s.mu.Lock()
+	s.ready = true
+	s.mu.Unlock()
+}
+
+// rest waits for d. false: the seat was stopped, or ctx has ended.
+func (s *seat) rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.gone:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// allKnow reports whether every other record that has a holder shows the seat's version. A
+// record that cannot be read does not.
+func (c *Client) allKnow(ctx context.Context, s *seat, version uint64) bool {
+	m, _, err := c.marker(ctx, s.h.name())
+	if err != nil {
+		return false
+	}
+	all, err := c.all(ctx, s.h.name(), 0, m.Slots)
+	if err != nil {
+		return false
+	}
+	for _, f := range all {
+		if f.Node == s.node || f.err == nil && f.Record.State != record.Held {
+			continue
+		}
+		if f.err != nil || f.Record.Known[s.node] != version {
+			return false
+		}
+	}
+	return true
+}
