@@ -139,7 +139,11 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 	case err != nil:
 		return d, err
 	case d.Phase == record.Destroying:
-		return d, orAgain(c.destroyLife(ctx, d.Ref()))
+		err := c.destroyLife(ctx, d.Ref())
+		if errors.Is(err, sequencer.ErrDestroyed) {
+			err = nil // another client was faster
+		}
+		return d, orAgain(err)
 	case d.Phase == record.Destroyed:
 		if err := def.CheckAt(c.clock.Now()); err != nil {
 			return d, err

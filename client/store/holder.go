@@ -20,10 +20,13 @@ type holder struct {
 	control   *sequencer.Control
 	detaching atomic.Bool
 	attaching atomic.Int32 // attaches in progress
+	owed      atomic.Bool  // its create could not attach it
 }
 
-// wanted reports whether a handle without a logical node waits for one.
-func (h *holder) wanted() bool { return h.attaching.Load() > 0 }
+// wanted reports whether a handle without a logical node is to have one.
+func (h *holder) wanted() bool {
+	return h.attaching.Load() > 0 || h.owed.Load() || h.control.Lost(sequencer.AttachmentID{})
+}
 
 func (h *holder) name() string { return h.ref.Definition.Name() }
 
@@ -60,6 +63,7 @@ func (h *holder) Attach(ctx context.Context, _ sequencer.Ref, p sequencer.Prefer
 
 // attached puts a seat that was taken into use.
 func (c *Client) attached(s *seat) sequencer.Attachment {
+	s.h.owed.Store(false)
 	c.mu.Lock()
 	c.seats[s.id] = s
 	c.mu.Unlock()
@@ -104,8 +108,8 @@ func (h *holder) Destroy(ctx context.Context, ref sequencer.Ref) error {
 	return h.client.destroy(ctx, ref)
 }
 
-// AttachFailed implements handles.Keeper: a handle without attachment needs nothing.
-func (c *Client) AttachFailed(*entry) {}
+// AttachFailed implements handles.Keeper.
+func (c *Client) AttachFailed(e *entry) { e.State.owed.Store(true) }
 
 // Return implements handles.Keeper.
 func (c *Client) Return(_ sequencer.Ref, rel sequencer.Release) {
@@ -140,7 +144,13 @@ func (c *Client) remove(s *seat) {
 	c.mu.Lock()
 	delete(c.seats, s.id)
 	c.mu.Unlock()
-	c.notify(s.h.name())
+	s.mu.Lock()
+	_, granted := s.machine.Grant()
+	returned := granted && s.machine.Phase() == record.Done && s.machine.Record().State == record.Free
+	s.mu.Unlock()
+	if returned {
+		c.notify(s.h.name())
+	}
 }
 
 // finishLater returns a seat's record in the background, for as long as a window: then
