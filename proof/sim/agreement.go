@@ -182,6 +182,12 @@ func (a *agreement) vote() {
 	}
 }
 
+// confirms reports whether a leader would hear from a majority that it still leads. One
+// that was replaced does not know of members that joined since.
+func (a *agreement) confirms(m *member) bool {
+	return a.g.cfg.Baseline == Quorum || a.leader == m && a.majority(m, a.servers)
+}
+
 // electable reports whether a voter runs and would be elected.
 func (a *agreement) electable(m *member) bool {
 	return m.alive && m.until <= m.w.now && a.majority(m, a.servers)

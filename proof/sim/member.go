@@ -147,7 +147,8 @@ func (m *member) join() {
 func (m *member) depart() {
 	m.atLeader(m.w.now-m.heard > 2*joinEvery, func(l *lead) {
 		l.machine.Leave(l.view(), m.inc, false, func(err error) {
-			if err == nil && l.machine.Departed(l.view(), m.inc, leader.ServerOf(m.inc, m.seat.durable)) {
+			departed := err == nil && l.machine.Departed(l.view(), m.inc, leader.ServerOf(m.inc, m.seat.durable))
+			if departed && m.g.agreed.confirms(l.m) {
 				m.w.net.send(&l.m.process, &m.process, func() {
 					m.seat.durable = false
 					m.g.crash(m)
