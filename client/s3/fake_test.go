@@ -41,6 +41,7 @@ type server struct {
 	mu       sync.Mutex
 	objects  map[string]object
 	requests []string // method and key
+	created  []string // keys, in order
 }
 
 type object struct {
@@ -163,6 +164,9 @@ func (s *server) put(w http.ResponseWriter, r *http.Request, key string) {
 		if strings.HasPrefix(k, "X-Amz-Meta-") {
 			head[k] = v
 		}
+	}
+	if !ok {
+		s.created = append(s.created, key)
 	}
 	s.objects[key] = object{body: body, head: head}
 	w.Header().Set("ETag", head.Get("ETag"))
