@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all race kills mutants sim-mutants explore sim chaos storms overload fuzz bench scale lint fmt demo
+.PHONY: help build test test-all race kills mutants sim-mutants explore sim chaos storms overload stores fuzz bench scale lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,11 @@ chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md 
 	@mkdir -p bin
 	$(GO) test -timeout 60m -count 1 -v -run '^TestChaos$$' ./proof/chaos \
 		-chaos-for 10m -faults-min 120 -ids-min 100000000 -report $(CURDIR)/bin/chaos.md
+
+stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
+	@mkdir -p bin
+	cd proof/stores && $(GO) test -timeout 60m -count 1 -v -run '^TestStores$$' . \
+		-for 150s -ids-min 100000000 -report $(CURDIR)/bin/stores.md
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@for pkg in $$($(GO) list ./...); do \
