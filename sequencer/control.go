@@ -57,6 +57,15 @@ func (c *Control) Idle(now clustertime.Tick) bool {
 	return now.Sub(since) >= max(clustertime.SpanOf(limit), 1)
 }
 
+// LastUsed returns the largest timestamp taken under the attachment id, 0 if none was, or
+// if the handle holds another attachment or none.
+func (c *Control) LastUsed(id AttachmentID) clustertime.Tick {
+	if g := c.s.now.Load().gen; g != nil && g.id == id {
+		return g.lastUsed()
+	}
+	return 0
+}
+
 // Detaches reports whether an idle handle is to be detached at all.
 func (c *Control) Detaches() bool { return c.s.idle.Load() > 0 }
 

@@ -305,6 +305,24 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// TestLastUsed: it is that of the named attachment only.
+func TestLastUsed(t *testing.T) {
+	h := newHandle(t)
+	_ = h.AttachLogicalNode(t.Context())
+	a, _ := h.control.Held()
+	if used := h.control.LastUsed(a.ID); used != 0 {
+		t.Errorf("used %d before the first ID", used)
+	}
+	h.clock.set(2040)
+	h.next(t)
+	if used := h.control.LastUsed(a.ID); used != 2040 {
+		t.Errorf("used %d, not 2040", used)
+	}
+	if used := h.control.LastUsed(AttachmentID{9}); used != 0 {
+		t.Errorf("another attachment used %d", used)
+	}
+}
+
 // TestNextRevivesAnIdleHandle, and one that was never attached if it may be
 // detached when idle; none that its user detached.
 func TestNextRevivesAnIdleHandle(t *testing.T) {

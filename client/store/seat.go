@@ -135,8 +135,10 @@ func (s *seat) renew(ctx context.Context) error {
 		return err
 	}
 	known := c.known()
+	bounds := s.h.bounds(generation)
+	bounds.Used = s.h.control.LastUsed(s.id)
 	s.mu.Lock()
-	_ = s.machine.Extend(known, newNonce(), s.h.bounds(generation)) // an error loses the record
+	_ = s.machine.Extend(known, newNonce(), bounds) // an error loses the record
 	s.mu.Unlock()
 	return s.drive(ctx)
 }

@@ -91,7 +91,8 @@ type Record struct {
 	From, Until clustertime.Tick
 	// Bound is the first tick that was never granted.
 	Bound clustertime.Tick
-	// LastUsed is the last tick that a holder reported when it returned the record.
+	// LastUsed is the last tick that a holder reported, when it extended or returned the
+	// record.
 	LastUsed clustertime.Tick
 	// Graceful reports whether the holder before the present or last one returned the
 	// record, and for a record that is not Held whether the last one did.

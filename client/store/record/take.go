@@ -20,6 +20,8 @@ type Bounds struct {
 	Life  sequencer.Life
 	Mark  clustertime.Tick
 	Epoch clustertime.Tick
+	// Used is the last tick that the holder has used, 0 if none; for Extend.
+	Used clustertime.Tick
 	// Generation names the server that the swap will be conditional on; "" if its
 	// server cannot lose acknowledged writes.
 	Generation string
@@ -109,6 +111,7 @@ func (r Record) Extend(id sequencer.AttachmentID, known map[sequencer.NodeID]uin
 	if b.Now > r.Timestamp {
 		return Record{}, failure.Errorf(ErrExpired, "record: it expired at %s, and it is %s; take a record again", text(r.Timestamp), text(b.Now))
 	}
+	r.LastUsed = max(r.LastUsed, min(b.Used, r.Until-1)) // never more than was granted
 	r.Timestamp = max(r.Timestamp, b.Now.Add(b.Window))
 	r.Until = max(r.Until, b.Now.Add(b.Window))
 	r.Bound = max(r.Bound, r.Until)
