@@ -17,6 +17,8 @@
 //	sequencer.json                  the definition
 //	node-ids-initialized            written when all records exist
 //
+// and all of them together one, changes, by which clients hear of each other's writes.
+//
 // A claim, a renewal and a return are one transaction each. A claim needs that live does
 // not exist and that the record is unchanged since it was read; a renewal, that live is on
 // the holder's own lease and that the record is unchanged; a return, that the record is
@@ -48,6 +50,8 @@
 package etcd
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -101,6 +105,14 @@ type etcdStore struct {
 	cfg    Config
 	at     layout
 	leases leases
+}
+
+// String returns what messages call the store.
+func (s *etcdStore) String() string {
+	if s.cli == nil {
+		return "etcd without a client"
+	}
+	return fmt.Sprintf("etcd at %s, prefix %s", strings.Join(s.cli.Endpoints(), ", "), s.at)
 }
 
 // DefaultWindow suggests the window of a client: a renewal every three seconds.

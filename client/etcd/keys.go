@@ -15,6 +15,7 @@ const (
 
 	sequencersDir = "sequencers/" // one directory for each other sequencer
 	othersDir     = "keys/"       // keys that are not of a sequencer
+	changesKey    = "changes"     // the last key that changed, for watches
 
 	// defaultName is the sequencer whose keys lie directly below the prefix.
 	defaultName = "default"
@@ -51,6 +52,9 @@ func (l layout) locate(key string) place {
 	}
 	return place{path: string(l) + othersDir + key}
 }
+
+// changes returns the key that names the last key that changed.
+func (l layout) changes() string { return string(l) + changesKey }
 
 // base returns the directory of a sequencer.
 func (l layout) base(name string) string {

@@ -43,13 +43,19 @@ func (s *etcdStore) List(ctx context.Context, prefix string) ([]store.Entry, err
 	if err := s.usable("list", prefix); err != nil {
 		return nil, err
 	}
+	all, _, err := s.list(ctx, prefix)
+	return all, err
+}
+
+// list reads all keys with a prefix, and etcd's revision at that moment.
+func (s *etcdStore) list(ctx context.Context, prefix string) ([]store.Entry, int64, error) {
 	var ops []clientv3.Op
 	for _, r := range s.at.ranges(prefix) {
 		ops = append(ops, clientv3.OpGet(r, clientv3.WithPrefix()))
 	}
 	res, err := s.cli.Txn(ctx).Then(ops...).Commit()
 	if err != nil {
-		return nil, failed("list", prefix, err)
+		return nil, 0, failed("list", prefix, err)
 	}
 	nodes, found := map[string]*node{}, map[string]store.Entry{}
 	for _, r := range res.Responses {
@@ -67,7 +73,7 @@ func (s *etcdStore) List(ctx context.Context, prefix string) ([]store.Entry, err
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		out = append(out, found[key])
 	}
-	return out, nil
+	return out, res.Header.Revision, nil
 }
 
 // sort adds a key of etcd to the node or to the entries to which it belongs.

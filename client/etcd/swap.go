@@ -72,7 +72,8 @@ func (s *etcdStore) claim(ctx context.Context, w write, r record.Record) (store.
 	}
 	w.conditions = append(w.conditions, clientv3.Compare(clientv3.CreateRevision(w.at.live), "=", 0))
 	now := millis(clustertime.Tick(time.Now().UnixMilli()))
-	done, err := s.commit(ctx, "claim", w, s.puts(w, r, clientv3.OpPut(w.at.live, now, clientv3.WithLease(granted.id))))
+	done, err := s.commit(ctx, "claim", w, s.puts(w, r,
+		clientv3.OpPut(w.at.live, now, clientv3.WithLease(granted.id)), s.tells(w.key)))
 	if errors.Is(err, store.ErrChanged) {
 		s.revoke(ctx, h, granted.id)
 	}
@@ -110,7 +111,7 @@ func (s *etcdStore) renew(ctx context.Context, w write, r record.Record) (store.
 // release writes a record without a holder, and deletes its live key. If that was on a
 // lease of this store, the lease ends.
 func (s *etcdStore) release(ctx context.Context, w write, r record.Record) (store.Revision, error) {
-	ops := s.puts(w, r)
+	ops := s.puts(w, r, s.tells(w.key))
 	if w.seen.live != 0 {
 		ops = append(ops, clientv3.OpDelete(w.at.live, clientv3.WithPrevKV()))
 	}
@@ -183,7 +184,7 @@ func (s *etcdStore) swapOther(ctx context.Context, e store.Entry, p place) (stor
 	}
 	res, err := s.cli.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(p.path), "=", seen)).
-		Then(clientv3.OpPut(p.path, string(e.Body))).
+		Then(clientv3.OpPut(p.path, string(e.Body)), s.tells(e.Key)).
 		Else(clientv3.OpGet(p.path)).
 		Commit()
 	if err != nil {

@@ -8,29 +8,34 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/client/store"
 )
 
-// Watch implements [store.Watcher]. It tells of every change of a key but the renewals of
-// records, among them the end of a lease. The channel is closed as well if etcd loses its
-// majority.
+// Watch implements [store.Watcher]. It tells of every change but the renewals of records,
+// and of the end of leases. The channel is closed as well if etcd loses its majority.
+//
+// Each holder renews every few seconds, so a watch of all records would send every renewal
+// to every client. Instead the writes that matter name their key in one more key, and what
+// is watched is that key, and deletions.
 func (s *etcdStore) Watch(ctx context.Context, prefix string) (<-chan string, error) {
 	if err := s.usable("watch", prefix); err != nil {
 		return nil, err
 	}
-	start, err := s.cli.Get(ctx, string(s.at), clientv3.WithCountOnly()) // the revision of now
+	start, err := s.cli.Get(ctx, s.at.changes()) // the revision of now
 	if err != nil {
 		return nil, failed("watch", prefix, err)
 	}
 	ctx, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	w := &watch{s: s, prefix: prefix, events: make(chan string), holders: map[string]string{}}
+	w := &watch{s: s, prefix: prefix, events: make(chan string)}
 	var following sync.WaitGroup
-	for _, r := range s.at.ranges(prefix) {
+	follow := func(key string, opts ...clientv3.OpOption) {
 		following.Go(func() {
 			defer stop() // a part of the watch has ended, so all of it does
-			w.follow(ctx, r, start.Header.Revision+1)
+			w.follow(ctx, start.Header.Revision+1, key, opts...)
 		})
 	}
+	follow(s.at.changes())
+	follow(string(s.at), clientv3.WithPrefix(), clientv3.WithFilterPut())
 	out := make(chan string)
 	go func() {
 		defer close(out)
@@ -41,60 +46,50 @@ func (s *etcdStore) Watch(ctx context.Context, prefix string) (<-chan string, er
 	return out, nil
 }
 
-// watch is one watch of the keys that belong to a prefix.
+// watch is one watch of the keys with a prefix.
 type watch struct {
 	s      *etcdStore
 	prefix string
 	events chan string
-
-	mu sync.Mutex
-	// holders has the last known holder of each record, to tell renewals from changes.
-	holders map[string]string
 }
 
-// follow sends the keys of a range that change from a revision on, until the watch breaks
-// or ctx ends. If etcd has compacted that revision, changes may have been missed: then all
-// keys of the range are sent, and the watch continues from there.
-func (w *watch) follow(ctx context.Context, prefix string, from int64) {
+// follow sends the keys that change from a revision on, until the watch breaks or ctx
+// ends. If etcd has compacted that revision, changes may have been missed: then all keys
+// are sent, and the watch continues from there.
+func (w *watch) follow(ctx context.Context, from int64, key string, opts ...clientv3.OpOption) {
 	for {
 		compacted := false
-		for res := range w.s.cli.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(from)) {
+		for res := range w.s.cli.Watch(ctx, key, append(opts, clientv3.WithRev(from))...) {
 			if compacted = res.CompactRevision != 0; compacted {
 				break
 			}
 			for _, e := range res.Events {
-				w.send(ctx, e.Kv, e.Type == mvccpb.DELETE)
+				if e.Type == mvccpb.DELETE {
+					key, ok := w.s.at.keyOf(string(e.Kv.Key))
+					w.send(ctx, key, ok)
+				} else {
+					w.send(ctx, string(e.Kv.Value), true)
+				}
 			}
 		}
 		if !compacted || ctx.Err() != nil {
 			return
 		}
-		all, err := w.s.cli.Get(ctx, prefix, clientv3.WithPrefix())
+		all, revision, err := w.s.list(ctx, w.prefix)
 		if err != nil {
 			return
 		}
-		w.forgetHolders()
-		for _, kv := range all.Kvs {
-			w.send(ctx, kv, false)
+		for _, e := range all {
+			w.send(ctx, e.Key, true)
 		}
-		from = all.Header.Revision + 1
+		from = revision + 1
 	}
 }
 
-// send sends the key to which a key of etcd belongs.
-func (w *watch) send(ctx context.Context, kv *mvccpb.KeyValue, deleted bool) {
-	key, ok := w.s.at.keyOf(string(kv.Key))
-	if !ok || !strings.HasPrefix(key, w.prefix) {
+// send sends a key that has the watch's prefix.
+func (w *watch) send(ctx context.Context, key string, is bool) {
+	if !is || !strings.HasPrefix(key, w.prefix) {
 		return
-	}
-	p := w.s.at.locate(key)
-	switch string(kv.Key) {
-	case p.reported:
-		return // written with each renewal
-	case p.path:
-		if p.isRecord() && !w.isNewHolder(key, kv, deleted) {
-			return
-		}
 	}
 	select {
 	case w.events <- key:
@@ -102,31 +97,8 @@ func (w *watch) send(ctx context.Context, kv *mvccpb.KeyValue, deleted bool) {
 	}
 }
 
-// isNewHolder reports whether a record has another holder than it was last seen with, or
-// has none.
-func (w *watch) isNewHolder(key string, kv *mvccpb.KeyValue, deleted bool) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before := w.holders[key]
-	delete(w.holders, key)
-	if deleted {
-		return true
-	}
-	r, err := record.Decode(kv.Value, nil)
-	if err != nil || r.State != record.Held {
-		return true
-	}
-	now := r.Attachment.String()
-	w.holders[key] = now
-	return now != before
-}
-
-// forgetHolders makes the next change of every record count.
-func (w *watch) forgetHolders() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	clear(w.holders)
-}
+// tells returns the operation by which a transaction tells watches of its key.
+func (s *etcdStore) tells(key string) clientv3.Op { return clientv3.OpPut(s.at.changes(), key) }
 
 // deliver passes keys on until ctx ends. A key that waits is passed on once, however often
 // it has changed since, so a slow reader makes no queue.
@@ -153,3 +125,5 @@ func deliver(ctx context.Context, events <-chan string, out chan<- string) {
 		}
 	}
 }
+
+var _ store.Watcher = (*etcdStore)(nil)
