@@ -111,6 +111,16 @@ func TestSuiteNoticesOptional(t *testing.T) {
 	}
 }
 
+// TestFaultyWithoutFaults: a Faulty is as good a store as the one below it.
+func TestFaultyWithoutFaults(t *testing.T) {
+	m := store.NewMemory()
+	for _, c := range checks {
+		if c.when == nil {
+			t.Run(c.name, func(t *testing.T) { c.run(t, func() store.Store { return NewFaulty(m, 1) }) })
+		}
+	}
+}
+
 // TestFaulty: each fault happens as often as it is asked for, and does as it says.
 func TestFaulty(t *testing.T) {
 	ctx := t.Context()

@@ -13,10 +13,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Deleter is implemented by a store under test if its keys can be deleted, as an
@@ -25,10 +27,14 @@ type Deleter interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Run tests that a store is one to issue IDs over. Each call of open returns a handle on
-// the same data, as another process has one; a store that is used by all processes alike
-// may be returned again. The suite writes below keys of its own that begin with
-// "storetest-", and leaves them there.
+// Run tests that a store is one to issue IDs over: first its own promises, then those of
+// clients that use it under faults. It takes about 15 s, or more if the store has waits of
+// its own.
+//
+// Each call of open returns a handle on the same data, as another process has one; a store
+// that is used by all processes alike may be returned again. It is called concurrently.
+// The suite writes below keys of its own that begin with "storetest-", and leaves them
+// there.
 func Run(t *testing.T, open func() store.Store) {
 	offered := open()
 	for _, c := range checks {
@@ -36,6 +42,17 @@ func Run(t *testing.T, open func() store.Store) {
 			t.Run(c.name, func(t *testing.T) { c.run(t, open) })
 		}
 	}
+	t.Run("Client", func(t *testing.T) {
+		var all sync.WaitGroup // They mostly wait, so more of them run than there are processors.
+		defer all.Wait()
+		for _, c := range clientChecks {
+			if c.when == nil || c.when(offered) {
+				all.Go(func() {
+					t.Run(c.name, func(t *testing.T) { check{test: c.fleet}.run(t, open) })
+				})
+			}
+		}
+	})
 }
 
 // check is one promise of a store.
@@ -68,6 +85,32 @@ var checks = []check{
 	{name: "Dated", test: dated, when: offers[store.Dated]},
 }
 
+// clientCheck is one promise of a client over a store.
+type clientCheck struct {
+	name string
+	test func(*fleet)
+	when func(store.Store) bool // reports whether a store can show it; nil: all can
+}
+
+// clientChecks are the promises of a client. They run concurrently.
+var clientChecks = []clientCheck{
+	{name: "Starters", test: starters},
+	{name: "Killed", test: killed},
+	{name: "Returned", test: returned},
+	{name: "Recreated", test: recreated},
+	{name: "Conflicting", test: conflicting},
+	{name: "Unconditional", test: unconditional},
+	{name: "Lossy", test: lossy},
+	{name: "LostTake", test: lostTake},
+	{name: "Paused", test: paused},
+	{name: "Skewed", test: skewed},
+	{name: "SkewedFromStore", test: skewedDated, when: offers[store.Dated]},
+	{name: "Away", test: away},
+	{name: "TakenMeanwhile", test: takenMeanwhile},
+	{name: "Damaged", test: damaged},
+	{name: "Missing", test: missing, when: offers[Deleter]},
+}
+
 // offers reports whether a store implements an optional interface.
 func offers[I any](s store.Store) bool {
 	_, is := s.(I)
@@ -87,6 +130,11 @@ func (c check) run(t testing.TB, open func() store.Store) {
 		t.Fatalf("a key that was written by one handle is %q, %v for the next: open must return handles on the same data, and reads must be linearizable", have.Body, err)
 	}
 	c.test(b)
+}
+
+// fleet runs a check of clients on a bench.
+func (c clientCheck) fleet(b *bench) {
+	c.test(&fleet{bench: b, window: fleetWindow, ids: map[sequencer.ID]int{}, ticks: map[tick]int{}})
 }
 
 // bench is the place of one check.

@@ -12,13 +12,9 @@ import (
 )
 
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	m := store.NewMemory()
 	storetest.Run(t, func() store.Store { return m })
-}
-
-func TestFaultyWithoutFaults(t *testing.T) {
-	m := store.NewMemory()
-	storetest.Run(t, func() store.Store { return storetest.NewFaulty(m, 1) })
 }
 
 // spread uses several handles on one directory in turn, as processes do.
@@ -47,6 +43,7 @@ func (s *spread) Delete(_ context.Context, key string) error {
 }
 
 func TestFile(t *testing.T) {
+	t.Parallel()
 	s := &spread{dir: t.TempDir()}
 	for range 5 {
 		f, err := store.OpenFile(s.dir)

@@ -1,0 +1,214 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// starters: of 30 clients that start together on 10 slots, 10 have a node each and 20
+// wait until their contexts end.
+func starters(f *fleet) {
+	const slots, waiting = 10, 20
+	f.pool, f.window = slots, longWindow
+	type start struct {
+		c   *client
+		s   *sequencer.Sequencer
+		err error
+	}
+	starts := make([]start, slots+waiting)
+	var attached, all sync.WaitGroup
+	attached.Add(slots)
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	for i := range starts {
+		starts[i].c = f.openPlain()
+	}
+	for i := range starts {
+		all.Go(func() {
+			p := &starts[i]
+			if p.s, p.err = p.c.CreateSequencer(ctx, fleetName, sequencer.Config{}); p.err == nil {
+				attached.Done() // Once more than there are slots, this panics.
+			}
+		})
+	}
+	f.awaitGroup("10 clients have a node", &attached)
+	// Each of the others has looked through the records once more than it has to.
+	_ = sleep(f.ctx, time.Second)
+	cancel()
+	all.Wait()
+	var nodes []sequencer.NodeID
+	for _, p := range starts {
+		if p.err == nil {
+			nodes = append(nodes, f.node(p.s))
+			p.c.take(p.s, 100)
+			continue
+		}
+		if !errors.Is(p.err, context.Canceled) || !errors.Is(p.err, sequencer.ErrNoFreeNode) && !errors.Is(p.err, sequencer.ErrUnavailable) {
+			f.Errorf("client %d, which had to wait: %v", p.c.number, p.err)
+		}
+	}
+	slices.Sort(nodes)
+	if want := []sequencer.NodeID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(nodes, want) {
+		f.Errorf("nodes in use: %v", nodes)
+	}
+}
+
+// awaitGroup waits for a group, but not for ever.
+func (f *fleet) awaitGroup(what string, g *sync.WaitGroup) {
+	f.Helper()
+	done := make(chan struct{})
+	go func() {
+		g.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(soon):
+		f.Fatalf("within %v not: %s", soon, what)
+	}
+}
+
+// killed: clients that end without a word leave their nodes to exactly as many that wait,
+// in the next version, while the others keep theirs.
+func killed(f *fleet) {
+	const slots = 4
+	f.pool, f.window = slots, safeWindow
+	var clients []*client
+	var handles []*sequencer.Sequencer
+	for range slots {
+		c := f.openPlain()
+		clients, handles = append(clients, c), append(handles, c.attach())
+	}
+	kept := map[sequencer.NodeID]uint64{}
+	for i, s := range handles {
+		clients[i].take(s, 500)
+		kept[f.node(s)] = f.record(f.node(s)).Version
+	}
+	type taken struct {
+		c   *client
+		s   *sequencer.Sequencer
+		err error
+	}
+	got := make(chan taken, 3)
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	for range 3 {
+		c := f.openPlain()
+		go func() {
+			s, err := c.CreateSequencer(ctx, fleetName, sequencer.Config{})
+			got <- taken{c, s, err}
+		}()
+	}
+	dead := map[sequencer.NodeID]bool{f.node(handles[0]): true, f.node(handles[2]): true}
+	_ = clients[0].Close()
+	_ = clients[2].Close()
+	late := time.After(soon)
+	for range dead {
+		select {
+		case p := <-got:
+			if p.err != nil {
+				f.Fatalf("a client that waited: %v", p.err)
+			}
+			node := f.node(p.s)
+			if !dead[node] {
+				f.Errorf("a client took node %d, whose holder is alive", node)
+			}
+			delete(dead, node)
+			p.c.take(p.s, 500)
+			if r := f.record(node); r.Version != kept[node]+1 || r.Graceful {
+				f.Errorf("node %d of a holder that died: version %d after %d, graceful %v", node, r.Version, kept[node], r.Graceful)
+			}
+		case <-late:
+			f.Fatalf("%d nodes of dead holders are not in use after %v", len(dead), soon)
+		}
+	}
+	// The third goes on waiting, while the living renew.
+	_ = sleep(f.ctx, f.window+f.window/2)
+	cancel()
+	if p := <-got; p.err == nil {
+		f.Errorf("a third client has node %d, although two holders died", f.node(p.s))
+	}
+	for _, i := range []int{1, 3} {
+		clients[i].take(handles[i], 500)
+	}
+}
+
+// returned: a node that was returned is another client's soon, in the next version, and
+// its IDs are above those of before.
+func returned(f *fleet) {
+	f.pool, f.window = 1, longWindow
+	for round := range uint64(4) {
+		c := f.openPlain()
+		s := c.attach()
+		if round > 0 {
+			if r := f.record(0); r.Version != round+1 || !r.Graceful {
+				f.Errorf("after %d returns: version %d, graceful %v", round, r.Version, r.Graceful)
+			}
+		}
+		c.take(s, 2000)
+		if err := c.Leave(f.within(soon)); err != nil {
+			f.Fatalf("leave: %v", err)
+		}
+		if _, err := s.Next(f.ctx); !errors.Is(err, sequencer.ErrClosed) {
+			f.Errorf("next after leave: %v", err)
+		}
+	}
+}
+
+// recreated: a destroy ends every handle, and the IDs of the next life are above those of
+// the one before.
+func recreated(f *fleet) {
+	f.pool = 3
+	a, b, c := f.open(), f.open(), f.open()
+	for range 2 {
+		sa, sb := a.attach(), b.attach()
+		a.take(sa, 500)
+		b.take(sb, 500)
+		if err := c.DestroySequencer(f.within(soon), fleetName); err != nil {
+			f.Fatalf("destroy: %v", err)
+		}
+		for i, s := range []*sequencer.Sequencer{sa, sb} {
+			cl := []*client{a, b}[i]
+			f.await("the handle is destroyed", func() bool {
+				id, err := s.Next(f.ctx)
+				if err == nil {
+					cl.note(s, id)
+				}
+				return errors.Is(err, sequencer.ErrDestroyed)
+			})
+		}
+		if _, err := c.OpenSequencer(f.within(soon), fleetName); !errors.Is(err, sequencer.ErrNotFound) {
+			f.Errorf("open after destroy: %v", err)
+		}
+	}
+	a.take(a.attach(), 500)
+}
+
+// conflicting: a name has one definition.
+func conflicting(f *fleet) {
+	f.pool = 2
+	f.open().attach()
+	if _, err := f.open().CreateSequencer(f.within(soon), fleetName, sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrConflict) {
+		f.Errorf("create with another node count: %v", err)
+	}
+}
+
+// unconditional: a store that ignores conditions is refused at the start.
+func unconditional(f *fleet) {
+	s := NewFaulty(f.store, 1)
+	s.Set(Faults{IgnoreConditions: true})
+	c := f.prepare()
+	opened, err := store.Open(f.within(soon), s, f.config(c, s))
+	if err == nil {
+		_ = opened.Close()
+	}
+	if !errors.Is(err, sequencer.ErrInvalidConfig) || s.Counts().Ignored == 0 {
+		f.Errorf("open over a store that ignores conditions: %v", err)
+	}
+}

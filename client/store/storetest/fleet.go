@@ -1,0 +1,235 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	// fleetWindow is the window of clients under test. In a safeWindow no client of a busy
+	// machine is late with a renewal, and a longWindow outlives a check.
+	fleetWindow = 1500 * time.Millisecond
+	safeWindow  = 3 * time.Second
+	longWindow  = 5 * time.Minute
+	// soon is how long a check waits for what a working client does within a few windows.
+	// A store may have limits of its own, such as a lease of many seconds.
+	soon = 40 * time.Second
+
+	fleetName = "orders"
+)
+
+// fleet is a check of clients over one store, with every ID that they issued.
+type fleet struct {
+	*bench
+	window time.Duration
+	pool   int
+
+	mu      sync.Mutex
+	clients int
+	ids     map[sequencer.ID]int
+	ticks   map[tick]int // which client used a millisecond of a logical node
+}
+
+// tick is a millisecond of a logical node. All its IDs are of one client.
+type tick struct {
+	node sequencer.NodeID
+	ms   int64
+}
+
+// client is one process of a fleet.
+type client struct {
+	*store.Client
+	f      *fleet
+	number int
+	faulty *Faulty      // the store as this client sees it
+	skew   atomic.Int64 // how far its clock is ahead, ns
+	last   sequencer.ID // of run
+}
+
+// open opens a client over a store that injects faults, none at first.
+func (f *fleet) open(change ...func(*store.Config)) *client {
+	f.Helper()
+	c := f.prepare()
+	c.faulty = NewFaulty(f.handle(c.number), uint64(c.number))
+	return f.start(c, c.faulty, change...)
+}
+
+// openPlain opens a client over the store itself, with its optional interfaces.
+func (f *fleet) openPlain(change ...func(*store.Config)) *client {
+	f.Helper()
+	c := f.prepare()
+	return f.start(c, f.handle(c.number), change...)
+}
+
+func (f *fleet) prepare() *client {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clients++
+	return &client{f: f, number: f.clients}
+}
+
+// handle returns one of the two handles on the store.
+func (f *fleet) handle(number int) store.Store {
+	if number%2 == 0 {
+		return f.other
+	}
+	return f.store
+}
+
+func (f *fleet) start(c *client, s store.Store, change ...func(*store.Config)) *client {
+	f.Helper()
+	var err error
+	if c.Client, err = store.Open(f.ctx, s, f.config(c, s, change...)); err != nil {
+		f.Fatalf("open of client %d: %v", c.number, err)
+	}
+	f.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// config returns the configuration of a client.
+func (f *fleet) config(c *client, s store.Store, change ...func(*store.Config)) store.Config {
+	cfg := store.Config{
+		Prefix: f.folder, Pool: f.pool, Window: f.window, AcquireMaxDelay: 300 * time.Millisecond,
+		Clock: func() time.Time { return time.Now().Add(time.Duration(c.skew.Load())) },
+	}
+	if g, may := s.(store.Generations); may {
+		if _, lossy, err := g.Generation(f.ctx); err == nil && lossy {
+			cfg.FailoverBound, cfg.MaxSkew = 100*time.Millisecond, 100*time.Millisecond
+		}
+	}
+	for _, change := range change {
+		change(&cfg)
+	}
+	return cfg
+}
+
+// within returns a context that ends after d.
+func (f *fleet) within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(f.ctx, d)
+	f.Cleanup(cancel)
+	return ctx
+}
+
+// attach takes a logical node, which must come soon.
+func (c *client) attach() *sequencer.Sequencer {
+	c.f.Helper()
+	s, err := c.CreateSequencer(c.f.within(soon), fleetName, sequencer.Config{})
+	if err != nil {
+		c.f.Fatalf("client %d: create: %v", c.number, err)
+	}
+	return s
+}
+
+// note records an ID, which must be new and above the client's last one.
+func (c *client) note(s *sequencer.Sequencer, id sequencer.ID) {
+	f, parts := c.f, s.Definition().Decompose(id)
+	at := tick{parts.Node, parts.Time.UnixMilli()}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if other, is := f.ids[id]; is {
+		f.Errorf("ID %d was issued by client %d and by client %d", id, other, c.number)
+	}
+	if other, is := f.ticks[at]; is && other != c.number {
+		f.Errorf("node %d at %v was used by client %d and by client %d", at.node, parts.Time, other, c.number)
+	}
+	if id <= c.last {
+		f.Errorf("client %d: ID %d follows %d", c.number, id, c.last)
+	}
+	f.ids[id], f.ticks[at], c.last = c.number, c.number, id
+}
+
+// take takes n IDs, which must come soon.
+func (c *client) take(s *sequencer.Sequencer, n int) {
+	c.f.Helper()
+	ctx := c.f.within(soon)
+	for range n {
+		id, err := s.Next(ctx)
+		if err != nil {
+			c.f.Fatalf("client %d: next: %v", c.number, err)
+		}
+		c.note(s, id)
+	}
+}
+
+// Pace of run: so many IDs, then a pause, so that many clients fit on a small machine.
+const (
+	batch     = 20
+	batchRest = 2 * time.Millisecond
+)
+
+// run takes IDs until ctx ends, and returns how many. Next may fail as it is promised to.
+func (c *client) run(ctx context.Context, s *sequencer.Sequencer) (n int) {
+	for ctx.Err() == nil {
+		call, cancel := context.WithTimeout(ctx, c.f.window)
+		for range batch {
+			id, err := s.Next(call)
+			if err != nil {
+				c.promised(err)
+				break
+			}
+			c.note(s, id)
+			n++
+		}
+		cancel()
+		_ = sleep(ctx, batchRest) // ctx is looked at above.
+	}
+	return n
+}
+
+// promised wants an error to be one of those that are documented for Next and Create.
+func (c *client) promised(err error) {
+	c.f.Helper()
+	if !slices.ContainsFunc([]error{
+		sequencer.ErrGrantExpired, sequencer.ErrNoFreeNode, sequencer.ErrUnavailable, sequencer.ErrDetached,
+		sequencer.ErrDestroyed, sequencer.ErrClosed, store.ErrDamaged,
+	}, func(want error) bool { return errors.Is(err, want) }) {
+		c.f.Errorf("client %d: %v, which is none of the documented errors", c.number, err)
+	}
+}
+
+// node returns the logical node of a handle.
+func (f *fleet) node(s *sequencer.Sequencer) sequencer.NodeID {
+	f.Helper()
+	node, attached := s.LogicalNode()
+	if !attached {
+		f.Fatal("a handle has no logical node")
+	}
+	return node
+}
+
+// key returns the key of a node's record.
+func (f *fleet) recordKey(node sequencer.NodeID) string {
+	return record.KeysOf(f.folder, fleetName).Record(node)
+}
+
+// record reads the record of a node.
+func (f *fleet) record(node sequencer.NodeID) record.Record {
+	f.Helper()
+	e, err := f.store.Load(f.ctx, f.recordKey(node))
+	if err != nil {
+		f.Fatal(err)
+	}
+	r, err := record.Decode(e.Body, e.Meta)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return r
+}
+
+// await waits until a condition of the store or a client holds. Neither tells of changes.
+func (f *fleet) await(what string, holds func() bool) {
+	f.Helper()
+	for ctx := f.within(soon); !holds(); {
+		if sleep(ctx, 20*time.Millisecond) != nil {
+			f.Fatalf("within %v not: %s", soon, what)
+		}
+	}
+}
