@@ -147,9 +147,11 @@ func TestTurnEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		wants(t, f.registry.Forget(ctx, "orders"), context.DeadlineExceeded, sequencer.ErrUnavailable)
+		f.registry.turns.mu.Lock()
 		if len(f.registry.turns.byName) != 1 {
 			t.Error("the turn of the create is gone")
 		}
+		f.registry.turns.mu.Unlock()
 		time.Sleep(2 * time.Minute)
 		f.registry.Close()
 	})
@@ -218,6 +220,21 @@ func TestForgetEndsTheHandle(t *testing.T) {
 	wants(t, h.AttachLogicalNode(t.Context()), sequencer.ErrClosed)
 	if err := f.registry.Forget(t.Context(), "orders"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestForgetWithAnEndedContext: a turn that is free is taken in any case, so that the
+// handle ends.
+func TestForgetWithAnEndedContext(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		f := newFake()
+		h, _ := f.create(t, "orders")
+		_ = f.registry.Forget(ended, "orders") // It may report ctx's error.
+		if h.State() != sequencer.Detached || len(f.registry.All()) != 0 {
+			t.Fatalf("the handle is %v, %d are kept", h.State(), len(f.registry.All()))
+		}
 	}
 }
 

@@ -20,7 +20,8 @@ type turn struct {
 	users int
 }
 
-// take waits for a name's turn. The caller calls give at its end.
+// take waits for a name's turn. The caller calls give at its end. If the turn is free it
+// does not look at ctx.
 //
 // Errors: when ctx ended, one that matches ctx.Err() and sequencer.ErrUnavailable.
 func (t *turns) take(ctx context.Context, name string) (give func(), err error) {
@@ -39,9 +40,15 @@ func (t *turns) take(ctx context.Context, name string) (give func(), err error) 
 			delete(t.byName, name)
 		}
 	}
+	give = func() { <-mine.token; leave() }
+	select {
+	case mine.token <- struct{}{}: // Also if ctx has ended.
+		return give, nil
+	default:
+	}
 	select {
 	case mine.token <- struct{}{}:
-		return func() { <-mine.token; leave() }, nil
+		return give, nil
 	case <-ctx.Done():
 		leave()
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: another call is creating it: %w", name, ctx.Err())

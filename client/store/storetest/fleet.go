@@ -36,6 +36,7 @@ type fleet struct {
 	clients int
 	ids     map[sequencer.ID]int
 	ticks   map[tick]int // which client used a millisecond of a logical node
+	late    int          // losses of nodes that were not renewed in time
 }
 
 // tick is a millisecond of a logical node. All its IDs are of one client.
@@ -98,7 +99,8 @@ func (f *fleet) start(c *client, s store.Store, change ...func(*store.Config)) *
 func (f *fleet) config(c *client, s store.Store, change ...func(*store.Config)) store.Config {
 	cfg := store.Config{
 		Prefix: f.folder, Pool: f.pool, Window: f.window, AcquireMaxDelay: 300 * time.Millisecond,
-		Clock: func() time.Time { return time.Now().Add(time.Duration(c.skew.Load())) },
+		Clock:  func() time.Time { return time.Now().Add(time.Duration(c.skew.Load())) },
+		OnLost: f.noteLoss,
 	}
 	if g, may := s.(store.Generations); may {
 		if _, lossy, err := g.Generation(f.ctx); err == nil && lossy {
@@ -109,6 +111,32 @@ func (f *fleet) config(c *client, s store.Store, change ...func(*store.Config)) 
 		change(&cfg)
 	}
 	return cfg
+}
+
+// noteLoss records the loss of a node that was not renewed in time.
+func (f *fleet) noteLoss(l store.Loss) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if errors.Is(l.Cause, record.ErrExpired) || time.Now().After(l.Until) {
+		f.late++
+	}
+}
+
+// mustWait wants the error of a client for which there was no node. A machine may be so
+// busy that a holder did not renew in time, and then there was one.
+func (f *fleet) mustWait(c *client, err error) {
+	f.Helper()
+	switch {
+	case err == nil:
+		f.await("the former holder of a node that was taken reports that it was late", func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.late > 0
+		})
+		f.Logf("client %d has the node of a holder that was late", c.number)
+	case !errors.Is(err, sequencer.ErrNoFreeNode) && !errors.Is(err, sequencer.ErrUnavailable):
+		f.Errorf("client %d, which had to wait: %v", c.number, err)
+	}
 }
 
 // within returns a context that ends after d.
