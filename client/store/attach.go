@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/snowgrid/snowgrid/client/store/record"
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -16,10 +17,15 @@ import (
 func (h *holder) bounds(generation string) record.Bounds {
 	cfg := h.client.cfg
 	return record.Bounds{
-		Now: h.client.clock.Now(), Window: clustertime.SpanOf(cfg.Window), Ahead: clustertime.SpanOf(2*cfg.Window + cfg.MaxSkew),
+		Now: h.client.clock.Now(), Window: clustertime.SpanOf(cfg.Window), Ahead: clustertime.SpanOf(h.client.ahead()),
 		Life: h.ref.Life, Mark: h.mark, Epoch: clustertime.Tick(h.ref.Definition.Epoch().UnixMilli()),
 		Generation: generation, Quarantine: clustertime.SpanOf(cfg.Window + cfg.MaxSkew + cfg.FailoverBound),
 	}
+}
+
+// ahead returns how far beyond this machine's clock a record may have been granted.
+func (c *Client) ahead() time.Duration {
+	return 2*c.cfg.Window + c.cfg.MaxSkew + c.cfg.FailoverBound
 }
 
 // take makes one round over the records, and returns the seat of the one that it took.

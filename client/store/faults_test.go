@@ -28,7 +28,6 @@ type fleet struct {
 
 	mu      sync.Mutex
 	issued  map[sequencer.ID]string
-	waits   int
 	lost    int
 	created int
 }

@@ -67,10 +67,12 @@ func (c *Client) attached(s *seat) sequencer.Attachment {
 	c.mu.Lock()
 	c.seats[s.id] = s
 	c.mu.Unlock()
-	c.tasks.Go(s.keep)
-	c.tasks.Go(s.becomeReady)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// With no version to wait for, it is ready immediately.
+	s.ready = s.machine.Record().Graceful || c.cfg.Known == nil
+	c.tasks.Go(s.keep)
+	c.tasks.Go(s.becomeReady)
 	g, _ := s.machine.Grant()
 	return sequencer.Attachment{ID: s.id, Node: s.node, Grant: g}
 }

@@ -184,7 +184,7 @@ func (c *Client) checkNode(ctx context.Context, name string, node sequencer.Node
 // holder is not repaired; retire it first.
 //
 // Errors: sequencer.ErrInvalidConfig for a floor or node out of range; ErrNotFound;
-// ErrConflict if the node has a holder, or is in use and not granted beyond floor; ErrClosed;
+// ErrConflict if the node has a holder, or its record needs no repair; ErrClosed;
 // and, when ctx ended, an error that matches ctx.Err() and ErrUnavailable.
 func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID, floor time.Time) error {
 	var d record.Document
@@ -218,7 +218,7 @@ func (c *Client) repair(ctx context.Context, d record.Document, f found, floor c
 	case f.err != nil || r.Life != d.Life && r.State != record.Closed:
 	case r.State == record.Held:
 		state = fmt.Errorf("it is held by %q until %s; retire it, or wait", r.Task, r.Timestamp.Time().Format(time.RFC3339))
-	case r.Bound <= floor:
+	case r.Bound.Sub(c.clock.Now()).Duration() <= c.ahead():
 		state = fmt.Errorf("it is %v and granted up to %s only; it needs no repair", r.State, r.Bound.Time().Format(time.RFC3339))
 	}
 	if state != nil {

@@ -10,15 +10,12 @@ import (
 // readyEvery is how often a seat whose predecessor crashed looks at the other records.
 const readyEvery = 5 * time.Second
 
-// becomeReady marks a seat as ready: immediately if its predecessor returned the record or
-// holders do not tell each other versions, and otherwise when every other holder's record
-// shows its version, or after Config.ReadyTimeout (Z16 to Z18).
+// becomeReady marks a seat as ready that was not so from the first, when every other
+// holder's record shows its version, or after Config.ReadyTimeout (Z16 to Z18).
 func (s *seat) becomeReady(ctx context.Context) {
 	c := s.h.client
 	s.mu.Lock()
-	version := s.machine.Record().Version
-	s.ready = s.machine.Record().Graceful || c.cfg.Known == nil
-	ready := s.ready
+	version, ready := s.machine.Record().Version, s.ready
 	s.mu.Unlock()
 	for began := c.clock.Mono(); !ready; {
 		left := began + c.cfg.ReadyTimeout - c.clock.Mono()
