@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ type server struct {
 	before func(r *http.Request) (status int, code string)
 	// after drops the answer of a request that was carried out, if it returns true.
 	after func(r *http.Request) bool
+	delay atomic.Int64 // of each answer, in ns
 	// ignores makes it carry out every write, whatever its condition.
 	ignores bool
 
@@ -91,6 +93,11 @@ var errLost = errors.New("connection reset by the test")
 func (s *server) Do(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
+	}
+	if d := time.Duration(s.delay.Load()); d > 0 {
+		if err := sleep(r.Context(), d); err != nil {
+			return nil, err
+		}
 	}
 	w := httptest.NewRecorder()
 	w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat))
