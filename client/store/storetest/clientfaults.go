@@ -260,6 +260,46 @@ func damaged(f *fleet) {
 	}
 }
 
+// repaired: an operator makes a damaged record usable again, with a floor below which
+// nothing is issued, and cannot do so with one that has a holder.
+func repaired(f *fleet) {
+	f.pool = 1
+	a := f.open()
+	sa := a.attach()
+	a.take(sa, 500)
+	floor := func() time.Time { return time.Now().Add(f.window + time.Second).Truncate(time.Millisecond) }
+	if err := a.Repair(f.within(soon), fleetName, 0, floor()); !errors.Is(err, sequencer.ErrConflict) {
+		f.Errorf("repair of a record with a holder: %v", err)
+	}
+	_ = a.Close()
+	f.await("the record is overwritten", func() bool {
+		e, err := f.store.Load(f.ctx, f.recordKey(0))
+		if err != nil {
+			f.Fatal(err)
+		}
+		e.Body, e.Meta = []byte("{}"), nil
+		_, err = f.store.Swap(f.ctx, e)
+		return err == nil
+	})
+	b := f.open()
+	from := floor()
+	if err := b.Repair(f.within(soon), fleetName, 0, from); err != nil {
+		f.Fatalf("repair: %v", err)
+	}
+	sb := b.attach()
+	b.take(sb, 500)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if first := sb.Definition().MinID(from); b.last < first {
+		f.Errorf("ID %d was issued below the floor, which is ID %d", b.last, first)
+	}
+	for at, number := range f.ticks {
+		if number == b.number && at.ms < from.UnixMilli() {
+			f.Errorf("an ID at %d ms was issued below the floor, %d ms", at.ms, from.UnixMilli())
+		}
+	}
+}
+
 // missing: a record that an operator deleted is not made again.
 func missing(f *fleet) {
 	f.pool, f.window = 2, safeWindow

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/client/store/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -185,6 +186,55 @@ func recreated(f *fleet) {
 		}
 	}
 	a.take(a.attach(), 500)
+}
+
+// scaled: to scale down takes the highest nodes from their holders, and to scale up gives
+// them back, in the next version.
+func scaled(f *fleet) {
+	const slots = 3
+	f.pool = slots
+	clients := make([]*client, slots)
+	handles := make([]*sequencer.Sequencer, slots)
+	for i := range clients {
+		clients[i] = f.open()
+		handles[i] = clients[i].attach()
+		clients[i].take(handles[i], 500)
+	}
+	kept := map[sequencer.NodeID]record.Record{1: f.record(1), 2: f.record(2)}
+	if err := clients[0].Scale(f.within(soon), fleetName, 1); err != nil {
+		f.Fatalf("scale down: %v", err)
+	}
+	for i := range clients[1:] {
+		c, s := clients[i+1], handles[i+1]
+		f.await("the holder of a retired node has none", func() bool {
+			id, err := s.Next(f.within(f.window))
+			if err == nil {
+				c.note(s, id)
+				return false
+			}
+			c.promised(err)
+			return true
+		})
+	}
+	clients[0].take(handles[0], 500)
+	for node, before := range kept {
+		if r := f.record(node); r.State != record.Retired || r.Version < before.Version || r.Bound < before.Bound {
+			f.Errorf("node %d after a scale down: %v, version %d after %d, bound %d after %d", node, r.State, r.Version, before.Version, r.Bound, before.Bound)
+		}
+	}
+	if err := clients[0].Scale(f.within(soon), fleetName, slots+1); err != nil {
+		f.Fatalf("scale up: %v", err)
+	}
+	for i := range clients {
+		clients[i].take(handles[i], 500)
+	}
+	for node, before := range kept {
+		if r := f.record(node); r.State == record.Held && r.Version <= before.Version {
+			f.Errorf("node %d after a scale up: version %d after %d", node, r.Version, before.Version)
+		}
+	}
+	c := f.open()
+	c.take(c.attach(), 500)
 }
 
 // conflicting: a name has one definition.

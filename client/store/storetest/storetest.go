@@ -98,6 +98,7 @@ var clientChecks = []clientCheck{
 	{name: "Killed", test: killed},
 	{name: "Returned", test: returned},
 	{name: "Recreated", test: recreated},
+	{name: "Scaled", test: scaled},
 	{name: "Conflicting", test: conflicting},
 	{name: "Unconditional", test: unconditional},
 	{name: "Lossy", test: lossy},
@@ -108,6 +109,7 @@ var clientChecks = []clientCheck{
 	{name: "Away", test: away},
 	{name: "TakenMeanwhile", test: takenMeanwhile},
 	{name: "Damaged", test: damaged},
+	{name: "Repaired", test: repaired},
 	{name: "Missing", test: missing, when: offers[Deleter]},
 }
 
