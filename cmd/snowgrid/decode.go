@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/snowgrid/snowgrid/internal/definitionflags"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // decodeCommand decodes an ID.
 type decodeCommand struct {
 	ID string `arg:"" help:"The ID, in decimal digits."`
-	layoutFlags
+	definitionflags.Definition
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -33,7 +34,7 @@ func (d *decodeCommand) Run(to streams) error {
 	if err != nil {
 		return err
 	}
-	definition, err := sequencer.Define("decoded", d.config())
+	definition, err := sequencer.Define("decoded", d.Config())
 	if err != nil {
 		return err
 	}

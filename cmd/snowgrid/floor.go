@@ -5,22 +5,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/definitionflags"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // floorFlags set the earliest timestamp of new IDs.
 type floorFlags struct {
-	Floor  string     `help:"Begin above this TIME, or above the time of this ID (requires --epoch)." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
-	Epoch  *epochFlag `help:"Epoch of the sequencer that issued the ID in --floor." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
-	Layout layoutFlag `help:"Layout of the sequencer that issued the ID in --floor, as of snowgrid next." default:"default" env:"SNOWGRID_LAYOUT"`
+	Floor  string                 `help:"Begin above this TIME, or above the time of this ID (requires --epoch)." env:"SNOWGRID_FLOOR" placeholder:"TIME|ID"`
+	Epoch  *definitionflags.Epoch `help:"Epoch of the sequencer that issued the ID in --floor." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
+	Layout definitionflags.Layout `help:"Layout of the sequencer that issued the ID in --floor, as of snowgrid next." default:"default" env:"SNOWGRID_LAYOUT"`
 }
 
 // statedFloor is a floor that also asserts that no later ID was issued. It applies once,
 // so it has no environment variable, which could remain set.
 type statedFloor struct {
-	Floor  string     `help:"Assert that no ID above this TIME, or above this ID (requires --epoch), was issued." placeholder:"TIME|ID"`
-	Epoch  *epochFlag `help:"Epoch of the sequencer that issued the ID in --floor." placeholder:"TIME"`
-	Layout layoutFlag `help:"Layout of the sequencer that issued the ID in --floor, as of snowgrid next." default:"default"`
+	Floor  string                 `help:"Assert that no ID above this TIME, or above this ID (requires --epoch), was issued." placeholder:"TIME|ID"`
+	Epoch  *definitionflags.Epoch `help:"Epoch of the sequencer that issued the ID in --floor." placeholder:"TIME"`
+	Layout definitionflags.Layout `help:"Layout of the sequencer that issued the ID in --floor, as of snowgrid next." default:"default"`
 }
 
 func (f statedFloor) floor() (time.Time, error) { return floorFlags(f).floor() }
@@ -31,7 +32,7 @@ func (f floorFlags) floor() (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if strings.ContainsAny(f.Floor, "-:") {
-		t, err := parseTime(f.Floor)
+		t, err := definitionflags.ParseTime(f.Floor)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("--floor: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/definitionflags"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -21,7 +22,7 @@ type nextCommand struct {
 	Name  string `arg:"" help:"Name of the sequencer. It is created if it does not exist."`
 	Count int64  `short:"n" name:"count" help:"Number of IDs." default:"1"`
 	gridFlags
-	layoutFlags
+	definitionflags.Definition
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -59,7 +60,7 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 	return n.use(ctx, func(c *client.Client) error {
 		var seq *sequencer.Sequencer
 		err := n.ask(ctx, func(ctx context.Context) (err error) {
-			seq, err = c.CreateSequencer(ctx, n.Name, n.config())
+			seq, err = c.CreateSequencer(ctx, n.Name, n.Config())
 			return err
 		})
 		if err != nil {

@@ -1,0 +1,83 @@
+// Package definitionflags has the flags by which command lines state the definition of a
+// sequencer. Their tags are those of kong, which this package does not need.
+package definitionflags
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Definition has the parts of a definition that an ID does not contain.
+type Definition struct {
+	Nodes  int    `help:"Logical nodes of the sequencer, rounded up to a power of two: 128 to 8192, or with --layout 16 to the nodes of the layout. 0 is the most." default:"0" env:"SNOWGRID_NODES"`
+	Epoch  *Epoch `help:"Time origin of the sequencer: a time, a date, twitter, discord, or Unix milliseconds. By default 2026-01-01, or the one that belongs to --layout twitter or discord." env:"SNOWGRID_EPOCH" placeholder:"TIME"`
+	Layout Layout `help:"How the bits of the IDs are divided: default, twitter, discord, jssafe, or BITS/LOWBITS/NODES such as 63/22/1024." default:"default" env:"SNOWGRID_LAYOUT"`
+}
+
+// Config returns the configuration that the flags state.
+func (d Definition) Config() sequencer.Config {
+	cfg := sequencer.Config{Epoch: d.Layout.epoch, Nodes: d.Nodes, Layout: d.Layout.Layout}
+	if d.Epoch != nil {
+		cfg.Epoch = d.Epoch.Epoch
+	}
+	return cfg
+}
+
+// Layout is a layout on the command line, with the epoch that belongs to it.
+type Layout struct {
+	sequencer.Layout
+	epoch epoch.Epoch
+}
+
+// UnmarshalText parses what [sequencer.ParseLayout] parses.
+func (l *Layout) UnmarshalText(text []byte) (err error) {
+	switch string(text) {
+	case "twitter":
+		l.epoch = epoch.Twitter
+	case "discord":
+		l.epoch = epoch.Discord
+	default:
+		l.epoch = epoch.Default
+	}
+	l.Layout, err = sequencer.ParseLayout(string(text))
+	return err
+}
+
+// Epoch is an epoch on the command line.
+type Epoch struct{ epoch.Epoch }
+
+// UnmarshalText parses the name of a preset, Unix milliseconds, or a time accepted by
+// ParseTime.
+func (e *Epoch) UnmarshalText(text []byte) error {
+	s := string(text)
+	switch s {
+	case "twitter":
+		e.Epoch = epoch.Twitter
+		return nil
+	case "discord":
+		e.Epoch = epoch.Discord
+		return nil
+	}
+	if ms, err := strconv.ParseInt(s, 10, 64); err == nil {
+		e.Epoch = epoch.UnixMilli(ms)
+		return nil
+	}
+	t, err := ParseTime(s)
+	e.Epoch = epoch.At(t)
+	return err
+}
+
+// ParseTime parses a time in RFC 3339, or a date, which means midnight UTC.
+func ParseTime(s string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time; write it as 2026-01-01T00:00:00Z or 2026-01-01", s)
+}
