@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/alecthomas/kong"
+)
+
+// configMax is the maximum size of a configuration file, in bytes.
+const configMax = 1 << 20
+
+// configFile resolves flags from the JSON file of --config. A key names a flag: the words
+// of nested keys are joined, and "_", "." and capitals separate words, so that
+// {"s3":{"bucketName":"b"}} is --s3-bucket-name and {"etcd_endpoints":[...]} is
+// --etcd-endpoints. A key that no command knows is an error.
+type configFile struct {
+	read   bool
+	values map[string]string // by flag name
+	err    error
+}
+
+// Validate implements kong.Resolver.
+func (c *configFile) Validate(*kong.Application) error { return nil }
+
+// Resolve implements kong.Resolver.
+func (c *configFile) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if !c.read {
+		c.read = true
+		c.values, c.err = readConfig(ctx)
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	for _, name := range flag.Envs {
+		if os.Getenv(name) != "" {
+			return nil, nil // the variable is the flag's value already
+		}
+	}
+	if value, stated := c.values[flag.Name]; stated {
+		return value, nil
+	}
+	return nil, nil
+}
+
+// readConfig reads the file that --config names, if it does.
+func readConfig(ctx *kong.Context) (map[string]string, error) {
+	path := ""
+	for _, flag := range ctx.Model.Flags {
+		if flag.Name == "config" {
+			path, _ = ctx.FlagValue(flag).(string)
+		}
+	}
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(file, configMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("--config %s: %w", path, err)
+	}
+	if len(text) > configMax {
+		return nil, fmt.Errorf("--config %s: larger than %d bytes; is it the right file?", path, configMax)
+	}
+	values, err := parseConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("--config %s: %w", path, err)
+	}
+	known := map[string]bool{}
+	_ = kong.Visit(ctx.Model, func(node kong.Visitable, next kong.Next) error {
+		if flag, is := node.(*kong.Flag); is && flag.Name != "config" && flag.Name != "help" {
+			known[flag.Name] = true
+		}
+		return next(nil)
+	})
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !known[name] {
+			return nil, fmt.Errorf("--config %s: the key of --%s is unknown; see snowgrid-serve serve --help", path, name)
+		}
+	}
+	return values, nil
+}
+
+// parseConfig returns the values of a configuration by flag name.
+func parseConfig(text []byte) (map[string]string, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var tree map[string]any
+	if err := dec.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("not a JSON object: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is text after the JSON object")
+	}
+	values := map[string]string{}
+	return values, flatten(values, "", tree)
+}
+
+// flatten adds the values of a JSON object, with a prefix of their flags' names.
+func flatten(values map[string]string, prefix string, tree map[string]any) error {
+	for key, value := range tree {
+		name := prefix + flagName(key)
+		if _, twice := values[name]; twice {
+			return fmt.Errorf("the key of --%s is given twice", name)
+		}
+		switch v := value.(type) {
+		case nil:
+			// as if it were left out
+		case map[string]any:
+			if err := flatten(values, name+"-", v); err != nil {
+				return err
+			}
+		case []any:
+			words := make([]string, len(v))
+			for i, word := range v {
+				text, is := word.(string)
+				if !is {
+					return fmt.Errorf("the list of --%s has something else than strings", name)
+				}
+				words[i] = text
+			}
+			values[name] = strings.Join(words, ",")
+		default:
+			values[name] = fmt.Sprint(v)
+		}
+	}
+	return nil
+}
+
+// flagName returns the flag of one key: bucketName and bucket_name are bucket-name.
+func flagName(key string) string {
+	var name strings.Builder
+	for i, r := range key {
+		switch {
+		case r == '_' || r == '.':
+			name.WriteByte('-')
+		case unicode.IsUpper(r) && i > 0:
+			name.WriteByte('-')
+			name.WriteRune(unicode.ToLower(r))
+		default:
+			name.WriteRune(unicode.ToLower(r))
+		}
+	}
+	return name.String()
+}

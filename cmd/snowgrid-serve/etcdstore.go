@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/snowgrid/snowgrid/client/etcd"
+)
+
+// etcdFlags are the keys of the snowflake service on etcd.
+type etcdFlags struct {
+	Endpoints   []string `help:"Addresses of etcd." env:"ENDPOINTS" placeholder:"HOST:PORT"`
+	Prefix      string   `help:"Prefix of every key; /i3d/ by default." env:"PREFIX" placeholder:"PREFIX"`
+	Username    string   `help:"User of etcd." env:"USERNAME" placeholder:"NAME"`
+	Password    string   `help:"Password of that user. In the file or the environment other processes do not see it." env:"PASSWORD" placeholder:"PASSWORD"`
+	CompatMixed bool     `help:"Let workers of the snowflake service on etcd run at the same time, on the same keys. Needs --layout 63/22/1024 --epoch 1970-01-01, which are theirs." env:"COMPAT_MIXED"`
+}
+
+// openEtcd connects to etcd: etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX. The flags
+// count where the URL states nothing.
+func openEtcd(_ context.Context, f storeFlags, _, rest string) (opened, error) {
+	a, err := parseAddress(rest, []string{"tls", "ca"})
+	if err != nil {
+		return opened{}, err
+	}
+	if len(a.hosts) == 0 {
+		a.hosts = f.Etcd.Endpoints
+	}
+	if len(a.hosts) == 0 {
+		return opened{}, errors.New("no servers; write them as etcd://HOST:2379,HOST:2379, or as etcd_endpoints")
+	}
+	cfg := clientv3.Config{
+		Endpoints: a.hosts, Username: f.Etcd.Username, Password: f.Etcd.Password,
+		DialTimeout: 5 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
+		Logger: zap.NewNop(),
+	}
+	if a.user != nil {
+		cfg.Username = a.user.Username()
+		cfg.Password, _ = a.user.Password()
+	}
+	if cfg.TLS, err = etcdTLS(a); err != nil {
+		return opened{}, err
+	}
+	cli, err := clientv3.New(cfg)
+	if err != nil {
+		return opened{}, fmt.Errorf("connect to %s: %w; check the servers, the user and the password", strings.Join(a.hosts, ","), err)
+	}
+	prefix := f.Etcd.Prefix
+	if a.path != "" {
+		prefix = "/" + strings.Trim(a.path, "/") + "/"
+	}
+	s := etcd.New(cli, etcd.Config{Prefix: prefix, CompatMixed: f.Etcd.CompatMixed})
+	return opened{Store: s, name: "etcd://" + strings.Join(a.hosts, ",") + prefix, closed: func() { _ = cli.Close() }}, nil
+}
+
+// etcdTLS returns the TLS configuration that the parameters ask for, nil for clear text.
+func etcdTLS(a address) (*tls.Config, error) {
+	on, err := yes(a.query, "tls", a.query.Has("ca"))
+	if err != nil || !on {
+		return nil, err
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if file := a.query.Get("ca"); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("parameter ca: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("parameter ca: %s has no certificate in PEM", file)
+		}
+	}
+	return cfg, nil
+}

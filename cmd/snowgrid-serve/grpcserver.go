@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/snowgrid/snowgrid/cmd/snowgrid-serve/snowflakepb"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// grpcStreams is how many calls one connection may have in progress.
+const grpcStreams = 256
+
+// snowflakes is the gRPC service: IDs of the sequencer of the command line.
+type snowflakes struct {
+	snowflakepb.UnimplementedSnowflakeIDServer
+	service *service
+	metrics *metrics
+}
+
+// newGRPC returns the gRPC server.
+func newGRPC(s *service, m *metrics) *grpc.Server {
+	server := grpc.NewServer(grpc.MaxConcurrentStreams(grpcStreams), grpc.MaxRecvMsgSize(bodyMax), grpc.ConnectionTimeout(headerTimeout))
+	snowflakepb.RegisterSnowflakeIDServer(server, &snowflakes{service: s, metrics: m})
+	return server
+}
+
+// NextID returns one ID.
+func (s *snowflakes) NextID(ctx context.Context, _ *emptypb.Empty) (*snowflakepb.IDResponse, error) {
+	ids, err := s.take(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &snowflakepb.IDResponse{Id: int64(ids[0])}, nil
+}
+
+// NextMultipleIDs streams IDs in ascending order.
+func (s *snowflakes) NextMultipleIDs(n *wrapperspb.UInt32Value, to grpc.ServerStreamingServer[snowflakepb.IDResponse]) error {
+	if n.GetValue() > maxIDs {
+		err := status.Errorf(codes.InvalidArgument, "%d IDs are too many for one call; request at most %d", n.GetValue(), maxIDs)
+		s.metrics.request("grpc", 0, err)
+		return err
+	}
+	ids, err := s.take(to.Context(), int(n.GetValue()))
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := to.Send(&snowflakepb.IDResponse{Id: int64(id)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes n IDs. Its errors have the code of the original, Unavailable: the caller may
+// try again, or ask another server.
+func (s *snowflakes) take(ctx context.Context, n int) ([]sequencer.ID, error) {
+	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
+	defer cancel()
+	ids := make([]sequencer.ID, n)
+	err := s.service.begin()
+	if err == nil {
+		err = s.service.fill(ctx, ids)
+		s.service.end()
+	}
+	s.metrics.request("grpc", n, err)
+	if err != nil {
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	return ids, nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Bounds of the HTTP server.
+const (
+	headerTimeout  = 5 * time.Second
+	serveTimeout   = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	bodyMax        = 64 << 10
+	maxHeaderBytes = 4 << 10
+)
+
+// api serves requests by path and method.
+type api struct {
+	service  *service
+	metrics  *metrics
+	loopback bool // only this machine reaches the server
+	origins  http.CrossOriginProtection
+	paths    map[string]map[string]http.HandlerFunc // by method
+}
+
+// newHTTP returns the HTTP server.
+func newHTTP(s *service, m *metrics, addr string, log *slog.Logger) *http.Server {
+	a := &api{service: s, metrics: m, loopback: isLoopback(addr)}
+	a.paths = map[string]map[string]http.HandlerFunc{
+		wire.PathIDs: {http.MethodPost: a.ids},
+		"/livez":     get(func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") }),
+		"/readyz":    get(a.ready(http.StatusServiceUnavailable)),
+		"/ready":     get(a.ready(http.StatusBadRequest)), // as the snowflake service on etcd
+		"/metrics":   get(m.handler().ServeHTTP),
+	}
+	return &http.Server{
+		Handler: a, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout + serveTimeout,
+		WriteTimeout: headerTimeout + 2*serveTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// get returns the methods of a path that is read.
+func get(h http.HandlerFunc) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{http.MethodGet: h, http.MethodHead: h}
+}
+
+// ServeHTTP checks the path, then the method, then the origin.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	methods := a.paths[r.URL.Path]
+	h := methods[r.Method]
+	switch {
+	case methods == nil:
+		refuse(w, failure.Errorf(wire.ErrUnknownPath, "snowgrid-serve: %.100q: unknown path; the paths are %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(a.paths)), ", ")))
+	case h == nil:
+		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
+		w.Header().Set("Allow", allow)
+		refuse(w, failure.Errorf(wire.ErrWrongMethod, "snowgrid-serve: %.20q of %s: the method is not served; use %s", r.Method, r.URL.Path, allow))
+	default:
+		if err := a.checkOrigin(r); err != nil {
+			refuse(w, err)
+			return
+		}
+		h(w, r)
+	}
+}
+
+// checkOrigin refuses what a browser asks for a page of another origin, also by a name
+// that was made to lead to this machine.
+func (a *api) checkOrigin(r *http.Request) error {
+	if err := a.origins.Check(r); err != nil {
+		return failure.Errorf(wire.ErrCrossOrigin, "snowgrid-serve: %s: %w; call it from a program, or from a page of the same origin", r.URL.Path, err)
+	}
+	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+	if browser && r.Method == http.MethodPost && a.loopback && !isLoopback(r.Host) {
+		return failure.Errorf(wire.ErrCrossOrigin, "snowgrid-serve: %s: a browser asks for host %.100q, and this server is on loopback; use localhost or 127.0.0.1", r.URL.Path, r.Host)
+	}
+	return nil
+}
+
+// isLoopback reports whether an address, with a port or without, can only be reached from
+// this machine.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = strings.Trim(addr, "[]")
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// ids serves POST /v1/ids.
+func (a *api) ids(w http.ResponseWriter, r *http.Request) {
+	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
+	if err != nil {
+		a.metrics.request("http", 0, err)
+		refuse(w, err)
+		return
+	}
+	out, err := a.serveIDs(w, r, kind)
+	a.metrics.request("http", len(out.IDs), err)
+	if err != nil {
+		answer(w, kind, err, nil)
+		return
+	}
+	answer(w, kind, nil, out)
+}
+
+func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wire.IDsResponse, error) {
+	if err := a.service.begin(); err != nil {
+		return wire.IDsResponse{}, err
+	}
+	defer a.service.end()
+	var in wire.IDsRequest
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+	if err != nil {
+		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest, "snowgrid-serve: the body ended early or is larger than %d bytes: %w", bodyMax, err)
+	}
+	if err := wire.DecodeRequest(kind, body, &in); err != nil {
+		return wire.IDsResponse{}, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
+	defer cancel()
+	out, err := a.service.ids(ctx, in)
+	if err != nil {
+		out = wire.IDsResponse{}
+	}
+	return out, err
+}
+
+// ready serves whether the process should get requests; not is the status if it should not.
+func (a *api) ready(not int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if err := a.service.notReady(); err != nil {
+			plain(w, not, err.Error())
+			return
+		}
+		plain(w, http.StatusOK, "ready")
+	}
+}
+
+// refuse answers a request whose body was not read.
+func refuse(w http.ResponseWriter, err error) {
+	w.Header().Set("Connection", "close")
+	answer(w, wire.JSON, err, nil)
+}
+
+// answer writes a result, or an error with the status of its code.
+func answer(w http.ResponseWriter, kind string, err error, out any) {
+	status := http.StatusOK
+	if err != nil {
+		e := wire.ErrorOf(err, 0)
+		status, out = e.Status(), e
+	}
+	body, err := wire.Encode(kind, out)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the caller is gone
+}
+
+// plain writes a line of text.
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintln(w, text) // the caller is gone
+}

@@ -1,0 +1,108 @@
+// Command snowgrid-serve gives out IDs over HTTP and gRPC from a store that is there
+// already: etcd, an S3 bucket, a SQL database, or a directory. It is a sidecar for
+// services in any language; no grid is needed.
+//
+//	snowgrid-serve serve     give out IDs until it is signalled
+//	snowgrid-serve status    print the sequencers of a store and their records
+//	snowgrid-serve scale     change the number of logical nodes in use
+//	snowgrid-serve retire    take one logical node out of use
+//	snowgrid-serve repair    make a missing or damaged record anew
+//
+// The exit status is 0 on success, 1 when the operation failed or was refused, and 2 for
+// an invalid command line or configuration file.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit statuses.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+const description = `Unique, time-ordered 64-bit IDs over HTTP and gRPC, from a store that you run already.
+
+On this machine, with the records in a directory:
+
+    snowgrid-serve serve --store file:./ids
+    curl --json '{"name":"orders","n":3,"create":{}}' http://127.0.0.1:8001/v1/ids
+
+Stores:
+
+    file:DIR                                       a directory on a local disk
+    etcd://HOST:2379,HOST:2379/PREFIX              ?tls=true, ?ca=FILE
+    s3://BUCKET/PREFIX                             ?region=, ?endpoint=, ?path_style=true
+    postgres://USER:PASSWORD@HOST/DATABASE         ?table=, and the driver's parameters
+    mysql://USER:PASSWORD@HOST:3306/DATABASE       ?table=, and the driver's parameters
+    sqlite:FILE                                    ?table=
+
+Every flag is an environment variable, and a key of the JSON file of --config: --s3-bucket-name is
+SNOWGRID_S3_BUCKET_NAME, and s3.bucketName in the file. A flag has precedence over a variable, and a
+variable over the file.`
+
+// commands is the command line, as parsed by kong.
+type commands struct {
+	Config string `help:"JSON file with flags, such as {\"s3\":{\"bucketName\":\"ids\",\"leaseDuration\":\"PT2M\"}} or {\"etcd_endpoints\":[\"10.0.0.1:2379\"]}." env:"SNOWGRID_CONFIG" placeholder:"FILE"`
+
+	Serve  serveCommand  `cmd:"" help:"Give out IDs over HTTP and gRPC until SIGTERM or Ctrl-C."`
+	Status statusCommand `cmd:"" help:"Print the sequencers of a store, and their records as a table."`
+	Scale  scaleCommand  `cmd:"" help:"Change the number of logical nodes in use, and so of processes at the same time."`
+	Retire retireCommand `cmd:"" help:"Take one logical node out of use; its holder takes another one."`
+	Repair repairCommand `cmd:"" help:"Make the record of one logical node anew that is missing or damaged."`
+}
+
+// streams are the outputs of a command: its result, and its errors and log.
+type streams struct {
+	out, err io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default action is restored, so that the second
+	// one terminates the process immediately.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
+}
+
+// run parses the arguments, runs the command and returns the exit status.
+func run(ctx context.Context, args []string, to streams) int {
+	exited := -1 // set by kong after it has printed --help
+	parser, err := kong.New(&commands{},
+		kong.Name("snowgrid-serve"),
+		kong.Description(description),
+		kong.Writers(to.out, to.err),
+		kong.Exit(func(status int) { exited = status }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.Resolvers(&configFile{}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(to),
+	)
+	if err != nil {
+		fmt.Fprintf(to.err, "snowgrid-serve: %v\n", err)
+		return exitFailed
+	}
+	command, err := parser.Parse(args)
+	switch {
+	case exited >= 0:
+		return exited
+	case err != nil:
+		fmt.Fprintf(to.err, "snowgrid-serve: %v\nRun snowgrid-serve --help for the commands, snowgrid-serve COMMAND --help for the flags.\n", err)
+		return exitUsage
+	}
+	if err := command.Run(); err != nil {
+		fmt.Fprintf(to.err, "snowgrid-serve: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return exitFailed
+	}
+	return exitDone
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/definitionflags"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// scaleCommand changes the number of logical nodes in use.
+type scaleCommand struct {
+	Name  string `arg:"" help:"Sequencer."`
+	Slots int    `arg:"" help:"Logical nodes in use from now on: 1 to the sequencer's node count."`
+	storeFlags
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (scaleCommand) Help() string {
+	return `As many processes can have a logical node at the same time. Scaling down retires the highest nodes: their holders
+take others, or wait for one. Scaling up restores them, with the versions that they had.
+
+    snowgrid-serve scale orders 64 --store file:./ids`
+}
+
+// Run scales.
+func (s *scaleCommand) Run(ctx context.Context, to streams) error {
+	return s.use(ctx, nil, func(ctx context.Context, o opened, c *store.Client) error {
+		if err := c.Scale(ctx, s.Name, s.Slots); err != nil {
+			return err
+		}
+		return printAfter(ctx, to, o, s.Name)
+	})
+}
+
+// printAfter prints a sequencer after a change.
+func printAfter(ctx context.Context, to streams, o opened, name string) error {
+	all, err := readStore(ctx, o.Store, name, time.Now())
+	if err != nil {
+		return fmt.Errorf("done; its records cannot be read: %w", err)
+	}
+	for _, q := range all {
+		if err := printSequencer(to.out, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retireCommand takes one logical node out of use.
+type retireCommand struct {
+	Name string           `arg:"" help:"Sequencer."`
+	Node sequencer.NodeID `arg:"" help:"Logical node."`
+	storeFlags
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (retireCommand) Help() string {
+	return `For a node whose clock ran ahead, or whose holder is to take another one. The holder loses the node with its next
+renewal and may use what it was granted. snowgrid-serve scale, with the present number of nodes, restores it.
+
+    snowgrid-serve retire orders 7 --store file:./ids`
+}
+
+// Run retires.
+func (r *retireCommand) Run(ctx context.Context, to streams) error {
+	return r.use(ctx, nil, func(ctx context.Context, o opened, c *store.Client) error {
+		if err := c.Retire(ctx, r.Name, r.Node); err != nil {
+			return err
+		}
+		return printAfter(ctx, to, o, r.Name)
+	})
+}
+
+// repairCommand makes a record anew.
+type repairCommand struct {
+	Name  string           `arg:"" help:"Sequencer."`
+	Node  sequencer.NodeID `arg:"" help:"Logical node."`
+	Floor string           `help:"Assert that nothing was granted to this node at or above TIME. Too early a time leads to equal IDs. A time one window after the present is safe if no other process holds the node, and its clock was right." required:"" placeholder:"TIME"`
+	storeFlags
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (repairCommand) Help() string {
+	return `A record that was deleted, or that another program has overwritten, is never made anew by itself, because it shows
+up to when IDs were granted; the node stays out of use. This command makes the record on your word.
+
+    snowgrid-serve repair orders 7 --floor 2026-11-22T12:00:15Z --store file:./ids`
+}
+
+// Run repairs.
+func (r *repairCommand) Run(ctx context.Context, to streams) error {
+	floor, err := definitionflags.ParseTime(r.Floor)
+	if err != nil {
+		return fmt.Errorf("--floor: %w", err)
+	}
+	return r.use(ctx, nil, func(ctx context.Context, o opened, c *store.Client) error {
+		if err := c.Repair(ctx, r.Name, r.Node, floor); err != nil {
+			return err
+		}
+		return printAfter(ctx, to, o, r.Name)
+	})
+}

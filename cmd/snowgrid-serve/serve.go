@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/internal/definitionflags"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// serveCommand gives out IDs.
+type serveCommand struct {
+	storeFlags
+	Sequencer string `help:"Sequencer that this process is ready with, and that gRPC callers get. It is created if it does not exist." default:"default" env:"SNOWGRID_SEQUENCER"`
+	definitionflags.Definition
+	MaxServerCnt int `name:"max-server-cnt" help:"Processes that can use a new sequencer at the same time: as many logical nodes are made; 32." env:"SNOWGRID_MAX_SERVER_CNT,SNOWGRID_ETCD_MAX_SERVER_CNT" placeholder:"COUNT"`
+
+	HTTPAddr     string        `name:"http-addr" help:"Listen address for HTTP: /v1/ids, /livez, /readyz, /ready, /metrics." default:"127.0.0.1:8001" env:"SNOWGRID_HTTP_ADDR"`
+	GRPCAddr     string        `name:"grpc-addr" help:"Listen address for gRPC; none to leave it out." default:"127.0.0.1:7669" env:"SNOWGRID_GRPC_ADDR"`
+	MaxClockBack *durationFlag `help:"How far the clock may be set back before the logical node is reported lost; 5s." env:"SNOWGRID_MAX_CLOCK_BACK" placeholder:"DURATION"`
+	LeaveTimeout durationFlag  `help:"Time limit for returning the logical nodes after the first signal." default:"10s" env:"SNOWGRID_LEAVE_TIMEOUT"`
+	LogLevel     slog.Level    `help:"Lowest level that is logged: debug, info, warn or error." default:"info" env:"SNOWGRID_LOG_LEVEL"`
+	LogFormat    string        `help:"Log format: text or json." enum:"text,json" default:"text" env:"SNOWGRID_LOG_FORMAT"`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (serveCommand) Help() string {
+	return `The process holds a logical node of --sequencer, whose IDs it makes itself: the store gets a request every third
+of the window, not for each ID. It runs until SIGTERM or Ctrl-C and then returns its nodes. The log is written to
+stderr; stdout gets one line when both servers listen. /readyz is 503 (and /ready 400) until a node is attached.
+
+    snowgrid-serve serve --store file:./ids
+    snowgrid-serve serve --store etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/ids
+    snowgrid-serve serve --store 's3://my-bucket/ids?region=eu-central-1' --s3-lease-duration 2m
+    snowgrid-serve serve --store 'postgres://ids:secret@db.internal/app?table=snowgrid' --failover-bound 30s
+
+IDs over HTTP, of any sequencer of the store; "create" makes one that does not exist. Over gRPC, of --sequencer:
+
+    curl --json '{"name":"orders","n":1024,"create":{"layout":{"bits":53,"low_bits":12,"nodes":64}}}' \
+        http://127.0.0.1:8001/v1/ids
+    grpcurl -plaintext -proto snowflake.proto -d 1024 127.0.0.1:7669 SnowflakeID/nextMultipleIDs
+
+Both servers have neither encryption nor authentication; they listen on loopback unless told otherwise.
+
+In place of a snowflake service on etcd, with the same configuration file, ports and IDs (Unix epoch, 10 worker bits,
+12 sequence bits); --etcd-compat-mixed while some processes are still of the original:
+
+    snowgrid-serve serve --config config.json --layout 63/22/1024 --epoch 1970-01-01 --etcd-compat-mixed`
+}
+
+// config returns the client's configuration.
+func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
+	cfg, err := s.windows()
+	if err != nil {
+		return cfg, err
+	}
+	if s.MaxServerCnt < 0 {
+		return cfg, fmt.Errorf("max_server_cnt: %d is negative; give the number of processes, or leave it out for 32", s.MaxServerCnt)
+	}
+	cfg.Pool, cfg.MaxClockBack, cfg.Logger = s.MaxServerCnt, s.MaxClockBack.of(), log
+	cfg.OnLost = func(l store.Loss) {
+		log.Error("logical node lost; another is being taken", "sequencer", l.Sequencer, "node", l.Node, "version", l.Version, "cause", l.Cause, "usable_until", l.Until)
+	}
+	return cfg, nil
+}
+
+// definition returns the definition of the sequencer of the command line.
+func (s *serveCommand) definition() (sequencer.Definition, error) {
+	def, err := sequencer.Define(s.Sequencer, s.Config())
+	if err == nil && s.Etcd.CompatMixed && (def.Layout() != sequencer.Twitter || def.Epoch() != epoch.UnixMilli(0)) {
+		err = fmt.Errorf("--etcd-compat-mixed: the IDs of %v can be equal to those of the original's workers; add --layout 63/22/1024 --epoch 1970-01-01, which are theirs", def)
+	}
+	return def, err
+}
+
+// Run serves until ctx ends, then returns the logical nodes.
+func (s *serveCommand) Run(ctx context.Context, to streams) error {
+	log := s.logger(to)
+	def, err := s.definition()
+	if err != nil {
+		return err
+	}
+	cfg, err := s.config(log)
+	if err != nil {
+		return err
+	}
+	if s.MaxServerCnt > def.Nodes() {
+		return fmt.Errorf("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes", s.MaxServerCnt, def.Nodes(), def)
+	}
+	at, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	fmt.Fprintf(to.out, "serving %s: http %s, grpc %s\n", s.Sequencer, addrOf(at.http), addrOf(at.grpc))
+	if !isLoopback(s.HTTPAddr) || at.grpc != nil && !isLoopback(s.GRPCAddr) {
+		log.WarnContext(ctx, "other machines can reach this process, which has neither encryption nor authentication")
+	}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	service := newService(def, log)
+	web := serving(service, at, s.HTTPAddr, log, stop)
+	err = s.hold(running, service, cfg, web.stop)
+	web.stop()
+	if cause := context.Cause(running); ctx.Err() == nil && err == nil {
+		err = cause
+	}
+	return err
+}
+
+// hold opens the store and holds a logical node until ctx ends. Then it ends the servers by
+// stop, and returns all nodes.
+func (s *serveCommand) hold(ctx context.Context, service *service, cfg store.Config, stop func()) error {
+	opening, cancel := context.WithTimeout(ctx, time.Duration(s.Timeout))
+	defer cancel()
+	o, err := s.open(opening)
+	if err != nil {
+		return unlessOver(ctx, err)
+	}
+	defer o.closed()
+	service.log.InfoContext(ctx, "store opening", "store", o.name)
+	c, err := store.Open(opening, o.Store, cfg)
+	if err != nil {
+		return unlessOver(ctx, err)
+	}
+	defer func() { _ = c.Close() }() // it returns no error
+	if err := service.attach(ctx, c); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	stop()
+	service.log.InfoContext(ctx, "leaving", "timeout", time.Duration(s.LeaveTimeout))
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(s.LeaveTimeout))
+	defer cancel()
+	if err := c.Leave(leaving); err != nil {
+		return fmt.Errorf("not every logical node was returned; they are free when their windows have ended: %w", err)
+	}
+	return nil
+}
+
+// unlessOver returns an error, nil if the process was signalled meanwhile.
+func unlessOver(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// servers are the two servers at work.
+type servers struct {
+	http  *http.Server
+	grpc  *grpc.Server // may be nil
+	ended sync.WaitGroup
+}
+
+// serving begins to serve. A server that fails calls failed.
+func serving(service *service, at listeners, addr string, log *slog.Logger, failed func(error)) *servers {
+	m := newMetrics()
+	m.watch(service)
+	s := &servers{http: newHTTP(service, m, addr, log)}
+	s.ended.Go(func() {
+		if err := s.http.Serve(at.http); !errors.Is(err, http.ErrServerClosed) {
+			failed(fmt.Errorf("the HTTP server has ended: %w", err))
+		}
+	})
+	if at.grpc != nil {
+		s.grpc = newGRPC(service, m)
+		s.ended.Go(func() {
+			if err := s.grpc.Serve(at.grpc); err != nil {
+				failed(fmt.Errorf("the gRPC server has ended: %w", err))
+			}
+		})
+	}
+	return s
+}
+
+// stop ends both servers. Requests in progress get a second. Calls after the first do
+// nothing.
+func (s *servers) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+	if s.grpc != nil {
+		s.grpc.Stop()
+	}
+	s.ended.Wait()
+}
+
+// listeners are the sockets of both servers.
+type listeners struct {
+	http, grpc net.Listener // grpc may be nil
+}
+
+// addrOf returns a listener's address, none without one.
+func addrOf(ln net.Listener) string {
+	if ln == nil {
+		return "none"
+	}
+	return ln.Addr().String()
+}
+
+func (l listeners) close() {
+	for _, ln := range []net.Listener{l.http, l.grpc} {
+		if ln != nil {
+			_ = ln.Close() // its server has closed it
+		}
+	}
+}
+
+// listen opens the sockets, before the store gets a request.
+func (s *serveCommand) listen(ctx context.Context) (l listeners, err error) {
+	var config net.ListenConfig
+	if l.http, err = config.Listen(ctx, "tcp", s.HTTPAddr); err != nil {
+		return l, fmt.Errorf("--http-addr: %w", err)
+	}
+	if s.GRPCAddr == "" || s.GRPCAddr == "none" {
+		return l, nil
+	}
+	if l.grpc, err = config.Listen(ctx, "tcp", s.GRPCAddr); err != nil {
+		l.close()
+		return l, fmt.Errorf("--grpc-addr: %w; give another address, or none for no gRPC server", err)
+	}
+	return l, nil
+}
+
+func (s *serveCommand) logger(to streams) *slog.Logger {
+	options := &slog.HandlerOptions{Level: s.LogLevel}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(to.err, options))
+	}
+	return slog.New(slog.NewTextHandler(to.err, options))
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Limits of one request for IDs, and of what the requests of all callers hold.
+const (
+	maxIDs = 1024
+	// namesMax is how many sequencers have a handle at the same time, besides the one of
+	// the command line and those that are asked for at the moment. A name beyond it takes
+	// the place of the one that was asked for longest ago.
+	namesMax = 1024
+	// requestsMax is how many requests are served at the same time, over HTTP and gRPC.
+	requestsMax = 1024
+	// idleDetach is how long a logical node is kept after the last request for its name.
+	idleDetach = time.Minute
+)
+
+// service gives out IDs.
+type service struct {
+	def sequencer.Definition // of the sequencer of the command line
+	log *slog.Logger
+
+	client   atomic.Pointer[store.Client]        // nil until the store is open
+	own      atomic.Pointer[sequencer.Sequencer] // the handle of def, nil until it is attached
+	requests atomic.Int64                        // in progress
+
+	mu    sync.Mutex // guards names; never held while waiting
+	names map[string]*nameUse
+}
+
+// nameUse is a name that was asked for.
+type nameUse struct {
+	requests int       // in progress
+	last     time.Time // when the last one ended
+	open     bool      // some request found the sequencer
+}
+
+func newService(def sequencer.Definition, log *slog.Logger) *service {
+	return &service{def: def, log: log, names: map[string]*nameUse{}}
+}
+
+// attach gets a logical node for the sequencer of the command line, and tries again until
+// it has one or ctx ends. It returns an error only if trying again cannot help.
+func (s *service) attach(ctx context.Context, c *store.Client) error {
+	s.client.Store(c)
+	for {
+		h, err := c.CreateSequencer(ctx, s.def.Name(), s.def.Config())
+		switch {
+		case err == nil:
+			s.own.Store(h)
+			node, _ := h.LogicalNode()
+			s.log.InfoContext(ctx, "logical node attached", "sequencer", s.def.Name(), "node", node)
+			return nil
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, sequencer.ErrConflict), errors.Is(err, sequencer.ErrInvalidConfig):
+			return err
+		}
+		s.log.WarnContext(ctx, "no logical node; retrying", "sequencer", s.def.Name(), "error", err)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// notReady returns why the process should get no requests, nil if it should.
+func (s *service) notReady() error {
+	h := s.own.Load()
+	switch {
+	case s.client.Load() == nil:
+		return errNotOpen
+	case h == nil:
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no logical node yet; every node may have a holder, see snowgrid-serve status", s.def.Name())
+	}
+	if health, found := s.health(); found && !health.Ready {
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", s.def.Name(), health.Reason)
+	}
+	if h.State() != sequencer.Attached {
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the handle is %v; see the log", s.def.Name(), h.State())
+	}
+	if until := h.Stats().GrantUntil; !time.Now().Before(until) {
+		return failure.Errorf(sequencer.ErrGrantExpired, "sequencer %q: the grant ended at %s and was not renewed; is the store reachable?", s.def.Name(), until.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// health returns the state of the handle of the sequencer of the command line.
+func (s *service) health() (store.SequencerHealth, bool) {
+	c := s.client.Load()
+	if c == nil {
+		return store.SequencerHealth{}, false
+	}
+	for _, h := range c.Health().Sequencers {
+		if h.Name == s.def.Name() {
+			return h, true
+		}
+	}
+	return store.SequencerHealth{}, false
+}
+
+// errNotOpen says that nothing is known of the store yet.
+var errNotOpen = failure.Errorf(sequencer.ErrUnavailable, "snowgrid-serve: the store has not answered yet; see the log")
+
+// begin counts a request, which end ends. It refuses one above the limit.
+func (s *service) begin() error {
+	if s.requests.Add(1) > requestsMax {
+		s.end()
+		return failure.Errorf(sequencer.ErrUnavailable, "snowgrid-serve: %d requests are in progress; try again, or run more processes", requestsMax)
+	}
+	return nil
+}
+
+func (s *service) end() { s.requests.Add(-1) }
+
+// fill fills dst with IDs of the sequencer of the command line.
+func (s *service) fill(ctx context.Context, dst []sequencer.ID) error {
+	h := s.own.Load()
+	if h == nil {
+		return s.notReady()
+	}
+	n, err := h.Fill(ctx, dst)
+	if n == 0 && errors.Is(err, sequencer.ErrDestroyed) {
+		return fmt.Errorf("%w; restart snowgrid-serve to begin another life of it", err)
+	}
+	return err
+}
+
+// ids serves a request for IDs. An empty name is the sequencer of the command line.
+func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, error) {
+	n := in.N
+	if n == 0 {
+		n = 1
+	}
+	if n < 1 || n > maxIDs {
+		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest, "snowgrid-serve: n is %d; request 1 to %d IDs", in.N, maxIDs)
+	}
+	ids := make([]sequencer.ID, n)
+	if in.Name == "" || in.Name == s.def.Name() {
+		if err := s.checkOwn(in); err != nil {
+			return wire.IDsResponse{}, err
+		}
+		return wire.IDsResponse{IDs: ids}, s.fill(ctx, ids)
+	}
+	c := s.client.Load()
+	if c == nil {
+		return wire.IDsResponse{}, errNotOpen
+	}
+	found := false
+	s.enter(in.Name)
+	defer func() { s.forget(ctx, c, s.leave(in.Name, found)) }()
+	for try := 1; ; try++ {
+		h, err := open(ctx, c, in)
+		if err != nil {
+			return wire.IDsResponse{}, err
+		}
+		found = true
+		n, err := h.Fill(ctx, ids)
+		// Its name may live again, or its handle was ended for another name.
+		if again := n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)); !again || try > 1 {
+			return wire.IDsResponse{IDs: ids}, err
+		}
+	}
+}
+
+// checkOwn refuses another definition of the sequencer of the command line.
+func (s *service) checkOwn(in wire.IDsRequest) error {
+	if in.Create == nil || in.Name == "" {
+		return nil
+	}
+	def, err := sequencer.Define(in.Name, createConfig(in))
+	switch {
+	case err != nil:
+		return err
+	case *in.Create == (wire.IDsCreate{}), def == s.def:
+		return nil
+	}
+	return failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: this process has %v, requested was %v; use the existing definition, or another name", in.Name, s.def, def)
+}
+
+func createConfig(in wire.IDsRequest) sequencer.Config {
+	return wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes, Layout: in.Create.Layout}.Config()
+}
+
+// open returns the handle of a name, of a sequencer that is created if the request says so.
+func open(ctx context.Context, c *store.Client, in wire.IDsRequest) (h *sequencer.Sequencer, err error) {
+	if in.Create == nil {
+		h, err = c.OpenSequencer(ctx, in.Name)
+	} else {
+		h, err = c.CreateSequencer(ctx, in.Name, createConfig(in))
+	}
+	if err == nil {
+		h.DetachWhenIdle(idleDetach)
+	}
+	return h, err
+}
+
+// enter notes a request for a name, which leave ends.
+func (s *service) enter(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.names[name] == nil {
+		s.names[name] = &nameUse{}
+	}
+	s.names[name].requests++
+}
+
+// leave ends a request, which found the sequencer or not, and returns the names whose
+// handles end because there are too many.
+func (s *service) leave(name string, found bool) (surplus []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	use := s.names[name]
+	use.requests--
+	use.last, use.open = time.Now(), use.open || found
+	if use.requests == 0 && !use.open {
+		delete(s.names, name)
+	}
+	for len(s.names) > namesMax {
+		oldest, found := s.oldest()
+		if !found {
+			break // all are asked for at the moment
+		}
+		delete(s.names, oldest)
+		surplus = append(surplus, oldest)
+	}
+	return surplus
+}
+
+// oldest returns the name without a request that was asked for longest ago. The caller
+// holds mu.
+func (s *service) oldest() (name string, found bool) {
+	for n, use := range s.names {
+		if use.requests == 0 && (!found || use.last.Before(s.names[name].last)) {
+			name, found = n, true
+		}
+	}
+	return name, found
+}
+
+// forget ends the handles of names; their logical nodes are returned.
+func (s *service) forget(ctx context.Context, c *store.Client, names []string) {
+	for _, name := range names {
+		if err := c.Forget(context.WithoutCancel(ctx), name); err != nil {
+			s.log.WarnContext(ctx, "handle not ended", "sequencer", name, "error", err)
+		}
+	}
+}

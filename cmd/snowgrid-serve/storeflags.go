@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store"
+)
+
+// storeFlags say where the records are. The keys of the original systems are flags of
+// their own, so that their configuration files can be used.
+type storeFlags struct {
+	Store string `help:"Where the records are: file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:, as in snowgrid-serve --help. Default: the bucket of --s3-bucket-name, or the servers of --etcd-endpoints." env:"SNOWGRID_STORE" placeholder:"URL"`
+	Type  string `help:"Kind of the store: s3 or etcd. Only as a check; fixed node IDs need no store." env:"SNOWGRID_TYPE" placeholder:"KIND"`
+
+	S3   s3Flags   `embed:"" prefix:"s3-" envprefix:"SNOWGRID_S3_"`
+	Etcd etcdFlags `embed:"" prefix:"etcd-" envprefix:"SNOWGRID_ETCD_"`
+
+	Window        *durationFlag `help:"How long a process issues IDs while the store is away, and how long the node of a crashed one is not used: 15s, over S3 2m, over etcd 9s. The same in all processes; --s3-lease-duration is another name." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
+	Task          string        `help:"Name of this process in the records, for people. Default: random." env:"SNOWGRID_TASK" placeholder:"NAME"`
+	FailoverBound *durationFlag `help:"Longest time for which a database server that was replaced may go on acknowledging writes. Needed for a store that can lose acknowledged writes in a failover." env:"SNOWGRID_FAILOVER_BOUND" placeholder:"DURATION"`
+	Timeout       durationFlag  `help:"Time limit for the answers of the store at the start, and of a command." default:"30s" env:"SNOWGRID_TIMEOUT"`
+}
+
+// opened is a store, and what ends with its use.
+type opened struct {
+	store.Store
+	name   string // for people: without credentials
+	closed func()
+}
+
+// storeKinds are the schemes of --store.
+var storeKinds = []struct {
+	schemes []string
+	open    func(ctx context.Context, f storeFlags, scheme, rest string) (opened, error)
+}{
+	{[]string{"file"}, openFile},
+	{[]string{"etcd"}, openEtcd},
+	{[]string{"s3"}, openS3},
+	{[]string{"postgres", "postgresql"}, openPostgres},
+	{[]string{"mysql"}, openMySQL},
+	{[]string{"sqlite"}, openSQLite},
+}
+
+// url returns the store's URL, made of the keys of an original system if there is none.
+func (f storeFlags) url() (string, error) {
+	url := f.Store
+	switch {
+	case f.Type == "fixed":
+		return "", errors.New("type: a fixed node ID needs no store, and gives equal IDs when two processes have the same one; give s3, etcd, or a --store")
+	case f.Type != "" && f.Type != "s3" && f.Type != "etcd":
+		return "", fmt.Errorf("type: %.40q is unknown; give s3 or etcd", f.Type)
+	case f.S3.any() && f.S3.BucketName == "" && !strings.HasPrefix(url, "s3:"):
+		return "", errors.New("s3.bucketName: empty; name the bucket that has the records")
+	case url != "":
+	case f.S3.any() && len(f.Etcd.Endpoints) > 0:
+		return "", errors.New("both s3.bucketName and etcd_endpoints are given; give one store")
+	case f.S3.any():
+		url = "s3://" + f.S3.BucketName
+	case len(f.Etcd.Endpoints) > 0:
+		url = "etcd://" + strings.Join(f.Etcd.Endpoints, ",")
+	default:
+		return "", errors.New("no store: give --store URL, such as file:./ids, or --s3-bucket-name or --etcd-endpoints")
+	}
+	if scheme, _, _ := strings.Cut(url, ":"); f.Type != "" && scheme != f.Type {
+		return "", fmt.Errorf("type: %s, and the store is %s:...; give one of both", f.Type, scheme)
+	}
+	return url, nil
+}
+
+// open opens the store. It sends nothing that has to be undone.
+func (f storeFlags) open(ctx context.Context) (opened, error) {
+	url, err := f.url()
+	if err != nil {
+		return opened{}, err
+	}
+	scheme, rest, found := strings.Cut(url, ":")
+	for _, kind := range storeKinds {
+		for _, s := range kind.schemes {
+			if found && s == scheme {
+				o, err := kind.open(ctx, f, scheme, rest)
+				if err != nil {
+					return opened{}, fmt.Errorf("--store %s:...: %w", scheme, err)
+				}
+				return o, nil
+			}
+		}
+	}
+	return opened{}, fmt.Errorf("--store %.20q: not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", url)
+}
+
+// windows returns the part of the client's configuration that the store's own keys state.
+func (f storeFlags) windows() (store.Config, error) {
+	if err := f.S3.check(); err != nil {
+		return store.Config{}, err
+	}
+	if f.Window != nil && f.S3.LeaseDuration != nil || f.Task != "" && f.S3.TaskID != "" {
+		return store.Config{}, errors.New("--window and s3.leaseDuration, and --task and s3.taskId, are one setting each; give one of both")
+	}
+	if f.Window != nil && *f.Window <= 0 {
+		return store.Config{}, fmt.Errorf("--window: %v is not a positive duration; give one such as 15s", f.Window.of())
+	}
+	return store.Config{
+		Window: f.Window.of() + f.S3.LeaseDuration.of(), Task: f.Task + f.S3.TaskID, CallTimeout: f.S3.APICallTimeout.of(),
+		AcquireMaxDelay: f.S3.LeaseAcquireMaxDelay.of(), ReadyTimeout: f.S3.ReadinessCheckTimeout.of(),
+		FailoverBound: f.FailoverBound.of(),
+	}, nil
+}
+
+// use runs f with the store and a client of it. The client is closed without a word to the
+// store: it has no logical nodes.
+func (f storeFlags) use(ctx context.Context, log *slog.Logger, do func(ctx context.Context, o opened, c *store.Client) error) error {
+	o, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.closed()
+	cfg, err := f.windows()
+	if err != nil {
+		return err
+	}
+	cfg.Logger = log
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.Timeout))
+	defer cancel()
+	c, err := store.Open(ctx, o.Store, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }() // it returns no error
+	return do(ctx, o, c)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/client/store"
+)
+
+// address is a store's URL in parts. Its hosts are a list, which net/url does not read.
+type address struct {
+	user  *url.Userinfo
+	hosts []string
+	path  string // without the slash before it
+	query url.Values
+}
+
+// parseAddress parses what follows the scheme's colon: //user:password@host,host/path?query.
+// Parameters that are not among the given ones are refused; nil allows all.
+func parseAddress(rest string, params []string) (a address, err error) {
+	rest, query, _ := strings.Cut(rest, "?")
+	if a.query, err = parseQuery(query, params); err != nil {
+		return a, err
+	}
+	rest, found := strings.CutPrefix(rest, "//")
+	if !found {
+		return a, fmt.Errorf("the host is missing; write it as SCHEME://HOST/PATH")
+	}
+	authority, path, _ := strings.Cut(rest, "/")
+	if a.path, err = url.PathUnescape(path); err != nil {
+		return a, fmt.Errorf("the path is not a URL's: %w", err)
+	}
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		u, err := url.Parse("x://" + authority[:i] + "@host")
+		if err != nil {
+			return a, fmt.Errorf("the user or password is not a URL's: escape special characters by %%XX") // the cause would show the password
+		}
+		a.user, authority = u.User, authority[i+1:]
+	}
+	for host := range strings.SplitSeq(authority, ",") {
+		if host != "" {
+			a.hosts = append(a.hosts, host)
+		}
+	}
+	return a, nil
+}
+
+// parseQuery parses parameters, of which only the given ones are allowed, once each; nil
+// allows all.
+func parseQuery(query string, params []string) (url.Values, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, fmt.Errorf("the parameters are not a URL's: %w", err)
+	}
+	for name, all := range values {
+		if params != nil && !slices.Contains(params, name) {
+			return nil, fmt.Errorf("parameter %.40q is unknown; give %s", name, strings.Join(params, ", "))
+		}
+		if params != nil && len(all) > 1 {
+			return nil, fmt.Errorf("parameter %s is given %d times", name, len(all))
+		}
+	}
+	return values, nil
+}
+
+// yes returns a parameter that is true or false; false if it is left out.
+func yes(query url.Values, name string, otherwise bool) (bool, error) {
+	if !query.Has(name) {
+		return otherwise, nil
+	}
+	v, err := strconv.ParseBool(query.Get(name))
+	if err != nil {
+		return false, fmt.Errorf("parameter %s is %.40q: give true or false", name, query.Get(name))
+	}
+	return v, nil
+}
+
+// openFile opens a directory: file:DIR or file:///DIR.
+func openFile(_ context.Context, _ storeFlags, _, rest string) (opened, error) {
+	rest, query, _ := strings.Cut(rest, "?")
+	if _, err := parseQuery(query, []string{}); err != nil {
+		return opened{}, err
+	}
+	if path, hosted := strings.CutPrefix(rest, "//"); hosted {
+		if !strings.HasPrefix(path, "/") {
+			return opened{}, fmt.Errorf("%.40q names a host; write file:DIR or file:///DIR", "file:"+rest)
+		}
+		rest = path
+	}
+	dir, err := url.PathUnescape(rest)
+	if err != nil {
+		return opened{}, fmt.Errorf("the path is not a URL's: %w", err)
+	}
+	s, err := store.OpenFile(dir)
+	if err != nil {
+		return opened{}, err
+	}
+	return opened{Store: s, name: "file:" + dir, closed: func() {}}, nil
+}
