@@ -223,6 +223,24 @@ func (s *server) remove(key string) {
 	delete(s.objects, key)
 }
 
+// counts returns the numbers of PUTs, GETs of objects and listings since the last count.
+func (s *server) counts() (puts, gets, lists int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.requests {
+		switch method, key, _ := strings.Cut(r, " "); {
+		case method == http.MethodPut:
+			puts++
+		case key == "":
+			lists++
+		default:
+			gets++
+		}
+	}
+	s.requests = nil
+	return puts, gets, lists
+}
+
 // count returns the number of requests of a method since the last count.
 func (s *server) count(method string) int {
 	s.mu.Lock()

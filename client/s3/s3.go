@@ -43,8 +43,14 @@
 //	 120 s (default) 72,000        0.36       0.08   120 s     80 s
 //	 600 s           14,400        0.07       0.02   600 s    400 s
 //
-// An attach is one LIST, a GET of each record that it looks at, and one PUT. Idle detach
+// An attach is one listing, the marker, a GET of each record that changed since this
+// process read it last, and one PUT; a start is ten more requests. A process that waits for
+// a logical node sends 100,000 listings in 30 days (0.50 USD), and two GETs or more with
+// each; Config.AcquireMaxDelay makes it look less often than every 30 s. Idle detach
 // (DetachWhenIdle of a handle) ends the renewals of a handle without work.
+//
+// Over versitygw on one machine an attach takes 4.2 times as long as a bare conditional
+// PUT of the SDK, a renewal 1.2 times and a return 1.0 times (medians of one run).
 package s3
 
 import (
