@@ -33,6 +33,7 @@ mutants: ## weaken each rule, one line at a time, and see that its tests notice 
 
 sim-mutants: ## weaken each rule, and see that the simulation notices (ten minutes)
 	$(GO) run ./proof/mutants -in '^(clustertime|roster|backup|partition|leader|sequencer/[^b]|internal/session)' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
+	$(GO) run ./proof/mutants -in '^client/store/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
 
 explore: ## search larger scopes of the model for an hour
 	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge' ./proof/explore -long -long-for 1h

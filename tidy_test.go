@@ -75,7 +75,7 @@ var importMap = map[string]imports{
 	"cmd/snowgrid":               {internal: []string{"*"}, modules: []string{"github.com/alecthomas/kong"}},
 	"examples/*":                 {internal: []string{"*"}},
 	"proof/ledger":               {pure: true, internal: []string{"clustertime", "sequencer"}},
-	"proof/sim":                  {pure: true, internal: []string{"epoch", "clustertime", "sequencer", "roster", "backup", "partition", "leader", "proof/ledger", "internal/session"}},
+	"proof/sim":                  {pure: true, internal: []string{"epoch", "clustertime", "sequencer", "roster", "backup", "partition", "leader", "proof/ledger", "internal/session", "client/store/record"}},
 	"proof/*":                    {internal: []string{"*"}},
 	"proof/chaos/*":              {internal: []string{"*"}, modules: []string{"golang.org/x/sys"}},
 }

@@ -14,10 +14,18 @@
 // loses, delays, doubles and cuts; members, holders and clocks fail as they like.
 // Package proof/ledger judges what comes out.
 //
+// A second simulation has no grid: [RunStore] runs holders that share the records of a store,
+// with the machine of package record. Requests and answers are lost, late or come again;
+// the server is away, or is replaced by one that lacks acknowledged writes; holders pause,
+// end and take what others hold; clocks are hours apart, step and run at a wrong pace;
+// records are deleted and repaired, retired and restored; the sequencer is destroyed and
+// created again.
+//
 //	go test ./proof/sim                                    # 200 grids, 50 hours
 //	go test ./proof/sim -run TestSeeds -seeds 30 -short    # a quick look
 //	go test ./proof/sim -run TestSeeds -seed 17 -tracefile /tmp/17.txt -v
 //	go test ./proof/sim -run TestSeeds -hours 1000 -timeout 0 -v
+//	go test ./proof/sim -run TestStoreSeeds -seeds 10000 -v
 //
 // A failure prints the command that plays it again. TestBaselines runs the same
 // schedules against two simpler ways to own a logical node, which both issue
