@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -50,7 +51,16 @@ func TestPrecedence(t *testing.T) {
 			t.Errorf("%d %s %s; want the store in %s", code, out, errs, want)
 		}
 	}
+	if code, _, errs := command(t, "status", "--config", file); code != exitFailed || !strings.Contains(errs, dir+"/file") {
+		t.Errorf("the status of a directory that is missing: %d %s", code, errs)
+	}
+	if err := os.Mkdir(dir+"/file", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	look("file")
+	if err := errors.Join(os.Mkdir(dir+"/variable", 0o700), os.Mkdir(dir+"/flag", 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("SNOWGRID_STORE", "file:"+dir+"/variable")
 	look("variable")
 	look("flag", "--store", "file:"+dir+"/flag")

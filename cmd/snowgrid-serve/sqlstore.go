@@ -3,14 +3,20 @@ package main
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
-	_ "modernc.org/sqlite"             // the driver sqlite
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver sqlite
 
 	records "github.com/snowgrid/snowgrid/client/sql"
 )
@@ -25,20 +31,21 @@ const (
 )
 
 // openPostgres opens a database with the driver pgx, which reads the rest of the URL.
-func openPostgres(ctx context.Context, _ storeFlags, scheme, rest string) (opened, error) {
+func openPostgres(ctx context.Context, f storeFlags, scheme, rest string) (opened, error) {
 	rest, own, err := ownParams(rest)
 	if err != nil {
 		return opened{}, err
 	}
-	db, err := sql.Open("pgx", scheme+":"+rest)
+	cfg, err := pgx.ParseConfig(scheme + ":" + rest)
 	if err != nil {
 		return opened{}, errors.New("the driver cannot read the URL; write postgres://USER:PASSWORD@HOST:5432/DATABASE") // its text may show the password
 	}
-	return openTable(ctx, db, records.PostgreSQL, own, "postgres")
+	name := fmt.Sprintf("postgres://%s:%d/%s", cfg.Host, cfg.Port, cfg.Database)
+	return f.openTable(ctx, stdlib.OpenDB(*cfg), records.PostgreSQL, own, name)
 }
 
 // openMySQL opens a MySQL or MariaDB database.
-func openMySQL(ctx context.Context, _ storeFlags, _, rest string) (opened, error) {
+func openMySQL(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 	rest, own, err := ownParams(rest)
 	if err != nil {
 		return opened{}, err
@@ -67,11 +74,11 @@ func openMySQL(ctx context.Context, _ storeFlags, _, rest string) (opened, error
 	if err != nil {
 		return opened{}, fmt.Errorf("the driver refuses the URL: %w", err)
 	}
-	return openTable(ctx, sql.OpenDB(connector), records.MySQL, own, "mysql://"+host+"/"+cfg.DBName)
+	return f.openTable(ctx, sql.OpenDB(connector), records.MySQL, own, "mysql://"+host+"/"+cfg.DBName)
 }
 
 // openSQLite opens a file: sqlite:FILE.
-func openSQLite(ctx context.Context, _ storeFlags, _, rest string) (opened, error) {
+func openSQLite(ctx context.Context, f storeFlags, _, rest string) (opened, error) {
 	rest, own, err := ownParams(rest)
 	if err != nil {
 		return opened{}, err
@@ -90,7 +97,10 @@ func openSQLite(ctx context.Context, _ storeFlags, _, rest string) (opened, erro
 	if err != nil {
 		return opened{}, fmt.Errorf("open %s: %w", file, err)
 	}
-	return openTable(ctx, db, records.SQLite, own, "sqlite:"+file)
+	if _, err := os.Stat(file); f.reads && err != nil {
+		return opened{}, err
+	}
+	return f.openTable(ctx, db, records.SQLite, own, "sqlite:"+file)
 }
 
 // ownParams takes the parameters out of a URL that are not the driver's.
@@ -113,8 +123,15 @@ func ownParams(rest string) (without string, own url.Values, err error) {
 	return base, own, nil
 }
 
+// isStarting reports whether an error is that of a server that does not run, or not yet.
+func isStarting(err error) bool {
+	var network net.Error
+	var state *pgconn.PgError
+	return errors.As(err, &network) || errors.As(err, &state) && state.Code == "57P03" || errors.Is(err, driver.ErrBadConn)
+}
+
 // openTable returns the store in a table, which it creates.
-func openTable(ctx context.Context, db *sql.DB, dialect records.Dialect, own url.Values, name string) (opened, error) {
+func (f storeFlags) openTable(ctx context.Context, db *sql.DB, dialect records.Dialect, own url.Values, name string) (opened, error) {
 	table := defaultTable
 	if own.Has(paramTable) {
 		table = own.Get(paramTable)
@@ -127,7 +144,20 @@ func openTable(ctx context.Context, db *sql.DB, dialect records.Dialect, own url
 	if alone {
 		s = s.WithoutFailover()
 	}
-	if err := s.CreateTable(ctx); err != nil {
+	if f.reads {
+		return opened{Store: s, name: name + " table " + table, closed: func() { _ = db.Close() }}, nil
+	}
+	err = s.CreateTable(ctx)
+	for err != nil && isStarting(err) {
+		select {
+		case <-time.After(200 * time.Millisecond):
+			err = s.CreateTable(ctx)
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	if err != nil {
 		_ = db.Close()
 		return opened{}, fmt.Errorf("%s: %w", name, err)
 	}

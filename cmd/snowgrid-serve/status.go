@@ -61,6 +61,7 @@ func (s *statusCommand) Run(ctx context.Context, to streams) error {
 func (f storeFlags) look(ctx context.Context, do func(ctx context.Context, o opened) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.Timeout))
 	defer cancel()
+	f.reads = true
 	o, err := f.open(ctx)
 	if err != nil {
 		return err

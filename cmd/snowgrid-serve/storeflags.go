@@ -24,6 +24,8 @@ type storeFlags struct {
 	Task          string        `help:"Name of this process in the records, for people. Default: random." env:"SNOWGRID_TASK" placeholder:"NAME"`
 	FailoverBound *durationFlag `help:"Longest time for which a database server that was replaced may go on acknowledging writes. Needed for a store that can lose acknowledged writes in a failover." env:"SNOWGRID_FAILOVER_BOUND" placeholder:"DURATION"`
 	Timeout       durationFlag  `help:"Time limit for the answers of the store at the start, and of a command." default:"30s" env:"SNOWGRID_TIMEOUT"`
+
+	reads bool `kong:"-"` // the store is not created if it is missing
 }
 
 // opened is a store, and what ends with its use.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,7 +81,7 @@ func yes(query url.Values, name string, otherwise bool) (bool, error) {
 }
 
 // openFile opens a directory: file:DIR or file:///DIR.
-func openFile(_ context.Context, _ storeFlags, _, rest string) (opened, error) {
+func openFile(_ context.Context, f storeFlags, _, rest string) (opened, error) {
 	rest, query, _ := strings.Cut(rest, "?")
 	if _, err := parseQuery(query, []string{}); err != nil {
 		return opened{}, err
@@ -94,6 +95,11 @@ func openFile(_ context.Context, _ storeFlags, _, rest string) (opened, error) {
 	dir, err := url.PathUnescape(rest)
 	if err != nil {
 		return opened{}, fmt.Errorf("the path is not a URL's: %w", err)
+	}
+	if f.reads && dir != "" {
+		if _, err := os.Stat(dir); err != nil {
+			return opened{}, err
+		}
 	}
 	s, err := store.OpenFile(dir)
 	if err != nil {
