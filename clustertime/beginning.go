@@ -48,6 +48,9 @@ type Beginning struct {
 	// Durable is set if all members have empty data directories; FirstLife if no holder
 	// of an earlier run is running.
 	Durable, FirstLife bool
+	// Anchored is set if the record of the grid's anchor bounds the grants of every
+	// earlier run, so that no clock has to.
+	Anchored bool
 	// Floor is above every timestamp of any ID, 0 if not stated. With NoHolder, no
 	// holder of an earlier run is running either.
 	Floor    Tick
@@ -63,6 +66,8 @@ func (b Beginning) First() Tick {
 	switch {
 	case b.NoHolder && b.Floor > 0:
 		return b.Floor + 1
+	case b.Anchored:
+		first = b.Median
 	case b.FirstLife: // no holder is running, but IDs up to now may have been issued
 		first = b.Latest
 	case b.Durable:

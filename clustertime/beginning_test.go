@@ -51,6 +51,8 @@ func TestFirst(t *testing.T) {
 		want   Tick
 	}{
 		"memory only":              {func(*Beginning) {}, 120_000},
+		"anchored":                 {func(b *Beginning) { b.Anchored = true }, 90_000},
+		"anchored, a floor":        {func(b *Beginning) { b.Anchored, b.Floor = true, 95_000 }, 95_001},
 		"first life":               {func(b *Beginning) { b.FirstLife = true }, 100_000},
 		"durable":                  {func(b *Beginning) { b.Durable = true }, 90_000},
 		"durable, first life":      {func(b *Beginning) { b.Durable, b.FirstLife = true, true }, 100_000},

@@ -40,6 +40,7 @@ type health struct {
 	ctx           context.Context // ends with the member
 	log           *slog.Logger
 	raft          *raftlog.Server
+	anchorage     *anchorage
 	formation     *formation.Formation
 	wasReady      atomic.Bool            // in this grid
 	quorumWarning atomic.Pointer[string] // the quorum warning, nil for none

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -62,6 +63,18 @@ type Config struct {
 	// Floor is a time above which a new grid begins: it raises the first timestamp
 	// and replaces no wait. Zero raises nothing; a grid that exists ignores it.
 	Floor time.Time
+	// Anchor keeps a limit of the grid's ceiling in a store outside the grid, in one
+	// record for each grid name. Lives of the grid that know nothing of each other then
+	// wait for one another instead of issuing equal IDs: a memory-only grid that lost
+	// all its members, a grid restarted from older or copied data, two grids formed by
+	// hand. A new grid does not wait either, and needs no FirstLife. Every member has
+	// to have it. While the store does not answer, grants end at the ceiling as without
+	// a majority. The store must not lose acknowledged writes. nil = none.
+	Anchor store.Store
+	// AnchorAhead is how far the limit is kept ahead of cluster time; it is written twice
+	// in that time. A life that did not stop in order makes the next one wait for as
+	// long at most. 0 = 30 s; never less than two windows, at most 1 h.
+	AnchorAhead time.Duration
 	// TLS, if not nil, is used on the Raft and API connections, both as server
 	// and as client; set ClientCAs and ClientAuth in it for mutual TLS.
 	TLS *tls.Config
@@ -133,6 +146,12 @@ func (c Config) check() error {
 	}
 	if f := c.Floor; !f.IsZero() && (clustertime.TickOf(f) < 0 || clustertime.TickOf(f) > formation.LatestFloor) {
 		return refusal.Invalid("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
+	}
+	if c.AnchorAhead < 0 || c.AnchorAhead > time.Hour || c.AnchorAhead > 0 && c.AnchorAhead < time.Second {
+		return refusal.Invalid("AnchorAhead is %v; give 1 s to 1 h, or 0 for 30 s", c.AnchorAhead)
+	}
+	if c.AnchorAhead > 0 && c.Anchor == nil {
+		return refusal.Invalid("AnchorAhead is %v and Anchor is nil; give the store, or omit it", c.AnchorAhead)
 	}
 	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
 		return refusal.Invalid("GossipKey has %d bytes; give 16, 24 or 32", n)

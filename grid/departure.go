@@ -32,6 +32,7 @@ type departure struct {
 	raft      *raftlog.Server
 	host      *host.Host
 	formation *formation.Formation
+	anchorage *anchorage
 	gossip    *gossip.Gossip // nil in a lone member
 }
 
@@ -73,7 +74,7 @@ var errLeadKept = errors.New("no other voter has taken the lead yet")
 // ceiling, which is safe and costs a wait.
 func (d *departure) stopInOrder(ctx context.Context) {
 	r := d.state.Roster()
-	if node := d.raft.Node(); !d.durable || !node.Leads() || len(r.Members) != 1 || !r.Assigned() {
+	if node := d.raft.Node(); !d.durable && !d.anchorage.configured() || !node.Leads() || len(r.Members) != 1 || !r.Assigned() {
 		return
 	}
 	d.state.Ended.Store(true) // no actor grants anything from its next request on
@@ -87,7 +88,27 @@ func (d *departure) stopInOrder(ctx context.Context) {
 		stop = max(stop, high)
 	}
 	err := d.raft.Propose(roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: max(1, stop)}})
+	if err == nil && d.anchorage.configured() {
+		d.awaitLower(ctx, stop)
+	}
 	d.log.Info("the grid has stopped in order", "granted_until", stop.Time(), "error", err)
+}
+
+// lowerAwaited is how long the last member waits for the anchor to show that it stopped.
+const lowerAwaited = 3 * time.Second
+
+// awaitLower waits until the leader's step has lowered the limit of the anchor to where
+// grants ended (A8). Without that the next life waits until the limit has passed.
+func (d *departure) awaitLower(ctx context.Context, stop clustertime.Tick) {
+	ctx, cancel := context.WithTimeout(ctx, lowerAwaited)
+	defer cancel()
+	for ctx.Err() == nil {
+		if s, leads := d.anchorage.now(); !leads || s.Record.Ceiling <= max(1, stop) {
+			return
+		}
+		signal.Sleep(ctx, leaveEvery)
+	}
+	d.log.Info("the anchor was not lowered; the next start waits for its limit")
 }
 
 // othersStay reports whether another member is alive that does not leave.

@@ -24,6 +24,9 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
 		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil,
 	}
+	if _, registered := r.Member(m.self); registered {
+		res.Claim = r.Claim
+	}
 	if node := m.raft.Node(); node != nil {
 		res.Leader = node.Leader()
 		if at, found := leader.MemberOf(r, leader.ServerID(res.Leader)); found {

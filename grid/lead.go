@@ -46,6 +46,7 @@ type leadership struct {
 	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
 	current   atomic.Pointer[lead] // the present lead, nil while another member leads
 	now       signal.Signal        // the leader's step is due
+	anchorage *anchorage
 
 	mu      sync.Mutex // guards telling
 	telling bool       // the leader is being told of a grant of an earlier life
@@ -54,11 +55,12 @@ type leadership struct {
 // calls returns the calls that the leader serves, and those that bring a request to it.
 func (o *leadership) calls() []*api.Call {
 	return []*api.Call{
-		api.Typed(wire.PathJoin, o.serveJoin).ForMembers(),
-		api.Typed(wire.PathLeave, o.serveLeave).ForMembers(),
+		api.Typed(wire.PathJoin, o.serveJoin).ForMembers().OfAnyClaim(),
+		api.Typed(wire.PathLeave, o.serveLeave).ForMembers().OfAnyClaim(),
 		api.Typed(wire.PathEarlier, o.serveEarlier).ForMembers(),
 		api.Typed(wire.PathHeld, o.serveHeld).ForMembers(),
 		api.Typed(wire.PathForget, o.serveForget).ForTarget(),
+		api.Typed(wire.PathTake, o.serveTake).ForTarget(),
 	}
 }
 
@@ -103,7 +105,9 @@ func (o *leadership) begin(ctx context.Context, node *raftlog.Node) *lead {
 	}
 	l := &lead{of: o, node: node}
 	l.ctx, l.end = context.WithCancel(ctx)
-	l.machine = leader.New(leader.Config{Self: o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect()}, l)
+	l.machine = leader.New(leader.Config{
+		Self: o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
+	}, l)
 	o.current.Store(l)
 	return l
 }
@@ -120,6 +124,7 @@ func (o *leadership) end() {
 	})
 	l.end()
 	l.calls.Wait()
+	o.anchorage.forget()
 }
 
 // step does everything that is due, once this member has applied the log of the leaders
@@ -140,7 +145,10 @@ func (l *lead) step(ctx context.Context) {
 		l.of.reportStep("record that the grid is formed", err)
 		return
 	}
-	l.do(func(machine *leader.Leader, v leader.View) { machine.Step(v) })
+	l.do(func(machine *leader.Leader, v leader.View) {
+		machine.Step(v)
+		l.noteAnchor(machine, v)
+	})
 }
 
 // do calls the machine, and reports whether the lead has not ended.
@@ -157,6 +165,9 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) bool {
 func (o *leadership) view(node *raftlog.Node) leader.View {
 	v := leader.View{
 		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.wall.Now()), Leaving: o.state.Leaving(),
+	}
+	if o.anchorage.configured() {
+		v.Draw = drawAnchor()
 	}
 	if last := o.state.LastRaise(); last != nil {
 		v.Raised = leader.Raise{Time: last.Time, At: last.At}
@@ -182,7 +193,7 @@ func (l *lead) Probe(p leader.Probe) {
 		}
 		answer := leader.Answer{
 			Record: hello.Record, Grid: hello.Grid, Version: hello.Version, Wall: hello.Wall, Time: hello.Time,
-			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed,
+			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim,
 		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
 	})
@@ -193,9 +204,12 @@ func (l *lead) Propose(c roster.Command) {
 	before := l.of.state.Roster()
 	l.calls.Go(func() {
 		err := l.of.raft.Propose(c)
-		if c.Raise != nil {
+		switch {
+		case c.Raise != nil:
 			l.of.reportStep("raise the ceiling", err)
-		} else {
+		case c.Reset != nil:
+			l.of.reportReset(c.Reset, err)
+		default:
 			l.of.reportChange(before, c.Change, err)
 		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Proposed(v, c, err) })

@@ -14,6 +14,16 @@ func (o *leadership) reportStep(step string, err error) {
 	}
 }
 
+// reportReset logs that a life of the grid begins under a claim of its own.
+func (o *leadership) reportReset(c *roster.Reset, err error) {
+	if err != nil {
+		o.reportStep("begin under the anchor", err)
+		return
+	}
+	o.log.Info("anchor taken: grants begin above all that were made under it", "claim", string(c.Claim), "limit_found", c.Found.Time(),
+		"ceiling", o.state.Roster().Ceiling.Time())
+}
+
 // reportChange logs a change of a roster that was proposed.
 func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error) {
 	if err != nil {

@@ -26,6 +26,8 @@ func (m *Member) Leave(ctx context.Context) error {
 	err = errors.Join(err, m.ids.Leave(ctx))
 	if !m.lone {
 		err = errors.Join(err, m.departure.sayGoodbye(ctx))
+	} else if m.anchorage.configured() {
+		m.departure.stopInOrder(ctx)
 	}
 	return errors.Join(err, m.Close())
 }

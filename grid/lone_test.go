@@ -140,7 +140,7 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,
 		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs,
 	}
-	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget}
+	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget, wire.PathTake}
 	m := newMember(Config{Expect: 2})
 	defer m.life.Stop()
 	const self, other = "aaaaaaaaaaaaaaaa-0000000000000001", "bbbbbbbbbbbbbbbb-0000000000000001"

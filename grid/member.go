@@ -68,6 +68,7 @@ type Member struct {
 
 	formation  *formation.Formation
 	leadership *leadership
+	anchorage  *anchorage
 	health     *health
 	departure  *departure
 
@@ -137,6 +138,7 @@ func newMember(cfg Config) *Member {
 	}
 	m.log = m.cfg.Logger
 	m.library = librarylog.New(m.log, m.clock.Mono)
+	m.anchorage = newAnchorage(m.cfg)
 	m.state = state.New(m.clock, m.holds)
 	m.life = tenure.NewLife()
 	m.ctx = m.life.Context()
@@ -150,11 +152,11 @@ func (m *Member) warn() {
 		m.log.Warn("FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
 			"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
 	}
-	if !m.lone && m.cfg.DataDir == "" {
+	if !m.lone && m.cfg.DataDir == "" && m.cfg.Anchor == nil {
 		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts by the clocks of the next ones alone; " +
 			"set DataDir, or see RELIABILITY.md, Not promised")
 	}
-	if m.lone {
+	if m.lone && m.cfg.Anchor == nil {
 		m.log.Warn("this member runs alone and no other can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
 	}
 	if !m.lone && m.cfg.TLS == nil && !onlyLoopback(m.cfg) {
@@ -173,24 +175,30 @@ func (m *Member) open() error {
 	if err := m.compareSettings(); err != nil {
 		return err
 	}
+	m.anchorage.key = AnchorKey(m.cfg.Name) // the name may be from the data directory
+	if m.anchorage.configured() {
+		if err := m.anchorage.check(m.ctx); err != nil {
+			return err
+		}
+	}
 	m.self = formation.NewIncarnation(id.Member)
 	m.log = m.log.With("member", string(m.self))
 	m.raft = m.newServer()
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
-	m.caller = api.Caller{HTTP: m.http, Grid: func() roster.GridID { return m.formation.Grid() }, Library: m.library}
+	m.caller = api.Caller{HTTP: m.http, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.leadership = &leadership{
 		self: m.self, lone: m.lone, record: m.record, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
-		raft: m.raft, caller: m.caller, now: signal.New(),
+		raft: m.raft, caller: m.caller, now: signal.New(), anchorage: m.anchorage,
 	}
 	m.health = &health{
 		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock, ctx: m.ctx,
-		log: m.log, raft: m.raft,
+		log: m.log, raft: m.raft, anchorage: m.anchorage,
 	}
 	m.formation = m.newFormation(id)
 	m.leadership.formation, m.health.formation = m.formation, m.formation
 	m.host = m.newHost()
 	m.departure = &departure{
-		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation,
+		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation, anchorage: m.anchorage,
 	}
 	m.api = m.newAPI()
 	if m.lone {
@@ -217,7 +225,7 @@ func (m *Member) open() error {
 func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	return formation.New(formation.Config{
 		Identity: id, Self: m.self, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),
-		Expect: m.cfg.Expect, Join: m.cfg.Join, FirstLife: m.cfg.FirstLife, Floor: m.cfg.Floor, Clock: m.cfg.Clock,
+		Expect: m.cfg.Expect, Join: m.cfg.Join, FirstLife: m.cfg.FirstLife, Anchored: m.anchorage.configured(), Floor: m.cfg.Floor, Clock: m.cfg.Clock,
 		State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.leadership.run,
 		Voters: func() (alive, count int) {
 			q := m.health.quorum()
@@ -282,6 +290,9 @@ func (m *Member) run() {
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.formation.Run(m.ctx) })
 	m.life.Go(func() { m.health.advise(m.ctx) })
+	if m.anchorage.configured() && m.cfg.DataDir == "" {
+		m.life.Go(func() { m.reform(m.ctx) })
+	}
 }
 
 // awaitServing waits until the member serves.

@@ -1,12 +1,16 @@
 package grid
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
@@ -36,14 +40,21 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 	if err != nil {
 		return nil, err
 	}
-	stream := transport.NewRaftStream(ln, m.cfg.Network, grid, string(m.raft.Self()), m.addrs.Raft, m.cfg.TLS)
-	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state}, log), refused), nil
+	claims := &claims{self: m.self, state: m.state, log: m.log}
+	stream := transport.NewRaftStream(ln, m.cfg.Network, grid, claims, string(m.raft.Self()), m.addrs.Raft, m.cfg.TLS)
+	m.life.Background(func(ctx context.Context) { claims.dropOthers(ctx, stream) })
+	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)}, log), refused), nil
 }
+
+// nowhere is an address at which nothing listens.
+const nowhere = "127.0.0.1:0"
 
 // addressBook finds Raft servers by gossip, so that a member that moved is found again.
 type addressBook struct {
 	gossip *gossip.Gossip
 	state  *state.State
+	log    *slog.Logger
+	told   *librarylog.Sparse // of two processes with one member's data
 }
 
 // ServerAddr implements raft.ServerAddressProvider. Of two processes with a durable
@@ -54,9 +65,21 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 		if raftlog.ServerID(p.Incarnation, p.Durable) != id {
 			continue
 		}
+		if r.Anchored && addr != "" && addr != p.Raft {
+			// Two processes have one member's data. Which of them is meant no log can say.
+			if skipped, due := b.told.Due(b.state.Clock.Mono()); due {
+				b.log.Error("two processes have one member's identity; this member talks to neither until one of them ends",
+					"other", string(p.Incarnation), "at", p.Raft, "and_at", addr, "advice", formation.CloneAdvice, "more", skipped)
+			}
+			return transport.RaftAddress(id, nowhere), nil
+		}
 		if _, in := r.Member(p.Incarnation); in || addr == "" {
 			addr = p.Raft
 		}
+	}
+	if addr == "" && r.Anchored {
+		// The address in the log may be that of a process with a copy of its data.
+		return transport.RaftAddress(id, nowhere), nil
 	}
 	if addr == "" {
 		member, found := leader.MemberOf(r, leader.ServerID(id))

@@ -23,6 +23,8 @@ type standing struct {
 	// wasReady says that the member was ready before in this grid. From then on a
 	// crash of another member does not take it out of service.
 	wasReady bool
+	// left is for how long holders have grants.
+	left time.Duration
 }
 
 // notReady says why the member should get no traffic, nil if it should.
@@ -85,6 +87,8 @@ func (s standing) notInTouch() error {
 		return fmt.Errorf("this member is not in the roster of grid %s", s.roster.Grid)
 	}
 	switch limit := s.halfWindow(); {
+	case s.roster.Claim != "" && s.raised >= 0 && s.left < limit:
+		return fmt.Errorf("%w: grants end in %v, at the ceiling %s", errNotAnchored, s.left.Round(time.Millisecond), instant(s.roster.Ceiling).Format(time.RFC3339Nano))
 	case s.raised < 0:
 		return fmt.Errorf("%w: the ceiling was not raised since this member started", errQuorumLost)
 	case s.raised > limit:
@@ -103,9 +107,13 @@ func (s standing) halfWindow() time.Duration {
 // errQuorumLost says that this member does not take part in any agreement.
 var errQuorumLost = errors.New("quorum lost")
 
+// errNotAnchored says that the ceiling does not rise, since the limit of the anchor does
+// not.
+var errNotAnchored = errors.New("the anchor holds the ceiling back")
+
 // standing returns the member's standing now.
 func (h *health) standing() standing {
-	return standing{roster: h.state.Roster(), self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load()}
+	return standing{roster: h.state.Roster(), self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load(), left: leftOf(h.state.Roster(), h.clock.Now())}
 }
 
 // notReady says why this member should get no traffic, nil if it should.
@@ -149,7 +157,7 @@ func (h *health) notServing() error {
 		return err
 	}
 	if _, in := r.Member(h.self); !in {
-		return fmt.Errorf("grid %s knows this member not yet", r.Grid)
+		return fmt.Errorf("grid %s knows this member not yet%s", r.Grid, h.anchorWait())
 	}
 	if !r.Assigned() {
 		return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",

@@ -34,27 +34,28 @@ func TestStanding(t *testing.T) {
 		s                    standing
 		notReady, notSettled string // part of the reason; "" for none
 	}{
-		"at rest":                   {standing{changed(nil), a, fresh, false}, "", ""},
-		"at rest, ready before":     {standing{changed(nil), a, fresh, true}, "", ""},
-		"last raise too old":        {standing{changed(nil), a, stale, true}, "quorum lost", "quorum lost"},
-		"no raise yet":              {standing{changed(nil), a, -1, false}, "quorum lost", "quorum lost"},
-		"taken out":                 {standing{changed(nil), stranger, fresh, true}, "not in the roster", "not in the roster"},
-		"copy missing":              {standing{changed(short), a, fresh, true}, "", "1 of 2 partitions"},
-		"copy missing at the start": {standing{changed(short), a, fresh, false}, "1 of 2 partitions", "1 of 2 partitions"},
-		"other in doubt":            {standing{changed(doubtful), a, fresh, true}, "", "partition 1 for one; the fewest is 0"},
-		"other in doubt at start":   {standing{changed(doubtful), a, fresh, false}, "1 of 2 partitions", "1 of 2 partitions"},
-		"in doubt itself":           {standing{changed(doubtful), c, fresh, true}, "not in sync", "1 of 2 partitions"},
-		"owner in doubt": {standing{changed(func(r *roster.Roster) { r.Unsettled = []roster.Incarnation{b} }), a, fresh, true},
+		"at rest":                   {standing{changed(nil), a, fresh, false, time.Hour}, "", ""},
+		"at rest, ready before":     {standing{changed(nil), a, fresh, true, time.Hour}, "", ""},
+		"last raise too old":        {standing{changed(nil), a, stale, true, time.Hour}, "quorum lost", "quorum lost"},
+		"no raise yet":              {standing{changed(nil), a, -1, false, time.Hour}, "quorum lost", "quorum lost"},
+		"taken out":                 {standing{changed(nil), stranger, fresh, true, time.Hour}, "not in the roster", "not in the roster"},
+		"copy missing":              {standing{changed(short), a, fresh, true, time.Hour}, "", "1 of 2 partitions"},
+		"copy missing at the start": {standing{changed(short), a, fresh, false, time.Hour}, "1 of 2 partitions", "1 of 2 partitions"},
+		"other in doubt":            {standing{changed(doubtful), a, fresh, true, time.Hour}, "", "partition 1 for one; the fewest is 0"},
+		"other in doubt at start":   {standing{changed(doubtful), a, fresh, false, time.Hour}, "1 of 2 partitions", "1 of 2 partitions"},
+		"in doubt itself":           {standing{changed(doubtful), c, fresh, true, time.Hour}, "not in sync", "1 of 2 partitions"},
+		"owner in doubt": {standing{changed(func(r *roster.Roster) { r.Unsettled = []roster.Incarnation{b} }), a, fresh, true, time.Hour},
 			"", "2 of 2 partitions"},
-		"a joiner copies": {standing{changed(func(r *roster.Roster) { r.Partitions[0].Joining = c }), a, fresh, true}, "", ""},
+		"a joiner copies": {standing{changed(func(r *roster.Roster) { r.Partitions[0].Joining = c }), a, fresh, true, time.Hour}, "", ""},
 		"all backups stated, one member left": {standing{changed(func(r *roster.Roster) {
 			r.Settings.Backups, r.Members = 5, r.Members[:1]
 			r.Partitions = r.Partitions[:1]
 			r.Partitions[0].InSync = []roster.Incarnation{a}
-		}), a, fresh, true}, "", ""},
-		"more backups than members": {standing{changed(func(r *roster.Roster) { r.Settings.Backups = 5 }), a, fresh, true},
+		}), a, fresh, true, time.Hour}, "", ""},
+		"more backups than members": {standing{changed(func(r *roster.Roster) { r.Settings.Backups = 5 }), a, fresh, true, time.Hour},
 			"", "2 of 2 partitions have fewer copies in sync besides the owner's than 2"},
-		"no backups": {standing{changed(func(r *roster.Roster) { r.Settings.Backups = 0; short(r) }), a, fresh, false}, "", ""},
+		"anchor holds the ceiling back": {standing{changed(func(r *roster.Roster) { r.Claim = "a" }), a, fresh, true, time.Millisecond}, "grants end in 1ms", "grants end in 1ms"},
+		"no backups":                    {standing{changed(func(r *roster.Roster) { r.Settings.Backups = 0; short(r) }), a, fresh, false, time.Hour}, "", ""},
 	} {
 		for what, got := range map[string]struct {
 			err  error

@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/leader/anchor"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -35,6 +36,8 @@ type Status struct {
 	NotSettled string `json:"not_settled,omitempty"`
 	Advice     string `json:"advice,omitempty"` // an operation for an operator, as text
 	Leader     string `json:"leader"`           // incarnation, "" while there is none
+	// Anchor is the record that limits the ceiling, nil in a grid without an anchor.
+	Anchor *AnchorInfo `json:"anchor,omitempty"`
 	// Copies is how many backups every partition really has: the least of all.
 	Copies      int             `json:"copies"`
 	ClusterTime time.Time       `json:"cluster_time"` // zero while unknown
@@ -48,6 +51,24 @@ type Status struct {
 	// ForeignMembers are members of other grids of the same name that were met, and
 	// are refused.
 	ForeignMembers []string `json:"foreign_members,omitempty"`
+}
+
+// AnchorInfo is the anchor of a grid, in the view of its leader, or, where State is "", of
+// a member that does not reach the leader.
+type AnchorInfo struct {
+	Claim roster.Claim `json:"claim"` // of the roster, "" before the anchor was taken
+	// State is held, taking, waiting, anchor_taken, deleted, damaged, unread, or "not
+	// configured" of a leader that has no store.
+	State anchor.State `json:"state"`
+	// Left is for how many milliseconds holders have grants: the ceiling less cluster time.
+	Left  int64     `json:"left_ms"`
+	Limit time.Time `json:"limit"` // up to which the leader may raise the ceiling
+	// RecordCeiling, RecordGrid and RecordHolder are those of the record as it was seen last.
+	RecordCeiling time.Time          `json:"record_ceiling"`
+	RecordGrid    roster.GridID      `json:"record_grid"`
+	RecordHolder  roster.Incarnation `json:"record_holder,omitempty"`
+	Error         string             `json:"error,omitempty"` // of the last read or write, "" if there is none
+	Advice        string             `json:"advice,omitempty"`
 }
 
 // MemberInfo is one member of the roster.
@@ -150,6 +171,7 @@ func (m *Member) localStatus() Status {
 		Disks: disksOf(r), Sequencers: []SequencerInfo{}, ForeignMembers: m.gossip.ForeignMembers(),
 	}
 	s.Advice = m.health.warning()
+	s.Anchor = m.anchorInfo(r)
 	if err := m.health.notReady(); err != nil {
 		s.Ready, s.NotReady = false, err.Error()
 	}
@@ -272,6 +294,9 @@ func (m *Member) serveStatus(ctx context.Context, in wire.StatusRequest) (Status
 				return
 			}
 			s.Sequencers = append(s.Sequencers, other.Sequencers...)
+			if other.Anchor != nil && other.Anchor.State != "" && other.Leader == string(member.Incarnation) {
+				s.Anchor = other.Anchor
+			}
 		})
 	}
 	wg.Wait()

@@ -50,6 +50,7 @@ type contact struct {
 	probing bool          // one has no outcome yet
 	next    time.Duration // when the next is due
 	failing bool          // the last one failed
+	heard   bool          // one was answered
 	since   time.Duration // if failing: when the first of those that failed began
 	absent  bool          // if failing: the last one proved that the member is not there
 }
@@ -97,7 +98,7 @@ func (d *detector) probed(now time.Duration, p Probe, a Answer, err error) {
 	}
 	c.probing = false
 	if lags := len(d.versions) > 0 && a.Version < d.versions[0].version; err == nil && !lags {
-		c.failing, c.absent, c.next = false, false, now+probeEvery
+		c.failing, c.absent, c.next, c.heard = false, false, now+probeEvery, true
 		return
 	}
 	if !c.failing {
@@ -129,6 +130,17 @@ func (c *contact) suspect(seen bool, now time.Duration) bool {
 // dead reports whether the member is removed.
 func (c *contact) dead(seen bool, now time.Duration) bool {
 	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen
+}
+
+// settled reports whether every other member has answered once, or is suspect.
+func (d *detector) settled(v View, self roster.Incarnation) bool {
+	for _, m := range v.Roster.Members {
+		c := d.contacts[m.Incarnation]
+		if m.Incarnation != self && (c == nil || !c.heard && !c.suspect(v.sees(m.Incarnation), v.Mono)) {
+			return false
+		}
+	}
+	return true
 }
 
 // failing reports whether the last probe of a member failed.

@@ -24,7 +24,7 @@ func (l *Leader) Join(v View, in roster.Member, reply func(error)) {
 		if err != nil {
 			return true, silent(in.Incarnation, in.API, err)
 		}
-		if err := confirmsJoin(in, l.cfg.Grid, a); err != nil {
+		if err := confirmsJoin(in, l.cfg.Grid, v.Roster, a); err != nil {
 			return true, err
 		}
 		return l.checkClone(v, in, round)
@@ -32,10 +32,12 @@ func (l *Leader) Join(v View, in roster.Member, reply func(error)) {
 }
 
 // confirmsJoin returns nil if a member says of itself the same as its request.
-func confirmsJoin(in roster.Member, grid roster.GridID, a Answer) error {
+func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answer) error {
 	switch {
 	case a.Grid != grid:
 		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is in grid %s, this is grid %s", in.API, a.Grid, grid)
+	case a.foreign(r):
+		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is registered in grid %s under another claim of its anchor; restart it", in.API, a.Grid)
 	case a.Record != in:
 		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is %+v by its own answer, and %+v by the request", in.API, a.Record, in)
 	}
@@ -55,8 +57,8 @@ func (l *Leader) checkClone(v View, in roster.Member, round uint64) (done bool, 
 	case other.Incarnation == l.self:
 		return true, inUse(other)
 	}
-	l.inquiry.open[round].then = func(v View, _ uint64, _ Answer, err error) (bool, error) {
-		if err == nil {
+	l.inquiry.open[round].then = func(v View, _ uint64, a Answer, err error) (bool, error) {
+		if err == nil && !a.foreign(v.Roster) {
 			return true, inUse(other)
 		}
 		return true, l.admit(v, in, other.Incarnation)

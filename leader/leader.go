@@ -13,6 +13,7 @@
 //	Propose         ---> Proposed
 //	Reconfigure     ---> Reconfigured
 //	TransferLead    ---> LeadTransferred
+//	Anchor          ---> Anchored
 //
 // Package grid drives one over sockets, and proof/sim drives the same code in a loop.
 package leader
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader/anchor"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/roster/plan"
 )
@@ -42,6 +44,7 @@ type View struct {
 	Servers []Server         // Raft's latest configuration, committed or not
 	Peers   []Peer           // members that gossip sees alive, with or without this one
 	Leaving bool             // this member leaves the grid
+	Draw    anchor.Draw      // random values, new in each view; of use with an anchor alone
 }
 
 // Raise is a raise of the ceiling as a member applied it.
@@ -66,6 +69,10 @@ type Config struct {
 	Self   roster.Member // as the roster has it, or is to have it
 	Grid   roster.GridID
 	Expect int // members that the grid begins with
+	// Anchored says that this member has the store of the grid's anchor. Ahead is how
+	// far ahead of cluster time its record is kept, 0 for the default.
+	Anchored bool
+	Ahead    time.Duration
 }
 
 // Member carries out the decisions of a leader. No method may call the [Leader], and each
@@ -81,6 +88,9 @@ type Member interface {
 	// TransferLead passes the lead to a voter; the outcome goes to
 	// [Leader.LeadTransferred].
 	TransferLead(to ServerID)
+	// Anchor reads or swaps the record of the grid's anchor; the outcome goes to
+	// [Leader.Anchored].
+	Anchor(s anchor.Step)
 	// ReportClocks reports clocks that an operator has to look at.
 	ReportClocks(v clustertime.Verdict)
 }
@@ -99,6 +109,9 @@ type Leader struct {
 	inquiry  inquiries
 	forgets  []*forget // disks that operators give up, each until it is answered
 
+	anchor  *anchor.Machine // nil without a store
+	yielded bool            // no registered voter has taken the lead
+
 	planner plan.Planner
 	// changing says that a change is proposed. There is one at a time: a second one
 	// would be computed from the same version, and refused.
@@ -109,16 +122,25 @@ type Leader struct {
 
 // New returns the leader that a member becomes when it is elected.
 func New(cfg Config, m Member) *Leader {
-	return &Leader{
+	l := &Leader{
 		cfg: cfg, self: cfg.Self.Incarnation, server: ServerOf(cfg.Self.Incarnation, cfg.Self.Durable), member: m,
 		detector: newDetector(), voters: newVoters(), requests: newRequests(), inquiry: newInquiries(),
 	}
+	if cfg.Anchored {
+		l.anchor = anchor.New(l.self, cfg.Ahead)
+	}
+	return l
 }
 
 // Step does everything that is due. It is called every [StepEvery], and earlier when
 // [Leader.Reported] says so, once the member has applied the whole log of the
 // leaders before it and the grid is formed.
 func (l *Leader) Step(v View) {
+	if !l.keepAnchor(v) {
+		l.probeMembers(v)
+		l.passLead(v)
+		return
+	}
 	l.joinSelf(v)
 	l.probeMembers(v)
 	l.raise(v)
@@ -172,7 +194,10 @@ func (l *Leader) sight(v View) plan.Sight {
 	}
 	s := plan.Sight{
 		Join: l.admitted(v), Leave: l.leavers(v), Held: l.requests.heldAt(r.Version), Persisted: l.requests.persistedAt(r.Version),
-		Assign: l.complete(v), Granted: l.requests.earlier,
+		Assign: l.complete(v), Granted: l.requests.earlier, Limit: l.limit(v.Roster),
+	}
+	if v.Roster.Claim != "" && s.Granted > s.Limit { // the record says so first
+		s.Granted = 0
 	}
 	s.Patient = len(s.Held) < r.Joining() && v.Mono-l.since < patience
 	l.detector.judge(v, l.self, &s)
@@ -181,7 +206,8 @@ func (l *Leader) sight(v View) plan.Sight {
 }
 
 // complete reports whether partitions without owner may get one: as many members and
-// voters have joined as the grid is to begin with.
+// voters have joined as the grid is to begin with, or, after a restart, every member has
+// answered or is suspect.
 func (l *Leader) complete(v View) bool {
 	want := max(l.cfg.Expect, 1)
 	voters := 0
@@ -189,6 +215,9 @@ func (l *Leader) complete(v View) bool {
 		if s.Voter {
 			voters++
 		}
+	}
+	if v.Roster.Restarted { // some of its members may be gone
+		return l.detector.settled(v, l.self)
 	}
 	return len(v.Roster.Members) >= want && voters >= VotersFor(want)
 }

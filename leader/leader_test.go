@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader/anchor"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -20,6 +21,7 @@ type office struct {
 	commands []roster.Command
 	changes  []Reconfiguration
 	leads    []ServerID
+	records  []anchor.Step
 	verdicts []clustertime.Verdict
 }
 
@@ -34,6 +36,9 @@ func (o *office) Reconfigure(c Reconfiguration) { o.changes = append(o.changes, 
 
 // TransferLead implements Member.
 func (o *office) TransferLead(to ServerID) { o.leads = append(o.leads, to) }
+
+// Anchor implements Member.
+func (o *office) Anchor(s anchor.Step) { o.records = append(o.records, s) }
 
 // ReportClocks implements Member.
 func (o *office) ReportClocks(v clustertime.Verdict) { o.verdicts = append(o.verdicts, v) }

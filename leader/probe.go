@@ -42,12 +42,16 @@ type Answer struct {
 	Wall       clustertime.Tick // its wall clock
 	Time       clustertime.Tick // the cluster time as it knows it, 0 for not at all
 	Leaving    bool
-	DiskFailed bool // or it cannot read the roster
+	DiskFailed bool         // or it cannot read the roster
+	Claim      roster.Claim // of its roster if that has this incarnation, else ""
 }
 
 // ErrAbsent is the outcome of a probe that proves that the incarnation is not at the
 // address: the connection was refused, or another process answers there.
 var ErrAbsent = errors.New("leader: the incarnation is not at its address")
+
+// errForeign is the outcome of a probe that a member of another claim answered.
+var errForeign = errors.New("leader: the member is of this grid under another claim")
 
 // probe asks a member, for a purpose.
 func (l *Leader) probe(v View, to roster.Incarnation, api string, why purpose, round uint64) {
@@ -63,6 +67,9 @@ func (l *Leader) probe(v View, to roster.Incarnation, api string, why purpose, r
 func (l *Leader) Probed(v View, p Probe, a Answer, err error) {
 	switch p.purpose {
 	case forDetection:
+		if err == nil && a.foreign(v.Roster) {
+			err = errForeign
+		}
 		l.detector.probed(v.Mono, p, a, err)
 	case forClocks:
 		l.clockRead(v, p, a, err)

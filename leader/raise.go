@@ -32,6 +32,7 @@ type ceiling struct {
 	reading   *reading      // nil unless clocks are being read
 	rounds    uint64        // of readings
 	proposing bool
+	bound     bool // the last raise was held back by the limit of the anchor
 	// last is this leader's own last proposal. At is when its time was computed: the
 	// rounds until it was applied would be missing from cluster time otherwise.
 	last Raise
@@ -91,7 +92,7 @@ func (l *Leader) clockRead(v View, p Probe, a Answer, err error) {
 		return
 	}
 	read.waiting--
-	if err == nil && a.Wall != 0 {
+	if err == nil && a.Wall != 0 && !a.foreign(v.Roster) {
 		read.clocks = append(read.clocks, a.Wall)
 		read.known = max(read.known, a.Time)
 	}
@@ -121,7 +122,9 @@ func (l *Leader) advance(v View) {
 		return
 	}
 	c.last, c.proposing = Raise{Time: t, At: v.Mono}, true
-	l.member.Propose(roster.Command{From: v.Roster.Version, Raise: &roster.Raise{Time: t}})
+	limit := l.limit(v.Roster)
+	c.bound = v.Roster.Claim != "" && limit < t.Add(v.Roster.Settings.Window)
+	l.member.Propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Raise: &roster.Raise{Time: t, Limit: limit}})
 }
 
 // lastRaise returns the last raise that was agreed on. Its Time is 0 if there was none.

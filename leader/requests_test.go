@@ -93,7 +93,7 @@ func TestMembersThatAreBelieved(t *testing.T) {
 		"of no grid":           {Answer{Record: m}, false},
 		"says nothing of self": {Answer{Grid: grid}, false},
 	} {
-		if err := confirmsJoin(m, grid, c.answer); (err == nil) != c.believed {
+		if err := confirmsJoin(m, grid, new(roster.Roster), c.answer); (err == nil) != c.believed {
 			t.Errorf("a join, %s: %v", what, err)
 		}
 	}

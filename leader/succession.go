@@ -23,14 +23,19 @@ type succession struct {
 // passLead begins to pass the lead on, if this member leaves. A voter that stays is
 // there soon if there is none yet: see keepVoters.
 func (l *Leader) passLead(v View) {
-	if !v.Leaving || l.voters.succession != nil {
-		return
+	if v.Leaving && l.voters.succession == nil {
+		l.askSuccessors(v, func(Peer) bool { return true })
 	}
+}
+
+// askSuccessors probes the voters that stay and may lead, and passes the lead to the
+// first that answers. It reports whether there are any.
+func (l *Leader) askSuccessors(v View, may func(Peer) bool) bool {
 	l.voters.rounds++
 	s := &succession{round: l.voters.rounds, voters: map[roster.Incarnation]ServerID{}}
 	for _, server := range v.Servers {
 		p, seen := v.peerOf(server.ID)
-		if seen && server.Voter && server.ID != l.server && !p.Leaving {
+		if seen && server.Voter && server.ID != l.server && !p.Leaving && may(p) {
 			s.waiting++
 			s.voters[p.Incarnation] = server.ID
 			l.probe(v, p.Incarnation, p.API, forSuccession, s.round)
@@ -39,6 +44,7 @@ func (l *Leader) passLead(v View) {
 	if s.waiting > 0 {
 		l.voters.succession = s
 	}
+	return s.waiting > 0
 }
 
 // successorAnswered records the outcome of a voter's probe.
@@ -53,10 +59,10 @@ func (l *Leader) successorAnswered(p Probe, err error) {
 		s.transferring = true
 		l.member.TransferLead(s.voters[p.To])
 	case s.waiting == 0:
-		l.voters.succession = nil
+		l.voters.succession, l.yielded = nil, true
 	}
 }
 
 // LeadTransferred records that the transfer of the lead has ended. If this member still
 // leads, the transfer failed.
-func (l *Leader) LeadTransferred() { l.voters.succession = nil }
+func (l *Leader) LeadTransferred() { l.voters.succession, l.yielded = nil, true }

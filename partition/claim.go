@@ -52,7 +52,7 @@ func (m *Machine) check(v View, c Claim) error {
 		return err
 	}
 	name := c.Ref.Definition.Name()
-	if c.Grid == v.Roster.Grid && c.Version > v.Roster.Version {
+	if c.Grid == v.Roster.Identity() && c.Version > v.Roster.Version {
 		// An owner that was replaced unheard, and has no replica to ask, would take
 		// a life that began since for one that has ended.
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its holder was answered at version %d of the roster, and this member knows %d", name, c.Version, v.Roster.Version)
@@ -68,9 +68,9 @@ func (m *Machine) check(v View, c Claim) error {
 func (m *Machine) withTrust(v View, c Claim) Claim {
 	lost := roster.Version(v.Roster.Partitions[m.id].LostTerm)
 	c.Trust = Trust{
-		Forgotten: m.mayRecreate(v) && (c.Grid != v.Roster.Grid || c.Version < lost),
+		Forgotten: m.mayRecreate(v) && (c.Grid != v.Roster.Identity() || c.Version < lost),
 		Shown:     m.shownUntil(v, c),
-		Before:    c.Grid == v.Roster.Grid && roster.Version(c.Ref.Born.Term) < lost,
+		Before:    c.Grid == v.Roster.Identity() && roster.Version(c.Ref.Born.Term) < lost,
 	}
 	return c
 }

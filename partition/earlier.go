@@ -58,7 +58,7 @@ func judgeEarlier(r *roster.Roster, floor, now, until clustertime.Tick) earlier 
 // life, and such a grant proves the assumption wrong. A grant that reaches further than
 // that is contained: nothing below its end is granted on its logical node to another.
 func (m *Machine) checkEarlier(v View, c Claim) error {
-	if c.Grid == v.Roster.Grid {
+	if c.Grid == v.Roster.Identity() {
 		return nil
 	}
 	floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
@@ -80,7 +80,7 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 // shownUntil is up to where the logical node that a claim shows is kept for it, 0 for a
 // claim that shows none or needs no such thing.
 func (m *Machine) shownUntil(v View, c Claim) clustertime.Tick {
-	if c.Grid == v.Roster.Grid || c.Any || c.ID.IsZero() {
+	if c.Grid == v.Roster.Identity() || c.Any || c.ID.IsZero() {
 		return 0
 	}
 	if judgeEarlier(v.Roster, v.Roster.Partitions[m.id].Floor, v.Bounds().Now, c.Until) != contained {

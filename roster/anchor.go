@@ -72,7 +72,8 @@ func (r *Roster) reset(c Reset) (*Roster, error) {
 	}
 	next := *r
 	next.Version++
-	next.Claim = c.Claim
+	next.Claim, next.Anchored = c.Claim, true
+	next.Restarted = r.Restarted || slices.ContainsFunc(r.Partitions, func(p Partition) bool { return p.Term > 0 })
 	next.Members = membersAfter(r.Members, registered.Join, out)
 	if next.Unsettled, err = r.unsettledAfter(registered, next.Members); err != nil {
 		return nil, err
@@ -103,6 +104,8 @@ func (r *Roster) checkClaim(c Command) error {
 	switch {
 	case c.Claim != r.Claim:
 		return refused("it is of claim %.40q and the roster's is %q", string(c.Claim), string(r.Claim))
+	case r.Anchored && r.Claim == "" && c.Reset == nil:
+		return refused("the grid's anchor has not been taken yet")
 	case r.Claim != "" && r.Stopped > 0 && c.Reset == nil:
 		return refused("the grid has stopped, and its record has to be taken again")
 	}

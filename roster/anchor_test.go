@@ -265,3 +265,27 @@ func checkAnchored(t *rapid.T, before, next *roster.Roster, c roster.Command, hi
 		t.Fatalf("reset %+v gave %+v", c.Reset, next)
 	}
 }
+
+// TestAnchorFirst: a grid that was formed on its anchor accepts nothing before that is
+// taken: its first timestamp rests on it.
+func TestAnchorFirst(t *testing.T) {
+	form := roster.Form{Grid: roster.GridID{1}, Anchored: true, Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.LoneWindow}}
+	r, err := new(roster.Roster).Apply(roster.Command{Form: &form})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := rostertest.Record(rostertest.Incarnation("a1"))
+	for _, c := range []roster.Command{{Raise: &roster.Raise{Time: 1}}, {Change: &roster.Change{Join: []roster.Member{leader}}}} {
+		if c.From = r.Version; c.From > 0 {
+			if _, err := r.Apply(c); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "anchor") {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
+	}
+	if r = mustReset(t, r, roster.Reset{Claim: claimOf(1), Leader: leader}); r.Restarted {
+		t.Error("its first life counts as a restart")
+	}
+	if r = mustReset(t, r, roster.Reset{Claim: claimOf(2), Leader: leader}); !r.Restarted {
+		t.Error("its second life counts as the first")
+	}
+}

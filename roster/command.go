@@ -34,6 +34,9 @@ type Form struct {
 	// Durable says that every member that forms the grid keeps its log on disk, so that
 	// the grid knows its own grants, and only holders of an earlier grid can have others.
 	Durable bool `json:"durable,omitempty"`
+	// Anchored says that Ceiling rests on the grid's anchor: nothing but a reset is
+	// accepted before the anchor is taken.
+	Anchored bool `json:"anchored,omitempty"`
 }
 
 // Raise tells the cluster time and moves the ceiling to the window ahead of it
@@ -113,6 +116,7 @@ func (r *Roster) form(f Form) (*Roster, error) {
 		Ceiling:    f.Ceiling,
 		Settings:   f.Settings,
 		KeepsLog:   f.Durable,
+		Anchored:   f.Anchored,
 		Began:      f.Ceiling,
 		Partitions: make([]Partition, f.Settings.Partitions),
 	}

@@ -72,6 +72,11 @@ type Roster struct {
 	// Claim is that of the last take of the grid's record in a store, "" for a grid
 	// without an anchor.
 	Claim Claim `json:"claim,omitempty"`
+	// Anchored says that the grid has an anchor, or is to have one before it does
+	// anything.
+	Anchored bool `json:"anchored,omitempty"`
+	// Restarted says that partitions had owners before an anchored grid was reset.
+	Restarted bool `json:"restarted,omitempty"`
 	// Ceiling is the timestamp below which owners may grant. It only grows (I1),
 	// and may be used only together with the version it was read with (R6).
 	Ceiling clustertime.Tick `json:"ceiling_ms"`

@@ -68,6 +68,13 @@ type ForgetRequest struct {
 	Forwarded       bool   `json:"forwarded,omitempty"` // to the leader
 }
 
+// TakeRequest asks any member to have the leader take the record of the grid's anchor,
+// whichever grid holds it.
+type TakeRequest struct {
+	AskedBy   string `json:"asked_by,omitempty"`  // address that asked the member that forwards it
+	Forwarded bool   `json:"forwarded,omitempty"` // to the leader
+}
+
 // ForgetResponse counts the partitions that depended on the disk.
 type ForgetResponse struct {
 	Partitions int            `json:"partitions"` // that rested on the disk

@@ -21,6 +21,7 @@ type HelloResponse struct {
 	Record        roster.Member      `json:"record"` // its record in the roster, or the future one
 	Leaving       bool               `json:"leaving,omitempty"`
 	DiskFailed    bool               `json:"disk_failed,omitempty"` // or it cannot read the roster
+	Claim         roster.Claim       `json:"claim,omitempty"`       // of its roster, if that has this incarnation
 	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
 	LeaderAt Address `json:"leader_at"`
 }

@@ -47,6 +47,9 @@ func checkRoster(r *roster.Roster) error {
 		return err
 	}
 	if r.Claim != "" {
+		if !r.Anchored {
+			return errors.New("it has a claim and no anchor")
+		}
 		if err := r.Claim.Check(); err != nil {
 			return err
 		}
@@ -69,7 +72,7 @@ func checkRoster(r *roster.Roster) error {
 
 // checkUnformed wants the zero roster.
 func checkUnformed(r *roster.Roster) error {
-	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Settings != (roster.Settings{}) ||
+	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Settings != (roster.Settings{}) ||
 		len(r.Members) > 0 || len(r.Partitions) > 0 {
 		return errors.New("it has no version and is not empty")
 	}

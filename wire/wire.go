@@ -34,6 +34,7 @@ const (
 	PathStored    = "/v1/member/stored"
 	PathCollect   = "/v1/member/collect"
 	PathForget    = "/v1/member/forget"
+	PathTake      = "/v1/member/take-anchor"
 	PathInit      = "/v1/member/init"
 	PathAbandon   = "/v1/member/abandon"
 )
@@ -43,6 +44,7 @@ const (
 const (
 	HeaderGrid   = "Snowgrid-Grid"
 	HeaderTarget = "Snowgrid-Target"
+	HeaderClaim  = "Snowgrid-Claim" // of an anchored grid, by the roster of the caller
 )
 
 // HeaderTimeout is how many milliseconds the caller waits for the answer. A member drops

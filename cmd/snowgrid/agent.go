@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/grid"
 )
 
@@ -26,6 +28,8 @@ type agentCommand struct {
 
 	DataDir string `help:"Directory for identity, Raft log and definitions. Default: none, memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
 	floorFlags
+	Anchor      string        `help:"Store of the record that limits the grid's ceiling, for all members the same: file:DIR. Lives of the grid that know nothing of each other wait for one another then. Default: none." env:"SNOWGRID_ANCHOR" placeholder:"file:DIR"`
+	AnchorAhead time.Duration `help:"Distance of the anchor's limit ahead of cluster time. Default: 30s, or two windows." env:"SNOWGRID_ANCHOR_AHEAD" placeholder:"DURATION"`
 
 	LeaveTimeout time.Duration `help:"Time limit for leaving the grid after the first signal." default:"30s" env:"SNOWGRID_LEAVE_TIMEOUT"`
 	LogLevel     slog.Level    `help:"Lowest level that is logged: debug, info, warn or error." default:"info" env:"SNOWGRID_LOG_LEVEL"`
@@ -120,9 +124,15 @@ func (a *agentCommand) config(logger *slog.Logger) (grid.Config, error) {
 	if err != nil {
 		return grid.Config{}, err
 	}
+	anchor, err := a.anchor()
+	if err != nil {
+		return grid.Config{}, err
+	}
 	cfg := grid.Config{
-		Name:       a.Name,
-		GossipAddr: a.GossipAddr, RaftAddr: a.RaftAddr, APIAddr: a.APIAddr,
+		Anchor:      anchor,
+		AnchorAhead: a.AnchorAhead,
+		Name:        a.Name,
+		GossipAddr:  a.GossipAddr, RaftAddr: a.RaftAddr, APIAddr: a.APIAddr,
 		AdvertiseHost: a.AdvertiseHost,
 		Join:          a.Join,
 		Expect:        a.Expect,
@@ -134,6 +144,22 @@ func (a *agentCommand) config(logger *slog.Logger) (grid.Config, error) {
 		Logger:        logger,
 	}
 	return cfg, nil
+}
+
+// anchor opens the store of the anchor, nil for none.
+func (a *agentCommand) anchor() (store.Store, error) {
+	dir, isFile := strings.CutPrefix(a.Anchor, "file:")
+	switch {
+	case a.Anchor == "":
+		return nil, nil
+	case !isFile || dir == "":
+		return nil, fmt.Errorf("--anchor=%s: give file:DIR; other stores are set by a program that embeds a member (grid.Config.Anchor)", a.Anchor)
+	}
+	s, err := store.OpenFile(dir)
+	if err != nil {
+		return nil, fmt.Errorf("--anchor=%s: %w", a.Anchor, err)
+	}
+	return s, nil
 }
 
 // Validate refuses a number of backups out of range. On the command line 0 means none

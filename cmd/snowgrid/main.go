@@ -7,6 +7,7 @@
 //	snowgrid status    show the state of a grid
 //	snowgrid destroy   destroy a sequencer
 //	snowgrid forget    forget the disk of a member that is gone for good
+//	snowgrid take-anchor  have a grid take its anchor, whichever grid holds it
 //	snowgrid init      recover a memory-only grid that lost its majority
 //	snowgrid recover   recover a durable grid from the data directories that are left
 //
@@ -53,15 +54,16 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 
 // commands is the command line, as parsed by kong.
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Run a grid of three members in this process and kill one of them."`
-	Agent   agentCommand   `cmd:"" help:"Run one member of a grid."`
-	Next    nextCommand    `cmd:"" help:"Print new IDs, one per line."`
-	Decode  decodeCommand  `cmd:"" help:"Decode an ID into time, logical node and counter."`
-	Status  statusCommand  `cmd:"" help:"Show the state of a grid."`
-	Destroy destroyCommand `cmd:"" help:"Destroy a sequencer for all holders, permanently."`
-	Forget  forgetCommand  `cmd:"" help:"Forget the disk of a member that is gone for good."`
-	Init    initCommand    `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
-	Recover recoverCommand `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
+	Demo    demoCommand       `cmd:"" help:"Run a grid of three members in this process and kill one of them."`
+	Agent   agentCommand      `cmd:"" help:"Run one member of a grid."`
+	Next    nextCommand       `cmd:"" help:"Print new IDs, one per line."`
+	Decode  decodeCommand     `cmd:"" help:"Decode an ID into time, logical node and counter."`
+	Status  statusCommand     `cmd:"" help:"Show the state of a grid."`
+	Destroy destroyCommand    `cmd:"" help:"Destroy a sequencer for all holders, permanently."`
+	Forget  forgetCommand     `cmd:"" help:"Forget the disk of a member that is gone for good."`
+	Take    takeAnchorCommand `cmd:"" name:"take-anchor" help:"Have a grid take its anchor, whichever grid holds it."`
+	Init    initCommand       `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
+	Recover recoverCommand    `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
 }
 
 // streams are the outputs of a command: its result, and its errors and log.

@@ -114,6 +114,9 @@ func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "leader\t%s\n", orNone(s.Leader))
 	fmt.Fprintf(table, "cluster time\t%s%s\n", moment(s.ClusterTime), aheadOfClock(s))
 	fmt.Fprintf(table, "ceiling\t%s%s\n", moment(s.Ceiling), ahead(s))
+	if s.Anchor != nil {
+		printAnchor(table, s.Anchor)
+	}
 	window := s.Settings.Window.Duration()
 	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v\n", s.Settings.Partitions, kept(s), window)
 	fmt.Fprintf(table, "partitions\t%s\n", ownership(s))
@@ -125,6 +128,26 @@ func printGrid(table io.Writer, s grid.Status) {
 	}
 	if len(s.Unreachable) > 0 {
 		fmt.Fprintf(table, "unreachable\t%s\n", strings.Join(s.Unreachable, ", "))
+	}
+}
+
+// printAnchor writes how the grid stands to the record of its anchor.
+func printAnchor(table io.Writer, a *grid.AnchorInfo) {
+	left := (time.Duration(a.Left) * time.Millisecond).Round(100 * time.Millisecond)
+	switch {
+	case a.State == "":
+		fmt.Fprintf(table, "anchor\tthe leader is not reached; grants for %v\n", left)
+		return
+	case a.RecordHolder == "":
+		fmt.Fprintf(table, "anchor\t%s; grants for %v\n", a.State, left)
+	default:
+		fmt.Fprintf(table, "anchor\t%s, up to %s by grid %v, %s; grants for %v\n", a.State, moment(a.RecordCeiling), a.RecordGrid, a.RecordHolder, left)
+	}
+	if a.Error != "" {
+		fmt.Fprintf(table, "anchor failed\t%s\n", a.Error)
+	}
+	if a.Advice != "" {
+		fmt.Fprintf(table, "anchor to do\t%s\n", a.Advice)
 	}
 }
 

@@ -17,7 +17,8 @@ const (
 
 	retryFirst = 200 * time.Millisecond // after a failure, doubling
 	retryMost  = 2 * time.Second
-	watchEvery = 2 * time.Second // how often a record that others hold is read
+	watchEvery = 2 * time.Second  // how often a record that others hold is read
+	settling   = 10 * time.Second // in which one that has taken the record extends it
 	// jumpLimit is how far the limit goes beyond the ceiling besides Ahead: a clock that
 	// is far ahead must not move it for all lives to come.
 	jumpLimit = 10 * time.Minute
@@ -60,6 +61,9 @@ type Outcome struct {
 	Err error
 }
 
+// Result returns the result of a read, or why there is none.
+func (o Outcome) Result() (Seen, error) { return o.Seen, o.Err }
+
 // ErrRefused is the outcome of a swap that has surely not happened: the record was not at
 // its revision.
 var ErrRefused = errors.New("anchor: the record has changed")
@@ -81,8 +85,10 @@ type Machine struct {
 	known bool          // seen is the result of the last step
 	seen  Seen          // the newest state of the record
 	first time.Duration // when this revision was seen first
-	next  time.Duration // when the record is read again
-	retry time.Duration // the pause after the next failure
+	// changes counts the revisions that were seen.
+	changes int
+	next    time.Duration // when the record is read again
+	retry   time.Duration // the pause after the next failure
 
 	forced    bool  // a person says that it is to be taken
 	failure   error // of the last step
@@ -171,8 +177,9 @@ func (m *Machine) mayTake(v View) bool {
 		return true
 	}
 	// A life that begins waits only as long as it has to anyway: a holder that runs keeps
-	// the limit ahead of the clock.
-	return !m.Registered(v.Roster) && v.Wall >= m.seen.Record.Ceiling
+	// the limit ahead of the clock. One that has just taken the record needs a moment.
+	settled := m.changes <= 1 || v.Mono-m.first >= settling
+	return !m.Registered(v.Roster) && v.Wall >= m.seen.Record.Ceiling && settled
 }
 
 // target returns the limit that the record is to have. It follows the agreed time alone
@@ -188,6 +195,9 @@ func (m *Machine) target(v View) clustertime.Tick {
 	}
 	return max(to, v.Need)
 }
+
+// Seen returns the record as it was seen last, and why the last step has no result.
+func (m *Machine) Seen() (Record, error) { return m.seen.Record, m.failure }
 
 // Done takes the outcome of the step that was asked for.
 func (m *Machine) Done(v View, step Step, out Outcome) {
@@ -211,6 +221,7 @@ func (m *Machine) Done(v View, step Step, out Outcome) {
 func (m *Machine) note(v View, seen Seen) {
 	if seen.Revision != m.seen.Revision {
 		m.first = v.Mono
+		m.changes++
 	}
 	m.seen, m.known, m.failure, m.retry = seen, true, nil, retryFirst
 	if !seen.Absent() {

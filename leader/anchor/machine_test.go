@@ -227,6 +227,26 @@ func TestTakenGridGivesWay(t *testing.T) {
 	}
 }
 
+// TestTwoLivesBeginTogether: the one that is a moment later does not take the record from
+// the other, whose first extension is still to come.
+func TestTwoLivesBeginTogether(t *testing.T) {
+	d := newDesk(t)
+	d.foreign(began + 5_000)
+	d.fail = func(s Step) error {
+		if s.Swap != nil && d.writes == 1 {
+			d.foreign(began + 5_000) // taken by the other
+			return ErrRefused
+		}
+		return nil
+	}
+	d.step(0)
+	d.step(6 * time.Second)
+	d.want(Waiting)
+	d.foreign(began + 40_000) // extended
+	d.step(settling)
+	d.want(Waiting)
+}
+
 // TestUnknownSwapIsSettledByARead: an answer that is lost is no answer, neither yes nor no.
 func TestUnknownSwapIsSettledByARead(t *testing.T) {
 	once := func(kind Kind, err error) func(Step) error {
@@ -285,6 +305,7 @@ func TestRefusedSwapIsReadAgain(t *testing.T) {
 	d.step(0)
 	d.want(Waiting)
 	d.step(2 * time.Second)
+	d.step(settling)
 	d.want(Held)
 	if got := d.v.Roster.Partitions[0].Floor; got != began+1000 {
 		t.Errorf("begins at %d", got)

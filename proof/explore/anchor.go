@@ -139,7 +139,7 @@ const anchorVersion = 8
 func (g *anchorGrid) roster(grid int) *roster.Roster {
 	p := roster.Partition{Floor: anchorTime(g.Roster.Floor)}
 	r := &roster.Roster{
-		Grid: roster.GridID{1}, Version: anchorVersion, Claim: anchorClaims[g.Roster.Claim], Ceiling: anchorTime(g.Roster.Ceiling),
+		Grid: roster.GridID{1}, Version: anchorVersion, Claim: anchorClaims[g.Roster.Claim], Anchored: g.Roster.Claim > 0, Ceiling: anchorTime(g.Roster.Ceiling),
 		Settings: roster.Settings{Name: "g", Partitions: 1, Window: roster.MinWindow},
 	}
 	if g.Roster.Stop > 0 {

@@ -123,7 +123,7 @@ func (l *nameLab) requests(w *nameWorld, m int, emit emitName) {
 			continue
 		}
 		l.request(w, m, 1, func(machine *partition.Machine, v partition.View) {
-			c := partition.Claim{Ref: life.ref, Grid: v.Roster.Grid, Version: life.answered}
+			c := partition.Claim{Ref: life.ref, Grid: v.Roster.Identity(), Version: life.answered}
 			machine.Renew(v, holderName(0), []partition.Claim{c}, l.callers.shown())
 		}, emit, "is shown life %d", i+1)
 	}

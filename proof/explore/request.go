@@ -100,7 +100,7 @@ func (l *lab) holderAsks(p *process, v partition.View, in input) {
 	told := answer{version: v.Roster.Version, holder: in.holder, node: in.node, from: in.tick, life: in.life}
 	c := partition.Claim{
 		Ref: ref, ID: l.attachmentID(int(in.holder)), Preference: sequencer.Preference{Node: sequencer.NodeID(in.node)},
-		Grid: v.Roster.Grid, Version: in.version,
+		Grid: v.Roster.Identity(), Version: in.version,
 	}
 	switch in.kind {
 	case inAttach:

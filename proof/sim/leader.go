@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/leader/anchor"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -174,6 +175,9 @@ func (l *lead) TransferLead(to leader.ServerID) {
 		l.do(func(machine *leader.Leader, _ leader.View) { machine.LeadTransferred() })
 	})
 }
+
+// Anchor implements leader.Member. No grid here has an anchor.
+func (l *lead) Anchor(anchor.Step) {}
 
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(clustertime.Verdict) {}

@@ -45,7 +45,7 @@ func callAt[T any](h *holder, addr string, timeout time.Duration, serve func(m *
 func (m *member) directory() directory {
 	r := m.roster
 	d := directory{time: m.view().Bounds().Now, Directory: session.Directory{
-		Grid: r.Grid, Version: r.Version, Window: r.Settings.Window.Duration(),
+		Grid: r.Identity(), Version: r.Version, Window: r.Settings.Window.Duration(),
 	}}
 	for _, peer := range r.Members {
 		d.Members = append(d.Members, m.g.members[peer.Incarnation].seat.addr())

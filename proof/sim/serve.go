@@ -22,7 +22,7 @@ type answer[T any] struct {
 }
 
 func stampOf(v partition.View) stamp {
-	return stamp{Grid: v.Roster.Grid, Version: v.Roster.Version, Time: v.Bounds().Now}
+	return stamp{Grid: v.Roster.Identity(), Version: v.Roster.Version, Time: v.Bounds().Now}
 }
 
 // askOwner has a name's owner serve a request.
@@ -115,7 +115,7 @@ func (m *member) partitionOf(c session.Claim) roster.PartitionID {
 // renewSet renews a set, or answers 0 for one that has to be shown by claims.
 func (m *member) renewSet(h *holder, grid roster.GridID, set session.ClaimSet, reply func(clustertime.Tick)) {
 	r := m.roster
-	if r.Grid != grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != m.inc {
+	if r.Identity() != grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != m.inc {
 		reply(0)
 		return
 	}

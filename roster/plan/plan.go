@@ -33,6 +33,9 @@ type Sight struct {
 	// Granted is the latest end of a grant of an earlier life of the grid that
 	// a holder has shown; 0 if none has.
 	Granted clustertime.Tick
+	// Limit is how far the ceiling of an anchored grid may rise, at least Granted; 0 in
+	// other grids.
+	Limit clustertime.Tick
 }
 
 // maxJoining is how many partitions copy their table to a new replica at a time.
@@ -91,7 +94,7 @@ func (p *Planner) change(r *roster.Roster, s Sight) roster.Change {
 	}
 	v.again = s.Granted > 0 && lowestFloor(r) < s.Granted
 	if v.again {
-		c.Granted = s.Granted
+		c.Granted, c.Limit = s.Granted, s.Limit
 	}
 	p.place(v)
 	for id := range r.Partitions {

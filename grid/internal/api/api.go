@@ -170,7 +170,7 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 	}
 	defer cancel()
 	if c.target || r.Header.Get(wire.HeaderTarget) != "" {
-		if err := a.addressed(r.Header, c.members); err != nil {
+		if err := a.addressed(r.Header, c); err != nil {
 			a.refuseUnread(w, kind, err)
 			return
 		}
@@ -225,13 +225,16 @@ func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Ca
 
 // addressed refuses a call between members that is for another grid or another
 // incarnation.
-func (a *Server) addressed(h http.Header, grid bool) error {
+func (a *Server) addressed(h http.Header, c *Call) error {
 	target := h.Get(wire.HeaderTarget)
 	if target != string(a.cfg.Self) {
 		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for %.80q, this is %s", target, a.cfg.Self)
 	}
-	if id := a.cfg.Grid(); grid && h.Get(wire.HeaderGrid) != id.String() {
+	if id := a.cfg.Grid(); c.members && h.Get(wire.HeaderGrid) != id.String() {
 		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for grid %.80q, this is %s", h.Get(wire.HeaderGrid), id)
+	}
+	if own := a.cfg.State.Roster().Claim; c.members && !c.anyClaim && h.Get(wire.HeaderClaim) != string(own) {
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is of claim %.40q of the grid's anchor, this member's is %q", h.Get(wire.HeaderClaim), string(own))
 	}
 	return nil
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -39,6 +43,34 @@ func TestCallOfAnotherTenure(t *testing.T) {
 		ctx := tenure.NewContext(t.Context(), c.in)
 		if _, err := served[c.path].serve(ctx, wire.DirectoryRequest{}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+	}
+}
+
+// TestCallsOfOtherClaims: a call between members of a grid states the claim of the caller's
+// roster, and is refused under another one, but for those by which a member catches up or
+// leaves (A9).
+func TestCallsOfOtherClaims(t *testing.T) {
+	const self = "aaaaaaaaaaaaaaaa-0000000000000001"
+	done := func(context.Context, wire.DirectoryRequest) (wire.Done, error) { return wire.Done{}, nil }
+	between, any := Typed("", done).ForMembers(), Typed("", done).ForMembers().OfAnyClaim()
+	for _, own := range []roster.Claim{"", "01", "02"} {
+		clock := client.NewClock()
+		a := &Server{cfg: Config{Self: self, Grid: func() roster.GridID { return roster.GridID{1} }, State: state.New(clock, clock)}}
+		a.cfg.State.SetRoster(&roster.Roster{Claim: own})
+		for _, claim := range []roster.Claim{"", "01", "02"} {
+			h := http.Header{}
+			h.Set(wire.HeaderTarget, self)
+			h.Set(wire.HeaderGrid, roster.GridID{1}.String())
+			if claim != "" {
+				h.Set(wire.HeaderClaim, string(claim))
+			}
+			if err := a.addressed(h, between); (err == nil) != (claim == own) {
+				t.Errorf("own claim %q, call of %q: %v", own, claim, err)
+			}
+			if err := a.addressed(h, any); err != nil {
+				t.Errorf("own claim %q, call of %q of any claim: %v", own, claim, err)
+			}
 		}
 	}
 }

@@ -16,6 +16,8 @@ type Call struct {
 	target  bool                  // only for members that address this one
 	members bool                  // ... as one of their grid
 	large   bool                  // its answer is large, whatever its request is
+	// anyClaim accepts members whose roster is of another claim.
+	anyClaim bool
 }
 
 // Typed makes a call out of a function.
@@ -37,6 +39,10 @@ func (c *Call) ForTarget() *Call { c.target = true; return c }
 
 // ForMembers marks a call between members of a grid.
 func (c *Call) ForMembers() *Call { c.target, c.members = true, true; return c }
+
+// OfAnyClaim marks a call between members of a grid by which one catches up or leaves: its
+// roster may be of an earlier claim of an anchored grid.
+func (c *Call) OfAnyClaim() *Call { c.anyClaim = true; return c }
 
 // WithLargeAnswer marks a call of which a connection may have one at a time.
 func (c *Call) WithLargeAnswer() *Call { c.large = true; return c }

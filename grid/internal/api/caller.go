@@ -19,6 +19,7 @@ const MemberTimeout = time.Second
 type Caller struct {
 	HTTP    *client.HTTP
 	Grid    func() roster.GridID // this member's, zero for none
+	Claim   func() roster.Claim  // of its roster
 	Library *librarylog.Log
 }
 
@@ -41,6 +42,9 @@ func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string
 	header := http.Header{}
 	header.Set(wire.HeaderTarget, string(target))
 	header.Set(wire.HeaderGrid, c.Grid().String())
+	if claim := c.Claim(); claim != "" {
+		header.Set(wire.HeaderClaim, string(claim))
+	}
 	err := c.HTTP.CallWith(ctx, addr, path, header, in, out)
 	if librarylog.IsTLS(err) {
 		c.Library.Report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr, "error", err.Error())

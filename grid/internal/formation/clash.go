@@ -36,8 +36,8 @@ func (c *clash) now() error {
 	return c.reason
 }
 
-// cloneAdvice is the remedy for an identity that is in use.
-const cloneAdvice = "stop one of the two processes, and start a new member with an empty data directory: a data directory must not be copied"
+// CloneAdvice is the remedy for an identity that is in use.
+const CloneAdvice = "stop one of the two processes, and start a new member with an empty data directory: a data directory must not be copied"
 
 // noteRefusal looks at why the leader did not let this member in. A member that has
 // not served yet ends with the error; one that has served stays out of the grid.
@@ -45,7 +45,7 @@ func (f *Formation) noteRefusal(err error) {
 	if !errors.Is(err, wire.ErrIdentityInUse) {
 		return
 	}
-	reason := refusal.Invalid("DataDir %q: %v; %s", f.cfg.DataDir, err, cloneAdvice)
+	reason := refusal.Invalid("DataDir %q: %v; %s", f.cfg.DataDir, err, CloneAdvice)
 	if f.clash.set(reason) {
 		f.log.Error("member refused: its identity is in use", "error", reason)
 	}

@@ -175,9 +175,9 @@ func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
 	if err != nil {
 		return err
 	}
-	begins.FirstLife, begins.Floor = f.cfg.FirstLife, FloorOf(f.cfg.Floor)
+	begins.FirstLife, begins.Floor, begins.Anchored = f.cfg.FirstLife, FloorOf(f.cfg.Floor), f.cfg.Anchored
 	f.warnOfBeginning(begins)
-	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable}
+	form := roster.Form{Grid: grid, Settings: req.Settings, Ceiling: begins.First(), Durable: accepted.durable, Anchored: f.cfg.Anchored}
 	if err := f.formAs(form, accepted, f.Expect()-1); err != nil {
 		f.state.Fail(err)
 		return err
@@ -205,7 +205,7 @@ func FloorOf(t time.Time) clustertime.Tick {
 // warnOfBeginning logs the facts that a new grid cannot know.
 func (f *Formation) warnOfBeginning(b clustertime.Beginning) {
 	switch {
-	case f.cfg.Lone, b.FirstLife, b.NoHolder && b.Floor > 0: // said elsewhere
+	case f.cfg.Lone, b.FirstLife, b.Anchored, b.NoHolder && b.Floor > 0: // said elsewhere
 	case b.Durable:
 		f.log.Warn("new grid on empty data directories: IDs begin now, so no process may still hold logical nodes of an earlier life, "+
 			"one without data directories for example", "median_clock", b.Median.Time())
@@ -219,7 +219,7 @@ func (f *Formation) warnOfBeginning(b clustertime.Beginning) {
 // FormAlone forms the grid of a member that runs alone.
 func (f *Formation) FormAlone() error {
 	b := clustertime.Beginning{Median: f.reading().At, Latest: f.reading().At, Durable: true, Floor: FloorOf(f.cfg.Floor)}
-	return f.formAs(roster.Form{Grid: NewGridID(), Settings: f.cfg.Settings, Ceiling: b.First(), Durable: f.cfg.DataDir != ""}, acceptances{}, 0)
+	return f.formAs(roster.Form{Grid: NewGridID(), Settings: f.cfg.Settings, Ceiling: b.First(), Durable: f.cfg.DataDir != "", Anchored: f.cfg.Anchored}, acceptances{}, 0)
 }
 
 // formAs begins a grid with this member as its first server. The roster's first entry

@@ -31,6 +31,7 @@ type Config struct {
 	Expect    int             // how many members form the grid; 0: this one forms none
 	Join      []string
 	FirstLife bool
+	Anchored  bool // the grid has an anchor
 	Floor     time.Time
 	Clock     Clock
 	State     *state.State

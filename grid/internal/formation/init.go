@@ -48,6 +48,7 @@ var errElsewhere = failure.Errorf(wire.ErrNotNow, "grid: this member has joined 
 // previousGrid has the limits of a grid that a member has left.
 type previousGrid struct {
 	grid     roster.GridID // zero: it has left none
+	claim    roster.Claim  // of its anchor, "" for none
 	settings roster.Settings
 	bounds   wire.AbandonResponse
 }
@@ -149,6 +150,22 @@ func (f *Formation) survivors(old roster.GridID) []gossip.Peer {
 	})
 }
 
+// Reform forms a grid of the survivors of one that is anchored, keeps nothing on disk and
+// has lost the majority of its voters: its anchor shows that no member of it raises the
+// ceiling any longer, so no person has to be asked.
+func (f *Formation) Reform(ctx context.Context) error {
+	if err := f.initRefused(); err != nil {
+		return err
+	}
+	_, err := inBackground(ctx, f.life, func() (wire.InitResponse, error) { return f.initGrid(wire.InitRequest{Force: true}) })
+	return err
+}
+
+// FirstSurvivor reports whether this member comes first of the survivors that it sees.
+func (f *Formation) FirstSurvivor() bool {
+	return !slices.ContainsFunc(f.survivors(f.oldGrid()), func(p gossip.Peer) bool { return p.Incarnation < f.self })
+}
+
 // initGrid recovers the grid with this member as bootstrap member.
 func (f *Formation) initGrid(in wire.InitRequest) (res wire.InitResponse, err error) {
 	ctx, cancel := context.WithTimeout(f.ctx, initTimeout)
@@ -246,7 +263,13 @@ func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, f
 		bounds = append(bounds, clustertime.Bound{Ceiling: b.Ceiling, Time: b.Time, Wall: b.Wall, Window: window})
 	}
 	first, jump := clustertime.After(bounds, floor)
-	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first}, jump
+	if f.cfg.Anchored && own.claim != "" { // the record bounds whatever no survivor has heard of
+		first, jump = floor, 0
+		for _, b := range bounds {
+			first = max(first, b.Ceiling)
+		}
+	}
+	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first, Anchored: f.cfg.Anchored}, jump
 }
 
 // initFirst forms a grid with a member that waits for others that do not come. All
@@ -273,7 +296,8 @@ func (f *Formation) initFirst(ctx context.Context, next Attempt, in wire.InitReq
 	}
 	begins.Durable = false // the state of the missing members is unknown
 	begins.FirstLife, begins.Floor, begins.NoHolder = in.FirstLife, in.Floor, in.Floor > 0
-	form := roster.Form{Grid: next.Grid, Settings: req.Settings, Ceiling: begins.First()}
+	begins.Anchored = f.cfg.Anchored
+	form := roster.Form{Grid: next.Grid, Settings: req.Settings, Ceiling: begins.First(), Anchored: f.cfg.Anchored}
 	f.setExpect(len(peers))
 	if err := f.formAs(form, accepted, len(accepted.others)); err != nil {
 		return res, errors.Join(err, f.belong(roster.GridID{}, false))

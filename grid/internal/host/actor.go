@@ -46,7 +46,7 @@ func (h *Host) view() partition.View {
 
 // stampOf returns the stamp of an owner's answers.
 func stampOf(v partition.View) wire.Stamp {
-	return wire.Stamp{Grid: v.Roster.Grid, Version: v.Roster.Version, Time: v.Bounds().Now}
+	return wire.Stamp{Grid: v.Roster.Identity(), Version: v.Roster.Version, Time: v.Bounds().Now}
 }
 
 // run serves requests until ctx ends.

@@ -143,5 +143,5 @@ func (h *Host) Directory(context.Context, wire.DirectoryRequest) (wire.Directory
 // stamp returns the stamp of this member's answers that come from no owner.
 func (h *Host) stamp() wire.Stamp {
 	r := h.state.Roster()
-	return wire.Stamp{Grid: r.Grid, Version: r.Version, Time: h.clock.Now()}
+	return wire.Stamp{Grid: r.Identity(), Version: r.Version, Time: h.clock.Now()}
 }

@@ -51,7 +51,7 @@ func newLonely(t *testing.T) *lonely {
 	raft.SetNode(&raftlog.Node{}) // it takes part; nothing here asks it anything
 	m := New(Config{
 		Self: ownerInc, Grid: inGrid, State: known, Life: life, Log: log, Raft: raft, Events: api.NewEvents(),
-		Caller:        api.Caller{HTTP: http, Grid: inGrid, Library: librarylog.New(log, clock.Mono)},
+		Caller:        api.Caller{HTTP: http, Grid: inGrid, Claim: func() roster.Claim { return "" }, Library: librarylog.New(log, clock.Mono)},
 		ReportEarlier: func(clustertime.Tick) {},
 		ReportHeld:    func(context.Context, wire.HeldRequest) error { return errors.New("cut") },
 		Changed:       func() {},

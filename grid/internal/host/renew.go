@@ -54,7 +54,7 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 // renewSet returns where a set's grants end now, 0 if it has to be shown by claims.
 func (h *Host) renewSet(ctx context.Context, in wire.RenewRequest, set wire.ClaimSet) clustertime.Tick {
 	r := h.state.Roster()
-	if r.Grid != in.Grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != h.self {
+	if r.Identity() != in.Grid || int(set.Partition) >= len(r.Partitions) || r.Partitions[set.Partition].Owner != h.self {
 		return 0
 	}
 	o, err := h.actorOf(set.Partition)

@@ -19,19 +19,21 @@ import (
 // Every Raft stream opens, inside TLS if there is any, with the dialer's
 // preamble, without an answer: streams for another listener are closed.
 //
-//	+---------+----------+----------+--------+------------------+
-//	| S N O W | protocol | grid ID  | length | target server ID |
-//	| 4 bytes | 1 byte   | 16 bytes | 1 byte | 1 to 255 bytes   |
-//	+---------+----------+----------+--------+------------------+
+//	+---------+----------+----------+--------------+--------+------------------+
+//	| S N O W | protocol | grid ID  | claim        | length | target server ID |
+//	| 4 bytes | 1 byte   | 16 bytes | 0 / 16 bytes | 1 byte | 1 to 255 bytes   |
+//	+---------+----------+----------+--------------+--------+------------------+
 //
+// Servers of an anchored grid state the claim of their roster, by a protocol of its own.
 // So a message counts only if it is meant for this grid and this incarnation:
 // an address taken over by another process hears nothing.
 const (
 	// RaftCallTimeout bounds one call between Raft servers.
 	RaftCallTimeout = 2 * time.Second
 
-	raftProtocol = 0x21
-	serverIDMax  = 255
+	raftProtocol  = 0x21
+	claimProtocol = 0x22 // with a claim
+	serverIDMax   = 255
 )
 
 var (
@@ -42,6 +44,7 @@ var (
 // Preamble opens a Raft stream: it names the grid and the server that the stream is for.
 type Preamble struct {
 	Grid   [16]byte
+	Claim  [16]byte // zero: none
 	Target string
 }
 
@@ -49,8 +52,11 @@ type Preamble struct {
 func (p Preamble) Encode() []byte {
 	b := make([]byte, 0, len(greetingMagic)+1+len(p.Grid)+1+len(p.Target))
 	b = append(b, greetingMagic...)
-	b = append(b, raftProtocol)
-	b = append(b, p.Grid[:]...)
+	if p.Claim == ([16]byte{}) {
+		b = append(append(b, raftProtocol), p.Grid[:]...)
+	} else {
+		b = append(append(append(b, claimProtocol), p.Grid[:]...), p.Claim[:]...)
+	}
 	b = append(b, byte(len(p.Target)))
 	return append(b, p.Target...)
 }
@@ -63,11 +69,23 @@ func readPreamble(r io.Reader) (Preamble, error) {
 		return Preamble{}, err
 	}
 	rest, ok := bytes.CutPrefix(head[:], []byte(greetingMagic))
-	if !ok || rest[0] != raftProtocol {
+	if !ok || rest[0] != raftProtocol && rest[0] != claimProtocol {
 		return Preamble{}, errNotPreamble
 	}
 	copy(p.Grid[:], rest[1:])
-	target := make([]byte, rest[1+len(p.Grid)])
+	length := rest[1+len(p.Grid)]
+	if rest[0] == claimProtocol {
+		var more [len(p.Claim)]byte // the claim's first byte was read already
+		if _, err := io.ReadFull(r, more[:]); err != nil {
+			return Preamble{}, err
+		}
+		p.Claim[0] = length
+		length = more[copy(p.Claim[1:], more[:])]
+		if p.Claim == ([16]byte{}) {
+			return Preamble{}, errNotPreamble
+		}
+	}
+	target := make([]byte, length)
 	if len(target) == 0 {
 		return Preamble{}, errNotPreamble
 	}
@@ -106,6 +124,7 @@ type RaftStream struct {
 	server   *tls.Config // nil: clear text
 	client   *tls.Config
 	acceptor *acceptor
+	claims   Claims
 	limit    streamLimit   // of accepted streams
 	large    chan struct{} // holds one while a request that is not small is read
 
@@ -120,8 +139,9 @@ var _ raft.StreamLayer = (*RaftStream)(nil)
 
 // NewRaftStream takes over ln and accepts streams that are addressed to the server
 // self of the given grid. advertise is the host:port others reach it at.
-func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, self, advertise string, tlsConf *tls.Config) *RaftStream {
+func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, self, advertise string, tlsConf *tls.Config) *RaftStream {
 	s := &RaftStream{
+		claims:  claims,
 		network: nw,
 		grid:    grid,
 		self:    self,
@@ -196,14 +216,15 @@ func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort s
 		stream = tls.Client(raw, s.clientFor(hostPort))
 	}
 	// Over TLS this first write is also the handshake.
-	_, err := stream.Write(Preamble{Grid: s.grid, Target: id}.Encode())
+	claim := s.claims.Own()
+	_, err := stream.Write(Preamble{Grid: s.grid, Claim: claim, Target: id}.Encode())
 	if !interrupt() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.track(raw, stream)
+	return s.track(raw, stream, claim)
 }
 
 // clientFor is the TLS configuration for dialing hostPort: a certificate is
@@ -234,7 +255,10 @@ func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 	if p.Grid != s.grid || p.Target != s.self {
 		return nil, errNotForUs
 	}
-	tracked, err := s.track(raw, stream)
+	if err := s.claims.Admit(p.Claim); err != nil {
+		return nil, err
+	}
+	tracked, err := s.track(raw, stream, p.Claim)
 	if err != nil {
 		return nil, err
 	}
@@ -243,8 +267,8 @@ func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 }
 
 // track remembers a stream until it is closed.
-func (s *RaftStream) track(raw, stream net.Conn) (net.Conn, error) {
-	conn := &raftConn{Conn: stream, raw: raw, layer: s}
+func (s *RaftStream) track(raw, stream net.Conn, claim [16]byte) (net.Conn, error) {
+	conn := &raftConn{Conn: stream, raw: raw, layer: s, claim: claim}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
@@ -266,6 +290,7 @@ type raftConn struct {
 	net.Conn
 	raw   net.Conn
 	layer *RaftStream
+	claim [16]byte // stated when it was opened
 }
 
 func (c *raftConn) Close() error {

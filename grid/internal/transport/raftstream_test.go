@@ -35,7 +35,7 @@ func layer(t *testing.T, n *gridtest.Network, name string, id [16]byte, conf *tl
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, n.Host(name), id, name, name+":7947", conf)
+	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, name, name+":7947", conf)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

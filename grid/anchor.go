@@ -1,0 +1,182 @@
+package grid
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/leader/anchor"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// AnchorKey returns the key of the record of a grid in the store of its anchor. The body
+// is JSON: {"format":1,"claim","ceiling_ms","grid","holder","nonce"}.
+func AnchorKey(grid string) string { return "snowgrid-anchor/" + url.PathEscape(grid) + ".json" }
+
+// anchorage reads and swaps the record of the grid's anchor.
+type anchorage struct {
+	store store.Store // nil without an anchor
+	key   string
+	ahead time.Duration // 0: the default
+
+	mu     sync.Mutex // guards what follows
+	status leader.AnchorStatus
+	known  bool // there is a status, of this member's present lead
+}
+
+// newAnchorage returns the record of a configuration.
+func newAnchorage(c Config) *anchorage {
+	return &anchorage{store: c.Anchor, key: AnchorKey(c.Name), ahead: c.AnchorAhead}
+}
+
+// configured reports whether the member has the store of the anchor.
+func (a *anchorage) configured() bool { return a.store != nil }
+
+// check refuses a store that may lose acknowledged writes: an older record would let two
+// grids grant the same IDs.
+func (a *anchorage) check(ctx context.Context) error {
+	lossy, ok := a.store.(store.Generations)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, anchor.Timeout)
+	defer cancel()
+	id, loses, err := lossy.Generation(ctx)
+	switch {
+	case err != nil:
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: "+"Anchor: the store does not say whether it may lose writes: %w", err)
+	case loses:
+		return refusal.Invalid("Anchor: the store (%.80q) may lose acknowledged writes in a failover, and the grid's record must not be lost; "+
+			"give a store that waits for its replicas, or an object store, or etcd", id)
+	}
+	return nil
+}
+
+// do carries out a step of the record.
+func (a *anchorage) do(ctx context.Context, s anchor.Step) anchor.Outcome {
+	ctx, cancel := context.WithTimeout(ctx, anchor.Timeout)
+	defer cancel()
+	if s.Read {
+		seen, err := a.load(ctx)
+		return anchor.Outcome{Seen: seen, Err: err}
+	}
+	body, err := s.Swap.Record.Encode()
+	if err != nil {
+		return anchor.Outcome{Err: err}
+	}
+	revision, err := a.store.Swap(ctx, store.Entry{Key: a.key, Body: body, Revision: store.Revision(s.Swap.Revision)})
+	if errors.Is(err, store.ErrChanged) {
+		err = fmt.Errorf("%w: %w", anchor.ErrRefused, err)
+	}
+	return anchor.Outcome{Seen: anchor.Seen{Revision: string(revision)}, Err: err}
+}
+
+// load reads the record.
+func (a *anchorage) load(ctx context.Context) (anchor.Seen, error) {
+	e, err := a.store.Load(ctx, a.key)
+	if errors.Is(err, store.ErrNoRecord) {
+		return anchor.Seen{}, nil
+	}
+	if err != nil {
+		return anchor.Seen{}, err
+	}
+	record, err := anchor.Decode(e.Body)
+	return anchor.Seen{Record: record, Revision: string(e.Revision)}, err
+}
+
+// drawAnchor returns random values for a swap.
+func drawAnchor() anchor.Draw {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return anchor.Draw{Claim: roster.Claim(hex.EncodeToString(b[:16])), Nonce: hex.EncodeToString(b[16:])}
+}
+
+// note keeps how the leader stands to the record, and returns what it was before.
+func (a *anchorage) note(s leader.AnchorStatus) (before leader.AnchorStatus, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before, known = a.status, a.known
+	a.status, a.known = s, true
+	return before, known
+}
+
+// forget notes that this member leads no longer.
+func (a *anchorage) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status, a.known = leader.AnchorStatus{}, false
+}
+
+// now returns how the leader stands to the record, false if this member does not lead.
+func (a *anchorage) now() (leader.AnchorStatus, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.status, a.known
+}
+
+// Anchor implements leader.Member.
+func (l *lead) Anchor(s anchor.Step) {
+	l.calls.Go(func() {
+		out := l.of.anchorage.do(l.ctx, s)
+		l.do(func(machine *leader.Leader, v leader.View) {
+			machine.Anchored(v, s, out)
+			l.noteAnchor(machine, v)
+		})
+	})
+}
+
+// noteAnchor keeps how the leader stands to the record, and logs changes.
+func (l *lead) noteAnchor(machine *leader.Leader, v leader.View) {
+	s, anchored := machine.AnchorStatus(v)
+	if !anchored {
+		return
+	}
+	before, known := l.of.anchorage.note(s)
+	if known && before.State == s.State && (before.Err == nil) == (s.Err == nil) {
+		return
+	}
+	log := l.of.log.With("state", string(s.State), "record_grid", s.Record.Grid.String(), "record_holder", string(s.Record.Holder),
+		"record_ceiling", s.Record.Ceiling.Time(), "ceiling", v.Roster.Ceiling.Time())
+	switch {
+	case s.Err != nil:
+		log.Error("anchor not reached or not readable; grants end at the ceiling", "error", s.Err, "left", leftOf(v.Roster, l.of.clock.Now()).String())
+	case s.State == anchor.Lost:
+		log.Error("anchor_taken: another grid has taken the anchor; this one grants no further", "advice", anchorAdvice(s.State))
+	case s.State == anchor.Waiting, s.State == anchor.Missing, s.State == leader.Unanchored:
+		log.Warn("anchor not held", "advice", anchorAdvice(s.State))
+	case known && before.State != s.State || !known:
+		log.Info("anchor seen", "limit", s.Limit.Time())
+	default:
+		log.Info("anchor reached again", "limit", s.Limit.Time())
+	}
+}
+
+// anchorAdvice explains a state of the record, with its remedy; "" for none.
+func anchorAdvice(s anchor.State) string {
+	switch s {
+	case anchor.Lost:
+		return "another grid of this name has taken the anchor: holders of this one wait after the end of their grants. Stop one of the two; " +
+			"this one takes the anchor back when the other has not extended it for one and a half times AnchorAhead, or by `snowgrid take-anchor`"
+	case anchor.Waiting:
+		return "another life of this grid may still hold the anchor: this one takes it when its limit has passed, or when it was not extended for one and a half times AnchorAhead"
+	case anchor.Missing:
+		return "the anchor's record was deleted: restore it, or, if no other grid of this name has run since, run `snowgrid take-anchor`"
+	case anchor.Damaged:
+		return "the anchor's record cannot be read: restore it, or delete it and run `snowgrid take-anchor` if no other grid of this name has run since"
+	case leader.Unanchored:
+		return "the grid has an anchor and its leader has none configured: start every member with Anchor"
+	case anchor.Unread:
+		return "the anchor's store does not answer: holders wait after the end of their grants, as without a majority"
+	}
+	return ""
+}

@@ -1,0 +1,74 @@
+package grid
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// errOtherClaim is why a Raft stream is not taken.
+var errOtherClaim = errors.New("grid: the Raft stream is of this grid under another claim of its anchor")
+
+// otherClaimAdvice is the remedy for two lives of one grid that meet.
+const otherClaimAdvice = "processes of a copy of this grid's data reach this member: stop the copy. If this member alone is left behind under an earlier claim, restart it"
+
+// claims are the claims of a member's Raft streams. It implements transport.Claims.
+type claims struct {
+	self  roster.Incarnation
+	state *state.State
+	log   *slog.Logger
+	told  librarylog.Sparse
+}
+
+// Own implements transport.Claims.
+func (c *claims) Own() (out [16]byte) {
+	bits, _ := hex.DecodeString(string(c.state.Roster().Claim))
+	copy(out[:], bits)
+	return out
+}
+
+// Admit implements transport.Claims. A member that is registered under its claim takes no
+// stream of another (A9). One that has just started holds nothing, and catches up under
+// the claim that its grid has by now.
+func (c *claims) Admit(claim [16]byte) error {
+	r := c.state.Roster()
+	if _, registered := r.Member(c.self); !registered || r.Claim == "" || claim == c.Own() {
+		return nil
+	}
+	if skipped, due := c.told.Due(c.state.Clock.Mono()); due {
+		c.log.Warn("Raft stream refused: it is of another claim", "claim", hex.EncodeToString(claim[:]), "own", string(r.Claim),
+			"advice", otherClaimAdvice, "more", skipped)
+	}
+	return errOtherClaim
+}
+
+// claimKept is how long streams that were opened under an earlier claim of the grid are
+// kept: the log brings the later one to the other side through them.
+const claimKept = 10 * time.Second
+
+// dropOthers ends the streams of earlier claims after each change of the claim, until ctx
+// ends.
+func (c *claims) dropOthers(ctx context.Context, stream *transport.RaftStream) {
+	known := c.state.Roster().Claim
+	for ctx.Err() == nil {
+		changed := c.state.Changed()
+		if claim := c.state.Roster().Claim; claim != known {
+			known = claim
+			signal.Sleep(ctx, claimKept)
+			stream.DropOthers()
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}

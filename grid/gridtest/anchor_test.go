@@ -1,0 +1,439 @@
+package gridtest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/leader/anchor"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// anchorStore is a store that can be out of reach.
+type anchorStore struct {
+	*store.Memory
+	away   atomic.Bool
+	writes atomic.Int64
+}
+
+func newAnchorStore() *anchorStore { return &anchorStore{Memory: store.NewMemory()} }
+
+var errAway = errors.New("the store is out of reach")
+
+// Load implements store.Store.
+func (s *anchorStore) Load(ctx context.Context, key string) (store.Entry, error) {
+	if s.away.Load() {
+		return store.Entry{}, errAway
+	}
+	return s.Memory.Load(ctx, key)
+}
+
+// Swap implements store.Store.
+func (s *anchorStore) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
+	if s.away.Load() {
+		return "", errAway
+	}
+	s.writes.Add(1)
+	return s.Memory.Swap(ctx, e)
+}
+
+// anchoredGrid is a grid on an anchor, on a network of its own: it knows of no other.
+func anchoredGrid(t *testing.T, s store.Store, members int, log *recorder, change func(name string, c *grid.Config)) *gridtest.Grid {
+	cfg := gridtest.Config{Members: members, Change: func(name string, c *grid.Config) {
+		c.Anchor = s
+		if change != nil {
+			change(name, c)
+		}
+	}}
+	if log != nil {
+		cfg.Logger = log.logger()
+	}
+	return gridtest.New(t, cfg)
+}
+
+// names are those of the first members.
+func names(n int) []string { return []string{"m1", "m2", "m3"}[:n] }
+
+// anchorOf returns the anchor in the status of a grid's leader.
+func anchorOf(g *gridtest.Grid) grid.AnchorInfo {
+	for _, name := range g.Running() {
+		if a := g.Member(name).Status().Anchor; a != nil && a.State != "" {
+			return *a
+		}
+	}
+	return grid.AnchorInfo{}
+}
+
+// TestAnchorFirstStart: a grid without data directories needs no wait, and writes its
+// record twice in each 30 s.
+func TestAnchorFirstStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, began := newAnchorStore(), time.Now()
+		g := anchoredGrid(t, s, 3, nil, nil)
+		g.StartMembers(names(3)...)
+		ids := newChecker(t)
+		orders := create(t, g.Client("web"), "orders", 0)
+		ids.caller("web").must(orders, 10)
+		if took := time.Since(began); took > 7*time.Second { // members find each other
+			t.Errorf("the first ID took %v", took)
+		}
+		before := s.writes.Load()
+		time.Sleep(10 * time.Minute)
+		ids.caller("web").must(orders, 10)
+		if n := s.writes.Load() - before; n < 35 || n > 50 {
+			t.Errorf("%d writes in ten minutes, want one for each 15 s", n)
+		}
+		eventually(t, time.Minute, "all members are ready", func() bool {
+			return g.Member("m1").Ready() && g.Member("m2").Ready() && g.Member("m3").Ready()
+		})
+		if a := anchorOf(g); a.State != anchor.Held || a.Claim == "" || a.RecordGrid != g.Member("m1").Status().Grid || a.Left < 10_000 {
+			t.Errorf("anchor %+v", a)
+		}
+	})
+}
+
+// TestAnchorCopiedGrid: the directories of a whole grid are copied, and both grids are
+// started. One of them serves; the other waits and says for which grid and holder.
+func TestAnchorCopiedGrid(t *testing.T) {
+	t.Parallel()
+	for what, originalFirst := range map[string]bool{"original first": true, "both together": false} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, dirs, log := newAnchorStore(), t.TempDir(), &recorder{}
+				in := func(of string) func(string, *grid.Config) {
+					return func(name string, c *grid.Config) { c.DataDir = filepath.Join(dirs, of, name) }
+				}
+				a := anchoredGrid(t, s, 3, nil, in("a"))
+				a.StartMembers(names(3)...)
+				ids := newChecker(t)
+				ids.caller("before").must(create(t, a.Client("before"), "orders", 0), 100)
+				for _, name := range names(3) {
+					a.Crash(name)
+				}
+				ok(t, "copy", os.CopyFS(filepath.Join(dirs, "b"), os.DirFS(filepath.Join(dirs, "a"))))
+				b := anchoredGrid(t, s, 3, log, in("b"))
+				if originalFirst {
+					a.StartMembers(names(3)...)
+				}
+				served := make(chan string, 6)
+				try := func(g *gridtest.Grid, of string) {
+					for _, name := range names(3) {
+						if of == "a" && originalFirst {
+							continue
+						}
+						go func() {
+							err := g.TryMember(t.Context(), name)
+							if err != nil {
+								of = ""
+								if !strings.Contains(err.Error(), "the anchor is held by grid") && !strings.Contains(err.Error(), "knows this member not yet") {
+									t.Errorf("%s of the copy does not say why it waits: %v", name, err)
+								}
+							}
+							served <- of
+						}()
+					}
+				}
+				try(a, "a")
+				try(b, "b")
+				running := map[*gridtest.Grid]bool{a: originalFirst}
+				for range map[bool]int{true: 3, false: 6}[originalFirst] {
+					switch <-served {
+					case "a":
+						running[a] = true
+					case "b":
+						running[b] = true
+					}
+				}
+				if running[a] == running[b] {
+					t.Fatalf("original serves: %v, copy serves: %v", running[a], running[b])
+				}
+				for g, serves := range running {
+					if serves {
+						ids.caller("after").must(create(t, g.Client("after"), "orders", 0), 2000)
+					}
+				}
+				if originalFirst && log.count("anchor not held") == 0 {
+					t.Error("the copy has not logged that it waits for the anchor")
+				}
+			})
+		})
+	}
+}
+
+// TestAnchorTwoGridsByHand: of two memory-only grids that were formed by hand with one
+// name one serves. When it is gone the other one does, above everything that was issued.
+func TestAnchorTwoGridsByHand(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, log := newAnchorStore(), &recorder{}
+		a, b := anchoredGrid(t, s, 1, nil, nil), anchoredGrid(t, s, 1, log, nil)
+		a.StartMembers("m1")
+		ids := newChecker(t)
+		old := create(t, a.Client("old"), "orders", 0)
+		ids.caller("old").must(old, 1000)
+		err := b.TryMember(t.Context(), "m1")
+		want(t, "the second grid", err, sequencer.ErrUnavailable)
+		for _, part := range []string{"the anchor is held by grid " + a.Member("m1").Status().Grid.String(), a.Member("m1").Status().Answering} {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("the second grid waits and does not say %q: %v", part, err)
+			}
+		}
+		load := ids.load(10 * time.Millisecond)
+		load.run("old holder", old, sequencer.ErrGrantExpired, sequencer.ErrUnavailable)
+		a.Network.Cut("old", "m1")
+		a.Crash("m1")
+		began := time.Now()
+		b.StartMembers("m1")
+		fresh := create(t, b.Client("new"), "orders", 0)
+		ids.caller("new").must(fresh, 1000)
+		if took := time.Since(began); took > 50*time.Second {
+			t.Errorf("the second grid served after %v, at most 30 s and the start are expected", took)
+		}
+		time.Sleep(20 * time.Second)
+		load.stop()
+		if log.count("anchor not held") == 0 {
+			t.Error("the second grid has not logged that it waits")
+		}
+	})
+}
+
+// TestAnchorClocksSetBack: all members of a memory-only grid are killed while a holder
+// continues, and the clocks are set back. The next life waits for where grants may reach.
+func TestAnchorClocksSetBack(t *testing.T) {
+	t.Parallel()
+	for _, back := range []time.Duration{0, time.Minute, 10 * time.Minute} {
+		t.Run(back.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := anchoredGrid(t, newAnchorStore(), 3, nil, nil)
+				g.StartMembers(names(3)...)
+				ids := newChecker(t)
+				old := create(t, g.Client("old"), "orders", 128)
+				load := ids.load(time.Millisecond)
+				time.Sleep(20 * time.Second)
+				load.run("old", old, sequencer.ErrGrantExpired, sequencer.ErrUnavailable)
+				time.Sleep(time.Second)
+				for _, name := range names(3) {
+					g.Network.Cut("old", name)
+					g.Crash(name)
+					g.StepClock(name, -back)
+				}
+				began := time.Now()
+				g.StartMembers(names(3)...)
+				fresh := create(t, g.Client("new"), "orders", 128)
+				if _, err := ids.caller("new").next(within(t, 20*time.Minute), fresh); err != nil {
+					t.Fatal(err)
+				}
+				ids.caller("next").must(fresh, 5000)
+				if took := time.Since(began); took > back+time.Minute {
+					t.Errorf("clocks were set back by %v, and the next ID took %v", back, took)
+				}
+				load.stop()
+			})
+		})
+	}
+}
+
+// TestAnchorAway: while the store does not answer grants end at the ceiling; the time left
+// is in the status, and everything continues when the store is back.
+func TestAnchorAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, log := newAnchorStore(), &recorder{}
+		g := anchoredGrid(t, s, 3, log, nil)
+		g.StartMembers(names(3)...)
+		ids := newChecker(t)
+		orders := create(t, g.Client("web"), "orders", 0)
+		load := ids.load(100 * time.Millisecond)
+		load.run("web", orders)
+		time.Sleep(30 * time.Second)
+		s.away.Store(true)
+		last := int64(1 << 62)
+		var stopped bool
+		for range 60 {
+			time.Sleep(time.Second)
+			a := anchorOf(g)
+			if a.Left > last+1000 {
+				t.Errorf("the time left rose from %d to %d ms", last, a.Left)
+			}
+			last = a.Left
+			if last == 0 && !stopped {
+				stopped = true
+				if a.Error == "" || a.Advice == "" {
+					t.Errorf("no reason in the status: %+v", a)
+				}
+				if why := g.Member("m1").Status().NotReady; !strings.Contains(why, "anchor") {
+					t.Errorf("not ready: %q", why)
+				}
+			}
+		}
+		if !stopped {
+			t.Fatalf("grants are left after a minute: %d ms", last)
+		}
+		if log.count("anchor not reached or not readable; grants end at the ceiling") == 0 {
+			t.Error("nothing was logged")
+		}
+		n := ids.count()
+		time.Sleep(5 * time.Second)
+		if ids.count() != n {
+			t.Error("IDs were issued beyond the ceiling")
+		}
+		s.away.Store(false)
+		eventually(t, 10*time.Second, "IDs again", func() bool { return ids.count() > n+10 })
+		eventually(t, 10*time.Second, "ready again", func() bool { return g.Member("m1").Ready() })
+		load.stop()
+	})
+}
+
+// TestAnchorReformFromSurvivor: the survivor of a memory-only grid of two forms the next
+// one without a person, above everything that the old one granted. While the other member
+// is only cut off, and extends the anchor, it does not.
+func TestAnchorReformFromSurvivor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := anchoredGrid(t, newAnchorStore(), 2, nil, nil)
+		g.StartMembers(names(2)...)
+		ids := newChecker(t)
+		orders := create(t, g.Client("web"), "orders", 0)
+		load := ids.load(100 * time.Millisecond)
+		load.run("web", orders)
+		leads := g.Leader()
+		survivor := map[string]string{"m1": "m2", "m2": "m1"}[leads]
+		old := g.Member(survivor).Status().Grid
+		g.Network.Cut(leads, survivor)
+		time.Sleep(3 * time.Minute)
+		if got := g.Member(survivor).Status().Grid; got != old {
+			t.Fatalf("the survivor formed grid %s while the leader of %s runs", got, old)
+		}
+		g.Network.Heal(leads, survivor)
+		eventually(t, time.Minute, "together again", func() bool { return g.Member(survivor).Ready() && g.Member(leads).Ready() })
+		g.Crash(leads)
+		took := eventually(t, 3*time.Minute, "the survivor serves alone", func() bool {
+			return g.Member(survivor).Status().Grid != old && g.Member(survivor).Ready()
+		})
+		n := ids.count()
+		eventually(t, time.Minute, "IDs again", func() bool { return ids.count() > n+10 })
+		t.Logf("the survivor served after %v", took)
+		load.stop()
+	})
+}
+
+// TestAnchorTaken: a grid whose anchor was taken by another stops granting, names that
+// grid and its holder in status and log, and takes the anchor back when the other is gone.
+func TestAnchorTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, log := newAnchorStore(), &recorder{}
+		a, b := anchoredGrid(t, s, 1, log, nil), anchoredGrid(t, s, 1, nil, nil)
+		a.StartMembers("m1")
+		ids := newChecker(t)
+		orders := create(t, a.Client("web"), "orders", 0)
+		load := ids.load(50 * time.Millisecond)
+		load.run("web", orders)
+		b.StepClock("m1", 5*time.Minute) // it takes the limit for one that has passed
+		b.StartMembers("m1")
+		ids.caller("other").must(create(t, b.Client("other"), "orders", 0), 1000)
+		other := b.Member("m1").Status()
+		eventually(t, time.Minute, "the anchor was taken", func() bool { return anchorOf(a).State == anchor.Lost })
+		if got := anchorOf(a); got.RecordGrid != other.Grid || string(got.RecordHolder) != other.Answering || got.Advice == "" {
+			t.Errorf("status %+v, want grid %s and holder %s", got, other.Grid, other.Answering)
+		}
+		if log.count("anchor_taken: another grid has taken the anchor; this one grants no further") != 1 {
+			t.Error("it was not logged once")
+		}
+		eventually(t, time.Minute, "no grants are left", func() bool { return anchorOf(a).Left == 0 })
+		b.Crash("m1")
+		eventually(t, 2*time.Minute, "the anchor was taken back", func() bool { return anchorOf(a).State == anchor.Held })
+		n := ids.count()
+		eventually(t, 10*time.Minute, "IDs again", func() bool { return ids.count() > n+10 })
+		load.stop()
+	})
+}
+
+// TestAnchorStopInOrder: after an orderly stop of a memory-only grid the next one begins
+// without a wait.
+func TestAnchorStopInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := anchoredGrid(t, newAnchorStore(), 2, nil, nil)
+		g.StartMembers(names(2)...)
+		ids := newChecker(t)
+		c := g.Client("web")
+		ids.caller("first").must(create(t, c, "orders", 0), 1000)
+		ok(t, "leave", c.Leave(within(t, time.Minute)))
+		g.Leave("m2")
+		g.Leave("m1")
+		began := time.Now()
+		g.StartMembers(names(2)...)
+		ids.caller("second").must(create(t, g.Client("again"), "orders", 0), 1000)
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("the next life served after %v", took)
+		}
+	})
+}
+
+// TestAnchorLoneMembers: of lone members side by side one serves.
+func TestAnchorLoneMembers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, ids := newAnchorStore(), newChecker(t)
+		start := func(limit time.Duration) (*grid.Member, error) {
+			return grid.Start(within(t, limit), grid.Config{Anchor: s, Clock: shifted{}})
+		}
+		first, err := start(time.Minute)
+		ok(t, "first", err)
+		ids.caller("first").must(create(t, first, "orders", 0), 1000)
+		if second, err := start(time.Minute); err == nil {
+			ids.caller("second").must(create(t, second, "orders", 0), 1000)
+			_ = second.Close()
+			t.Error("both serve")
+		} else if !strings.Contains(err.Error(), "the anchor is held by grid") {
+			t.Errorf("the second one does not say why it waits: %v", err)
+		}
+		ok(t, "leave", first.Leave(within(t, time.Minute)))
+		began := time.Now()
+		second, err := start(time.Minute)
+		ok(t, "second", err)
+		ids.caller("second").must(create(t, second, "orders", 0), 1000)
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the second one served %v after the first had left", took)
+		}
+		ok(t, "close", second.Close())
+	})
+}
+
+// shifted is the wall clock of members without a network.
+type shifted struct{}
+
+// Now implements grid.Clock.
+func (shifted) Now() time.Time { return gridtest.Now() }
+
+// TestAnchorRefusesLossyStore: a store that may lose acknowledged writes is refused.
+func TestAnchorRefusesLossyStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, err := grid.Start(within(t, time.Minute), grid.Config{Anchor: lossyStore{newAnchorStore()}, Clock: shifted{}})
+		want(t, "a lossy store", err, sequencer.ErrInvalidConfig)
+	})
+}
+
+type lossyStore struct{ *anchorStore }
+
+// Generation implements store.Generations.
+func (lossyStore) Generation(context.Context) (string, bool, error) { return "redis 1", true, nil }
+
+// SwapIn implements store.Generations.
+func (s lossyStore) SwapIn(ctx context.Context, e store.Entry, _ string) (store.Revision, error) {
+	return s.Swap(ctx, e)
+}

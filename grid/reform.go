@@ -1,0 +1,109 @@
+package grid
+
+import (
+	"context"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/leader/anchor"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// reformEvery is how often a member without a quorum reads the record of the anchor.
+const reformEvery = 2 * time.Second
+
+// reform waits for the loss of a majority that stored nothing on disk, and has the
+// survivors form a grid, until ctx ends. A leader that no survivor reaches would still
+// extend the record of the anchor. So the grid is over once the record was not extended
+// for one and a half times the distance at which it is kept (A7); grants of the next
+// begin above it.
+func (m *Member) reform(ctx context.Context) {
+	ticker := time.NewTicker(reformEvery)
+	defer ticker.Stop()
+	var last string         // revision of the record
+	var since time.Duration // when it was seen first, by the member's clock; 0: it was not read
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if !m.lostForGood() {
+			since = 0
+			continue
+		}
+		seen, err := m.anchorage.do(ctx, anchor.Step{Read: true}).Result()
+		if err != nil {
+			continue
+		}
+		if since == 0 || seen.Revision != last {
+			last, since = seen.Revision, m.clock.Mono()
+			continue
+		}
+		ahead := anchor.New(m.self, m.cfg.AnchorAhead).Ahead(m.state.Roster()).Duration()
+		if m.clock.Mono()-since < ahead*3/2 || !m.formation.FirstSurvivor() {
+			continue
+		}
+		m.log.Warn("the majority is lost and the anchor was not extended since; the survivors form a new grid", "for", m.clock.Mono()-since)
+		if err := m.formation.Reform(ctx); err != nil {
+			m.log.Warn("new grid not formed yet", "error", err)
+		}
+		since = 0
+	}
+}
+
+// lostForGood reports whether the majority of an anchored grid's voters is lost and had
+// stored nothing on disk.
+func (m *Member) lostForGood() bool {
+	if m.health.warning() == "" || m.state.Leaving() || m.state.Roster().Claim == "" {
+		return false
+	}
+	q := m.health.quorum()
+	return q.Voters() > 0 && !q.Majority() && !q.Restorable()
+}
+
+// leftOf returns for how long holders have grants.
+func leftOf(r *roster.Roster, now clustertime.Tick) time.Duration {
+	if now == 0 || r.Ceiling <= now {
+		return 0
+	}
+	return r.Ceiling.Sub(now).Duration()
+}
+
+// anchorInfo returns the anchor for the status, nil for a grid without one.
+func (m *Member) anchorInfo(r *roster.Roster) *AnchorInfo {
+	if !m.anchorage.configured() && !r.Anchored {
+		return nil
+	}
+	now := m.clock.Now()
+	info := &AnchorInfo{Claim: r.Claim, Left: leftOf(r, now).Milliseconds()}
+	s, leads := m.anchorage.now()
+	if !leads {
+		return info
+	}
+	info.State, info.Advice = s.State, anchorAdvice(s.State)
+	info.Limit, info.RecordCeiling = instant(s.Limit), instant(s.Record.Ceiling)
+	info.RecordGrid, info.RecordHolder = s.Record.Grid, s.Record.Holder
+	if s.Err != nil {
+		info.Error = s.Err.Error()
+	}
+	return info
+}
+
+// anchorWait returns why a member of a grid whose anchor is not held does not serve, as the
+// end of a sentence.
+func (h *health) anchorWait() string {
+	s, leads := h.anchorage.now()
+	switch {
+	case !leads || s.State == anchor.Held:
+		return ""
+	case s.State == leader.Unanchored:
+		return "; " + anchorAdvice(s.State)
+	case s.Err != nil:
+		return "; the anchor: " + s.Err.Error()
+	case s.Record.Holder != "":
+		return "; the anchor is held by grid " + s.Record.Grid.String() + " (" + string(s.Record.Holder) + "): " + anchorAdvice(s.State)
+	}
+	return "; the anchor: " + string(s.State)
+}
