@@ -108,7 +108,7 @@ func killed(f *fleet) {
 	_ = clients[0].Close()
 	_ = clients[2].Close()
 	late := time.After(soon)
-	for range dead {
+	for range 2 {
 		select {
 		case p := <-got:
 			if p.err != nil {

@@ -52,7 +52,8 @@ type client struct {
 	number int
 	faulty *Faulty      // the store as this client sees it
 	skew   atomic.Int64 // how far its clock is ahead, ns
-	last   sequencer.ID // of run
+	handle *sequencer.Sequencer
+	last   sequencer.ID // of handle
 }
 
 // open opens a client over a store that injects faults, none at first.
@@ -156,7 +157,7 @@ func (c *client) attach() *sequencer.Sequencer {
 	return s
 }
 
-// note records an ID, which must be new and above the client's last one.
+// note records an ID, which must be new and above the last one of its handle.
 func (c *client) note(s *sequencer.Sequencer, id sequencer.ID) {
 	f, parts := c.f, s.Definition().Decompose(id)
 	at := tick{parts.Node, parts.Time.UnixMilli()}
@@ -168,10 +169,10 @@ func (c *client) note(s *sequencer.Sequencer, id sequencer.ID) {
 	if other, is := f.ticks[at]; is && other != c.number {
 		f.Errorf("node %d at %v was used by client %d and by client %d", at.node, parts.Time, other, c.number)
 	}
-	if id <= c.last {
+	if id <= c.last && s == c.handle {
 		f.Errorf("client %d: ID %d follows %d", c.number, id, c.last)
 	}
-	f.ids[id], f.ticks[at], c.last = c.number, c.number, id
+	f.ids[id], f.ticks[at], c.handle, c.last = c.number, c.number, s, id
 }
 
 // take takes n IDs, which must come soon.
