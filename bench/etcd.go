@@ -20,41 +20,8 @@ const holdSeconds = 15
 
 // etcdKeeper starts three etcd servers that assign logical nodes by leases and keys. The
 // error matches exec.ErrNotFound if PATH has no etcd.
-func etcdKeeper(ctx context.Context) (k *keeper, err error) {
-	path, err := exec.LookPath("etcd")
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "bench-etcd-")
-	if err != nil {
-		return nil, err
-	}
-	var started []*process
-	end := func() { endAll(started); _ = os.RemoveAll(dir) }
-	defer func() {
-		if err != nil {
-			end()
-		}
-	}()
-	addrs, err := loopback.FreeAddrs(2 * gridSize)
-	if err != nil {
-		return nil, err
-	}
-	clients, peers := addrs[:gridSize], addrs[gridSize:]
-	for i := range gridSize {
-		p, err := startProcess(exec.Command(path, etcdArgs(dir, clients, peers, i)...))
-		if err != nil {
-			return nil, err
-		}
-		started = append(started, p)
-	}
-	c, err := clientv3.New(clientv3.Config{Endpoints: clients, Logger: zap.NewNop()})
-	if err != nil {
-		return nil, err
-	}
-	closed := end
-	end = func() { _ = c.Close(); closed() }
-	version, err := awaitEtcd(ctx, c, started)
+func etcdKeeper(ctx context.Context) (*keeper, error) {
+	c, version, end, err := startEtcd(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +35,46 @@ func etcdKeeper(ctx context.Context) (k *keeper, err error) {
 		clean:    e.clean,
 		end:      end,
 	}, nil
+}
+
+// startEtcd starts three etcd servers, and returns a client of them. The error matches
+// exec.ErrNotFound if PATH has no etcd.
+func startEtcd(ctx context.Context) (c *clientv3.Client, version string, end func(), err error) {
+	path, err := exec.LookPath("etcd")
+	if err != nil {
+		return nil, "", nil, err
+	}
+	dir, err := os.MkdirTemp("", "bench-etcd-")
+	if err != nil {
+		return nil, "", nil, err
+	}
+	var started []*process
+	end = func() { endAll(started); _ = os.RemoveAll(dir) }
+	failed := func(err error) (*clientv3.Client, string, func(), error) {
+		end()
+		return nil, "", nil, err
+	}
+	addrs, err := loopback.FreeAddrs(2 * gridSize)
+	if err != nil {
+		return failed(err)
+	}
+	clients, peers := addrs[:gridSize], addrs[gridSize:]
+	for i := range gridSize {
+		p, err := startProcess(exec.Command(path, etcdArgs(dir, clients, peers, i)...))
+		if err != nil {
+			return failed(err)
+		}
+		started = append(started, p)
+	}
+	if c, err = clientv3.New(clientv3.Config{Endpoints: clients, Logger: zap.NewNop()}); err != nil {
+		return failed(err)
+	}
+	servers := end
+	end = func() { _ = c.Close(); servers() }
+	if version, err = awaitEtcd(ctx, c, started); err != nil {
+		return failed(err)
+	}
+	return c, version, end, nil
 }
 
 // etcdArgs are the arguments of a server.
