@@ -53,7 +53,7 @@ chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md 
 
 stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
 	@mkdir -p bin
-	cd proof/stores && $(GO) test -timeout 60m -count 1 -v -run '^TestStores$$' . \
+	cd proof/stores && $(GO) test -timeout 60m -count 1 -v -run '^Test(Stores|MissingRule)' . -long \
 		-for 150s -ids-min 100000000 -report $(CURDIR)/bin/stores.md
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)

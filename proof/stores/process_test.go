@@ -2,6 +2,7 @@ package stores
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,12 +29,17 @@ var program = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(programs, "holder")
-	out, err := exec.Command("go", "build", "-o", path, "./holder").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build ./holder: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, build("-o", path)
 })
+
+// build compiles the holder.
+func build(flags ...string) error {
+	out, err := exec.Command("go", append(append([]string{"build"}, flags...), "./holder")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build ./holder: %w\n%s", err, out)
+	}
+	return nil
+}
 
 func TestMain(m *testing.M) {
 	status := m.Run()
@@ -50,6 +56,7 @@ type holder struct {
 	proxy *faultproxy.Proxy // nil for a store in a directory
 	args  []string
 	dir   string
+	path  string // of the program; "" = the holder
 
 	starts  int
 	cmd     *exec.Cmd
@@ -79,6 +86,7 @@ func (h *holder) start() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	path = cmp.Or(h.path, path)
 	h.starts++
 	h.cmd = exec.Command(path, append(h.args, "-history", h.file("history"))...) //nolint:gosec // the program of this package
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -29,9 +29,14 @@ var (
 const (
 	window  = time.Second
 	slots   = 8
-	tuned   = 10 // holders whose clocks agree
+	tuned   = 10 // holders whose clocks agree within seconds
 	shifted = 4  // holders of another sequencer, with clocks far apart
 )
+
+// clocks are those of the first holders; the others are right. A record that one whose clock
+// is ahead returns may be taken by one whose clock is behind, and one whose clock is ahead
+// takes records that their holders still use.
+var clocks = []time.Duration{-3 * time.Second, -time.Second, time.Second, 3 * time.Second, 30 * time.Millisecond, -30 * time.Millisecond}
 
 // shifts are the clocks of the holders of the second sequencer.
 var shifts = [shifted]time.Duration{0, time.Hour, -time.Hour, 10 * time.Minute}
@@ -72,16 +77,8 @@ type row struct {
 // storm runs faults over one store.
 func storm(t *testing.T, e engine) row {
 	s := startSite(t, e)
-	common := []string{"-window", window.String(), "-patience", "60s", "-create", "5s"}
-	var holders, apart []*holder
-	for i := range tuned {
-		clock := time.Duration(i-tuned/2) * 30 * time.Millisecond
-		h := s.newHolder(fmt.Sprintf("h%d", i), append([]string{"-name", "orders", "-pool", fmt.Sprint(slots), "-clock", clock.String(), "-detach", "200"}, common...)...)
-		if i%3 == 0 {
-			h.args = append(h.args, "-next")
-		}
-		holders = append(holders, h)
-	}
+	holders := s.crowd("100")
+	var apart []*holder
 	for i, shift := range shifts {
 		h := s.newHolder(fmt.Sprintf("shifted%d", i), append([]string{"-name", "apart", "-pool", "64", "-clock", shift.String(), "-every", "50ms"}, common...)...)
 		if e.dated {
@@ -116,6 +113,26 @@ func storm(t *testing.T, e engine) row {
 	}
 	t.Logf("%s: %d IDs of %d processes in %v, %d answers lost, faults %v", e.name, r.ids.ids, r.processes, r.took, r.lost, f.done)
 	return r
+}
+
+// common are the flags of every holder under faults.
+var common = []string{"-window", window.String(), "-patience", "60s", "-create", "5s"}
+
+// crowd makes the holders of the first sequencer, which detach and attach after one batch
+// in so many.
+func (s *site) crowd(detach string) (holders []*holder) {
+	for i := range tuned {
+		clock := time.Duration(0)
+		if i < len(clocks) {
+			clock = clocks[i]
+		}
+		h := s.newHolder(fmt.Sprintf("h%d", i), append([]string{"-name", "orders", "-pool", fmt.Sprint(slots), "-clock", clock.String(), "-detach", detach}, common...)...)
+		if i%3 == 0 {
+			h.args = append(h.args, "-next")
+		}
+		holders = append(holders, h)
+	}
+	return holders
 }
 
 // finish ends all holders. At least a number of them get IDs after the last fault.
