@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store/record"
@@ -74,15 +73,15 @@ type fleet struct {
 	holders []*storeHolder
 	started int
 	ledger  *ledger.Ledger
-	lives   []lifeTicks
+	rights  map[sequencer.AttachmentID]lifeGrant
 	buffer  []sequencer.ID
 	result  StoreResult
 }
 
-// lifeTicks are the ticks that were granted in one life.
-type lifeTicks struct {
-	life      sequencer.Life
-	low, high clustertime.Tick
+// lifeGrant is what an attachment may have used, in its life.
+type lifeGrant struct {
+	life  sequencer.Life
+	grant sequencer.Grant
 }
 
 // RunStore runs holders over a store, and writes what happened to out unless that is nil.
@@ -96,6 +95,7 @@ func RunStore(cfg StoreConfig, out io.Writer) StoreResult {
 	f := &fleet{
 		w: w, cfg: cfg, def: def, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 		bounds: map[sequencer.NodeID]clustertime.Tick{}, replica: map[string]stored{},
+		rights: map[sequencer.AttachmentID]lifeGrant{},
 	}
 	f.initialise()
 	for range cfg.Holders {
@@ -139,27 +139,32 @@ func (f *fleet) initialise() {
 	}
 }
 
-// granted gives the ledger what an attachment may use, and holds it against the ticks of
+// granted gives the ledger what an attachment may use, and compares it with the ticks of
 // other lives: another definition could make equal IDs of them on any node.
 func (f *fleet) granted(life sequencer.Life, h ledger.Holding, g sequencer.Grant) {
 	f.check(f.ledger.Granted(h, g))
 	if g.Empty() {
 		return
 	}
-	at := slices.IndexFunc(f.lives, func(l lifeTicks) bool { return l.life == life })
-	if at < 0 {
-		at = len(f.lives)
-		f.lives = append(f.lives, lifeTicks{life, g.From, g.Until})
-	}
-	mine := &f.lives[at]
-	mine.low, mine.high = min(mine.low, g.From), max(mine.high, g.Until)
-	for _, other := range f.lives {
-		a, b := *mine, other
+	f.rights[h.ID] = lifeGrant{life, g}
+	for _, other := range f.rights {
+		a, b := lifeGrant{life, g}, other
 		if record.LifeNumber(b.life) < record.LifeNumber(a.life) {
 			a, b = b, a
 		}
-		if a.life != b.life && b.low < a.high {
-			f.check(fmt.Errorf("H7: life %d was granted up to %d, and life %d from %d", record.LifeNumber(a.life), a.high, record.LifeNumber(b.life), b.low))
+		if a.life != b.life && b.grant.From < a.grant.Until {
+			f.check(fmt.Errorf("H7: life %d was granted up to %d, and life %d from %d", record.LifeNumber(a.life), a.grant.Until, record.LifeNumber(b.life), b.grant.From))
 		}
+	}
+}
+
+// released gives the ledger what an attachment has used at the most.
+func (f *fleet) released(h ledger.Holding, lastUsed clustertime.Tick) {
+	f.ledger.Released(h, lastUsed)
+	r := f.rights[h.ID]
+	if r.grant.Until = min(r.grant.Until, lastUsed+1); r.grant.Empty() {
+		delete(f.rights, h.ID)
+	} else {
+		f.rights[h.ID] = r
 	}
 }

@@ -222,7 +222,7 @@ func (h *storeHolder) told(s *storeSeat, answer func()) {
 	before, had := s.machine.Grant()
 	answer()
 	g, has := s.machine.Grant()
-	if has && (!had || g != before) {
+	if h.seat == s && has && (!had || g != before) { // else the handle has ended, or given it up
 		h.f.granted(h.ref.Life, h.holding(s.machine.ID(), s.machine.Node()), g)
 		h.w.note(granted, h.label, int64(g.From), int64(g.Until))
 	}
@@ -316,7 +316,7 @@ func (h *storeHolder) holding(id sequencer.AttachmentID, node sequencer.NodeID) 
 
 func (h *storeHolder) released(rel sequencer.Release) {
 	h.w.note(released, h.label, int64(rel.Node), int64(rel.LastUsed))
-	h.f.ledger.Released(h.holding(rel.ID, rel.Node), rel.LastUsed)
+	h.f.released(h.holding(rel.ID, rel.Node), rel.LastUsed)
 }
 
 // issue makes some IDs.
