@@ -168,30 +168,42 @@ func skewedDated(f *fleet) {
 	}
 }
 
-// away: the store is away for two windows. Next continues to the end of its grant, fails
-// as promised, and continues by itself.
+// away: a client is cut off from the store. It continues to the end of its grant, which
+// another client's begins after, then fails as promised, and continues by itself.
 func away(f *fleet) {
-	f.pool = 2
-	c := f.open()
+	f.pool = 1
+	c, other := f.open(), f.open()
 	s := c.attach()
 	c.take(s, 100)
 	c.faulty.Set(Faults{Down: true})
 	c.take(s, 100) // It has a grant.
-	f.await("the grant is used up", func() bool {
+	cut, end := context.WithCancel(f.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.run(cut, s)
+	}()
+	so := other.attach()
+	some, enough := context.WithTimeout(f.ctx, 2*f.window)
+	other.run(some, so)
+	enough()
+	end()
+	<-done
+	_, err := s.Next(f.within(f.window))
+	if !errors.Is(err, sequencer.ErrGrantExpired) && !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		f.Errorf("next without a store: %v", err)
+	}
+	if err := other.Leave(f.within(soon)); err != nil {
+		f.Fatalf("leave: %v", err)
+	}
+	c.faulty.Set(Faults{})
+	f.await("the client that was cut off has a node again", func() bool {
 		id, err := s.Next(f.within(f.window))
 		if err == nil {
 			c.note(s, id)
-			return false
 		}
-		if !errors.Is(err, sequencer.ErrGrantExpired) && !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-			f.Errorf("next without a store: %v", err)
-		}
-		return true
+		return err == nil
 	})
-	if _, err := f.other.Load(f.ctx, f.recordKey(0)); err != nil {
-		f.Errorf("the store itself was away: %v", err)
-	}
-	c.faulty.Set(Faults{})
 	c.take(s, 100)
 }
 
