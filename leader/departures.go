@@ -22,8 +22,9 @@ const (
 // departures records since when voters with a disk have been leaving.
 type departures map[ServerID]time.Duration
 
-// note records which voters leave, and forgets those that do not.
-func (d departures) note(leaving map[ServerID]bool, now time.Duration) {
+// note records which voters leave, and forgets those that do not. It reports whether one
+// is new.
+func (d departures) note(leaving map[ServerID]bool, now time.Duration) (added bool) {
 	for id := range d {
 		if !leaving[id] {
 			delete(d, id)
@@ -31,9 +32,10 @@ func (d departures) note(leaving map[ServerID]bool, now time.Duration) {
 	}
 	for id := range leaving {
 		if _, known := d[id]; !known {
-			d[id] = now
+			d[id], added = now, true
 		}
 	}
+	return added
 }
 
 // keepsVote reports whether a voter that leaves, or has left, keeps its vote for now;
@@ -63,7 +65,9 @@ func (l *Leader) departing(v View, wanted map[ServerID]bool) (keeps func(ServerI
 		voters++
 	}
 	d := l.voters.departures
-	d.note(leaving, v.Mono)
+	if d.note(leaving, v.Mono) {
+		l.detector.wanted = v.Mono
+	}
 	return func(id ServerID) bool { return d.keepsVote(id, 2*stay > voters, v.Mono) }
 }
 
@@ -76,9 +80,12 @@ func (l *Leader) Departed(v View, inc roster.Incarnation, server ServerID) bool 
 }
 
 // leavesVote reports whether a server that left may end although it has a vote: it has a
-// disk, and the voters that stay and that gossip sees are a majority without it.
+// disk, and the voters that stay are a majority without it. Each of them has to be seen by
+// gossip and to have answered since the server was seen to leave: gossip needs seconds to
+// notice that a voter has crashed, and with its vote and this one a majority may be gone.
 func (l *Leader) leavesVote(v View, id ServerID) bool {
-	if !id.IsDurable() {
+	since, leaving := l.voters.departures[id]
+	if !leaving {
 		return false
 	}
 	voters, stay := 0, 0
@@ -87,9 +94,17 @@ func (l *Leader) leavesVote(v View, id ServerID) bool {
 			continue
 		}
 		voters++
-		if p, seen := v.peerOf(s.ID); seen && s.ID != id && !p.Leaving && !l.leaves(v, p.Incarnation) {
+		p, seen := v.peerOf(s.ID)
+		if seen && s.ID != id && !p.Leaving && !l.leaves(v, p.Incarnation) && l.answeredSince(p.Incarnation, since) {
 			stay++
 		}
 	}
 	return 2*stay > voters
+}
+
+// answeredSince reports whether a member has answered a probe that began at a time or
+// later. The leader itself has.
+func (l *Leader) answeredSince(inc roster.Incarnation, since time.Duration) bool {
+	c := l.detector.contacts[inc]
+	return inc == l.self || c != nil && !c.failing && c.answered >= since
 }

@@ -35,7 +35,7 @@ func TestDepartures(t *testing.T) {
 // that stay and are seen.
 func TestDeparted(t *testing.T) {
 	for what, c := range map[string]struct {
-		durable, in, served, unseen, leaves, want bool
+		durable, in, served, unseen, leaves, silent, want bool
 	}{
 		"in the roster":                  {durable: true, in: true, served: true},
 		"out of both":                    {durable: true, want: true},
@@ -43,6 +43,7 @@ func TestDeparted(t *testing.T) {
 		"a vote without a disk":          {served: true},
 		"a voter that stays is unseen":   {durable: true, served: true, unseen: true},
 		"a voter that stays also leaves": {durable: true, served: true, leaves: true},
+		"a voter that stays is silent":   {durable: true, served: true, silent: true},
 	} {
 		o := lead(t, 3, c.durable)
 		server := o.v.Servers[2].ID
@@ -61,8 +62,30 @@ func TestDeparted(t *testing.T) {
 		if c.leaves {
 			o.l.requests.leaves[inc(2, 1)] = true
 		}
+		o.l.requests.leaves[inc(3, 1)] = true
+		o.l.departing(o.v, map[ServerID]bool{o.v.Servers[0].ID: true, o.v.Servers[1].ID: true})
+		if !c.silent {
+			o.l.detector.contacts[inc(2, 1)] = &contact{answered: o.v.Mono}
+		}
 		if got := o.l.Departed(o.v, inc(3, 1), server); got != c.want {
 			t.Errorf("%s: %v", what, got)
 		}
+	}
+}
+
+// TestDepartureAsksAgain: when a voter is seen to leave, the members are probed without
+// waiting for their next time: the leave waits for their answers.
+func TestDepartureAsksAgain(t *testing.T) {
+	o := lead(t, 3, true)
+	stays := &contact{answered: o.v.Mono, next: o.v.Mono + probeEvery}
+	o.l.detector.contacts[inc(2, 1)] = stays
+	o.v.Mono += time.Millisecond
+	if o.l.probeMembers(o.v); stays.probing {
+		t.Fatal("a member is probed before its time")
+	}
+	o.l.requests.leaves[inc(3, 1)] = true
+	o.l.departing(o.v, map[ServerID]bool{o.v.Servers[0].ID: true, o.v.Servers[1].ID: true})
+	if o.l.probeMembers(o.v); !stays.probing {
+		t.Error("a voter leaves, and no member is probed")
 	}
 }

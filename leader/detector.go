@@ -42,6 +42,8 @@ type detector struct {
 	// The first is the newest that is at least lagLimit old, if any is.
 	versions []seenVersion
 	rounds   uint64 // of contacts
+	// wanted is a time: of each member an answer is wanted to a probe that began later.
+	wanted time.Duration
 }
 
 // contact records the outcomes of the probes of one member.
@@ -49,10 +51,12 @@ type contact struct {
 	round   uint64        // of its probes: an incarnation that is admitted again starts again
 	probing bool          // one has no outcome yet
 	next    time.Duration // when the next is due
-	failing bool          // the last one failed
 	heard   bool          // one was answered
-	since   time.Duration // if failing: when the first of those that failed began
-	absent  bool          // if failing: the last one proved that the member is not there
+	// answered is when the newest one began that was answered.
+	answered time.Duration
+	failing  bool          // the last one failed
+	since    time.Duration // if failing: when the first of those that failed began
+	absent   bool          // if failing: the last one proved that the member is not there
 }
 
 type seenVersion struct {
@@ -83,7 +87,7 @@ func (l *Leader) probeMembers(v View) {
 			c = &contact{round: d.rounds, next: v.Mono}
 			d.contacts[m.Incarnation] = c
 		}
-		if !c.probing && v.Mono >= c.next {
+		if stale := !c.failing && c.answered < d.wanted; !c.probing && (v.Mono >= c.next || stale) {
 			c.probing = true
 			l.probe(v, m.Incarnation, m.API, forDetection, c.round)
 		}
@@ -98,7 +102,7 @@ func (d *detector) probed(now time.Duration, p Probe, a Answer, err error) {
 	}
 	c.probing = false
 	if lags := len(d.versions) > 0 && a.Version < d.versions[0].version; err == nil && !lags {
-		c.failing, c.absent, c.next, c.heard = false, false, now+probeEvery, true
+		c.failing, c.absent, c.heard, c.answered, c.next = false, false, true, p.began, now+probeEvery
 		return
 	}
 	if !c.failing {

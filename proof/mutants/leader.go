@@ -45,6 +45,8 @@ var leaderMutants = []mutant{
 	{"clone", "a request to join counts against another incarnation than was asked", "leader/requests.go", "other.Incarnation != j.instead", "false", leaderTests},
 
 	{"votes", "a leader that was replaced lets a member leave", "grid/leadcalls.go", "			if err := o.confirm(); err != nil {", "			if err := o.confirm(); err != nil && ctx.Err() != nil {", []string{"./grid", "-run", "TestDeposedLeaderLets"}},
+	{"votes", "a voter that has crashed a moment ago counts as one that stays", "leader/departures.go", "c != nil && !c.failing && c.answered >= since", "c == nil || !c.failing", leaderTests},
+	{"votes", "a voter that leaves waits for the next round of probes", "leader/departures.go", "		l.detector.wanted = v.Mono\n", "", leaderTests},
 	{"R11", "a member leaves on any word", "leader/leave.go", "		if err := confirmsLeave(inc, failed, a); err != nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Wall < 0 {", []string{"./grid", "-run", "TestOnlyTheSender"}},
 	{"R11", "a disk has failed on any word", "leader/leave.go", "	case failed && !a.DiskFailed:", "	case false:", leaderTests},
 	{"R11", "a member that does not answer leaves", "leader/leave.go", "		if err != nil {\n			return true, silent(inc, m.API, err)\n		}\n		if err := confirmsLeave(inc, failed, a); err != nil {", "		if err := confirmsLeave(inc, failed, a); err != nil && a.Record.API != \"\" {", leaderTests},
