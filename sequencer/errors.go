@@ -28,7 +28,7 @@ var (
 
 	// ErrGrantExpired means that the grant is used up, and was not renewed in time.
 	// The handle continues by itself as soon as it is renewed.
-	ErrGrantExpired = errors.New("grant used up: check that a majority of the grid is reachable, then try again")
+	ErrGrantExpired = errors.New("grant used up: check that the grid or the store is reachable, then try again")
 
 	// ErrEpochExhausted means that 2^40 ms (34.8 years) have passed since the
 	// epoch. No IDs are left.
@@ -39,9 +39,9 @@ var (
 	// names the value and the limits.
 	ErrInvalidConfig = errors.New("invalid configuration")
 
-	// ErrUnavailable means that the owner of the sequencer, or the grid, did not
+	// ErrUnavailable means that the owner of the sequencer, the grid or the store did not
 	// answer in time. The request may have been carried out nevertheless.
-	ErrUnavailable = errors.New("unavailable: check that a majority of the grid is reachable, then try again")
+	ErrUnavailable = errors.New("unavailable: check that the grid or the store is reachable, then try again")
 
 	// ErrClosed means that the member or client of the handle is closed.
 	ErrClosed = errors.New("closed: start another member or client and take the handle from there")

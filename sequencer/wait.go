@@ -135,9 +135,9 @@ func wakeTime(seen *rights, at clustertime.Tick, out outcome) clustertime.Tick {
 func (s *Sequencer) waitError(err error, at clustertime.Tick, out outcome) error {
 	switch {
 	case out == aheadTime && at.Sub(s.clock.Now()) > trail:
-		return failure.Errorf(ErrUnavailable, "sequencer %q: the grid's time is before this handle's last ID and has to come to it: %w", s.Name(), err)
+		return failure.Errorf(ErrUnavailable, "sequencer %q: the time is before this handle's last ID and has to come to it: %w", s.Name(), err)
 	case out == noGrant:
-		return fmt.Errorf("sequencer %q: %w (the grid did not renew it in time; is it reachable?): %w",
+		return fmt.Errorf("sequencer %q: %w (it was not renewed in time; is the grid or the store reachable?): %w",
 			s.Name(), ErrGrantExpired, err)
 	case out == aheadTime:
 		return fmt.Errorf("sequencer %q: this logical node's IDs of the millisecond are used up: %w", s.Name(), err)

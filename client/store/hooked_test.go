@@ -115,15 +115,21 @@ type servers struct {
 	*Memory
 	lossy bool
 	name  atomic.Pointer[string]
+	// onGeneration is called after the generation was read.
+	onGeneration func()
 }
 
 func (s *servers) Generation(context.Context) (string, bool, error) {
-	return *s.name.Load(), s.lossy, nil
+	name := *s.name.Load()
+	if s.onGeneration != nil {
+		s.onGeneration()
+	}
+	return name, s.lossy, nil
 }
 
 func (s *servers) SwapIn(ctx context.Context, e Entry, generation string) (Revision, error) {
 	if *s.name.Load() != generation {
 		return "", ErrChanged
 	}
-	return s.Memory.Swap(ctx, e)
+	return s.Swap(ctx, e)
 }

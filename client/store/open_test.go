@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ type careless struct {
 
 func (c careless) Swap(ctx context.Context, e Entry) (Revision, error) {
 	if c.ignores(e) {
-		have, _ := c.Memory.Load(ctx, e.Key)
+		have, _ := c.Load(ctx, e.Key)
 		e.Revision = have.Revision
 	}
 	return c.Memory.Swap(ctx, e)
@@ -151,10 +152,10 @@ func TestWrongClockIsRefused(t *testing.T) {
 func TestClockThatGoesWrongIsNotFollowed(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.store = dated{NewMemory(), bubbleClock}
-		off := time.Duration(0)
-		c := b.client(func(c *Config) { c.Clock = func() time.Time { return bubbleClock().Add(off) } })
+		var off atomic.Int64
+		c := b.client(func(c *Config) { c.Clock = func() time.Time { return bubbleClock().Add(time.Duration(off.Load())) } })
 		s := b.create(c)
-		off = time.Hour
+		off.Store(int64(time.Hour))
 		time.Sleep(20 * time.Second)
 		got := s.Definition().Decompose(b.next(s)).Time
 		if d := got.Sub(bubbleClock()).Abs(); d > time.Second {
@@ -218,6 +219,23 @@ func TestFailoverIsAQuarantine(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		if r := b.record(node(b, h)); r.Generation != "two" || r.From.Time().Before(bubbleClock().Add(-3*time.Second)) {
+			b.Errorf("got %+v", r)
+		}
+	})
+}
+
+// TestGenerationIsComparedInTheSwap is Q3: a server that takes over between the reading of
+// the generation and the swap refuses the swap.
+func TestGenerationIsComparedInTheSwap(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		one, two := "one", "two"
+		s := &servers{Memory: NewMemory(), lossy: true}
+		s.name.Store(&one)
+		b.store = s
+		c := b.client(func(c *Config) { c.FailoverBound, c.MaxSkew = time.Second, time.Second })
+		s.onGeneration = func() { s.name.Store(&two) }
+		b.next(b.create(c))
+		if r := b.record(0); r.Generation != "two" || r.Version != 1 {
 			b.Errorf("got %+v", r)
 		}
 	})

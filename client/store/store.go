@@ -9,6 +9,31 @@
 //	orders, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
 //	id, err := orders.Next(ctx)
 //
+// # Use
+//
+// [Open] checks that the store enforces conditional writes. CreateSequencer makes the
+// sequencer's records if there are none, [Config].Pool of them, and waits for one that is
+// free. The client renews it in the background, each time for one [Config].Window. While
+// the store is away, IDs are issued until the window has ended; then Next waits, and
+// continues by itself. When a node is lost, because the store was away for too long or a
+// person retired it, the client takes another and calls [Config].OnLost.
+//
+// [Client.Leave] returns the nodes, so that the next process has them immediately. A node
+// of a process that crashed is used again one window later.
+//
+// # Guarantees
+//
+// No two IDs of a sequencer are equal, whatever crashes, pauses, partitions and clock
+// errors happen, as long as the store keeps the promises of [Store]. A store that may lose
+// acknowledged writes says so ([Generations]); with it the promise needs clocks that agree
+// within [Config].MaxSkew, one window for all clients, and a true [Config].FailoverBound.
+// Not covered are copies of a store, and records that are changed by anything but this
+// package; a record that was deleted is damage, and [Client.Repair] is the remedy.
+//
+// [Client.Health] is for probes, [Client.Status] shows all records, [Client.Scale] changes
+// how many nodes there are, and [Client.Resume] is for processes that are frozen between
+// two calls. The rules, with the reasons for them, are in DESIGN.md.
+//
 // The adapters for etcd, S3 and SQL are modules of their own.
 package store
 

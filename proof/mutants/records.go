@@ -1,6 +1,9 @@
 package main
 
-var recordTests = []string{"./client/store/record"}
+var (
+	recordTests = []string{"./client/store/record"}
+	storeTests  = []string{"./client/store"}
+)
 
 // recordMutants weaken the rules on records in a store, H1 to H10 and Q1 to Q7.
 var recordMutants = []mutant{
@@ -40,4 +43,21 @@ var recordMutants = []mutant{
 	{"Z10", "an expired record is extended", "client/store/record/take.go", "if b.Now > r.Timestamp {", "if b.Now > r.Bound.Add(1e6) {", recordTests},
 	{"Z6", "a record that is held and valid is a candidate", "client/store/record/order.go", "case !c.Record.Acquirable(b.Now):", "case c.Record.State == Retired:", recordTests},
 	{"Z20", "metadata that disagrees is ignored", "client/store/record/body.go", "there && have != want[key]", "there && have == \"\"", recordTests},
+}
+
+// storeMutants weaken the part of the rules that the client of a store keeps.
+var storeMutants = []mutant{
+	{"H4", "a swap without an answer counts as landed", "client/store/seat.go", "	answer := record.Unknown\n", "	answer := record.Landed\n", storeTests},
+	{"H5", "a node is returned while it is used", "client/store/seat.go", "	s.machine.Stop(rel, newNonce())\n", "	rel.LastUsed = 0\n	s.machine.Stop(rel, newNonce())\n", storeTests},
+	{"H6", "a missing record is read as a new one", "client/store/look.go", "	case errors.Is(err, ErrNoRecord):\n		f.err =", "	case errors.Is(err, ErrNoRecord):\n		f.err, f.Record = nil, record.Record{State: record.Free, Graceful: true}\n	case err == errAgain:\n		f.err =", storeTests},
+	{"H6", "a name whose document is missing begins again beside its records", "client/store/create.go", "		if part != record.PartRecord {", "		if part != record.PartOther {", storeTests},
+	{"H7", "a create does not complete a destroy", "client/store/create.go", "	case d.Phase == record.Destroying:\n		err := c.destroyLife(ctx, d.Ref())\n", "	case d.Phase == record.Destroying:\n		var err error\n		d.Phase = record.Destroyed\n		if d, err = d.Recreate(def, randomBytes(), newNonce()); err == nil {\n			_, revision, _ := c.document(ctx, def.Name())\n			err = c.begin(ctx, d, revision)\n		}\n", storeTests},
+	{"H8", "a handle ignores the mark", "client/store/create.go", "mark: d.Mark}", "mark: 0 * d.Mark}", storeTests},
+	{"H10", "a destroy does not seal the marker", "client/store/destroy.go", "	if err != nil || !changed {\n		return m.Made, err", "	if err != nil || changed {\n		return m.Made, err", storeTests},
+	{"Q3", "the generation is compared before the swap only", "client/store/seat.go", "c.swapIn(ctx, e, want.Generation) // Q3", "c.swap(ctx, e)", storeTests},
+	{"Z10", "a record that has expired is not given up", "client/store/seat.go", "			s.machine.Expire(c.clock.Now())\n", "			_ = err\n", storeTests},
+	{"Z24", "a call begins after the client was closed", "client/store/calls.go", "	ctx, unbind := c.tasks.Bind(ctx)\n	defer unbind()\n", "", storeTests},
+	{"ZH9", "a store that ignores conditions is used", "client/store/probe.go", "	case err == nil:\n		return failure", "	case err == nil && e.Key == \"\":\n		return failure", storeTests},
+	{"E12", "a clock that was set back is not reported", "client/store/wallclock.go", "	if back > c.cfg.MaxClockBack {", "	if back > 1000*c.cfg.MaxClockBack {", storeTests},
+	{"EH7", "a clock off the store's is followed", "client/store/wallclock.go", "off > most {", "off > 1000*most {", storeTests},
 }
