@@ -36,10 +36,14 @@ func newSeat(h *holder, machine *record.Holding) *seat {
 	}
 }
 
+// swapsMax is how often a drive writes before it pauses: a machine needs three, after a
+// stop at the worst moment.
+const swapsMax = 5
+
 // drive sends what the machine wants until it wants nothing, or returns the error of a call
 // that does not say what became of it.
 func (s *seat) drive(ctx context.Context) error {
-	for {
+	for swaps := 0; ; {
 		s.mu.Lock()
 		request, want, revision := s.machine.Want()
 		if request == record.Swap {
@@ -51,6 +55,9 @@ func (s *seat) drive(ctx context.Context) error {
 		case record.Nothing:
 			return nil
 		case record.Swap:
+			if swaps++; swaps > swapsMax {
+				return fmt.Errorf("store: sequencer %q: node %d: %d writes were refused in a row; is the revision that the store shows the newest?", s.h.name(), s.node, swapsMax)
+			}
 			err = s.swap(ctx, want, Revision(revision))
 		case record.Load:
 			err = s.load(ctx)

@@ -13,7 +13,7 @@ import (
 // holdingFields are the fields of a holding, at their places. The encoding leaves out those
 // that change nothing: a cause is for people, and identities follow from the user.
 var holdingFields = placesOf(reflect.TypeFor[record.Holding](),
-	"id", "node", "phase", "cause", "now", "revision", "grant", "landed", "pending", "copies", "read", "rel", "dropped")
+	"id", "node", "phase", "cause", "now", "revision", "grant", "landed", "pending", "copies", "read", "refused", "rel", "dropped")
 
 // placesOf returns the offsets of a type's fields. It panics if the type has others: then
 // it has to be decided whether they make a difference between states.
@@ -87,6 +87,9 @@ func (e *recordEncoder) record(b []byte, r *record.Record) []byte {
 func (e *recordEncoder) holding(b []byte, h *record.Holding) []byte {
 	b = append(b, byte(h.Phase())+1)
 	b = append(b, bit(peek[bool](h, "read")), byte(min(2, copiesOf(h))))
+	if p := peek[*record.Record](h, "pending"); p != nil && p.Generation != "" {
+		b = append(b, bit(peek[bool](h, "refused"))) // no rule reads it otherwise
+	}
 	b = e.name(e.name(b, peek[string](h, "revision")), peek[string](h, "dropped"))
 	if h.Phase() == record.Returning {
 		b = tick(b, peek[sequencer.Release](h, "rel").LastUsed)

@@ -1,8 +1,8 @@
 package main
 
 var (
-	recordTests = []string{"./client/store/record"}
-	storeTests  = []string{"./client/store"}
+	recordTests      = []string{"./client/store/record"}
+	storeClientTests = []string{"./client/store"}
 )
 
 // recordMutants weaken the rules on records in a store, H1 to H10 and Q1 to Q7.
@@ -14,7 +14,7 @@ var recordMutants = []mutant{
 	{"H2", "a taken record keeps its version", "client/store/record/take.go", "r.Version + 1", "r.Version", recordTests},
 	{"H3", "a record of another attachment is extended", "client/store/record/take.go", "	case r.HeldBy(id):\n	case", "	case r.State == Held:\n	case", recordTests},
 	{"H3", "an extension lowers the bound", "client/store/record/take.go", "	r.Until = max(r.Until, b.Now.Add(b.Window))\n	r.Bound = max(r.Bound, r.Until)", "	r.Until = max(r.From, b.Now.Add(b.Window))\n	r.Bound = r.Until", recordTests},
-	{"H4", "an extension is used before it has landed", "client/store/record/holding.go", "	h.pending, h.copies = &want, 0\n	return nil", "	h.pending, h.copies, h.grant = &want, 0, want.Grant()\n	return nil", recordTests},
+	{"H4", "an extension is used before it has landed", "client/store/record/holding.go", "	h.pending, h.copies, h.refused = &want, 0, false\n	return nil", "	h.pending, h.copies, h.refused, h.grant = &want, 0, false, want.Grant()\n	return nil", recordTests},
 	{"H4", "an unknown outcome counts as landed", "client/store/record/holding.go", "case a == Landed:", "case a != Refused:", recordTests},
 	{"H4", "a record of the same task counts as one's own", "client/store/record/holding.go", "s.Record.Nonce == h.pending.Nonce:", "s.Record.State == Held && s.Record.Task == h.pending.Task:", recordTests},
 	{"H4", "an attachment that finds a body it has not written goes on", "client/store/record/holding.go", "h.pending != nil && s.Record.Nonce == h.pending.Nonce:", "h.pending != nil && s.Record.HeldBy(h.id):", recordTests},
@@ -45,19 +45,19 @@ var recordMutants = []mutant{
 	{"Z20", "metadata that disagrees is ignored", "client/store/record/body.go", "there && have != want[key]", "there && have == \"\"", recordTests},
 }
 
-// storeMutants weaken the part of the rules that the client of a store keeps.
-var storeMutants = []mutant{
-	{"H4", "a swap without an answer counts as landed", "client/store/seat.go", "	answer := record.Unknown\n", "	answer := record.Landed\n", storeTests},
-	{"H5", "a node is returned while it is used", "client/store/seat.go", "	s.machine.Stop(rel, newNonce())\n", "	rel.LastUsed = 0\n	s.machine.Stop(rel, newNonce())\n", storeTests},
-	{"H6", "a missing record is read as a new one", "client/store/look.go", "	case errors.Is(err, ErrNoRecord):\n		f.err =", "	case errors.Is(err, ErrNoRecord):\n		f.err, f.Record = nil, record.Record{State: record.Free, Graceful: true}\n	case err == errAgain:\n		f.err =", storeTests},
-	{"H6", "a name whose document is missing begins again beside its records", "client/store/create.go", "		if part != record.PartRecord {", "		if part != record.PartOther {", storeTests},
-	{"H7", "a create does not complete a destroy", "client/store/create.go", "	case d.Phase == record.Destroying:\n		err := c.destroyLife(ctx, d.Ref())\n", "	case d.Phase == record.Destroying:\n		var err error\n		d.Phase = record.Destroyed\n		if d, err = d.Recreate(def, randomBytes(), newNonce()); err == nil {\n			_, revision, _ := c.document(ctx, def.Name())\n			err = c.begin(ctx, d, revision)\n		}\n", storeTests},
-	{"H8", "a handle ignores the mark", "client/store/create.go", "mark: d.Mark}", "mark: 0 * d.Mark}", storeTests},
-	{"H10", "a destroy does not seal the marker", "client/store/destroy.go", "	if err != nil || !changed {\n		return m.Made, err", "	if err != nil || changed {\n		return m.Made, err", storeTests},
-	{"Q3", "the generation is compared before the swap only", "client/store/seat.go", "c.swapIn(ctx, e, want.Generation) // Q3", "c.swap(ctx, e)", storeTests},
-	{"Z10", "a record that has expired is not given up", "client/store/seat.go", "			s.machine.Expire(c.clock.Now())\n", "			_ = err\n", storeTests},
-	{"Z24", "a call begins after the client was closed", "client/store/calls.go", "	ctx, unbind := c.tasks.Bind(ctx)\n	defer unbind()\n", "", storeTests},
-	{"ZH9", "a store that ignores conditions is used", "client/store/probe.go", "	case err == nil:\n		return failure", "	case err == nil && e.Key == \"\":\n		return failure", storeTests},
-	{"E12", "a clock that was set back is not reported", "client/store/wallclock.go", "	if back > c.cfg.MaxClockBack {", "	if back > 1000*c.cfg.MaxClockBack {", storeTests},
-	{"EH7", "a clock off the store's is followed", "client/store/wallclock.go", "off > most {", "off > 1000*most {", storeTests},
+// storeClientMutants weaken the part of the rules that the client of a store keeps.
+var storeClientMutants = []mutant{
+	{"H4", "a swap without an answer counts as landed", "client/store/seat.go", "	answer := record.Unknown\n", "	answer := record.Landed\n", storeClientTests},
+	{"H5", "a node is returned while it is used", "client/store/seat.go", "	s.machine.Stop(rel, newNonce())\n", "	rel.LastUsed = 0\n	s.machine.Stop(rel, newNonce())\n", storeClientTests},
+	{"H6", "a missing record is read as a new one", "client/store/look.go", "	case errors.Is(err, ErrNoRecord):\n		f.err =", "	case errors.Is(err, ErrNoRecord):\n		f.err, f.Record = nil, record.Record{State: record.Free, Graceful: true}\n	case err == errAgain:\n		f.err =", storeClientTests},
+	{"H6", "a name whose document is missing begins again beside its records", "client/store/create.go", "		if part != record.PartRecord {", "		if part != record.PartOther {", storeClientTests},
+	{"H7", "a create does not complete a destroy", "client/store/create.go", "	case d.Phase == record.Destroying:\n		err := c.destroyLife(ctx, d.Ref())\n", "	case d.Phase == record.Destroying:\n		var err error\n		d.Phase = record.Destroyed\n		if d, err = d.Recreate(def, randomBytes(), newNonce()); err == nil {\n			_, revision, _ := c.document(ctx, def.Name())\n			err = c.begin(ctx, d, revision)\n		}\n", storeClientTests},
+	{"H8", "a handle ignores the mark", "client/store/create.go", "mark: d.Mark}", "mark: 0 * d.Mark}", storeClientTests},
+	{"H10", "a destroy does not seal the marker", "client/store/destroy.go", "	if err != nil || !changed {\n		return m.Made, err", "	if err != nil || changed {\n		return m.Made, err", storeClientTests},
+	{"Q3", "the generation is compared before the swap only", "client/store/seat.go", "c.swapIn(ctx, e, want.Generation) // Q3", "c.swap(ctx, e)", storeClientTests},
+	{"Z10", "a record that has expired is not given up", "client/store/seat.go", "			s.machine.Expire(c.clock.Now())\n", "			_ = err\n", storeClientTests},
+	{"Z24", "a call begins after the client was closed", "client/store/calls.go", "	ctx, unbind := c.tasks.Bind(ctx)\n	defer unbind()\n", "", storeClientTests},
+	{"ZH9", "a store that ignores conditions is used", "client/store/probe.go", "	case err == nil:\n		return failure", "	case err == nil && e.Key == \"\":\n		return failure", storeClientTests},
+	{"E12", "a clock that was set back is not reported", "client/store/wallclock.go", "	if back > c.cfg.MaxClockBack {", "	if back > 1000*c.cfg.MaxClockBack {", storeClientTests},
+	{"EH7", "a clock off the store's is followed", "client/store/wallclock.go", "off > most {", "off > 1000*most {", storeClientTests},
 }

@@ -56,6 +56,7 @@ type Holding struct {
 	pending *Record // replaces now; nil if there is none
 	copies  int     // requests for pending that were sent
 	read    bool    // the record has to be read before anything else is sent
+	refused bool    // the last answer for pending was a refusal
 	// rel has what was used, since Stop.
 	rel sequencer.Release
 	// dropped is the nonce of a body whose fate was not known at Stop.
@@ -131,7 +132,7 @@ func (h *Holding) Extend(known map[sequencer.NodeID]uint64, nonce string, b Boun
 		h.lose(err)
 		return err
 	}
-	h.pending, h.copies = &want, 0
+	h.pending, h.copies, h.refused = &want, 0, false
 	return nil
 }
 
@@ -173,7 +174,7 @@ func (h *Holding) giveBack(nonce string) {
 		h.finish()
 		return
 	}
-	h.pending, h.copies, h.read = &want, 0, false
+	h.pending, h.copies, h.read, h.refused = &want, 0, false, false
 }
 
 // Answer is how a swap ended.
@@ -203,7 +204,7 @@ func (h *Holding) Swapped(nonce string, a Answer, revision, fresh string) {
 	case a == Landed:
 		h.settle(*h.pending, revision, fresh)
 	default: // also if it was refused, since an earlier copy may have landed
-		h.read = true
+		h.read, h.refused = true, a == Refused
 	}
 }
 
@@ -232,6 +233,9 @@ func (h *Holding) Read(s Seen, fresh string) {
 		// computed from is returned if it shows the attachment.
 		h.dropped = h.pending.Nonce
 		h.giveBack(fresh)
+	case s.Revision == h.revision && h.pending != nil && h.refused && h.pending.HeldBy(h.id) && h.pending.Generation != "":
+		// Not for its revision: another server has taken over (Q3, Q4).
+		h.lose(failure.Errorf(sequencer.ErrDetached, "record: its server was replaced, so writes may have been lost; take a record again"))
 	case s.Revision == h.revision: // pending has not landed yet, and is sent again
 	case h.phase == Returning && s.Record.HeldBy(h.id) && s.Record.Nonce == h.dropped:
 		h.now, h.revision = s.Record, s.Revision

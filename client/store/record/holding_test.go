@@ -85,3 +85,22 @@ func TestAnswersOutOfPlaceAreIgnored(t *testing.T) {
 		t.Errorf("%+v became %+v", before, *h)
 	}
 }
+
+// TestRefusalByAnotherServerLosesTheRecord is Q3 and Q4: a body that is refused although
+// its revision is the newest was computed for another server.
+func TestRefusalByAnotherServerLosesTheRecord(t *testing.T) {
+	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{}), Generation: "one"}
+	for generation, want := range map[string]HoldingPhase{"one": Lost, "": Taking} {
+		b.Generation = generation
+		h, err := NewHolding(sequencer.AttachmentID{1}, Candidate{Record: Born(b.Life, "n0")}, "r0", "task", "n1", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Sent()
+		h.Swapped("n1", Refused, "", "unused")
+		h.Read(Seen{Record: Born(b.Life, "n0"), Revision: "r0"}, "unused")
+		if h.Phase() != want {
+			t.Errorf("generation %q: %v", generation, h.Phase())
+		}
+	}
+}
