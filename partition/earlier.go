@@ -36,6 +36,7 @@ const (
 	foreign                  // of an unrelated grid
 	believed                 // every floor goes above it first (S2)
 	contained                // only its logical node is kept for it
+	unknown                  // of a later claim than this member knows, or of another grid
 )
 
 // judgeEarlier decides about a claim that shows another grid's ID.
@@ -44,6 +45,10 @@ func judgeEarlier(r *roster.Roster, floor, now, until clustertime.Tick) earlier 
 	switch {
 	case until <= floor:
 		return covered
+	case r.Claim != "" && until > r.Ceiling: // the anchor bounds whatever came before
+		return unknown
+	case r.Claim != "":
+		return contained
 	case bound == 0:
 		return foreign
 	case until <= bound:
@@ -69,6 +74,9 @@ func (m *Machine) checkEarlier(v View, c Claim) error {
 	case foreign:
 		return failure.Errorf(sequencer.ErrDestroyed, "sequencer %q: its holder was attached to grid %s, which is not an earlier run of %s; create it again here",
 			c.Ref.Definition.Name(), c.Grid, v.Roster.Grid)
+	case unknown:
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its holder was granted up to %d ms under another claim of the grid's anchor, and the ceiling that this member knows is %d ms",
+			c.Ref.Definition.Name(), c.Until, v.Roster.Ceiling)
 	case believed:
 		m.member.ReportEarlier(c.Until)
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: an earlier life of the grid granted beyond the floor; the floors are being raised",

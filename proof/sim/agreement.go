@@ -122,7 +122,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 		next, err := before.Apply(c)
 		if err != nil {
 			w.note(refused, m.name, int64(c.From), int64(before.Version))
-			if !errors.Is(err, roster.ErrStale) {
+			if !errors.Is(err, roster.ErrStale) && c.Claim == before.Claim {
 				a.g.fail("a planned command is refused: %v", err)
 			}
 			m.do(func() { done(err) })
@@ -131,6 +131,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 		a.log = append(a.log, logged{next, c.Raise != nil})
 		w.note(committed, m.name, int64(next.Version), int64(next.Ceiling))
 		a.g.check(a.g.checkRoster(before, next, c.Raise != nil))
+		a.g.check(a.g.checkAnchor(before, next, c))
 		a.g.sawRoster(before, next)
 		a.g.sawDisks(before, next, c)
 		index := len(a.log) - 1

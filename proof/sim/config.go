@@ -47,6 +47,7 @@ type Config struct {
 	Slow       float64          // ... or late
 	Late       time.Duration    // how late at most
 	Length     time.Duration    // virtual time with faults
+	Anchored   bool             // a store outside the grid limits its ceiling
 	Ends       bool             // the epoch of the first name ends meanwhile
 }
 

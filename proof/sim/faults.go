@@ -30,6 +30,8 @@ const (
 	stopInOrder
 	deafMember
 	wipeDisk
+	anchorAway
+	anchorTaken
 	faultCount
 )
 
@@ -40,6 +42,7 @@ var faultNames = [faultCount]string{
 	changeLeader: "change of leader", crashHolder: "crash of a holder", leaveHolder: "leave of a holder",
 	falseAlarm: "false alarm about a member", stopInOrder: "stop in order",
 	deafMember: "the log comes late to a member", wipeDisk: "loss of a disk",
+	anchorAway: "the anchor out of reach", anchorTaken: "the anchor taken by a rival",
 }
 
 // FaultName returns the name of a fault of [Counts].
@@ -60,6 +63,7 @@ const (
 var weights = [faultCount]int{
 	cutPair: 6, cutOneWay: 8, cutOff: 10, crashMember: 12, crashAll: 3, pauseMember: 10, pauseHolder: 8, stepClock: 4,
 	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6, stopInOrder: 2, deafMember: 10, wipeDisk: 2,
+	anchorAway: 6, anchorTaken: 2,
 }
 
 // nextFault has faults befall the grid until its time is over.
@@ -78,6 +82,9 @@ func (g *grid) drawFault() fault {
 	total := 0
 	for _, n := range weights {
 		total += n
+	}
+	if g.anchor == nil {
+		total -= weights[anchorAway] + weights[anchorTaken] // the last of all
 	}
 	n := g.w.rng.IntN(total)
 	for f, weight := range weights {
@@ -107,6 +114,10 @@ func (g *grid) befall(f fault) bool {
 	var whom int
 	var done bool
 	switch {
+	case f == anchorAway:
+		g.anchor.away, done = g.w.now+g.span(), true
+	case f == anchorTaken:
+		done = g.rivalTakes()
 	case f == joinMember:
 		whom, done = g.joinNew()
 	case m == nil:

@@ -22,6 +22,7 @@ type grid struct {
 	w       *world
 	cfg     Config
 	agreed  *agreement
+	anchor  *anchorStore // nil in a grid without an anchor
 	seats   []*seat
 	members map[roster.Incarnation]*member // all there ever were
 	holders []*holder
@@ -102,6 +103,9 @@ func newGrid(cfg Config) *grid {
 		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
 		voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
+	if cfg.Anchored {
+		g.anchor = newAnchorStore()
+	}
 	n := &g.w.net
 	n.loss, n.twice, n.slow, n.late = cfg.Loss, cfg.Twice, cfg.Slow, cfg.Late
 	for i := range cfg.Names {
@@ -127,7 +131,7 @@ func newGrid(cfg Config) *grid {
 // form makes the first roster and starts the first members.
 func (g *grid) form() {
 	formed, err := new(roster.Roster).Apply(roster.Command{Form: &roster.Form{
-		Grid: roster.GridID(g.w.bits()), Ceiling: firstWall,
+		Grid: roster.GridID(g.w.bits()), Ceiling: firstWall, Anchored: g.cfg.Anchored,
 		Settings: roster.Settings{Name: "sim", Partitions: g.cfg.Partitions, Backups: g.cfg.Backups, Window: g.cfg.Window},
 	}})
 	if err != nil {
@@ -170,6 +174,7 @@ func (g *grid) elections() {
 	if m := g.agreed.leader; m != nil && m.lead != nil {
 		m.lead.look()
 	}
+	g.restartStragglers()
 	g.w.after(electEvery, g.elections)
 }
 

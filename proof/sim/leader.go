@@ -6,7 +6,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/leader/anchor"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -30,7 +29,7 @@ func newLead(m *member, term int) *lead {
 	if m.g.cfg.Baseline == Quorum {
 		expect = 1 // it counts members elsewhere
 	}
-	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect}, l)
+	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Anchored: m.g.anchor != nil, Ahead: anchorAhead}, l)
 	m.lead, m.leader, m.term, m.heard = l, m, term, m.w.now
 	l.every(leader.StepEvery, l.step)
 	l.every(beatEvery, l.announce)
@@ -110,6 +109,9 @@ func (l *lead) view() leader.View {
 	if m.raised.time > 0 {
 		v.Raised = leader.Raise{Time: m.raised.time, At: m.raised.at}
 	}
+	if m.g.anchor != nil {
+		v.Draw = m.w.draw()
+	}
 	for _, s := range l.servers {
 		v.Servers = append(v.Servers, s.Server)
 	}
@@ -118,9 +120,13 @@ func (l *lead) view() leader.View {
 
 // answer returns a member's description of itself.
 func (m *member) answer() leader.Answer {
-	return leader.Answer{
+	a := leader.Answer{
 		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving,
 	}
+	if _, registered := m.roster.Member(m.inc); registered {
+		a.Claim = m.roster.Claim
+	}
+	return a
 }
 
 // Probe implements leader.Member.
@@ -152,9 +158,10 @@ func (l *lead) Probe(p leader.Probe) {
 // Propose implements leader.Member.
 func (l *lead) Propose(c roster.Command) {
 	m := l.m
-	if c.Raise != nil {
+	switch {
+	case c.Raise != nil:
 		m.g.check(m.g.checkTime(m.raised.time, c.Raise.Time))
-	} else {
+	case c.Change != nil:
 		m.g.check(l.checkRemoved(c.Change))
 	}
 	m.g.agreed.propose(m, c, func(err error) {
@@ -175,9 +182,6 @@ func (l *lead) TransferLead(to leader.ServerID) {
 		l.do(func(machine *leader.Leader, _ leader.View) { machine.LeadTransferred() })
 	})
 }
-
-// Anchor implements leader.Member. No grid here has an anchor.
-func (l *lead) Anchor(anchor.Step) {}
 
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(clustertime.Verdict) {}

@@ -28,6 +28,9 @@ func (g *grid) play() {
 	g.settle()
 	began := g.w.now
 	bound := g.cfg.Window.Duration() + slack
+	if g.anchor != nil { // a rival may hold it, ahead of the clocks
+		bound += 4 * anchorAhead
+	}
 	for g.w.now < began+bound && g.failed == nil {
 		g.w.run(g.w.now + step)
 	}
@@ -42,6 +45,9 @@ func (g *grid) play() {
 // settle ends all faults: all members run, reach each other, and have a right clock.
 func (g *grid) settle() {
 	g.calm, g.w.net.calm = true, true
+	if g.anchor != nil {
+		g.anchor.away, g.anchor.rival = 0, 0
+	}
 	clear(g.w.net.cut)
 	clear(g.alarms)
 	for _, s := range g.seats {

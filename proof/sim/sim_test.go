@@ -151,3 +151,40 @@ func TestBaselines(t *testing.T) {
 		})
 	}
 }
+
+// TestAnchoredSeeds plays grids with an anchor: requests of its store and answers are lost
+// or late, it is out of reach for a while, and a rival takes it.
+func TestAnchoredSeeds(t *testing.T) {
+	seeds := max(*seedsFlag, seedsDefault/10)
+	if testing.Short() {
+		seeds = min(seeds, seedsShort)
+	}
+	var sum total
+	for n := range uint64(seeds) {
+		seed := *firstFlag + n
+		if *seedFlag != 0 {
+			seed = *seedFlag
+		}
+		cfg := sim.Draw(seed, gridTime)
+		cfg.Anchored = true
+		var out io.Writer
+		if *traceFlag != "" && *seedFlag != 0 {
+			file, err := os.Create(*traceFlag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = file.Close() }()
+			out = file
+		}
+		r := sim.Run(cfg, out)
+		sum.add(r)
+		if r.Err != nil {
+			t.Errorf("seed %d: %v\nplay it again: go test ./proof/sim -run TestAnchoredSeeds -seed %d -v -tracefile /tmp/seed-%d.txt", seed, r.Err, seed, seed)
+			break
+		}
+		if *seedFlag != 0 {
+			break
+		}
+	}
+	sum.report(t.Logf)
+}

@@ -2,6 +2,7 @@ package formation
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -32,6 +33,9 @@ func (f *Formation) askToJoin(ctx context.Context) {
 	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server)}); err != nil {
 		f.log.Debug("not let in yet", "error", err)
 		f.noteRefusal(err)
+		if errors.Is(err, wire.ErrBadRequest) && f.boot.hinder(err.Error(), f.clock.Mono()) {
+			f.log.Warn("join refused", "error", err)
+		}
 	}
 }
 

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/leader/anchor"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// anchorStore is the store of a grid's anchor: one record, changed by compare-and-swap.
+// Requests and answers are lost or late, and the store is out of reach for a while. A
+// rival, such as a grid that was started from a copy of this one's data, takes the record
+// at times and extends it.
+type anchorStore struct {
+	record anchor.Record
+	writes int // names the revision; 0 is no record
+	away   time.Duration
+	rival  time.Duration // until when a rival extends the record
+
+	limits map[roster.Claim]clustertime.Tick // the highest that stood under each claim
+	found  map[roster.Claim]clustertime.Tick // the one that each take replaced
+}
+
+func newAnchorStore() *anchorStore {
+	return &anchorStore{limits: map[roster.Claim]clustertime.Tick{}, found: map[roster.Claim]clustertime.Tick{}}
+}
+
+// anchorAhead is how far ahead these grids keep the limit.
+const anchorAhead = 20 * time.Second
+
+var errAnchorAway = errors.New("sim: the anchor does not answer")
+
+// draw returns random values for a swap.
+func (w *world) draw() anchor.Draw {
+	claim, nonce := w.bits(), w.bits()
+	return anchor.Draw{Claim: roster.Claim(fmt.Sprintf("%x", claim)), Nonce: fmt.Sprintf("%x", nonce)}
+}
+
+// revision names the state of the record.
+func (s *anchorStore) revision() string {
+	if s.writes == 0 {
+		return ""
+	}
+	return strconv.Itoa(s.writes)
+}
+
+// write replaces the record.
+func (s *anchorStore) write(r anchor.Record) {
+	if r.Claim != s.record.Claim {
+		s.found[r.Claim] = s.record.Ceiling
+	}
+	s.record = r
+	s.limits[r.Claim] = max(s.limits[r.Claim], r.Ceiling)
+	s.writes++
+}
+
+// do carries out a step.
+func (s *anchorStore) do(step anchor.Step) anchor.Outcome {
+	if step.Read {
+		return anchor.Outcome{Seen: anchor.Seen{Record: s.record, Revision: s.revision()}}
+	}
+	if step.Swap.Revision != s.revision() {
+		return anchor.Outcome{Err: anchor.ErrRefused}
+	}
+	s.write(step.Swap.Record)
+	return anchor.Outcome{Seen: anchor.Seen{Revision: s.revision()}}
+}
+
+// Anchor implements leader.Member.
+func (l *lead) Anchor(step anchor.Step) {
+	m, g := l.m, l.m.g
+	w := g.w
+	done := func(out anchor.Outcome) {
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Anchored(v, step, out) })
+	}
+	answered := false
+	answer := func(out anchor.Outcome) {
+		m.do(func() {
+			if !answered {
+				answered = true
+				done(out)
+			}
+		})
+	}
+	m.after(anchor.Timeout, func() { answer(anchor.Outcome{Err: errAnchorAway}) })
+	late := w.between(time.Millisecond, 40*time.Millisecond)
+	if !g.calm && w.chance(0.03) {
+		late = w.between(0, 20*time.Second) // long after it was given up
+	}
+	if !g.calm && (w.chance(0.03) || g.anchor.away > w.now) {
+		return // the request is lost
+	}
+	w.after(late, func() {
+		out := g.anchor.do(step)
+		if g.calm || !w.chance(0.05) {
+			w.after(w.between(time.Millisecond, 40*time.Millisecond), func() { answer(out) })
+		}
+	})
+}
+
+// rivalTakes has a rival take the record, and extend it for a while.
+func (g *grid) rivalTakes() bool {
+	s := g.anchor
+	if s == nil || s.writes == 0 || s.rival > g.w.now {
+		return false
+	}
+	claim := g.w.draw().Claim
+	s.rival = g.w.now + g.w.between(0, 40*time.Second)
+	write := func(more clustertime.Span) {
+		s.write(anchor.Record{Claim: claim, Ceiling: s.record.Ceiling.Add(more), Holder: "rival", Nonce: g.w.draw().Nonce})
+	}
+	write(0)
+	var extend func()
+	extend = func() {
+		if g.w.now < s.rival && !g.calm && s.record.Claim == claim {
+			write(clustertime.Span(g.w.rng.IntN(5000)))
+			g.w.after(2*time.Second, extend)
+		}
+	}
+	g.w.after(time.Second, extend)
+	return true
+}
+
+// restartStragglers has an operator restart members that are left behind under an earlier
+// claim: the grid has removed them, and lets them in only as a process that holds nothing.
+func (g *grid) restartStragglers() {
+	if g.anchor == nil {
+		return
+	}
+	r := g.agreed.newest()
+	for _, m := range g.running() {
+		_, registered := m.roster.Member(m.inc)
+		if registered && m.roster.Claim != r.Claim && !g.agreed.serves(m) {
+			g.crash(m)
+			g.restart(m.seat)
+		}
+	}
+}
+
+// serves reports whether a member has a server.
+func (a *agreement) serves(m *member) bool {
+	return slices.ContainsFunc(a.servers, func(s server) bool { return s.ID == serverOf(m, false).ID })
+}
+
+// checkAnchor checks a command that was agreed on: no raise goes beyond what stood under
+// the roster's claim, and a reset begins above all that stood before its take.
+func (g *grid) checkAnchor(before, next *roster.Roster, c roster.Command) error {
+	if g.anchor == nil {
+		return nil
+	}
+	if c.Reset != nil {
+		found, known := g.anchor.found[c.Reset.Claim]
+		if floor := next.Partitions[0].Floor; !known || floor < found {
+			return fmt.Errorf("a life begins at %d under claim %s, which replaced a limit of %d (taken: %v)", floor, c.Reset.Claim, found, known)
+		}
+		return nil
+	}
+	if limit := g.anchor.limits[next.Claim]; next.Ceiling > max(before.Ceiling, limit) {
+		return fmt.Errorf("the ceiling rose to %d, and the anchor has never said more than %d under claim %s", next.Ceiling, limit, next.Claim)
+	}
+	return nil
+}
