@@ -66,7 +66,7 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 		wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
 		seats: map[sequencer.AttachmentID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{}),
 	}
-	c.handles = handles.New[*holder](tasks, c)
+	c.handles = handles.New[*holder](tasks, keeper{c})
 	for try := 1; ; try++ {
 		err := c.start(ctx)
 		if err == nil {

@@ -110,19 +110,22 @@ func (h *holder) Destroy(ctx context.Context, ref sequencer.Ref) error {
 	return h.client.destroy(ctx, ref)
 }
 
+// keeper is a client as its registry of handles sees it.
+type keeper struct{ c *Client }
+
 // AttachFailed implements handles.Keeper.
-func (c *Client) AttachFailed(e *entry) { e.State.owed.Store(true) }
+func (keeper) AttachFailed(e *entry) { e.State.owed.Store(true) }
 
 // Return implements handles.Keeper.
-func (c *Client) Return(_ sequencer.Ref, rel sequencer.Release) {
-	if s := c.seatOf(rel.ID); s != nil {
+func (k keeper) Return(_ sequencer.Ref, rel sequencer.Release) {
+	if s := k.c.seatOf(rel.ID); s != nil {
 		s.stop(rel)
-		c.finishLater(s)
+		k.c.finishLater(s)
 	}
 }
 
 // Remove implements handles.Keeper: seats go when their records are returned.
-func (c *Client) Remove([]*entry) {}
+func (keeper) Remove([]*entry) {}
 
 // seatOf returns the seat of an attachment, nil if there is none.
 func (c *Client) seatOf(id sequencer.AttachmentID) *seat {
