@@ -16,6 +16,7 @@ var handleTests = []string{"./internal/handles"}
 // handleMutants weaken how the handles of a process are kept.
 var handleMutants = []mutant{
 	{"handles", "two creates of a name run concurrently", "internal/handles/turns.go", "token: make(chan struct{}, 1)", "token: make(chan struct{}, 1000)", handleTests},
+	{"handles", "a free turn is not taken when ctx has ended", "internal/handles/turns.go", "	case mine.token <- struct{}{}: // Also if ctx has ended.\n		return give, nil\n	default:", "	default:", handleTests},
 	{"handles", "a closed client takes handles", "internal/handles/handles.go", "	if r.closed {\n", "	if r.closed && e.Stripe {\n", handleTests},
 	{"handles", "the end of an earlier handle drops its name's new one", "internal/handles/handles.go", "e != nil && e.Control == control {", "e != nil {", handleTests},
 	{"handles", "a handle that was opened is attached by the next create", "internal/handles/handles.go", "	defer give()\n	e.Owed = false\n	return", "	defer give()\n	return", handleTests},

@@ -237,6 +237,22 @@ func scaled(f *fleet) {
 	c.take(c.attach(), 500)
 }
 
+// retired: a node that was retired is free and given to no client until it is restored.
+func retired(f *fleet) {
+	f.pool, f.window = 2, safeWindow
+	a, b := f.open(), f.open()
+	a.take(a.attach(), 500)
+	if err := a.Retire(f.within(soon), fleetName, 1); err != nil {
+		f.Fatalf("retire: %v", err)
+	}
+	_, err := b.CreateSequencer(f.within(f.window/2), fleetName, sequencer.Config{})
+	f.mustWait(b, err)
+	if err := a.Restore(f.within(soon), fleetName, 1); err != nil {
+		f.Fatalf("restore: %v", err)
+	}
+	b.take(b.attach(), 500)
+}
+
 // conflicting: a name has one definition.
 func conflicting(f *fleet) {
 	f.pool = 2

@@ -99,6 +99,7 @@ var clientChecks = []clientCheck{
 	{name: "Returned", test: returned},
 	{name: "Recreated", test: recreated},
 	{name: "Scaled", test: scaled},
+	{name: "Retired", test: retired},
 	{name: "Conflicting", test: conflicting},
 	{name: "Unconditional", test: unconditional},
 	{name: "Lossy", test: lossy},
