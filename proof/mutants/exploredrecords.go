@@ -33,3 +33,22 @@ var exploreRecordMutants = []mutant{
 // foundRecord has an attachment continue with a record that it finds in place of its own,
 // which rules beside it forbid as well (H4).
 var foundRecord = edit{holdingFile, "	default:\n		h.lose(h.takenBy(s.Record))", "	case h.phase == Holds && !s.Record.Attachment.IsZero():\n		h.now, h.revision, h.pending, h.copies = s.Record, s.Revision, nil, 0\n	default:\n		h.lose(h.takenBy(s.Record))"}
+
+// recordUnseen are mutants of records that the simulation cannot kill, and why.
+var recordUnseen = map[string]string{
+	"a grant begins before the epoch":                               "the time of the simulation is long after it",
+	"an extension reports more than was granted":                    "it costs ticks, and makes no ID twice",
+	"a taken record keeps its version":                              "a version is for people and other programs",
+	"a record of another attachment is extended":                    "an attachment that finds another one's record has lost its own",
+	"an attachment that finds a body it has not written goes on":    "no process of the simulation is cloned with its attachment",
+	"a refused copy counts although an earlier one may have landed": "it costs a node until it expires",
+	"an answer after a stop changes the grant":                      "the handle has stopped as well",
+	"a record of another attachment is returned":                    "an attachment that finds another one's record has lost its own",
+	"a retired record is taken":                                     "its bound stands, so it is only used against the operator's wish",
+	"records of an earlier destroy count as closed":                 "the records of a life are taken long before it is destroyed",
+	"a life is created while another ends":                          "a holder of the simulation finishes a destroy before it creates",
+	"a record of an emptied store's life is taken":                  "no store of the simulation is emptied",
+	"a record beyond the slots is enlisted for an ended life":       "the number of records does not change",
+	"an empty body shows everything":                                "no other program writes to the store",
+	"an expired record is extended":                                 "it is only used against the manners of the store",
+}

@@ -124,7 +124,7 @@ func sweep(ctx context.Context, chosen []mutant) (t tally, err error) {
 
 // unseen returns why the simulation cannot kill a mutant, "" if it should.
 func (m mutant) unseen() string {
-	return unseen[m.what] + definitionsUnseen[m.what] + leaderUnseen[m.what] + sessionUnseen[m.what]
+	return unseen[m.what] + definitionsUnseen[m.what] + leaderUnseen[m.what] + sessionUnseen[m.what] + recordUnseen[m.what]
 }
 
 // noticed is the verdict in the table's third column.
