@@ -12,6 +12,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
 	"github.com/snowgrid/snowgrid/client/etcd"
 	"github.com/snowgrid/snowgrid/client/store"
@@ -329,4 +330,37 @@ func TestMixedFleet(t *testing.T) {
 		t.Errorf("clients issued %d, workers of the original %d", issued[false], issued[true])
 	}
 	t.Logf("clients issued %d, workers of the original %d", issued[false], issued[true])
+}
+
+// TestClockAheadTakesNoLiveNode: a client whose clock is an hour ahead finds every record
+// expired. It cannot claim one whose holder is alive, and does not ask for it without a pause.
+func TestClockAheadTakesNoLiveNode(t *testing.T) {
+	var calls atomic.Int64
+	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		calls.Add(1)
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
+	counted, err := anEtcd(t).Client(clientv3.Config{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = counted.Close() }()
+	cfg := etcd.Config{Prefix: prefixOf(t)}
+	h, err := opened(t, connect(t, anEtcd(t)), cfg, store.Config{Pool: 1}).CreateSequencer(t.Context(), "orders", sequencer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead := opened(t, counted, cfg, store.Config{Pool: 1, Clock: func() time.Time { return time.Now().Add(time.Hour) }})
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+	defer stop()
+	before := calls.Load()
+	if _, err := ahead.CreateSequencer(ctx, "orders", sequencer.Config{}); !errors.Is(err, sequencer.ErrNoFreeNode) {
+		t.Errorf("a client whose clock is ahead: %v", err)
+	}
+	if made := calls.Load() - before; made > 100 {
+		t.Errorf("it made %d calls in 2 s", made)
+	}
+	if _, err := h.Next(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

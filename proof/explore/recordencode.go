@@ -87,7 +87,7 @@ func (e *recordEncoder) record(b []byte, r *record.Record) []byte {
 func (e *recordEncoder) holding(b []byte, h *record.Holding) []byte {
 	b = append(b, byte(h.Phase())+1)
 	b = append(b, bit(peek[bool](h, "read")), byte(min(2, copiesOf(h))))
-	if p := peek[*record.Record](h, "pending"); p != nil && p.Generation != "" {
+	if p := peek[*record.Record](h, "pending"); p != nil && (p.Generation != "" || h.Phase() == record.Taking) {
 		b = append(b, bit(peek[bool](h, "refused"))) // no rule reads it otherwise
 	}
 	b = e.name(e.name(b, peek[string](h, "revision")), peek[string](h, "dropped"))

@@ -11,6 +11,8 @@ var recordMutants = []mutant{
 	{"H2", "a grant begins before the epoch", "client/store/record/take.go", "max(b.Now, r.Bound, b.Mark, b.Epoch)", "max(b.Now, r.Bound, b.Mark)", recordTests},
 	{"E7", "an extension reports more than was granted", "client/store/record/take.go", "min(b.Used, r.Until-1)", "b.Used", recordTests},
 	{"E7", "a renewal does not report the last time used", "client/store/seat.go", "	bounds.Used = s.h.control.LastUsed(s.id)\n", "", []string{"./client/store", "-run", "Renewal"}},
+	{"H4", "a refused take of an unchanged record is repeated without end", "client/store/record/holding.go", "case s.Revision == h.revision && h.phase == Taking && h.refused && h.copies == 1:", "case false:", recordTests},
+	{"H4", "a refused copy hides one whose fate is not known", "client/store/record/holding.go", "h.refused && h.copies == 1:", "h.refused:", recordTests},
 	{"H2", "a taken record keeps its version", "client/store/record/take.go", "r.Version + 1", "r.Version", recordTests},
 	{"H3", "a record of another attachment is extended", "client/store/record/take.go", "	case r.HeldBy(id):\n	case", "	case r.State == Held:\n	case", recordTests},
 	{"H3", "an extension lowers the bound", "client/store/record/take.go", "	r.Until = max(r.Until, b.Now.Add(b.Window))\n	r.Bound = max(r.Bound, r.Until)", "	r.Until = max(r.From, b.Now.Add(b.Window))\n	r.Bound = r.Until", recordTests},

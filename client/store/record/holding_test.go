@@ -96,11 +96,39 @@ func TestRefusalByAnotherServerLosesTheRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		h.Sent() // a copy whose fate is not known, so that the refusal says nothing about it
+		h.Swapped("n1", Unknown, "", "unused")
+		h.Read(Seen{Record: Born(b.Life, "n0"), Revision: "r0"}, "unused")
 		h.Sent()
 		h.Swapped("n1", Refused, "", "unused")
 		h.Read(Seen{Record: Born(b.Life, "n0"), Revision: "r0"}, "unused")
 		if h.Phase() != want {
 			t.Errorf("generation %q: %v", generation, h.Phase())
+		}
+	}
+}
+
+// TestRefusedTakeOfAnUnchangedRecordIsLost: a store may refuse a take although the record is
+// as it was read, because of a lease for instance. It is not asked again and again. After a
+// copy whose fate is not known it is, since that may land.
+func TestRefusedTakeOfAnUnchangedRecordIsLost(t *testing.T) {
+	b := Bounds{Now: 1000, Window: 15, Life: NewLife(1, [8]byte{})}
+	for unknown, want := range []HoldingPhase{Lost, Taking} {
+		free := Born(b.Life, "n0")
+		h, err := NewHolding(sequencer.AttachmentID{1}, Candidate{Record: free}, "r0", "task", "n1", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range unknown {
+			h.Sent()
+			h.Swapped("n1", Unknown, "", "unused")
+			h.Read(Seen{Record: free, Revision: "r0"}, "unused")
+		}
+		h.Sent()
+		h.Swapped("n1", Refused, "", "unused")
+		h.Read(Seen{Record: free, Revision: "r0"}, "unused")
+		if h.Phase() != want {
+			t.Errorf("after %d copies without an answer it is %v, want %v", unknown, h.Phase(), want)
 		}
 	}
 }
