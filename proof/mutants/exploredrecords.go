@@ -50,5 +50,7 @@ var recordUnseen = map[string]string{
 	"a record of an emptied store's life is taken":                  "no store of the simulation is emptied",
 	"a record beyond the slots is enlisted for an ended life":       "the number of records does not change",
 	"an empty body shows everything":                                "no other program writes to the store",
+	"extended at another server":                                    "an extension names the server of its record, and the other one refuses it (Q3)",
+	"the layout is not in a store's document":                       "the holders of the simulation have one layout",
 	"an expired record is extended":                                 "it is only used against the manners of the store",
 }
