@@ -364,3 +364,19 @@ func TestClockAheadTakesNoLiveNode(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReportFollowsUse (E7): last_reported_time has the time of the last ID after the next
+// renewal.
+func TestReportFollowsUse(t *testing.T) {
+	cli, prefix := connect(t, anEtcd(t)), prefixOf(t)
+	h, err := opened(t, cli, etcd.Config{Prefix: prefix}, store.Config{Window: time.Second}).CreateSequencer(t.Context(), "default", sequencer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := h.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strconv.FormatInt(h.Definition().Decompose(id).Time.UnixMilli(), 10)
+	await(t, 3*time.Second, "reported", func() bool { return value(t, cli, prefix+"workers/last_reported_time/0") == want })
+}
