@@ -188,6 +188,10 @@ func TestDestroyAndCreateAgain(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		st, err := c.Status(b.Context(), "orders")
+		if from := b.record(node(b, again)).From.Time(); err != nil || st.Mark.IsZero() || from.Before(st.Mark) {
+			b.Errorf("granted from %v, and the mark is %v, %v", from, st.Mark, err)
+		}
 		if _, err := again.Next(b.within(10 * time.Second)); err != nil {
 			b.Error(err)
 		}

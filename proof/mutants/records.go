@@ -58,7 +58,6 @@ var storeClientMutants = []mutant{
 	{"H10", "a destroy does not seal the marker", "client/store/destroy.go", "	if err != nil || !changed {\n		return m.Made, err", "	if err != nil || changed {\n		return m.Made, err", storeClientTests},
 	{"Q3", "the generation is compared before the swap only", "client/store/seat.go", "c.swapIn(ctx, e, want.Generation) // Q3", "c.swap(ctx, e)", storeClientTests},
 	{"Z10", "a record that has expired is not given up", "client/store/seat.go", "			s.machine.Expire(c.clock.Now())\n", "			_ = err\n", storeClientTests},
-	{"Z24", "a call begins after the client was closed", "client/store/calls.go", "	ctx, unbind := c.tasks.Bind(ctx)\n	defer unbind()\n", "", storeClientTests},
 	{"ZH9", "a store that ignores conditions is used", "client/store/probe.go", "	case err == nil:\n		return failure", "	case err == nil && e.Key == \"\":\n		return failure", storeClientTests},
 	{"E12", "a clock that was set back is not reported", "client/store/wallclock.go", "	if back > c.cfg.MaxClockBack {", "	if back > 1000*c.cfg.MaxClockBack {", storeClientTests},
 	{"EH7", "a clock off the store's is followed", "client/store/wallclock.go", "off > most {", "off > 1000*most {", storeClientTests},
