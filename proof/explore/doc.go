@@ -77,6 +77,16 @@
 // Nonces and revisions are numbered as they occur in a state. An attachment whose requests
 // can no longer land is the same as one that has lost its record: it may only use less.
 //
+// # Anchored grids
+//
+// A third exploration ([SearchAnchor]) has several grids of one name under one record of a
+// store: started empty, from one another's data or from an old copy, with several leaders
+// that may act on anything that was ever true, and swaps that land at any time later. It
+// runs the real anchor.Authority of each leader and the real commands of roster.Roster; a
+// state is a handful of small numbers, from which both are made for each step. What a grid
+// may grant between two losses of all partitions is a segment, and no two segments may
+// have a common tick. [AnchorMutants] has the rules that are left out.
+//
 //	go test ./proof/explore                                  # small scopes to their end, rules left out
 //	go test ./proof/explore -run Mutants -v                  # the stories
 //	go test ./proof/explore -run Large -long -long-for 2h    # large scopes, as far as time goes
