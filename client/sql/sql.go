@@ -20,6 +20,10 @@
 // fsync or synchronous_commit off (PostgreSQL), innodb_flush_log_at_trx_commit other
 // than 1 (MySQL), synchronous below FULL (SQLite).
 //
+// SQLite has one writer at a time. Give its connections a busy timeout, as in
+// "file:ids.db?_pragma=busy_timeout(5000)": without one a writer that meets another fails
+// and is tried again later.
+//
 // # Failover
 //
 // A replica that takes the primary's place may lack acknowledged writes, unless
