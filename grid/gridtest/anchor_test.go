@@ -133,14 +133,14 @@ func TestAnchorCopiedGrid(t *testing.T) {
 							continue
 						}
 						go func() {
-							err := g.TryMember(t.Context(), name)
+							err, serves := g.TryMember(t.Context(), name), of
 							if err != nil {
-								of = ""
+								serves = ""
 								if !strings.Contains(err.Error(), "the anchor is held by grid") && !strings.Contains(err.Error(), "knows this member not yet") {
 									t.Errorf("%s of the copy does not say why it waits: %v", name, err)
 								}
 							}
-							served <- of
+							served <- serves
 						}()
 					}
 				}
