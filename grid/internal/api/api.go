@@ -110,10 +110,11 @@ func (a *Server) Handler() http.Handler { return a.http.Handler }
 // Paths returns the paths of the calls, sorted.
 func (a *Server) Paths() []string { return slices.Sorted(maps.Keys(a.calls)) }
 
-// Fill takes every place that the request limit has, until empty: for tests.
+// Fill takes every place that the request limit has, until empty: for tests. Requests in
+// progress that end meanwhile leave no place either.
 func (a *Server) Fill() (empty func()) {
-	before := a.limit.requests.Swap(requestsMax)
-	return func() { a.limit.requests.Store(before) }
+	a.limit.requests.Add(requestsMax)
+	return func() { a.limit.requests.Add(-requestsMax) }
 }
 
 // newHTTP returns the HTTP server.
