@@ -87,10 +87,15 @@ func (l *lead) checkSuccessor(to *seat) error {
 }
 
 // checkRemoved wants no member to be removed or suspected that has answered every probe of
-// late, and with the newest roster, unless it leaves or starts again (R7).
+// late, and with the newest roster, unless it leaves or starts again (R7). To a leader that
+// was replaced and has not learned of a reset, the answers of those that have are of
+// another claim, which is no answer (A9); what it proposes is refused.
 func (l *lead) checkRemoved(c *roster.Change) error {
 	for _, inc := range slices.Concat(c.Remove, c.Doubt) {
 		m := l.m.g.members[inc]
+		if m != nil && m.roster != nil && m.roster.Claim != l.m.roster.Claim {
+			continue
+		}
 		failed, ever := l.views.failed[m]
 		if answered, known := l.views.reached[m.seat]; known && l.awake() && m.alive && !m.leaving && (!ever || answered-failed > doubtTime) {
 			return fmt.Errorf("R7: leader %s takes member %s for dead, which has answered every probe for %v", l.m.name, m.name, answered-failed)
