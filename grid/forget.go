@@ -38,13 +38,9 @@ func (o *leadership) serveForget(ctx context.Context, in wire.ForgetRequest) (wi
 	case in.Forwarded:
 		return none, refusal.ErrNotLeader
 	}
-	at, found := o.formation.AddressOf(node.Leader())
-	if !found {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", o.gossip.Seen())
-	}
 	in.Forwarded = true
 	var res wire.ForgetResponse
-	err := o.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, wire.PathForget, in, &res)
+	err := o.forward(ctx, node.Leader(), wire.PathForget, in, &res)
 	return res, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
@@ -34,6 +35,15 @@ func (o *leadership) confirm() error {
 		return l.node.Confirm()
 	}
 	return refusal.ErrNotLeader
+}
+
+// forward passes an operator's request on to the leader, by its Raft server ID.
+func (o *leadership) forward(ctx context.Context, leader, path string, in, out any) error {
+	at, found := o.formation.AddressOf(leader)
+	if !found {
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", o.gossip.Seen())
+	}
+	return o.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, path, in, out)
 }
 
 // refusals are the errors of the machine and those of the API.

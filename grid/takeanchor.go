@@ -32,12 +32,8 @@ func (o *leadership) serveTake(ctx context.Context, in wire.TakeRequest) (wire.M
 	case in.Forwarded:
 		return none, refusal.ErrNotLeader
 	}
-	at, found := o.formation.AddressOf(node.Leader())
-	if !found {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: this member knows no leader; %s", o.gossip.Seen())
-	}
 	in.Forwarded = true
 	var res wire.MemberResponse
-	err := o.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, wire.PathTake, in, &res)
+	err := o.forward(ctx, node.Leader(), wire.PathTake, in, &res)
 	return res, err
 }

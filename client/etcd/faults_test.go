@@ -76,7 +76,7 @@ func TestClaimWithoutAnAnswer(t *testing.T) {
 }
 
 // TestRepetitionByTheClient: clientv3 sends a transaction again after the status of a canceled
-// call. The second copy finds what the first one wrote; that is a success.
+// call. The second copy finds the write of the first one; that is a success.
 func TestRepetitionByTheClient(t *testing.T) {
 	n := newNode(t, etcd.Config{})
 	var l losing

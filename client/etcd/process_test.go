@@ -29,7 +29,7 @@ import (
 // workVar has the work of a process that this test binary is started as.
 const workVar = "ETCD_TEST_WORK"
 
-// work is what a process does: it takes a node of a sequencer, tells its number, and issues
+// work is the main function of a process: it takes a node of a sequencer, tells its number, and issues
 // IDs into a file until its input ends.
 type work struct {
 	Addr, Prefix, Name, File string

@@ -39,7 +39,7 @@ type statements struct {
 
 // The generation of a server.
 const (
-	// postgresGeneration is the timeline, which grows by each promotion, and at once: the
+	// postgresGeneration is the timeline, which each promotion raises immediately: the
 	// one of the last checkpoint would lag. On a standby the statement fails.
 	postgresGeneration = `(SELECT system_identifier::text || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM pg_control_system())`
 	// mysqlGeneration names the server: MySQL has no count of promotions.

@@ -29,7 +29,7 @@
 // A replica that takes the primary's place may lack acknowledged writes, unless
 // replication is synchronous. Such a store then gives equal IDs unless it waits; see
 // [Store.Generation]. [store.Config].FailoverBound is how long the replaced server may
-// go on acknowledging writes, and [store.Open] refuses to start without it.
+// continue to acknowledge writes, and [store.Open] refuses to start without it.
 package sql
 
 import (

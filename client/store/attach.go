@@ -66,7 +66,7 @@ func (c *Client) take(ctx context.Context, h *holder, p sequencer.Preference) (*
 	return nil, full
 }
 
-// candidates returns the records to try, in order, and what is wrong with the others.
+// candidates returns the records to try, in order, and the problems of the others.
 //
 // Errors: sequencer.ErrDestroyed, and those of the store.
 func (c *Client) candidates(h *holder, p sequencer.Preference, records []found, generation string) ([]found, *fullError, error) {

@@ -118,7 +118,7 @@ func (s *Server) await(ctx context.Context) error {
 	}
 }
 
-// log returns the end of what the server wrote, as an error.
+// log returns the end of the server's output, as an error.
 func (s *Server) log() error {
 	text, err := os.ReadFile(filepath.Join(s.dir, "etcd.log"))
 	if err != nil {
