@@ -6,7 +6,7 @@ LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all race kills mutants sim-mutants explore sim chaos storms overload stores fuzz bench scale lint fmt demo
+.PHONY: help build test test-all race kills mutants sim-mutants explore sim chaos storms overload stores upgrade fuzz bench scale lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL se
 	@mkdir -p bin
 	cd proof/stores && $(GO) test -timeout 60m -count 1 -v -run '^Test(Stores|MissingRule)' . -long \
 		-for 150s -ids-min 100000000 -report $(CURDIR)/bin/stores.md
+
+upgrade: ## upgrade a grid under load to this release and take it back, member by member (a minute)
+	$(GO) test -timeout 30m -count 1 -v ./proof/upgrade -whole
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@for pkg in $$($(GO) list ./...); do \

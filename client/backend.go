@@ -24,17 +24,25 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 	c := b.client
 	var id sequencer.AttachmentID
 	_, _ = crand.Read(id[:])
+	p, previous := c.memory.wanted(b.entry.Control, p)
+	identity, err := c.identity()
+	if err != nil {
+		return sequencer.Attachment{}, err
+	}
 	claim := ask(c.session, func(*session.Machine) session.Claim { return b.entry.State.AttachClaim(id, p) })
 	began := c.clock.Mono()
 	var res wire.AttachResponse
-	err := c.callOwner(ctx, ref.Definition.Name(), wire.PathAttach, wire.AttachRequest{Holder: c.holder, Claim: claimOnWire(claim)}, &res)
+	req := wire.AttachRequest{Holder: c.holder, Claim: claimOnWire(claim), Previous: previous, Identity: identity, About: c.about}
+	err = c.callOwner(ctx, ref.Definition.Name(), wire.PathAttach, req, &res)
+	c.counts.attached(c.clock.Mono()-began, err)
 	if err != nil {
-		return sequencer.Attachment{}, err
+		return sequencer.Attachment{}, c.identified(identity, err)
 	}
 	if int(res.Node) >= ref.Definition.Nodes() {
 		return sequencer.Attachment{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the owner answered logical node %d of %d", ref.Definition.Name(), res.Node, ref.Definition.Nodes())
 	}
 	a := sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}
+	c.memory.attached(b.entry.Control, a)
 	c.session.do(func(m *session.Machine, now session.Now) {
 		m.Attached(now, b.entry.State, a, session.Stamp(res.Stamp), began)
 	})
@@ -44,7 +52,8 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 // Detach implements sequencer.Backend. If ctx ends first it is tried again in the
 // background, until the session would have ended anyway.
 func (b *backend) Detach(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
-	err := b.client.release(ctx, ref, rel)
+	used := ask(b.client.session, func(m *session.Machine) session.Used { return m.TakeUsed(b.entry.State) })
+	err := b.client.release(ctx, ref, rel, used)
 	if errors.Is(err, sequencer.ErrUnavailable) && ctx.Err() != nil {
 		b.client.session.Return(ref, rel)
 	}
@@ -56,11 +65,11 @@ func (b *backend) Destroy(ctx context.Context, ref sequencer.Ref) error {
 	return b.client.destroy(ctx, ref)
 }
 
-// release gives an attachment back.
-func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.Release) error {
+// release gives an attachment back, and tells the use of the sequencer since it was told last.
+func (c *Client) release(ctx context.Context, ref sequencer.Ref, rel sequencer.Release, used session.Used) error {
 	req := wire.DetachRequest{
 		Holder: c.holder, Sequencer: wire.SequencerOf(ref),
-		ID: rel.ID, Node: rel.Node, LastUsed: rel.LastUsed,
+		ID: rel.ID, Node: rel.Node, LastUsed: rel.LastUsed, IDs: used.IDs, Waits: used.Waits,
 	}
 	return c.callOwner(ctx, ref.Definition.Name(), wire.PathDetach, req, &wire.Done{})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // callOwner calls a name's owner until it answers or ctx ends. Wrong owners and
@@ -21,6 +22,9 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		return err
 	}
 	defer c.tasks.End()
+	if err := c.fenced(); err != nil && path != wire.PathDetach {
+		return err
+	}
 	ctx, cancel := c.tasks.Bind(ctx)
 	defer cancel()
 	call := ask(c.session, (*session.Machine).NewCall)

@@ -17,10 +17,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"strings"
 	"sync/atomic"
 
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/session"
@@ -36,8 +38,23 @@ type Config struct {
 	// TLS, if not nil, is used on every connection. It has the client
 	// certificates if the grid requires them.
 	TLS *tls.Config
+	// Labels describe this process to operators, such as host, pid and service: `snowgrid
+	// holders` shows them. At most 16, of 512 bytes together. nil = none.
+	Labels map[string]string
 	// Logger receives events for the operator; nil = none.
 	Logger *slog.Logger
+	// DataDir, if not "", is a directory of this process alone. In it the client remembers
+	// its logical nodes, and a restarted process gets them back: immediately after Leave,
+	// and after a crash when the grants of the crashed process have ended, which takes a
+	// window at most. IDs of these nodes begin above those of the earlier process in
+	// either case.
+	DataDir string
+	// Set gives the process a number that it keeps across restarts with its DataDir: 1, 2,
+	// 3 and so on within the set of this name; see [Client.Number]. No logical node is
+	// attached before the number is registered, and a process with a copied DataDir ends
+	// the handles of the earlier one (sequencer.ErrFenced). "" = no number.
+	// Cluster tells sets of one name apart; "" = the grid's name.
+	Set, Cluster string
 	// Dial opens connections; nil = [TCP]. Dials to one address run one at a time, and
 	// the context of each ends after two seconds.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
@@ -47,17 +64,23 @@ type Config struct {
 	// Clock is the process's cluster time; nil = one of the client's own. Most
 	// users do not need it.
 	Clock *Clock
+	// Process replaces DataDir in a member, which shares its number with its handles.
+	// Users do not need it.
+	Process *Process
 }
 
 // Client is a process's connection to a grid. All methods may be called from any
 // number of goroutines.
 type Client struct {
 	holder    sequencer.HolderID
+	about     *wire.About // read only
 	addrs     []string
 	log       *slog.Logger
 	transport Transport
 	closeHTTP func()
 	clock     *Clock
+	process   *Process
+	memory    *memory
 
 	session   *runner
 	handles   *handles.Registry[*session.Handle]
@@ -65,37 +88,57 @@ type Client struct {
 	tasks     *handles.Tasks
 	directory atomic.Pointer[wire.DirectoryResponse] // the newest, nil at first
 	lookingUp chan struct{}                          // holds one token while a directory is fetched
+	counts    counts
 }
 
 // Dial returns a client of the grid that answers at one of the addresses. It
 // tries until ctx ends.
 //
-// Errors: sequencer.ErrInvalidConfig, and, when ctx ended, an error that matches
-// ctx.Err() and sequencer.ErrUnavailable.
+// With a Set it returns when the process has its number; if ctx ends before, the next Dial
+// continues where this one ended.
+//
+// Errors: sequencer.ErrInvalidConfig, also for a DataDir that another process uses, that is
+// damaged, or that belongs to another Set or Cluster; roster.ErrNotRegistered if the grid
+// does not know the number in DataDir (any longer); sequencer.ErrFenced; and, when ctx ended,
+// an error that matches ctx.Err() and sequencer.ErrUnavailable.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	c, err := newClient(cfg)
 	if err != nil {
 		return nil, err
 	}
+	err = c.findGrid(ctx, cfg)
+	if err == nil {
+		err = c.register(ctx, cfg)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	if c.process.Number != nil {
+		c.tasks.Go(c.watchFence)
+	}
+	return c, nil
+}
+
+// findGrid looks for a member that answers, until ctx ends.
+func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 	call := ask(c.session, (*session.Machine).NewCall)
 	var last error
 	for {
 		err := c.lookUp(ctx, -1, true)
 		if err == nil {
-			return c, nil
+			return nil
 		}
 		if last == nil || ctx.Err() == nil { // else err only says that ctx ended
 			last = err
 		}
 		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) {
-			_ = c.Close()
-			return nil, err
+			return err
 		}
 		retry, _ := call.Tried(sequencer.ErrUnavailable)
 		_ = sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
-			_ = c.Close()
-			return nil, failure.Errorf(sequencer.ErrUnavailable, "client: no member answered at %s: %w; last error: %s; check the addresses, and that members run there",
+			return failure.Errorf(sequencer.ErrUnavailable, "client: no member answered at %s: %w; last error: %s; check the addresses, and that members run there",
 				strings.Join(cfg.Addrs, ", "), ctx.Err(), last.Error())
 		}
 	}
@@ -111,17 +154,30 @@ func newClient(cfg Config) (*Client, error) {
 			return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: address %q is not host:port: %w", addr, err)
 		}
 	}
+	if err := wire.CheckLabels(cfg.Labels); err != nil {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Labels: %w", err)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	process := cfg.Process
+	if process == nil {
+		var err error
+		if process, err = openProcess(cfg); err != nil {
+			return nil, err
+		}
+	}
 	c := &Client{
+		process:   process,
+		memory:    newMemory(process.Nodes),
 		holder:    NewHolder(),
+		about:     &wire.About{Build: buildinfo.Read().Short(), Labels: maps.Clone(cfg.Labels)},
 		addrs:     append([]string(nil), cfg.Addrs...),
 		log:       cfg.Logger,
 		transport: cfg.Transport,
 		clock:     cfg.Clock,
 		lookingUp: make(chan struct{}, 1),
 		tasks:     handles.NewTasks("client"),
-	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
 	}
 	if c.clock == nil {
 		c.clock = NewClock()
@@ -133,6 +189,7 @@ func newClient(cfg Config) (*Client, error) {
 		}
 		h := NewHTTP(dial, cfg.TLS)
 		c.transport, c.closeHTTP = h, h.Close
+		c.counts.dials = h
 	}
 	c.session = newRunner(c)
 	c.handles = handles.New(c.tasks, c.session)
@@ -182,5 +239,6 @@ func (c *Client) Close() error {
 	if c.closeHTTP != nil {
 		c.closeHTTP()
 	}
+	c.process.close()
 	return nil
 }

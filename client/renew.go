@@ -9,7 +9,12 @@ import (
 
 // renew makes one call that renews handles at an owner.
 func (r *runner) renew(ctx context.Context, call *session.Renewal) {
-	req := wire.RenewRequest{Holder: r.c.holder}
+	identity, err := r.c.identity()
+	if err != nil {
+		r.do(func(m *session.Machine, now session.Now) { m.Renewed(now, call, session.Renewed{}, err) })
+		return
+	}
+	req := wire.RenewRequest{Holder: r.c.holder, Identity: identity, About: r.c.about}
 	for _, s := range call.Sets {
 		req.Grid = call.Grid
 		req.Sets = append(req.Sets, wire.ClaimSet(s))
@@ -17,8 +22,12 @@ func (r *runner) renew(ctx context.Context, call *session.Renewal) {
 	for _, claim := range call.Claims {
 		req.Claims = append(req.Claims, claimOnWire(claim))
 	}
+	for _, u := range call.Used {
+		req.Used = append(req.Used, wire.Used(u))
+	}
 	var res wire.RenewResponse
-	err := r.c.tryCall(ctx, call.Owner, wire.PathRenew, req, &res)
+	err = r.c.identified(identity, r.c.tryCall(ctx, call.Owner, wire.PathRenew, req, &res))
+	r.c.counts.renewed(err)
 	if err != nil {
 		r.c.log.Debug("renewal failed; retrying", "error", err)
 	}

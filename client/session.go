@@ -108,6 +108,7 @@ func (r *runner) apply(now session.Now) {
 // back, so that the next life need not count it as used up.
 func (r *runner) end(now session.Now, h *session.Handle) {
 	r.c.handles.Drop(h.Control)
+	r.c.memory.gone(h.Control, true)
 	if rel, held := h.Control.Destroy(); held {
 		r.machine.Return(now, h.Control.Ref(), rel)
 	}
@@ -156,6 +157,9 @@ func (r *runner) replace(ctx context.Context, l session.Loss) {
 	defer cancel()
 	err := l.Handle.Control.Replace(ctx, l.ID)
 	lost := err != nil && l.Handle.Control.Lost(l.ID)
+	if l.Try == 1 {
+		r.c.counts.nodesLost.Add(1)
+	}
 	log := r.c.log.With("sequencer", l.Handle.Control.Handle().Name())
 	switch {
 	case lost && l.Try == 1:
@@ -170,7 +174,7 @@ func (r *runner) replace(ctx context.Context, l session.Loss) {
 func (r *runner) giveBack(ctx context.Context, back *session.Return) {
 	ctx, cancel := context.WithTimeout(ctx, back.End-r.c.clock.Mono())
 	defer cancel()
-	if err := r.c.release(ctx, back.Ref, back.Release); err != nil && !handles.Settled(err) {
+	if err := r.c.release(ctx, back.Ref, back.Release, session.Used{}); err != nil && !handles.Settled(err) {
 		r.c.log.Warn("logical node not given back; the grid takes it when the session has ended",
 			"sequencer", back.Ref.Definition.Name(), "node", back.Release.Node, "error", err)
 	}
@@ -189,6 +193,9 @@ func (r *runner) Return(ref sequencer.Ref, rel sequencer.Release) {
 
 // Remove implements handles.Keeper.
 func (r *runner) Remove(gone []*entry) {
+	for _, e := range gone {
+		r.c.memory.gone(e.Control, false)
+	}
 	r.do(func(m *session.Machine, _ session.Now) {
 		for _, e := range gone {
 			m.Remove(e.State)

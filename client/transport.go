@@ -43,6 +43,7 @@ type HTTP struct {
 	calls  limiter
 	dials  limiter // by address alone
 	dial   func(ctx context.Context, addr string) (net.Conn, error)
+	dialed dialCounts
 }
 
 // Limits of a process's connections to one member. An overloaded process must not open more
@@ -109,7 +110,9 @@ func (h *HTTP) dialInTurn(ctx context.Context, addr string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err // the turn came with the end
 	}
-	return h.dial(ctx, addr)
+	conn, err := h.dial(ctx, addr)
+	h.dialed.count(err)
+	return conn, err
 }
 
 // turn waits until a call may go out, and returns on which line; done ends the call. It
@@ -187,6 +190,7 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	}
 	req.Header = header
 	req.Header.Set("Content-Type", wire.MsgPack)
+	wire.SetRelease(req.Header)
 	if end, ok := ctx.Deadline(); ok {
 		// Rounded up: a member that gives up first would say less than it said before.
 		left := time.Until(end) + time.Millisecond - 1
@@ -195,6 +199,10 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	res, err := h.base[on].RoundTrip(req)
 	if err != nil {
 		return nil, unreachable(addr, err)
+	}
+	if err := wire.CheckRelease(res.Header); err != nil {
+		_ = res.Body.Close()
+		return nil, failure.Errorf(wire.ErrProtocol, "member at %s: %w", addr, err)
 	}
 	return res, nil
 }

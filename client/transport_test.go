@@ -116,6 +116,32 @@ func TestAnswersOfALaterVersion(t *testing.T) {
 	wants(t, h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out), sequencer.ErrNotFound)
 }
 
+// TestReleasesOfCalls: a call states the client's release, and the answer of a release
+// without a protocol in common is an error that names both.
+func TestReleasesOfCalls(t *testing.T) {
+	want, theirs := wire.SequencerResponse{Sequencer: wire.Sequencer{Name: "a"}}, ""
+	addr, h := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		if stated := r.Header.Get(wire.HeaderRelease); stated != wire.FormatRelease(wire.OwnRelease()) {
+			t.Errorf("the call states %q", stated)
+		}
+		if theirs != "" {
+			w.Header().Set(wire.HeaderRelease, theirs)
+		}
+		_, _ = io.WriteString(w, encoded(t, want))
+	})
+	var out wire.SequencerResponse
+	for _, theirs = range []string{"", "1-1 v1", "2-7 v7", "of another form"} {
+		if err := h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out); err != nil || out != want {
+			t.Errorf("%q: %+v, %v", theirs, out, err)
+		}
+	}
+	theirs = "8-9 v9"
+	err := h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out)
+	if wants(t, err, wire.ErrProtocol); !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "snowgrid v9 (protocols 8 to 9)") {
+		t.Errorf("the error names neither member nor release: %v", err)
+	}
+}
+
 // TestNotSnowgrid: if another server listens there, the error names the address and the
 // remedy, and is not a bad request.
 func TestNotSnowgrid(t *testing.T) {

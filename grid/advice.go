@@ -42,8 +42,10 @@ type health struct {
 	raft          *raftlog.Server
 	anchorage     *anchorage
 	formation     *formation.Formation
-	wasReady      atomic.Bool            // in this grid
-	quorumWarning atomic.Pointer[string] // the quorum warning, nil for none
+	nameOf        func(roster.Incarnation) string // for people, "" if it is not known
+	notRegistered func() error                    // nil unless the member is to have a number and has none
+	wasReady      atomic.Bool                     // in this grid
+	quorumWarning atomic.Pointer[string]          // the quorum warning, nil for none
 }
 
 // warning returns the quorum warning, "" for none.
@@ -154,9 +156,9 @@ func (h *health) quorum() leader.Quorum {
 func (h *health) describe(servers []leader.ServerID) string {
 	var out []string
 	for _, id := range servers {
-		addr := ""
+		addr, name := "", ""
 		if member, found := leader.MemberOf(h.state.Roster(), id); found {
-			addr = member.Gossip
+			addr, name = member.Gossip, h.nameOf(member.Incarnation)
 		} else if node := h.raft.Node(); node != nil {
 			configured := node.Address(raft.ServerID(id))
 			addr = string(configured)
@@ -164,7 +166,10 @@ func (h *health) describe(servers []leader.ServerID) string {
 				addr = host
 			}
 		}
-		out = append(out, fmt.Sprintf("%s, %s", id, addr))
+		if name != "" {
+			name += " "
+		}
+		out = append(out, fmt.Sprintf("%s%s, %s", name, id, addr))
 	}
 	return strings.Join(out, "; ")
 }

@@ -332,6 +332,9 @@ func TestAPIHealth(t *testing.T) {
 				t.Fatalf("%s: %d %v %v", method, status, header, err)
 			}
 			s.ClusterTime, s.Ceiling, s.Wall = time.Time{}, time.Time{}, time.Time{}
+			for i := range s.Members {
+				s.Members[i].Report = nil
+			}
 			return s
 		}
 		get, post := read(http.MethodGet, nil), read(http.MethodPost, strings.NewReader("{}"))
@@ -367,6 +370,11 @@ func TestAPIBeforeTheGrid(t *testing.T) {
 	within(t, apiPatience, "the API answers", func() bool { status, _ := get("/livez"); return status == http.StatusOK })
 	if status, text := get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(text, "2 members are expected") {
 		t.Errorf("/readyz: %d %q", status, text)
+	}
+	status, text := get("/readyz?verbose")
+	if status != http.StatusServiceUnavailable || !strings.HasPrefix(text, "[+]process ok\n[+]disk-and-log ok\n[-]grid-formed failed: 2 members are expected") ||
+		!strings.Contains(text, "\n[ ]agreement not checked\n") || !strings.HasSuffix(text, "\nreadyz check failed\n") {
+		t.Errorf("/readyz?verbose: %d %q", status, text)
 	}
 	for _, path := range []string{wire.PathCreate, wire.PathOpen, wire.PathDestroy} {
 		res, err := http.Post("http://"+addrs[1]+path, wire.JSON, strings.NewReader(`{"name":"orders"}`))

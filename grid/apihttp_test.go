@@ -50,6 +50,22 @@ var foul = map[string]string{
 	wire.HeaderTarget: "another", wire.HeaderGrid: "another",
 }
 
+// TestAPIReleases: every call is answered with the release of the member, and one of a
+// release without a protocol in common is refused.
+func TestAPIReleases(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, startOne(t, nil), 2)
+	for theirs, status := range map[string]int{"": 200, "1-1 v1": 200, "2-7 v7": 200, "8-9 v9": 426} {
+		res, out := b.request(http.MethodPost, wire.PathDirectory, map[string]string{"Content-Type": wire.JSON, wire.HeaderRelease: theirs}, "{}")
+		if res.StatusCode != status || res.Header.Get(wire.HeaderRelease) != wire.FormatRelease(wire.OwnRelease()) {
+			t.Errorf("%q: status %d, release %q", theirs, res.StatusCode, res.Header.Get(wire.HeaderRelease))
+		}
+		if status != 200 && (out["code"] != "protocol" || !strings.Contains(fmt.Sprint(out["message"]), "snowgrid v9 (protocols 8 to 9)")) {
+			t.Errorf("%q: %v", theirs, out)
+		}
+	}
+}
+
 // TestAPIUnknownPathComesFirst: that a path or a method is wrong is said before
 // anything else about the request is looked at, with a code of its own.
 func TestAPIUnknownPathComesFirst(t *testing.T) {
@@ -58,7 +74,7 @@ func TestAPIUnknownPathComesFirst(t *testing.T) {
 	for version := 1; version <= 2; version++ {
 		b := newBrowser(t, m, version)
 		for _, header := range []map[string]string{nil, {"Content-Type": wire.JSON}, foul} {
-			for _, path := range []string{"/", "/v1", "/v1/", "/v1/nothing", "/v1/ids/", "/v1//ids", "/v1/member/nothing", "/" + strings.Repeat("x", 500)} {
+			for _, path := range []string{"/v1", "/v1/", "/v1/nothing", "/v1/ids/", "/v1//ids", "/v1/member/nothing", "/" + strings.Repeat("x", 500)} {
 				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete, "DANCE"} {
 					res, out := b.request(method, path, header, "<html>")
 					if res.StatusCode != http.StatusNotFound || out != nil && out["code"] != "unknown_path" || out == nil && method != http.MethodHead {
@@ -71,7 +87,7 @@ func TestAPIUnknownPathComesFirst(t *testing.T) {
 			}
 			for path, allow := range map[string]string{
 				wire.PathIDs: "POST", wire.PathEvents: "POST", wire.PathHello: "POST", wire.PathReplicate: "POST",
-				wire.PathStatus: "GET, HEAD, POST", "/livez": "GET, HEAD", "/readyz": "GET, HEAD",
+				wire.PathStatus: "GET, HEAD, POST", "/": "GET, HEAD", "/livez": "GET, HEAD", "/readyz": "GET, HEAD",
 			} {
 				for _, method := range []string{http.MethodPut, http.MethodOptions, "DANCE"} {
 					res, out := b.request(method, path, header, "<html>")

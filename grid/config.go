@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
+	"os"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/discovery"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
@@ -22,23 +24,49 @@ const NoBackups = -1
 // MaxBackups is the largest value of Config.Backups.
 const MaxBackups = roster.MaxBackups
 
+// GossipPace is the pace of gossip: Interval (100 ms to 60 s; 0 = 300 ms), Timeout (10 ms or
+// more and less than Interval; 0 = half of it) and Cycles (1 to 100; 0 = 3). A member probes
+// one other in each Interval, and suspects it when neither it nor others for it answer. A
+// suspected member that stays silent is removed Cycles to 3 x Cycles intervals later, times
+// log10 of the number of members beyond ten.
+type GossipPace = gossip.Pace
+
+// The bounds of a GossipPace.
+const (
+	MinGossipInterval = gossip.MinInterval
+	MaxGossipInterval = gossip.MaxInterval
+	MinGossipTimeout  = gossip.MinTimeout
+	MaxGossipCycles   = gossip.MaxCycles
+)
+
 // Config has the settings of a member. The zero value is a lone
 // member without listeners, for tests and for services that run as one process.
-// Name, Backups, Partitions and Window are agreed in the grid: where they are
+// Name, Backups, Partitions, Voters and Window are agreed in the grid: where they are
 // left zero they are taken from it, and a different stated value is refused.
 type Config struct {
 	// Name is the grid's name; "" = that of the grid in DataDir, or "snowgrid".
 	// Members of other grids are refused.
 	Name string
+	// MemberName is this member's name for people, in the status, the log and errors: at most
+	// 63 letters, digits, dots, hyphens and underscores. Nothing else depends on it, and two
+	// members may have the same. "" = the host name.
+	MemberName string
 	// GossipAddr, RaftAddr and APIAddr are where the member listens, host:port;
 	// port 0 takes a free one. "" = 127.0.0.1 and port 7946, 7947, 7948.
 	GossipAddr, RaftAddr, APIAddr string
 	// AdvertiseHost is the host that others reach this member at; "" = the
 	// host it listens at.
 	AdvertiseHost string
-	// Join are gossip addresses, host:port, of members to find the grid by; a
-	// host or DNS name alone means port 7946. Names are re-resolved periodically.
+	// Join are entries to find members of the grid by, at most 256: the host:port of a
+	// member's gossip, or a DNS name of members (port 7946 if it has none);
+	// srv:_NAME._tcp.DOMAIN for SRV records; file:PATH for a file with one address or DNS
+	// name a line. Names and files are resolved again every few seconds. See
+	// docs/discovery.md.
 	Join []string
+	// Gossip is how often members probe each other, and for how long one may be silent
+	// before the others no longer count it as alive. The zero value agrees on a crash
+	// within about 2.5 s. Members should have the same. Grants and ownership do not depend on it.
+	Gossip GossipPace
 	// Expect is the number of members that form a new grid together; 0 = 1 without Join,
 	// else this member forms none and only joins.
 	Expect int
@@ -48,12 +76,24 @@ type Config struct {
 	// Partitions is the number of slices of sequencer names; 0 = the grid's, or
 	// 271.
 	Partitions int
+	// Voters is how many members vote on the roster, if there are as many: 1, 3, 5 or 7,
+	// which survive the simultaneous loss of 0, 1, 2 or 3 of them; 0 = the grid's, or 3. A new
+	// grid of 5 or 7 has 2 or 3 Backups unless Backups says otherwise, since a partition
+	// whose copies are all lost makes its holders wait.
+	Voters int
+	// Zone names the place of this member that fails as one, such as a rack or an
+	// availability zone: at most 255 bytes; "" = none. Copies of a partition, and voters,
+	// are in different zones as far as there are several.
+	Zone string
 	// Window is the distance of the ceiling ahead of cluster time; 0 = the grid's, or
 	// 15 s, or 3 s for a lone member. 1 s to 1 h.
 	Window time.Duration
 	// DataDir keeps the member's identity and its part of the roster across
 	// restarts; "" = memory only.
 	DataDir string
+	// Identity, if it names a set, gives the member a number that it keeps across restarts
+	// with its DataDir, and its logical nodes back after a restart.
+	Identity Identity
 	// FirstLife states that no process holds a logical node of an earlier life
 	// of this grid, so that a memory-only grid need not wait when it is formed. It
 	// is true of one start at most: left in the configuration of a second one it
@@ -75,6 +115,10 @@ type Config struct {
 	// in that time. A life that did not stop in order makes the next one wait for as
 	// long at most. 0 = 30 s; never less than two windows, at most 1 h.
 	AnchorAhead time.Duration
+	// Debug serves paths on the API by which a program on this machine looks into gossip
+	// (state-info), pauses gossip, Raft and calls between members, and ends the member; see
+	// docs/discovery.md. For tests of a grid, not for production.
+	Debug bool
 	// TLS, if not nil, is used on the Raft and API connections, both as server
 	// and as client; set ClientCAs and ClientAuth in it for mutual TLS.
 	TLS *tls.Config
@@ -89,6 +133,12 @@ type Config struct {
 	Clock   Clock
 
 	unnamed bool // Name was left empty
+}
+
+// Identity is the set that a process has its number in: 1, 2, 3 and so on.
+type Identity struct {
+	Cluster string // tells sets of one name apart; "" = the grid's name
+	Set     string // "" = no number
 }
 
 // Ports that are taken when an address is left empty.
@@ -128,9 +178,17 @@ func (c Config) withDefaults() Config {
 	if c.Clock == nil {
 		c.Clock = realClock{}
 	}
+	if host, err := os.Hostname(); c.MemberName == "" && err == nil {
+		c.MemberName = gossip.NameOf(host)
+	}
 	c.Join = append([]string(nil), c.Join...)
 	return c
 }
+
+// Check returns the error that [Start] returns for a configuration that cannot work, before
+// it begins. It starts nothing and looks at no directory, store or network. Errors match
+// [sequencer.ErrInvalidConfig], and begin with the name of the field.
+func (c Config) Check() error { return c.withDefaults().check() }
 
 // check refuses a configuration that cannot work. Errors match
 // sequencer.ErrInvalidConfig and name the setting.
@@ -138,8 +196,26 @@ func (c Config) check() error {
 	if c.Backups < NoBackups || c.Backups > MaxBackups {
 		return refusal.Invalid("Backups is %d; give 0 for the grid's, NoBackups for none, or 1 to %d", c.Backups, MaxBackups)
 	}
+	if c.Partitions < 0 || c.Partitions > roster.MaxPartitions {
+		return refusal.Invalid("Partitions is %d; give 1 to %d, or 0 for the grid's", c.Partitions, roster.MaxPartitions)
+	}
+	if least, most := roster.MinWindow.Duration(), roster.MaxWindow.Duration(); c.Window != 0 && (c.Window < least || c.Window > most) {
+		return refusal.Invalid("Window is %v; give %v to %v, or 0 for the grid's", c.Window, least, most)
+	}
+	if !roster.IsVoters(c.Voters) {
+		return refusal.Invalid("Voters is %d; give 1, 3, 5 or 7, or 0 for the grid's", c.Voters)
+	}
+	if err := (roster.Member{Incarnation: formation.NewIncarnation("0000000000000000"), Zone: c.Zone}).Check(); err != nil {
+		return refusal.Invalid("Zone is %.40q; give at most 255 bytes of UTF-8 without control characters, or nothing", c.Zone)
+	}
 	if err := c.settings().Check(); err != nil {
-		return refusal.Invalid("%v", err)
+		return refusal.Invalid("Name: %v", err)
+	}
+	if err := gossip.CheckName(c.MemberName); err != nil && c.MemberName != "" {
+		return refusal.Invalid("MemberName: %v", err)
+	}
+	if err := c.Identity.check(c.DataDir); err != nil {
+		return err
 	}
 	if c.Expect < 0 || c.Expect > 1000 {
 		return refusal.Invalid("Expect is %d; give the number of members that form the grid, 1 to 1000, or 0", c.Expect)
@@ -153,6 +229,9 @@ func (c Config) check() error {
 	if c.AnchorAhead > 0 && c.Anchor == nil {
 		return refusal.Invalid("AnchorAhead is %v and Anchor is nil; give the store, or omit it", c.AnchorAhead)
 	}
+	if err := c.Gossip.Check(); err != nil {
+		return err
+	}
 	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
 		return refusal.Invalid("GossipKey has %d bytes; give 16, 24 or 32", n)
 	}
@@ -162,10 +241,8 @@ func (c Config) check() error {
 			return refusal.Invalid("%s %q is not host:port (%v)", setting, addr, err)
 		}
 	}
-	for _, addr := range c.Join {
-		if _, _, err := net.SplitHostPort(addr); err != nil && (addr == "" || strings.ContainsAny(addr, ": ")) {
-			return refusal.Invalid("Join address %q is not host:port or a host name (%v); give a member's gossip address", addr, err)
-		}
+	if err := discovery.Check(c.Join); err != nil {
+		return refusal.Invalid("Join %v", err)
 	}
 	return nil
 }
@@ -174,12 +251,13 @@ func (c Config) check() error {
 func (c Config) settings() roster.Settings {
 	s := roster.Settings{
 		Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window),
+		Voters: roster.StoredVoters(c.Voters),
 	}
 	if s.Partitions == 0 {
 		s.Partitions = roster.DefaultPartitions
 	}
 	if c.Backups == 0 {
-		s.Backups = roster.DefaultBackups
+		s.Backups = max(roster.DefaultBackups, c.Voters/2) // as many failures as the voters survive
 	}
 	if c.Backups == NoBackups {
 		s.Backups = 0
@@ -192,7 +270,7 @@ func (c Config) settings() roster.Settings {
 
 // stated are only those settings that the configuration states.
 func (c Config) stated() roster.Settings {
-	s := roster.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window)}
+	s := roster.Settings{Name: c.Name, Partitions: c.Partitions, Backups: c.Backups, Window: clustertime.SpanOf(c.Window), Voters: c.Voters}
 	switch c.Backups {
 	case 0:
 		s.Backups = -1

@@ -15,11 +15,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -44,6 +46,9 @@ func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint str
 	}
 	if !errors.Is(err, want) || ctx.Err() != nil {
 		t.Errorf("error %v, want %v immediately", err, want)
+	}
+	if text := err.Error(); strings.Count(text, "grid: ") != 1 || strings.Contains(text, sequencer.ErrInvalidConfig.Error()) {
+		t.Errorf("error %q: want one prefix, and the cause in its own words", text)
 	}
 	for _, word := range words {
 		if !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(word)) {
@@ -75,10 +80,10 @@ func TestConfigRefused(t *testing.T) {
 		{"backups|32768", func(c *grid.Config) { c.Backups = 32768 }},
 		{"partitions|-1", func(c *grid.Config) { c.Partitions = -1 }},
 		{"partitions|9000", func(c *grid.Config) { c.Partitions = 9000 }},
-		{"window|1000", func(c *grid.Config) { c.Window = time.Millisecond }},
-		{"window|1000", func(c *grid.Config) { c.Window = time.Nanosecond }},
-		{"window|3600000", func(c *grid.Config) { c.Window = 2 * time.Hour }},
-		{"window|-1000", func(c *grid.Config) { c.Window = -time.Second }},
+		{"Window|1s to 1h", func(c *grid.Config) { c.Window = time.Millisecond }},
+		{"Window|1s to 1h", func(c *grid.Config) { c.Window = time.Nanosecond }},
+		{"Window|2h0m0s", func(c *grid.Config) { c.Window = 2 * time.Hour }},
+		{"Window|-1s", func(c *grid.Config) { c.Window = -time.Second }},
 		{"floor|2100", func(c *grid.Config) { c.Floor = time.Date(2100, 1, 2, 0, 0, 0, 0, time.UTC) }},
 		{"floor|1969", func(c *grid.Config) { c.Floor = time.Date(1969, 1, 2, 0, 0, 0, 0, time.UTC) }},
 		{"expect|-1", func(c *grid.Config) { c.Expect = -1 }},
@@ -103,7 +108,24 @@ func TestConfigRefused(t *testing.T) {
 		cfg := loopback(t)
 		test.change(&cfg)
 		mustNotStart(t, cfg, strings.Split(test.words, "|")...)
+		if err := cfg.Check(); err != nil && !beginsWithField(err) {
+			t.Errorf("the error %q does not begin with a field of Config, by which programs find its place", err)
+		}
 	}
+}
+
+// beginsWithField reports whether an error begins with a field of Config, after the name of
+// the package.
+func beginsWithField(err error) bool {
+	text := strings.TrimPrefix(err.Error(), "grid: ")
+	name, _, _ := strings.Cut(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return r
+		}
+		return ' '
+	}, text), " ")
+	_, found := reflect.TypeFor[grid.Config]().FieldByName(name)
+	return found
 }
 
 func TestConfigPortInUse(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
@@ -33,6 +34,7 @@ type departure struct {
 	host      *host.Host
 	formation *formation.Formation
 	anchorage *anchorage
+	audit     *audit.Log
 	gossip    *gossip.Gossip // nil in a lone member
 }
 
@@ -47,6 +49,7 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 			d.stopInOrder(ctx)
 			d.awaitStop(ctx.Done())
 			d.gossip.Leave()
+			d.audit.Write(audit.Entry{Action: audit.Leave, Name: d.gossip.Describe(d.self), Who: "this process"})
 			return nil
 		}
 		if node := d.raft.Node(); node.Leads() {

@@ -73,3 +73,8 @@ func (m *Member) Stall(name string) (release func()) {
 func (m *Member) Log(data []byte) error {
 	return m.raft.Node().Raft.Apply(data, transport.RaftCallTimeout).Error()
 }
+
+// Need asks the leader, which the member has to be, for a protocol of the roster.
+func (m *Member) Need(p roster.Protocol, part string) error {
+	return m.leadership.need(m.ctx, p, part)
+}

@@ -132,7 +132,7 @@ func (f forger) stream(b []byte) {
 		f.t.Fatal(err)
 	}
 	defer conn.Close()
-	_, _ = conn.Write(append(transport.Greeting{Protocol: transport.GossipProtocol, Name: "snowgrid"}.Encode(), b...))
+	_, _ = conn.Write(append(transport.Greeting{Name: "snowgrid"}.Encode(), b...))
 	began := time.Now()
 	for buf := make([]byte, 4096); err == nil; {
 		_, err = conn.Read(buf)

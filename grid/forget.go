@@ -3,13 +3,13 @@ package grid
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
-	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -26,22 +26,7 @@ func (o *leadership) serveForget(ctx context.Context, in wire.ForgetRequest) (wi
 	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone and stores nothing on disk")
 	}
-	if !in.Forwarded {
-		in.AskedBy = api.RemoteOf(ctx)
-	}
-	node := o.raft.Node()
-	switch {
-	case node == nil:
-		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", o.formation.NotFormed())
-	case node.Leads():
-		return o.forget(ctx, in)
-	case in.Forwarded:
-		return none, refusal.ErrNotLeader
-	}
-	in.Forwarded = true
-	var res wire.ForgetResponse
-	err := o.forward(ctx, node.Leader(), wire.PathForget, in, &res)
-	return res, err
+	return serveOperator(ctx, o, wire.PathForget, &in, askedOf{&in.Forwarded, &in.AskedBy}, func() (wire.ForgetResponse, error) { return o.forget(ctx, in) })
 }
 
 // forget gives up a member's disk, at the leader.
@@ -53,6 +38,7 @@ func (o *leadership) forget(ctx context.Context, in wire.ForgetRequest) (wire.Fo
 			reply(err)
 		})
 	})
+	o.audit.Write(audit.Entry{Action: audit.Forget, Name: string(in.Member), Who: in.AskedBy, Err: err}, slog.Bool("lose_definitions", in.LoseDefinitions))
 	if err != nil {
 		return wire.ForgetResponse{}, err
 	}

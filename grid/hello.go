@@ -12,7 +12,7 @@ import (
 // record returns the roster's record of this member.
 func (m *Member) record() roster.Member {
 	return roster.Member{
-		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "",
+		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "", Zone: m.cfg.Zone,
 	}
 }
 
@@ -22,7 +22,7 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.formation.Grid(), Version: r.Version, Settings: r.Settings,
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
-		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil,
+		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil, Release: wire.OwnRelease(),
 	}
 	if _, registered := r.Member(m.self); registered {
 		res.Claim = r.Claim

@@ -41,7 +41,7 @@ type attack struct {
 // header or length prefix in them is followed by what it announces.
 func attacks(m *grid.Member) []attack {
 	s, addrs := m.Status(), m.Addrs()
-	greeting := transport.Greeting{Protocol: transport.GossipProtocol, Name: "snowgrid"}.Encode()
+	greeting := transport.Greeting{Name: "snowgrid"}.Encode()
 	says := func(b []byte) []byte { return append(bytes.Clone(greeting), labelled("snowgrid", b)...) }
 	server := s.Answering
 	if s.Members[0].Durable {

@@ -21,6 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -162,6 +163,12 @@ var valid = map[string]any{
 	wire.PathJoin:      wire.JoinRequest{Server: "s"},
 	wire.PathLeave:     wire.LeaveRequest{Server: "s"},
 	wire.PathEarlier:   wire.EarlierRequest{Until: 1},
+
+	wire.PathIdentityNext:     wire.IdentityNextRequest{Cluster: "c", Name: "web"},
+	wire.PathIdentityApply:    wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: 1, Code: roster.Code{1}},
+	wire.PathIdentityRegister: wire.IdentityRegisterRequest{Cluster: "c", Name: "web", ID: 1, Code: roster.Code{1}},
+	wire.PathIdentityClean:    wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: []uint64{1}},
+	wire.PathIdentityImport:   wire.IdentityImportRequest{Cluster: "c", Name: "web", Next: 2},
 }
 
 // spoiled returns invalid bodies for a path, by the kind of error.
@@ -248,7 +255,7 @@ func TestAPIWrongRequests(t *testing.T) {
 				}
 			}
 		}
-		for _, path := range []string{"/", "/v1", "/v1/", "/v1/nothing", "/v2/ids", "/v1/ids/1", "/v1/member/nothing"} {
+		for _, path := range []string{"/v1", "/v1/", "/v1/nothing", "/v2/ids", "/v1/ids/1", "/v1/member/nothing"} {
 			status, _, answer := b.send(http.MethodPost, path, wire.JSON, strings.NewReader("{}"))
 			if refused(t, path, status, wire.JSON, answer); status != http.StatusNotFound {
 				t.Errorf("%s: status %d", path, status)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
@@ -47,6 +48,10 @@ type leadership struct {
 	current   atomic.Pointer[lead] // the present lead, nil while another member leads
 	now       signal.Signal        // the leader's step is due
 	anchorage *anchorage
+	dismissal *dismissal
+	clocks    voterClocks
+	audit     *audit.Log
+	removals  removals
 
 	mu      sync.Mutex // guards telling
 	telling bool       // the leader is being told of a grant of an earlier life
@@ -54,14 +59,16 @@ type leadership struct {
 
 // calls returns the calls that the leader serves, and those that bring a request to it.
 func (o *leadership) calls() []*api.Call {
-	return []*api.Call{
+	return append(o.identityCalls(),
 		api.Typed(wire.PathJoin, o.serveJoin).ForMembers().OfAnyClaim(),
 		api.Typed(wire.PathLeave, o.serveLeave).ForMembers().OfAnyClaim(),
 		api.Typed(wire.PathEarlier, o.serveEarlier).ForMembers(),
 		api.Typed(wire.PathHeld, o.serveHeld).ForMembers(),
 		api.Typed(wire.PathForget, o.serveForget).ForTarget(),
+		api.Typed(wire.PathRemove, o.serveRemove).ForTarget(),
 		api.Typed(wire.PathTake, o.serveTake).ForTarget(),
-	}
+		api.Typed(wire.PathSettings, o.serveSettings),
+	)
 }
 
 // lead is one lead of this member: it runs the leader's machine (package leader) and
@@ -69,7 +76,7 @@ func (o *leadership) calls() []*api.Call {
 type lead struct {
 	of       *leadership
 	node     *raftlog.Node
-	caughtUp bool            // this member has applied the log of the leaders before it
+	caughtUp atomic.Uint64   // the term in which this member applied the log of the leaders before it, 0 = not yet
 	ctx      context.Context // ends with the lead
 	end      context.CancelFunc
 	calls    sync.WaitGroup // whose outcomes the machine waits for
@@ -106,7 +113,7 @@ func (o *leadership) begin(ctx context.Context, node *raftlog.Node) *lead {
 	l := &lead{of: o, node: node}
 	l.ctx, l.end = context.WithCancel(ctx)
 	l.machine = leader.New(leader.Config{
-		Self: o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
+		Self: o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(), Release: wire.OwnRelease(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
 	}, l)
 	o.current.Store(l)
 	return l
@@ -125,16 +132,18 @@ func (o *leadership) end() {
 	l.end()
 	l.calls.Wait()
 	o.anchorage.forget()
+	o.clocks.forget()
 }
 
 // step does everything that is due, once this member has applied the log of the leaders
 // before it, and the grid is formed.
 func (l *lead) step(ctx context.Context) {
-	if !l.caughtUp {
+	if l.caughtUp.Load() == 0 {
+		term := l.node.Raft.CurrentTerm()
 		if l.node.Raft.Barrier(transport.RaftCallTimeout).Error() != nil {
 			return
 		}
-		l.caughtUp = true
+		l.caughtUp.Store(term)
 		l.of.log.Info("this member leads the grid")
 	}
 	if !l.of.state.Roster().Formed() {
@@ -187,16 +196,29 @@ func (l *lead) Probe(p leader.Probe) {
 	l.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout)
 		defer cancel()
+		began := l.of.clock.Mono()
 		hello, err := l.of.caller.Hello(ctx, p.API, p.To)
+		if err == nil {
+			l.noteClock(p.To, hello.Wall, began)
+		}
 		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrNotAddressed) {
 			err = failure.Errorf(leader.ErrAbsent, "%w", err)
 		}
 		answer := leader.Answer{
 			Record: hello.Record, Grid: hello.Grid, Version: hello.Version, Wall: hello.Wall, Time: hello.Time,
-			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim,
+			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release,
 		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
 	})
+}
+
+// noteClock records a member's wall clock, which it read between began and now.
+func (l *lead) noteClock(of roster.Incarnation, wall clustertime.Tick, began time.Duration) {
+	clock := l.of.clock
+	if now := clock.Now(); now > 0 && wall > 0 {
+		read := now.Add(-clustertime.SpanOf((clock.Mono() - began) / 2))
+		l.of.clocks.note(of, wall.Sub(read).Duration(), clock.Mono())
+	}
 }
 
 // Propose implements leader.Member.
@@ -209,6 +231,7 @@ func (l *lead) Propose(c roster.Command) {
 			l.of.reportStep("raise the ceiling", err)
 		case c.Reset != nil:
 			l.of.reportReset(c.Reset, err)
+		case c.Identity != nil: // its caller is told
 		default:
 			l.of.reportChange(before, c.Change, err)
 		}

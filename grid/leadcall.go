@@ -8,6 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -29,6 +30,13 @@ func (o *leadership) atLead(ctx context.Context, request func(machine *leader.Le
 	}
 }
 
+// need has the roster raised to a protocol, and returns nil when it has that: before a
+// command with a part that needs it is proposed. The error names the members that do not
+// have the protocol.
+func (o *leadership) need(ctx context.Context, p roster.Protocol, part string) error {
+	return o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.Need(v, p, part, reply) })
+}
+
 // confirm returns nil if this member led the grid after it was called.
 func (o *leadership) confirm() error {
 	if l := o.current.Load(); l != nil {
@@ -46,10 +54,37 @@ func (o *leadership) forward(ctx context.Context, leader, path string, in, out a
 	return o.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, path, in, out)
 }
 
+// askedOf are the fields of an operator's request that say which way it took.
+type askedOf struct {
+	forwarded *bool   // a member has passed it on to the leader
+	by        *string // its caller, at the first member
+}
+
+// serveOperator answers an operator's request: by here if this member leads the grid, else
+// by one call of the leader. in is a pointer to the request, and asked are fields of it.
+func serveOperator[Out any](ctx context.Context, o *leadership, path string, in any, asked askedOf, here func() (Out, error)) (out Out, err error) {
+	if !*asked.forwarded {
+		*asked.by = api.WhoOf(ctx)
+	}
+	node := o.raft.Node()
+	switch {
+	case node == nil:
+		return out, failure.Errorf(sequencer.ErrUnavailable, "%w", o.formation.NotFormed())
+	case node.Leads():
+		return here()
+	case *asked.forwarded:
+		return out, refusal.ErrNotLeader
+	}
+	*asked.forwarded = true
+	err = o.forward(ctx, node.Leader(), path, in, &out)
+	return out, err
+}
+
 // refusals are the errors of the machine and those of the API.
 var refusals = []struct{ machine, api error }{
 	{leader.ErrBadRequest, wire.ErrBadRequest}, {leader.ErrNotNow, wire.ErrNotNow}, {leader.ErrNotNeeded, wire.ErrNotNeeded},
 	{leader.ErrNotConfirmed, wire.ErrNotConfirmed}, {leader.ErrIdentityInUse, wire.ErrIdentityInUse}, {leader.ErrNotLeading, refusal.ErrNotLeader},
+	{leader.ErrAlive, wire.ErrAlive},
 }
 
 // refusalOf returns the error of the API for one of the machine.

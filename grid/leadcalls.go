@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
@@ -13,9 +15,18 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// serveJoin notes that a member wants in, once that has said so itself. The leader's
-// next step lets it in; the member asks until it sees itself in the roster.
+// serveJoin lets a member in, or says why not.
 func (o *leadership) serveJoin(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
+	res, err := o.join(ctx, in)
+	if err != nil { // one that is let in is written when that is agreed
+		o.audit.Write(audit.Entry{Action: audit.Join, Name: string(in.Member.Incarnation), Who: api.WhoOf(ctx), Err: err})
+	}
+	return res, err
+}
+
+// join notes that a member wants in, once that has said so itself. The leader's
+// next step lets it in; the member asks until it sees itself in the roster.
+func (o *leadership) join(ctx context.Context, in wire.JoinRequest) (wire.MemberResponse, error) {
 	if err := in.Member.Check(); err != nil {
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
@@ -39,6 +50,11 @@ func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire
 	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 		machine.Leave(v, in.Incarnation, in.Failed, reply)
 	})
+	if err != nil {
+		o.audit.Write(audit.Entry{Action: audit.Leave, Name: o.gossip.Describe(in.Incarnation), Who: api.WhoOf(ctx), Err: err})
+	} else {
+		o.removals.ask(in.Incarnation, audit.Leave, api.WhoOf(ctx))
+	}
 	for {
 		if err != nil {
 			return wire.MemberResponse{}, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -31,16 +32,23 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 		return
 	}
 	for _, member := range c.Join {
-		o.log.Info("member joined", "joined", string(member.Incarnation), "api", member.API)
+		o.audit.Write(audit.Entry{Action: audit.Join, Name: o.gossip.Describe(member.Incarnation), Who: member.API})
+		o.log.Info("member joined", "joined", o.gossip.Describe(member.Incarnation), "api", member.API)
 	}
 	for _, inc := range c.Remove {
-		o.log.Info("member removed", "removed", string(inc))
+		e := o.removals.take(inc, "leader "+o.gossip.Describe(o.self))
+		e.Name = o.gossip.Describe(inc)
+		o.audit.Write(e)
+		o.log.Info("member removed", "removed", o.gossip.Describe(inc))
 	}
 	for _, inc := range c.Doubt {
-		o.log.Warn("member does not answer; backups are promoted", "suspect", string(inc))
+		o.log.Warn("member does not answer; backups are promoted", "suspect", o.gossip.Describe(inc))
 	}
 	for _, inc := range c.Settle {
-		o.log.Info("replicas of a member in sync", "settled", string(inc))
+		o.log.Info("replicas of a member in sync", "settled", o.gossip.Describe(inc))
+	}
+	if c.Protocol != 0 {
+		o.log.Info("protocol of the grid changed", "before", int(r.InUse()), "protocol", int(c.Protocol))
 	}
 	if len(c.Take) > 0 {
 		o.log.Info("backups promoted to owners", "partitions", len(c.Take))

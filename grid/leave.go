@@ -41,7 +41,12 @@ func (m *Member) Close() error {
 	return err
 }
 
+// Done is closed when the member has ended: by Leave or Close, or because that was asked of
+// its API (POST /membership/unsubscribe, or with Debug /membership/debug/shutdown).
+func (m *Member) Done() <-chan struct{} { return m.ended }
+
 func (m *Member) shut() error {
+	defer close(m.ended)
 	m.life.Close()
 	if m.handles != nil {
 		_ = m.handles.Close()
@@ -63,6 +68,7 @@ func (m *Member) shut() error {
 		m.listeners.close()
 	}
 	m.life.Wait()
+	m.identity.close()
 	if m.definitions != nil {
 		failed = append(failed, m.definitions.Close())
 	}

@@ -23,9 +23,10 @@ type listeners struct {
 	closed bool
 }
 
-// listen opens the Raft and API addresses, or none of them.
-func listen(cfg Config) (*listeners, error) {
-	raft, err := cfg.Network.Listen(cfg.RaftAddr)
+// listen opens the Raft address, by the network of members, and the API address, or none
+// of them.
+func listen(cfg Config, members Network) (*listeners, error) {
+	raft, err := members.Listen(cfg.RaftAddr)
 	if err != nil {
 		return nil, refusal.Invalid("RaftAddr: %v", err)
 	}

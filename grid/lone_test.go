@@ -139,8 +139,9 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	ofHolders := []string{
 		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,
 		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs,
+		wire.PathSequencers, wire.PathHolders, wire.PathSettings, wire.PathIdentity, wire.PathIdentityNext, wire.PathIdentityApply, wire.PathIdentityRegister, wire.PathIdentityClean, wire.PathIdentityImport,
 	}
-	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget, wire.PathTake}
+	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget, wire.PathRemove, wire.PathTake}
 	m := newMember(Config{Expect: 2})
 	defer m.life.Stop()
 	const self, other = "aaaaaaaaaaaaaaaa-0000000000000001", "bbbbbbbbbbbbbbbb-0000000000000001"
@@ -148,6 +149,7 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	m.raft = m.newServer()
 	m.formation = m.newFormation(&formation.Identity{Grid: roster.GridID{1}})
 	m.host = m.newHost()
+	m.membership = newMembership(m)
 	api := m.newAPI()
 	served := api.Handler()
 	for _, path := range api.Paths() {

@@ -24,6 +24,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
@@ -34,6 +35,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -46,6 +48,7 @@ type Member struct {
 	cfg     Config
 	lone    bool
 	log     *slog.Logger
+	audit   *audit.Log
 	library *librarylog.Log // what Raft, gossip and the HTTP server report
 	clock   *client.Clock   // sampled by the log alone; answers carry its time
 	holds   *client.Clock   // that of the member's own handles, sampled by answers too
@@ -57,7 +60,9 @@ type Member struct {
 	listeners   *listeners
 	gossip      *gossip.Gossip // nil in a lone member
 	raft        *raftlog.Server
-	host        *host.Host // of the partitions
+	host        *host.Host      // of the partitions
+	gate        *transport.Gate // of members; nil without Debug
+	members     Network         // by which gossip and Raft reach other members
 	http        *client.HTTP
 	caller      api.Caller
 	api         *api.Server
@@ -71,12 +76,17 @@ type Member struct {
 	anchorage  *anchorage
 	health     *health
 	departure  *departure
+	dismissal  *dismissal
+	overview   *overview
+	membership *membership
 
-	handles *client.Client // the user's handles
+	identity identity
+	handles  *client.Client // the user's handles
 
-	life *tenure.Life
-	ctx  context.Context // ends with the life
-	once sync.Once       // Close
+	life  *tenure.Life
+	ctx   context.Context // ends with the life
+	once  sync.Once       // Close
+	ended chan struct{}   // closed when Close has done everything
 }
 
 // Addrs are a member's addresses as others reach it, host:port.
@@ -88,7 +98,8 @@ type Addrs struct {
 
 // Start starts a member and returns when every partition has an owner, so that
 // sequencers can be created. When ctx ends first it stops what it started; the
-// error then names the members that were seen.
+// error then names the members that were seen. With Config.Identity it returns when the member
+// is registered, too.
 //
 // Errors: sequencer.ErrInvalidConfig for a setting that is wrong, that the grid
 // has otherwise, or a port in use (the message names it); clustertime.ErrClock for a
@@ -109,11 +120,15 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 	m.run()
 	err := m.awaitServing(ctx)
 	if err == nil {
-		m.handles, err = m.newClient(ctx)
+		err = m.identity.await(ctx)
+	}
+	if err == nil {
+		m.handles, err = m.newClient(ctx, m.identity.shared())
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
+	m.membership.started.Store(true)
 	return m, nil
 }
 
@@ -141,8 +156,13 @@ func newMember(cfg Config) *Member {
 	m.anchorage = newAnchorage(m.cfg)
 	m.state = state.New(m.clock, m.holds)
 	m.life = tenure.NewLife()
+	m.ended = make(chan struct{})
+	if cfg.Debug {
+		m.gate = &transport.Gate{}
+	}
+	m.members = transport.Behind(m.cfg.Network, m.gate)
 	m.ctx = m.life.Context()
-	m.ids = api.NewIDs(m.newClient, m.life, m.clock.Mono)
+	m.ids = api.NewIDs(func(ctx context.Context) (*client.Client, error) { return m.newClient(ctx, m.identity.counted()) }, m.life, m.clock.Mono)
 	return m
 }
 
@@ -155,6 +175,9 @@ func (m *Member) warn() {
 	if !m.lone && m.cfg.DataDir == "" && m.cfg.Anchor == nil {
 		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts by the clocks of the next ones alone; " +
 			"set DataDir, or see RELIABILITY.md, Not promised")
+	}
+	if m.cfg.Debug {
+		m.log.Warn("Debug is set: any process on this machine can pause this member or end it; unset it in production")
 	}
 	if m.lone && m.cfg.Anchor == nil {
 		m.log.Warn("this member runs alone and no other can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
@@ -169,6 +192,9 @@ func (m *Member) warn() {
 func (m *Member) open() error {
 	var err error
 	var id *formation.Identity
+	if err := m.identity.read(m.cfg.Identity, m.cfg.DataDir); err != nil {
+		return err
+	}
 	if m.stores, m.definitions, id, err = formation.OpenDataDir(m.cfg.DataDir, m.library.Writer("raft")); err != nil {
 		return err
 	}
@@ -182,30 +208,35 @@ func (m *Member) open() error {
 		}
 	}
 	m.self = formation.NewIncarnation(id.Member)
-	m.log = m.log.With("member", string(m.self))
+	m.log = m.log.With("member", string(m.self), "member_name", m.cfg.MemberName)
+	m.audit = audit.New(m.log, m.clock.Mono)
 	m.raft = m.newServer()
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
-	m.caller = api.Caller{HTTP: m.http, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
+	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
+	m.dismissal = newDismissal(m.state, m.log)
 	m.leadership = &leadership{
 		self: m.self, lone: m.lone, record: m.record, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
-		raft: m.raft, caller: m.caller, now: signal.New(), anchorage: m.anchorage,
+		raft: m.raft, caller: m.caller, now: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
 	}
 	m.health = &health{
 		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock, ctx: m.ctx,
-		log: m.log, raft: m.raft, anchorage: m.anchorage,
+		log: m.log, raft: m.raft, anchorage: m.anchorage, notRegistered: m.identity.notRegistered,
 	}
 	m.formation = m.newFormation(id)
 	m.leadership.formation, m.health.formation = m.formation, m.formation
 	m.host = m.newHost()
 	m.departure = &departure{
-		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation, anchorage: m.anchorage,
+		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation, anchorage: m.anchorage, audit: m.audit,
 	}
+	m.overview = newOverview(m)
+	m.health.nameOf = m.overview.nameOf
+	m.membership = newMembership(m)
 	m.api = m.newAPI()
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
 		return m.formation.FormAlone()
 	}
-	if m.listeners, err = listen(m.cfg); err != nil {
+	if m.listeners, err = listen(m.cfg, m.members); err != nil {
 		return err
 	}
 	if m.addrs, err = m.listeners.addrs(m.ctx, m.cfg); err != nil {
@@ -216,7 +247,10 @@ func (m *Member) open() error {
 	}
 	m.addrs.Gossip = m.gossip.Addr()
 	m.formation.UseGossip(m.gossip)
-	m.leadership.gossip, m.departure.gossip = m.gossip, m.gossip
+	if err := m.identity.open(m); err != nil {
+		return err
+	}
+	m.leadership.gossip, m.departure.gossip, m.overview.gossip, m.membership.gossip = m.gossip, m.gossip, m.gossip, m.gossip
 	m.life.Go(func() { m.api.Serve(m.listeners.api) })
 	return m.formation.Reopen()
 }
@@ -226,7 +260,7 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	return formation.New(formation.Config{
 		Identity: id, Self: m.self, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),
 		Expect: m.cfg.Expect, Join: m.cfg.Join, FirstLife: m.cfg.FirstLife, Anchored: m.anchorage.configured(), Floor: m.cfg.Floor, Clock: m.cfg.Clock,
-		State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.leadership.run,
+		State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.leadership.run,
 		Voters: func() (alive, count int) {
 			q := m.health.quorum()
 			return len(q.Alive), q.Voters()
@@ -242,15 +276,15 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 // newHost returns the host of this member's partitions.
 func (m *Member) newHost() *host.Host {
 	return host.New(host.Config{
-		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Raft: m.raft, Caller: m.caller, Events: m.events,
+		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Events: m.events,
 		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Changed: m.health.noteReady,
 	})
 }
 
 // calls returns every call of the API but the event stream.
 func (m *Member) calls() []*api.Call {
-	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls()),
-		api.Typed(wire.PathStatus, m.serveStatus).WithLargeAnswer(),
+	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls(), m.overview.listingCalls(), m.dismissal.calls()),
+		api.Typed(wire.PathStatus, m.overview.serve).WithLargeAnswer(),
 		m.ids.Call(),
 		api.Typed(wire.PathHello, m.serveHello).ForTarget(),
 	)
@@ -260,23 +294,23 @@ func (m *Member) calls() []*api.Call {
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, TLS: m.cfg.TLS, Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library,
-		Status:   func(ctx context.Context) (any, error) { return m.serveStatus(ctx, wire.StatusRequest{}) },
-		NotReady: m.health.notReady, NotSettled: m.health.notSettled,
+		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
+		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait,
 	}, m.events, m.calls())
 }
 
 // gossipConfig returns the configuration of this member's gossip.
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
-		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.cfg.Network, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
-		Join: m.cfg.Join, JoinPort: GossipPort, Key: m.cfg.GossipKey, State: m.state, Log: m.log, Library: m.library, About: m.about,
+		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
+		Join: m.cfg.Join, JoinPort: GossipPort, Key: m.cfg.GossipKey, Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
 	}
 }
 
 // about returns this member's description of itself for gossip.
 func (m *Member) about() gossip.Peer {
 	grid, left := m.formation.Whereabouts()
-	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.state.Leaving()}
+	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.state.Leaving(), Name: m.cfg.MemberName, Release: wire.OwnRelease()}
 }
 
 // run starts the goroutines that take part in the grid.
@@ -284,11 +318,14 @@ func (m *Member) run() {
 	m.life.Background(m.leadership.run)
 	m.host.Run(m.lone)
 	m.life.Go(func() { m.departure.watchPart(m.ctx) })
+	m.life.Go(func() { m.raft.DropUnread(m.ctx) })
 	if m.lone {
 		return
 	}
+	m.life.Go(func() { m.dismissal.run(m.ctx, m.departure.sayGoodbye) })
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.formation.Run(m.ctx) })
+	m.identity.run(m)
 	m.life.Go(func() { m.health.advise(m.ctx) })
 	if m.anchorage.configured() && m.cfg.DataDir == "" {
 		m.life.Go(func() { m.reform(m.ctx) })
@@ -327,11 +364,13 @@ func (m *Member) Addrs() Addrs {
 }
 
 // newClient returns a client that speaks to this member by function calls.
-func (m *Member) newClient(ctx context.Context) (*client.Client, error) {
+func (m *Member) newClient(ctx context.Context, process *client.Process) (*client.Client, error) {
 	return client.Dial(ctx, client.Config{
 		Addrs:     []string{m.addrs.API},
 		Logger:    m.log,
 		Transport: m.api.Local(m.addrs.API, m.http),
+		Labels:    map[string]string{"member": m.cfg.MemberName},
 		Clock:     m.holds,
+		Process:   process,
 	})
 }

@@ -335,7 +335,7 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 	}
 }
 
-// TestDeposedLeaderLetsNoMemberGo: a leader that no voter follows any more, and does not
+// TestDeposedLeaderLetsNoMemberGo: a leader that no voter follows now, and that does not
 // know it yet, confirms no leave: it may not know a member that joined at the next leader,
 // whose vote is still needed.
 func TestDeposedLeaderLetsNoMemberGo(t *testing.T) {
@@ -344,7 +344,7 @@ func TestDeposedLeaderLetsNoMemberGo(t *testing.T) {
 		leaver, leader := pretenderIn(t, g), g.Leader()
 		in := wire.LeaveRequest{Incarnation: "00000000000000aa-00000000000000bb", Server: "00000000000000aa"}
 		if err := leaver.call(leader, wire.PathLeave, in, &wire.MemberResponse{}); err != nil {
-			t.Fatalf("a leave of a process that is no member: %v", err)
+			t.Fatalf("a leave of a process that is not a member: %v", err)
 		}
 		for _, name := range g.Running() {
 			if name != leader {

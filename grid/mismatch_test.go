@@ -124,6 +124,9 @@ func TestMismatchIsLogged(t *testing.T) {
 					}
 				}
 			}
+			if what == "authorities" && len(one.with("certificates of the members do not match"))+len(two.with("certificates of the members do not match")) == 0 {
+				t.Errorf("neither says that a call failed by a certificate: %q, %q", one.with(""), two.with(""))
+			}
 			if what == "authorities" && len(one.with("x509: certificate signed by unknown authority"))+len(two.with("x509: certificate signed by unknown authority")) == 0 {
 				t.Errorf("neither names the certificate: %q, %q", one.with(""), two.with(""))
 			}

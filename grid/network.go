@@ -10,8 +10,8 @@ import (
 )
 
 // Network is the way to other members; nil in Config is that of the machine. A Network
-// that also has LookupHost, with the signature of net.Resolver's, answers for host names
-// itself; with any other they go to the DNS.
+// that also has LookupHost or LookupSRV, with the signatures of net.Resolver's, answers for
+// host names or for services itself; with any other they go to the DNS.
 type Network interface {
 	// Listen accepts streams at addr, a host:port; port 0 picks a free one.
 	Listen(addr string) (net.Listener, error)

@@ -36,12 +36,12 @@ func (m *Member) newServer() *raftlog.Server {
 
 // raftTransport opens the way between this member and the other servers of a grid.
 func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused func(error)) (raft.Transport, error) {
-	ln, err := m.listeners.forRaft(m.cfg.Network)
+	ln, err := m.listeners.forRaft(m.members)
 	if err != nil {
 		return nil, err
 	}
 	claims := &claims{self: m.self, state: m.state, log: m.log}
-	stream := transport.NewRaftStream(ln, m.cfg.Network, grid, claims, string(m.raft.Self()), m.addrs.Raft, m.cfg.TLS)
+	stream := transport.NewRaftStream(ln, m.members, grid, claims, &releases{gossip: m.gossip, log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.cfg.TLS)
 	m.life.Background(func(ctx context.Context) { claims.dropOthers(ctx, stream) })
 	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)}, log), refused), nil
 }

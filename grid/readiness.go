@@ -28,17 +28,25 @@ type standing struct {
 }
 
 // notReady says why the member should get no traffic, nil if it should.
-func (s standing) notReady() error {
-	if err := s.notInTouch(); err != nil {
-		return err
+func (s standing) notReady() error { return firstUnmet(s.conditions()) }
+
+// conditions are those of readiness, for a member that serves.
+func (s standing) conditions() []condition {
+	return []condition{
+		{"agreement", s.notInTouch},
+		{"replicas", func() error {
+			if !s.roster.Settled(s.self) {
+				return errors.New("this member's replicas are not in sync yet")
+			}
+			return nil
+		}},
+		{"grid-settled-at-start", func() error {
+			if s.wasReady {
+				return nil
+			}
+			return s.notSettled()
+		}},
 	}
-	if !s.roster.Settled(s.self) {
-		return errors.New("this member's replicas are not in sync yet")
-	}
-	if s.wasReady {
-		return nil
-	}
-	return s.notSettled()
 }
 
 // notSettled says why an orderly stop of one more member might lose something, nil
@@ -121,7 +129,10 @@ func (h *health) notReady() error {
 	if err := h.notServing(); err != nil {
 		return err
 	}
-	return h.standing().notReady()
+	if err := h.standing().notReady(); err != nil {
+		return err
+	}
+	return h.notRegistered()
 }
 
 // notSettled says why an orderly stop of one more member might lose something, nil
@@ -142,29 +153,45 @@ func (h *health) noteReady() {
 
 // notServing returns the reason why the member does not serve yet, nil if it does: it is in
 // the roster, every partition has an owner, and the cluster time is known.
-func (h *health) notServing() error {
+func (h *health) notServing() error { return firstUnmet(h.serving()) }
+
+// serving are the conditions under which the member serves; each makes sense only if those
+// before it are met.
+func (h *health) serving() []condition {
 	r := h.state.Roster()
-	if h.ctx.Err() != nil {
-		return refusal.ErrClosed
+	return []condition{
+		{"process", func() error {
+			if h.ctx.Err() != nil {
+				return refusal.ErrClosed
+			}
+			return nil
+		}},
+		{"disk-and-log", h.raft.Failure},
+		{"grid-formed", func() error {
+			if !r.Formed() {
+				return h.formation.NotFormed()
+			}
+			return nil
+		}},
+		{"identity", h.formation.Clash},
+		{"member-of-grid", func() error {
+			if _, in := r.Member(h.self); !in {
+				return fmt.Errorf("grid %s knows this member not yet%s", r.Grid, h.anchorWait())
+			}
+			return nil
+		}},
+		{"partitions-owned", func() error {
+			if !r.Assigned() {
+				return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",
+					r.Grid, len(r.Members), h.formation.Expect())
+			}
+			return nil
+		}},
+		{"cluster-time", func() error {
+			if h.clock.Now() == 0 {
+				return errors.New("the cluster time is not known yet")
+			}
+			return nil
+		}},
 	}
-	if err := h.raft.Failure(); err != nil {
-		return err
-	}
-	if !r.Formed() {
-		return h.formation.NotFormed()
-	}
-	if err := h.formation.Clash(); err != nil {
-		return err
-	}
-	if _, in := r.Member(h.self); !in {
-		return fmt.Errorf("grid %s knows this member not yet%s", r.Grid, h.anchorWait())
-	}
-	if !r.Assigned() {
-		return fmt.Errorf("the partitions of grid %s have no owners yet: %d members have joined, %d are expected",
-			r.Grid, len(r.Members), h.formation.Expect())
-	}
-	if h.clock.Now() == 0 {
-		return errors.New("the cluster time is not known yet")
-	}
-	return nil
 }

@@ -1,8 +1,13 @@
 package grid
 
 import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -17,6 +22,8 @@ type RecoverConfig struct {
 	Floor time.Time
 	// Clock is the wall clock; nil = the real one.
 	Clock Clock
+	// Logger receives the audit line of the recovery; nil = none.
+	Logger *slog.Logger
 	// Before, if not nil, is told what will be done before anything is written.
 	Before func(Recovery)
 }
@@ -60,5 +67,24 @@ func (c RecoverConfig) carryOut(next func() error) (Recovery, error) {
 		plan.Before = func(p formation.RecoveryPlan) { c.Before(Recovery(p)) }
 	}
 	done, err := formation.Recover(plan, next)
+	if c.Logger != nil {
+		begun := time.Now()
+		lines := audit.New(c.Logger, func() time.Duration { return time.Since(begun) })
+		more := []slog.Attr{slog.Any("directories", c.DataDirs), slog.Any("lost", c.Lost)}
+		name := "unknown grid"
+		if !done.Old.IsZero() {
+			name = done.Old.String()
+			more = append(more, slog.String("grid", done.Grid.String()))
+		}
+		lines.Write(audit.Entry{Action: audit.Recover, Name: name, Who: processOwner(), Err: err}, more...)
+	}
 	return Recovery(done), err
+}
+
+// processOwner returns the operating system's user that this process runs as.
+func processOwner() string {
+	if u, err := user.Current(); err == nil {
+		return "user " + u.Username
+	}
+	return fmt.Sprintf("user %d", os.Getuid())
 }

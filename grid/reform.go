@@ -71,26 +71,6 @@ func leftOf(r *roster.Roster, now clustertime.Tick) time.Duration {
 	return r.Ceiling.Sub(now).Duration()
 }
 
-// anchorInfo returns the anchor for the status, nil for a grid without one.
-func (m *Member) anchorInfo(r *roster.Roster) *AnchorInfo {
-	if !m.anchorage.configured() && !r.Anchored {
-		return nil
-	}
-	now := m.clock.Now()
-	info := &AnchorInfo{Claim: r.Claim, Left: leftOf(r, now).Milliseconds()}
-	s, leads := m.anchorage.now()
-	if !leads {
-		return info
-	}
-	info.State, info.Advice = s.State, anchorAdvice(s.State)
-	info.Limit, info.RecordCeiling = instant(s.Limit), instant(s.Record.Ceiling)
-	info.RecordGrid, info.RecordHolder = s.Record.Grid, s.Record.Holder
-	if s.Err != nil {
-		info.Error = s.Err.Error()
-	}
-	return info
-}
-
 // anchorWait returns why a member of a grid whose anchor is not held does not serve, as the
 // end of a sentence.
 func (h *health) anchorWait() string {

@@ -3,6 +3,7 @@ package grid
 import (
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // A grid's settings are agreed when it is formed. A member that states others is
@@ -23,5 +24,16 @@ func (m *Member) compareSettings() error {
 	if m.cfg.unnamed {
 		m.cfg.Name = stored.Name
 	}
-	return formation.SameSettings(stored, m.cfg.stated())
+	stated := m.cfg.stated()
+	err = formation.SameSettings(stored, stated)
+	if fixed := withoutChangeable(stated); err != nil && formation.SameSettings(stored, fixed) == nil {
+		err = refusal.Invalid("%v. So says the data directory; if the grid was changed while this member was down, leave the setting out for one start", err)
+	}
+	return err
+}
+
+// withoutChangeable returns stated settings without those that a running grid can change.
+func withoutChangeable(stated roster.Settings) roster.Settings {
+	stated.Backups, stated.Window, stated.Voters = roster.UnsetBackups, 0, 0
+	return stated
 }

@@ -1,23 +1,11 @@
 package grid
 
 import (
-	"cmp"
-	"context"
-	"slices"
-	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/grid/internal/api"
-	"github.com/snowgrid/snowgrid/grid/internal/host"
-	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/leader/anchor"
-	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Status is the state of a grid in the view of one member. Times are cluster time
@@ -28,16 +16,36 @@ type Status struct {
 	Version   roster.Version  `json:"version"` // of the roster
 	Settings  roster.Settings `json:"settings"`
 	Answering string          `json:"answering"` // incarnation of the member that answers
-	Ready     bool            `json:"ready"`     // see Member.Ready
-	NotReady  string          `json:"not_ready,omitempty"`
+	// AnsweringName is that member's name for people; see Config.MemberName.
+	AnsweringName string `json:"answering_name,omitempty"`
+	Ready         bool   `json:"ready"` // see Member.Ready
+	NotReady      string `json:"not_ready,omitempty"`
 	// Settled says that an orderly stop of one more member loses nothing; see
 	// Member.Settled.
 	Settled    bool   `json:"settled"`
 	NotSettled string `json:"not_settled,omitempty"`
 	Advice     string `json:"advice,omitempty"` // an operation for an operator, as text
 	Leader     string `json:"leader"`           // incarnation, "" while there is none
+	LeaderName string `json:"leader_name,omitempty"`
+	// Voters are the members that agree by Raft, and VotersAlive those that are seen alive.
+	Voters      int `json:"voters"`
+	VotersAlive int `json:"voters_alive"`
+	// Protocol is the one that the roster has, and CommonProtocol the latest that every
+	// member has which gossip sees: new features need both, and the first use of one raises
+	// Protocol if CommonProtocol has it.
+	Protocol       roster.Protocol `json:"protocol"`
+	CommonProtocol roster.Protocol `json:"common_protocol"`
+	// Zones are the zones of the members, nil if there are not several. OneZone counts the
+	// partitions whose copies are all in one of them.
+	Zones   []ZoneInfo `json:"zones,omitempty"`
+	OneZone int        `json:"one_zone,omitempty"`
+	// AbsentVoters are members that do not run and whose votes still count, since their
+	// disks may come back.
+	AbsentVoters []roster.MemberID `json:"absent_voters,omitempty"`
 	// Anchor is the record that limits the ceiling, nil in a grid without an anchor.
 	Anchor *AnchorInfo `json:"anchor,omitempty"`
+	// Identity is the number of the member that answers, nil if it is not to have one.
+	Identity *IdentityInfo `json:"identity,omitempty"`
 	// Copies is how many backups every partition really has: the least of all.
 	Copies      int             `json:"copies"`
 	ClusterTime time.Time       `json:"cluster_time"` // zero while unknown
@@ -51,6 +59,16 @@ type Status struct {
 	// ForeignMembers are members of other grids of the same name that were met, and
 	// are refused.
 	ForeignMembers []string `json:"foreign_members,omitempty"`
+	// Sets give processes persistent numbers, by cluster and name.
+	Sets []SetInfo `json:"sets,omitempty"`
+}
+
+// SetInfo is a set of numbered processes. GET /v1/identity has its members.
+type SetInfo struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	Next    uint64 `json:"next"`    // the number of the next process
+	Members int    `json:"members"` // processes that have a number
 }
 
 // AnchorInfo is the anchor of a grid, in the view of its leader, or, where State is "", of
@@ -74,6 +92,8 @@ type AnchorInfo struct {
 // MemberInfo is one member of the roster.
 type MemberInfo struct {
 	Incarnation roster.Incarnation `json:"incarnation"`
+	Name        string             `json:"name,omitempty"` // for people, "" if it is not known here
+	Zone        string             `json:"zone,omitempty"`
 	API         string             `json:"api"`
 	Raft        string             `json:"raft"`
 	Gossip      string             `json:"gossip"`
@@ -84,6 +104,11 @@ type MemberInfo struct {
 	Partitions  int                `json:"partitions"` // that it owns
 	Replicas    int                `json:"replicas"`   // of partitions, in sync, owned ones among them
 	Settled     bool               `json:"settled"`    // every replica that it is meant to have is in sync
+	// Report is the member's description of itself; nil if it was not asked, or did not answer.
+	Report *MemberReport `json:"report,omitempty"`
+	// Release is the member's as gossip sees it, nil if it does not; the zero value is one
+	// of protocol 1, which says nothing.
+	Release *roster.Release `json:"release,omitempty"`
 }
 
 // PartitionInfo is one partition of the roster.
@@ -114,6 +139,10 @@ type SequencerInfo struct {
 	Partition roster.PartitionID `json:"partition"`
 	Owner     roster.Incarnation `json:"owner"`
 	Attached  int                `json:"attached"`
+	// IDs is how many IDs holders have reported to the owner since that started, and Waits
+	// how many of their calls had to wait for a grant; see [Usage].
+	IDs   uint64 `json:"ids"`
+	Waits uint64 `json:"waits"`
 	// Kept is how many logical nodes are kept for holders that showed a grant of an
 	// earlier life of the grid which is not believed, until that has ended.
 	Kept int `json:"kept,omitempty"`
@@ -138,13 +167,13 @@ const (
 )
 
 // Members returns the members of the roster, by incarnation.
-func (m *Member) Members() []MemberInfo { return m.localStatus().Members }
+func (m *Member) Members() []MemberInfo { return m.overview.local().Members }
 
 // Status returns what this member knows by itself; the sequencers are those whose
 // partitions it owns.
 func (m *Member) Status() Status {
-	s := m.localStatus()
-	s.Sequencers = m.ownSequencers(m.ctx)
+	s := m.overview.local()
+	s.Sequencers = m.overview.sequencers(m.ctx)
 	return s
 }
 
@@ -162,157 +191,3 @@ func (m *Member) Ready() bool { return m.health.notReady() == nil }
 // as the leader doubts that member, within about two seconds. The reason is in
 // [Status]; GET /v1/settled tells the same.
 func (m *Member) Settled() bool { return m.health.notSettled() == nil }
-
-func (m *Member) localStatus() Status {
-	r := m.state.Roster()
-	s := Status{
-		Grid: r.Grid, Name: m.cfg.Name, Version: r.Version, Settings: r.Settings, Answering: string(m.self),
-		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(m.clock.Now()), Wall: m.cfg.Clock.Now().UTC(),
-		Disks: disksOf(r), Sequencers: []SequencerInfo{}, ForeignMembers: m.gossip.ForeignMembers(),
-	}
-	s.Advice = m.health.warning()
-	s.Anchor = m.anchorInfo(r)
-	if err := m.health.notReady(); err != nil {
-		s.Ready, s.NotReady = false, err.Error()
-	}
-	if err := m.health.notSettled(); err != nil {
-		s.Settled, s.NotSettled = false, err.Error()
-	}
-	owned, replicas := map[roster.Incarnation]int{}, map[roster.Incarnation]int{}
-	for id, p := range r.Partitions {
-		owned[p.Owner]++
-		for _, inc := range p.InSync {
-			replicas[inc]++
-		}
-		copies := max(0, len(p.InSync)-1)
-		if id == 0 || copies < s.Copies {
-			s.Copies = copies
-		}
-		s.Partitions = append(s.Partitions, PartitionInfo{
-			ID: roster.PartitionID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining,
-			Disks: p.Disk, Awaited: r.Awaited(roster.PartitionID(id)),
-			Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
-		})
-	}
-	m.describeMembers(&s, r)
-	for i := range s.Members {
-		inc := s.Members[i].Incarnation
-		s.Members[i].Partitions, s.Members[i].Replicas = owned[inc], replicas[inc]
-	}
-	return s
-}
-
-// describeMembers adds the members of the roster.
-func (m *Member) describeMembers(s *Status, r *roster.Roster) {
-	voters := map[raft.ServerID]bool{}
-	var leader raft.ServerID
-	if node := m.raft.Node(); node != nil {
-		leader = raft.ServerID(node.Leader())
-		if future := node.Raft.GetConfiguration(); future.Error() == nil {
-			for _, server := range future.Configuration().Servers {
-				voters[server.ID] = server.Suffrage == raft.Voter
-			}
-		}
-	}
-	alive := map[roster.Incarnation]bool{m.self: true}
-	for _, p := range m.gossip.Peers() {
-		alive[p.Incarnation] = true
-	}
-	for _, member := range r.Members {
-		server := raftlog.ServerID(member.Incarnation, member.Durable)
-		s.Members = append(s.Members, MemberInfo{
-			Incarnation: member.Incarnation, API: member.API, Raft: member.Raft, Gossip: member.Gossip,
-			Durable: member.Durable, Voter: voters[server], Leader: server == leader,
-			Alive: alive[member.Incarnation], Settled: r.Settled(member.Incarnation),
-		})
-		if server == leader {
-			s.Leader = string(member.Incarnation)
-		}
-	}
-}
-
-// ownSequencers returns the sequencers whose partitions this member owns.
-func (m *Member) ownSequencers(ctx context.Context) []SequencerInfo {
-	tables := host.Owned(ctx, m.host, func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
-		for _, ref := range table.Lives(MaxStatusSequencers) {
-			info := describeSequencer(table, ref, now)
-			info.Partition, info.Owner = id, m.self
-			infos = append(infos, info)
-		}
-		return infos
-	})
-	out := []SequencerInfo{}
-	nodes := 0
-	for _, info := range slices.Concat(tables...) {
-		nodes += len(info.AttachedNodes)
-		if len(out) < MaxStatusSequencers && nodes <= maxStatusNodesTotal {
-			out = append(out, info)
-		}
-	}
-	sortByName(out)
-	return out
-}
-
-// describeSequencer returns a table's knowledge of one sequencer.
-func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertime.Tick) SequencerInfo {
-	d := ref.Definition
-	info := SequencerInfo{
-		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(), Life: ref.Life,
-		AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
-	}
-	for _, t := range table.TenantsOf(d.Name()) {
-		if info.Attached++; info.Attached <= MaxStatusNodes {
-			info.AttachedNodes = append(info.AttachedNodes, t.Node)
-		}
-	}
-	return info
-}
-
-// serveStatus returns the whole grid's status; the other members are asked for
-// their sequencers.
-func (m *Member) serveStatus(ctx context.Context, in wire.StatusRequest) (Status, error) {
-	s := m.localStatus()
-	s.Sequencers = m.ownSequencers(ctx)
-	if in.Local {
-		return s, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
-	defer cancel()
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, member := range s.Members {
-		if member.Incarnation == m.self {
-			continue
-		}
-		wg.Go(func() {
-			var other Status
-			err := m.caller.Call(ctx, member.API, member.Incarnation, wire.PathStatus, wire.StatusRequest{Local: true}, &other)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				s.Unreachable = append(s.Unreachable, string(member.Incarnation))
-				return
-			}
-			s.Sequencers = append(s.Sequencers, other.Sequencers...)
-			if other.Anchor != nil && other.Anchor.State != "" && other.Leader == string(member.Incarnation) {
-				s.Anchor = other.Anchor
-			}
-		})
-	}
-	wg.Wait()
-	slices.Sort(s.Unreachable)
-	sortByName(s.Sequencers)
-	return s, nil
-}
-
-func sortByName(infos []SequencerInfo) {
-	slices.SortFunc(infos, func(a, b SequencerInfo) int { return cmp.Compare(a.Name, b.Name) })
-}
-
-// instant is a tick for people; zero stays zero.
-func instant(t clustertime.Tick) time.Time {
-	if t == 0 {
-		return time.Time{}
-	}
-	return t.Time()
-}

@@ -5,35 +5,21 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
-	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/leader"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// serveTake takes the record of the anchor as a person says, or has the leader do it. It is
-// safe whoever holds it: grants of this grid begin above the limit that is found (A7).
+// serveTake takes the record of the anchor on a person's request, or has the leader do it. It is
+// safe with any present holder: grants of this grid begin above the limit that is found (A7).
 func (o *leadership) serveTake(ctx context.Context, in wire.TakeRequest) (wire.MemberResponse, error) {
-	var none wire.MemberResponse
-	if !in.Forwarded {
-		in.AskedBy = api.RemoteOf(ctx)
-	}
-	node := o.raft.Node()
-	switch {
-	case node == nil:
-		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", o.formation.NotFormed())
-	case node.Leads():
-		if err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.TakeAnchor(v, reply) }); err != nil {
-			return none, err
+	return serveOperator(ctx, o, wire.PathTake, &in, askedOf{&in.Forwarded, &in.AskedBy}, func() (wire.MemberResponse, error) {
+		err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.TakeAnchor(v, reply) })
+		o.audit.Write(audit.Entry{Action: audit.TakeAnchor, Name: o.state.Roster().Settings.Name, Who: in.AskedBy, Err: err})
+		if err != nil {
+			return wire.MemberResponse{}, err
 		}
 		o.log.Warn("anchor is taken as an operator says", "asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
 		return wire.MemberResponse{Version: o.state.Roster().Version}, nil
-	case in.Forwarded:
-		return none, refusal.ErrNotLeader
-	}
-	in.Forwarded = true
-	var res wire.MemberResponse
-	err := o.forward(ctx, node.Leader(), wire.PathTake, in, &res)
-	return res, err
+	})
 }

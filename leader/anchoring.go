@@ -48,7 +48,7 @@ func (l *Leader) keepAnchor(v View) bool {
 	if !l.anchor.Registered(v.Roster) && l.yields(v) {
 		return false
 	}
-	if c, due := l.anchor.Reset(v.Roster, l.cfg.Self); due {
+	if c, due := l.anchor.Reset(v.Roster, l.readable(v.Roster)); due {
 		if !l.changing {
 			l.propose(c)
 		}
@@ -90,7 +90,7 @@ func (l *Leader) AnchorStatus(v View) (AnchorStatus, bool) {
 	return AnchorStatus{}, false
 }
 
-// TakeAnchor has the record taken as a person says, whoever holds it.
+// TakeAnchor has the record taken on a person's request, from any present holder.
 func (l *Leader) TakeAnchor(v View, reply func(error)) {
 	status, anchored := l.AnchorStatus(v)
 	switch {

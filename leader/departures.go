@@ -48,9 +48,9 @@ func (d departures) keepsVote(id ServerID, majority bool, now time.Duration) boo
 	return leaves && now-since < voteAwaited
 }
 
-// departing records which voters with a disk leave, and returns which of them keep
-// their votes for now.
-func (l *Leader) departing(v View, wanted map[ServerID]bool) (keeps func(ServerID) bool) {
+// departing records which voters with a disk leave. It returns which of them keep their
+// votes for now, and whether the voters that stay are a majority.
+func (l *Leader) departing(v View, wanted map[ServerID]bool) (keeps func(ServerID) bool, majority bool) {
 	voters, stay := 0, 0
 	leaving := map[ServerID]bool{}
 	for _, s := range v.Servers {
@@ -68,7 +68,8 @@ func (l *Leader) departing(v View, wanted map[ServerID]bool) (keeps func(ServerI
 	if d.note(leaving, v.Mono) {
 		l.detector.wanted = v.Mono
 	}
-	return func(id ServerID) bool { return d.keepsVote(id, 2*stay > voters, v.Mono) }
+	majority = 2*stay > voters
+	return func(id ServerID) bool { return d.keepsVote(id, majority, v.Mono) }, majority
 }
 
 // Departed reports whether a member that leaves may end: it is out of the roster, and

@@ -57,6 +57,9 @@ type contact struct {
 	failing  bool          // the last one failed
 	since    time.Duration // if failing: when the first of those that failed began
 	absent   bool          // if failing: the last one proved that the member is not there
+	said     bool          // it has said which release it runs, and its zone
+	release  roster.Release
+	zone     string
 }
 
 type seenVersion struct {
@@ -101,6 +104,9 @@ func (d *detector) probed(now time.Duration, p Probe, a Answer, err error) {
 		return
 	}
 	c.probing = false
+	if err == nil {
+		c.said, c.release, c.zone = true, a.Release, a.Record.Zone
+	}
 	if lags := len(d.versions) > 0 && a.Version < d.versions[0].version; err == nil && !lags {
 		c.failing, c.absent, c.heard, c.answered, c.next = false, false, true, p.began, now+probeEvery
 		return
@@ -145,6 +151,14 @@ func (d *detector) settled(v View, self roster.Incarnation) bool {
 		}
 	}
 	return true
+}
+
+// release returns the release of a member, and false if it has not answered yet.
+func (d *detector) release(inc roster.Incarnation) (roster.Release, bool) {
+	if c := d.contacts[inc]; c != nil {
+		return c.release, c.said
+	}
+	return roster.Release{}, false
 }
 
 // failing reports whether the last probe of a member failed.

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -12,7 +13,8 @@ func (l *Leader) electorate(v View) (e electorate, found bool) {
 	if _, in := v.Roster.Member(l.self); !in && !v.Leaving || len(wanted) == 0 {
 		return e, false
 	}
-	keeps := l.departing(v, wanted)
+	keeps, majority := l.departing(v, wanted)
+	held := false // a voter has waited for long enough to leave, and would take the majority with it
 	for _, s := range v.Servers {
 		_, member := v.memberOf(s.ID)
 		self, stays := s.ID == l.server, wanted[s.ID]
@@ -22,19 +24,22 @@ func (l *Leader) electorate(v View) (e electorate, found bool) {
 		switch {
 		case !stays && self: // it passes the lead on
 			e.passing = s.Voter
+			held = held || s.Voter && !keeps(s.ID)
 			if s.Voter && keeps(s.ID) {
 				e.absent++
 			}
 		case !stays && member: // it hands over first, and has to hear of the roster
 			if s.Voter {
 				e.leavers = append(e.leavers, s)
+				held = held || !keeps(s.ID)
 			}
 			if s.Voter && keeps(s.ID) {
 				e.absent++
 			}
 		case !stays && !l.expected(v, s.ID):
 			e.remove = append(e.remove, s)
-			if s.Voter && s.ID.IsDurable() && (!l.left(v, s.ID) || keeps(s.ID)) {
+			held = held || s.Voter && l.left(v, s.ID) && !keeps(s.ID)
+			if s.Voter && s.ID.IsDurable() && !l.voters.givenUp[s.ID] && (!l.left(v, s.ID) || keeps(s.ID)) {
 				e.absent++
 			}
 		case stays && s.Voter:
@@ -46,9 +51,13 @@ func (l *Leader) electorate(v View) (e electorate, found bool) {
 			e.idle = append(e.idle, s)
 		}
 	}
-	e.want = VotersFor(len(wanted) + e.absent)
-	slices.SortStableFunc(e.idle, func(a, b Server) int { return rank(a) - rank(b) })
-	slices.SortStableFunc(e.surplus, func(a, b Server) int { return rank(b) - rank(a) })
+	if held && !majority { // it could not leave before the absent come back: their votes are given up
+		e.absent = 0
+	}
+	e.want = VotersFor(len(wanted)+e.absent, v.Roster.Settings.MostVoters())
+	e.countZones(v, wanted)
+	slices.SortStableFunc(e.idle, func(a, b Server) int { return cmp.Or(rank(a)-rank(b), e.crowd(a)-e.crowd(b)) })
+	slices.SortStableFunc(e.surplus, func(a, b Server) int { return cmp.Or(rank(b)-rank(a), e.crowd(b)-e.crowd(a)) })
 	return e, true
 }
 

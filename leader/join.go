@@ -27,7 +27,10 @@ func (l *Leader) Join(v View, in roster.Member, reply func(error)) {
 		if err := confirmsJoin(in, l.cfg.Grid, v.Roster, a); err != nil {
 			return true, err
 		}
-		return l.checkClone(v, in, round)
+		if err := l.checkRelease(v.Roster, in, a); err != nil {
+			return true, err
+		}
+		return l.checkClone(v, in, a.Release, round)
 	}})
 }
 
@@ -49,11 +52,11 @@ func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answ
 // one vote: they would take each other's place in the roster without end. After a crash
 // the address of the earlier start refuses connections, or the restarted process answers
 // there, and nothing is waited for.
-func (l *Leader) checkClone(v View, in roster.Member, round uint64) (done bool, err error) {
+func (l *Leader) checkClone(v View, in roster.Member, release roster.Release, round uint64) (done bool, err error) {
 	other, found := registered(v.Roster, in.Incarnation.Member())
 	switch {
 	case !found || other.Incarnation == in.Incarnation:
-		return true, l.admit(v, in, "")
+		return true, l.admit(v, join{member: in, release: release})
 	case other.Incarnation == l.self:
 		return true, inUse(other)
 	}
@@ -61,7 +64,7 @@ func (l *Leader) checkClone(v View, in roster.Member, round uint64) (done bool, 
 		if err == nil && !a.foreign(v.Roster) {
 			return true, inUse(other)
 		}
-		return true, l.admit(v, in, other.Incarnation)
+		return true, l.admit(v, join{member: in, release: release, instead: other.Incarnation})
 	}
 	l.probe(v, other.Incarnation, other.API, forInquiry, round)
 	return false, nil
@@ -73,12 +76,13 @@ func inUse(other roster.Member) error {
 }
 
 // admit records a join that was confirmed.
-func (l *Leader) admit(v View, in roster.Member, instead roster.Incarnation) error {
+func (l *Leader) admit(v View, j join) error {
 	q := &l.requests
 	if len(q.joins) >= joinsMax {
 		return failure.Errorf(ErrUnavailable, "grid: %d members are joining already", len(q.joins))
 	}
-	q.forgetStarts(in.Incarnation)
-	q.joins[in.Incarnation] = join{member: in, at: v.Mono, instead: instead}
+	j.at = v.Mono
+	q.forgetStarts(j.member.Incarnation)
+	q.joins[j.member.Incarnation] = j
 	return nil
 }

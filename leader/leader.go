@@ -13,6 +13,7 @@
 //	Propose         ---> Proposed
 //	Reconfigure     ---> Reconfigured
 //	TransferLead    ---> LeadTransferred
+//	Dismiss         ---> Dismissed
 //	Anchor          ---> Anchored
 //
 // Package grid drives one over sockets, and proof/sim drives the same code in a loop.
@@ -69,6 +70,8 @@ type Config struct {
 	Self   roster.Member // as the roster has it, or is to have it
 	Grid   roster.GridID
 	Expect int // members that the grid begins with
+	// Release is that of this process; the zero value is one of protocol 1.
+	Release roster.Release
 	// Anchored says that this member has the store of the grid's anchor. Ahead is how
 	// far ahead of cluster time its record is kept, 0 for the default.
 	Anchored bool
@@ -88,6 +91,8 @@ type Member interface {
 	// TransferLead passes the lead to a voter; the outcome goes to
 	// [Leader.LeadTransferred].
 	TransferLead(to ServerID)
+	// Dismiss tells a member to leave the grid; the outcome goes to [Leader.Dismissed].
+	Dismiss(d Dismissal)
 	// Anchor reads or swaps the record of the grid's anchor; the outcome goes to
 	// [Leader.Anchored].
 	Anchor(s anchor.Step)
@@ -102,12 +107,16 @@ type Leader struct {
 	server ServerID // this member's
 	member Member
 
-	ceiling  ceiling
-	detector detector
-	voters   voters
-	requests requests
-	inquiry  inquiries
-	forgets  []*forget // disks that operators give up, each until it is answered
+	ceiling   ceiling
+	detector  detector
+	voters    voters
+	requests  requests
+	protocols protocols
+	inquiry   inquiries
+	forgets   []*forget         // disks that operators give up, each until it is answered
+	settings  []*settingsChange // that operators ask for, each until it is answered
+	numbers   numbers
+	removals  []*removal // members that operators take out, each until it is answered
 
 	anchor  *anchor.Machine // nil without a store
 	yielded bool            // no registered voter has taken the lead
@@ -125,6 +134,7 @@ func New(cfg Config, m Member) *Leader {
 	l := &Leader{
 		cfg: cfg, self: cfg.Self.Incarnation, server: ServerOf(cfg.Self.Incarnation, cfg.Self.Durable), member: m,
 		detector: newDetector(), voters: newVoters(), requests: newRequests(), inquiry: newInquiries(),
+		numbers: newNumbers(),
 	}
 	if cfg.Anchored {
 		l.anchor = anchor.New(l.self, cfg.Ahead)
@@ -136,6 +146,7 @@ func New(cfg Config, m Member) *Leader {
 // [Leader.Reported] says so, once the member has applied the whole log of the
 // leaders before it and the grid is formed.
 func (l *Leader) Step(v View) {
+	l.numbers.begin(v.Mono)
 	if !l.keepAnchor(v) {
 		l.probeMembers(v)
 		l.passLead(v)
@@ -145,8 +156,10 @@ func (l *Leader) Step(v View) {
 	l.probeMembers(v)
 	l.raise(v)
 	l.addServers(v)
+	l.keepRemovals(v)
 	l.keepVoters(v)
 	l.passLead(v)
+	l.keepProtocol(v)
 	l.plan(v)
 }
 
@@ -154,8 +167,14 @@ func (l *Leader) Step(v View) {
 // leader is not called again.
 func (l *Leader) Resign() {
 	l.inquiry.resign()
+	l.protocols.resign()
+	l.numbers.resign()
+	l.resignSettings()
 	for _, f := range l.forgets {
 		f.reply(Forgotten{}, errNotLeading)
+	}
+	for _, r := range l.removals {
+		r.reply(Removed{}, errNotLeading)
 	}
 }
 
@@ -178,12 +197,18 @@ func (l *Leader) propose(c roster.Command) {
 
 // Proposed records the outcome of a command that this leader proposed.
 func (l *Leader) Proposed(v View, c roster.Command, err error) {
-	if c.Raise != nil {
+	switch {
+	case c.Raise != nil:
 		l.ceiling.proposed(v.Mono, err)
+		return
+	case c.Identity != nil:
+		l.numbers.identified(v, c.Identity, err)
 		return
 	}
 	l.changing = false
+	l.keepProtocol(v)
 	l.continueForgets(v, c, err)
+	l.continueSettings(v, c, err)
 }
 
 // sight returns what this leader believes of the members.
@@ -200,6 +225,7 @@ func (l *Leader) sight(v View) plan.Sight {
 		s.Granted = 0
 	}
 	s.Patient = len(s.Held) < r.Joining() && v.Mono-l.since < patience
+	l.describeMembers(v, &s)
 	l.detector.judge(v, l.self, &s)
 	s.Gone = append(s.Gone, l.requests.failedMembers()...)
 	return s
@@ -219,7 +245,7 @@ func (l *Leader) complete(v View) bool {
 	if v.Roster.Restarted { // some of its members may be gone
 		return l.detector.settled(v, l.self)
 	}
-	return len(v.Roster.Members) >= want && voters >= VotersFor(want)
+	return len(v.Roster.Members) >= want && voters >= VotersFor(want, v.Roster.Settings.MostVoters())
 }
 
 // has reports whether an incarnation is a member, or Raft has a server of it.

@@ -21,6 +21,7 @@ type office struct {
 	commands []roster.Command
 	changes  []Reconfiguration
 	leads    []ServerID
+	dismiss  []Dismissal
 	records  []anchor.Step
 	verdicts []clustertime.Verdict
 }
@@ -36,6 +37,9 @@ func (o *office) Reconfigure(c Reconfiguration) { o.changes = append(o.changes, 
 
 // TransferLead implements Member.
 func (o *office) TransferLead(to ServerID) { o.leads = append(o.leads, to) }
+
+// Dismiss implements Member.
+func (o *office) Dismiss(d Dismissal) { o.dismiss = append(o.dismiss, d) }
 
 // Anchor implements Member.
 func (o *office) Anchor(s anchor.Step) { o.records = append(o.records, s) }
@@ -70,7 +74,7 @@ func lead(t *testing.T, n int, durable bool) *office {
 	for i := range n {
 		m := record(i+1, durable)
 		join.Join = append(join.Join, m)
-		o.v.Servers = append(o.v.Servers, Server{ID: ServerOf(m.Incarnation, durable), Voter: i < VotersFor(n)})
+		o.v.Servers = append(o.v.Servers, Server{ID: ServerOf(m.Incarnation, durable), Voter: i < VotersFor(n, roster.DefaultVoters)})
 		o.v.Peers = append(o.v.Peers, Peer{Incarnation: m.Incarnation, API: m.API, Durable: durable})
 	}
 	o.apply(roster.Command{From: r.Version, Change: &join})
@@ -172,11 +176,12 @@ func TestResignAnswersEverything(t *testing.T) {
 	o.l.Join(o.v, record(4, true), note)
 	o.l.Leave(o.v, inc(2, 1), false, note)
 	o.l.ForgetDisk(o.v, ForgetRequest{Disk: inc(3, 1).Member()}, func(_ Forgotten, err error) { note(err) })
+	o.l.RemoveMember(o.v, inc(3, 1).Member(), "", func(_ Removed, err error) { note(err) })
 	o.v.Peers = nil
 	o.l.ForgetDisk(o.v, ForgetRequest{Disk: inc(3, 1).Member()}, func(_ Forgotten, err error) { note(err) })
 	o.l.Resign()
-	if answers != 4 {
-		t.Errorf("%d of 4 requests are answered", answers)
+	if answers != 5 {
+		t.Errorf("%d of 5 requests are answered", answers)
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	forSuccession
 	forInquiry
 	forForget
+	forRemoval
 )
 
 // Answer is a member's description of itself.
@@ -44,6 +45,7 @@ type Answer struct {
 	Leaving    bool
 	DiskFailed bool         // or it cannot read the roster
 	Claim      roster.Claim // of its roster if that has this incarnation, else ""
+	Release    roster.Release
 }
 
 // ErrAbsent is the outcome of a probe that proves that the incarnation is not at the
@@ -81,5 +83,7 @@ func (l *Leader) Probed(v View, p Probe, a Answer, err error) {
 		l.inquired(v, p, a, err)
 	case forForget:
 		l.forgetProbed(v, p, err)
+	case forRemoval:
+		l.removalProbed(v, p, err)
 	}
 }

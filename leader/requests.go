@@ -35,6 +35,7 @@ type join struct {
 	at     time.Duration
 	// instead is the registered incarnation of the same member that did not answer.
 	instead roster.Incarnation
+	release roster.Release
 }
 
 func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member.Durable) }
@@ -47,13 +48,13 @@ func newRequests() requests {
 }
 
 // joining returns, sorted, the members that ask to join. It forgets requests that are
-// too old, those of members, and those that would replace another incarnation than the
+// too old, those of members, those of processes that no longer read the roster, and those that would replace another incarnation than the
 // one that did not answer.
 func (l *Leader) joining(v View) []join {
 	var out []join
 	for inc, j := range l.requests.joins {
 		_, in := v.Roster.Member(inc)
-		if v.Mono-j.at > joinKept || l.leaves(v, inc) || in && v.serves(j.server()) || j.replaces(v.Roster) {
+		if v.Mono-j.at > joinKept || l.leaves(v, inc) || in && v.serves(j.server()) || j.replaces(v.Roster) || !j.release.Reads(v.Roster.InUse()) {
 			delete(l.requests.joins, inc)
 		} else {
 			out = append(out, j)
@@ -68,7 +69,7 @@ func (l *Leader) joining(v View) []join {
 func (l *Leader) joinSelf(v View) {
 	if _, in := v.Roster.Member(l.self); !in {
 		before, _ := registered(v.Roster, l.self.Member())
-		l.requests.joins[l.self] = join{member: l.cfg.Self, at: v.Mono, instead: before.Incarnation}
+		l.requests.joins[l.self] = join{member: l.cfg.Self, at: v.Mono, instead: before.Incarnation, release: l.cfg.Release}
 	}
 }
 

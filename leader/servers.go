@@ -30,13 +30,12 @@ type Server struct {
 	Voter bool
 }
 
-// VotersFor returns how many voters a grid of n members has. One or three are enough to
-// lose none or one, and each more would slow every step.
-func VotersFor(n int) int {
-	if n < 3 {
-		return 1
-	}
-	return 3
+// VotersFor returns how many voters a grid of n members has whose settings want that many
+// at most: the largest odd number within both. Of an even number one vote would be of no
+// use: four survive the loss of one, like three.
+func VotersFor(n, most int) int {
+	votes := min(n, most)
+	return max(1, votes-(votes+1)%2)
 }
 
 // serves reports whether a server is configured.

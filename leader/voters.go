@@ -30,6 +30,9 @@ type voters struct {
 	rounds        uint64  // of surveys and successions
 	reconfiguring bool    // a vote is being given or taken, or a server removed
 
+	// givenUp are servers of members that are gone and whose votes an operator gives up.
+	givenUp map[ServerID]bool
+
 	adding bool              // a server is being added
 	tried  map[ServerID]bool // servers added since the last step, or not
 
@@ -37,7 +40,7 @@ type voters struct {
 }
 
 func newVoters() voters {
-	return voters{departures: departures{}, tried: map[ServerID]bool{}}
+	return voters{departures: departures{}, givenUp: map[ServerID]bool{}, tried: map[ServerID]bool{}}
 }
 
 // electorate sorts Raft's servers by their members.
@@ -51,6 +54,9 @@ type electorate struct {
 	leavers []Server // voters of members that leave
 	remove  []Server // of no member, and of none that is expected
 	passing bool     // this leader leaves and has a vote
+
+	zone  map[ServerID]string // of the servers that stay
+	votes map[string]int      // in each zone, of voters that stay
 }
 
 // survey is one round of probes of the servers that a change depends on.
@@ -68,7 +74,7 @@ func (l *Leader) keepVoters(v View) {
 		return
 	}
 	e, found := l.electorate(v)
-	if !found || !e.promotes() && !e.removes() && !e.demotes() {
+	if !found || !e.promotes() && !e.removes() && !e.demotes() && !e.respreads() {
 		return
 	}
 	s.rounds++
@@ -154,8 +160,14 @@ func (l *Leader) nextVoters(v View, e electorate, asked *survey) (Reconfiguratio
 	if s, found := e.removable(reached); found {
 		return Reconfiguration{Do: Remove, Server: s.ID}, true
 	}
-	s, found := e.dispensable(answers)
-	return Reconfiguration{Do: Demote, Server: s.ID}, found
+	if s, found := e.dispensable(answers); found || e.demotes() {
+		return Reconfiguration{Do: Demote, Server: s.ID}, found
+	}
+	i := slices.IndexFunc(e.idle, func(s Server) bool { return e.spreads(s) && answers(s) })
+	if i < 0 {
+		return Reconfiguration{}, false
+	}
+	return Reconfiguration{Do: Promote, Server: e.idle[i].ID}, true
 }
 
 // answers reports whether a server's member answered. A dead one that was given a vote,

@@ -22,9 +22,10 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 	if err := m.check(v, c); err != nil {
 		return a, err
 	}
-	if c.Any && m.isLearning(v) { // any node may be one that a holder is about to show
+	if (c.Any || !c.Previous.IsZero()) && m.isLearning(v) { // any node may be one that a holder is about to show
 		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked for their logical nodes", name)
 	}
+	m.expirePrevious(b, c)
 	life := m.life(name)
 	a, changed, err := m.table.Attach(m.withTrust(v, c), b)
 	if err != nil {

@@ -17,6 +17,9 @@ type Claim struct {
 	Grid    roster.GridID
 	Version roster.Version
 	Until   clustertime.Tick
+	// Previous is the attachment that an earlier process of the same holder had on Node,
+	// zero for none; see expirePrevious. Only an attach has one.
+	Previous sequencer.AttachmentID
 	// Trust has the owner's conclusions from the rest, for its table. A holder cannot
 	// set it.
 	Trust

@@ -109,6 +109,17 @@ func (s *Sessions) Confirm(h sequencer.HolderID, count int, p sequencer.Print, u
 	return true
 }
 
+// Until returns where the grant of an attachment was extended to together with all others of
+// its holder, 0 if it never was, and false if no holder has shown it.
+func (s *Sessions) Until(name string, id sequencer.AttachmentID) (clustertime.Tick, bool) {
+	for _, t := range s.names[name] {
+		if t.id == id {
+			return t.of.until, true
+		}
+	}
+	return 0, false
+}
+
 // Drop forgets an attachment of a name.
 func (s *Sessions) Drop(name string, id sequencer.AttachmentID) {
 	s.remove(name, func(t shown) bool { return t.id == id && !id.IsZero() })

@@ -48,6 +48,13 @@ type Change struct {
 	Doubt []Incarnation `json:"doubt,omitempty"`
 	// Window is the new window in milliseconds, larger than before; 0 leaves it.
 	Window clustertime.Span `json:"window_ms,omitempty"`
+	// Backups is the new number of backups, another than before: 0 to MaxBackups; nil
+	// leaves it. The leader then adds or drops replicas, as after a join.
+	Backups *int `json:"backups,omitempty"`
+	// Voters is the new number of voters, another than before: 1, 3, 5 or 7; 0 leaves it.
+	Voters int `json:"voters,omitempty"`
+	// Zones are the zones of members that joined without them, or with others.
+	Zones []Zoning `json:"zones,omitempty"`
 	// Granted is the end of grants of an earlier grid that a holder still has. The
 	// ceiling rises there before floors are taken from it, so that partitions lost
 	// in the same change start above those grants (S2); 0 leaves it.
@@ -58,6 +65,9 @@ type Change struct {
 	// Stop is the first tick that was not granted, stated by the last member of a
 	// durable or anchored grid at a clean stop (S1); 0 states nothing.
 	Stop clustertime.Tick `json:"stop_ms,omitempty"`
+	// Protocol is the roster's protocol from this change on, because every member has it;
+	// 0 leaves it. A lower one is refused while something that needs the higher is in use.
+	Protocol Protocol `json:"protocol,omitempty"`
 }
 
 // Replica names one member's copy of one partition.
@@ -79,7 +89,7 @@ type Loss struct {
 // IsEmpty reports whether the change changes nothing.
 func (c Change) IsEmpty() bool {
 	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
-		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Granted == 0 && c.Stop == 0
+		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0
 }
 
 // isStop reports whether the change states an orderly stop and nothing else.
@@ -109,7 +119,15 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	next.Ceiling = max(r.Ceiling, c.Granted)
 	next.Stopped = c.Stop
 	next.Settings.Window = max(c.Window, r.Settings.Window)
-	next.Members = membersAfter(r.Members, c.Join, out)
+	if c.Backups != nil {
+		next.Settings.Backups = *c.Backups
+	}
+	if c.Voters != 0 {
+		next.Settings.Voters = StoredVoters(c.Voters)
+	}
+	if next.Members, err = zoned(membersAfter(r.Members, c.Join, out), c.Zones); err != nil {
+		return nil, err
+	}
 	if next.Unsettled, err = r.unsettledAfter(c, next.Members); err != nil {
 		return nil, err
 	}
@@ -120,6 +138,12 @@ func (r *Roster) change(c Change) (*Roster, error) {
 		return nil, err
 	}
 	next.raiseUnowned(c.Granted)
+	if c.Protocol != 0 {
+		next.Protocol = c.Protocol.stored()
+	}
+	if err := next.checkLowered(); err != nil {
+		return nil, err
+	}
 	return &next, nil
 }
 
@@ -133,6 +157,10 @@ func (r *Roster) checkChange(c Change) error {
 	case c.Window != 0 && (c.Window <= r.Settings.Window || c.Window > MaxWindow):
 		return refused("window %d ms must be above %d, as it only grows, and at most %d",
 			c.Window, r.Settings.Window, MaxWindow)
+	case c.Backups != nil && (*c.Backups < 0 || *c.Backups > MaxBackups || *c.Backups == r.Settings.Backups):
+		return refused("backups %d must be 0 to %d, and another number than the grid's, %d", *c.Backups, MaxBackups, r.Settings.Backups)
+	case c.Voters != 0 && (votersFault(c.Voters) != "" || c.Voters == r.Settings.MostVoters()):
+		return refused("voters %d must be 1, 3, 5 or 7, and another number than the grid's, %d", c.Voters, r.Settings.MostVoters())
 	case c.Granted < 0 || c.Granted > clustertime.Latest:
 		return refused("grants of an earlier grid end at %d ms, which is not a time from 1970 to 9999", c.Granted)
 	case c.Stop < 0 || c.Stop > r.Ceiling:
@@ -141,6 +169,9 @@ func (r *Roster) checkChange(c Change) error {
 		return refused("a clean stop of a grid is a change by its last member, which has a disk or an anchor, without other changes")
 	}
 	if err := r.checkLimit(c.Limit, c.Granted); err != nil {
+		return err
+	}
+	if err := r.checkRaised(c.Protocol); err != nil {
 		return err
 	}
 	return r.checkForget(c.Forget)

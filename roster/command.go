@@ -6,10 +6,11 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 )
 
-// Command is one entry of the roster's log. Exactly one of Form, Raise, Change and
-// Reset is set. A leader computes it from one version of the roster, and it
+// Command is one entry of the roster's log. Exactly one of Form, Raise, Change, Reset and
+// Identity is set. A leader computes it from one version of the roster, and it
 // counts only while that is still the version: conditions in an older roster need not
-// hold in this one. The claim is that of the roster that it was computed from.
+// hold in this one. Only an identity is of no version, and From is 0 in it. The claim is
+// that of the roster that the command was computed from.
 type Command struct {
 	From   Version `json:"from"`
 	Claim  Claim   `json:"claim,omitempty"`
@@ -17,6 +18,8 @@ type Command struct {
 	Raise  *Raise  `json:"raise,omitempty"`
 	Change *Change `json:"change,omitempty"`
 	Reset  *Reset  `json:"reset,omitempty"`
+	// Identity needs [Protocol2].
+	Identity *Identity `json:"identity,omitempty"`
 }
 
 // Form makes a grid of the unformed roster. It has no members yet and its
@@ -37,11 +40,14 @@ type Form struct {
 	// Anchored says that Ceiling rests on the grid's anchor: nothing but a reset is
 	// accepted before the anchor is taken.
 	Anchored bool `json:"anchored,omitempty"`
+	// Sets are those of the grid from whose data this one is recovered. They need
+	// [Protocol2].
+	Sets []Set `json:"sets,omitempty"`
 }
 
 // Raise tells the cluster time and moves the ceiling to the window ahead of it
-// (R1). Neither ever moves back. It is the only command that keeps the version,
-// so it disturbs no pending command.
+// (R1). Neither ever moves back. Like [Identity] it keeps the version, so it disturbs
+// no pending command.
 type Raise struct {
 	Time clustertime.Tick `json:"time_ms"`
 	// Limit is what the leader has seen in the record of an anchored grid under the
@@ -62,13 +68,16 @@ func (r *Roster) Apply(c Command) (*Roster, error) {
 }
 
 func (r *Roster) apply(c Command) (*Roster, error) {
-	if c.From != r.Version {
+	if c.From != r.Version && (c.Identity == nil || c.From != 0) {
 		return nil, fmt.Errorf("%w: computed from %d, now %d", ErrStale, c.From, r.Version)
 	}
-	if parts := c.parts(); parts != 1 {
+	if parts := c.Parts(); parts != 1 {
 		return nil, refused("it has %d parts and must have one", parts)
 	}
 	if err := r.checkClaim(c); err != nil {
+		return nil, err
+	}
+	if err := r.checkProtocol(c); err != nil {
 		return nil, err
 	}
 	if c.Form != nil {
@@ -82,14 +91,16 @@ func (r *Roster) apply(c Command) (*Roster, error) {
 		return r.raise(*c.Raise)
 	case c.Reset != nil:
 		return r.reset(*c.Reset)
+	case c.Identity != nil:
+		return r.identify(*c.Identity)
 	}
 	return r.change(*c.Change)
 }
 
-// parts counts the parts of the command.
-func (c Command) parts() int {
+// Parts counts the parts of the command. One without a part, or with two, is refused.
+func (c Command) Parts() int {
 	n := 0
-	for _, set := range [...]bool{c.Form != nil, c.Raise != nil, c.Change != nil, c.Reset != nil} {
+	for _, set := range [...]bool{c.Form != nil, c.Raise != nil, c.Change != nil, c.Reset != nil, c.Identity != nil} {
 		if set {
 			n++
 		}
@@ -119,7 +130,13 @@ func (r *Roster) form(f Form) (*Roster, error) {
 		Anchored:   f.Anchored,
 		Began:      f.Ceiling,
 		Partitions: make([]Partition, f.Settings.Partitions),
+		Sets:       f.Sets,
 	}
+	if err := CheckSets(f.Sets); err != nil {
+		return nil, refused("%v", err)
+	}
+	needed, _ := next.Needs()
+	next.Protocol = needed.stored()
 	if len(f.Disks) > 0 && len(f.Disks) != len(next.Partitions) {
 		return nil, refused("the disks of %d partitions are named, and there are %d", len(f.Disks), len(next.Partitions))
 	}

@@ -2,6 +2,7 @@ package roster
 
 import (
 	"errors"
+	"fmt"
 )
 
 var (
@@ -23,4 +24,37 @@ var (
 	// ErrWrongOwner is the reply of a member that does not, or no longer, own the
 	// requested partition. The caller looks up the directory again.
 	ErrWrongOwner = errors.New("roster: another member is the owner; look up the directory again")
+
+	// ErrIDRefused means that a number is not given to a process that applied for it:
+	// another process has it, or it is not the set's next number. The error is a
+	// [*RefusedID]. The process gives up this application and asks for the next number.
+	ErrIDRefused = errors.New("roster: number refused")
+
+	// ErrNotRegistered means that no process of the set has the number, or that another
+	// code has it. A process with such a number on its disk must not take another one by
+	// itself: an operator imports the number again, or removes the file.
+	ErrNotRegistered = errors.New("roster: the number is not registered")
+
+	// ErrUnknownSet means that no process ever applied for a number of the set.
+	ErrUnknownSet = errors.New("roster: unknown set")
+
+	// ErrCleanUnknownSet is [ErrUnknownSet] as the answer to a clean.
+	ErrCleanUnknownSet = fmt.Errorf("%w, so nothing is removed", ErrUnknownSet)
+
+	// ErrFenced means that a later process has registered with the same number. The
+	// earlier one stops: it is a copy, or has been replaced.
+	ErrFenced = errors.New("roster: fenced by a later registration of the same number")
 )
+
+// RefusedID is the refusal of an application for a number. It matches [ErrIDRefused] and
+// [ErrRefused].
+type RefusedID struct {
+	Next   uint64 // the number that the set gives next
+	Reason string // the whole text of the error
+}
+
+// Error implements error.
+func (e *RefusedID) Error() string { return e.Reason }
+
+// Is reports whether target is [ErrIDRefused] or [ErrRefused].
+func (e *RefusedID) Is(target error) bool { return target == ErrIDRefused || target == ErrRefused }

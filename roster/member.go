@@ -59,6 +59,9 @@ type Member struct {
 	Raft        string      `json:"raft"`
 	Gossip      string      `json:"gossip"`
 	Durable     bool        `json:"durable"` // keeps its log in a data directory
+	// Zone names the place that fails as one, such as a rack or an availability zone; ""
+	// if none is stated, which is a zone like any other. At most 255 bytes of UTF-8.
+	Zone string `json:"zone,omitempty"`
 }
 
 // Check reports a malformed record as an [ErrInvalid].
@@ -80,7 +83,7 @@ func (m Member) fault() string {
 				addr, m.Incarnation, maxText)
 		}
 	}
-	return ""
+	return m.zoneFault()
 }
 
 // GridID names one life of one grid: random bits drawn when it is formed. What

@@ -64,7 +64,7 @@ type Partition struct {
 //
 //	           Form                Change, Reset (version + 1)
 //	unformed --------> formed <--+  Raise (same version, higher ceiling)
-//	version 0      version 1..   |
+//	version 0      version 1..   |  Identity (same version, same ceiling)
 //	                   +---------+
 type Roster struct {
 	Grid    GridID  `json:"grid"`
@@ -88,6 +88,7 @@ type Roster struct {
 	Settings Settings         `json:"settings"`
 	KeepsLog bool             `json:"keeps_log,omitempty"` // every member that formed it keeps its log on disk
 	Began    clustertime.Tick `json:"began_ms,omitempty"`  // the ceiling as it was formed
+	Protocol Protocol         `json:"protocol,omitempty"`  // 2 or later that every member has and needs; 0 is Protocol1
 	// Members are sorted by incarnation; no two are of one member ID.
 	Members []Member `json:"members"`
 	// Unsettled are the members that do not have all their replicas in sync yet.
@@ -95,6 +96,8 @@ type Roster struct {
 	Unsettled []Incarnation `json:"unsettled,omitempty"`
 	// Partitions has one entry for each partition, by ID.
 	Partitions []Partition `json:"partitions"`
+	// Sets give processes persistent numbers. Sorted by cluster and name.
+	Sets []Set `json:"sets,omitempty"`
 }
 
 // Formed reports whether there is a grid.

@@ -167,7 +167,7 @@ func drawReplicas(t *rapid.T, most int) []roster.Replica {
 // drawUnsound gives one part, drawn without a look at the roster.
 func drawUnsound(t *rapid.T) roster.Change {
 	var c roster.Change
-	switch rapid.IntRange(0, 10).Draw(t, "part") {
+	switch rapid.IntRange(0, 13).Draw(t, "part") {
 	case 0:
 		c.Join = drawMembers(t, 2)
 	case 1:
@@ -192,6 +192,15 @@ func drawUnsound(t *rapid.T) roster.Change {
 		c.Window = rapid.SampledFrom([]clustertime.Span{roster.LoneWindow, roster.DefaultWindow, roster.MaxWindow + 1}).Draw(t, "window")
 	case 10:
 		c.Granted, c.Stop = drawTick(t), drawTick(t)
+	case 11:
+		c.Voters = rapid.IntRange(-1, 9).Draw(t, "voters")
+	case 13:
+		n := rapid.IntRange(-1, 3).Draw(t, "backups")
+		c.Backups = &n
+	case 12:
+		for _, i := range drawIncarnations(t, 2) {
+			c.Zones = append(c.Zones, roster.Zoning{Member: i, Zone: rapid.SampledFrom([]string{"", "x", "\n"}).Draw(t, "zone")})
+		}
 	}
 	return c
 }
@@ -269,6 +278,23 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 	sound["granted"] = []roster.Change{{Granted: r.Ceiling + 1}, {Granted: r.Ceiling/2 + 1}}
 	if r.Settings.Window < roster.MaxWindow {
 		sound["window"] = []roster.Change{{Window: r.Settings.Window + 1}}
+	}
+	if r.InUse() < roster.Protocol2 {
+		sound["protocol"] = []roster.Change{{Protocol: roster.Protocol2}}
+	} else {
+		for _, n := range []int{1, 3, 5, 7} {
+			if n != r.Settings.MostVoters() {
+				sound["voters"] = append(sound["voters"], roster.Change{Voters: n})
+			}
+		}
+		for _, n := range []int{0, 1, 2} {
+			if n != r.Settings.Backups {
+				sound["backups"] = append(sound["backups"], roster.Change{Backups: &n})
+			}
+		}
+		for _, m := range r.Members {
+			sound["zone"] = append(sound["zone"], roster.Change{Zones: []roster.Zoning{{Member: m.Incarnation, Zone: m.Zone + "z"}}})
+		}
 	}
 	if len(r.Members) == 1 && r.Members[0].Durable && r.Ceiling > 0 {
 		sound["stop"] = []roster.Change{{Stop: r.Ceiling/2 + 1}}

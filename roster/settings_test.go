@@ -2,6 +2,7 @@ package roster
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,10 @@ func TestSettingsCheck(t *testing.T) {
 		{func(s *Settings) { s.Backups = 0 }, ""},
 		{func(s *Settings) { s.Backups = MaxBackups }, ""},
 		{func(s *Settings) { s.Backups = MaxBackups + 1 }, "backups"},
+		{func(s *Settings) { s.Voters = 7 }, ""},
+		{func(s *Settings) { s.Voters = -1 }, "voters"},
+		{func(s *Settings) { s.Voters = 4 }, "voters is 4, must be 1, 3, 5 or 7"},
+		{func(s *Settings) { s.Voters = 9 }, "voters"},
 		{func(s *Settings) { s.Window = 999 }, "window"},
 		{func(s *Settings) { s.Window = 1000 }, ""},
 		{func(s *Settings) { s.Window = 3_600_000 }, ""},
@@ -54,9 +59,12 @@ func TestSettingsDiffers(t *testing.T) {
 		{sound, ""},
 		{Settings{Name: "other", Backups: UnsetBackups}, `name is "snowgrid" in the grid and "other" here; drop the setting`},
 		{Settings{Partitions: 53, Backups: UnsetBackups}, "partitions is 271 in the grid and 53 here"},
-		{Settings{}, "backups is 1 in the grid and 0 (none) here"},
-		{Settings{Window: 5_000, Backups: 1}, "window is 15s in the grid and 5s here"},
+		{Settings{}, "backups is 1 in the grid and 0 (none) here; drop the setting, or state the grid's value, or change the grid with `snowgrid settings set backups=0`"},
+		{Settings{Window: 30_000, Backups: 1}, "window is 15s in the grid and 30s here; drop the setting, or state the grid's value, or change the grid with `snowgrid settings set window=30s`"},
+		{Settings{Window: 5_000, Backups: 1}, "window is 15s in the grid and 5s here; drop the setting, or state the grid's value"},
 		{Settings{Partitions: 53, Window: 5_000}, "partitions is"},
+		{Settings{Backups: UnsetBackups, Voters: 3}, ""},
+		{Settings{Backups: UnsetBackups, Voters: 5}, "voters is 3 in the grid and 5 here; drop the setting, or state the grid's value, or change the grid with `snowgrid settings set voters=5`"},
 	} {
 		err := sound.Differs(c.stated)
 		switch {
@@ -64,6 +72,60 @@ func TestSettingsDiffers(t *testing.T) {
 			t.Errorf("%+v: %v", c.stated, err)
 		case c.want != "" && (!errors.Is(err, ErrDiffers) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%+v: %v, want %q", c.stated, err, c.want)
+		case c.stated.Window == 5_000 && strings.Contains(err.Error(), "settings set"):
+			t.Errorf("%+v: %v names a command that is refused", c.stated, err)
 		}
 	}
+}
+
+// TestBackupsChange: the number of backups changes by a command of protocol 2, the members
+// and partitions stay as they are, and refusals change nothing.
+func TestBackupsChange(t *testing.T) {
+	old := formedWith(t, sound)
+	r := mustChange(t, old, Change{Protocol: Protocol2})
+	for what, c := range map[string]struct {
+		r       *Roster
+		backups int
+		want    string
+	}{
+		"of protocol 1": {old, 2, "protocol 2 is needed"},
+		"negative":      {r, -1, "backups -1 must be 0 to 32767"},
+		"too many":      {r, MaxBackups + 1, "backups 32768 must be 0 to 32767"},
+		"the same":      {r, 1, "another number than the grid's, 1"},
+	} {
+		if next, err := c.r.Apply(Command{From: c.r.Version, Change: &Change{Backups: &c.backups}}); !errors.Is(err, ErrRefused) || next != c.r || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", what, err, c.want)
+		}
+	}
+	for _, backups := range []int{0, 2, MaxBackups} {
+		next := mustChange(t, r, Change{Backups: &backups})
+		want := *r
+		want.Version, want.Settings.Backups = r.Version+1, backups
+		if !reflect.DeepEqual(*next, want) {
+			t.Errorf("%d backups: %+v, want %+v", backups, next, want)
+		}
+	}
+	two := 2
+	if back := mustChange(t, mustChange(t, r, Change{Backups: &two}), Change{Protocol: Protocol1}); back.Settings.Backups != 2 || back.InUse() != Protocol1 {
+		t.Errorf("%+v: a changed number of backups adds no part to the roster", back)
+	}
+}
+
+// formedWith returns a grid without members.
+func formedWith(t *testing.T, s Settings) *Roster {
+	t.Helper()
+	r, err := new(Roster).Apply(Command{Form: &Form{Grid: GridID{1}, Settings: s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func mustChange(t *testing.T, r *Roster, c Change) *Roster {
+	t.Helper()
+	next, err := r.Apply(Command{From: r.Version, Change: &c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
 }

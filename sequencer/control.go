@@ -46,6 +46,11 @@ func (c *Control) Destroy() (Release, bool) { return c.s.end(Destroyed, ErrDestr
 // release, false if it had no logical node.
 func (c *Control) Close() (Release, bool) { return c.s.end(Detached, ErrClosed) }
 
+// Fence ends the handle because another process has taken the place of this one: its calls
+// return cause, which matches ErrFenced. It returns the handle's release, false if it had no
+// logical node.
+func (c *Control) Fence(cause error) (Release, bool) { return c.s.end(Detached, cause) }
+
 // Idle reports whether DetachWhenIdle asks for a detach at cluster time now.
 func (c *Control) Idle(now clustertime.Tick) bool {
 	limit := time.Duration(c.s.idle.Load())

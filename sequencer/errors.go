@@ -43,6 +43,11 @@ var (
 	// answer in time. The request may have been carried out nevertheless.
 	ErrUnavailable = errors.New("unavailable: check that the grid or the store is reachable, then try again")
 
+	// ErrFenced means that a later process has registered with the same identity number,
+	// from a copy of the data directory or in place of this one. The handle has ended; the
+	// later process continues.
+	ErrFenced = errors.New("fenced: a later process has the same identity number; give each process a data directory of its own")
+
 	// ErrClosed means that the member or client of the handle is closed.
 	ErrClosed = errors.New("closed: start another member or client and take the handle from there")
 )

@@ -89,6 +89,7 @@ type Sequencer struct {
 	counts    counts
 	waits     atomic.Uint64
 	longest   atomic.Int64 // ns
+	waited    atomic.Int64 // ns, all grant waits together
 	waitsOpen atomic.Int64 // calls of Next or Fill that wait at the moment
 }
 
@@ -241,6 +242,7 @@ type Stats struct {
 	IDs              uint64        // IDs issued; calls in progress may be included
 	GrantWaits       uint64        // calls of Next or Fill that had to wait for a grant
 	LongestGrantWait time.Duration // the longest of those waits that has ended and began when the time was known
+	GrantWaited      time.Duration // the sum of those waits
 	WaitingNow       int           // calls of Next or Fill that wait at the moment, for any reason
 	GrantUntil       time.Time     // end of the current grant, in cluster time; zero without one
 }
@@ -256,6 +258,7 @@ func (s *Sequencer) Stats() Stats {
 		IDs:              uint64(max(passed, 0)),
 		GrantWaits:       s.waits.Load(),
 		LongestGrantWait: time.Duration(s.longest.Load()),
+		GrantWaited:      time.Duration(s.waited.Load()),
 		WaitingNow:       int(s.waitsOpen.Load()),
 	}
 	if g != nil {

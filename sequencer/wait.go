@@ -103,6 +103,7 @@ func (w *waiting) endGrantWait() {
 		return
 	}
 	waited := int64(w.s.clock.Now().Sub(w.began).Duration())
+	w.s.waited.Add(max(waited, 0))
 	longest := w.s.longest.Load()
 	for waited > longest && !w.s.longest.CompareAndSwap(longest, waited) {
 		longest = w.s.longest.Load()

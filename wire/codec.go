@@ -14,7 +14,6 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/roster"
 )
 
 // ContentType returns MsgPack or JSON for a Content-Type header's value. There is no
@@ -159,47 +158,4 @@ func ReadEvent(r io.Reader) (Event, error) {
 	var e Event
 	err := DecodeTolerant(MsgPack, data, &e)
 	return e, err
-}
-
-// Entries of the Raft log and snapshots begin with the number of their format, so that a
-// later format is not mistaken for damage. Every member has to read them in the same way:
-// members write only one format at a time.
-const (
-	commandFormat = 1
-	rosterFormat  = 1
-)
-
-// formatted encodes v with the number of a format in front.
-func formatted(format byte, v any) ([]byte, error) {
-	data, err := Encode(MsgPack, v)
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte{format}, data...), nil
-}
-
-// readFormatted reads what formatted made, and refuses another format.
-func readFormatted(format byte, data []byte, v any) error {
-	if len(data) == 0 {
-		return failure.Errorf(ErrBadRequest, "the entry is empty")
-	}
-	if err := CheckFormat(int(data[0]), int(format)); err != nil {
-		return failure.Errorf(ErrBadRequest, "%w", err)
-	}
-	return Decode(MsgPack, data[1:], v)
-}
-
-// EncodeCommand returns a roster command as the Raft log keeps it.
-func EncodeCommand(c roster.Command) ([]byte, error) { return formatted(commandFormat, c) }
-
-// DecodeCommand reads what EncodeCommand wrote. A command of another format, with a
-// part that this version does not know, or with none, is an error: a member that
-// skipped it would be of another grid than the rest.
-func DecodeCommand(data []byte) (roster.Command, error) {
-	var c roster.Command
-	err := readFormatted(commandFormat, data, &c)
-	if err == nil && c.Form == nil && c.Raise == nil && c.Change == nil && c.Reset == nil {
-		err = failure.Errorf(ErrBadRequest, "the command has no part that this version knows")
-	}
-	return c, err
 }

@@ -217,3 +217,17 @@ func TestEvents(t *testing.T) {
 type failing struct{}
 
 func (*failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestNumbersInMaps: a number in a map is refused if its type cannot have it, as in a field.
+func TestNumbersInMaps(t *testing.T) {
+	for _, kind := range kinds {
+		data, err := wire.Encode(kind, map[string]any{"nodes": map[string]any{"orders": 1<<16 + 5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got wire.IdentityRegisterResponse
+		if err := wire.DecodeTolerant(kind, data, &got); !errors.Is(err, wire.ErrBadRequest) {
+			t.Errorf("%s: %v, %v", kind, got.Nodes, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -39,6 +40,9 @@ var (
 	// another incarnation.
 	ErrNotAddressed = errors.New("wire: the call was addressed to another grid or member")
 
+	// ErrForeignGrid says that an address given to join is of a member of another grid.
+	ErrForeignGrid = errors.New("wire: a member of another grid")
+
 	// ErrUnknownPath says that nothing is served at a request's path.
 	ErrUnknownPath = errors.New("wire: unknown path")
 
@@ -56,11 +60,28 @@ var (
 // process, which answers.
 var ErrIdentityInUse = errors.New("wire: another process has this member's identity")
 
+// Errors of the calls for numbers, besides those of package roster.
+var (
+	// ErrAlive says that a process whose number is to be removed is running, or that this
+	// cannot be ruled out yet.
+	ErrAlive = errors.New("wire: a process with the number is alive")
+
+	// ErrProtocol says that the processes of the grid, or the caller, run a version of
+	// snowgrid that is too old for the call. The message names the versions. The same call
+	// succeeds once they are upgraded.
+	ErrProtocol = errors.New("wire: protocol version too old")
+)
+
 // Error is the body of every answer that is not 200 OK.
 type Error struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
 	Version roster.Version `json:"version,omitempty"`
+	// CodeLegacy is the code of RocketMQ's controller for the same refusal, for programs
+	// that know those; 0 for none.
+	CodeLegacy int `json:"code_legacy,omitempty"`
+	// Next is the number that the set gives next, with code id_refused.
+	Next uint64 `json:"next,omitempty"`
 }
 
 // code is how one sentinel travels.
@@ -68,34 +89,43 @@ type code struct {
 	name   string
 	status int
 	err    error
+	legacy int // [Error.CodeLegacy], 0 for none
 }
 
 // codes is in order of precedence: an error that matches two travels as the first.
 var codes = []code{
-	{"wrong_owner", http.StatusMisdirectedRequest, roster.ErrWrongOwner},
-	{"not_addressed", http.StatusMisdirectedRequest, ErrNotAddressed},
-	{"unknown_path", http.StatusNotFound, ErrUnknownPath},
-	{"wrong_method", http.StatusMethodNotAllowed, ErrWrongMethod},
-	{"cross_origin", http.StatusForbidden, ErrCrossOrigin},
-	{"content_type", http.StatusUnsupportedMediaType, ErrContentType},
-	{"identity_in_use", http.StatusConflict, ErrIdentityInUse},
-	{"settings_conflict", http.StatusConflict, ErrSettingsConflict},
-	{"not_confirmed", http.StatusPreconditionRequired, ErrNotConfirmed},
-	{"not_needed", http.StatusConflict, ErrNotNeeded},
-	{"not_now", http.StatusConflict, ErrNotNow},
-	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted},
-	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig},
-	{"bad_request", http.StatusBadRequest, ErrBadRequest},
-	{"bad_request", http.StatusBadRequest, partition.ErrBadClaim}, // arrives as ErrBadRequest
-	{"not_found", http.StatusNotFound, sequencer.ErrNotFound},
-	{"conflict", http.StatusConflict, sequencer.ErrConflict},
-	{"destroyed", http.StatusGone, sequencer.ErrDestroyed},
-	{"no_free_node", http.StatusServiceUnavailable, sequencer.ErrNoFreeNode},
-	{"grant_expired", http.StatusServiceUnavailable, sequencer.ErrGrantExpired},
-	{"detached", http.StatusConflict, sequencer.ErrDetached},
-	{"attached", http.StatusConflict, sequencer.ErrAttached},
-	{"closed", http.StatusServiceUnavailable, sequencer.ErrClosed},
-	{"unavailable", http.StatusServiceUnavailable, sequencer.ErrUnavailable},
+	{"wrong_owner", http.StatusMisdirectedRequest, roster.ErrWrongOwner, 0},
+	{"not_addressed", http.StatusMisdirectedRequest, ErrNotAddressed, 0},
+	{"unknown_path", http.StatusNotFound, ErrUnknownPath, 0},
+	{"wrong_method", http.StatusMethodNotAllowed, ErrWrongMethod, 0},
+	{"cross_origin", http.StatusForbidden, ErrCrossOrigin, 0},
+	{"content_type", http.StatusUnsupportedMediaType, ErrContentType, 0},
+	{"fenced", http.StatusConflict, roster.ErrFenced, 0},
+	{"id_refused", http.StatusConflict, roster.ErrIDRefused, 2014},
+	{"not_registered", http.StatusNotFound, roster.ErrNotRegistered, 2010},
+	{"alive", http.StatusConflict, ErrAlive, 2009},
+	{"unknown_set", http.StatusNotFound, roster.ErrCleanUnknownSet, 2009}, // arrives as ErrUnknownSet
+	{"unknown_set", http.StatusNotFound, roster.ErrUnknownSet, 2008},
+	{"protocol", http.StatusUpgradeRequired, ErrProtocol, 0},
+	{"identity_in_use", http.StatusConflict, ErrIdentityInUse, 0},
+	{"foreign_grid", http.StatusConflict, ErrForeignGrid, 0},
+	{"settings_conflict", http.StatusConflict, ErrSettingsConflict, 0},
+	{"not_confirmed", http.StatusPreconditionRequired, ErrNotConfirmed, 0},
+	{"not_needed", http.StatusConflict, ErrNotNeeded, 0},
+	{"not_now", http.StatusConflict, ErrNotNow, 0},
+	{"epoch_exhausted", http.StatusBadRequest, sequencer.ErrEpochExhausted, 0},
+	{"invalid_config", http.StatusBadRequest, sequencer.ErrInvalidConfig, 0},
+	{"bad_request", http.StatusBadRequest, ErrBadRequest, 0},
+	{"bad_request", http.StatusBadRequest, partition.ErrBadClaim, 0}, // arrives as ErrBadRequest
+	{"not_found", http.StatusNotFound, sequencer.ErrNotFound, 0},
+	{"conflict", http.StatusConflict, sequencer.ErrConflict, 0},
+	{"destroyed", http.StatusGone, sequencer.ErrDestroyed, 0},
+	{"no_free_node", http.StatusServiceUnavailable, sequencer.ErrNoFreeNode, 0},
+	{"grant_expired", http.StatusServiceUnavailable, sequencer.ErrGrantExpired, 0},
+	{"detached", http.StatusConflict, sequencer.ErrDetached, 0},
+	{"attached", http.StatusConflict, sequencer.ErrAttached, 0},
+	{"closed", http.StatusServiceUnavailable, sequencer.ErrClosed, 0},
+	{"unavailable", http.StatusServiceUnavailable, sequencer.ErrUnavailable, 0},
 }
 
 // ErrorOf converts err to its form on the wire. An error without a code of its own travels
@@ -103,7 +133,11 @@ var codes = []code{
 func ErrorOf(err error, v roster.Version) *Error {
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
-			return &Error{Code: c.name, Message: err.Error(), Version: v}
+			e := &Error{Code: c.name, Message: err.Error(), Version: v, CodeLegacy: c.legacy}
+			if refused, ok := errors.AsType[*roster.RefusedID](err); ok {
+				e.Next = refused.Next
+			}
+			return e
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -127,12 +161,14 @@ func (e *Error) Unwire() error {
 	if e == nil {
 		return nil
 	}
-	for _, c := range codes {
-		if c.name == e.Code {
-			return &remoteError{message: e.Message, cause: c.err}
-		}
+	cause := sequencer.ErrUnavailable
+	if i := slices.IndexFunc(codes, func(c code) bool { return c.name == e.Code && !errors.Is(c.err, roster.ErrCleanUnknownSet) }); i >= 0 {
+		cause = codes[i].err
 	}
-	return &remoteError{message: e.Message, cause: sequencer.ErrUnavailable}
+	if errors.Is(cause, roster.ErrIDRefused) {
+		cause = &roster.RefusedID{Next: e.Next, Reason: e.Message}
+	}
+	return &remoteError{message: e.Message, cause: cause}
 }
 
 // remoteError keeps the words of the other side and the sentinel of this one.

@@ -19,7 +19,8 @@ var kinds = []string{wire.MsgPack, wire.JSON}
 var sentinels = []error{
 	roster.ErrWrongOwner, wire.ErrNotAddressed, wire.ErrIdentityInUse,
 	wire.ErrBadRequest, wire.ErrNotNow, wire.ErrNotNeeded, wire.ErrNotConfirmed, wire.ErrSettingsConflict,
-	wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
+	wire.ErrForeignGrid, wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
+	roster.ErrFenced, roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrAlive, wire.ErrProtocol,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
 	sequencer.ErrNotFound, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
 	sequencer.ErrInvalidConfig, sequencer.ErrUnavailable, sequencer.ErrClosed,
@@ -94,6 +95,38 @@ func TestBadClaimTravelsAsBadRequest(t *testing.T) {
 	got := travel(t, wire.MsgPack, wire.ErrorOf(fmt.Errorf("renew: %w", partition.ErrBadClaim), 0))
 	if !errors.Is(got, wire.ErrBadRequest) || errors.Is(got, sequencer.ErrInvalidConfig) {
 		t.Errorf("arrived as %v", got)
+	}
+}
+
+// TestRefusalsOfNumbers: a refused application carries the next number, and refusals carry
+// the codes of RocketMQ's controller.
+func TestRefusalsOfNumbers(t *testing.T) {
+	for _, test := range []struct {
+		sent   error
+		code   string
+		legacy int
+		status int
+		is     error
+	}{
+		{&roster.RefusedID{Next: 3, Reason: "no"}, "id_refused", 2014, http.StatusConflict, roster.ErrIDRefused},
+		{roster.ErrNotRegistered, "not_registered", 2010, http.StatusNotFound, roster.ErrNotRegistered},
+		{wire.ErrAlive, "alive", 2009, http.StatusConflict, wire.ErrAlive},
+		{roster.ErrUnknownSet, "unknown_set", 2008, http.StatusNotFound, roster.ErrUnknownSet},
+		{roster.ErrCleanUnknownSet, "unknown_set", 2009, http.StatusNotFound, roster.ErrUnknownSet},
+		{roster.ErrFenced, "fenced", 0, http.StatusConflict, roster.ErrFenced},
+		{wire.ErrProtocol, "protocol", 0, http.StatusUpgradeRequired, wire.ErrProtocol},
+	} {
+		e := wire.ErrorOf(fmt.Errorf("x: %w", test.sent), 0)
+		if e.Code != test.code || e.CodeLegacy != test.legacy || e.Status() != test.status {
+			t.Errorf("%v travels as %+v, status %d", test.sent, e, e.Status())
+		}
+		if got := travel(t, wire.JSON, e); !errors.Is(got, test.is) || got.Error() != "x: "+test.sent.Error() {
+			t.Errorf("%v arrived as %v", test.sent, got)
+		}
+	}
+	got := travel(t, wire.MsgPack, wire.ErrorOf(&roster.RefusedID{Next: 3, Reason: "no"}, 0))
+	if refused, ok := errors.AsType[*roster.RefusedID](got); !ok || refused.Next != 3 {
+		t.Errorf("the next number arrived in %#v", got)
 	}
 }
 

@@ -20,8 +20,9 @@ type HelloResponse struct {
 	Time          clustertime.Tick   `json:"time"`   // cluster time as it knows it, 0 = not at all
 	Record        roster.Member      `json:"record"` // its record in the roster, or the future one
 	Leaving       bool               `json:"leaving,omitempty"`
-	DiskFailed    bool               `json:"disk_failed,omitempty"` // or it cannot read the roster
-	Claim         roster.Claim       `json:"claim,omitempty"`       // of its roster, if that has this incarnation
+	DiskFailed    bool               `json:"disk_failed,omitempty"`      // or it cannot read the roster
+	Claim         roster.Claim       `json:"claim,omitempty"`            // of its roster, if that has this incarnation
+	Release       roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1
 	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
 	LeaderAt Address `json:"leader_at"`
 }
@@ -37,7 +38,8 @@ type AcceptRequest struct {
 type AcceptResponse struct {
 	Member  roster.MemberID  `json:"member"`
 	Durable bool             `json:"durable"`
-	Wall    clustertime.Tick `json:"wall"` // the member's wall clock
+	Wall    clustertime.Tick `json:"wall"`                       // the member's wall clock
+	Release roster.Release   `json:"release,omitempty,omitzero"` // zero: of protocol 1
 }
 
 // JoinRequest asks the leader to make a member part of the grid.
@@ -114,4 +116,7 @@ type AbandonResponse struct {
 	Time    clustertime.Tick `json:"time_ms"`   // cluster time, 0 = unknown
 	Window  clustertime.Span `json:"window_ms"` // the largest of any run that the member knows
 	Wall    clustertime.Tick `json:"wall"`      // the member's wall clock
+	// Sets are those that the member knows, without their members: the new grid gives no
+	// number below theirs.
+	Sets []roster.Set `json:"sets,omitempty"`
 }

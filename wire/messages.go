@@ -95,6 +95,14 @@ type Claim struct {
 type AttachRequest struct {
 	Holder sequencer.HolderID `json:"holder"`
 	Claim  Claim              `json:"claim"`
+	// Previous is the attachment that an earlier process of the holder had on Claim.Node,
+	// which the node is taken from if it has it still.
+	Previous *sequencer.AttachmentID `json:"previous,omitempty"`
+	// Identity is that of a holder with a number. The owner refuses one that was replaced.
+	Identity *Identity `json:"identity,omitempty"`
+	// About is for people alone: members of earlier releases ignore it, and nothing is
+	// decided by it.
+	About *About `json:"about,omitempty"`
 }
 
 // AttachResponse is a logical node and its grant.
@@ -112,6 +120,21 @@ type RenewRequest struct {
 	Grid   roster.GridID      `json:"grid"` // whose answers Sets rests on
 	Sets   []ClaimSet         `json:"sets,omitempty"`
 	Claims []Claim            `json:"claims,omitempty"`
+	// Identity is that of a holder with a number. The owner refuses one that was replaced.
+	Identity *Identity `json:"identity,omitempty"`
+	// Used is for metrics alone: members of earlier releases ignore it, and nothing is
+	// decided by it. Entries after the first MaxUsed are ignored.
+	Used []Used `json:"used,omitempty"`
+	// About is as in AttachRequest. One that breaks a limit is ignored here.
+	About *About `json:"about,omitempty"`
+}
+
+// Used is how many IDs of a sequencer a holder has issued since it told the owner last, and
+// how many of its calls had to wait for a grant. A report that gets lost is not repeated.
+type Used struct {
+	Name  string `json:"name"`
+	IDs   uint64 `json:"ids"`
+	Waits uint64 `json:"waits,omitempty"`
 }
 
 // ClaimSet is all of a holder's handles of one partition.
@@ -144,6 +167,9 @@ type DetachRequest struct {
 	ID        sequencer.AttachmentID `json:"id"`
 	Node      sequencer.NodeID       `json:"node"`
 	LastUsed  clustertime.Tick       `json:"last_used"` // Unix ms of the last ID, 0 = none was made
+	// IDs and Waits are those of a [Used], for metrics alone.
+	IDs   uint64 `json:"ids,omitempty"`
+	Waits uint64 `json:"waits,omitempty"`
 }
 
 // DestroyRequest ends a name's life; with a zero life, whichever it has.
@@ -177,9 +203,11 @@ type DirectoryRequest struct{}
 // while partition p has no owner.
 type DirectoryResponse struct {
 	Stamp
-	Window  clustertime.Span `json:"window"` // ms
-	Members []Address        `json:"members"`
-	Owners  []int            `json:"owners"`
+	Window clustertime.Span `json:"window"` // ms
+	// Name is the grid's. Members of protocol 1 leave it empty.
+	Name    string    `json:"name,omitempty"`
+	Members []Address `json:"members"`
+	Owners  []int     `json:"owners"`
 }
 
 // Address is where a member's API is.

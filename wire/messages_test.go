@@ -27,6 +27,14 @@ func someClaim() wire.Claim {
 	}
 }
 
+func someIdentity() wire.Identity {
+	return wire.Identity{Cluster: "c", Set: "web ✓", ID: 3, Incarnation: 12}
+}
+
+func someNumbered() wire.IdentityMember {
+	return wire.IdentityMember{ID: 3, Addr: "a:1", Incarnation: 9, State: wire.StateRegistered, Alive: new(true), Member: "00112233445566aa", Role: "leader"}
+}
+
 func someSettings() roster.Settings {
 	return roster.Settings{Name: "snowgrid", Partitions: 3, Backups: 1, Window: 15000}
 }
@@ -41,7 +49,20 @@ func messages() []any {
 	stamp := wire.Stamp{Grid: roster.GridID{1}, Version: 1 << 40, Time: 1767225600123}
 	claim := someClaim()
 	return []any{
-		wire.Error{Code: "not_found", Message: "no such thing", Version: 3},
+		wire.Error{Code: "not_found", Message: "no such thing", Version: 3}, wire.Error{Code: "id_refused", CodeLegacy: 2014, Next: 5},
+		wire.AttachRequest{Identity: pointer(someIdentity())}, wire.RenewRequest{Identity: pointer(someIdentity())},
+		wire.IdentityNextRequest{Cluster: "c", Name: "web", Relay: wire.Relay{AskedBy: "10.0.0.1:1", Forwarded: true}}, wire.IdentityNextResponse{Next: 1 << 53},
+		wire.IdentityApplyRequest{Cluster: "c", Name: "web", ID: 3, Code: roster.Code{7}, Addr: "a:1"}, wire.IdentityApplyResponse{ID: 3, Next: 4},
+		wire.IdentityRegisterRequest{
+			Cluster: "c", Name: "web", ID: 3, Code: roster.Code{7}, Addr: "a:1", Protocol: 2, Start: roster.Code{8}, Incarnation: 9,
+			Member: "00112233445566aa", Nodes: map[string]sequencer.NodeID{"orders": 17},
+		}, wire.IdentityRegisterRequest{},
+		wire.IdentityRegisterResponse{Incarnation: 9, AgainMS: 5000, Members: []wire.IdentityMember{someNumbered(), {}}, Nodes: map[string]sequencer.NodeID{"orders": 17}},
+		wire.IdentityCleanRequest{Cluster: "c", Name: "web", IDs: []uint64{1, 2}, Force: true}, wire.IdentityCleanResponse{Removed: []uint64{2}},
+		wire.IdentityImportRequest{Cluster: "c", Name: "web", Next: 9, Members: []wire.IdentityImport{{ID: 3, Code: roster.Code{7}, Addr: "a:1"}, {ID: 4}}},
+		wire.IdentityImportResponse{Next: 9, Members: 2},
+		wire.IdentityListRequest{Cluster: "c", Name: "web", After: 7}, wire.IdentityListRequest{},
+		wire.IdentityListResponse{Sets: []wire.IdentitySet{{Cluster: "c", Name: "web", Next: 9, Count: 2, Members: []wire.IdentityMember{someNumbered()}, More: true}, {}}},
 		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128}, wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe}, wire.CreateRequest{Name: "orders"}, wire.OpenRequest{Name: "orders"},
 		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer},
 		wire.AttachRequest{Holder: "h", Claim: claim}, wire.AttachRequest{},

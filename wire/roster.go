@@ -7,25 +7,8 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 )
-
-// EncodeRoster returns a roster as Raft snapshots keep it.
-func EncodeRoster(r *roster.Roster) ([]byte, error) { return formatted(rosterFormat, r) }
-
-// DecodeRoster reads what EncodeRoster wrote. A roster that no sequence of
-// commands can give is an error, so that a damaged snapshot is not served from.
-func DecodeRoster(data []byte) (*roster.Roster, error) {
-	r := new(roster.Roster)
-	if err := readFormatted(rosterFormat, data, r); err != nil {
-		return nil, err
-	}
-	if err := checkRoster(r); err != nil {
-		return nil, failure.Errorf(ErrBadRequest, "the roster is damaged: %w", err)
-	}
-	return r, nil
-}
 
 func checkRoster(r *roster.Roster) error {
 	if !r.Formed() {
@@ -40,6 +23,8 @@ func checkRoster(r *roster.Roster) error {
 		return fmt.Errorf("it began at %d and its ceiling is %d", r.Began, r.Ceiling)
 	case r.Stopped < 0 || r.Stopped > r.Ceiling:
 		return fmt.Errorf("it stopped at %d and its ceiling is %d", r.Stopped, r.Ceiling)
+	case r.Protocol < 0 || r.Protocol == roster.Protocol1 || r.Protocol > roster.CurrentProtocol:
+		return fmt.Errorf("its protocol is %d, and there are %d to %d, and 0 for %d", r.Protocol, roster.Protocol2, roster.CurrentProtocol, roster.Protocol1)
 	case len(r.Partitions) != r.Settings.Partitions:
 		return fmt.Errorf("it has %d partitions and its settings say %d", len(r.Partitions), r.Settings.Partitions)
 	}
@@ -62,6 +47,9 @@ func checkRoster(r *roster.Roster) error {
 			return fmt.Errorf("unsettled %.40q is not a member, or out of order", string(u))
 		}
 	}
+	if err := roster.CheckSets(r.Sets); err != nil {
+		return err
+	}
 	for id, p := range r.Partitions {
 		if err := checkPartition(r, p); err != nil {
 			return fmt.Errorf("partition %d: %w", id, err)
@@ -72,8 +60,8 @@ func checkRoster(r *roster.Roster) error {
 
 // checkUnformed wants the zero roster.
 func checkUnformed(r *roster.Roster) error {
-	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Settings != (roster.Settings{}) ||
-		len(r.Members) > 0 || len(r.Partitions) > 0 {
+	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (roster.Settings{}) ||
+		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 {
 		return errors.New("it has no version and is not empty")
 	}
 	return nil

@@ -157,8 +157,15 @@ func (s *scan) array(t reflect.Type, n, depth int) error {
 
 func (s *scan) pairs(t reflect.Type, n, depth int) error {
 	var fields map[string]reflect.Type
-	if t != nil && t.Kind() == reflect.Struct {
+	var elem reflect.Type // of a map
+	switch {
+	case t != nil && t.Kind() == reflect.Struct:
 		fields = fieldsOf(t)
+	case t != nil && t.Kind() == reflect.Map:
+		elem = t.Elem()
+		if s.room -= n * (int(t.Key().Size()+elem.Size()) + wordSize); s.room < 0 {
+			return errEmpty
+		}
 	}
 	for range n {
 		k, size, err := s.header()
@@ -172,7 +179,11 @@ func (s *scan) pairs(t reflect.Type, n, depth int) error {
 		if err != nil {
 			return err
 		}
-		if err := s.value(fields[string(name)], depth+1); err != nil {
+		as := elem
+		if fields != nil {
+			as = fields[string(name)]
+		}
+		if err := s.value(as, depth+1); err != nil {
 			return err
 		}
 	}

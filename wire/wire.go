@@ -22,6 +22,18 @@ const (
 	PathIDs       = "/v1/ids"
 )
 
+// Paths of the numbers of processes (identity.go). Any member serves them; they are
+// forwarded to the leader. PathIdentity is also served for GET, with the fields of
+// IdentityListRequest as parameters.
+const (
+	PathIdentity         = "/v1/identity"
+	PathIdentityNext     = "/v1/identity/next"
+	PathIdentityApply    = "/v1/identity/apply"
+	PathIdentityRegister = "/v1/identity/register"
+	PathIdentityClean    = "/v1/identity/clean"
+	PathIdentityImport   = "/v1/identity/import"
+)
+
 // Paths of the calls between members.
 const (
 	PathHello     = "/v1/member/hello"
@@ -34,6 +46,8 @@ const (
 	PathStored    = "/v1/member/stored"
 	PathCollect   = "/v1/member/collect"
 	PathForget    = "/v1/member/forget"
+	PathRemove    = "/v1/member/remove"
+	PathDismiss   = "/v1/member/dismiss"
 	PathTake      = "/v1/member/take-anchor"
 	PathInit      = "/v1/member/init"
 	PathAbandon   = "/v1/member/abandon"
@@ -63,6 +77,7 @@ const (
 	MaxEvent   = 4 << 10 // bytes of one event
 	MaxClaims  = 2048    // attachments in one renewal
 	MaxIDs     = 1000    // IDs in one POST /v1/ids
+	MaxUsed    = 64      // sequencers of which one renewal tells the use
 	MaxHolder  = 64      // bytes of a holder ID
 	MaxMembers = 10000   // members in one directory
 

@@ -40,8 +40,8 @@ type Config struct {
 	// called; 0 = 5 s. IDs ascend in any case: the handle waits until the clock has
 	// come to its last ID again.
 	MaxClockBack time.Duration
-	// FailoverBound is the longest time for which a server that was replaced goes on to
-	// acknowledge writes. It must be set for a store that may lose acknowledged writes
+	// FailoverBound is the longest time for which a server that was replaced still
+	// acknowledges writes. It must be set for a store that may lose acknowledged writes
 	// in a failover, and then makes a node wait after one; see the package's DESIGN.md.
 	FailoverBound time.Duration
 	// Task names this process in the records, for people; "" = a random ID. At most 256
@@ -70,7 +70,7 @@ type Loss struct {
 	// Cause matches sequencer.ErrDetached if another holder has the node or it was
 	// retired, ErrExpired if it was not renewed in time, ErrDamaged, or ErrClockBack.
 	Cause error
-	// Until is the end of what was granted, and may be used until then.
+	// Until is the end of the grant, which may be used until then.
 	Until time.Time
 }
 

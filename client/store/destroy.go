@@ -12,7 +12,7 @@ import (
 
 // DestroySequencer ends the life that the name has at the moment, for all holders. See
 // [sequencer.Sequencer.Destroy], which ends no life but its own. Holders learn of it by
-// their next renewal, or earlier if the store tells of changes. What a destroy has begun
+// their next renewal, or earlier if the store tells of changes. A destroy that was begun
 // and not completed is completed by the next destroy or create of the name.
 //
 // Errors: sequencer.ErrInvalidConfig, ErrNotFound, ErrDamaged if a record is missing (repair

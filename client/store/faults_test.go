@@ -49,7 +49,7 @@ func (f *fleet) start(ahead time.Duration) *process {
 	f.created++
 	p := &process{fleet: f, name: fmt.Sprint("p", f.created), faulty: storetest.NewFaulty(f.under, f.rand.Uint64()), done: make(chan struct{}), paused: make(chan time.Duration, 1)}
 	cfg := store.Config{
-		Window: f.window, Pool: 3, Task: "one-task", // all have one: the task is no identity
+		Window: f.window, Pool: 3, Task: "one-task", // all have one: the task does not identify
 		Clock:  func() time.Time { return time.Now().Add(bubbleAhead + ahead) },
 		OnLost: func(store.Loss) { f.mu.Lock(); f.lost++; f.mu.Unlock() },
 	}
@@ -135,7 +135,7 @@ func (f *fleet) damage() {
 	}
 }
 
-// repair repairs what is damaged, with a floor that every clock's grants are below.
+// repair repairs damaged records, with a floor that every clock's grants are below.
 func (f *fleet) repair(c *store.Client) {
 	ctx, cancel := context.WithTimeout(f.Context(), f.window)
 	defer cancel()

@@ -238,7 +238,7 @@ func (f *File) read(key, name string) (Entry, error) {
 	}
 	defer func() { _ = file.Close() }()
 	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "other keys begin with this one and a slash; choose a key that is no directory of others")
+		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "other keys begin with this one and a slash; choose a key that is not a directory of others")
 	}
 	text, err := io.ReadAll(io.LimitReader(file, fileMax+1))
 	if err != nil {
@@ -249,7 +249,7 @@ func (f *File) read(key, name string) (Entry, error) {
 	return e, nil
 }
 
-// isAbsent reports whether an error means that there is no such file.
+// isAbsent reports whether an error means that the file does not exist.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

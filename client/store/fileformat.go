@@ -43,8 +43,8 @@ func encodeFile(e Entry) (text []byte, revision Revision, err error) {
 }
 
 // decodeFile returns the entry in a file, without its key. A text that encodeFile did
-// not make is an entry of its own, so that it can be replaced: its body says what is
-// wrong, and no record is like it.
+// not make is an entry of its own, so that it can be replaced: its body names the
+// fault, and no record is like it.
 func decodeFile(text []byte) Entry {
 	damaged := func(why string) Entry {
 		return Entry{Body: []byte("damaged file: " + why), Revision: Revision("damaged-" + digestOf(text))}

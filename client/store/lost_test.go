@@ -79,7 +79,7 @@ func TestStoreAwayForLessThanAWindowIsNotNoticed(t *testing.T) {
 	})
 }
 
-// TestTakenNodeIsReplaced is E8: what was granted stays usable, and another node takes its
+// TestTakenNodeIsReplaced is E8: the grant stays usable, and another node takes its
 // place.
 func TestTakenNodeIsReplaced(t *testing.T) {
 	inBubble(t, func(b *bench) {

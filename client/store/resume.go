@@ -9,7 +9,7 @@ import (
 )
 
 // Resume makes the client ready for use after its process was frozen: it reads the clock,
-// renews what has less than a third of its window left, and waits until each handle that
+// renews each grant with less than a third of its window left, and waits until each handle that
 // had a logical node has time left again. Call it at the start of a handler where the
 // process does not run between two calls. It needs no request otherwise.
 //

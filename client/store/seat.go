@@ -40,8 +40,8 @@ func newSeat(h *holder, machine *record.Holding) *seat {
 // stop at the worst moment.
 const swapsMax = 5
 
-// drive sends what the machine wants until it wants nothing, or returns the error of a call
-// that does not say what became of it.
+// drive sends the machine's requests until it has none, or returns the error of a call
+// with an unknown outcome.
 func (s *seat) drive(ctx context.Context) error {
 	for swaps := 0; ; {
 		s.mu.Lock()
@@ -106,7 +106,7 @@ func (s *seat) load(ctx context.Context) error {
 	return nil
 }
 
-// settled gives the handle what the machine's grant has become. mu must be held.
+// settled passes the machine's present grant on to the handle. mu must be held.
 func (s *seat) settled() {
 	if s.machine.Phase() != record.Holds || !s.machine.Idle() {
 		return
@@ -127,7 +127,7 @@ func (s *seat) takeTurn(ctx context.Context) error {
 	}
 }
 
-// renew extends the record once, or goes on with what is pending.
+// renew extends the record once, or continues a pending swap.
 func (s *seat) renew(ctx context.Context) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err

@@ -68,7 +68,7 @@ var (
 	ErrChanged = errors.New("the record has changed")
 )
 
-// Store is what an engine has to offer: reads and writes of single keys, all of them
+// Store is the interface of an engine: reads and writes of single keys, all of them
 // linearizable. Keys are paths of up to 1,000 bytes, bodies up to 64 KiB.
 type Store interface {
 	// Load reads a key. Errors: ErrNoRecord.

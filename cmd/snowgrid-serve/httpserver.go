@@ -77,7 +77,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkOrigin refuses what a browser asks for a page of another origin, also by a name
+// checkOrigin refuses requests of a browser for a page of another origin, also by a name
 // that was made to lead to this machine.
 func (a *api) checkOrigin(r *http.Request) error {
 	if err := a.origins.Check(r); err != nil {

@@ -6,7 +6,7 @@
 //	snowgrid-serve status    print the sequencers of a store and their records
 //	snowgrid-serve scale     change the number of logical nodes in use
 //	snowgrid-serve retire    take one logical node out of use
-//	snowgrid-serve repair    make a missing or damaged record anew
+//	snowgrid-serve repair    replace a missing or damaged record
 //
 // The exit status is 0 on success, 1 when the operation failed or was refused, and 2 for
 // an invalid command line or configuration file.
@@ -59,7 +59,7 @@ type commands struct {
 	Status statusCommand `cmd:"" help:"Print the sequencers of a store, and their records as a table."`
 	Scale  scaleCommand  `cmd:"" help:"Change the number of logical nodes in use, and so of processes at the same time."`
 	Retire retireCommand `cmd:"" help:"Take one logical node out of use; its holder takes another one."`
-	Repair repairCommand `cmd:"" help:"Make the record of one logical node anew that is missing or damaged."`
+	Repair repairCommand `cmd:"" help:"Replace the missing or damaged record of one logical node."`
 }
 
 // streams are the outputs of a command: its result, and its errors and log.

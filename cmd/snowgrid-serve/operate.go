@@ -74,7 +74,7 @@ func (r *retireCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// repairCommand makes a record anew.
+// repairCommand replaces a missing or damaged record.
 type repairCommand struct {
 	Name  string           `arg:"" help:"Sequencer."`
 	Node  sequencer.NodeID `arg:"" help:"Logical node."`

@@ -21,7 +21,7 @@ func recordsOf(t *testing.T, store, name string) []nodeRecord {
 }
 
 // TestOperatorsCommands: scale, retire and repair change the records while a process holds
-// one, and it goes on with other ones. No ID is given twice.
+// one, and it continues with other ones. No ID is given twice.
 func TestOperatorsCommands(t *testing.T) {
 	dir := t.TempDir()
 	at := "file:" + dir

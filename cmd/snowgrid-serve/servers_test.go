@@ -139,7 +139,7 @@ func TestOverPostgres(t *testing.T) {
 	if os.Getuid() == 0 {
 		u, err := user.Lookup("postgres")
 		if err != nil {
-			t.Skip("skipped: PostgreSQL does not run as root, and there is no user postgres")
+			t.Skip("skipped: PostgreSQL does not run as root, and the user postgres does not exist")
 		}
 		uid, _ := strconv.Atoi(u.Uid)
 		gid, _ := strconv.Atoi(u.Gid)

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Limits of one request for IDs, and of what the requests of all callers hold.
+// Limits of one request for IDs, and of the requests of all callers together.
 const (
 	maxIDs = 1024
 	// namesMax is how many sequencers have a handle at the same time, besides the one of

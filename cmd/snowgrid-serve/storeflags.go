@@ -22,7 +22,7 @@ type storeFlags struct {
 
 	Window        *durationFlag `help:"How long a process issues IDs while the store is away, and how long the node of a crashed one is not used: 15s, over S3 2m, over etcd 9s. The same in all processes; --s3-lease-duration is another name." env:"SNOWGRID_WINDOW" placeholder:"DURATION"`
 	Task          string        `help:"Name of this process in the records, for people. Default: random." env:"SNOWGRID_TASK" placeholder:"NAME"`
-	FailoverBound *durationFlag `help:"Longest time for which a database server that was replaced may go on acknowledging writes. Needed for a store that can lose acknowledged writes in a failover." env:"SNOWGRID_FAILOVER_BOUND" placeholder:"DURATION"`
+	FailoverBound *durationFlag `help:"Longest time for which a database server that was replaced may still acknowledge writes. Needed for a store that can lose acknowledged writes in a failover." env:"SNOWGRID_FAILOVER_BOUND" placeholder:"DURATION"`
 	Timeout       durationFlag  `help:"Time limit for the answers of the store at the start, and of a command." default:"30s" env:"SNOWGRID_TIMEOUT"`
 
 	reads bool `kong:"-"` // the store is not created if it is missing

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -12,6 +14,18 @@ import (
 type decodeCommand struct {
 	ID string `arg:"" help:"The ID, in decimal digits."`
 	definitionflags.Definition
+	outputFlag
+}
+
+// decoded is the result of the command as JSON.
+type decoded struct {
+	ID      sequencer.ID     `json:"id"`
+	Time    time.Time        `json:"time"`
+	Node    sequencer.NodeID `json:"node"`
+	Nodes   int              `json:"nodes"` // of the sequencer
+	Counter int64            `json:"counter"`
+	Epoch   time.Time        `json:"epoch"`
+	Layout  string           `json:"layout"` // BITS/LOWBITS/NODES
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -24,9 +38,6 @@ parts are meaningless. The layouts twitter and discord imply their epochs.
     snowgrid decode 1050118621198921728 --layout twitter
     snowgrid decode 175928847299117063 --layout discord`
 }
-
-// millisecondLayout formats times with the resolution of an ID.
-const millisecondLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // Run prints the parts.
 func (d *decodeCommand) Run(to streams) error {
@@ -42,12 +53,18 @@ func (d *decodeCommand) Run(to streams) error {
 	if !parts.Time.Before(definition.Exhausted()) {
 		return fmt.Errorf("ID %v has more than the %d bits of layout %v; give the --layout of its sequencer", id, definition.Layout().Bits, definition.Layout())
 	}
-	table := tabwriter.NewWriter(to.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "id\t%v\n", id)
-	fmt.Fprintf(table, "time\t%s\n", parts.Time.Format(millisecondLayout))
-	fmt.Fprintf(table, "node\t%d of %d\n", parts.Node, definition.Nodes())
-	fmt.Fprintf(table, "counter\t%d\n", parts.Counter)
-	fmt.Fprintf(table, "epoch\t%v\n", definition.Epoch())
-	fmt.Fprintf(table, "layout\t%v\n", definition.Layout())
-	return table.Flush()
+	result := decoded{
+		ID: id, Time: parts.Time, Node: parts.Node, Nodes: definition.Nodes(), Counter: int64(parts.Counter),
+		Epoch: definition.Epoch().Time(), Layout: definition.Layout().String(),
+	}
+	return d.result(to.out, result, func(w io.Writer) error {
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(table, "id\t%v\n", id)
+		fmt.Fprintf(table, "time\t%s\n", parts.Time.Format(millisecondLayout))
+		fmt.Fprintf(table, "node\t%d of %d\n", parts.Node, definition.Nodes())
+		fmt.Fprintf(table, "counter\t%d\n", parts.Counter)
+		fmt.Fprintf(table, "epoch\t%v\n", definition.Epoch())
+		fmt.Fprintf(table, "layout\t%v\n", definition.Layout())
+		return table.Flush()
+	})
 }

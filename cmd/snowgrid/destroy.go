@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/snowgrid/snowgrid/client"
 )
@@ -11,6 +12,12 @@ import (
 type destroyCommand struct {
 	Name string `arg:"" help:"Name of the sequencer."`
 	gridFlags
+	outputFlag
+}
+
+// destroyed is the result of the command as JSON.
+type destroyed struct {
+	Destroyed string `json:"destroyed"` // name of the sequencer
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -28,7 +35,9 @@ func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 		if err != nil {
 			return err // names the sequencer
 		}
-		fmt.Fprintf(to.out, "destroyed %s\n", d.Name)
-		return nil
+		return d.result(to.out, destroyed{d.Name}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "destroyed %s\n", d.Name)
+			return err
+		})
 	})
 }

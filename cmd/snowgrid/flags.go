@@ -3,17 +3,26 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // leaveTimeout limits the time in which a command releases its logical nodes at the
 // end. The grid reclaims the others after their session.
 const leaveTimeout = 5 * time.Second
 
-// gridFlags are the addresses of the grid.
+// gridFlags are the flags of the commands that use a grid.
 type gridFlags struct {
+	fileFlag
+	clientFlags
+}
+
+// clientFlags are the addresses of the grid.
+type clientFlags struct {
 	Addr    []string      `help:"API addresses of members; one reachable address is enough." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`
 	Timeout time.Duration `help:"Time limit for answers of the grid." default:"10s" env:"SNOWGRID_TIMEOUT"`
 }
@@ -29,7 +38,7 @@ func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error
 func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err error) {
 	var c *client.Client
 	err = g.ask(ctx, func(ctx context.Context) (err error) {
-		c, err = client.Dial(ctx, client.Config{Addrs: g.Addr})
+		c, err = client.Dial(ctx, client.Config{Addrs: g.Addr, Labels: commandLabels()})
 		return err
 	})
 	if err != nil {
@@ -44,4 +53,16 @@ func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err e
 		}
 	}()
 	return f(c)
+}
+
+// commandLabels describe this process to operators.
+func commandLabels() map[string]string {
+	labels := map[string]string{"service": "snowgrid", "pid": strconv.Itoa(os.Getpid())}
+	if host, err := os.Hostname(); err == nil {
+		labels["host"] = host
+	}
+	if wire.CheckLabels(labels) != nil { // a host name of any length
+		delete(labels, "host")
+	}
+	return labels
 }

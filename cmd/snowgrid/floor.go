@@ -1,10 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -26,6 +26,11 @@ type statedFloor struct {
 
 func (f statedFloor) floor() (time.Time, error) { return floorFlags(f).floor() }
 
+func (f *floorFlags) apply(cfg *grid.Config) (err error) {
+	cfg.Floor, err = f.floor()
+	return err
+}
+
 // floor returns the time in --floor, or the time of the ID in it; zero without the flag.
 func (f floorFlags) floor() (time.Time, error) {
 	if f.Floor == "" {
@@ -34,16 +39,16 @@ func (f floorFlags) floor() (time.Time, error) {
 	if strings.ContainsAny(f.Floor, "-:") {
 		t, err := definitionflags.ParseTime(f.Floor)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("--floor: %w", err)
+			return time.Time{}, badValue("floor", f.Floor, "%v", err)
 		}
 		return t, nil
 	}
 	id, err := sequencer.Parse(f.Floor)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("--floor: neither a time nor an ID: %w", err)
+		return time.Time{}, badValue("floor", f.Floor, "neither a time nor an ID: %s", sentence(err))
 	}
 	if f.Epoch == nil {
-		return time.Time{}, fmt.Errorf("--floor %v: the time of an ID depends on the epoch of its sequencer; add --epoch", id)
+		return time.Time{}, badValue("floor", id, "the time of an ID depends on the epoch of its sequencer; add the epoch")
 	}
 	// The node count does not move the bits of the time.
 	definition, err := sequencer.Define("floor", sequencer.Config{Epoch: f.Epoch.Epoch, Layout: f.Layout.Layout})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/snowgrid/snowgrid/roster"
@@ -14,6 +15,14 @@ type forgetCommand struct {
 	Member          string `arg:"" help:"Member ID, 16 hex digits, as listed by snowgrid status."`
 	LoseDefinitions bool   `help:"Confirm the loss of definitions that no other disk has: sequencers that no running process holds are forgotten, and one that is created again with another epoch or node count can repeat IDs."`
 	gridFlags
+	outputFlag
+}
+
+// forgotten is the result of the command as JSON.
+type forgotten struct {
+	Member     string `json:"member"`
+	Partitions int    `json:"partitions"` // whose definitions the disk had
+	Lost       int    `json:"lost"`       // of those, the ones that no other disk has
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -50,8 +59,10 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(to.out, "the disk of %s was forgotten: %d partitions depended on it, %s\n", member, out.Partitions, lostText(out.Lost))
-	return nil
+	return c.result(to.out, forgotten{Member: member, Partitions: out.Partitions, Lost: out.Lost}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "the disk of %s was forgotten: %d partitions depended on it, %s\n", member, out.Partitions, lostText(out.Lost))
+		return err
+	})
 }
 
 // lostText returns the number of partitions whose definitions are lost.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -18,6 +19,15 @@ type initCommand struct {
 	// FirstLife is a flag of this command and not a setting, so that it applies once.
 	FirstLife bool `help:"Assert that no process of an earlier run of this grid is still running. Only if no member has been in a grid."`
 	statedFloor
+	outputFlag
+}
+
+// initialized is the result of the command as JSON.
+type initialized struct {
+	Grid    string    `json:"grid"`
+	Members int       `json:"members"`
+	First   time.Time `json:"first"`   // where its IDs begin
+	Jump    int64     `json:"jump_ms"` // part of the wait for a clock jump that no survivor has seen
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -67,20 +77,22 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(to.out, "forming grid %v with %d members; its IDs begin at %s\n", out.Grid, out.Members, moment(out.First.Time()))
-	if out.Jump > 0 {
-		fmt.Fprintf(to.out, "this includes %v for a clock jump that no survivor has seen; --floor replaces it\n",
-			out.Jump.Duration())
-	}
-	return nil
+	result := initialized{Grid: out.Grid.String(), Members: out.Members, First: out.First.Time(), Jump: out.Jump.Duration().Milliseconds()}
+	return c.result(to.out, result, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "forming grid %v with %d members; its IDs begin at %s\n", out.Grid, out.Members, momentAndDistance(out.First.Time(), time.Now()))
+		if out.Jump > 0 && err == nil {
+			_, err = fmt.Fprintf(w, "this includes %v for a clock jump that no survivor has seen; --floor replaces it\n", out.Jump.Duration())
+		}
+		return err
+	})
 }
 
 // post sends the request, addressed to the present incarnation of the member.
 func (c *initCommand) post(ctx context.Context, in wire.InitRequest) (out wire.InitResponse, err error) {
-	status, err := fetchStatus(ctx, c.Addr)
+	status, addr, err := fetchStatusOfAny(ctx, []string{c.Addr})
 	if err != nil {
-		return out, fmt.Errorf("no status from %s: %w", c.Addr, err)
+		return out, err
 	}
-	err = postTo(ctx, c.Addr, status.Answering, wire.PathInit, in, &out)
+	err = postTo(ctx, addr, status.Answering, wire.PathInit, in, &out)
 	return out, err
 }

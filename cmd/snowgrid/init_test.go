@@ -26,9 +26,9 @@ func TestInitCommandLine(t *testing.T) {
 	}{
 		{"init --help", 0, "snowgrid init --addr 10.0.0.1:7948 --force", ""},
 		{"init --addr 127.0.0.1:1", 1, "", "nothing was done"},
-		{"init --addr 127.0.0.1:1 --force", 1, "", "no status from 127.0.0.1:1"},
-		{"init --addr 127.0.0.1:1 --force --floor 1234567890123", 1, "", "add --epoch"},
-		{"init --addr 127.0.0.1:1 --force --floor soon", 1, "", "neither a time nor an ID"},
+		{"init --addr 127.0.0.1:1 --force", 1, "", "no member answers at 127.0.0.1:1 (connection refused); check --addr"},
+		{"init --addr 127.0.0.1:1 --force --floor 1234567890123", 2, "", "add the epoch"},
+		{"init --addr 127.0.0.1:1 --force --floor soon", 2, "", "neither a time nor an ID"},
 		{"init --colour", 2, "", "--colour"},
 	}
 	for _, test := range tests {

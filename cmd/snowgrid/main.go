@@ -4,16 +4,28 @@
 //	snowgrid agent     run one member until it is signalled
 //	snowgrid next      print new IDs of a running grid, one per line
 //	snowgrid decode    decode an ID; needs no grid
+//	snowgrid number    print the number that a data directory keeps
+//	snowgrid identity  list, remove and restore the numbers of processes
 //	snowgrid status    show the state of a grid
+//	snowgrid members   list the members of a grid
+//	snowgrid sequencers  list the sequencers of a grid
+//	snowgrid holders   list the holders of a sequencer
+//	snowgrid top       show the busiest sequencers
+//	snowgrid settings  show or change the settings of a grid
+//	snowgrid config    check, print and explain the configuration
+//	snowgrid version   print the version of this program
+//	snowgrid alive     ask one member whether it is alive
+//	snowgrid debug bundle  collect the state of a grid in trouble in one file
 //	snowgrid destroy   destroy a sequencer
 //	snowgrid forget    forget the disk of a member that is gone for good
 //	snowgrid take-anchor  have a grid take its anchor, whichever grid holds it
 //	snowgrid init      recover a memory-only grid that lost its majority
 //	snowgrid recover   recover a durable grid from the data directories that are left
 //
-// The exit status is 0 on success, 1 when the operation failed or was refused, and
-// 2 for an invalid command line. Errors are one line on stderr. Each command has
-// examples in its --help.
+// The exit status is 0 on success, 1 when the operation failed or was refused, 2 for an
+// invalid command line, 3 when a command that only asks reaches no member, and 4 when
+// status --check finds a problem. Errors are one line on stderr. Each command has examples
+// in its --help.
 package main
 
 import (
@@ -34,13 +46,6 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// The exit statuses.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-)
-
 const description = `Unique, time-ordered 64-bit IDs from a grid of processes.
 
 See it work on this machine:
@@ -50,21 +55,37 @@ See it work on this machine:
 Start a grid of one member, in a directory that outlives it, and take IDs from it:
 
     snowgrid agent --expect 1 --data-dir ./data
-    snowgrid next orders -n 10`
+    snowgrid next orders -n 10
+
+` + exitText
 
 // commands is the command line, as parsed by kong.
 type commands struct {
-	Demo    demoCommand       `cmd:"" help:"Run a grid of three members in this process and kill one of them."`
-	Agent   agentCommand      `cmd:"" help:"Run one member of a grid."`
-	Next    nextCommand       `cmd:"" help:"Print new IDs, one per line."`
-	Decode  decodeCommand     `cmd:"" help:"Decode an ID into time, logical node and counter."`
-	Status  statusCommand     `cmd:"" help:"Show the state of a grid."`
-	Destroy destroyCommand    `cmd:"" help:"Destroy a sequencer for all holders, permanently."`
-	Forget  forgetCommand     `cmd:"" help:"Forget the disk of a member that is gone for good."`
-	Take    takeAnchorCommand `cmd:"" name:"take-anchor" help:"Have a grid take its anchor, whichever grid holds it."`
-	Init    initCommand       `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
-	Recover recoverCommand    `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
+	Demo       demoCommand       `cmd:"" help:"Run a grid of three members in this process and kill one of them."`
+	Agent      agentCommand      `cmd:"" help:"Run one member of a grid."`
+	Next       nextCommand       `cmd:"" help:"Print new IDs, one per line."`
+	Decode     decodeCommand     `cmd:"" help:"Decode an ID into time, logical node and counter."`
+	Status     statusCommand     `cmd:"" help:"Show the state of a grid."`
+	Members    membersCommands   `cmd:"" help:"List the members of a grid, and take members out."`
+	Sequencers sequencersCommand `cmd:"" help:"List the sequencers of a grid."`
+	Holders    holdersCommand    `cmd:"" help:"List the holders of a sequencer, with their labels."`
+	Top        topCommand        `cmd:"" help:"Show the busiest sequencers, refreshed every few seconds."`
+	Number     numberCommand     `cmd:"" help:"Print a small number that a data directory keeps, as an ordinal for its process."`
+	Identity   identityCommand   `cmd:"" help:"List, remove and restore the persistent numbers of processes."`
+	Settings   settingsCommand   `cmd:"" help:"Show or change the settings that the members have agreed on."`
+	Config     configCommand     `cmd:"" help:"Check, print and explain the configuration."`
+	Version    versionCommand    `cmd:"" help:"Print the version of this program."`
+	Alive      aliveCommand      `cmd:"" help:"Ask one member whether it is alive, as the health check of a container."`
+	Debug      debugCommands     `cmd:"" help:"Collect the state of a grid in trouble in one file."`
+	Destroy    destroyCommand    `cmd:"" help:"Destroy a sequencer for all holders, permanently."`
+	Forget     forgetCommand     `cmd:"" help:"Forget the disk of a member that is gone for good."`
+	Take       takeAnchorCommand `cmd:"" name:"take-anchor" help:"Have a grid take its anchor, whichever grid holds it."`
+	Init       initCommand       `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
+	Recover    recoverCommand    `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
 }
+
+// arguments are those of the command line, to parse them again.
+type arguments []string
 
 // streams are the outputs of a command: its result, and its errors and log.
 type streams struct {
@@ -85,8 +106,9 @@ func main() {
 // run parses the arguments, runs the command and returns the exit status.
 func run(ctx context.Context, args []string, to streams) int {
 	exited := -1 // set by kong after it has printed --help
-	parser, err := kong.New(&commands{},
-		kong.Name("snowgrid"),
+	from := newSources()
+	parser, err := newParser(&commands{}, from,
+		kong.Bind(arguments(args)),
 		kong.Description(description),
 		kong.Writers(to.out, to.err),
 		kong.Exit(func(status int) { exited = status }),
@@ -102,15 +124,24 @@ func run(ctx context.Context, args []string, to streams) int {
 	switch {
 	case exited >= 0:
 		return exited
+	case err != nil && isSettingError(err):
+		fmt.Fprintf(to.err, "snowgrid: %s\n", settingText(err))
+		return exitUsage
 	case err != nil:
 		fmt.Fprintf(to.err, "snowgrid: %v\nRun snowgrid --help for the commands, snowgrid COMMAND --help for the flags.\n", err)
 		return exitUsage
 	}
 	if err := command.Run(); err != nil && !readerGone(err) {
 		fmt.Fprintf(to.err, "snowgrid: %s\n", sentence(err))
-		return exitFailed
+		return exitStatusOf(err)
 	}
 	return exitDone
+}
+
+// newParser returns a parser of the command line whose flags also take values from the
+// environment and from a configuration file.
+func newParser(into *commands, from *sources, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(into, append(options, kong.Name("snowgrid"), kong.Resolvers(from), kong.Bind(from))...)
 }
 
 // packagePrefix matches the prefix of an error from a package that this program calls.

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
@@ -23,6 +25,7 @@ type nextCommand struct {
 	Count int64  `short:"n" name:"count" help:"Number of IDs." default:"1"`
 	gridFlags
 	definitionflags.Definition
+	outputFlag
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -66,7 +69,7 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 		if err != nil {
 			return err
 		}
-		printed, err := printIDs(ctx, to.out, seq, n.Count)
+		printed, err := printIDs(ctx, n.writer(to.out), seq, n.Count)
 		switch {
 		case readerGone(err):
 			return nil
@@ -78,12 +81,31 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// printIDs writes count IDs, one per line, and returns the number written. All lines
-// are complete, unless w returned the error.
-func printIDs(ctx context.Context, w io.Writer, seq filler, count int64) (printed int64, err error) {
-	out := bufio.NewWriterSize(w, 1<<16)
+// idWriter writes IDs in one format.
+type idWriter struct {
+	*bufio.Writer
+	begin, between, end string // before the first ID, between two, and after the last
+	quote               string // around each ID
+}
+
+// writer returns the writer of the chosen format: one ID per line, or one JSON object,
+// {"sequencer":"orders","ids":["1","2"]}, in which IDs are strings since JavaScript cannot
+// represent them as numbers.
+func (n *nextCommand) writer(w io.Writer) idWriter {
+	out := idWriter{Writer: bufio.NewWriterSize(w, 1<<16), between: "\n", end: "\n"}
+	if n.json() {
+		name, _ := json.Marshal(n.Name) // a string always has a form in JSON
+		out.begin, out.between, out.end, out.quote = fmt.Sprintf(`{"sequencer":%s,"ids":[`, name), ",", "]}\n", `"`
+	}
+	return out
+}
+
+// printIDs writes count IDs and returns the number written. All of them are complete, and
+// so is the JSON object, unless w returned the error.
+func printIDs(ctx context.Context, w idWriter, seq filler, count int64) (printed int64, err error) {
 	ids := make([]sequencer.ID, min(count, fillSize))
-	line := make([]byte, 0, 20)
+	line := make([]byte, 0, 24)
+	separator := w.begin
 	for printed < count && err == nil {
 		if err = ctx.Err(); err != nil {
 			break
@@ -91,12 +113,19 @@ func printIDs(ctx context.Context, w io.Writer, seq filler, count int64) (printe
 		var filled int
 		filled, err = seq.Fill(ctx, ids[:min(count-printed, fillSize)])
 		for _, id := range ids[:filled] {
-			line = append(strconv.AppendInt(line[:0], int64(id), 10), '\n')
-			if _, writeErr := out.Write(line); writeErr != nil {
+			line = append(append(line[:0], separator...), w.quote...)
+			line = append(strconv.AppendInt(line, int64(id), 10), w.quote...)
+			if _, writeErr := w.Write(line); writeErr != nil {
 				return printed, writeErr
 			}
+			separator = w.between
 			printed++
 		}
 	}
-	return printed, errors.Join(err, out.Flush())
+	ending := w.end
+	if printed == 0 {
+		ending = w.begin + strings.TrimPrefix(w.end, "\n")
+	}
+	_, writeErr := w.WriteString(ending)
+	return printed, errors.Join(err, writeErr, w.Flush())
 }

@@ -83,7 +83,7 @@ func TestAnchorProcesses(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	if status, _, stderr := command(t, "agent", "--anchor", "s3://bucket"); status != exitFailed || !strings.Contains(stderr, "file:DIR") {
+	if status, _, stderr := command(t, "agent", "--anchor", "s3://bucket"); status != exitUsage || !strings.Contains(stderr, "file:DIR") {
 		t.Errorf("--anchor s3://bucket: status %d, %q", status, stderr)
 	}
 }

@@ -27,6 +27,8 @@ import (
 type seat struct {
 	*agent
 	dir, gossip, raft, api string
+
+	more []string // arguments of this agent
 }
 
 // seats are the places of one grid.
@@ -79,7 +81,7 @@ func (g *seats) start(s *seat) {
 		line, _ := bufio.NewReader(r).ReadString('\n')
 		served <- line
 	}, append([]string{"agent", "--gossip-addr", s.gossip, "--raft-addr", s.raft, "--api-addr", s.api,
-		"--data-dir", s.dir, "--join", strings.Join(join, ",")}, g.more...)...)
+		"--data-dir", s.dir, "--join", strings.Join(join, ",")}, slices.Concat(g.more, s.more)...)...)
 	a.awaitAPI(served)
 	s.agent = a
 }

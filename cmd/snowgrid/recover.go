@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/roster"
@@ -13,6 +16,18 @@ type recoverCommand struct {
 	DataDir []string `help:"Data directory of a remaining member; repeat for each. Its agent must be stopped." required:"" placeholder:"DIR"`
 	Lost    []string `help:"Assert that this member is gone for good: it does not run, and its directory is lost. Repeat for each." placeholder:"ID"`
 	statedFloor
+	outputFlag
+}
+
+// recovered is the result of the command as JSON.
+type recovered struct {
+	Old       string            `json:"old"`
+	Grid      string            `json:"grid"`
+	Members   map[string]string `json:"members"` // directory of each, by member ID
+	Lost      []roster.MemberID `json:"lost"`
+	First     time.Time         `json:"first"`     // where its IDs begin
+	Forgotten int               `json:"forgotten"` // partitions whose definitions are lost
+	Repeated  bool              `json:"repeated"`  // an interrupted recovery was completed
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -32,7 +47,7 @@ members of the old one. The command first prints everything that it is about to 
 Every voter, and every member with a data directory, whose directory is not given must be named by --lost.
 Otherwise nothing is done, and the error names them. Make sure that they do not run: they would continue as
 the old grid, and both grids issue the same IDs. Run the same command again to complete an interrupted
-recovery; until then no agent starts on these directories.
+recovery; until then no agent starts on these directories. The audit line of the recovery is written to stderr.
 
     snowgrid recover --data-dir /var/lib/snowgrid
     snowgrid recover --data-dir /var/lib/snowgrid --lost 0123456789abcdef --lost 89abcdef01234567`
@@ -44,30 +59,45 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	cfg := grid.RecoverConfig{DataDirs: c.DataDir, Floor: floor}
+	cfg := grid.RecoverConfig{DataDirs: c.DataDir, Floor: floor, Logger: slog.New(slog.NewTextHandler(to.err, nil))}
 	for _, id := range c.Lost {
 		cfg.Lost = append(cfg.Lost, roster.MemberID(id))
 	}
-	cfg.Before = func(r grid.Recovery) {
-		action := "recovering"
-		if r.Repeated {
-			action = "completing the recovery of"
-		}
-		fmt.Fprintf(to.out, "%s grid %v as grid %v\n", action, r.Old, r.Grid)
-		for i, id := range r.Members {
-			fmt.Fprintf(to.out, "member %s: %s\n", id, c.DataDir[i])
-		}
-		for _, id := range r.Lost {
-			fmt.Fprintf(to.out, "lost: %s\n", id)
-		}
-		if r.Forgotten > 0 {
-			fmt.Fprintf(to.out, "definitions lost in %d partitions: no given directory has them; a sequencer that is created there with another epoch can repeat IDs\n", r.Forgotten)
-		}
-		fmt.Fprintf(to.out, "its IDs begin at %s\n", moment(r.First))
+	if !c.json() {
+		cfg.Before = func(r grid.Recovery) { c.describe(to.out, r) }
 	}
-	if _, err := grid.Recover(cfg); err != nil {
+	r, err := grid.Recover(cfg)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintln(to.out, "done: start these members; other members join with empty data directories")
-	return nil
+	result := recovered{
+		Old: r.Old.String(), Grid: r.Grid.String(), Members: map[string]string{}, Lost: append([]roster.MemberID{}, r.Lost...),
+		First: r.First, Forgotten: r.Forgotten, Repeated: r.Repeated,
+	}
+	for i, id := range r.Members {
+		result.Members[string(id)] = c.DataDir[i]
+	}
+	return c.result(to.out, result, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, "done: start these members; other members join with empty data directories")
+		return err
+	})
+}
+
+// describe writes the actions of a recovery before they are done.
+func (c *recoverCommand) describe(w io.Writer, r grid.Recovery) {
+	action := "recovering"
+	if r.Repeated {
+		action = "completing the recovery of"
+	}
+	fmt.Fprintf(w, "%s grid %v as grid %v\n", action, r.Old, r.Grid)
+	for i, id := range r.Members {
+		fmt.Fprintf(w, "member %s: %s\n", id, c.DataDir[i])
+	}
+	for _, id := range r.Lost {
+		fmt.Fprintf(w, "lost: %s\n", id)
+	}
+	if r.Forgotten > 0 {
+		fmt.Fprintf(w, "definitions lost in %d partitions: no given directory has them; a sequencer that is created there with another epoch can repeat IDs\n", r.Forgotten)
+	}
+	fmt.Fprintf(w, "its IDs begin at %s\n", momentAndDistance(r.First, time.Now()))
 }

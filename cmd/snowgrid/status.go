@@ -2,28 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/wire"
 )
-
-// statusBytesMax limits the size of a status response.
-const statusBytesMax = 64 << 20
 
 // statusCommand shows the state of a grid as one of its members sees it.
 type statusCommand struct {
 	gridFlags
-	Output     string `short:"o" help:"Output format: table or json." enum:"table,json" default:"table"`
-	Partitions bool   `help:"List every partition as well."`
+	outputFlag
+	Partitions bool `help:"List every partition as well."`
+	Check      bool `help:"Print only what needs attention, and exit with 0 if nothing does, 3 if no member answers, 4 otherwise."`
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -33,8 +26,9 @@ func (statusCommand) Help() string {
     snowgrid status
     snowgrid status --addr 10.0.0.1:7948 --partitions
     snowgrid status -o json
+    snowgrid status --check
 
-docs/operating.md explains each line.`
+docs/operating.md explains each line, and docs/metrics.md the alerts that --check prints.`
 }
 
 // Run prints the status.
@@ -45,63 +39,23 @@ func (s *statusCommand) Run(ctx context.Context, to streams) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return asking(err)
 	}
-	if s.Output == "json" {
-		encoder := json.NewEncoder(to.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(status)
+	if s.Check {
+		return s.check(to, status)
 	}
-	return printStatus(to.out, status, s.Partitions)
-}
-
-// fetchStatusOfAny queries the addresses in order until one answers, and returns the
-// status and that address.
-func fetchStatusOfAny(ctx context.Context, addrs []string) (status grid.Status, addr string, err error) {
-	var errs []error
-	for _, addr := range addrs {
-		status, err := fetchStatus(ctx, addr)
-		if err == nil {
-			return status, addr, nil
-		}
-		errs = append(errs, fmt.Errorf("no status from %s: %w", addr, err))
-	}
-	return grid.Status{}, "", errors.Join(errs...)
-}
-
-func fetchStatus(ctx context.Context, addr string) (status grid.Status, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+wire.PathStatus, nil)
-	if err != nil {
-		return status, err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return status, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, statusBytesMax))
-	switch {
-	case err != nil:
-		return status, err
-	case response.StatusCode != http.StatusOK:
-		var refused wire.Error
-		if json.Unmarshal(body, &refused) == nil && refused.Message != "" {
-			return status, refusal(refused)
-		}
-		return status, fmt.Errorf("HTTP status %s; check that this is the API address of a member", response.Status)
-	}
-	return status, json.Unmarshal(body, &status)
+	return s.result(to.out, status, func(w io.Writer) error { return printStatus(w, status, s.Partitions) })
 }
 
 // printStatus writes the status as text.
 func printStatus(w io.Writer, s grid.Status, partitions bool) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := newTable(w)
 	printGrid(table, s)
 	printMembers(table, s.Members)
 	printDisks(table, s.Disks)
+	printSets(table, s.Sets)
 	if partitions {
-		printPartitions(table, s.Partitions)
+		printPartitions(table, s)
 	}
 	printSequencers(table, s)
 	return table.Flush()
@@ -109,17 +63,21 @@ func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 
 func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "grid\t%s (%v)\n", s.Name, s.Grid)
-	fmt.Fprintf(table, "answered by\t%s%s\n", s.Answering, unless(s.Ready, ", which is not ready: "+s.NotReady))
+	fmt.Fprintf(table, "answered by\t%s%s\n", named(s.AnsweringName, s.Answering), unless(s.Ready, ", which is not ready: "+s.NotReady))
+	if i := s.Identity; i != nil {
+		fmt.Fprintf(table, "its number\t%s in set %s of cluster %s, %s%s\n", orNone(numberText(i.ID)), i.Set, i.Cluster, i.State, unless(i.Error == "", ": "+i.Error))
+	}
 	fmt.Fprintf(table, "settled\t%s%s\n", yes(s.Settled), unless(s.Settled, ": "+s.NotSettled))
-	fmt.Fprintf(table, "leader\t%s\n", orNone(s.Leader))
+	fmt.Fprintf(table, "leader\t%s\n", named(s.LeaderName, s.Leader))
 	fmt.Fprintf(table, "cluster time\t%s%s\n", moment(s.ClusterTime), aheadOfClock(s))
 	fmt.Fprintf(table, "ceiling\t%s%s\n", moment(s.Ceiling), ahead(s))
 	if s.Anchor != nil {
 		printAnchor(table, s.Anchor)
 	}
 	window := s.Settings.Window.Duration()
-	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v\n", s.Settings.Partitions, kept(s), window)
+	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v, voters %d\n", s.Settings.Partitions, kept(s), window, s.Settings.MostVoters())
 	fmt.Fprintf(table, "partitions\t%s\n", ownership(s))
+	printZones(table, s)
 	if s.Advice != "" {
 		fmt.Fprintf(table, "to do\t%s\n", s.Advice)
 	}
@@ -160,17 +118,10 @@ func kept(s grid.Status) string {
 }
 
 func printMembers(table io.Writer, members []grid.MemberInfo) {
-	fmt.Fprint(table, "\nMEMBER\tAPI\tROLE\tDURABLE\tALIVE\tOWNS\tREPLICAS\tIN SYNC\n")
+	fmt.Fprint(table, "\nNAME\tMEMBER\tROLE\tDISK\tSTATE\tOWNS\tCOPIES\tAPI\n")
 	for _, m := range members {
-		role := "member"
-		switch {
-		case m.Leader:
-			role = "leader"
-		case m.Voter:
-			role = "voter"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", m.Incarnation, orNone(m.API), role, yes(m.Durable), yes(m.Alive),
-			m.Partitions, m.Replicas, yes(m.Settled))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), role(m), yes(m.Durable), state(m),
+			m.Partitions, m.Replicas, orNone(m.API))
 	}
 }
 
@@ -185,41 +136,42 @@ func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	}
 }
 
-func printPartitions(table io.Writer, partitions []grid.PartitionInfo) {
-	fmt.Fprint(table, "\nPARTITION\tOWNER\tBACKUPS\tDISKS\tTERM\tFLOOR\n")
-	for _, p := range partitions {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%d\t%s\n", p.ID, orNone(string(p.Owner)), backups(p), disks(p), p.Term, moment(p.Floor))
+// printSets lists the sets of numbered processes.
+func printSets(table io.Writer, sets []grid.SetInfo) {
+	if len(sets) == 0 {
+		return
+	}
+	fmt.Fprint(table, "\nCLUSTER\tSET\tNEXT NUMBER\tPROCESSES\n")
+	for _, s := range sets {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", s.Cluster, s.Name, s.Next, s.Members)
 	}
 }
+
+func printPartitions(table io.Writer, s grid.Status) {
+	names := callNamesOf(s.Members)
+	fmt.Fprint(table, "\nPARTITION\tOWNER\tBACKUPS\tDISKS\tTERM\tFLOOR\n")
+	for _, p := range s.Partitions {
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%d\t%s\n", p.ID, names.of(p.Owner), names.list(p.InSync, p.Owner), disks(p), p.Term, moment(p.Floor))
+	}
+}
+
+// sequencersShown is the number of sequencers in the table; snowgrid sequencers lists all.
+const sequencersShown = 20
 
 func printSequencers(table io.Writer, s grid.Status) {
 	if len(s.Sequencers) == 0 {
 		fmt.Fprint(table, "\nno sequencers\n")
 		return
 	}
-	fmt.Fprint(table, "\nSEQUENCER\tEPOCH\tUNTIL\tNODES\tLAYOUT\tATTACHED\tPARTITION\tOWNER\n")
-	for _, q := range s.Sequencers {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%v\t%s\t%d\t%s\n", q.Name, moment(q.Epoch), q.Exhausted.UTC().Format(time.DateOnly),
-			q.Nodes, q.Layout, attached(q), q.Partition, q.Owner)
+	names := callNamesOf(s.Members)
+	fmt.Fprint(table, "\nSEQUENCER\tATTACHED\tNODES\tLAYOUT\tENDS\tOWNER\n")
+	for _, q := range s.Sequencers[:min(len(s.Sequencers), sequencersShown)] {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%v\t%s\t%s\n", short(q.Name, nameWidth), q.Attached, q.Nodes, q.Layout, q.Exhausted.UTC().Format(time.DateOnly),
+			names.of(q.Owner))
 	}
-}
-
-// attachedShown is the number of logical nodes listed on a line.
-const attachedShown = 8
-
-// attached returns the number of attached logical nodes and lists the first of them.
-func attached(q grid.SequencerInfo) string {
-	if q.Attached == 0 {
-		return "0"
+	if more := len(s.Sequencers) - sequencersShown; more > 0 {
+		fmt.Fprintf(table, "and %d more: snowgrid sequencers\n", more)
 	}
-	var names []string
-	for _, node := range q.AttachedNodes[:min(len(q.AttachedNodes), attachedShown)] {
-		names = append(names, strconv.Itoa(int(node)))
-	}
-	if q.Attached > len(names) {
-		names = append(names, "...")
-	}
-	return fmt.Sprintf("%d (%s)", q.Attached, strings.Join(names, " "))
 }
 
 // ownership summarizes owners and backups of the partitions.
@@ -237,16 +189,6 @@ func ownership(s grid.Status) string {
 		return fmt.Sprintf("%d, each with an owner and every backup", len(s.Partitions))
 	}
 	return fmt.Sprintf("%d, %d without an owner, %d with fewer backups than configured", len(s.Partitions), unowned, short)
-}
-
-func backups(p grid.PartitionInfo) string {
-	var names []string
-	for _, replica := range p.InSync {
-		if replica != p.Owner {
-			names = append(names, string(replica))
-		}
-	}
-	return orNone(strings.Join(names, " "))
 }
 
 // disks lists the members whose disks have a partition's definitions, in brackets if
@@ -268,13 +210,6 @@ func ahead(s grid.Status) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%.1fs ahead)", s.Ceiling.Sub(s.ClusterTime).Seconds())
-}
-
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format(millisecondLayout)
 }
 
 func unless(holds bool, text string) string {
@@ -307,4 +242,12 @@ func aheadOfClock(s grid.Status) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%v ahead of this member's clock)", ahead.Round(time.Second))
+}
+
+// numberText returns a number that a member has in a set, "" for none.
+func numberText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatUint(n, 10)
 }

@@ -23,12 +23,12 @@ const (
 func exampleStatus() grid.Status {
 	now := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
 	return grid.Status{
-		Grid: roster.GridID{1}, Name: "shop", Version: 7, Answering: inc1, Ready: true, Leader: inc2,
+		Grid: roster.GridID{1}, Name: "shop", Version: 7, Answering: inc1, AnsweringName: "web-1", Ready: true, Leader: inc2,
 		NotSettled:  "1 of 2 partitions have fewer copies",
 		Settings:    roster.Settings{Name: "shop", Partitions: 2, Backups: 1, Window: 15000},
 		ClusterTime: now, Ceiling: now.Add(13500 * time.Millisecond),
 		Members: []grid.MemberInfo{
-			{Incarnation: inc1, API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1, Replicas: 1, Settled: true},
+			{Incarnation: inc1, Name: "web-1", API: "10.0.0.1:7948", Voter: true, Durable: true, Alive: true, Partitions: 1, Replicas: 1, Settled: true},
 			{Incarnation: inc2, API: "10.0.0.2:7948", Voter: true, Leader: true, Partitions: 1, Replicas: 2},
 		},
 		Partitions: []grid.PartitionInfo{
@@ -67,28 +67,28 @@ func TestStatusTable(t *testing.T) {
 	addrs := "127.0.0.1:1," + member(t, http.StatusOK, exampleStatus())
 	status, got, stderr := runCommand(t, "status", "--partitions", "--addr", addrs)
 	want := `grid          shop (01000000000000000000000000000000)
-answered by   ` + inc1 + `
+answered by   web-1 (` + inc1 + `)
 settled       no: 1 of 2 partitions have fewer copies
 leader        ` + inc2 + `
 cluster time  2026-07-01T12:00:00.000Z
 ceiling       2026-07-01T12:00:13.500Z (13.5s ahead)
-settings      2 partitions, backups 1 (some partitions have 0), window 15s
+settings      2 partitions, backups 1 (some partitions have 0), window 15s, voters 3
 partitions    2, 0 without an owner, 1 with fewer backups than configured
 
-MEMBER                             API            ROLE    DURABLE  ALIVE  OWNS  REPLICAS  IN SYNC
-` + inc1 + `  10.0.0.1:7948  voter   yes      yes    1     1         yes
-` + inc2 + `  10.0.0.2:7948  leader  no       no     1     2         no
+NAME   MEMBER            ROLE    DISK  STATE    OWNS  COPIES  API
+web-1  0000000000000001  voter   yes   in sync  1     1       10.0.0.1:7948
+-      0000000000000002  leader  no    silent   1     2       10.0.0.2:7948
 
 DISK OF           RUNS  PARTITIONS  ALONE  AWAITED
 0000000000000001  yes   1           1      0
 0000000000000003  no    1           1      1
 
-PARTITION  OWNER                              BACKUPS                            DISKS               TERM  FLOOR
-0          ` + inc1 + `  ` + inc2 + `  0000000000000001    3     2026-07-01T12:00:00.000Z
-1          ` + inc2 + `  -                                  (0000000000000003)  4     -
+PARTITION  OWNER             BACKUPS           DISKS               TERM  FLOOR
+0          web-1             0000000000000002  0000000000000001    3     2026-07-01T12:00:00.000Z
+1          0000000000000002  -                 (0000000000000003)  4     -
 
-SEQUENCER  EPOCH                     UNTIL       NODES  LAYOUT      ATTACHED                  PARTITION  OWNER
-orders     2026-01-01T00:00:00.000Z  2060-07-01  8192   63/23/8192  10 (0 1 2 3 4 5 6 7 ...)  1          ` + inc2 + `
+SEQUENCER  ATTACHED  NODES  LAYOUT      ENDS        OWNER
+orders     10        8192   63/23/8192  2060-07-01  0000000000000002
 `
 	if status != 0 || got != want {
 		t.Errorf("status %d, stderr %q, stdout\n%s\nwant\n%s", status, stderr, got, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -10,6 +11,12 @@ import (
 // takeAnchorCommand has a grid take its anchor, whichever grid holds it.
 type takeAnchorCommand struct {
 	gridFlags
+	outputFlag
+}
+
+// anchorTaken is the result of the command as JSON.
+type anchorTaken struct {
+	Taking bool `json:"taking"` // the grid has accepted the request
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -37,8 +44,11 @@ func (c *takeAnchorCommand) Run(ctx context.Context, to streams) error {
 		var out wire.MemberResponse
 		return postTo(ctx, addr, status.Answering, wire.PathTake, wire.TakeRequest{}, &out)
 	})
-	if err == nil {
-		fmt.Fprintln(to.out, "the grid takes its anchor; see snowgrid status")
+	if err != nil {
+		return err
 	}
-	return err
+	return c.result(to.out, anchorTaken{Taking: true}, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, "the grid takes its anchor; see snowgrid status")
+		return err
+	})
 }

@@ -132,6 +132,7 @@ func (g *Grid) config(name string) grid.Config {
 		g.clocks[name] = &clock{}
 	}
 	cfg := grid.Config{
+		MemberName: name,
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
 		Expect: g.cfg.Members, Network: g.Network.Host(name), Clock: g.clocks[name],
 	}

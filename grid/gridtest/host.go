@@ -143,6 +143,9 @@ func (d *dial) try() (*conn, moment, error) {
 		return nil, moment{changed: n.changed, at: time.Now().Add(backlogRetry)}, nil
 	}
 	near, far := n.connect(d.host, ln, f)
+	if isLoopback(d.addr) {
+		near.link.ends[0].addr, near.link.ends[1].addr = onLoopback(near.link.ends[0].addr), onLoopback(ln.addr)
+	}
 	ln.arrived <- far // only dials add to it, and mu is held
 	return near, moment{}, nil
 }
@@ -158,6 +161,18 @@ func (n *Network) connect(from *Host, ln *listener, f faults) (near, far *conn) 
 	l.ends[1].host, l.ends[1].addr = ln.host, ln.addr
 	n.links[l] = struct{}{}
 	return &conn{l, 0}, &conn{l, 1}
+}
+
+// isLoopback reports whether an address names the host itself by its loopback interface.
+func isLoopback(addr string) bool {
+	host, _, _ := net.SplitHostPort(addr)
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// onLoopback returns the port of an address on the loopback interface.
+func onLoopback(addr *net.TCPAddr) *net.TCPAddr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: addr.Port}
 }
 
 func (h *Host) tcpAddr(port int) *net.TCPAddr {

@@ -20,6 +20,7 @@ import (
 // climate is the kind of grid in a storm.
 type climate struct {
 	members, backups, partitions int
+	voters, zones                int // no zones: 0
 	window                       time.Duration
 	durable                      bool
 }
@@ -29,6 +30,7 @@ func newClimate(rng *rand.Rand) climate {
 		members: 3 + rng.IntN(5), backups: rng.IntN(4), partitions: 7 + rng.IntN(25),
 		window:  time.Duration(5000+rng.IntN(15_001)) * time.Millisecond,
 		durable: rng.IntN(3) > 0,
+		voters:  1 + 2*rng.IntN(4), zones: rng.IntN(4),
 	}
 }
 
@@ -36,6 +38,10 @@ func newClimate(rng *rand.Rand) climate {
 func (c climate) change(name string, cfg *grid.Config) {
 	joinersExpectNothing(c.members)(name, cfg)
 	cfg.Partitions, cfg.Window, cfg.Backups, cfg.FirstLife = c.partitions, c.window, c.backups, true
+	cfg.Voters = c.voters
+	if c.zones > 0 {
+		cfg.Zone = fmt.Sprint("zone-", int(name[len(name)-1])%c.zones)
+	}
 	if c.backups == 0 {
 		cfg.Backups = grid.NoBackups
 	}

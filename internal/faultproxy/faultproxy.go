@@ -149,7 +149,7 @@ func (p *Proxy) forget(c net.Conn) {
 // ends both at the end of one.
 func (p *Proxy) forward(to, from net.Conn, admit func() bool) {
 	defer abort(from)
-	defer func() { _ = to.Close() }() // what was written before is still delivered
+	defer func() { _ = to.Close() }() // bytes written before are still delivered
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)

@@ -33,6 +33,7 @@ type Registry[S any] struct {
 	closed  bool
 	byName  map[string]*Entry[S]
 	stripes []*Entry[S] // of all Striped handles, of which a name may have several
+	past    Counts      // of the handles that were dropped
 }
 
 // Entry is one handle.
@@ -161,7 +162,11 @@ func (r *Registry[S]) Put(e *Entry[S]) error {
 	if e.Stripe {
 		r.stripes = append(r.stripes, e)
 	} else {
-		r.byName[e.Control.Handle().Name()] = e
+		name := e.Control.Handle().Name()
+		if old := r.byName[name]; old != nil {
+			r.past.add(old.Control.Handle().Stats())
+		}
+		r.byName[name] = e
 	}
 	return nil
 }
@@ -172,15 +177,26 @@ func (r *Registry[S]) Drop(control *sequencer.Control) {
 	defer r.mu.Unlock()
 	name := control.Handle().Name()
 	if e := r.byName[name]; e != nil && e.Control == control {
+		r.past.add(control.Handle().Stats())
 		delete(r.byName, name)
 	}
-	r.stripes = slices.DeleteFunc(r.stripes, func(e *Entry[S]) bool { return e.Control == control })
+	r.stripes = slices.DeleteFunc(r.stripes, func(e *Entry[S]) bool {
+		dropped := e.Control == control
+		if dropped {
+			r.past.add(control.Handle().Stats())
+		}
+		return dropped
+	})
 }
 
 // All returns every handle.
 func (r *Registry[S]) All() []*Entry[S] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.all()
+}
+
+func (r *Registry[S]) all() []*Entry[S] {
 	return slices.AppendSeq(slices.Clone(r.stripes), maps.Values(r.byName))
 }
 

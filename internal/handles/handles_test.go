@@ -61,7 +61,7 @@ func (f *fake) create(t *testing.T, name string) (*sequencer.Sequencer, error) {
 	return f.registry.Create(t.Context(), def, f.make(t, name, false))
 }
 
-// set changes what the backend does.
+// set changes the backend's behaviour.
 func (f *fake) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -261,7 +261,7 @@ func TestStripedIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// TestClosedRefuses: what is there ends, and nothing more begins.
+// TestClosedRefuses: attachments end, and none begins.
 func TestClosedRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -325,7 +325,7 @@ func TestReleasesRunAFewConcurrently(t *testing.T) {
 }
 
 // TestDetachAllReportsFailures: all are tried concurrently, and a handle that holds
-// nothing is no failure.
+// nothing does not count as a failure.
 func TestDetachAllReportsFailures(t *testing.T) {
 	f := newFake()
 	for _, name := range []string{"a", "b", "c"} {

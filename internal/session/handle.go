@@ -28,6 +28,7 @@ type Handle struct {
 	failedAt string        // the owner at which the last one failed, "" for none
 	busy     bool          // an idle detach or a replacement is in progress
 	loss     *loss         // not nil while its lost logical node is being replaced
+	reported use           // the use that owners were told of
 }
 
 func newHandle(control *sequencer.Control, s Stamp, stripe bool) *Handle {

@@ -45,6 +45,7 @@ type Renewal struct {
 	Grid   roster.GridID // of the directory that the sets are made by
 	Sets   []ClaimSet
 	Claims []Claim
+	Used   []Used // for metrics
 
 	began   time.Duration
 	sets    []set
@@ -138,6 +139,12 @@ func (m *Machine) renewDue(now Now, g *group) {
 		m.showRest(now, r)
 		return
 	}
+	m.send(now, r)
+}
+
+// send makes the call of a renewal.
+func (m *Machine) send(now Now, r *Renewal) {
+	r.Used = reportUse(now.Mono, r.all())
 	m.effects.Renew = append(m.effects.Renew, r)
 }
 
@@ -176,7 +183,7 @@ func (m *Machine) showRest(now Now, last *Renewal) {
 		held, _ := h.Control.Held()
 		r.shown, r.Claims = append(r.shown, held), append(r.Claims, h.claim(held))
 	}
-	m.effects.Renew = append(m.effects.Renew, r)
+	m.send(now, r)
 }
 
 // Renewed takes in the answer to a renewal, or the error that there was none.
@@ -285,7 +292,7 @@ func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 
 // tryNewOwners has handles renewed soon that failed at another owner than theirs is by
 // now. Their pause was for that owner; if owners change one after the other, as in a
-// rolling restart, pauses that go on growing would outlast the grants. All holders of an
+// rolling restart, pauses that keep growing would outlast the grants. All holders of an
 // owner that is gone learn of the new one at about the same time, so they spread.
 func (m *Machine) tryNewOwners(now Now) {
 	for _, h := range m.handles {

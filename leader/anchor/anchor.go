@@ -1,5 +1,5 @@
 // Package anchor keeps the ceiling of a grid below a limit in a record of a store outside
-// the grid. Whoever takes the record begins above everything that was granted below its
+// the grid. A leader that takes the record begins above everything that was granted below its
 // limit, so two grids of one name, from copies of one another's data or from nothing, wait
 // for each other instead of issuing equal IDs.
 //
@@ -46,7 +46,7 @@ type body struct {
 // BodyMax bounds the body of a record, in bytes.
 const BodyMax = 4096
 
-// ErrDamaged says that a body is no record.
+// ErrDamaged says that a body is not a record.
 var ErrDamaged = errors.New("anchor: the record is damaged")
 
 // Encode returns the body of a record.

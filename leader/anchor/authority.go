@@ -17,7 +17,7 @@ var (
 	ErrNotAllowed = errors.New("anchor: not allowed")
 )
 
-// Authority is what one leader may do under the record, by what it has seen of it. The
+// Authority holds the limits of one leader under the record, by its reads of it. The
 // zero value may do nothing but take. It is a value without references, so that a copy of
 // one is another.
 type Authority struct {

@@ -35,10 +35,10 @@ const (
 	Waiting State = "waiting"      // another life may hold it; it is taken when that life is over
 	Lost    State = "anchor_taken" // another grid has taken it: this one grants no further
 	Missing State = "deleted"      // it is gone; a person has to decide
-	Damaged State = "damaged"      // its body is no record
+	Damaged State = "damaged"      // its body is not a record
 )
 
-// View is what a leader knows when it calls its [Machine].
+// View is the leader's state when it calls its [Machine].
 type View struct {
 	Roster *roster.Roster
 	Mono   time.Duration    // its monotonic clock
@@ -47,7 +47,7 @@ type View struct {
 	Draw   Draw             // fresh in each call
 }
 
-// Step is what a machine asks for: a read, a swap, or nothing.
+// Step is a request of the machine: a read, a swap, or nothing.
 type Step struct {
 	Read bool
 	Swap *Swap
@@ -108,10 +108,10 @@ func (m *Machine) Ahead(r *roster.Roster) clustertime.Span {
 	return max(clustertime.SpanOf(m.ahead), 2*r.Settings.Window)
 }
 
-// Take has the record taken as a person says, whoever holds it.
+// Take has the record taken on a person's request, from any present holder.
 func (m *Machine) Take() { m.forced = true }
 
-// Step returns what is due.
+// Step returns the next request.
 func (m *Machine) Step(v View) Step {
 	switch {
 	case m.busy:
@@ -209,7 +209,7 @@ func (m *Machine) Done(v View, step Step, out Outcome) {
 	switch {
 	case out.Err == nil:
 		m.note(v, out.Seen)
-	case errors.Is(out.Err, ErrRefused): // read what is there
+	case errors.Is(out.Err, ErrRefused): // read the present record
 		m.known, m.next = false, v.Mono
 	default: // also unknown: only a read tells
 		m.known, m.next, m.failure = false, v.Mono+m.retry, out.Err

@@ -247,7 +247,7 @@ func TestTwoLivesBeginTogether(t *testing.T) {
 	d.want(Waiting)
 }
 
-// TestUnknownSwapIsSettledByARead: an answer that is lost is no answer, neither yes nor no.
+// TestUnknownSwapIsSettledByARead: a lost answer says neither yes nor no.
 func TestUnknownSwapIsSettledByARead(t *testing.T) {
 	once := func(kind Kind, err error) func(Step) error {
 		done := false
@@ -364,7 +364,7 @@ func TestDeletedRecord(t *testing.T) {
 	}
 }
 
-// TestDamagedRecord: a body that is no record is never written over.
+// TestDamagedRecord: a body that is not a record is never written over.
 func TestDamagedRecord(t *testing.T) {
 	d := newDesk(t)
 	d.damaged = true

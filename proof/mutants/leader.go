@@ -41,7 +41,7 @@ var leaderMutants = []mutant{
 	{"joins", "a member joins that is no Raft server", "leader/servers.go", "		if v.serves(j.server()) {\n			out", "		if j.at >= 0 {\n			out", leaderTests},
 
 	{"clone", "another incarnation is let in while the registered one answers", "leader/join.go", "case !found || other.Incarnation == in.Incarnation:", "case !found || in.Incarnation != \"\":", leaderTests},
-	{"clone", "an incarnation that does not answer keeps its place", "leader/join.go", "		return true, l.admit(v, in, other.Incarnation)\n", "		return true, inUse(other)\n", leaderTests},
+	{"clone", "an incarnation that does not answer keeps its place", "leader/join.go", "		return true, l.admit(v, join{member: in, release: release, instead: other.Incarnation})\n", "		return true, inUse(other)\n", leaderTests},
 	{"clone", "a request to join counts against another incarnation than was asked", "leader/requests.go", "other.Incarnation != j.instead", "false", leaderTests},
 
 	{"votes", "a leader that was replaced lets a member leave", "grid/leadcalls.go", "			if err := o.confirm(); err != nil {", "			if err := o.confirm(); err != nil && ctx.Err() != nil {", []string{"./grid", "-run", "TestDeposedLeaderLets"}},

@@ -37,9 +37,9 @@ var strangerMutants = []mutant{
 	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "!t.keyed && checkPacket(buf[:n]) != nil", "false", gossipTests},
 
 	{"R12", "a command that cannot be read is skipped", "grid/internal/raftlog/fsm.go", "		return f.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
-	{"R12", "a command with an unknown part is taken", "wire/codec.go", "	return Decode(MsgPack, data[1:], v)", "	return DecodeTolerant(MsgPack, data[1:], v)", commandTests},
-	{"R12", "a command of any format is taken", "wire/codec.go", "CheckFormat(int(data[0]), int(format)); err != nil {", "CheckFormat(int(data[0]), int(format)); err != nil && data[0] == 0 {", commandTests},
-	{"R12", "a command that does nothing is taken", "wire/codec.go", "	if err == nil && c.Form == nil && c.Raise", "	if err != nil && c.Form == nil && c.Raise", commandTests},
+	{"R12", "a command with an unknown part is taken", "wire/formatted.go", "	return format, Decode(MsgPack, data[1:], v)", "	return format, DecodeTolerant(MsgPack, data[1:], v)", commandTests},
+	{"R12", "a command of any format is taken", "wire/formatted.go", "format < roster.OldestProtocol || format > roster.CurrentProtocol {", "format < roster.OldestProtocol {", commandTests},
+	{"R12", "a command that does nothing is taken", "wire/formatted.go", "	if err == nil && c.Parts() == 0 {", "	if err != nil && c.Parts() == 0 {", commandTests},
 
 	{"O6", "a shown life ends one that the grid created", "partition/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},
 	{"O6", "a shown life of another grid, or from after the loss, ends one", "partition/table.go", "	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},

@@ -38,7 +38,9 @@ type seat struct {
 	starts  int
 	running *member
 	disk    map[roster.PartitionID]definitions // by partition
-	writes  []*write                           // of the running member, in progress
+	zone    string
+	old     bool     // its next start is of the release before
+	writes  []*write // of the running member, in progress
 }
 
 func (a *agreement) newest() *roster.Roster { return a.log[len(a.log)-1].roster }
@@ -132,6 +134,7 @@ func (a *agreement) propose(m *member, c roster.Command, done func(error)) {
 		w.note(committed, m.name, int64(next.Version), int64(next.Ceiling))
 		a.g.check(a.g.checkRoster(before, next, c.Raise != nil))
 		a.g.check(a.g.checkAnchor(before, next, c))
+		a.g.check(a.g.checkReadable(next, c))
 		a.g.sawRoster(before, next)
 		a.g.sawDisks(before, next, c)
 		index := len(a.log) - 1
@@ -269,14 +272,14 @@ func (a *agreement) changed(c leader.Reconfiguration) []server {
 	return next
 }
 
-// expendable reports whether the voters can still agree when a seat's member is
+// expendable reports whether the voters can still agree when the members of some seats are
 // gone for good.
-func (a *agreement) expendable(gone *seat) bool {
+func (a *agreement) expendable(gone ...*seat) bool {
 	n, of := 0, 0
 	for _, s := range a.servers {
 		if s.Voter {
 			of++
-			if s.seat != gone && (s.seat.durable || s.seat.running != nil) {
+			if !slices.Contains(gone, s.seat) && (s.seat.durable || s.seat.running != nil) {
 				n++
 			}
 		}

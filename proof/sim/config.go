@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // Baseline is another way to own logical nodes, for contrast.
@@ -49,6 +50,9 @@ type Config struct {
 	Length     time.Duration    // virtual time with faults
 	Anchored   bool             // a store outside the grid limits its ceiling
 	Ends       bool             // the epoch of the first name ends meanwhile
+	Voters     int              // as many as there can be, 0 for the default
+	Zones      int              // members are in that many zones; 0 for none
+	Old        bool             // members are of the release before and of the present one, in turn
 }
 
 // Draw gives the grid of a seed.
@@ -72,5 +76,10 @@ func Draw(seed uint64, length time.Duration) Config {
 		c.Durable = some(0, c.Members)
 	}
 	c.Ends = some(0, 9) == 0
+	c.Voters = roster.StoredVoters(1 + 2*some(0, 3))
+	if some(0, 1) == 0 {
+		c.Zones = some(1, 4)
+	}
+	c.Old = c.Voters == 0 && some(0, 2) == 0
 	return c
 }

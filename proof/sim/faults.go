@@ -30,6 +30,9 @@ const (
 	stopInOrder
 	deafMember
 	wipeDisk
+	crashTogether
+	removeMember
+	newSettings
 	anchorAway
 	anchorTaken
 	faultCount
@@ -42,6 +45,7 @@ var faultNames = [faultCount]string{
 	changeLeader: "change of leader", crashHolder: "crash of a holder", leaveHolder: "leave of a holder",
 	falseAlarm: "false alarm about a member", stopInOrder: "stop in order",
 	deafMember: "the log comes late to a member", wipeDisk: "loss of a disk",
+	crashTogether: "crash of several, or of a zone", removeMember: "removal by an operator", newSettings: "change of settings by an operator",
 	anchorAway: "the anchor out of reach", anchorTaken: "the anchor taken by a rival",
 }
 
@@ -63,6 +67,7 @@ const (
 var weights = [faultCount]int{
 	cutPair: 6, cutOneWay: 8, cutOff: 10, crashMember: 12, crashAll: 3, pauseMember: 10, pauseHolder: 8, stepClock: 4,
 	turnClock: 8, joinMember: 6, leaveGrid: 3, changeLeader: 6, crashHolder: 12, leaveHolder: 4, falseAlarm: 6, stopInOrder: 2, deafMember: 10, wipeDisk: 2,
+	crashTogether: 6, removeMember: 3, newSettings: 4,
 	anchorAway: 6, anchorTaken: 2,
 }
 
@@ -120,6 +125,10 @@ func (g *grid) befall(f fault) bool {
 		done = g.rivalTakes()
 	case f == joinMember:
 		whom, done = g.joinNew()
+	case f == newSettings:
+		done = g.setSettings()
+	case f == removeMember:
+		done = g.remove(pick(g.w, g.seats))
 	case m == nil:
 		return true
 	case f == pauseHolder || f == crashHolder || f == leaveHolder:
@@ -146,6 +155,8 @@ func (g *grid) befallMember(f fault, m *member) bool {
 		return g.crashOne(m)
 	case crashAll:
 		return g.crashEverybody()
+	case crashTogether:
+		return g.crashSeveral(m)
 	case wipeDisk:
 		return g.loseDisk(m)
 	case pauseMember:

@@ -34,9 +34,11 @@ type grid struct {
 	alarms      map[roster.Incarnation]alarm
 	lingering   []*member                   // that have ended, and that gossip may still see
 	lastFreed   map[string]sequencer.NodeID // by name
-	stopping    bool                        // the last member stops in order
-	calm        bool                        // no more faults
-	stepped     time.Duration               // when a wall clock was stepped first
+	// lastAttached is the newest attachment of each name, whose holder runs or has ended.
+	lastAttached map[string]sequencer.Attachment
+	stopping     bool          // the last member stops in order
+	calm         bool          // no more faults
+	stepped      time.Duration // when a wall clock was stepped first
 
 	doomed map[sequencer.Life]bool                // lives with a requested end
 	gone   map[sequencer.Life]gone                // those whose end was reported
@@ -59,6 +61,7 @@ type Counts struct {
 	Joins, Admits int   // replicas that began to join, and that came into sync
 	Stops         int   // stops in order that the next life began from
 	Elections     int
+	Protocols     int // changes of the roster's protocol
 	Expired       int // attachments
 	Destroyed     int // lives of names
 	Writes        int // of definitions to disks
@@ -99,7 +102,7 @@ func newGrid(cfg Config) *grid {
 	g := &grid{
 		w: newWorld(cfg.Seed), cfg: cfg, members: map[roster.Incarnation]*member{},
 		holderOf: map[sequencer.HolderID]*holder{}, skew: map[int]clustertime.Span{},
-		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{},
+		alarms: map[roster.Incarnation]alarm{}, lastFreed: map[string]sequencer.NodeID{}, lastAttached: map[string]sequencer.Attachment{},
 		doomed: map[sequencer.Life]bool{}, gone: map[sequencer.Life]gone{}, began: map[roster.PartitionID]backup.Position{}, lost: map[roster.PartitionID]roster.Version{},
 		voided: map[roster.PartitionID]time.Duration{}, promises: map[string]promise{}, ledger: ledger.New(), buffer: make([]sequencer.ID, 70_000),
 	}
@@ -125,6 +128,9 @@ func newGrid(cfg Config) *grid {
 	}
 	g.elections()
 	g.nextFault()
+	if g.cfg.Old {
+		g.nextNeed()
+	}
 	return g
 }
 
@@ -132,7 +138,7 @@ func newGrid(cfg Config) *grid {
 func (g *grid) form() {
 	formed, err := new(roster.Roster).Apply(roster.Command{Form: &roster.Form{
 		Grid: roster.GridID(g.w.bits()), Ceiling: firstWall, Anchored: g.cfg.Anchored,
-		Settings: roster.Settings{Name: "sim", Partitions: g.cfg.Partitions, Backups: g.cfg.Backups, Window: g.cfg.Window},
+		Settings: roster.Settings{Name: "sim", Partitions: g.cfg.Partitions, Backups: g.cfg.Backups, Window: g.cfg.Window, Voters: g.cfg.Voters},
 	}})
 	if err != nil {
 		panic(err)
@@ -153,6 +159,10 @@ func (g *grid) addSeat(durable bool) *seat {
 		place: place, id: roster.MemberID(fmt.Sprintf("%016x", g.w.rng.Uint64())), durable: durable, index: -1,
 		disk: map[roster.PartitionID]definitions{},
 	}
+	if g.cfg.Zones > 0 {
+		s.zone = fmt.Sprintf("z%d", g.w.rng.IntN(g.cfg.Zones))
+	}
+	s.old = g.cfg.Old && len(g.seats) < g.cfg.Members && g.w.chance(0.5)
 	g.seats = append(g.seats, s)
 	return s
 }

@@ -29,7 +29,7 @@ func newLead(m *member, term int) *lead {
 	if m.g.cfg.Baseline == Quorum {
 		expect = 1 // it counts members elsewhere
 	}
-	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Anchored: m.g.anchor != nil, Ahead: anchorAhead}, l)
+	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Release: m.release(), Anchored: m.g.anchor != nil, Ahead: anchorAhead}, l)
 	m.lead, m.leader, m.term, m.heard = l, m, term, m.w.now
 	l.every(leader.StepEvery, l.step)
 	l.every(beatEvery, l.announce)
@@ -121,7 +121,7 @@ func (l *lead) view() leader.View {
 // answer returns a member's description of itself.
 func (m *member) answer() leader.Answer {
 	a := leader.Answer{
-		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving,
+		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, Release: m.release(),
 	}
 	if _, registered := m.roster.Member(m.inc); registered {
 		a.Claim = m.roster.Claim
@@ -181,6 +181,21 @@ func (l *lead) TransferLead(to leader.ServerID) {
 	l.m.g.agreed.transfer(l, to, func() {
 		l.do(func(machine *leader.Leader, _ leader.View) { machine.LeadTransferred() })
 	})
+}
+
+// Dismiss implements leader.Member.
+func (l *lead) Dismiss(d leader.Dismissal) {
+	m := l.m
+	to := m.g.members[d.To]
+	call(&m.process, &to.process, time.Second,
+		func(reply func(struct{})) {
+			if to.leaving || m.g.leave(to) {
+				reply(struct{}{})
+			}
+		},
+		func(_ struct{}, err error) {
+			l.do(func(machine *leader.Leader, v leader.View) { machine.Dismissed(v, d, err) })
+		})
 }
 
 // ReportClocks implements leader.Member.

@@ -34,6 +34,7 @@ type member struct {
 	leaving bool
 	unseen  time.Duration // when gossip sees it no longer, after its end
 	ended   bool          // it stops in order and grants nothing more
+	old     bool          // it is of the release before, and reads protocol 1 alone
 }
 
 // raised is the last raise applied, and when.
@@ -49,7 +50,7 @@ func (g *grid) start(s *seat) *member {
 	m := &member{
 		process: g.w.process(fmt.Sprintf("m%d.%d", s.place, s.starts), s.place),
 		g:       g, seat: s, inc: inc, roster: &roster.Roster{}, actors: map[roster.PartitionID]*actor{},
-		streams: map[sequencer.HolderID]*session.Stream{},
+		streams: map[sequencer.HolderID]*session.Stream{}, old: g.startsOld(s),
 	}
 	m.wall = g.wallAt(s.place)
 	if s.durable && s.index >= 0 {
@@ -74,7 +75,11 @@ const joinEvery = 700 * time.Millisecond
 
 // record returns the record of the member in the roster.
 func (m *member) record() roster.Member {
-	return roster.Member{Incarnation: m.inc, Durable: m.seat.durable}
+	r := roster.Member{Incarnation: m.inc, Durable: m.seat.durable}
+	if !m.old {
+		r.Zone = m.seat.zone
+	}
+	return r
 }
 
 // learn applies the log up to an index.
@@ -82,6 +87,7 @@ func (m *member) learn(index int) {
 	if index <= m.index {
 		return
 	}
+	m.stopUnreadable(m.g.agreed.log[index].roster)
 	first := m.index + 1
 	m.index, m.roster = index, m.g.agreed.log[index].roster
 	if m.seat.durable {

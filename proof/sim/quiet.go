@@ -63,6 +63,7 @@ func (g *grid) settle() {
 		m.wall = m.wall.Add(-g.skew[m.place])
 	}
 	clear(g.skew)
+	g.upgradeAll()
 	g.giveUpAll()
 	for _, h := range g.holders {
 		h.run(0)

@@ -45,6 +45,7 @@ func (t *total) add(r sim.Result) {
 	t.sum.Expired += r.Expired
 	t.sum.Destroyed += r.Destroyed
 	t.sum.Elections += r.Elections
+	t.sum.Protocols += r.Protocols
 	t.sum.Writes += r.Writes
 	t.sum.Collected += r.Collected
 	for i, n := range r.Faults {
@@ -61,7 +62,7 @@ func (t *total) report(log func(string, ...any)) {
 	log("%d grids, %.1f hours, %d faults, %d IDs checked, %d grants checked", t.runs, t.time.Hours(), faults, t.sum.IDs, t.sum.Grants)
 	log("%d takeovers, %d losses, %d joins of replicas, %d admitted, %d clean stops, %d elections", t.sum.Takes, t.sum.Losses,
 		t.sum.Joins, t.sum.Admits, t.sum.Stops, t.sum.Elections)
-	log("%d attachments expired, %d lives destroyed", t.sum.Expired, t.sum.Destroyed)
+	log("%d attachments expired, %d lives destroyed, %d changes of the protocol", t.sum.Expired, t.sum.Destroyed, t.sum.Protocols)
 	log("%d writes of definitions, %d tables collected from a disk", t.sum.Writes, t.sum.Collected)
 }
 

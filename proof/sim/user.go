@@ -139,6 +139,11 @@ func (e *entry) askNode(patience time.Duration, done func(*arrived)) {
 		}
 	}
 	c := claimOf(e.session.AttachClaim(sequencer.AttachmentID(w.bits()), p))
+	if last, found := g.lastAttached[e.def.Name()]; found && !g.calm && w.chance(0.05) {
+		// As the next process of its holder, which has crashed, or is alive: its data
+		// directory may have been copied.
+		c.Preference, c.Previous = sequencer.Preference{Node: last.Node}, last.ID
+	}
 	began, mono := w.now, e.h.Mono()
 	control := e.control
 	ask(e.h, e.def.Name(), patience, func(m *member, reply func(answer[sequencer.Attachment])) {
@@ -164,6 +169,7 @@ func (e *entry) install(control *sequencer.Control, got *arrived, attach func() 
 	e.arrived = nil
 	if held, has := control.Held(); has && got.err == nil && held.ID == got.attachment.ID {
 		e.h.w.note(attached, e.label, int64(e.name), int64(held.Node))
+		e.h.g.lastAttached[e.def.Name()] = held
 		e.granted(held.ID, got.attachment.Grant)
 	}
 }

@@ -89,7 +89,7 @@ func (l *lead) checkSuccessor(to *seat) error {
 // checkRemoved wants no member to be removed or suspected that has answered every probe of
 // late, and with the newest roster, unless it leaves or starts again (R7). To a leader that
 // was replaced and has not learned of a reset, the answers of those that have are of
-// another claim, which is no answer (A9); what it proposes is refused.
+// another claim, which does not count as an answer (A9); its proposals are refused.
 func (l *lead) checkRemoved(c *roster.Change) error {
 	for _, inc := range slices.Concat(c.Remove, c.Doubt) {
 		m := l.m.g.members[inc]

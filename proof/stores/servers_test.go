@@ -270,7 +270,7 @@ func startPostgres(t *testing.T) (server, string) {
 	if os.Getuid() == 0 {
 		u, err := user.Lookup("postgres")
 		if err != nil {
-			t.Skip("PostgreSQL does not run as root, and there is no user postgres")
+			t.Skip("PostgreSQL does not run as root, and the user postgres does not exist")
 		}
 		uid, _ := strconv.ParseUint(u.Uid, 10, 32)
 		gid, _ := strconv.ParseUint(u.Gid, 10, 32)

@@ -1,8 +1,8 @@
 // Package plan computes the next roster command that a leader proposes.
 //
 // A [Planner] compares the roster with the leader's view of the members, a [Sight],
-// and with [Place], which spreads the partitions over the members by a consistent hash
-// ring. Placement is computed by the leader alone and is recorded in the roster: no other
+// and with a placement: a consistent hash ring ([Place]) spreads the owners over the
+// members, and the backups of each owner are spread over all others and over zones. Placement is computed by the leader alone and is recorded in the roster: no other
 // member computes it again to find an owner. Package roster does not depend on the ring,
 // and neither do the clients.
 //
@@ -30,6 +30,14 @@ type Sight struct {
 	Persisted []roster.Persisted
 	Assign    bool // partitions without an earlier owner may get one now
 	Patient   bool // only urgent changes are due: joins in progress need the version a little longer
+	// Ring says that the ring places the backups as well: a member may become leader that
+	// knows no other way, and the two would move them back and forth.
+	Ring bool
+	// Protocol is one that every member and every process that asks to join has, 0 if
+	// that is not known. Zones are put into the roster from protocol 2 on.
+	Protocol roster.Protocol
+	// Zones are the zones that members state, of those that have answered.
+	Zones map[roster.Incarnation]string
 	// Granted is the latest end of a grant of an earlier life of the grid that
 	// a holder has shown; 0 if none has.
 	Granted clustertime.Tick
@@ -44,10 +52,10 @@ const maxJoining = 64
 // Planner computes commands. It keeps nothing but the last placement; its zero
 // value is ready.
 type Planner struct {
-	members    []roster.MemberID
-	durable    []roster.MemberID // of them
+	members    []candidate
 	partitions int
 	copies     int
+	ring       bool
 	placed     [][]roster.MemberID
 }
 
@@ -88,6 +96,7 @@ func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
 // change plans everything but who is settled by it.
 func (p *Planner) change(r *roster.Roster, s Sight) roster.Change {
 	c := roster.Change{Join: joiners(r, s), Remove: removed(r, s)}
+	rezone(r, s, &c)
 	v := newView(r, s, c)
 	if len(v.staying) == 0 {
 		return roster.Change{}
@@ -108,17 +117,14 @@ func (p *Planner) change(r *roster.Roster, s Sight) roster.Change {
 
 // place computes the placement if the members that may have partitions changed.
 func (p *Planner) place(v *view) {
-	var members, durable []roster.MemberID
+	var members []candidate
 	for _, i := range v.placeable() {
-		members = append(members, i.Member())
-		if v.durable[i] {
-			durable = append(durable, i.Member())
-		}
+		members = append(members, candidate{member: i.Member(), durable: v.durable[i], zone: v.zone[i]})
 	}
 	if partitions, copies := len(v.r.Partitions), v.r.Settings.Backups; !slices.Equal(members, p.members) ||
-		!slices.Equal(durable, p.durable) || partitions != p.partitions || copies != p.copies {
-		p.members, p.durable, p.partitions, p.copies = members, durable, partitions, copies
-		p.placed = placeDurably(members, durable, partitions, copies)
+		partitions != p.partitions || copies != p.copies || v.s.Ring != p.ring {
+		p.members, p.partitions, p.copies, p.ring = members, partitions, copies, v.s.Ring
+		p.placed = placement(members, partitions, copies, v.s.Ring)
 	}
 }
 
@@ -166,6 +172,7 @@ func compareRecords(a, b roster.Member) int {
 		cmp.Compare(a.Raft, b.Raft),
 		cmp.Compare(a.Gossip, b.Gossip),
 		compareFlags(a.Durable, b.Durable),
+		cmp.Compare(a.Zone, b.Zone),
 	)
 }
 

@@ -157,13 +157,13 @@ func TestPlanSilence(t *testing.T) {
 	}
 }
 
-// TestPlanPrefersTheRing: of several replicas that could take over, the one that
-// the ring names first does.
-func TestPlanPrefersTheRing(t *testing.T) {
+// TestPlanPrefersThePlaced: of several replicas that could take over, the one that
+// is placed first does.
+func TestPlanPrefersThePlaced(t *testing.T) {
 	names := []string{"a1", "b1", "c1", "d1"}
 	r := settledGrid(t, 40, names...)
 	all := rostertest.Incarnations(names)
-	placed := Place([]roster.MemberID{all[0].Member(), all[1].Member(), all[2].Member(), all[3].Member()}, 40, 1)
+	placed := spread(oneZone([]roster.MemberID{all[0].Member(), all[1].Member(), all[2].Member(), all[3].Member()}), 40, 1)
 	for id := range r.Partitions {
 		r.Partitions[id] = roster.Partition{Owner: all[0], InSync: all, Term: 1, LostTerm: 1}
 	}

@@ -96,10 +96,10 @@ func (k *witness) checkSettled(t *rapid.T) {
 // placed gives the replicas that are wanted after the change.
 func (k *witness) placed() [][]roster.Incarnation {
 	current := make(map[roster.MemberID]roster.Incarnation)
-	var stay, all, durable []roster.MemberID
+	var stay, all []candidate
 	for _, m := range k.after.Members {
-		member := m.Incarnation.Member()
-		current[member] = m.Incarnation
+		member := candidate{member: m.Incarnation.Member(), durable: m.Durable, zone: m.Zone}
+		current[member.member] = m.Incarnation
 		all = append(all, member)
 		if !slices.Contains(k.s.Leave, m.Incarnation) {
 			stay = append(stay, member)
@@ -108,13 +108,8 @@ func (k *witness) placed() [][]roster.Incarnation {
 	if len(stay) == 0 {
 		stay = all
 	}
-	for _, member := range stay {
-		if m, _ := k.after.Member(current[member]); m.Durable {
-			durable = append(durable, member)
-		}
-	}
 	var out [][]roster.Incarnation
-	for _, members := range placeDurably(stay, durable, len(k.after.Partitions), k.after.Settings.Backups) {
+	for _, members := range placement(stay, len(k.after.Partitions), k.after.Settings.Backups, k.s.Ring) {
 		var replicas []roster.Incarnation
 		for _, member := range members {
 			replicas = append(replicas, current[member])

@@ -15,22 +15,26 @@ type view struct {
 	staying []roster.Incarnation
 	up      map[roster.Incarnation]bool // staying, and not silent
 	durable map[roster.Incarnation]bool // staying, and with a data directory
+	zone    map[roster.Incarnation]string
 	current map[roster.MemberID]roster.Incarnation
 	held    map[roster.Replica]bool // joins that may be admitted at this version
 	joining int                     // partitions that copy their table
 }
 
 func newView(r *roster.Roster, s Sight, c roster.Change) *view {
-	v := &view{r: r, s: s, up: map[roster.Incarnation]bool{}, durable: map[roster.Incarnation]bool{}, current: map[roster.MemberID]roster.Incarnation{}, held: map[roster.Replica]bool{}}
+	v := &view{r: r, s: s, up: map[roster.Incarnation]bool{}, durable: map[roster.Incarnation]bool{}, zone: map[roster.Incarnation]string{}, current: map[roster.MemberID]roster.Incarnation{}, held: map[roster.Replica]bool{}}
 	for _, m := range c.Join {
 		v.current[m.Incarnation.Member()] = m.Incarnation
-		v.durable[m.Incarnation] = m.Durable
+		v.durable[m.Incarnation], v.zone[m.Incarnation] = m.Durable, m.Zone
 	}
 	for _, m := range r.Members {
 		if _, replaced := v.current[m.Incarnation.Member()]; !replaced && !slices.Contains(c.Remove, m.Incarnation) {
 			v.current[m.Incarnation.Member()] = m.Incarnation
-			v.durable[m.Incarnation] = m.Durable
+			v.durable[m.Incarnation], v.zone[m.Incarnation] = m.Durable, m.Zone
 		}
+	}
+	for _, z := range c.Zones {
+		v.zone[z.Member] = z.Zone
 	}
 	for _, i := range v.current {
 		v.staying = append(v.staying, i)

@@ -27,6 +27,10 @@ type walk struct {
 	gone    []roster.Incarnation
 	granted clustertime.Tick
 	durable string // letters of members with a disk
+	zoned   string // letters of members with a zone of their own; the others have none
+	ring    bool   // an older release may lead
+	// protocol is that of every member, 1 until the last one was upgraded.
+	protocol roster.Protocol
 }
 
 const letterCount = 6
@@ -38,6 +42,8 @@ func TestPlanWalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &walk{
 			durable: rapid.SampledFrom([]string{"", "abcdef", "ab", "c", "ace"}).Draw(t, "durable"),
+			zoned:   rapid.SampledFrom([]string{"", "abcdef", "cd"}).Draw(t, "zoned"),
+			ring:    rapid.IntRange(0, 3).Draw(t, "ring") == 0,
 			planner: new(Planner), starts: map[string]int{}, alive: map[string]roster.Incarnation{},
 			leaving: map[roster.Incarnation]bool{}, silent: map[roster.Incarnation]bool{},
 		}
@@ -54,10 +60,11 @@ func TestPlanWalk(t *testing.T) {
 				w.gone = append(w.gone, w.alive[letter])
 				delete(w.alive, letter)
 			},
-			"leave":  func(t *rapid.T) { w.leaving[w.alive[w.someone(t)]] = true },
-			"hush":   func(t *rapid.T) { w.silent[w.alive[w.someone(t)]] = true },
-			"answer": func(*rapid.T) { clear(w.silent) },
-			"elect":  func(*rapid.T) { w.planner = new(Planner) },
+			"leave":   func(t *rapid.T) { w.leaving[w.alive[w.someone(t)]] = true },
+			"hush":    func(t *rapid.T) { w.silent[w.alive[w.someone(t)]] = true },
+			"answer":  func(*rapid.T) { clear(w.silent) },
+			"upgrade": func(*rapid.T) { w.protocol, w.ring = roster.Protocol2, false },
+			"elect":   func(*rapid.T) { w.planner = new(Planner) },
 			"shown grants": func(t *rapid.T) {
 				w.granted = max(w.granted, w.roster.Ceiling+clustertime.Tick(rapid.Int64Range(-2000, 2000).Draw(t, "beyond")))
 			},
@@ -95,11 +102,12 @@ func (w *walk) raise(elapsed clustertime.Span) {
 // sight gives what an honest leader sees now. Those who replaced an older process
 // are not confirmed dead by that.
 func (w *walk) sight() Sight {
-	s := Sight{Gone: slices.Clone(w.gone), Granted: w.granted, Assign: true}
+	s := Sight{Gone: slices.Clone(w.gone), Granted: w.granted, Assign: true, Ring: w.ring}
 	for _, i := range slices.Sorted(maps.Values(w.alive)) {
 		if _, member := w.roster.Member(i); !member {
 			joins := rostertest.Record(i)
 			joins.Durable = strings.Contains(w.durable, string(i[:1]))
+			joins.Zone = w.zoneOf(i)
 			s.Join = append(s.Join, joins)
 		}
 	}
@@ -110,6 +118,10 @@ func (w *walk) sight() Sight {
 			s.Silent = append(s.Silent, m.Incarnation)
 		}
 	}
+	s.Protocol, s.Zones = w.protocol, map[roster.Incarnation]string{}
+	for _, m := range w.roster.Members {
+		s.Zones[m.Incarnation] = w.zoneOf(m.Incarnation)
+	}
 	for id, p := range w.roster.Partitions {
 		if p.Joining != "" {
 			s.Held = append(s.Held, roster.Holding{Replica: roster.Replica{Partition: roster.PartitionID(id), Member: p.Joining}, Version: w.roster.Version})
@@ -117,6 +129,14 @@ func (w *walk) sight() Sight {
 		s.Persisted = append(s.Persisted, roster.Persisted{Partition: roster.PartitionID(id), Version: w.roster.Version})
 	}
 	return s
+}
+
+// zoneOf returns the zone that a process states.
+func (w *walk) zoneOf(i roster.Incarnation) string {
+	if strings.Contains(w.zoned, string(i[:1])) {
+		return string(i[:1])
+	}
+	return ""
 }
 
 // plan plans with a possible view of a leader, which is incomplete, and applies the result.
@@ -150,6 +170,7 @@ func (w *walk) apply(t *rapid.T, s Sight) bool {
 	mirrored := Sight{
 		Join: rostertest.Reversed(s.Join), Leave: rostertest.Reversed(s.Leave), Silent: rostertest.Reversed(s.Silent), Gone: rostertest.Reversed(s.Gone),
 		Held: rostertest.Reversed(s.Held), Persisted: rostertest.Reversed(s.Persisted), Assign: s.Assign, Patient: s.Patient, Granted: s.Granted,
+		Ring: s.Ring, Protocol: s.Protocol, Zones: s.Zones,
 	}
 	if other, _ := new(Planner).Plan(w.roster, mirrored); !reflect.DeepEqual(c, other) {
 		t.Fatalf("the order of the view matters, or the planner:\n%+v\n%+v", c.Change, other.Change)
@@ -207,13 +228,13 @@ func (w *walk) calm(t *rapid.T) {
 func (w *walk) checkRest(t *rapid.T) {
 	r := w.roster
 	rostertest.CheckRoster(t, r)
-	var stay []roster.MemberID
+	var stay []candidate
 	for _, m := range r.Members {
 		if w.alive[string(m.Incarnation[:1])] != m.Incarnation {
 			t.Fatalf("%s is a member and dead", m.Incarnation)
 		}
 		if !w.leaving[m.Incarnation] {
-			stay = append(stay, m.Incarnation.Member())
+			stay = append(stay, candidate{member: m.Incarnation.Member(), durable: m.Durable, zone: m.Zone})
 		}
 	}
 	for _, i := range w.alive {
@@ -224,8 +245,8 @@ func (w *walk) checkRest(t *rapid.T) {
 	if len(stay) < len(r.Members) {
 		t.Fatalf("a leaving member is not removed: %v", r.Members)
 	}
-	durable := slices.DeleteFunc(slices.Clone(stay), func(m roster.MemberID) bool { return !strings.Contains(w.durable, string(m[:1])) })
-	placed := placeDurably(stay, durable, len(r.Partitions), r.Settings.Backups)
+	_, durable := idsOf(stay)
+	placed := placement(stay, len(r.Partitions), r.Settings.Backups, w.ring)
 	for id, p := range r.Partitions {
 		var want []roster.Incarnation
 		for _, member := range placed[id] {
@@ -245,6 +266,11 @@ func (w *walk) checkRest(t *rapid.T) {
 		}
 		if owned := len(r.Owned(m.Incarnation)); owned > placeLimit(len(stay), len(r.Partitions)) {
 			t.Fatalf("%s owns %d", m.Incarnation, owned)
+		}
+	}
+	for _, m := range r.Members {
+		if zone := w.zoneOf(m.Incarnation); w.protocol >= roster.Protocol2 && m.Zone != zone || w.protocol < roster.Protocol2 && m.Zone != "" {
+			t.Fatalf("%s is in zone %q, of protocol %d in zone %q", m.Incarnation, m.Zone, w.protocol, zone)
 		}
 	}
 	if len(r.Unsettled) > 0 {

@@ -57,7 +57,7 @@ type grantBody struct {
 // MarshalText returns the state's name.
 func (s State) MarshalText() ([]byte, error) {
 	if int(s) >= len(stateNames) {
-		return nil, fmt.Errorf("record: %v is no state of a record", s)
+		return nil, fmt.Errorf("record: %v is not a state of a record", s)
 	}
 	return []byte(stateNames[s]), nil
 }

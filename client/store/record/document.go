@@ -35,7 +35,7 @@ func (p Phase) String() string {
 // MarshalText returns the phase's name.
 func (p Phase) MarshalText() ([]byte, error) {
 	if int(p) >= len(phaseNames) {
-		return nil, fmt.Errorf("record: %v is no state of a sequencer", p)
+		return nil, fmt.Errorf("record: %v is not a state of a sequencer", p)
 	}
 	return []byte(phaseNames[p]), nil
 }
@@ -156,7 +156,7 @@ func DecodeDocument(text []byte) (Document, error) {
 	cfg := sequencer.Config{Epoch: epoch.UnixMilli(b.Epoch), Nodes: b.Nodes, Layout: b.Layout}
 	def, err := sequencer.Define(b.Name, cfg)
 	if err == nil && (def.Epoch().UnixMilli() != b.Epoch || def.Config() != cfg) {
-		err = fmt.Errorf("epoch %d, %d nodes or layout %v are not what the definition %v has", b.Epoch, b.Nodes, b.Layout, def)
+		err = fmt.Errorf("epoch %d, %d nodes or layout %v differ from the definition %v", b.Epoch, b.Nodes, b.Layout, def)
 	}
 	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Nonce: b.Nonce}
 	if err == nil {

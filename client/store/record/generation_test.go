@@ -114,7 +114,7 @@ func (l *lossy) take(t *dice) {
 	}
 }
 
-// send has a server carry out what a holder wants, at once; the answer may be lost. The
+// send has a server carry out a holder's request immediately; the answer may be lost. The
 // swap of a grant is on the condition of the generation that it was computed for (Q3).
 func (l *lossy) send(t *dice) {
 	h, s := l.pickHolder(t), l.pick(t)

@@ -36,7 +36,7 @@ func (p HoldingPhase) String() string { return holdingNames[min(int(p), len(hold
 //
 // [Holding.Want] says which request is to be sent; the caller sends it and passes the
 // answer to Swapped or Read. There is one body at a time whose fate is not known, the
-// pending one, and it is repeated until the record shows what became of it: its nonce says
+// pending one, and it is repeated until the record shows its outcome: its nonce says
 // that it landed, the revision that it replaces that it did not yet, anything else that it
 // never will (H4). So however many copies of requests and answers are lost, delayed or
 // doubled, the grant is that of a body that is known to be in the store.
@@ -57,7 +57,7 @@ type Holding struct {
 	copies  int     // requests for pending that were sent
 	read    bool    // the record has to be read before anything else is sent
 	refused bool    // the last answer for pending was a refusal
-	// rel has what was used, since Stop.
+	// rel has the timestamps used, since Stop.
 	rel sequencer.Release
 	// dropped is the nonce of a body whose fate was not known at Stop.
 	dropped string
@@ -94,7 +94,7 @@ func (h *Holding) Record() Record { return h.now }
 // landed before Stop, false without one. It stays when the record is lost.
 func (h *Holding) Grant() (sequencer.Grant, bool) { return h.grant, h.landed }
 
-// Request is what a Holding asks of the store.
+// Request is the read or swap that a Holding asks of the store.
 type Request uint8
 
 // The requests.
@@ -136,7 +136,7 @@ func (h *Holding) Extend(known map[sequencer.NodeID]uint64, nonce string, b Boun
 	return nil
 }
 
-// Stop ends the use of the attachment for good; rel has what it used. The record is
+// Stop ends the use of the attachment for good; rel has the timestamps it used. The record is
 // returned, if it shows the attachment or may yet do so.
 func (h *Holding) Stop(rel sequencer.Release, nonce string) {
 	switch h.phase {
@@ -216,7 +216,7 @@ type Seen struct {
 	Err error
 }
 
-// Read takes in what the record is, if that was wanted. fresh is a nonce for a body that
+// Read takes in the record as read, if a read was wanted. fresh is a nonce for a body that
 // follows from it.
 func (h *Holding) Read(s Seen, fresh string) {
 	if !h.read {

@@ -19,7 +19,7 @@ const (
 	recordKey   = ".json" // after the node
 )
 
-// Part is what a key stands for.
+// Part is the kind of record that a key stands for.
 type Part int
 
 // The parts of a sequencer in a store.

@@ -96,7 +96,7 @@ func (w *world) swap(i int, r Record, revision string) bool {
 	return true
 }
 
-// clock draws what a clock shows: time passes, and clocks differ by more than a window.
+// clock draws the reading of a clock: time passes, and clocks differ by more than a window.
 func (w *world) clock(t *dice) clustertime.Tick {
 	w.now += clustertime.Tick(t.between(0, 3))
 	return w.now + clustertime.Tick(t.between(-8, 8))
@@ -169,7 +169,7 @@ func (w *world) take(t *dice) {
 	}
 }
 
-// send sends what a machine wants, or has it read the record as it is.
+// send sends the request of a machine, or has it read the record as it is.
 func (w *world) send(t *dice) {
 	h := w.pick(t, isBusy)
 	if h == nil {

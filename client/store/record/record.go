@@ -20,7 +20,7 @@
 // to an attachment other than the recorded one lies below From, or below Bound if none is
 // recorded; every timestamp granted to the recorded one lies in [From, Bound). Only Return
 // lowers Bound, and never below From. Clocks do not appear in it: a clock decides when a
-// record may be taken, never what a grant may contain.
+// record may be taken, never which timestamps a grant may contain.
 //
 // The package is pure: the time, random identities and nonces are arguments. The letters
 // in comments (H2, Q3) are the rules in DESIGN.md of package store.
@@ -104,7 +104,7 @@ type Record struct {
 	Generation string
 }
 
-// Grant returns what the record grants to its attachment.
+// Grant returns the record's grant to its attachment.
 func (r Record) Grant() sequencer.Grant { return sequencer.Grant{From: r.From, Until: r.Until} }
 
 // HeldBy reports whether the record is held by exactly this attachment.

@@ -102,7 +102,7 @@ func node(a []string) int                          { return int(script.Number(a[
 func lifeOf(word string) sequencer.Life            { return NewLife(uint64(script.Number(word)), [8]byte{}) }
 func attachmentOf(w string) sequencer.AttachmentID { return sequencer.AttachmentID{w[0]} }
 
-// put stores what a rule computed, and prints it.
+// put stores the result of a rule, and prints it.
 func (s *stage) put(a []string, r Record, done bool, err error) string {
 	switch {
 	case err != nil:

@@ -32,7 +32,7 @@ type Bounds struct {
 }
 
 // Take returns the record with attachment id as its holder (H2). The present holder does
-// not matter to it: what was granted before lies below the new grant. Whether the record
+// not matter to it: earlier grants lie below the new grant. Whether the record
 // may be taken yet is a question of manners, which [Record.Acquirable] answers.
 //
 // Errors: sequencer.ErrDestroyed if the life of b has ended; ErrRetired; ErrAhead;

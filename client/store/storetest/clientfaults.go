@@ -72,8 +72,8 @@ func lostTake(f *fleet) {
 	}
 }
 
-// paused: a client stands still for three windows in the middle of its work, and another
-// one takes its node. When it goes on it issues nothing from the time of the other.
+// paused: a client is stopped for three windows in the middle of its work, and another
+// one takes its node. After it continues it issues nothing from the time of the other.
 func paused(f *fleet) {
 	f.pool = 1
 	a := f.open()
@@ -86,7 +86,7 @@ func paused(f *fleet) {
 	}()
 	_ = sleep(f.ctx, f.window)
 	a.faulty.Freeze()
-	stop() // The loop stands still, and so does everything that it would call.
+	stop() // The loop is stopped, and so is everything that it would call.
 	<-done
 	frozen := time.Now()
 
@@ -208,7 +208,7 @@ func away(f *fleet) {
 }
 
 // takenMeanwhile: a client has read a free record; another one takes and returns it; the
-// first one's write of what it has read is refused, and it starts from the new state.
+// first one's write of its earlier read is refused, and it starts from the new state.
 func takenMeanwhile(f *fleet) {
 	f.pool, f.window = 1, longWindow
 	first := f.open()

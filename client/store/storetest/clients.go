@@ -58,7 +58,7 @@ func starters(f *fleet) {
 	}
 }
 
-// awaitGroup waits for a group, but not for ever.
+// awaitGroup waits for a group, for a bounded time.
 func (f *fleet) awaitGroup(what string, g *sync.WaitGroup) {
 	f.Helper()
 	done := make(chan struct{})
@@ -127,7 +127,7 @@ func killed(f *fleet) {
 			f.Fatalf("%d nodes of dead holders are not in use after %v", len(dead), soon)
 		}
 	}
-	// The third goes on waiting, while the living renew.
+	// The third still waits, while the living renew.
 	_ = sleep(f.ctx, f.window+f.window/2)
 	cancel()
 	p := <-got

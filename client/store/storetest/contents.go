@@ -89,7 +89,7 @@ func bodies(b *bench) {
 	}
 }
 
-// meta: what a store returns of Meta is as it was written.
+// meta: a store returns Meta as it was written.
 func meta(b *bench) {
 	e := store.Entry{Key: b.key("k"), Meta: map[string]string{"taskid": "web-7", "version": "7", "acquirable": "true"}}
 	for _, task := range []string{"web-7", "web-8"} {

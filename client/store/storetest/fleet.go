@@ -19,7 +19,7 @@ const (
 	fleetWindow = 1500 * time.Millisecond
 	safeWindow  = 3 * time.Second
 	longWindow  = 5 * time.Minute
-	// soon is how long a check waits for what a working client does within a few windows.
+	// soon is how long a check waits for an action that takes a working client a few windows.
 	// A store may have limits of its own, such as a lease of many seconds.
 	soon = 40 * time.Second
 

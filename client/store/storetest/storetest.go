@@ -184,7 +184,7 @@ func (b *bench) refuse(why string, e store.Entry) {
 	}
 }
 
-// want loads a key and compares it with what was written.
+// want loads a key and compares it with the body written.
 func (b *bench) want(s store.Store, e store.Entry) {
 	b.Helper()
 	have, err := s.Load(b.ctx, e.Key)

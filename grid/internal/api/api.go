@@ -22,6 +22,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -51,6 +52,13 @@ type Config struct {
 	// the reason.
 	Status               func(context.Context) (any, error)
 	NotReady, NotSettled func() error
+	// Conditions returns the conditions of readiness: NotReady returns nil if all are met.
+	Conditions func() []wire.Condition
+	// Paths are the calls besides those under /v1.
+	Paths []Path
+	// Hold, if not nil, returns when calls between members may be served, or when done is
+	// closed.
+	Hold func(done <-chan struct{})
 }
 
 // Server serves the calls of a member over HTTP, and to its own handles without.
@@ -59,6 +67,7 @@ type Server struct {
 	calls  map[string]*Call // by path
 	events *Events
 	limit  requestLimit
+	counts counts
 	http   *http.Server
 }
 
@@ -91,6 +100,7 @@ func (c *Call) ofTenure(life *tenure.Life) *Call {
 // Serve serves the calls that come by a listener, until Close.
 func (a *Server) Serve(ln net.Listener) {
 	var err error
+	ln = countedListener{ln, &a.counts}
 	if a.cfg.TLS != nil {
 		err = a.http.ServeTLS(ln, "", "")
 	} else {
@@ -119,21 +129,30 @@ func (a *Server) Fill() (empty func()) {
 
 // newHTTP returns the HTTP server.
 func (a *Server) newHTTP() *http.Server {
-	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, origins: origins{loopback: a.cfg.Loopback}, refuse: a.refuseUnread}
+	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, local: map[string]bool{}, origins: origins{loopback: a.cfg.Loopback}, refuse: a.refuseUnread}
 	for path, c := range a.calls {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { a.handle(w, r, c) })
+		if c.query != nil {
+			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { a.handleQuery(w, r, c) })
+		}
+	}
+	for _, p := range a.cfg.Paths {
+		mux.HandleFunc(p.Method+" "+p.Path, func(w http.ResponseWriter, r *http.Request) { a.handlePath(w, r, p) })
+		mux.local[p.Path] = p.Local
 	}
 	mux.HandleFunc("GET "+wire.PathStatus, a.handleStatus)
+	mux.HandleFunc("GET "+wire.PathIdentity, a.handleIdentity)
 	mux.HandleFunc("GET "+wire.PathSettled, a.handleSettled)
 	mux.HandleFunc("POST "+wire.PathEvents, a.handleEvents)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", a.handleReady)
+	mux.HandleFunc("GET /", a.handleIndex(mux))
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler:           a.arriving(mux),
+		Handler:           a.arriving(a.counting(mux)),
 		TLSConfig:         a.cfg.TLS.Clone(),
 		Protocols:         &protocols,
 		ReadHeaderTimeout: headerTimeout,
@@ -153,15 +172,33 @@ func (a *Server) newHTTP() *http.Server {
 // arriving notes in each request's context the tenure in which it arrived.
 func (a *Server) arriving(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(tenure.NewContext(r.Context(), a.cfg.Life.Tenure())))
+		h.ServeHTTP(w, r.WithContext(tenure.NewContext(withSubject(r.Context(), r), a.cfg.Life.Tenure())))
+	})
+}
+
+// counting counts each request with the code of its answer.
+func (a *Server) counting(t *routes) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		if t.handlers[path] == nil {
+			path = otherPath
+		}
+		answer := &answerWriter{ResponseWriter: w}
+		defer func() { a.counts.countRequest(path, answer.code) }()
+		t.ServeHTTP(answer, r)
 	})
 }
 
 // handle decodes a request, has it served, and encodes the answer.
 func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
+	wire.SetRelease(w.Header())
 	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
 	if err != nil {
 		a.refuseUnread(w, wire.JSON, err)
+		return
+	}
+	if err := wire.CheckRelease(r.Header); err != nil {
+		a.refuseUnread(w, kind, err)
 		return
 	}
 	r, cancel, err := withDeadline(r)
@@ -175,6 +212,9 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 			a.refuseUnread(w, kind, err)
 			return
 		}
+	}
+	if c.target && a.cfg.Hold != nil {
+		a.cfg.Hold(r.Context().Done())
 	}
 	if !c.target {
 		leave, err := a.limit.enter()
@@ -250,6 +290,7 @@ func (a *Server) refuseUnread(w http.ResponseWriter, kind string, err error) {
 // refuse answers with an error.
 func (a *Server) refuse(w http.ResponseWriter, kind string, err error) {
 	e := wire.ErrorOf(err, a.cfg.State.Roster().Version)
+	noteCode(w, e.Code)
 	a.answer(w, kind, e.Status(), e)
 }
 
@@ -260,6 +301,7 @@ func (a *Server) answer(w http.ResponseWriter, kind string, status int, out any)
 		status, body = http.StatusInternalServerError, nil
 	}
 	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the caller may have gone
 }
@@ -282,6 +324,7 @@ func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	end, err := connectionOf(r).openStream(a.events)
 	if err != nil {
+		a.counts.shedStreams.Add(1)
 		if r.ProtoMajor == 1 {
 			w.Header().Set("Connection", "close") // it was for the stream alone
 		}
@@ -322,14 +365,6 @@ func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.answer(w, wire.JSON, http.StatusOK, out)
-}
-
-func (a *Server) handleReady(w http.ResponseWriter, _ *http.Request) {
-	if err := a.cfg.NotReady(); err != nil {
-		plain(w, http.StatusServiceUnavailable, err.Error())
-		return
-	}
-	plain(w, http.StatusOK, "ready")
 }
 
 func plain(w http.ResponseWriter, status int, text string) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/url"
 
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -12,10 +13,11 @@ type Call struct {
 	path    string
 	decode  func(kind string, body []byte) (any, error)
 	serve   func(ctx context.Context, in any) (any, error)
-	deliver func(out, result any) // stores a result where a local caller wants it
-	target  bool                  // only for members that address this one
-	members bool                  // ... as one of their grid
-	large   bool                  // its answer is large, whatever its request is
+	query   func(url.Values) (any, error) // reads the request of GET; nil: it is not served
+	deliver func(out, result any)         // stores a result where a local caller wants it
+	target  bool                          // only for members that address this one
+	members bool                          // ... as one of their grid
+	large   bool                          // its answer is large, whatever its request is
 	// anyClaim accepts members whose roster is of another claim.
 	anyClaim bool
 }

@@ -21,12 +21,17 @@ type Caller struct {
 	Grid    func() roster.GridID // this member's, zero for none
 	Claim   func() roster.Claim  // of its roster
 	Library *librarylog.Log
+	// Hold, if not nil, returns when calls may be made, or when done is closed.
+	Hold func(done <-chan struct{})
 }
 
 // Hello asks a member for its view.
 func (c Caller) Hello(ctx context.Context, addr string, target roster.Incarnation) (wire.HelloResponse, error) {
 	var res wire.HelloResponse
 	err := c.Call(ctx, addr, target, wire.PathHello, wire.HelloRequest{}, &res)
+	if err == nil {
+		err = res.Release.Check()
+	}
 	return res, err
 }
 
@@ -39,6 +44,9 @@ func (c Caller) Call(ctx context.Context, addr string, target roster.Incarnation
 func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string, target roster.Incarnation, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	if c.Hold != nil {
+		c.Hold(ctx.Done())
+	}
 	header := http.Header{}
 	header.Set(wire.HeaderTarget, string(target))
 	header.Set(wire.HeaderGrid, c.Grid().String())

@@ -115,6 +115,26 @@ func (c *connection) openStream(e *Events) (end func(), err error) {
 	return func() { leave(); c.streams.Add(-1) }, nil
 }
 
+type subjectKey struct{}
+
+// withSubject adds the subject of the caller's certificate, if that was verified, to a
+// request's context.
+func withSubject(ctx context.Context, r *http.Request) context.Context {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, subjectKey{}, r.TLS.PeerCertificates[0].Subject.String())
+}
+
+// WhoOf returns the address that a request came from and, after a space, the subject of its
+// certificate if it has one.
+func WhoOf(ctx context.Context) string {
+	if subject, found := ctx.Value(subjectKey{}).(string); found {
+		return RemoteOf(ctx) + " " + subject
+	}
+	return RemoteOf(ctx)
+}
+
 // RemoteOf returns the address that a request came from.
 func RemoteOf(ctx context.Context) string {
 	if c, remote := ctx.Value(connectionKey{}).(*connection); remote && c.remote != nil {

@@ -59,6 +59,13 @@ func (e *Events) admit(peer string) (leave func(), err error) {
 	}, nil
 }
 
+// len returns the number of open streams.
+func (e *Events) len() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.streams)
+}
+
 // open begins a holder's stream with the event that says so, ending an earlier
 // stream of the same holder. It ends with ctx, and frees its place then.
 func (e *Events) open(ctx context.Context, h sequencer.HolderID) *stream {

@@ -12,7 +12,10 @@ import (
 // together; those beyond the bound are told to come again, and do, a little later
 // each. Calls between members pass by it: they are few, and the others wait for
 // what they bring.
-type requestLimit struct{ requests atomic.Int64 }
+type requestLimit struct {
+	requests atomic.Int64
+	refused  atomic.Uint64
+}
 
 // requestsMax is large enough for 10,000 holders that renew and attach concurrently.
 const requestsMax = 16384
@@ -21,6 +24,7 @@ const requestsMax = 16384
 func (g *requestLimit) enter() (leave func(), err error) {
 	if g.requests.Add(1) > requestsMax {
 		g.requests.Add(-1)
+		g.refused.Add(1)
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this member has %d requests to serve already; try again", requestsMax)
 	}
 	return func() { g.requests.Add(-1) }, nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"maps"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 // whatever else is wrong with the request. HEAD is served where GET is.
 type routes struct {
 	handlers map[string]map[string]http.HandlerFunc
+	local    map[string]bool // paths that exist for callers on this machine alone
 	origins  origins
 	refuse   func(w http.ResponseWriter, kind string, err error)
 }
@@ -40,7 +42,7 @@ func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = t.origins.check(r)
 	}
 	if err != nil {
-		if methods := t.handlers[r.URL.Path]; h == nil && methods != nil {
+		if methods := t.handlers[r.URL.Path]; errors.Is(err, wire.ErrWrongMethod) {
 			w.Header().Set("Allow", allow(methods))
 		}
 		t.refuse(w, answerKind(r), err)
@@ -53,8 +55,8 @@ func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // wire.ErrUnknownPath or wire.ErrWrongMethod.
 func (t *routes) find(r *http.Request) (http.HandlerFunc, error) {
 	methods, known := t.handlers[r.URL.Path]
-	if !known {
-		return nil, failure.Errorf(wire.ErrUnknownPath, "grid: %.100q: unknown path; the paths of the API are those under /v1/ in its documentation, /livez and /readyz", r.URL.Path)
+	if !known || t.local[r.URL.Path] && !isLocal(r) {
+		return nil, failure.Errorf(wire.ErrUnknownPath, "grid: %.100q: unknown path; GET / lists the paths of the API", r.URL.Path)
 	}
 	if h := methods[r.Method]; h != nil {
 		return h, nil

@@ -27,7 +27,7 @@ func (f *Formation) Accept(_ context.Context, in wire.AcceptRequest) (wire.Accep
 	if err := f.bindTo(Attempt{BootstrapMember: in.BootstrapMember, Grid: in.Grid}); err != nil {
 		return wire.AcceptResponse{}, err
 	}
-	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "", Wall: clustertime.TickOf(f.cfg.Clock.Now())}, nil
+	return wire.AcceptResponse{Member: f.id.Member, Durable: f.cfg.DataDir != "", Wall: clustertime.TickOf(f.cfg.Clock.Now()), Release: wire.OwnRelease()}, nil
 }
 
 // bindTo binds this member to an attempt, on disk before it says so.

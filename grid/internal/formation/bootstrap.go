@@ -101,6 +101,8 @@ func (f *Formation) askAcceptances(ctx context.Context, peers []gossip.Peer, req
 		wg.Go(func() {
 			if err := f.caller.Call(ctx, p.API, p.Incarnation, wire.PathAccept, req, &answers[i]); err != nil {
 				errs[i] = fmt.Errorf("member %s: %w", named(p), err)
+			} else if err := canForm(req.Settings, answers[i].Release); err != nil {
+				errs[i] = fmt.Errorf("member %s %w", named(p), err)
 			}
 		})
 	}
@@ -117,6 +119,16 @@ func (f *Formation) askAcceptances(ctx context.Context, peers []gossip.Peer, req
 		out.durable = out.durable && answers[i].Durable
 	}
 	return out, errors.Join(errs...)
+}
+
+// canForm returns why a member of a release cannot take part in a new grid with settings,
+// nil if it can.
+func canForm(settings roster.Settings, release roster.Release) error {
+	needed, part := roster.Command{Form: &roster.Form{Settings: settings}}.Needs()
+	if err := release.Check(); err != nil || release.Reads(needed) {
+		return err
+	}
+	return fmt.Errorf("runs %s, and %s needs protocol %d; upgrade it, or form the grid without that setting", release, part, needed)
 }
 
 // named returns a peer's member ID and address, for people.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
@@ -37,6 +38,7 @@ type Config struct {
 	State     *state.State
 	Life      *tenure.Life
 	Log       *slog.Logger
+	Audit     *audit.Log
 	Raft      *raftlog.Server
 	Caller    api.Caller
 	// Record returns the roster's record of this member.
@@ -97,7 +99,7 @@ func (f *Formation) UseGossip(g *gossip.Gossip) { f.gossip = g }
 func (f *Formation) Calls() []*api.Call {
 	return []*api.Call{
 		api.Typed(wire.PathAccept, f.Accept).ForTarget(),
-		api.Typed(wire.PathInit, f.Init).ForTarget(),
+		api.Typed(wire.PathInit, f.serveInit).ForTarget(),
 		api.Typed(wire.PathAbandon, f.Abandon).ForTarget(),
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/registration"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -32,6 +33,9 @@ type Identity struct {
 	Log string `json:"log,omitempty"`
 	// Accepted is the attempt that this member agreed to be part of.
 	Accepted Attempt `json:"accepted"`
+	// Number is the number of this member in a set, nil before it has one. Versions of
+	// protocol 1 read the file without it, and drop it when they write.
+	Number *registration.Number `json:"number,omitempty"`
 
 	dir   string // "" = memory only
 	isNew bool   // there was no file
@@ -44,7 +48,7 @@ type Attempt struct {
 }
 
 // IdentityFile is the file's name in the data directory.
-const IdentityFile = ".member.meta"
+const IdentityFile = registrar.FinalFile
 
 // identityFormat is the format of the identity's file. It grows when an older version
 // must not read the file; a field that an older version may ignore is just added.
@@ -120,6 +124,11 @@ func decodeIdentity(data []byte) (*Identity, error) {
 	if err := NewIncarnation(stored.Member).Check(); err != nil {
 		return nil, fmt.Errorf("it names no member: %w", err)
 	}
+	if stored.Number != nil {
+		if err := stored.Number.Check(); err != nil {
+			return nil, err
+		}
+	}
 	return &stored.Identity, nil
 }
 
@@ -133,7 +142,10 @@ func (id *Identity) encode() ([]byte, error) {
 }
 
 // Save keeps the identity, on disk when it returns.
-func (id *Identity) Save() error {
+func (id *Identity) Save() error { return id.save(nil) }
+
+// save is Save; ready is called before the new content gets the file's name.
+func (id *Identity) save(ready func()) error {
 	if id.dir == "" {
 		return nil
 	}
@@ -144,24 +156,11 @@ func (id *Identity) Save() error {
 	if err := os.MkdirAll(id.dir, 0o700); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
-	path := filepath.Join(id.dir, IdentityFile)
-	if err := writeSynced(path+".temp", data); err != nil {
-		return fmt.Errorf("grid: keep the member's identity: %w", err)
-	}
-	if err := os.Rename(path+".temp", path); err != nil {
+	if err := registrar.ReplaceFile(filepath.Join(id.dir, IdentityFile), data, ready); err != nil {
 		return fmt.Errorf("grid: keep the member's identity: %w", err)
 	}
 	id.isNew = false
-	return raftlog.SyncDir(id.dir)
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return nil
 }
 
 // randomHex returns n random bytes as hexadecimal digits.

@@ -94,7 +94,7 @@ func TestIdentityIsReplacedAsAWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A directory is in the way of the temporary file.
-	if err := os.MkdirAll(filepath.Join(path+".temp", "full"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(path+".new", "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	id.Forming = true

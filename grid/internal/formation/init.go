@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
@@ -50,7 +53,19 @@ type previousGrid struct {
 	grid     roster.GridID // zero: it has left none
 	claim    roster.Claim  // of its anchor, "" for none
 	settings roster.Settings
+	sets     []roster.Set
 	bounds   wire.AbandonResponse
+}
+
+// serveInit recovers the grid as an operator says.
+func (f *Formation) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
+	out, err := f.Init(ctx, in)
+	var formed []slog.Attr
+	if err == nil {
+		formed = append(formed, slog.String("grid", out.Grid.String()))
+	}
+	f.cfg.Audit.Write(audit.Entry{Action: audit.Init, Name: f.gossip.Describe(f.self), Who: api.WhoOf(ctx), Err: err}, formed...)
+	return out, err
 }
 
 // Init recovers the grid. It continues if the caller does not wait for it.
@@ -269,7 +284,11 @@ func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, f
 			first = max(first, b.Ceiling)
 		}
 	}
-	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first, Anchored: f.cfg.Anchored}, jump
+	sets := own.sets
+	for _, b := range told {
+		sets = roster.WithNext(sets, b.Sets)
+	}
+	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first, Anchored: f.cfg.Anchored, Sets: sets}, jump
 }
 
 // initFirst forms a grid with a member that waits for others that do not come. All

@@ -213,7 +213,7 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 		}
 		change.Join = append(change.Join, member)
 		server := raft.Server{ID: raftlog.ServerID(member.Incarnation, true), Address: transport.RaftAddress(raftlog.ServerID(member.Incarnation, true), member.Raft)}
-		if i >= leader.VotersFor(len(p.Members)) {
+		if i >= leader.VotersFor(len(p.Members), old.Settings.MostVoters()) {
 			server.Suffrage = raft.Nonvoter
 		}
 		servers.Servers = append(servers.Servers, server)
@@ -222,7 +222,7 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 		owner := change.Join[id%len(change.Join)].Incarnation
 		change.Lose = append(change.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: owner})
 	}
-	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true}
+	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true, Sets: old.Sets}
 	commands := []roster.Command{{Form: &form}, {From: form.Version, Change: &change}}
 	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
 	r := &roster.Roster{}

@@ -17,6 +17,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/registrar"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -205,11 +206,11 @@ func (p *recoverPlan) keep(d *recoverDir) error {
 		return err
 	}
 	path := filepath.Join(d.path, recoverFile)
-	if err := writeSynced(path+".temp", data); err != nil {
+	if err := registrar.ReplaceFile(path, data, nil); err != nil {
 		return err
 	}
 	d.plan = p
-	return errors.Join(os.Rename(path+".temp", path), raftlog.SyncDir(d.path))
+	return nil
 }
 
 // replaceLog replaces the log by the first entries of the new grid.

@@ -23,7 +23,8 @@ func FuzzGossipNode(f *testing.F) {
 	for _, p := range []Peer{
 		{},
 		{Raft: "10.0.0.1:7947", API: "10.0.0.1:7948", Durable: true, Grid: roster.GridID{1}},
-		{Grid: roster.GridID{2}, Leaving: true, Left: roster.GridID{1}.String()},
+		{Grid: roster.GridID{2}, Leaving: true, Left: roster.GridID{1}.String(), Name: "web-1"},
+		{Name: "a\nb"},
 	} {
 		meta, err := wire.Encode(wire.MsgPack, p)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"slices"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/snowgrid/snowgrid/grid/internal/discovery"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
@@ -37,19 +39,16 @@ type Peer struct {
 	Grid        roster.GridID      `json:"grid"`           // zero: in no grid yet
 	Left        string             `json:"left,omitempty"` // of a member in no grid, the grid it left to form another
 	Leaving     bool               `json:"leaving"`
+	Name        string             `json:"name,omitempty"`             // for people; "" if the member states none
+	Release     roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1, or no room for it
 
 	noted time.Time // when it said so
 }
 
-// Gossip's pace: a crash is agreed on within about 2.5 s.
 const (
-	probeInterval  = 300 * time.Millisecond
-	probeTimeout   = 150 * time.Millisecond
-	gossipInterval = 100 * time.Millisecond
-	pushPullEvery  = 5 * time.Second
-	gossipTimeout  = 2 * time.Second
-	goodbyeTimeout = 500 * time.Millisecond
-	rejoinEvery    = time.Second
+	gossipTimeout = 2 * time.Second // of a stream, and of an announcement
+	rejoinEvery   = time.Second
+	joinsMax      = 32 // concurrent attempts to reach members
 )
 
 // Config says where a member gossips, and what about.
@@ -60,9 +59,10 @@ type Config struct {
 	Network       transport.Network
 	Bind          string   // host:port to listen on
 	AdvertiseHost string   // "": the host that is bound
-	Join          []string // addresses or host names to find members by
-	JoinPort      int      // where Join names no port
+	Join          []string // entries to find members by, as of package discovery
+	JoinPort      int      // where an entry names no port
 	Key           []byte   // encrypts the gossip; nil: clear text
+	Pace          Pace
 	State         *state.State
 	Log           *slog.Logger
 	Library       *librarylog.Log
@@ -76,20 +76,29 @@ type Config struct {
 type Gossip struct {
 	cfg       Config
 	transport *transport.Gossip
+	finder    *discovery.Finder
 	list      *memberlist.Memberlist
 
 	mu      sync.Mutex    // guards what follows; never held while waiting
 	own     roster.GridID // this member's grid, zero: none
 	alive   map[roster.Incarnation]Peer
+	names   map[roster.Incarnation]string // of members that are alive or were
 	foreign map[foreignMember]*encounter
+	failing map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
+
+	subscribes chan struct{} // one for each join by request
 }
 
 // Start begins to listen and to answer.
 func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	g := silent(cfg)
 	var err error
+	g.finder, err = discovery.New(cfg.Join, discovery.Config{Names: transport.ResolverOf(cfg.Network), Port: cfg.JoinPort, Log: cfg.Log})
+	if err != nil {
+		return nil, refusal.Invalid("Join %v", err)
+	}
 	g.transport, err = transport.NewGossip(ctx, transport.GossipConfig{
-		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keyed: len(cfg.Key) > 0,
+		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keyed: len(cfg.Key) > 0, Release: wire.OwnRelease(),
 	})
 	if err != nil {
 		return nil, refusal.Invalid("GossipAddr: %v", err)
@@ -102,7 +111,10 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 
 // silent returns a gossip that neither listens nor answers.
 func silent(cfg Config) *Gossip {
-	return &Gossip{cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, foreign: map[foreignMember]*encounter{}}
+	return &Gossip{
+		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
+		failing: map[roster.Incarnation]struct{}{}, subscribes: make(chan struct{}, subscribesMax),
+	}
 }
 
 // Addr returns where others reach this gossip.
@@ -117,15 +129,14 @@ func (g *Gossip) config() *memberlist.Config {
 	conf.Transport = g.transport
 	conf.Label = g.cfg.Name
 	conf.BindPort, conf.AdvertisePort = 0, 0
-	conf.ProbeInterval, conf.ProbeTimeout = probeInterval, probeTimeout
-	conf.SuspicionMult, conf.SuspicionMaxTimeoutMult = 3, 3
-	conf.GossipInterval, conf.PushPullInterval, conf.TCPTimeout = gossipInterval, pushPullEvery, gossipTimeout
+	g.cfg.Pace.apply(conf)
+	conf.TCPTimeout = gossipTimeout
 	conf.EnableCompression = false
-	conf.Delegate, conf.Events, conf.Alive, conf.Merge = g, g, g, g
+	conf.Delegate, conf.Events, conf.Alive, conf.Merge, conf.Ping = g, g, g, g, g
 	if len(g.cfg.Key) > 0 {
 		conf.SecretKey = g.cfg.Key
 	}
-	conf.Logger = g.cfg.Library.Lines("gossip")
+	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteFailed}, "", 0)
 	return conf
 }
 
@@ -161,14 +172,20 @@ func (g *Gossip) Announce() {
 	}
 }
 
-// Rejoin looks for members that gossip does not know: the configured addresses,
-// resolved again each time, and members of the roster that are not alive. It continues
+// Rejoin looks for members that gossip does not know: those at the addresses that the
+// configured entries lead to, and members of the roster that are not alive. It continues
 // until ctx ends, since memberlist forgets the dead and never heals a cut by itself.
 func (g *Gossip) Rejoin(ctx context.Context) {
+	var finding sync.WaitGroup
+	finding.Go(func() { g.finder.Run(ctx) })
+	defer finding.Wait()
+	dialing := make(chan struct{}, joinsMax)
 	for ctx.Err() == nil {
 		var wg sync.WaitGroup
-		for _, addr := range g.missing(ctx) {
+		for _, addr := range g.missing() {
+			dialing <- struct{}{}
 			wg.Go(func() {
+				defer func() { <-dialing }()
 				if _, err := g.list.Join([]string{addr}); err != nil {
 					g.cfg.Log.Debug("no answer from a member yet", "addr", addr, "error", err)
 				}
@@ -176,27 +193,33 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 		}
 		wg.Wait()
 		g.logForeign()
-		var refused *transport.NameRefusedError
-		if errors.As(g.transport.Refusal(), &refused) && len(g.Peers()) < 2 {
-			g.cfg.State.Fail(refusal.Invalid("Name: %v", refused))
-		}
+		g.failRefused()
 		select {
 		case <-ctx.Done():
+		case <-g.finder.Changed():
 		case <-time.After(rejoinEvery):
 		}
 	}
 }
 
-// missing returns the addresses of members that gossip should see and does not.
-func (g *Gossip) missing(ctx context.Context) []string {
-	var want []string
-	for _, name := range g.cfg.Join {
-		addrs, err := transport.Lookup(ctx, g.cfg.Network, name, g.cfg.JoinPort)
-		if err != nil {
-			g.cfg.Log.Warn("join address not resolved; trying again", "addr", name, "error", err)
-		}
-		want = append(want, addrs...)
+// failRefused fails the member if the only answers to it were refusals.
+func (g *Gossip) failRefused() {
+	if len(g.Peers()) > 1 {
+		return
 	}
+	var otherName *transport.NameRefusedError
+	var otherRelease *transport.ReleaseRefusedError
+	switch err := g.transport.Refusal(); {
+	case errors.As(err, &otherName):
+		g.cfg.State.Fail(refusal.Invalid("Name: %v", otherName))
+	case errors.As(err, &otherRelease):
+		g.cfg.State.Fail(refusal.Invalid("release: %v", otherRelease))
+	}
+}
+
+// missing returns the addresses of members that gossip should see and does not.
+func (g *Gossip) missing() []string {
+	want := g.finder.Addrs()
 	for _, member := range g.cfg.State.Roster().Members {
 		want = append(want, member.Gossip)
 	}
@@ -216,7 +239,7 @@ func (g *Gossip) Seen() string {
 	var others []string
 	for _, p := range g.Peers() {
 		if p.Incarnation != g.cfg.Self {
-			others = append(others, p.Gossip)
+			others = append(others, strings.TrimSpace(p.Name+" "+p.Gossip))
 		}
 	}
 	if len(others) == 0 {
@@ -227,14 +250,25 @@ func (g *Gossip) Seen() string {
 
 // Leave tells the other members that this one has left, so that they need not detect it.
 func (g *Gossip) Leave() {
-	if err := g.list.Leave(goodbyeTimeout); err != nil {
+	if err := g.list.Leave(g.cfg.Pace.goodbyeTimeout()); err != nil {
 		g.cfg.Log.Debug("goodbye not sent", "error", err)
 	}
 }
 
 // NodeMeta implements memberlist.Delegate: this member's description of itself.
 func (g *Gossip) NodeMeta(limit int) []byte {
-	data, err := wire.Encode(wire.MsgPack, g.cfg.About())
+	about := g.cfg.About()
+	data, err := wire.Encode(wire.MsgPack, about)
+	for _, without := range [...]func(*Peer){ // long addresses: others get along without these
+		func(p *Peer) { p.Release.Build = "" },
+		func(p *Peer) { p.Name = "" },
+		func(p *Peer) { p.Release = roster.Release{} },
+	} {
+		if err == nil && len(data) > limit {
+			without(&about)
+			data, err = wire.Encode(wire.MsgPack, about)
+		}
+	}
 	if err != nil || len(data) > limit {
 		g.cfg.Log.Error("this member's addresses do not fit gossip", "bytes", len(data), "limit", limit, "error", err)
 		return nil
@@ -264,6 +298,7 @@ func (g *Gossip) NotifyUpdate(n *memberlist.Node) { g.note(n) }
 func (g *Gossip) NotifyLeave(n *memberlist.Node) {
 	g.mu.Lock()
 	delete(g.alive, roster.Incarnation(n.Name))
+	delete(g.failing, roster.Incarnation(n.Name))
 	g.mu.Unlock()
 	g.cfg.State.Notify()
 }
@@ -280,6 +315,7 @@ func (g *Gossip) note(n *memberlist.Node) {
 		g.meet(p)
 	} else {
 		g.alive[p.Incarnation] = p
+		g.remember(p)
 		for s := range g.foreign {
 			if s.Addr == p.Gossip {
 				delete(g.foreign, s)
@@ -297,7 +333,13 @@ func readPeer(n *memberlist.Node) (Peer, error) {
 	if err := errors.Join(inc.Check(), wire.DecodeTolerant(wire.MsgPack, n.Meta, &p)); err != nil {
 		return p, err
 	}
+	if err := p.Release.Check(); err != nil {
+		return p, err
+	}
 	p.Incarnation = inc
+	if CheckName(p.Name) != nil {
+		p.Name = ""
+	}
 	p.Gossip = net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port)))
 	p.noted = time.Now()
 	return p, nil

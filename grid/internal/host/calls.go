@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -16,13 +17,18 @@ import (
 func (h *Host) Create(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
 	def, err := sequencer.Define(in.Name, in.Config())
 	if err != nil {
+		h.cfg.Audit.Write(audit.Entry{Action: audit.Create, Name: in.Name, Who: api.WhoOf(ctx), Err: err})
 		return wire.SequencerResponse{}, err
 	}
 	ref := sequencer.Ref{Definition: def}
 	_, _ = rand.Read(ref.Life[:])
-	return askForLife(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
+	res, err := askForLife(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
 		o.Create(v, ref, reply)
 	})
+	if err != nil || res.Sequencer.Life == ref.Life { // else it was there
+		h.cfg.Audit.Write(audit.Entry{Action: audit.Create, Name: in.Name, Who: api.WhoOf(ctx), Err: err})
+	}
+	return res, err
 }
 
 // Open returns a sequencer that exists.
@@ -50,8 +56,18 @@ func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachRe
 	if err == nil {
 		err = checkAttachment(in.Holder, in.Claim)
 	}
+	if err == nil {
+		err = in.About.Check()
+	}
+	if err == nil {
+		err = h.checkIdentity(in.Identity)
+	}
 	if err != nil {
 		return wire.AttachResponse{}, err
+	}
+	began := h.clock.Mono()
+	if in.Previous != nil {
+		claim.Previous = *in.Previous
 	}
 	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
 		o.Attach(v, in.Holder, claim, reply)
@@ -59,6 +75,8 @@ func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachRe
 	if err != nil {
 		return wire.AttachResponse{}, err
 	}
+	h.counts.attaches.Observe(h.clock.Mono() - began)
+	h.noteHolder(ctx, in.Holder, in.About)
 	return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, nil
 }
 
@@ -98,17 +116,22 @@ func (h *Host) Detach(ctx context.Context, in wire.DetachRequest) (wire.Done, er
 	_, stamp, err := askOwner(ctx, h, in.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 		o.Detach(v, in.Holder, ref, rel, nothing(reply))
 	})
+	if err == nil {
+		h.usage.add(h.clock.Mono(), wire.Used{Name: in.Sequencer.Name, IDs: in.IDs, Waits: in.Waits})
+	}
 	return wire.Done{Stamp: stamp}, err
 }
 
 // Destroy ends the life that a name has.
 func (h *Host) Destroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
 	if err := api.CheckName(in.Name); err != nil {
+		h.cfg.Audit.Write(audit.Entry{Action: audit.Destroy, Name: in.Name, Who: api.WhoOf(ctx), Err: err})
 		return wire.Done{}, err
 	}
 	_, _, err := askOwner(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 		o.Destroy(v, in.Name, in.Life, nothing(reply))
 	})
+	h.cfg.Audit.Write(audit.Entry{Action: audit.Destroy, Name: in.Name, Who: api.WhoOf(ctx), Err: err})
 	return wire.Done{Stamp: h.stamp()}, err
 }
 
@@ -124,7 +147,7 @@ func (h *Host) Directory(context.Context, wire.DirectoryRequest) (wire.Directory
 		return wire.DirectoryResponse{}, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
 	r := h.state.Roster()
-	out := wire.DirectoryResponse{Stamp: h.stamp(), Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
+	out := wire.DirectoryResponse{Stamp: h.stamp(), Name: r.Settings.Name, Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
 	index := map[roster.Incarnation]int{}
 	for i, member := range r.Members {
 		index[member.Incarnation] = i

@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
+	"github.com/snowgrid/snowgrid/internal/measure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -22,6 +24,7 @@ type diskWriter struct {
 	broken func() bool // reports whether the data directory has failed otherwise
 	failed func(error) // told of the error that ended the store
 	wake   chan struct{}
+	writes measure.Histogram // transactions
 
 	mu      sync.Mutex
 	waiting map[roster.PartitionID]diskWrite
@@ -89,7 +92,9 @@ func (d *diskWriter) commit(writes []diskWrite) bool {
 		for i, w := range writes {
 			batch[i] = w.Write
 		}
+		began := time.Now()
 		n, err := d.store.Commit(d.grid(), batch)
+		d.writes.Observe(time.Since(began))
 		switch {
 		case errors.Is(err, definitions.ErrGap):
 			n = len(writes) // each machine writes the whole of its table next

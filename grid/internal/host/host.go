@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
@@ -30,6 +31,7 @@ type Config struct {
 	State       *state.State
 	Life        *tenure.Life
 	Log         *slog.Logger
+	Audit       *audit.Log
 	Raft        *raftlog.Server
 	Caller      api.Caller
 	Events      *api.Events
@@ -61,6 +63,9 @@ type Host struct {
 	diskLog     diskLog
 	parking     parking
 	reports     atomic.Pointer[reports]
+	book        holderBook
+	counts      counts
+	usage       usage
 
 	mu     sync.Mutex // guards what follows; never held while waiting
 	actors map[roster.PartitionID]*actor

@@ -21,6 +21,9 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 	if len(in.Claims) > wire.MaxClaims || len(in.Sets) > roster.MaxPartitions {
 		return wire.RenewResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: %d claims and %d sets in one renewal; send at most %d and %d", len(in.Claims), len(in.Sets), wire.MaxClaims, roster.MaxPartitions)
 	}
+	if err := h.checkIdentity(in.Identity); err != nil {
+		return wire.RenewResponse{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, partition.RenewTime)
 	defer cancel()
 	out := wire.RenewResponse{
@@ -28,6 +31,8 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 		Sets:  make([]clustertime.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
 	}
 	groups := h.byPartition(in.Claims)
+	h.noteUsed(in.Used)
+	h.noteHolder(ctx, in.Holder, in.About)
 	store := make(chan func(), len(in.Sets)+len(groups))
 	for i, set := range in.Sets {
 		go func() {

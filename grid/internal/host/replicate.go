@@ -22,11 +22,18 @@ func (o *actor) Send(d partition.Delivery) {
 func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
 	var res wire.ReplicateResponse
 	var err error
+	began := o.host.clock.Mono()
+	sent := update{o.id, d.To}
+	o.host.counts.unacknowledged.sent(sent, began)
 	for req := range requests(o.id, d.Update) {
 		res = wire.ReplicateResponse{}
 		if err = o.host.callReplica(ctx, d.To, req, &res); err != nil || res.Gap || res.NotYet {
 			break
 		}
+	}
+	if err == nil && !res.Gap && !res.NotYet {
+		o.host.counts.unacknowledged.acknowledged(sent)
+		o.host.counts.replications.Observe(o.host.clock.Mono() - began)
 	}
 	if err != nil {
 		o.host.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To), "error", err)

@@ -17,6 +17,7 @@ type fsm struct {
 	state    *state.State
 	diverged *divergence
 	last     raft.Log // of the log at the start; the zero value if it was empty
+	changed  func(before, after *roster.Roster)
 }
 
 // lastEntry returns the last entry of a log, the zero value if there is none.
@@ -45,10 +46,12 @@ func (f fsm) Apply(entry *raft.Log) any {
 	if err != nil {
 		return f.diverged.because(unreadable(fmt.Sprintf("entry %d of the roster's log", entry.Index), err))
 	}
-	next, err := f.state.Roster().Apply(c)
+	before := f.state.Roster()
+	next, err := before.Apply(c)
 	if err != nil {
 		return err
 	}
+	f.changed(before, next)
 	f.state.Apply(next, c.Raise != nil && !f.replays(entry))
 	return nil
 }

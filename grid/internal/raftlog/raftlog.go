@@ -23,6 +23,8 @@ import (
 	"github.com/hashicorp/raft"
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/snowgrid/snowgrid/internal/measure"
 )
 
 const (
@@ -57,6 +59,7 @@ type Log struct {
 	ID     string // of this log; the member's identity names it
 	db     *bolt.DB
 	broken chan struct{} // closed when a write has failed
+	writes measure.Histogram
 
 	mu     sync.Mutex // held during a write
 	write  func(doing string, change func(*bolt.Tx) error) error
@@ -331,7 +334,10 @@ func (l *Log) update(doing string, change func(*bolt.Tx) error) error {
 	if l.failed != nil {
 		return l.failed
 	}
-	if err := l.write(doing, change); err != nil {
+	began := time.Now()
+	err := l.write(doing, change)
+	l.writes.Observe(time.Since(began))
+	if err != nil {
 		l.failed = &DiskError{Dir: l.Dir, Doing: doing, Cause: err}
 		close(l.broken)
 	}
@@ -368,27 +374,8 @@ func indexKey(index uint64) []byte {
 	return binary.BigEndian.AppendUint64(nil, index)
 }
 
-// SyncDir has the entries of a directory on disk when it returns.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // Broken returns a channel that is closed when a write has failed.
 func (l *Log) Broken() <-chan struct{} { return l.broken }
-
-// OnWrite has f called in place of every later write, which f may do or not: for tests of
-// disks that fail.
-func (l *Log) OnWrite(f func(doing string, write func() error) error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.write = func(doing string, change func(*bolt.Tx) error) error {
-		return f(doing, func() error { return l.db.Update(change) })
-	}
-}
 
 // NewID draws the name of a log.
 func NewID() string {

@@ -34,7 +34,7 @@ func TestTimesOfTheLog(t *testing.T) {
 		} {
 			m := state.New(client.NewExactClock(), client.NewExactClock())
 			m.SetRoster(r)
-			f := fsm{m, newDivergence(), raft.Log{Index: 40, Term: 7}}
+			f := fsm{m, newDivergence(), raft.Log{Index: 40, Term: 7}, func(_, _ *roster.Roster) {}}
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {
 				t.Fatalf("%s: %v", c.what, err)
 			}

@@ -51,12 +51,13 @@ type Server struct {
 	disk     *Log   // the same in every grid; nil without a data directory
 	diverged *divergence
 	refusals librarylog.Sparse
+	lowered  chan struct{}        // the roster needs a lower protocol than before
 	node     atomic.Pointer[Node] // nil until the member knows its grid
 }
 
 // NewServer returns a server that takes part in no agreement yet.
 func NewServer(cfg ServerConfig) *Server {
-	return &Server{cfg: cfg, stores: cfg.Stores, disk: cfg.Stores.Disk, diverged: newDivergence()}
+	return &Server{cfg: cfg, stores: cfg.Stores, disk: cfg.Stores.Disk, diverged: newDivergence(), lowered: make(chan struct{}, 1)}
 }
 
 // Start begins to take part in the agreement of a grid. With bootstrap this is the grid's
@@ -77,7 +78,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 			return errors.Join(fmt.Errorf("grid: form the grid: %w", err), closeTransport(trans))
 		}
 	}
-	node, err := stores.newRaft(conf, fsm{s.cfg.State, s.diverged, last}, trans)
+	node, err := stores.newRaft(conf, fsm{s.cfg.State, s.diverged, last, s.noteLowered}, trans)
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
 	}

@@ -80,9 +80,10 @@ func (s Stores) Settings() (out roster.Settings, found bool, err error) {
 	if err != nil {
 		return out, false, err
 	}
+	known := new(roster.Roster)
 	for _, meta := range taken { // newest first; Raft goes back to an older one, too
 		if r, err := readSnapshot(s.Snaps, meta.ID); err == nil {
-			out, found = r.Settings, r.Formed()
+			known = r
 			break
 		}
 	}
@@ -92,7 +93,7 @@ func (s Stores) Settings() (out roster.Settings, found bool, err error) {
 	}
 	last, err := s.Logs.LastIndex()
 	if err != nil || last == 0 {
-		return out, found, err
+		return known.Settings, known.Formed(), err
 	}
 	for index := first; index <= last; index++ {
 		var entry raft.Log
@@ -103,16 +104,14 @@ func (s Stores) Settings() (out roster.Settings, found bool, err error) {
 			continue
 		}
 		c, err := wire.DecodeCommand(entry.Data)
-		switch {
-		case err != nil:
+		if err != nil {
 			return out, false, fmt.Errorf("entry %d of the roster's log is damaged, or of another version: %w", index, err)
-		case c.Form != nil:
-			out, found = c.Form.Settings, true
-		case c.Change != nil:
-			out.Window = max(out.Window, c.Change.Window)
 		}
+		// As on every member, a command that is refused changes nothing; so does one that
+		// is in the snapshot already, since it is of an older version.
+		known, _ = known.Apply(c)
 	}
-	return out, found, nil
+	return known.Settings, known.Formed(), nil
 }
 
 // readSnapshot returns the roster in a snapshot.

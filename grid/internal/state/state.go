@@ -27,6 +27,7 @@ type State struct {
 	changed signal.Broadcast
 	raised  atomic.Pointer[Raise]
 	leaving atomic.Bool
+	counts  counts
 
 	mu    sync.Mutex // guards fatal
 	fatal error
@@ -55,6 +56,9 @@ func (s *State) SetRoster(r *roster.Roster) { s.roster.Store(r) }
 // Apply replaces the roster by the one that an agreed command has led to. If that command
 // has just raised the ceiling, the clocks follow it.
 func (s *State) Apply(r *roster.Roster, raised bool) {
+	if s.raised.Load() != nil { // else it is a log that is read again
+		s.counts.add(s.roster.Load(), r)
+	}
 	s.roster.Store(r)
 	if raised {
 		s.Clock.Sample(r.Time)

@@ -18,14 +18,7 @@ func Lookup(ctx context.Context, nw Network, addr string, defaultPort int) ([]st
 	if err != nil {
 		host, port = addr, strconv.Itoa(defaultPort)
 	}
-	if net.ParseIP(host) != nil {
-		return []string{net.JoinHostPort(host, port)}, nil
-	}
-	var names resolver = net.DefaultResolver
-	if own, ok := nw.(resolver); ok {
-		names = own
-	}
-	ips, err := names.LookupHost(ctx, host)
+	ips, err := resolve(ctx, nw, host)
 	if err != nil {
 		return nil, fmt.Errorf("grid: cannot resolve %q: %w", addr, err)
 	}
@@ -35,6 +28,37 @@ func Lookup(ctx context.Context, nw Network, addr string, defaultPort int) ([]st
 	}
 	slices.Sort(addrs)
 	return slices.Compact(addrs), nil
+}
+
+// resolve returns the addresses of a host, by the network's own names if it has any.
+func resolve(ctx context.Context, nw Network, host string) ([]string, error) {
+	if net.ParseIP(host) != nil {
+		return []string{host}, nil
+	}
+	return ResolverOf(nw).LookupHost(ctx, host)
+}
+
+// Resolver resolves DNS names, for a Network that does so itself, and by the system for any
+// other.
+type Resolver struct{ network Network }
+
+// ResolverOf returns the resolver of a Network.
+func ResolverOf(nw Network) Resolver { return Resolver{nw} }
+
+// LookupHost returns the IPs of a host.
+func (r Resolver) LookupHost(ctx context.Context, host string) ([]string, error) {
+	if own, ok := r.network.(hostResolver); ok {
+		return own.LookupHost(ctx, host)
+	}
+	return net.DefaultResolver.LookupHost(ctx, host)
+}
+
+// LookupSRV returns the targets of a service, as net.Resolver does.
+func (r Resolver) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error) {
+	if own, ok := r.network.(serviceResolver); ok {
+		return own.LookupSRV(ctx, service, proto, name)
+	}
+	return net.DefaultResolver.LookupSRV(ctx, service, proto, name)
 }
 
 // bindAttempts bounds the search for a port that is free for streams and
@@ -76,9 +100,9 @@ func Advertised(ctx context.Context, nw Network, bound, host string) (netip.Addr
 	ip := at.Addr().Unmap()
 	switch {
 	case host != "":
-		addrs, err := Lookup(ctx, nw, net.JoinHostPort(host, strconv.Itoa(int(at.Port()))), 0)
+		addrs, err := resolve(ctx, nw, host)
 		if err != nil {
-			return netip.AddrPort{}, fmt.Errorf("grid: AdvertiseHost: %w", err)
+			return netip.AddrPort{}, fmt.Errorf("grid: AdvertiseHost: cannot resolve %q: %w", host, err)
 		}
 		if ip, err = preferredIP(addrs); err != nil {
 			return netip.AddrPort{}, fmt.Errorf("grid: AdvertiseHost %q: %w", host, err)
@@ -91,16 +115,15 @@ func Advertised(ctx context.Context, nw Network, bound, host string) (netip.Addr
 	return netip.AddrPortFrom(ip, at.Port()), nil
 }
 
-// preferredIP is the first IPv4 among addrs, each an IP:port, or else the first
-// of any kind.
+// preferredIP is the first IPv4 among addrs, or else the first of any kind.
 func preferredIP(addrs []string) (netip.Addr, error) {
 	var found netip.Addr
 	for _, addr := range addrs {
-		at, err := netip.ParseAddrPort(addr)
+		ip, err := netip.ParseAddr(addr)
 		if err != nil {
 			return netip.Addr{}, err
 		}
-		ip := at.Addr().Unmap()
+		ip = ip.Unmap()
 		if ip.Is4() {
 			return ip, nil
 		}

@@ -124,39 +124,6 @@ func TestGossipTransportRefusesAnotherGrid(t *testing.T) {
 	})
 }
 
-func TestGossipTransportTellsOtherProtocols(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := gridtest.NewNetwork()
-		a := newGossip(t, n.Host("a"), "g", "a:7946")
-		conn, err := n.Host("b").Dial(t.Context(), a.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = conn.Write(transport.Greeting{Protocol: 0x12, Name: "g"}.Encode())
-		if got, err := transport.ReadGreeting(conn); err != nil || got != (transport.Greeting{Protocol: transport.GossipProtocol, Name: "g"}) {
-			t.Errorf("a later version was answered %v, %v", got, err)
-		}
-		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("then %v, want EOF", err)
-		}
-		synctest.Wait()
-		if len(a.StreamCh()) != 0 {
-			t.Error("its stream was handed on")
-		}
-
-		ln, _ := n.Host("later").Listen("later:1")
-		go func() {
-			conn, err := ln.Accept()
-			if err == nil {
-				_, _ = conn.Write(transport.Greeting{Protocol: 0x12, Name: "g"}.Encode())
-			}
-		}()
-		if _, err := a.DialTimeout(ln.Addr().String(), time.Second); err == nil || !strings.Contains(err.Error(), "0x12") {
-			t.Errorf("dial to a later version: %v", err)
-		}
-	})
-}
-
 func TestGossipTransportDropsGarbageAndSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()
@@ -407,8 +374,9 @@ func TestJoinOfAnotherGridIsRemembered(t *testing.T) {
 }
 
 func FuzzReadGreeting(f *testing.F) {
-	f.Add(transport.Greeting{Protocol: transport.GossipProtocol, Name: "snowgrid"}.Encode())
+	f.Add(transport.Greeting{Name: "snowgrid"}.Encode())
 	f.Add([]byte("SNOW\x11\x05abc"))
+	f.Add(transport.Greeting{Name: "snowgrid", Release: ours}.Encode())
 	f.Add([]byte("GET / HTTP/1.1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)

@@ -1,12 +1,10 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"sync"
@@ -14,87 +12,14 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Every Raft stream opens, inside TLS if there is any, with the dialer's
-// preamble, without an answer: streams for another listener are closed.
-//
-//	+---------+----------+----------+--------------+--------+------------------+
-//	| S N O W | protocol | grid ID  | claim        | length | target server ID |
-//	| 4 bytes | 1 byte   | 16 bytes | 0 / 16 bytes | 1 byte | 1 to 255 bytes   |
-//	+---------+----------+----------+--------------+--------+------------------+
-//
-// Servers of an anchored grid state the claim of their roster, by a protocol of its own.
-// So a message counts only if it is meant for this grid and this incarnation:
-// an address taken over by another process hears nothing.
-const (
-	// RaftCallTimeout bounds one call between Raft servers.
-	RaftCallTimeout = 2 * time.Second
+// RaftCallTimeout bounds one call between Raft servers.
+const RaftCallTimeout = 2 * time.Second
 
-	raftProtocol  = 0x21
-	claimProtocol = 0x22 // with a claim
-	serverIDMax   = 255
-)
-
-var (
-	errNotPreamble = errors.New("grid: the stream does not open with a Raft preamble")
-	errNotForUs    = errors.New("grid: the stream is meant for another member")
-)
-
-// Preamble opens a Raft stream: it names the grid and the server that the stream is for.
-type Preamble struct {
-	Grid   [16]byte
-	Claim  [16]byte // zero: none
-	Target string
-}
-
-// Encode returns the preamble as it is sent.
-func (p Preamble) Encode() []byte {
-	b := make([]byte, 0, len(greetingMagic)+1+len(p.Grid)+1+len(p.Target))
-	b = append(b, greetingMagic...)
-	if p.Claim == ([16]byte{}) {
-		b = append(append(b, raftProtocol), p.Grid[:]...)
-	} else {
-		b = append(append(append(b, claimProtocol), p.Grid[:]...), p.Claim[:]...)
-	}
-	b = append(b, byte(len(p.Target)))
-	return append(b, p.Target...)
-}
-
-// readPreamble takes exactly one preamble off r.
-func readPreamble(r io.Reader) (Preamble, error) {
-	var p Preamble
-	var head [len(greetingMagic) + 1 + len(p.Grid) + 1]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return Preamble{}, err
-	}
-	rest, ok := bytes.CutPrefix(head[:], []byte(greetingMagic))
-	if !ok || rest[0] != raftProtocol && rest[0] != claimProtocol {
-		return Preamble{}, errNotPreamble
-	}
-	copy(p.Grid[:], rest[1:])
-	length := rest[1+len(p.Grid)]
-	if rest[0] == claimProtocol {
-		var more [len(p.Claim)]byte // the claim's first byte was read already
-		if _, err := io.ReadFull(r, more[:]); err != nil {
-			return Preamble{}, err
-		}
-		p.Claim[0] = length
-		length = more[copy(p.Claim[1:], more[:])]
-		if p.Claim == ([16]byte{}) {
-			return Preamble{}, errNotPreamble
-		}
-	}
-	target := make([]byte, length)
-	if len(target) == 0 {
-		return Preamble{}, errNotPreamble
-	}
-	if _, err := io.ReadFull(r, target); err != nil {
-		return Preamble{}, err
-	}
-	p.Target = string(target)
-	return p, nil
-}
+var errNotForUs = errors.New("grid: the stream is meant for another member")
 
 // RaftAddress is how a server is named to a raftStream: ID@host:port. Two
 // incarnations at one host:port have different addresses, so Raft's pool never
@@ -125,6 +50,7 @@ type RaftStream struct {
 	client   *tls.Config
 	acceptor *acceptor
 	claims   Claims
+	releases Releases
 	limit    streamLimit   // of accepted streams
 	large    chan struct{} // holds one while a request that is not small is read
 
@@ -139,15 +65,16 @@ var _ raft.StreamLayer = (*RaftStream)(nil)
 
 // NewRaftStream takes over ln and accepts streams that are addressed to the server
 // self of the given grid. advertise is the host:port others reach it at.
-func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, self, advertise string, tlsConf *tls.Config) *RaftStream {
+func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, releases Releases, self, advertise string, tlsConf *tls.Config) *RaftStream {
 	s := &RaftStream{
-		claims:  claims,
-		network: nw,
-		grid:    grid,
-		self:    self,
-		address: RaftAddress(raft.ServerID(self), advertise),
-		open:    make(map[*raftConn]struct{}),
-		large:   make(chan struct{}, 1),
+		claims:   claims,
+		releases: releases,
+		network:  nw,
+		grid:     grid,
+		self:     self,
+		address:  RaftAddress(raft.ServerID(self), advertise),
+		open:     make(map[*raftConn]struct{}),
+		large:    make(chan struct{}, 1),
 	}
 	if tlsConf != nil {
 		s.server, s.client = tlsConf.Clone(), tlsConf.Clone()
@@ -217,7 +144,11 @@ func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort s
 	}
 	// Over TLS this first write is also the handshake.
 	claim := s.claims.Own()
-	_, err := stream.Write(Preamble{Grid: s.grid, Claim: claim, Target: id}.Encode())
+	p := Preamble{Grid: s.grid, Claim: claim, Target: id}
+	if s.releases.At(hostPort).Reads(roster.Protocol2) {
+		p.Release = s.releases.Own()
+	}
+	_, err := stream.Write(p.Encode())
 	if !interrupt() && err == nil {
 		err = ctx.Err()
 	}
@@ -254,6 +185,9 @@ func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 	}
 	if p.Grid != s.grid || p.Target != s.self {
 		return nil, errNotForUs
+	}
+	if err := s.releases.Admit(p.Release); err != nil {
+		return nil, err
 	}
 	if err := s.claims.Admit(p.Claim); err != nil {
 		return nil, err

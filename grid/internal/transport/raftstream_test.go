@@ -35,7 +35,7 @@ func layer(t *testing.T, n *gridtest.Network, name string, id [16]byte, conf *tl
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, name, name+":7947", conf)
+	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, transport.NoReleases{}, name, name+":7947", conf)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -407,6 +407,8 @@ func otherThan(servers map[string]*server, name string) string {
 func FuzzReadPreamble(f *testing.F) {
 	f.Add(transport.Preamble{Grid: gridID, Target: "a-server"}.Encode())
 	f.Add(transport.Preamble{Grid: gridID, Target: ""}.Encode())
+	f.Add(transport.Preamble{Grid: gridID, Target: "a-server", Release: ours}.Encode())
+	f.Add(transport.Preamble{Grid: gridID, Claim: [16]byte{1}, Target: "a-server", Release: ours}.Encode())
 	f.Add([]byte("SNOW\x11short"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)

@@ -92,7 +92,7 @@ func TestVoteWithAnOldConfiguration(t *testing.T) {
 				n.Crash(leader)
 				_ = nodes[leader].Shutdown().Error()
 				time.Sleep(3 * time.Second)
-				for _, name := range []string{"c", "d"} { // what the dead leader sent on its streams must not arrive
+				for _, name := range []string{"c", "d"} { // messages of the dead leader must not arrive
 					n.Heal(name, behind)
 				}
 				within(t, 10*time.Second, "another leader", func() bool {

@@ -28,9 +28,14 @@ type Network interface {
 	Dial(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// resolver is a Network that resolves host names itself.
-type resolver interface {
+// hostResolver is a Network that resolves host names itself.
+type hostResolver interface {
 	LookupHost(ctx context.Context, host string) ([]string, error)
+}
+
+// serviceResolver is a Network that resolves the names of services itself.
+type serviceResolver interface {
+	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
 }
 
 // Sockets is the network of the machine: TCP and UDP.

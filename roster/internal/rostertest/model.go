@@ -1,6 +1,7 @@
 package rostertest
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func CheckRaise(t *rapid.T, before, next *roster.Roster, c roster.Raise) {
 // computes one part of the change at a time.
 func CheckChange(t *rapid.T, before, next *roster.Roster, c roster.Change) {
 	if next.Version != before.Version+1 || next.Time != before.Time || next.Stopped != c.Stop ||
-		next.Ceiling != max(before.Ceiling, c.Granted) || next.Settings.Window != max(before.Settings.Window, c.Window) {
+		next.Ceiling != max(before.Ceiling, c.Granted) || next.Settings != settingsAfter(before.Settings, c) {
 		t.Fatalf("%+v of\n%+v gave\n%+v", c, before, next)
 	}
 	if c.Stop > 0 {
@@ -57,6 +58,22 @@ func CheckChange(t *rapid.T, before, next *roster.Roster, c roster.Change) {
 	}
 }
 
+// settingsAfter gives the settings after a change.
+func settingsAfter(s roster.Settings, c roster.Change) roster.Settings {
+	s.Window = max(s.Window, c.Window)
+	if c.Backups != nil {
+		s.Backups = *c.Backups
+	}
+	switch c.Voters {
+	case 0:
+	case 3:
+		s.Voters = 0
+	default:
+		s.Voters = c.Voters
+	}
+	return s
+}
+
 // checkMembers checks that the members are the old ones without the removed and the
 // restarted ones, plus the joining ones. It returns the members that are out.
 func checkMembers(t *rapid.T, before, next *roster.Roster, c roster.Change) []roster.Incarnation {
@@ -75,6 +92,13 @@ func checkMembers(t *rapid.T, before, next *roster.Roster, c roster.Change) []ro
 	for _, m := range c.Join {
 		if !slices.Contains(want, m) {
 			want = append(want, m)
+		}
+	}
+	for _, z := range c.Zones {
+		for i := range want {
+			if want[i].Incarnation == z.Member {
+				want[i].Zone = z.Zone
+			}
 		}
 	}
 	slices.SortFunc(want, func(a, b roster.Member) int { return strings.Compare(string(a.Incarnation), string(b.Incarnation)) })
@@ -256,5 +280,6 @@ func Both(a, b roster.Change) roster.Change {
 		Settle: slices.Concat(a.Settle, b.Settle), Doubt: slices.Concat(a.Doubt, b.Doubt),
 		Persist: slices.Concat(a.Persist, b.Persist), Strike: slices.Concat(a.Strike, b.Strike), Forget: slices.Concat(a.Forget, b.Forget),
 		Window: max(a.Window, b.Window), Granted: max(a.Granted, b.Granted), Stop: max(a.Stop, b.Stop),
+		Backups: cmp.Or(a.Backups, b.Backups), Voters: cmp.Or(a.Voters, b.Voters), Zones: slices.Concat(a.Zones, b.Zones), Protocol: max(a.Protocol, b.Protocol),
 	}
 }

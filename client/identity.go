@@ -1,0 +1,229 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/registration"
+	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Process is the identity of a process: its number and the memory of its logical nodes. A
+// member shares one with its handles; a client makes its own from its data directory. Users
+// do not need it.
+type Process struct {
+	Number *registrar.Registrar // nil if the process has none
+	Nodes  *registrar.Nodes     // nil if they are not remembered
+
+	dir   *registrar.Dir     // nil if it is not this client's
+	files registration.Files // of the number, as they were read
+}
+
+// openProcess opens the data directory of a configuration, if it has one.
+func openProcess(cfg Config) (*Process, error) {
+	if cfg.DataDir == "" && (cfg.Set != "" || cfg.Cluster != "") {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q and Cluster %.80q need a DataDir, which keeps the number", cfg.Set, cfg.Cluster)
+	}
+	if cfg.Set == "" && cfg.Cluster != "" {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Cluster is %.80q without a Set; give the name of a set", cfg.Cluster)
+	}
+	if len(cfg.Set) > roster.MaxSetName || len(cfg.Cluster) > roster.MaxSetName {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Set %.80q or Cluster %.80q is longer than %d bytes", cfg.Set, cfg.Cluster, roster.MaxSetName)
+	}
+	if cfg.DataDir == "" {
+		return &Process{}, nil
+	}
+	dir, err := registrar.OpenDir(cfg.DataDir)
+	if err != nil {
+		return nil, failure.Errorf(err, "client: %w", err)
+	}
+	p := &Process{dir: dir}
+	if p.files, err = dir.Read(); err == nil {
+		err = p.otherSet(cfg)
+	}
+	if err == nil {
+		p.Nodes, err = registrar.OpenNodes(cfg.DataDir, cfg.Logger)
+	}
+	if err != nil {
+		p.close()
+		return nil, failure.Errorf(err, "client: %w", err)
+	}
+	return p, nil
+}
+
+// otherSet refuses files of another cluster or set than the configured ones, before any
+// member is called. Without a set the number of the directory is left alone.
+func (p *Process) otherSet(cfg Config) error {
+	if cfg.Set == "" {
+		return nil
+	}
+	set := p.files.Set(registration.Set{Cluster: cfg.Cluster, Name: cfg.Set}, "")
+	if _, err := registration.New(registration.Config{Set: set}, p.files); err != nil {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "DataDir %s: %w", cfg.DataDir, err)
+	}
+	return nil
+}
+
+// register gets the client's number, and returns when it has one.
+func (c *Client) register(ctx context.Context, cfg Config) error {
+	if cfg.Set == "" || c.process.Number != nil {
+		return nil
+	}
+	set := c.process.files.Set(registration.Set{Cluster: cfg.Cluster, Name: cfg.Set}, c.directory.Load().Name)
+	if set.Cluster == "" {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "client: the grid does not tell its name; upgrade its members, or set Cluster")
+	}
+	host, _ := os.Hostname() // for people; "" if there is none
+	var err error
+	c.process.Number, err = registrar.New(registrar.Config{
+		Set: set, Files: c.process.files, Store: c.process.dir, Call: c.callAny, Addr: host, Log: c.log,
+	})
+	if err != nil {
+		return failure.Errorf(err, "client: %w", err)
+	}
+	c.tasks.Go(c.process.Number.Run)
+	if err := c.process.Number.Await(ctx, false); err != nil {
+		return failure.Errorf(err, "client: %w", err)
+	}
+	return nil
+}
+
+// watchFence ends every handle when a later process has the number.
+func (c *Client) watchFence(ctx context.Context) {
+	select {
+	case <-c.process.Number.Fenced():
+		c.session.fence(c.process.Number.NotRegistered())
+	case <-ctx.Done():
+	}
+}
+
+// fence ends every handle with a cause, and gives the logical nodes back: the later process
+// may get them.
+func (r *runner) fence(cause error) {
+	r.do(func(m *session.Machine, now session.Now) {
+		for _, e := range r.c.handles.All() {
+			r.c.handles.Drop(e.Control)
+			r.c.memory.gone(e.Control, false)
+			if rel, held := e.Control.Fence(cause); held {
+				m.Return(now, e.Control.Ref(), rel)
+			}
+			if e.State != nil {
+				m.Remove(e.State)
+			}
+		}
+	})
+}
+
+// Number returns the number that the process has in its set, from 1 on, and 0 for a client
+// without Set.
+func (c *Client) Number() uint64 {
+	if c.process.Number == nil {
+		return 0
+	}
+	return c.process.Number.Status().ID
+}
+
+// Registration is how far the number of a process is.
+type Registration struct {
+	Cluster     string
+	Set         string
+	State       string // INITIAL, TEMP_DONE, META_DONE or REGISTERED
+	Number      uint64 // 0 before META_DONE
+	Incarnation uint64 // of this process, 0 before REGISTERED
+	Err         error  // of the last step, nil if it was done; sequencer.ErrFenced at the end
+}
+
+// Registration returns the state of the client's number, and false for a client without Set.
+func (c *Client) Registration() (Registration, bool) {
+	if c.process.Number == nil {
+		return Registration{}, false
+	}
+	s := c.process.Number.Status()
+	r := Registration{Cluster: s.Cluster, Set: s.Set, State: s.State.String(), Number: s.ID, Incarnation: s.Incarnation, Err: s.Err}
+	if s.Fenced {
+		r.Err = registrar.FencedError(s.Err)
+	}
+	return r, true
+}
+
+// identity returns the identity for a request to an owner, nil if the process has no number.
+//
+// Errors: sequencer.ErrFenced, and sequencer.ErrUnavailable while it is not registered.
+func (c *Client) identity() (*wire.Identity, error) {
+	if c.process.Number == nil {
+		return nil, nil
+	}
+	id, err := c.process.Number.Identity()
+	if err != nil {
+		return nil, failure.Errorf(err, "client: %w", err)
+	}
+	return &id, nil
+}
+
+// fenced returns sequencer.ErrFenced if a later process has the number.
+func (c *Client) fenced() error {
+	if _, err := c.identity(); errors.Is(err, sequencer.ErrFenced) {
+		return err
+	}
+	return nil
+}
+
+// identified takes in the result of a request that showed an identity.
+func (c *Client) identified(id *wire.Identity, err error) error {
+	if id == nil || err == nil {
+		return err
+	}
+	c.process.Number.Refused(*id, err)
+	if errors.Is(err, roster.ErrFenced) {
+		return registrar.FencedError(err)
+	}
+	return err
+}
+
+// anyTries is how many members are asked for the number in one step.
+const anyTries = 3
+
+// callAny sends a request to random members of the directory, and to the configured
+// addresses without one, until one answers it.
+func (c *Client) callAny(ctx context.Context, path string, in, out any) error {
+	addrs := c.addrs
+	if members := c.Members(); len(members) > 0 {
+		addrs = nil
+		for _, member := range members {
+			addrs = append(addrs, member.API)
+		}
+	}
+	order := rand.Perm(len(addrs))
+	err := failure.Errorf(sequencer.ErrUnavailable, "no member is known")
+	for _, i := range order[:min(anyTries, len(order))] {
+		addr := addrs[i]
+		err = c.tryCall(ctx, addr, path, in, out)
+		if err == nil || ctx.Err() != nil || !passingOn(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// passingOn reports whether another member may answer a request that failed at one.
+func passingOn(err error) bool {
+	return errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, wire.ErrUnknownPath) || errors.Is(err, wire.ErrWrongMethod)
+}
+
+// close unlocks the data directory, if it is this client's.
+func (p *Process) close() {
+	if p.dir == nil {
+		return
+	}
+	if p.Nodes != nil {
+		p.Nodes.Close()
+	}
+	_ = p.dir.Close()
+}

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/measure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Distribution is a histogram of durations: how many there were, their sum, and for each of
+// some bounds how many were at most that long.
+type Distribution = measure.Distribution
+
+// Bucket is a part of a [Distribution]: how many durations were at most as long as its bound.
+type Bucket = measure.Bucket
+
+// Stats are the counts of a client since it was made. Counts never go down.
+type Stats struct {
+	ClusterTime time.Time // zero while unknown
+	Members     int       // that the client knows
+
+	Handles    int // Destroyed ones not counted, each stripe of a Striped for itself
+	Attached   int // handles that have a logical node
+	WaitingNow int // calls of Next or Fill that wait at the moment, for any reason
+	// GrantUntil is the end of the grant that ends first; zero without one.
+	GrantUntil time.Time
+
+	IDs         uint64        // issued, by handles that were forgotten too
+	GrantWaits  uint64        // calls of Next or Fill that had to wait for a grant
+	GrantWaited time.Duration // the sum of those waits
+	// Sequencers are the counts of the handles that there are, by name; stripes of a name
+	// count together.
+	Sequencers []SequencerStats
+
+	Attaches        Distribution // attaches that succeeded, with the retries of each
+	AttachFailures  uint64
+	Renewals        uint64 // calls that renewed grants
+	RenewalFailures uint64 // calls that had no answer
+	NodesLost       uint64 // logical nodes that the grid gave to another holder
+	// Dials are attempts to open a connection, and DialFailures those that failed; 0 for a
+	// client with a Transport of its own.
+	Dials, DialFailures uint64
+}
+
+// SequencerStats are the counts of a client's handles on one name.
+type SequencerStats struct {
+	Name        string
+	Attached    int
+	IDs         uint64
+	GrantWaits  uint64
+	GrantWaited time.Duration
+}
+
+// Stats returns the client's counts.
+func (c *Client) Stats() Stats {
+	entries, past := c.handles.Counted()
+	s := Stats{
+		Members: len(c.Members()),
+		IDs:     past.IDs, GrantWaits: past.GrantWaits, GrantWaited: past.GrantWaited,
+		Attaches: c.counts.attaches.Read(), AttachFailures: c.counts.attachFailures.Load(),
+		Renewals: c.counts.renewals.Load(), RenewalFailures: c.counts.renewalFailures.Load(), NodesLost: c.counts.nodesLost.Load(),
+	}
+	if now := c.clock.Now(); now > 0 {
+		s.ClusterTime = now.Time()
+	}
+	if c.counts.dials != nil {
+		s.Dials, s.DialFailures = c.counts.dials.Dials()
+	}
+	at := map[string]int{}
+	for _, e := range entries {
+		h := e.Control.Handle()
+		i, found := at[h.Name()]
+		if !found {
+			i = len(s.Sequencers)
+			at[h.Name()] = i
+			s.Sequencers = append(s.Sequencers, SequencerStats{Name: h.Name()})
+		}
+		s.add(&s.Sequencers[i], h)
+	}
+	slices.SortFunc(s.Sequencers, func(a, b SequencerStats) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+// add adds the counts of a handle, to those of its name and to the totals.
+func (s *Stats) add(of *SequencerStats, h *sequencer.Sequencer) {
+	one := h.Stats()
+	of.IDs += one.IDs
+	of.GrantWaits += one.GrantWaits
+	of.GrantWaited += one.GrantWaited
+	s.IDs += one.IDs
+	s.GrantWaits += one.GrantWaits
+	s.GrantWaited += one.GrantWaited
+	s.WaitingNow += one.WaitingNow
+	switch h.State() {
+	case sequencer.Attached:
+		s.Attached++
+		of.Attached++
+		s.Handles++
+	case sequencer.Detached:
+		s.Handles++
+	}
+	if until := one.GrantUntil; !until.IsZero() && (s.GrantUntil.IsZero() || until.Before(s.GrantUntil)) {
+		s.GrantUntil = until
+	}
+}
+
+// counts are the running counts of a client.
+type counts struct {
+	attaches                  measure.Histogram
+	attachFailures, nodesLost atomic.Uint64
+	renewals, renewalFailures atomic.Uint64
+	dials                     *HTTP // nil with a Transport of the user's
+}
+
+// attached counts an attach, with all its tries.
+func (c *counts) attached(took time.Duration, err error) {
+	if err != nil {
+		c.attachFailures.Add(1)
+		return
+	}
+	c.attaches.Observe(took)
+}
+
+// renewed counts a call that renews.
+func (c *counts) renewed(err error) {
+	c.renewals.Add(1)
+	if err != nil {
+		c.renewalFailures.Add(1)
+	}
+}
+
+// dialCounts are the attempts to open a connection.
+type dialCounts struct{ dials, failures atomic.Uint64 }
+
+func (d *dialCounts) count(err error) {
+	d.dials.Add(1)
+	if err != nil {
+		d.failures.Add(1)
+	}
+}
+
+// Dials returns how many connections were dialed, and how many of these attempts failed.
+func (h *HTTP) Dials() (dials, failures uint64) {
+	return h.dialed.dials.Load(), h.dialed.failures.Load()
+}

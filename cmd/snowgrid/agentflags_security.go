@@ -1,0 +1,25 @@
+package main
+
+import (
+	"encoding/base64"
+
+	"github.com/snowgrid/snowgrid/grid"
+)
+
+// securityFlags are the keys and certificates of the member. Secrets have the tag secret:
+// their values are not printed, and no file that any user may change can set them.
+type securityFlags struct {
+	GossipKey string `help:"Key that encrypts the gossip, the same for all members: 16, 24 or 32 random bytes in base64. Prefer SNOWGRID_GOSSIP_KEY_FILE or the file to the flag, which other users of the machine see. Default: none, clear text." env:"SNOWGRID_GOSSIP_KEY" placeholder:"BASE64" secret:""`
+}
+
+func (f *securityFlags) apply(cfg *grid.Config) error {
+	if f.GossipKey == "" {
+		return nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(f.GossipKey)
+	if err != nil || len(raw) != 16 && len(raw) != 24 && len(raw) != 32 {
+		return badValue("gossip-key", "", "this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32")
+	}
+	cfg.GossipKey = raw
+	return nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// answerBytesMax limits the size of an answer.
+const answerBytesMax = 64 << 20
+
+// notAnsweredError says that no member answered at an address.
+type notAnsweredError struct {
+	addr  string
+	cause error
+}
+
+// Error implements error.
+func (e *notAnsweredError) Error() string {
+	return fmt.Sprintf("no member answers at %s (%s)", e.addr, connectionReason(e.cause))
+}
+
+// Unwrap returns the cause.
+func (e *notAnsweredError) Unwrap() error { return e.cause }
+
+// Is reports whether the error is of the kind errNoMember.
+func (e *notAnsweredError) Is(target error) bool { return target == errNoMember }
+
+// connectionReason describes in a few words why a connection failed.
+func connectionReason(err error) string {
+	var dns *net.DNSError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.As(err, &dns):
+		return "unknown host"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer in time"
+	}
+	return err.Error()
+}
+
+// eachUntilAnswered asks the addresses in order until a member answers, and returns its
+// address. Each gets an equal part of the time that is left. After a refusal the next one
+// is asked: the grid may serve there.
+func eachUntilAnswered(ctx context.Context, addrs []string, ask func(ctx context.Context, addr string) error) (string, error) {
+	var silent, refusals []string
+	var refused error
+	for i, addr := range addrs {
+		asking, cancel := withShare(ctx, len(addrs)-i)
+		err := ask(asking, addr)
+		cancel()
+		if err == nil {
+			return addr, nil
+		}
+		var unanswered *notAnsweredError
+		if errors.As(err, &unanswered) {
+			silent = append(silent, fmt.Sprintf("%s (%s)", addr, connectionReason(unanswered.cause)))
+			continue
+		}
+		refused = err
+		refusals = append(refusals, fmt.Sprintf("%s: %s", addr, sentence(err)))
+	}
+	if refused == nil {
+		return "", noMember(strings.Join(silent, ", "))
+	}
+	if len(silent) > 0 {
+		refusals = append(refusals, "no member answers at "+strings.Join(silent, ", "))
+	}
+	return "", failure.Errorf(refused, "%s", strings.Join(refusals, "; "))
+}
+
+// withShare returns a context that ends after one share of the time that ctx has left.
+func withShare(ctx context.Context, shares int) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if !limited || shares <= 1 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/time.Duration(shares))
+}
+
+// fetchStatusOfAny queries the addresses in order until one answers, and returns the
+// status and that address.
+func fetchStatusOfAny(ctx context.Context, addrs []string) (status grid.Status, addr string, err error) {
+	addr, err = eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) (err error) {
+		status, err = fetchStatus(ctx, addr)
+		return err
+	})
+	return status, addr, err
+}
+
+// fetchStatus returns the status from the member at an address.
+func fetchStatus(ctx context.Context, addr string) (status grid.Status, err error) {
+	err = get(ctx, addr, wire.PathStatus, &status)
+	return status, err
+}
+
+// get reads a JSON document of the member at an address.
+func get(ctx context.Context, addr, path string, out any) error {
+	return call(ctx, http.MethodGet, addr, path, http.Header{"Accept": {wire.JSON}}, nil, out)
+}
+
+// postTo sends an operator's request to one incarnation of a member.
+func postTo(ctx context.Context, addr, incarnation, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	header := http.Header{"Content-Type": {wire.JSON}}
+	if incarnation != "" {
+		header.Set(wire.HeaderTarget, incarnation)
+	}
+	return call(ctx, http.MethodPost, addr, path, header, body, out)
+}
+
+// call makes one request and decodes the answer. A refusal matches its sentinel; an error
+// of the connection is a notAnsweredError.
+func call(ctx context.Context, method, addr, path string, header http.Header, body []byte, out any) error {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return fmt.Errorf("address %q is not host:port", addr)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header = header
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return &notAnsweredError{addr: addr, cause: err}
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	if err != nil {
+		return &notAnsweredError{addr: addr, cause: err}
+	}
+	if response.StatusCode != http.StatusOK {
+		var refused wire.Error
+		if json.Unmarshal(answer, &refused) == nil && refused.Message != "" {
+			return refusal(refused)
+		}
+		return fmt.Errorf("HTTP status %s; check that this is the API address of a member", response.Status)
+	}
+	return json.Unmarshal(answer, out)
+}

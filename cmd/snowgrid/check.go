@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/snowgrid/snowgrid/grid"
+)
+
+// checkResult is the result of status --check.
+type checkResult struct {
+	Healthy bool         `json:"healthy"` // no alert is a warning or critical
+	Alerts  []grid.Alert `json:"alerts"`  // the most urgent first
+}
+
+// check prints the alerts of a status. If any of them needs an operator, it returns an error
+// with the exit status for that.
+func (s *statusCommand) check(to streams, status grid.Status) error {
+	alerts := grid.Alerts(status)
+	result := checkResult{Healthy: !grid.Degraded(alerts), Alerts: alerts}
+	err := s.result(to.out, result, func(w io.Writer) error {
+		for _, a := range alerts {
+			if _, err := fmt.Fprintf(w, "%-8s  %s: %s\n", a.Severity, a.Name, a.Text); err != nil {
+				return err
+			}
+		}
+		if !result.Healthy {
+			return nil
+		}
+		voters := ""
+		if status.Voters > 0 { // members of earlier releases do not count them
+			voters = fmt.Sprintf(", %d of %d voters alive", status.VotersAlive, status.Voters)
+		}
+		_, err := fmt.Fprintf(w, "healthy: grid %s, %d members%s\n", status.Name, len(status.Members), voters)
+		return err
+	})
+	if err != nil || result.Healthy {
+		return err
+	}
+	return &exitError{status: exitDegraded, err: fmt.Errorf("grid %s needs attention: %s", status.Name, alerts[0].Name)}
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+
+	"github.com/snowgrid/snowgrid/client/store"
+)
+
+// configCommand has the commands about the configuration.
+type configCommand struct {
+	Check     configCheckCommand     `cmd:"" help:"Check a configuration file, without starting a member."`
+	Print     configPrintCommand     `cmd:"" help:"Print each key with its value and where it was set."`
+	Reference configReferenceCommand `cmd:"" help:"Print the page with all keys, as Markdown."`
+}
+
+// configCheckCommand checks a configuration file.
+type configCheckCommand struct {
+	File configPath `arg:"" help:"Configuration file." placeholder:"FILE"`
+	agentFlags
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (configCheckCommand) Help() string {
+	return `The file is checked as snowgrid agent --config FILE would use it, together with the environment and with
+flags that are given here. Nothing is started, and no directory is made. The exit status is 2 for a file
+that the agent would refuse; the error is one line with the file, the line, the key, the value and the
+remedy.
+
+    snowgrid config check /etc/snowgrid/snowgrid.yaml`
+}
+
+// Run checks the configuration.
+func (c *configCheckCommand) Run(ctx *kong.Context, s *sources, to streams) error {
+	if err := c.check(s); err != nil {
+		return err
+	}
+	for _, note := range s.notes {
+		fmt.Fprintf(to.out, "%s: %s has no effect: %s\n", c.File, note.Key, note.Reason)
+	}
+	for _, t := range typosIn(os.Environ(), ctx.Model) {
+		fmt.Fprintf(to.out, "%s has no effect; did you mean %s?\n", t.variable, t.meant)
+	}
+	fmt.Fprintf(to.out, "%s: no errors\n", c.File)
+	return nil
+}
+
+// check returns the error that a start of the agent would return for its configuration. It
+// starts nothing and opens no store.
+func (a *agentFlags) check(s *sources) error {
+	trial := *a
+	trial.open = func(string) (store.Store, error) { return store.NewMemory(), nil }
+	cfg, err := trial.config(slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = cfg.Check()
+	}
+	return s.place(err)
+}
+
+// configPrintCommand prints the configuration and its origins.
+type configPrintCommand struct {
+	fileFlag
+	agentFlags
+	clientFlags
+	Output string `short:"o" help:"Output format: text, json or yaml." enum:"text,json,yaml" default:"text"`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (configPrintCommand) Help() string {
+	return `Each key has one value. It is set by the flag, else by the environment variable, else by the file, else by
+default. Values of secrets are not printed. A value in parentheses is decided when the agent starts.
+
+    snowgrid config print --config /etc/snowgrid/snowgrid.yaml
+    SNOWGRID_LOG_LEVEL=debug snowgrid config print --config snowgrid.yaml --expect 3 -o json`
+}
+
+// setting is one key in the output.
+type setting struct {
+	Key    string `json:"key" yaml:"key"`
+	Value  string `json:"value" yaml:"value"`
+	Source source `json:"source" yaml:"source"`
+	Origin string `json:"origin" yaml:"origin"`
+}
+
+// Run prints the configuration.
+func (c *configPrintCommand) Run(ctx *kong.Context, s *sources, to streams) error {
+	return printSettings(to.out, c.Output, settingsOf(ctx, s))
+}
+
+// settingsOf returns the keys of a command with their values, secrets masked, and origins.
+func settingsOf(ctx *kong.Context, s *sources) []setting {
+	var out []setting
+	for _, flag := range ctx.Selected().Flags {
+		k, known := s.key(flag.Name)
+		if !known {
+			continue
+		}
+		from := s.origin(k)
+		value := k.shown(flag)
+		if from.source == fromDefault && flag.HasDefault {
+			value = flag.Default
+		}
+		out = append(out, setting{Key: k.name, Value: value, Source: from.source, Origin: from.String()})
+	}
+	return out
+}
+
+// printSettings writes settings in a format of --output.
+func printSettings(w io.Writer, format string, settings []setting) error {
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(settings)
+	case "yaml":
+		text, err := yaml.Marshal(settings)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "KEY\tVALUE\tORIGIN")
+	for _, s := range settings {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Key, s.Value, s.Origin)
+	}
+	return table.Flush()
+}
+
+// hiddenValue stands for the value of a secret.
+const hiddenValue = "(secret)"
+
+// shown returns the key's value for people. A secret is masked, and a default that is
+// decided at the start is in parentheses.
+func (k key) shown(flag *kong.Flag) string {
+	value := k.value(flag)
+	switch {
+	case value == "":
+		return "(" + k.defaultText() + ")"
+	case k.secret:
+		return hiddenValue
+	}
+	return value
+}
+
+// defaultSentence matches the sentence about the default in the help of a flag.
+var defaultSentence = regexp.MustCompile(`\s*(?:Default: |By default )(.+?)\.?$`)
+
+// defaultText returns the default of the key in words.
+func (k key) defaultText() string {
+	if k.flag.HasDefault && k.flag.Default != "" {
+		return k.flag.Default
+	}
+	if parts := defaultSentence.FindStringSubmatch(k.flag.Help); parts != nil {
+		return parts[1]
+	}
+	if k.kind() == "true or false" {
+		return "false"
+	}
+	return "none"
+}
+
+// names returns the names of keys.
+func names(keys []key, of func(key) bool) []string {
+	var out []string
+	for _, k := range keys {
+		if of(k) {
+			out = append(out, k.name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// markdownCell returns a text for a cell of a table.
+func markdownCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+)
+
+// writeConfig writes a configuration file and returns its path.
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "f.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestConfigFileErrors: a mistake in a file is one line with the file, the line, the key,
+// the value and the remedy, in the agent and in config check, and exit status 2.
+func TestConfigFileErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"expct: 3\n":                     `f.yaml:1: expct: "3": unknown key; did you mean expect?`,
+		"name: a\nlog_level: debug\n":    `f.yaml:2: log_level: "debug": unknown key; did you mean log-level?`,
+		"config: x.yaml\n":               `f.yaml:1: config: "x.yaml": unknown key; did you mean`,
+		"expect: three\n":                `f.yaml:1: expect: "three": give a whole number`,
+		"expect: 3.5\n":                  `f.yaml:1: expect: "3.5": give a whole number`,
+		"expect: [3, 4]\n":               `f.yaml:1: expect: "3,4": give one value, not a list`,
+		"expect: 5000\n":                 `f.yaml:1: expect: "5000": expect is 5000; give the number of members that form the grid, 1 to 1000`,
+		"expect: 3\nexpect: 4\n":         `f.yaml:2: expect: the key is on line 1 already`,
+		"expect:\n":                      `f.yaml:1: expect: the key has no value`,
+		"\n\nwindow: 15\n":               `f.yaml:3: window: "15": give a duration with its unit`,
+		"window: 500ms\n":                `f.yaml:1: window: "500ms": window is 500ms; give 1s to 1h0m0s`,
+		"partitions: 9000\n":             `f.yaml:1: partitions: "9000": partitions is 9000; give 1 to 8191`,
+		"backups: -1\n":                  `f.yaml:1: backups: "-1": give 0 for none, 1 to 32767`,
+		"name: \"\\x01\"\n":              `f.yaml:1: name: "\x01": name: `,
+		"api-addr: nowhere\n":            `f.yaml:1: api-addr: "nowhere": api-addr "nowhere" is not host:port`,
+		"join: [a:1, \"b c\"]\n":         `f.yaml:1: join: "a:1,b c": join address "b c" is not host:port`,
+		"log-format: xml\n":              `f.yaml:1: log-format: "xml": give text or json`,
+		"log-level: loud\n":              `f.yaml:1: log-level: "loud": give debug, info, warn or error`,
+		"floor: soon\n":                  `f.yaml:1: floor: "soon": neither a time nor an ID`,
+		"floor: 123\n":                   `f.yaml:1: floor: "123": the time of an ID depends on the epoch of its sequencer; add the epoch`,
+		"epoch: soon\n":                  `f.yaml:1: epoch: "soon": "soon" is not a time; write it as`,
+		"expect: 1\nidentity-set: web\n": `f.yaml:2: identity-set: "web": Identity names the set "web", and a number needs a data-dir to be kept in; set one`,
+		"anchor: s3://x\n":               `f.yaml:1: anchor: "s3://x": give file:DIR`,
+		"anchor-ahead: 10s\n":            `f.yaml:1: anchor-ahead: "10s": anchor-ahead is 10s and anchor is nil`,
+		"gossip-key: abc\n":              `f.yaml:1: gossip-key: this is not a key; give 16, 24 or 32 random bytes`,
+		"gossip-timeout: 2s\n":           `f.yaml:1: gossip-`,
+		"timeout: soon\n":                `f.yaml:1: timeout: "soon": give a duration with its unit`,
+		"iteration.interval.ms: 1\n":     `f.yaml:1: iteration.interval.ms: "1": give a whole number, 100 to 60000`,
+		"expect: 1\naddress.2: \"\"\n":   `f.yaml:2: address.2: missing or empty; give the address of seed 2`,
+		"expect: 1\nid.2: x\n":           `f.yaml:2: address.2: missing or empty; give the address of seed 2`,
+		"gossip-interval: 1s\niteration.interval.ms: 2000\n": `f.yaml:2: iteration.interval.ms: the key gossip-interval on line 1 sets the same`,
+		"":      `f.yaml: the file has no keys`,
+		"a = 1": `f.yaml:1: "a = 1": this is not a key and a value`,
+	} {
+		path := writeConfig(t, text)
+		for _, args := range [][]string{{"agent", "--config", path}, {"config", "check", path}} {
+			status, stdout, stderr := runCommand(t, args...)
+			want := "snowgrid: " + strings.Replace(want, "f.yaml", path, 1)
+			if status != exitUsage || stdout != "" || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%q: %v: status %d, stdout %q, stderr\n%s, want\n%s", text, args[0], status, stdout, stderr, want)
+			}
+		}
+	}
+}
+
+// TestConfigSources: mistakes in the other sources name these.
+func TestConfigSources(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct{ variable, value, want string }{
+		{"SNOWGRID_EXPECT", "x", "SNOWGRID_EXPECT=x: give a whole number"},
+		{"SNOWGRID_EXPECT", "5000", "SNOWGRID_EXPECT=5000: expect is 5000; give"},
+		{"SNOWGRID_BACKUPS", "-1", "SNOWGRID_BACKUPS=-1: give 0 for none"},
+		{"SNOWGRID_GOSSIP_KEY", "abc", "SNOWGRID_GOSSIP_KEY: this is not a key"},
+		{"SNOWGRID_EXPECT_FILE", dir, "SNOWGRID_EXPECT_FILE=" + dir + ": this is not a regular file"},
+		{"SNOWGRID_EXPECT_FILE", dir + "/none", "SNOWGRID_EXPECT_FILE=" + dir + "/none: no such file or directory; give the path"},
+		{"SNOWGRID_CONFIG_FILE", dir, "SNOWGRID_CONFIG_FILE=" + dir + ": the variable for the path of the configuration file is SNOWGRID_CONFIG"},
+		{"SNOWGRID_CONFIG", dir, dir + ": this is a directory"},
+	} {
+		t.Run(test.variable+"="+test.value, func(t *testing.T) {
+			t.Setenv(test.variable, test.value)
+			if status, _, stderr := runCommand(t, "agent"); status != exitUsage || !strings.HasPrefix(stderr, "snowgrid: "+test.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("status %d: %s, want %s", status, stderr, test.want)
+			}
+		})
+	}
+	t.Run("both", func(t *testing.T) {
+		t.Setenv("SNOWGRID_EXPECT", "1")
+		t.Setenv("SNOWGRID_EXPECT_FILE", dir)
+		if status, _, stderr := runCommand(t, "agent"); status != exitUsage || !strings.Contains(stderr, "SNOWGRID_EXPECT is set as well; unset one") {
+			t.Errorf("status %d: %s", status, stderr)
+		}
+	})
+	if status, _, stderr := runCommand(t, "agent", "--expect", "5000"); status != exitUsage || !strings.HasPrefix(stderr, "snowgrid: --expect=5000: expect is 5000; give") &&
+		!strings.HasPrefix(stderr, "snowgrid: --expect: expect is 5000; give") {
+		t.Errorf("flag: status %d: %s", status, stderr)
+	}
+}
+
+// TestSecretsInWritableFiles: a file that any user may change cannot set a secret, and can
+// set other keys.
+func TestSecretsInWritableFiles(t *testing.T) {
+	secret, other := writeConfig(t, "gossip-key: "+testKey+"\n"), writeConfig(t, "expect: 3\n")
+	for _, path := range []string{secret, other} {
+		if err := os.Chmod(path, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, _, stderr := runCommand(t, "config", "check", other); status != exitDone {
+		t.Errorf("without a secret: status %d: %s", status, stderr)
+	}
+	status, _, stderr := runCommand(t, "config", "check", secret)
+	if status != exitUsage || !strings.HasSuffix(stderr, ":1: gossip-key: any user of this machine may change the file, and this key is a secret; run chmod o-w "+secret+"\n") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	t.Setenv("SNOWGRID_GOSSIP_KEY_FILE", secret)
+	if status, _, stderr := runCommand(t, "config", "check", other); status != exitUsage || !strings.Contains(stderr, "run chmod o-w "+secret) {
+		t.Errorf("variable: status %d: %s", status, stderr)
+	}
+}
+
+// TestConfigPrecedence: flag, environment, file, default.
+func TestConfigPrecedence(t *testing.T) {
+	path := writeConfig(t, "name: file\nexpect: 3\n\nwindow: 20s\ngossip-key: "+testKey+"\niteration.interval.ms: 2000\n")
+	t.Setenv("SNOWGRID_NAME", "environment")
+	t.Setenv("SNOWGRID_EXPECT", "4")
+	want := map[string][2]string{
+		"name": {"flag", "--name"}, "expect": {"4", "environment SNOWGRID_EXPECT"}, "window": {"20s", path + ":4"},
+		"gossip-key": {"(secret)", path + ":5"}, "gossip-interval": {"2s", path + ":6"}, "log-level": {"info", "default"},
+		"backups": {"(the grid's setting, or 1)", "default"}, "addr": {"127.0.0.1:7948", "default"},
+	}
+	args := []string{"config", "print", "--config", path, "--name", "flag"}
+	read := map[string]func(string) ([]setting, error){
+		"json": func(text string) (out []setting, err error) { return out, json.Unmarshal([]byte(text), &out) },
+		"yaml": func(text string) (out []setting, err error) { return out, yaml.Unmarshal([]byte(text), &out) },
+	}
+	for format, decode := range read {
+		status, stdout, stderr := runCommand(t, append(args, "-o", format)...)
+		settings, err := decode(stdout)
+		if status != exitDone || err != nil || len(settings) != len(allKeys(t)) || strings.Contains(stdout, testKey) {
+			t.Fatalf("%s: status %d, error %v, %s%s", format, status, err, stdout, stderr)
+		}
+		found := 0
+		for _, s := range settings {
+			if w, listed := want[s.Key]; listed {
+				found++
+				if s.Value != w[0] || s.Origin != w[1] {
+					t.Errorf("%s: %+v, want %q", format, s, w)
+				}
+			}
+		}
+		if found != len(want) {
+			t.Errorf("%s: %d of %d keys", format, found, len(want))
+		}
+	}
+	status, stdout, _ := runCommand(t, args...)
+	if status != exitDone || strings.Contains(stdout, testKey) || !strings.Contains(stdout, "environment SNOWGRID_EXPECT\n") || !strings.Contains(stdout, path+":4\n") {
+		t.Errorf("status %d:\n%s", status, stdout)
+	}
+}
+
+// TestConfigOfClients: commands that use a grid take its addresses from the file of an
+// agent, and none of the keys of the agent.
+func TestConfigOfClients(t *testing.T) {
+	path := writeConfig(t, "addr: [127.0.0.1:1, 127.0.0.1:2]\ntimeout: 2s\nepoch: twitter\nname: shop\n")
+	status, _, stderr := runCommand(t, "status", "--config", path)
+	if status != exitUnreachable || !strings.Contains(stderr, "127.0.0.1:1") || !strings.Contains(stderr, "127.0.0.1:2") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	var parsed commands
+	parser, err := newParser(&parsed, newSources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse([]string{"next", "orders", "--config", path}); err != nil || len(parsed.Next.Addr) != 2 || parsed.Next.Epoch != nil {
+		t.Errorf("%+v, error %v", parsed.Next, err)
+	}
+	if status, _, stderr := runCommand(t, "status", "--config", writeConfig(t, "expct: 3\n")); status != exitUsage || !strings.Contains(stderr, "did you mean expect") {
+		t.Errorf("an unknown key: status %d: %s", status, stderr)
+	}
+}
+
+// TestConfigCheckStartsNothing: no directory is made.
+func TestConfigCheckStartsNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := writeConfig(t, "anchor: file:"+dir+"/anchor\ndata-dir: "+dir+"/data\nserver.threads: 5\n")
+	status, stdout, stderr := runCommand(t, "config", "check", path)
+	if status != exitDone || !strings.Contains(stdout, "server.threads has no effect") || !strings.HasSuffix(stdout, path+": no errors\n") {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v, error %v", entries, err)
+	}
+}
+
+// TestConfigReferenceIsCurrent: docs/configuration.md is the page that this program prints.
+func TestConfigReferenceIsCurrent(t *testing.T) {
+	_, page, _ := runCommand(t, "config", "reference")
+	file, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil || page == "" {
+		t.Fatal(err)
+	}
+	if string(file) != page {
+		t.Error("docs/configuration.md is stale; run: go run ./cmd/snowgrid config reference > docs/configuration.md")
+	}
+	for _, k := range allKeys(t) {
+		if !strings.Contains(page, "| `"+k.name+"` | `"+k.variable()+"` |") {
+			t.Errorf("the page lacks %s", k.name)
+		}
+	}
+}
+
+// reloaderOf returns the reloader of an agent that was started with arguments, and its log.
+func reloaderOf(t *testing.T, args ...string) (*reloader, *bytes.Buffer) {
+	t.Helper()
+	var parsed commands
+	from := newSources()
+	parser, err := newParser(&parsed, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ctx *kong.Context
+	if ctx, err = parser.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	logger, level := parsed.Agent.logger(streams{err: &log})
+	return newReloader(args, valuesOf(ctx, from), level, logger), &log
+}
+
+func TestReload(t *testing.T) {
+	path := writeConfig(t, "log-level: warn\nexpect: 3\n")
+	rewrite := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, log := reloaderOf(t, "agent", "--config", path)
+	steps := []struct {
+		text  string
+		level slog.Level
+		logs  []string // parts of the log
+	}{
+		{"log-level: debug\nexpect: 3\n", slog.LevelDebug, []string{"configuration reloaded", "log-level: warn -> debug"}},
+		{"log-level: debug\nexpect: 3\n", slog.LevelDebug, []string{"configuration reloaded", `changed=""`}},
+		{"log-level: loud\nexpect: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":1: log-level: ", "loud", "give debug, info, warn or error"}},
+		{"log-level: error\nexpct: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":2: expct"}},
+		{"log-level: error\nexpect: 9999\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":2: expect"}},
+		{"", slog.LevelDebug, []string{"configuration not reloaded", path + ": the file has no keys"}},
+		{"log-level: error\nexpect: 5\n", slog.LevelError, []string{"log-level: debug -> error", "running member keeps", "keys=expect", "restart the member"}},
+		{"log-level: info\nexpect: 5\n", slog.LevelInfo, []string{"log-level: error -> info", "keys=expect"}},
+	}
+	for _, step := range steps {
+		log.Reset()
+		rewrite(step.text)
+		r.reload()
+		if r.level.Level() != step.level {
+			t.Errorf("%q: level %v, want %v", step.text, r.level.Level(), step.level)
+		}
+		for _, part := range step.logs {
+			if !strings.Contains(log.String(), part) {
+				t.Errorf("%q: the log lacks %q:\n%s", step.text, part, log)
+			}
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	log.Reset()
+	if r.reload(); r.level.Level() != slog.LevelInfo || !strings.Contains(log.String(), "the file does not exist") {
+		t.Errorf("without the file: level %v, log %s", r.level.Level(), log)
+	}
+}
+
+// TestReloadKeepsFlags: a key that the command line sets is not changed by the file.
+func TestReloadKeepsFlags(t *testing.T) {
+	path := writeConfig(t, "log-level: warn\n")
+	r, _ := reloaderOf(t, "agent", "--config", path, "--log-level", "info")
+	if err := os.WriteFile(path, []byte("log-level: debug\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r.reload(); r.level.Level() != slog.LevelInfo {
+		t.Errorf("level %v", r.level.Level())
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// configReferenceCommand prints docs/configuration.md.
+type configReferenceCommand struct{}
+
+// Help returns the part of --help between the usage and the flags.
+func (configReferenceCommand) Help() string {
+	return `The page is docs/configuration.md of the source. It is made from the flags, so it has every key.
+
+    snowgrid config reference > docs/configuration.md`
+}
+
+// referencePage is the page without the tables of keys.
+//
+//go:embed configuration.md.in
+var referencePage string
+
+// Run prints the page.
+func (configReferenceCommand) Run(ctx *kong.Context, to streams) error {
+	keys := keysOf(ctx.Model)
+	page := strings.NewReplacer(
+		"{{agent}}\n", keyTable(keys, false),
+		"{{client}}\n", keyTable(keys, true),
+		"{{secrets}}", "`"+strings.Join(names(keys, func(k key) bool { return k.secret }), "`, `")+"`",
+		"{{reloaded}}", "`"+strings.Join(reloadedKeys, "`, `")+"`",
+	).Replace(referencePage)
+	_, err := fmt.Fprint(to.out, page)
+	return err
+}
+
+// keyTable returns the table of the keys of the agent, or of those of the commands that
+// use a grid.
+func keyTable(keys []key, client bool) string {
+	var out strings.Builder
+	out.WriteString("| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n")
+	for _, k := range keys {
+		if k.client != client {
+			continue
+		}
+		meaning := defaultSentence.ReplaceAllString(k.flag.Help, "")
+		kind := k.kind()
+		if k.secret {
+			kind += ", secret"
+		}
+		fmt.Fprintf(&out, "| `%s` | `%s` | %s | %s | %s |\n",
+			k.name, k.variable(), markdownCell(kind), markdownCell(k.defaultText()), markdownCell(meaning))
+	}
+	return out.String()
+}

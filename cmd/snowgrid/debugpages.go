@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/logring"
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
+)
+
+// logKept is how much of the log is kept in memory for a debug bundle.
+const logKept = 1 << 20
+
+// debugPages are the pages besides the profiles that a debug bundle collects. They are
+// served where the profiles are: on loopback alone, and only with --pprof.
+type debugPages struct {
+	log      *logring.Ring
+	settings []setting // of the agent, without the values of secrets
+}
+
+// newDebugPages returns the pages of an agent.
+func newDebugPages(log *logring.Ring, parsed *kong.Context, from *sources) *debugPages {
+	return &debugPages{log: log, settings: settingsOf(parsed, from)}
+}
+
+// routes adds the pages to the ops listener.
+func (p *debugPages) routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /debug/log", func(w http.ResponseWriter, _ *http.Request) {
+		plainPage(w)
+		if missed := p.log.Missed(); missed > 0 {
+			fmt.Fprintf(w, "(%d earlier lines are not kept)\n", missed)
+		}
+		_, _ = p.log.WriteTo(w) // the reader may have gone
+	})
+	mux.HandleFunc("GET /debug/config", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = printSettings(w, "json", p.settings)
+	})
+	mux.HandleFunc("GET /debug/build", func(w http.ResponseWriter, _ *http.Request) {
+		plainPage(w)
+		text := buildinfo.Read().Short() + "\n"
+		if info, found := debug.ReadBuildInfo(); found {
+			text += info.String()
+		}
+		fmt.Fprintln(w, strings.TrimSpace(text))
+	})
+}
+
+// plainPage announces plain text.
+func plainPage(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/plain; charset=utf-8") }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The exit statuses. Commands that only ask (status, members, sequencers, holders, top)
+// end with exitUnreachable when no member answers, so that a script can tell an
+// unreachable grid from a refused operation.
+const (
+	exitDone        = 0
+	exitFailed      = 1 // the operation failed or was refused
+	exitUsage       = 2 // the command line or the configuration is invalid
+	exitUnreachable = 3 // no member answers
+	exitDegraded    = 4 // the grid answers, and needs attention
+)
+
+// exitText is the part of --help about exit statuses.
+const exitText = `Exit status: 0 done; 1 the operation failed or was refused; 2 the command line or configuration is invalid; 3 no member answers
+(status, members, sequencers, holders and top); 4 the grid needs attention (status --check).`
+
+// exitError is an error with an exit status of its own.
+type exitError struct {
+	status int
+	err    error
+}
+
+// Error implements error.
+func (e *exitError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error itself.
+func (e *exitError) Unwrap() error { return e.err }
+
+// errNoMember is matched by the error of a request that no member answered.
+var errNoMember = errors.New("no member answers")
+
+// asking gives the error of a command that only asks its exit status.
+func asking(err error) error {
+	if errors.Is(err, errNoMember) {
+		return &exitError{status: exitUnreachable, err: err}
+	}
+	return err
+}
+
+// exitStatusOf returns the exit status for an error of a command.
+func exitStatusOf(err error) int {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.status
+	}
+	if isSettingError(err) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// noMember returns the error of a request that no member answered, with the reason of each
+// address.
+func noMember(reasons string) error {
+	return fmt.Errorf("%w at %s; check --addr (SNOWGRID_ADDR), and that a member runs there", errNoMember, reasons)
+}

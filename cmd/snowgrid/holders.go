@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// holdersCommand lists the holders of a sequencer.
+type holdersCommand struct {
+	Name  string `arg:"" help:"Name of the sequencer."`
+	After int    `help:"Begin with the first logical node above this one." default:"-1" placeholder:"NODE"`
+	Limit int    `help:"Number of logical nodes; 0 for all." default:"100"`
+	gridFlags
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (holdersCommand) Help() string {
+	return `Each line is a logical node that is attached, with the process that holds it: its random ID, when it renewed
+last, its address, the version of its client, and the labels that it states (client.Config.Labels in Go).
+A holder without a name here has not renewed yet since the owner of the sequencer changed.
+
+    snowgrid holders orders
+    snowgrid holders orders --limit 0 -o json`
+}
+
+// Validate refuses a negative limit.
+func (c *holdersCommand) Validate() error {
+	if c.Limit < 0 {
+		return fmt.Errorf("--limit=%d: give 1 or more, or 0 for all", c.Limit)
+	}
+	return nil
+}
+
+// Run lists the holders.
+func (c *holdersCommand) Run(ctx context.Context, to streams) error {
+	var list wire.HoldersResponse
+	err := c.ask(ctx, func(ctx context.Context) (err error) {
+		list, err = c.fetch(ctx)
+		return err
+	})
+	if err != nil {
+		return asking(err)
+	}
+	return c.result(to.out, list, func(w io.Writer) error { return printHolders(w, list) })
+}
+
+// fetch gets as many pages as there are to list.
+func (c *holdersCommand) fetch(ctx context.Context) (list wire.HoldersResponse, err error) {
+	in, addrs := wire.HoldersRequest{Name: c.Name, After: &c.After}, c.Addr
+	rows := []wire.HolderRow{}
+	for {
+		in.Limit = wire.MaxPage
+		if c.Limit > 0 {
+			in.Limit = min(in.Limit, c.Limit-len(rows))
+		}
+		addr, err := eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) error {
+			list = wire.HoldersResponse{}
+			return postTo(ctx, addr, "", wire.PathHolders, in, &list)
+		})
+		if err != nil {
+			return list, err
+		}
+		addrs = []string{addr}
+		rows = append(rows, list.Holders...)
+		if !list.More || len(list.Holders) == 0 || c.Limit > 0 && len(rows) >= c.Limit {
+			list.Holders = rows
+			return list, nil
+		}
+		in.After = new(int(rows[len(rows)-1].Node))
+	}
+}
+
+// printHolders writes the holders of a sequencer as a table.
+func printHolders(w io.Writer, list wire.HoldersResponse) error {
+	fmt.Fprintf(w, "sequencer %s: %d of %d logical nodes attached, owner %s\n", list.Sequencer, list.Attached, list.Nodes, called(list.OwnerName, list.Owner))
+	if len(list.Holders) == 0 {
+		return nil
+	}
+	table := newTable(w)
+	fmt.Fprint(table, "\nNODE\tHOLDER\tRENEWED\tADDRESS\tBUILD\tLABELS\n")
+	for _, h := range list.Holders {
+		renewed := "-"
+		if h.Holder != "" {
+			renewed = span(time.Duration(h.Shown)*time.Millisecond) + " ago"
+		}
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Node, orNone(short(string(h.Holder), 12)), renewed, orNone(h.Addr), orNone(short(h.Build, 12)), orNone(labels(h.Labels)))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if list.More {
+		fmt.Fprintf(w, "\nthere are more: --after %d\n", list.Holders[len(list.Holders)-1].Node)
+	}
+	return nil
+}
+
+// labels formats the labels of a holder by their names.
+func labels(of map[string]string) string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, key+"="+of[key])
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// identityCommand has the commands for the persistent numbers of processes.
+type identityCommand struct {
+	List     identityListCommand     `cmd:"" help:"List sets, or the numbered processes of one."`
+	Next     identityNextCommand     `cmd:"" help:"Print the number that a set gives next."`
+	Apply    identityApplyCommand    `cmd:"" help:"Apply for a number, as a process does."`
+	Register identityRegisterCommand `cmd:"" help:"Register a process with its number, as a process does at each start."`
+	Clean    identityCleanCommand    `cmd:"" help:"Remove the numbers of processes that are gone for good."`
+	Import   identityImportCommand   `cmd:"" help:"Restore numbers that the grid lost with its data."`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (identityCommand) Help() string {
+	return `A set gives each of its processes a persistent number: 1, 2, 3 and so on, without gaps. A process has the same
+number after each restart, at any address, and no number is ever given to a second process. Members of the
+grid take theirs with snowgrid agent --identity-set, clients with client.Config.Set, and any program with
+snowgrid number. These commands show the numbers, remove those of processes that are gone, and restore them
+after a loss; next, apply and register are for tests and for programs that have no library.
+
+    snowgrid identity list
+    snowgrid identity list --cluster shop --set web
+    snowgrid identity clean 7 9 --cluster shop --set web`
+}
+
+// setFlags name a set.
+type setFlags struct {
+	Set     string `required:"" help:"Name of the set."`
+	Cluster string `help:"Cluster of the set. Default: the grid's name."`
+	gridFlags
+	outputFlag
+}
+
+// cluster returns the cluster that the flags name.
+func (f setFlags) cluster(ctx context.Context) (string, error) {
+	if f.Cluster != "" {
+		return f.Cluster, nil
+	}
+	status, _, err := fetchStatusOfAny(ctx, f.Addr)
+	return status.Name, err
+}
+
+// identityCall makes a call at the first member that answers. Another one is asked only if
+// that one cannot serve it at this moment.
+func (g gridFlags) identityCall(ctx context.Context, path string, in, out any) error {
+	var refused error
+	_, err := eachUntilAnswered(ctx, g.Addr, func(ctx context.Context, addr string) error {
+		err := postTo(ctx, addr, "", path, in, out)
+		if unanswered := (*notAnsweredError)(nil); err != nil && !errors.As(err, &unanswered) && !errors.Is(err, sequencer.ErrUnavailable) {
+			refused = err
+			return nil
+		}
+		return err
+	})
+	return errors.Join(err, refused)
+}
+
+// call makes a call of the set that the flags name; in returns the request.
+func (f setFlags) call(ctx context.Context, path string, in func(cluster string) any, out any) error {
+	return f.ask(ctx, func(ctx context.Context) error {
+		cluster, err := f.cluster(ctx)
+		if err != nil {
+			return err
+		}
+		return f.identityCall(ctx, path, in(cluster), out)
+	})
+}
+
+// identityListCommand lists sets.
+type identityListCommand struct {
+	Set     string `help:"Name of one set, to list its processes."`
+	Cluster string `help:"Cluster of the sets. Default: all, and with --set the grid's name."`
+	gridFlags
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (identityListCommand) Help() string {
+	return `The state of a number is applied (its process has it, and has not registered yet), registered, or imported (by
+an operator, and no process has registered with it yet). ALIVE is yes for a member that the grid sees, and
+for any process within 15 s of its last registration; it is unknown for 15 s after a change of the leader,
+which alone receives registrations. As JSON, all sets are listed with their processes, in the form that
+snowgrid identity import reads.
+
+    snowgrid identity list
+    snowgrid identity list --set web
+    snowgrid identity list -o json > numbers.json`
+}
+
+// Run lists the sets.
+func (c *identityListCommand) Run(ctx context.Context, to streams) error {
+	var out wire.IdentityListResponse
+	err := c.ask(ctx, func(ctx context.Context) (err error) {
+		if c.Set != "" && c.Cluster == "" {
+			if c.Cluster, err = (setFlags{gridFlags: c.gridFlags}).cluster(ctx); err != nil {
+				return err
+			}
+		}
+		out, err = c.sets(ctx)
+		return err
+	})
+	if err != nil {
+		return asking(err)
+	}
+	return c.result(to.out, out, func(w io.Writer) error {
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		if c.Set != "" {
+			writeNumbered(table, out.Sets[0])
+		} else {
+			fmt.Fprintln(table, "CLUSTER\tSET\tNEXT\tPROCESSES")
+			for _, s := range out.Sets {
+				fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", s.Cluster, s.Name, s.Next, s.Count)
+			}
+		}
+		return table.Flush()
+	})
+}
+
+// sets returns the sets, with their processes if they are wanted.
+func (c *identityListCommand) sets(ctx context.Context) (out wire.IdentityListResponse, err error) {
+	in := wire.IdentityListRequest{Cluster: c.Cluster, Name: c.Set}
+	if err := c.identityCall(ctx, wire.PathIdentity, in, &out); err != nil {
+		return out, err
+	}
+	for i := range out.Sets {
+		s := &out.Sets[i]
+		for more := s.More || c.Set == "" && c.json() && s.Count > 0; more; {
+			in := wire.IdentityListRequest{Cluster: s.Cluster, Name: s.Name}
+			if n := len(s.Members); n > 0 {
+				in.After = s.Members[n-1].ID
+			}
+			var page wire.IdentityListResponse
+			if err := c.identityCall(ctx, wire.PathIdentity, in, &page); err != nil {
+				return out, err
+			}
+			s.Members = append(s.Members, page.Sets[0].Members...)
+			more = page.Sets[0].More && len(page.Sets[0].Members) > 0
+		}
+		s.More = false
+	}
+	return out, nil
+}
+
+// writeNumbered writes the processes of a set as a table.
+func writeNumbered(w io.Writer, s wire.IdentitySet) {
+	fmt.Fprintf(w, "set %s/%s: %d processes, the next number is %d\n", s.Cluster, s.Name, s.Count, s.Next)
+	fmt.Fprintln(w, "NUMBER\tADDRESS\tINCARNATION\tSTATE\tALIVE\tMEMBER")
+	for _, m := range s.Members {
+		alive := "unknown"
+		if m.Alive != nil {
+			alive = map[bool]string{true: "yes", false: "no"}[*m.Alive]
+		}
+		member := string(m.Member)
+		if m.Role != "" {
+			member += " (" + m.Role + ")"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", m.ID, dash(m.Addr), m.Incarnation, m.State, alive, dash(member))
+	}
+}
+
+// identityNextCommand prints the next number of a set.
+type identityNextCommand struct{ setFlags }
+
+// Help returns the part of --help between the usage and the flags.
+func (identityNextCommand) Help() string {
+	return `Nothing is allocated: another process may apply for the number first.
+
+    snowgrid identity next --set web`
+}
+
+// Run prints the number.
+func (c *identityNextCommand) Run(ctx context.Context, to streams) error {
+	var out wire.IdentityNextResponse
+	err := c.call(ctx, wire.PathIdentityNext, func(cluster string) any { return wire.IdentityNextRequest{Cluster: cluster, Name: c.Set} }, &out)
+	if err != nil {
+		return err
+	}
+	return c.result(to.out, out, func(w io.Writer) error { _, err := fmt.Fprintln(w, out.Next); return err })
+}
+
+// identityCleanCommand removes numbers.
+type identityCleanCommand struct {
+	IDs   []uint64 `arg:"" name:"number" help:"Numbers to remove."`
+	Force bool     `help:"Also remove the numbers of processes that are alive: they get no new grants, and their next start fails."`
+	setFlags
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (identityCleanCommand) Help() string {
+	return `The grid forgets the processes with these numbers. The numbers are not given again, and a process that comes back
+with one is refused (not_registered) rather than numbered anew. The command removes nothing if one of the
+processes is alive, or may be: a process counts as alive for 15 s after its last registration, and a new
+leader knows none of them for its first 15 s.
+
+    snowgrid identity list --set web
+    snowgrid identity clean 7 9 --set web`
+}
+
+// Run removes the numbers.
+func (c *identityCleanCommand) Run(ctx context.Context, to streams) error {
+	var out wire.IdentityCleanResponse
+	err := c.call(ctx, wire.PathIdentityClean, func(cluster string) any {
+		return wire.IdentityCleanRequest{Cluster: cluster, Name: c.Set, IDs: c.IDs, Force: c.Force}
+	}, &out)
+	if err != nil {
+		return err
+	}
+	return c.result(to.out, out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "removed %d of %d numbers\n", len(out.Removed), len(c.IDs))
+		return err
+	})
+}
+
+// parseCode reads a register code.
+func parseCode(text string) (code roster.Code, err error) {
+	if err := code.UnmarshalText([]byte(text)); err != nil {
+		return code, fmt.Errorf("--code: %w", err)
+	}
+	return code, nil
+}
+
+// parseNumber reads a number.
+func parseNumber(text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n < 1 || n >= roster.MaxNumber {
+		return 0, fmt.Errorf("%.40q is not a number from 1 to %d", text, uint64(roster.MaxNumber-1))
+	}
+	return n, nil
+}
+
+// dash returns a text for a cell of a table that would be empty.
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

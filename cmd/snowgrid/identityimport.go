@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// identityImportCommand restores numbers.
+type identityImportCommand struct {
+	Numbers []string `arg:"" optional:"" name:"number" help:"Numbers to restore: 7, a range 1-10, or 7=CODE with the code of its process."`
+	File    string   `help:"JSON file with sets, as snowgrid identity list -o json prints them; - for standard input." placeholder:"FILE"`
+	Next    uint64   `help:"Least number that the set gives next. It is at least one above the largest restored number, and never goes down."`
+	Set     string   `help:"Name of the set. With --file, those of the file."`
+	Cluster string   `help:"Cluster of the set. Default: the grid's name."`
+	gridFlags
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (identityImportCommand) Help() string {
+	return `A grid that lost its data refuses the processes that still have their numbers in their files (not_registered). The
+import restores the numbers: their processes register by themselves within seconds, and new processes get
+numbers above all of them. A number without a code belongs to the first process that registers with it.
+Numbers that the set has already stay as they are, so an import can be repeated.
+
+Read the numbers from the files of the processes (.member.meta in their data directories), or keep the output
+of snowgrid identity list -o json as a backup.
+
+    snowgrid identity import 1-10 --cluster shop --set web
+    snowgrid identity import 3=5f0e0c...9a --set web --next 12
+    snowgrid identity import --file numbers.json`
+}
+
+// importMax bounds the numbers that one command restores.
+const importMax = roster.MaxNumbered
+
+// Run restores the numbers.
+func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
+	if (c.File == "") == (c.Set == "") || c.File != "" && (len(c.Numbers) > 0 || c.Next > 0) || c.Set != "" && len(c.Numbers) == 0 && c.Next == 0 {
+		return &exitError{status: exitUsage, err: fmt.Errorf("give either --file, or --set with numbers or --next")}
+	}
+	return c.ask(ctx, func(ctx context.Context) error {
+		sets, err := c.sets(ctx)
+		if err != nil {
+			return err
+		}
+		results := []imported{}
+		for _, s := range sets {
+			out, err := c.restore(ctx, s)
+			if err != nil {
+				return fmt.Errorf("set %s/%s: %w", s.Cluster, s.Name, err)
+			}
+			results = append(results, imported{Cluster: s.Cluster, Name: s.Name, IdentityImportResponse: out})
+		}
+		return c.result(to.out, results, func(w io.Writer) error {
+			for _, r := range results {
+				if _, err := fmt.Fprintf(w, "set %s/%s: %d processes, the next number is %d\n", r.Cluster, r.Name, r.Members, r.Next); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// imported is one set of the result as JSON.
+type imported struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	wire.IdentityImportResponse
+}
+
+// sets returns one request for each set to restore.
+func (c *identityImportCommand) sets(ctx context.Context) ([]wire.IdentityImportRequest, error) {
+	if c.File != "" {
+		return readSets(c.File)
+	}
+	in := wire.IdentityImportRequest{Cluster: c.Cluster, Name: c.Set, Next: c.Next}
+	for _, text := range c.Numbers {
+		more, err := parseImport(text, importMax-len(in.Members))
+		if err != nil {
+			return nil, &exitError{status: exitUsage, err: err}
+		}
+		in.Members = append(in.Members, more...)
+	}
+	if in.Cluster == "" {
+		status, _, err := fetchStatusOfAny(ctx, c.Addr)
+		if err != nil {
+			return nil, err
+		}
+		in.Cluster = status.Name
+	}
+	return []wire.IdentityImportRequest{in}, nil
+}
+
+// restore restores a set, in calls of bounded size.
+func (c *identityImportCommand) restore(ctx context.Context, in wire.IdentityImportRequest) (out wire.IdentityImportResponse, err error) {
+	for first := true; first || len(in.Members) > 0; first = false {
+		n := min(len(in.Members), wire.MaxNumbers)
+		part := in
+		part.Members, in.Members = in.Members[:n], in.Members[n:]
+		if err := c.identityCall(ctx, wire.PathIdentityImport, part, &out); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// readSets reads a file of sets.
+func readSets(path string) ([]wire.IdentityImportRequest, error) {
+	var data []byte
+	var err error
+	if path == "-" {
+		data, err = io.ReadAll(io.LimitReader(os.Stdin, answerBytesMax))
+	} else {
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--file: %w", err)
+	}
+	var file struct {
+		Sets []struct {
+			Cluster string                `json:"cluster"`
+			Name    string                `json:"name"`
+			Next    uint64                `json:"next"`
+			Members []wire.IdentityImport `json:"members"`
+		} `json:"sets"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("--file %s: %w", path, err)
+	}
+	if len(file.Sets) == 0 {
+		return nil, fmt.Errorf("--file %s: it has no sets; the form is that of snowgrid identity list -o json", path)
+	}
+	var out []wire.IdentityImportRequest
+	for _, s := range file.Sets {
+		out = append(out, wire.IdentityImportRequest{Cluster: s.Cluster, Name: s.Name, Next: s.Next, Members: s.Members})
+	}
+	slices.SortFunc(out, func(a, b wire.IdentityImportRequest) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// parseImport reads 7, 1-10 or 7=CODE, at most room numbers.
+func parseImport(text string, room int) ([]wire.IdentityImport, error) {
+	numbers, hex, coded := strings.Cut(text, "=")
+	from, to, ranged := strings.Cut(numbers, "-")
+	first, err := parseNumber(from)
+	if err != nil {
+		return nil, err
+	}
+	last := first
+	if ranged {
+		if last, err = parseNumber(to); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case coded && ranged:
+		return nil, fmt.Errorf("%.80q gives one code to several numbers; give each its own", text)
+	case last < first || last-first >= uint64(max(room, 0)):
+		return nil, fmt.Errorf("%.80q: give at most %d numbers, in ascending ranges", text, importMax)
+	}
+	var out []wire.IdentityImport
+	for id := first; id <= last; id++ {
+		out = append(out, wire.IdentityImport{ID: id})
+	}
+	if coded {
+		if out[0].Code, err = parseCode(hex); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,285 @@
+// Package configfile reads the configuration file of the agent: YAML with one key a line,
+// each with one value or a list of values.
+//
+//	expect: 3
+//	window: 15s
+//	join:
+//	  - 10.0.0.1:7946
+//	  - 10.0.0.2:7946
+//
+// It is a subset of YAML, so that every value has one place and one meaning: there are no
+// sections, anchors, aliases, tags or further documents. The package does not know the
+// keys; an [Entry] has the line, for the errors of the package that does.
+package configfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Bounds of a file. They are small because the time to parse grows with the square of both.
+const (
+	MaxSize    = 32 << 10 // bytes
+	maxBracket = 1000     // opening brackets of lists and maps
+)
+
+// Entry is a key and its value.
+type Entry struct {
+	Key    string
+	Line   int      // of the key, from 1
+	Values []string // the value, or those of a list
+	IsList bool
+}
+
+// File is a file that was read. Its keys differ.
+type File struct {
+	Path    string
+	Entries []Entry
+	// Writable says that any user of the machine may change the file.
+	Writable bool
+}
+
+// Entry returns the entry of a key.
+func (f *File) Entry(key string) (Entry, bool) {
+	i := slices.IndexFunc(f.Entries, func(e Entry) bool { return e.Key == key })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return f.Entries[i], true
+}
+
+// Error is a fault of a file: its place, its text, and the remedy.
+type Error struct {
+	Path          string
+	Line          int // 0: the file as a whole
+	Key, Value    string
+	Problem       string // with the remedy
+	ValueIsHidden bool   // the value is a secret
+}
+
+// Error returns one line: the path, the line, the key, the value and the problem.
+func (e *Error) Error() string {
+	text := e.Path
+	if e.Line > 0 {
+		text += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Key != "" {
+		text += fmt.Sprintf(": %.80s", plain(e.Key))
+	}
+	if e.Value != "" && !e.ValueIsHidden {
+		text += fmt.Sprintf(": %.120q", e.Value)
+	}
+	return text + ": " + e.Problem
+}
+
+// plain returns a key as it is, or quoted if it is not printable on one line.
+func plain(key string) string {
+	quoted := fmt.Sprintf("%q", key)
+	if quoted[1:len(quoted)-1] == key {
+		return key
+	}
+	return quoted
+}
+
+// Read reads a file. Every error is an [*Error].
+func Read(path string) (*File, error) {
+	text, info, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := Parse(path, text)
+	if err != nil {
+		return nil, err
+	}
+	f.Writable = IsWritable(info)
+	return f, nil
+}
+
+// IsWritable reports whether any user of the machine may change a file. Where the system
+// has no such permission bits it reports false.
+func IsWritable(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0
+}
+
+// load returns the file's bytes.
+func load(path string) ([]byte, fs.FileInfo, error) {
+	fault := func(format string, args ...any) error {
+		return &Error{Path: path, Problem: fmt.Sprintf(format, args...)}
+	}
+	info, err := os.Stat(path) // before it is opened: opening a pipe waits for its writer
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, fault("the file does not exist; give the path of a configuration file, or omit it")
+	case err != nil:
+		return nil, nil, fault("%v; give a file that this process can read", cause(err))
+	case info.IsDir():
+		return nil, nil, fault("this is a directory; give the path of a file in it")
+	case !info.Mode().IsRegular():
+		return nil, nil, fault("this is not a regular file; give the path of one")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fault("%v; give a file that this process can read", cause(err))
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
+	switch {
+	case err != nil:
+		return nil, nil, fault("%v; give a file that this process can read", cause(err))
+	case len(text) > MaxSize:
+		return nil, nil, fault("the file has more than %d bytes; a configuration file is smaller, check the path", MaxSize)
+	}
+	return text, info, nil
+}
+
+// cause returns an error of package os without the path, which the message has already.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// Parse parses the text of a file; path names it in errors. Every error is an [*Error].
+func Parse(path string, text []byte) (*File, error) {
+	fault := func(line int, format string, args ...any) (*File, error) {
+		return nil, &Error{Path: path, Line: line, Problem: fmt.Sprintf(format, args...)}
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if line := badLine(text); line > 0 {
+		return fault(line, "this is not UTF-8 text without control characters; give a text file")
+	}
+	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBracket {
+		return fault(0, "the file has more than %d opening brackets; write each key and its value on a line of its own", maxBracket)
+	}
+	tree, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		var syntax yaml.Error
+		if errors.As(err, &syntax) && syntax.GetToken() != nil {
+			token := syntax.GetToken()
+			return nil, &Error{Path: path, Line: token.Position.Line, Value: firstLine(token.Value),
+				Problem: "this is not YAML (" + firstLine(syntax.GetMessage()) + "); write \"key: value\" on each line, without indentation, and quote values with special characters"}
+		}
+		return fault(0, "this is not YAML (%s); write \"key: value\" on each line", firstLine(err.Error()))
+	}
+	var body ast.Node
+	for _, document := range tree.Docs {
+		switch {
+		case document.Body == nil:
+		case body != nil:
+			return fault(lineOf(document.Body), "a second document begins here; write all keys in one, without a line of ---")
+		default:
+			body = document.Body
+		}
+	}
+	if body == nil {
+		return fault(0, "the file has no keys; write \"key: value\" on each line, or omit the file")
+	}
+	return entries(path, body)
+}
+
+// entries returns the entries of a document.
+func entries(path string, body ast.Node) (*File, error) {
+	mapping, is := body.(*ast.MappingNode)
+	if !is {
+		return nil, &Error{Path: path, Line: lineOf(body), Value: firstLine(body.GetToken().Value),
+			Problem: "this is not a key and a value; write \"key: value\" on each line"}
+	}
+	f := &File{Path: path}
+	for _, pair := range mapping.Values {
+		entry := Entry{Line: lineOf(pair.Key), Key: firstLine(pair.Key.GetToken().Value)}
+		fault := func(line int, value, problem string) (*File, error) {
+			return nil, &Error{Path: path, Line: line, Key: entry.Key, Value: value, Problem: problem}
+		}
+		if _, plain := pair.Key.(*ast.StringNode); !plain {
+			return fault(entry.Line, "", "this is not a key; write \"key: value\" on each line")
+		}
+		if earlier, twice := f.Entry(entry.Key); twice {
+			return fault(entry.Line, "", fmt.Sprintf("the key is on line %d already; remove one of the two", earlier.Line))
+		}
+		items := []ast.Node{pair.Value}
+		if list, is := pair.Value.(*ast.SequenceNode); is {
+			items, entry.IsList = list.Values, true
+		}
+		for _, item := range items {
+			value, problem := scalar(item)
+			if problem != "" {
+				return fault(max(entry.Line, lineOf(item)), value, problem)
+			}
+			entry.Values = append(entry.Values, value)
+		}
+		f.Entries = append(f.Entries, entry)
+	}
+	if len(f.Entries) == 0 {
+		return nil, &Error{Path: path, Problem: "the file has no keys; write \"key: value\" on each line, or omit the file"}
+	}
+	return f, nil
+}
+
+// scalar returns the text of a value, or a problem.
+func scalar(n ast.Node) (value, problem string) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, ""
+	case *ast.LiteralNode:
+		return n.Value.Value, ""
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value, ""
+	case *ast.NullNode:
+		return "", "the key has no value; write one after the colon, or remove the line"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "", "keys are not grouped in sections; write each key and its value on a line of its own, without indentation"
+	case *ast.SequenceNode:
+		return "", "a list in a list has no meaning; write one list of values"
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+		return firstLine(n.GetToken().Value), "anchors, aliases and tags of YAML are not used here; write the value, in quotes if it begins with & * or !"
+	}
+	return "", "this is not a value; write text, a number, or a list of them"
+}
+
+// lineOf returns the line of a node, from 1.
+func lineOf(n ast.Node) int {
+	if token := n.GetToken(); token != nil && token.Position != nil {
+		return token.Position.Line
+	}
+	return 0
+}
+
+// badLine returns the first line with a control character or with bytes that are not
+// UTF-8, 0 for none.
+func badLine(text []byte) int {
+	line := 1
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == '\n':
+			line++
+		case r == utf8.RuneError && size <= 1, r < ' ' && r != '\t' && r != '\r', r == 0x7f:
+			return line
+		}
+		text = text[size:]
+	}
+	return 0
+}
+
+// firstLine returns the first line of a text that is not empty, without spaces around it.
+func firstLine(text string) string {
+	for line := range bytes.Lines([]byte(text)) {
+		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 {
+			return string(trimmed)
+		}
+	}
+	return ""
+}

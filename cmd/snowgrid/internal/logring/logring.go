@@ -1,0 +1,63 @@
+// Package logring keeps the last lines of a log in memory, for a bundle of a process in
+// trouble.
+package logring
+
+import (
+	"io"
+	"sync"
+)
+
+// lineMax bounds one line; more of it is cut off.
+const lineMax = 16 << 10
+
+// Ring keeps the last lines that were written to it. Each call of Write has to be one line,
+// as handlers of log/slog write them.
+type Ring struct {
+	mu     sync.Mutex
+	limit  int // bytes
+	lines  [][]byte
+	bytes  int
+	missed int // lines that were dropped since the beginning
+}
+
+// New returns a ring of at most limit bytes.
+func New(limit int) *Ring { return &Ring{limit: limit} }
+
+// Write implements io.Writer; it returns no error.
+func (r *Ring) Write(line []byte) (int, error) {
+	kept := append([]byte(nil), line[:min(len(line), lineMax, r.limit)]...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, kept)
+	r.bytes += len(kept)
+	drop := 0
+	for ; r.bytes > r.limit; drop++ {
+		r.bytes -= len(r.lines[drop])
+		r.lines[drop] = nil
+	}
+	r.lines = r.lines[drop:]
+	r.missed += drop
+	return len(line), nil
+}
+
+// WriteTo writes the lines that are kept, the oldest first.
+func (r *Ring) WriteTo(w io.Writer) (written int64, err error) {
+	r.mu.Lock()
+	lines := append([][]byte(nil), r.lines...)
+	r.mu.Unlock()
+	for _, line := range lines {
+		n, err := w.Write(line)
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// Missed returns how many lines are no longer kept.
+func (r *Ring) Missed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.missed
+}

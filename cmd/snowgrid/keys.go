@@ -1,0 +1,191 @@
+package main
+
+import (
+	"encoding"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// key is a key of the configuration: the flag --name, the variable SNOWGRID_NAME and the
+// key of the file.
+type key struct {
+	name   string
+	flag   *kong.Flag
+	secret bool // its value is not printed
+	client bool // it is of the commands that use a grid, and not of the agent
+}
+
+// envPrefix begins the variable of every key.
+const envPrefix = "SNOWGRID_"
+
+// variable returns the name of the key's environment variable.
+func (k key) variable() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(k.name, "-", "_"))
+}
+
+// isList reports whether the key has a list of values.
+func (k key) isList() bool { return k.flag.IsSlice() }
+
+// keysOf returns the keys of the configuration in the order of their fields: the flags of
+// snowgrid config print, which has those of the agent and those by which a command finds
+// the grid.
+func keysOf(app *kong.Application) []key {
+	config := child(app.Node, "config")
+	agent := child(app.Node, "agent")
+	if config == nil || agent == nil {
+		return nil
+	}
+	var out []key
+	for _, flag := range child(config, "print").Flags {
+		if len(flag.Envs) == 0 || flag.Target.Type() == reflect.TypeFor[configPath]() {
+			continue // --help, --output, --config
+		}
+		out = append(out, key{
+			name: flag.Name, flag: flag, secret: flag.Tag.Has("secret"),
+			client: !slices.ContainsFunc(agent.Flags, func(f *kong.Flag) bool { return f.Name == flag.Name }),
+		})
+	}
+	return out
+}
+
+// child returns the command of a node by its name, nil for none.
+func child(n *kong.Node, name string) *kong.Node {
+	i := slices.IndexFunc(n.Children, func(c *kong.Node) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return n.Children[i]
+}
+
+// nearest returns the known name that differs least from a name, as a suggestion.
+func nearest(name string, known []string) string {
+	name = strings.ToLower(strings.ReplaceAll(keyOfField(name), "_", "-"))
+	name = strings.Trim(strings.TrimPrefix(name, "snowgrid-"), "-")
+	return slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+}
+
+// distance returns the Levenshtein distance of two texts, in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			above := row[j+1]
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			row[j+1], diagonal = min(above+1, row[j]+1, cost), above
+		}
+	}
+	return row[len(b)]
+}
+
+// decode parses the text of a value of the key on trial. The problem names the values that
+// the key has; it is "" for a value that fits.
+func (k key) decode(text string) (problem string) {
+	target := reflect.New(k.flag.Target.Type()).Elem()
+	if err := k.flag.Parse(kong.Scan().PushTyped(text, kong.FlagValueToken), target); err != nil {
+		return k.wants(err)
+	}
+	if enum := k.flag.EnumSlice(); k.flag.Enum != "" && !slices.Contains(enum, text) {
+		return "give " + orList(enum)
+	}
+	return ""
+}
+
+// wants describes the values of the key after one of them has not been parsed.
+func (k key) wants(err error) string {
+	switch t := k.flag.Target.Type(); {
+	case k.flag.Enum != "":
+		return "give " + orList(k.flag.EnumSlice())
+	case k.kind() == "duration":
+		return "give a duration with its unit, such as 15s or 2m"
+	case k.kind() == "number":
+		return "give a whole number"
+	case k.kind() == "level":
+		return "give debug, info, warn or error"
+	case t.Kind() == reflect.Bool:
+		return "give true or false"
+	}
+	for inner := err; inner != nil; { // without kong's prefix, the name of the flag
+		text := sentence(inner)
+		if !strings.HasPrefix(text, "--") {
+			return text
+		}
+		next, wraps := inner.(interface{ Unwrap() error })
+		if !wraps {
+			return text
+		}
+		inner = next.Unwrap()
+	}
+	return "give another value"
+}
+
+// kind returns the kind of the key's values for people.
+func (k key) kind() string {
+	t := k.flag.Target.Type()
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.String() == "time.Duration":
+		return "duration"
+	case t.String() == "slog.Level":
+		return "level"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64:
+		return "number"
+	case t.Kind() == reflect.Slice:
+		return "list"
+	case k.flag.Enum != "":
+		return orList(k.flag.EnumSlice())
+	}
+	return "text"
+}
+
+// value returns the key's value after the command line was parsed, "" if it is not set.
+func (k key) value(flag *kong.Flag) string {
+	v := flag.Target
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	}
+	if v.IsZero() && !flag.HasDefault && flag.Target.Kind() != reflect.Pointer {
+		return ""
+	}
+	switch value := v.Addr().Interface().(type) {
+	case *slog.Level:
+		return strings.ToLower(value.String())
+	case *[]string:
+		return strings.Join(*value, ",")
+	case encoding.TextMarshaler:
+		text, err := value.MarshalText()
+		if err == nil {
+			return string(text)
+		}
+	case fmt.Stringer:
+		return value.String()
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// orList returns words as a list with or: a, b or c.
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+)
+
+// leaveReportEvery is how often a member that leaves logs its progress.
+const leaveReportEvery = 2 * time.Second
+
+// reportLeaving logs the partitions that a member which leaves still has, until ctx ends.
+func reportLeaving(ctx context.Context, status func() grid.Status, logger *slog.Logger) {
+	began := time.Now()
+	ticker := time.NewTicker(leaveReportEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		s := status()
+		if ctx.Err() != nil {
+			return
+		}
+		owned, copies := partitionsOf(s)
+		logger.InfoContext(ctx, "member still leaving", "elapsed", time.Since(began).Round(time.Second), "partitions_owned", owned, "copies", copies)
+	}
+}
+
+// partitionsOf counts the partitions that the member which answers owns, and those that it
+// has a copy of besides.
+func partitionsOf(s grid.Status) (owned, copies int) {
+	for _, p := range s.Partitions {
+		switch {
+		case string(p.Owner) == s.Answering:
+			owned++
+		default:
+			for _, i := range p.InSync {
+				if string(i) == s.Answering {
+					copies++
+				}
+			}
+		}
+	}
+	return owned, copies
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+func TestLeavingIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		left := 3
+		status := func() grid.Status {
+			s := grid.Status{Answering: "a"}
+			for range left {
+				s.Partitions = append(s.Partitions, grid.PartitionInfo{Owner: "a", InSync: []roster.Incarnation{"a", "b"}})
+			}
+			s.Partitions = append(s.Partitions, grid.PartitionInfo{Owner: "b", InSync: []roster.Incarnation{"a", "b"}})
+			left--
+			return s
+		}
+		go reportLeaving(ctx, status, slog.New(slog.NewTextHandler(&log, nil)))
+		time.Sleep(5 * time.Second)
+		cancel()
+		synctest.Wait()
+		got := log.String()
+		if strings.Count(got, "\n") != 2 || !strings.Contains(got, "elapsed=2s partitions_owned=3 copies=1") || !strings.Contains(got, "elapsed=4s partitions_owned=2 copies=1") {
+			t.Errorf("the log:\n%s", got)
+		}
+	})
+}

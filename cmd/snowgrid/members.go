@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// listMembersCommand lists the members of a grid.
+type listMembersCommand struct {
+	gridFlags
+	outputFlag
+	Wide bool `help:"Show incarnations, all addresses and the range of protocols as well."`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (listMembersCommand) Help() string {
+	return `The first address that answers is used; the list is that of its member. A member that is silent is removed
+from the grid within seconds, unless it comes back.
+
+    snowgrid members
+    snowgrid members --wide
+    snowgrid members -o json`
+}
+
+// memberList is the result of the command as JSON.
+type memberList struct {
+	Grid      string            `json:"grid"`
+	Name      string            `json:"name"`      // of the grid
+	Answering string            `json:"answering"` // incarnation of the member that answered
+	Members   []grid.MemberInfo `json:"members"`
+}
+
+// Run lists the members.
+func (c *listMembersCommand) Run(ctx context.Context, to streams) error {
+	var status grid.Status
+	err := c.ask(ctx, func(ctx context.Context) (err error) {
+		status, _, err = fetchStatusOfAny(ctx, c.Addr)
+		return err
+	})
+	if err != nil {
+		return asking(err)
+	}
+	list := memberList{Grid: status.Grid.String(), Name: status.Name, Answering: status.Answering, Members: append([]grid.MemberInfo{}, status.Members...)}
+	return c.result(to.out, list, func(w io.Writer) error {
+		if len(list.Members) == 0 {
+			_, err := fmt.Fprintf(w, "no members yet: %s\n", status.NotReady)
+			return err
+		}
+		table := newTable(w)
+		if c.Wide {
+			fmt.Fprint(table, "NAME\tMEMBER\tAPI\tGOSSIP\tRAFT\tZONE\tROLE\tSTATE\tDURABLE\tOWNS\tREPLICAS\tBUILD\tPROTOCOLS\n")
+		} else {
+			fmt.Fprint(table, "NAME\tMEMBER\tAPI\tROLE\tSTATE\tOWNS\tBUILD\n")
+		}
+		for _, m := range list.Members {
+			build, protocols := release(m.Release)
+			if c.Wide {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", orNone(m.Name), m.Incarnation, orNone(m.API), orNone(m.Gossip), orNone(m.Raft), orNone(m.Zone),
+					role(m), state(m), yes(m.Durable), m.Partitions, m.Replicas, build, protocols)
+				continue
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), orNone(m.API), role(m), state(m), m.Partitions, short(build, 12))
+		}
+		return table.Flush()
+	})
+}
+
+// role returns a member's part in the agreement on the roster.
+func role(m grid.MemberInfo) string {
+	switch {
+	case m.Leader:
+		return "leader"
+	case m.Voter:
+		return "voter"
+	}
+	return "member"
+}
+
+// state describes a member's replicas: in sync, copying, or not to be relied on since the
+// member is silent.
+func state(m grid.MemberInfo) string {
+	switch {
+	case !m.Alive:
+		return "silent"
+	case m.Settled:
+		return "in sync"
+	}
+	return "copying"
+}
+
+// release returns a member's build and the protocols that it speaks.
+func release(r *roster.Release) (build, protocols string) {
+	if r == nil {
+		return "-", "-"
+	}
+	return orNone(r.Build), fmt.Sprintf("%d to %d", r.Min.Known(), r.Max.Known())
+}

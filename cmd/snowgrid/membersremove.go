@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// membersCommands are about the members of a grid.
+type membersCommands struct {
+	List   listMembersCommand  `cmd:"" default:"withargs" help:"List the members of a grid."`
+	Remove removeMemberCommand `cmd:"" help:"Take a member out of the grid, whether it runs or not."`
+}
+
+// removeMemberCommand takes a member out of the grid.
+type removeMemberCommand struct {
+	Member string `arg:"" help:"Member: its ID (16 hex digits), incarnation, name, or API address, as listed by snowgrid status."`
+	gridFlags
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (removeMemberCommand) Help() string {
+	return `A member that runs is told to leave: it hands its partitions over, leaves, and its agent ends with status 0.
+A service manager that starts it again brings it back as a member. The command waits until it has left, for
+as long as --timeout allows.
+
+A member that has crashed leaves the grid within seconds by itself. If it had a vote and a data directory, its
+vote still counts until another member votes in its place, since it may come back; the status lists it as an
+absent voter. This command gives the vote up. Without it a grid of three that has lost one for good cannot
+lose another.
+
+The command is refused, and nothing is done, if the other voters would have no majority, or if the last copy
+of definitions would be lost; the error says what to do first. The leader logs the caller.
+
+    snowgrid status --addr 10.0.0.1:7948
+    snowgrid members remove 9f3c5a7de1b20468 --addr 10.0.0.1:7948`
+}
+
+// removed is the outcome.
+type removed struct {
+	wire.RemoveResponse
+
+	Left bool `json:"left"` // it is out of the grid, as the member that was asked knows it
+}
+
+// Run asks the grid to take the member out, and waits until it has left.
+func (c *removeMemberCommand) Run(ctx context.Context, to streams) error {
+	var out removed
+	err := c.ask(ctx, func(ctx context.Context) error {
+		status, addr, err := fetchStatusOfAny(ctx, c.Addr)
+		if err != nil {
+			return err
+		}
+		id, err := memberID(status, c.Member)
+		if err != nil {
+			return err
+		}
+		if err := postTo(ctx, addr, status.Answering, wire.PathRemove, wire.RemoveRequest{Member: id}, &out.RemoveResponse); err != nil {
+			return err
+		}
+		out.Left = out.Leaving == "" || c.awaitLeft(ctx, out.API, out.Leaving)
+		return nil
+	})
+	if err != nil {
+		return asking(err)
+	}
+	return c.result(to.out, out, func(w io.Writer) error {
+		fmt.Fprintln(w, out.text())
+		return nil
+	})
+}
+
+// awaitLeft waits until no member but the one that leaves knows it any longer, and reports
+// whether that came in time.
+func (c *removeMemberCommand) awaitLeft(ctx context.Context, api string, leaving roster.Incarnation) bool {
+	others := slices.DeleteFunc(slices.Clone(c.Addr), func(addr string) bool { return addr == api })
+	for {
+		status, _, err := fetchStatusOfAny(ctx, others)
+		if err == nil && status.Answering != string(leaving) &&
+			!slices.ContainsFunc(status.Members, func(m grid.MemberInfo) bool { return m.Incarnation == leaving }) {
+			return true
+		}
+		if err == nil { // all members are known now
+			for _, m := range status.Members {
+				if m.API != api && !slices.Contains(others, m.API) {
+					others = append(others, m.API)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// text describes the outcome.
+func (r removed) text() string {
+	switch {
+	case r.Leaving == "":
+		text := fmt.Sprintf("member %s was removed: its vote is given up", r.Member)
+		if r.Disks > 0 {
+			text += fmt.Sprintf("; its disk has the definitions of %d partitions, which other disks have as well", r.Disks)
+		}
+		return text
+	case r.Left:
+		return fmt.Sprintf("member %s has left the grid", r.Leaving)
+	}
+	return fmt.Sprintf("member %s leaves the grid and has not handed everything over yet; see snowgrid status", r.Leaving)
+}
+
+// memberID finds the member that an operator names.
+func memberID(s grid.Status, named string) (roster.MemberID, error) {
+	var found []string
+	for _, m := range s.Members {
+		if slices.Contains([]string{string(m.Incarnation), string(m.Incarnation.Member()), m.Name, m.API}, named) && named != "" {
+			found = append(found, string(m.Incarnation.Member()))
+		}
+	}
+	id, _, _ := strings.Cut(named, "-") // an incarnation is accepted too
+	switch {
+	case len(found) == 1:
+		return roster.MemberID(found[0]), nil
+	case len(found) > 1:
+		return "", fmt.Errorf("%q is the name of %d members: give one of the IDs %s", named, len(found), strings.Join(found, ", "))
+	case roster.MemberID(id).Check() == nil: // one that does not run
+		return roster.MemberID(id), nil
+	}
+	return "", fmt.Errorf("no member is named %q: give an ID, an incarnation, a name or an API address that snowgrid status lists", named)
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/metrics"
+)
+
+// Limits of the ops listener.
+const (
+	opsConnections   = 64
+	opsHeaderTimeout = 5 * time.Second
+	opsWriteTimeout  = 90 * time.Second // a CPU profile takes 30 s unless it says otherwise
+	opsIdleTimeout   = time.Minute
+	opsScrapes       = 4
+	opsScrapeTimeout = 10 * time.Second
+)
+
+// opsServer serves metrics, health checks and profiles. It starts before the member does, so
+// that a process which waits for its grid is seen alive.
+type opsServer struct {
+	registry *prometheus.Registry
+	member   atomic.Pointer[grid.Member] // nil before it serves
+	listener net.Listener
+	http     *http.Server
+	ended    chan struct{}
+}
+
+// startOps starts the ops server of the flags, nil without an address.
+func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages) (*opsServer, error) {
+	if f.OpsAddr == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", f.OpsAddr)
+	if err != nil {
+		return nil, badValue("ops-addr", f.OpsAddr, "%v; choose a free address of this host", err)
+	}
+	o := &opsServer{registry: prometheus.NewRegistry(), listener: listener, ended: make(chan struct{})}
+	o.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	o.http = &http.Server{
+		Handler: o.routes(f.Pprof, pages), ReadHeaderTimeout: opsHeaderTimeout, ReadTimeout: opsHeaderTimeout, WriteTimeout: opsWriteTimeout, IdleTimeout: opsIdleTimeout,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+	go func() {
+		defer close(o.ended)
+		if err := o.http.Serve(netutil.LimitListener(listener, opsConnections)); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("the ops listener has ended", "error", err)
+		}
+	}()
+	logger.Info("metrics and health checks served", "addr", listener.Addr().String(), "pprof", f.Pprof)
+	return o, nil
+}
+
+// routes returns the handler of all paths.
+func (o *opsServer) routes(profiles bool, pages *debugPages) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(o.registry, promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: opsScrapes, Timeout: opsScrapeTimeout,
+	})))
+	mux.HandleFunc("GET /livez", o.health)
+	mux.HandleFunc("GET /readyz", o.health)
+	if profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		pages.routes(mux)
+	}
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, "/metrics\n/livez\n/readyz")
+		if profiles {
+			fmt.Fprintln(w, "/debug/pprof/\n/debug/log\n/debug/config\n/debug/build")
+		}
+	})
+	return mux
+}
+
+// health answers as the member's API does. Before the member serves, the process is alive and
+// not ready.
+func (o *opsServer) health(w http.ResponseWriter, r *http.Request) {
+	if member := o.member.Load(); member != nil {
+		grid.HealthHandler(member).ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if r.URL.Path == "/livez" {
+		fmt.Fprintln(w, "alive")
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	fmt.Fprintln(w, "the member waits for its grid")
+}
+
+// serves has the server show a member, which serves now.
+func (o *opsServer) serves(member *grid.Member) {
+	if o != nil {
+		o.registry.MustRegister(metrics.ForMember(member))
+		o.member.Store(member)
+	}
+}
+
+// close ends the server, with the scrapes that are in progress.
+func (o *opsServer) close() {
+	if o == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if o.http.Shutdown(ctx) != nil {
+		_ = o.http.Close()
+	}
+	<-o.ended
+}

@@ -1,0 +1,242 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/registrar"
+)
+
+// number runs `snowgrid number` for a directory.
+func number(t *testing.T, api, dir string) int {
+	t.Helper()
+	status, out, errs := command(t, "number", "--set", "web", "--cluster", "shop", "--data-dir", dir, "--addr", api, "--timeout", "30s")
+	n, err := strconv.Atoi(strings.TrimSuffix(out, "\n"))
+	if status != exitDone || err != nil {
+		t.Errorf("snowgrid number: status %d, printed %q, said %q", status, out, errs)
+	}
+	return n
+}
+
+// TestNumberCommand: ten processes at the same time get 1 to 10, each directory keeps its
+// number, and the next directory gets the next one.
+func TestNumberCommand(t *testing.T) {
+	a := startAgent(t, "127.0.0.1:0", "--expect", "1")
+	dirs, got := make([]string, 10), make([]int, 10)
+	var all sync.WaitGroup
+	for i := range dirs {
+		dirs[i] = filepath.Join(t.TempDir(), "made")
+		all.Go(func() { got[i] = number(t, a.api, dirs[i]) })
+	}
+	all.Wait()
+	sorted := slices.Sorted(slices.Values(got))
+	if !slices.Equal(sorted, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
+		t.Fatalf("ten at the same time: %v", sorted)
+	}
+	for _, i := range []int{7, 2} {
+		if again := number(t, a.api, dirs[i]); again != got[i] {
+			t.Errorf("directory %d: %d, and %d before", i, again, got[i])
+		}
+	}
+	if n := number(t, a.api, t.TempDir()); n != 11 {
+		t.Errorf("the next directory: %d", n)
+	}
+
+	written := filepath.Join(t.TempDir(), "ordinal")
+	status, out, errs := command(t, "number", "--set", "web", "--cluster", "shop", "--data-dir", dirs[0], "--addr", a.api, "--write", written)
+	if text, err := os.ReadFile(written); status != exitDone || err != nil || string(text) != out {
+		t.Errorf("--write: status %d, wrote %q, %v; printed %q, said %q", status, text, err, out, errs)
+	}
+	before := metaOf(t, dirs[0])
+	status, out, errs = command(t, "number", "--set", "api", "--cluster", "shop", "--data-dir", dirs[0], "--addr", a.api)
+	if status != exitFailed || out != "" || !strings.Contains(errs, `set "web" of cluster "shop"`) || strings.Count(errs, "\n") != 1 {
+		t.Errorf("another set: status %d, printed %q, said %q", status, out, errs)
+	}
+	if after := metaOf(t, dirs[0]); after != before {
+		t.Errorf("the file of another set has changed to %q", after)
+	}
+}
+
+// metaOf returns the file of a directory's number.
+func metaOf(t *testing.T, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, registrar.FinalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// crashPoints are the points in the order of a first start, with the files that a process
+// killed there leaves, and whether the number is its own by then.
+var crashPoints = []struct {
+	at          registrar.CrashPoint
+	temp, final bool
+	own         bool
+}{
+	{at: registrar.BeforeTemp},
+	{at: registrar.AfterTemp, temp: true},
+	{at: registrar.AfterApply, temp: true, own: true},
+	{at: registrar.BeforeRename, temp: true, own: true},
+	{at: registrar.AfterFinal, temp: true, final: true, own: true},
+	{at: registrar.BeforeRegister, final: true, own: true},
+}
+
+// buildWithFailpoints builds the command with crash points.
+func buildWithFailpoints(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "snowgrid")
+	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build -tags failpoints: %v\n%s", err, out)
+	}
+	return path
+}
+
+// killAt runs a program until it has reached a crash point, and kills it there.
+func killAt(t *testing.T, point registrar.CrashPoint, program string, args ...string) {
+	t.Helper()
+	var said lockedBuffer
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "SNOWGRID_FAILPOINT="+string(point))
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	defer func() {
+		_ = cmd.Process.Kill() // SIGKILL
+		<-ended
+	}()
+	await(t, fmt.Sprintf("%v at %s", args, point), func() bool {
+		select {
+		case <-ended:
+			t.Fatalf("%v has ended before %s: %s", args, point, said.String())
+		default:
+		}
+		return strings.Contains(said.String(), "failpoint "+string(point)+" reached")
+	})
+}
+
+// exists reports whether a directory has a file.
+func exists(dir, file string) bool {
+	_, err := os.Stat(filepath.Join(dir, file))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// TestKilledAtEachPoint: a process that is killed at any point of its registration uses up no
+// number, and has the number that was given to it; also if others register before it is
+// started again.
+func TestKilledAtEachPoint(t *testing.T) {
+	program := buildWithFailpoints(t)
+	t.Run("client", func(t *testing.T) { testClientKilled(t, program) })
+	t.Run("member", func(t *testing.T) { testMemberKilled(t, program) })
+}
+
+func testClientKilled(t *testing.T, program string) {
+	a := startAgent(t, "127.0.0.1:0", "--expect", "1")
+	next := 1
+	for _, p := range crashPoints {
+		dir := t.TempDir()
+		killAt(t, p.at, program, "number", "--set", "web", "--cluster", "shop", "--data-dir", dir, "--addr", a.api)
+		if temp, final := exists(dir, registrar.TempFile), exists(dir, registrar.FinalFile); temp != p.temp || final != p.final {
+			t.Errorf("killed at %s: application there %v, number there %v", p.at, temp, final)
+		}
+		want := map[string]int{dir: next, t.TempDir(): next + 1}
+		if !p.own {
+			want[dir] = next + 1
+		}
+		for other, n := range want {
+			if other != dir {
+				if !p.own {
+					n = next
+				}
+				if got := number(t, a.api, other); got != n {
+					t.Errorf("after a kill at %s another process has %d, want %d", p.at, got, n)
+				}
+			}
+		}
+		for range 2 {
+			if got := number(t, a.api, dir); got != want[dir] {
+				t.Errorf("killed at %s and started again: %d, want %d", p.at, got, want[dir])
+			}
+		}
+		if exists(dir, registrar.TempFile) || !exists(dir, registrar.FinalFile) {
+			t.Errorf("killed at %s and started again: application there %v, number there %v", p.at, exists(dir, registrar.TempFile), exists(dir, registrar.FinalFile))
+		}
+		next += 2
+	}
+}
+
+// testMemberKilled tests a member, whose number is in the file of its identity.
+func testMemberKilled(t *testing.T, program string) {
+	for _, p := range crashPoints {
+		t.Run(string(p.at), func(t *testing.T) {
+			t.Parallel()
+			s := &seat{dir: t.TempDir()}
+			s.move(t)
+			args := []string{
+				"agent", "--gossip-addr", s.gossip, "--raft-addr", s.raft, "--api-addr", s.api, "--data-dir", s.dir,
+				"--expect", "1", "--partitions", "8", "--identity-set", "ids", "--identity-cluster", "shop",
+			}
+			killAt(t, p.at, program, args...)
+			if temp := exists(s.dir, registrar.TempFile); temp != p.temp {
+				t.Errorf("application there: %v", temp)
+			}
+			if has := strings.Contains(metaOf(t, s.dir), `"number"`); has != p.final {
+				t.Errorf("number in the identity: %v", has)
+			}
+			member := start(t, func(r io.Reader) { _, _ = io.Copy(io.Discard, r) }, args...)
+			info := awaitNumber(t, s.api)
+			if info.ID != 1 || info.Cluster != "shop" || exists(s.dir, registrar.TempFile) {
+				t.Errorf("started again: %+v, application there: %v", info, exists(s.dir, registrar.TempFile))
+			}
+			member.signal(os.Interrupt)
+			_ = member.exit()
+		})
+	}
+}
+
+// awaitNumber waits until the member at an address is registered.
+func awaitNumber(t *testing.T, api string) (info grid.IdentityInfo) {
+	t.Helper()
+	awaitStatus(t, api, func(s grid.Status) string {
+		if s.Identity == nil || s.Identity.State != "REGISTERED" {
+			return fmt.Sprintf("registration %+v", s.Identity)
+		}
+		info = *s.Identity
+		return ""
+	})
+	return info
+}
+
+// TestNoFailpointsInOrdinaryBuilds: the code of the crash points is in builds with the tag
+// alone.
+func TestNoFailpointsInOrdinaryBuilds(t *testing.T) {
+	files := func(tags string) string {
+		out, err := exec.Command("go", "list", "-tags", tags, "-f", "{{.GoFiles}}", "../../internal/registrar").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	if ordinary, tagged := files(""), files("failpoints"); strings.Contains(ordinary, "failpoint.go") || !strings.Contains(tagged, "failpoint.go") {
+		t.Errorf("files of an ordinary build: %sof one with the tag: %s", ordinary, tagged)
+	}
+}

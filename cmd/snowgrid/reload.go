@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// reloadedKeys are the keys whose values a running agent changes at SIGHUP. Each has a step
+// in [reloader.prepare].
+var reloadedKeys = []string{"log-level"}
+
+// reloader reads the configuration of a running agent again at SIGHUP. The command line and
+// the environment are those of the start, so only the file, and the files that variables
+// name, can have changed.
+type reloader struct {
+	args   arguments
+	values map[string]string // of all keys, as of the last reload
+	level  *slog.LevelVar
+	log    *slog.Logger
+}
+
+// newReloader returns a reloader for an agent with these arguments and values.
+func newReloader(args arguments, values map[string]string, level *slog.LevelVar, log *slog.Logger) *reloader {
+	return &reloader{args: args, values: values, level: level, log: log}
+}
+
+// run reloads at each SIGHUP until ctx ends, and has manager told of it. SIGHUP ends no
+// agent that runs.
+func (r *reloader) run(ctx context.Context, manager *serviceManager) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(hangup)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangup:
+				manager.reload(r.reload)
+			}
+		}
+	}()
+}
+
+// reload applies a changed configuration. An error changes nothing.
+func (r *reloader) reload() {
+	flags, values, err := parseAgain(r.args)
+	if err != nil {
+		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy", "correct it and send SIGHUP again; the values of before remain")
+		return
+	}
+	commit, err := r.prepare(flags)
+	if err != nil {
+		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy", "correct it and send SIGHUP again; the values of before remain")
+		return
+	}
+	var changed, kept []string
+	for _, name := range changedKeys(r.values, values) {
+		if slices.Contains(reloadedKeys, name) {
+			changed = append(changed, name+": "+r.values[name]+" -> "+values[name])
+		} else {
+			kept = append(kept, name)
+		}
+	}
+	if flags.LogLevel <= r.level.Level() {
+		commit() // the lines below are logged at the more detailed level
+	} else {
+		defer commit()
+	}
+	r.log.Info("configuration reloaded", "changed", strings.Join(changed, ", "))
+	if len(kept) > 0 {
+		r.log.Warn("configuration changed that a running member keeps", "keys", strings.Join(kept, ", "), "remedy", "restart the member for the new values")
+	}
+	for _, name := range reloadedKeys {
+		r.values[name] = values[name]
+	}
+}
+
+// prepare checks everything that a reload changes, and returns the step that changes it. The
+// step cannot fail, so that a reload changes all of it or nothing. Certificates and keys
+// belong here as well.
+func (r *reloader) prepare(next *agentFlags) (commit func(), err error) {
+	return func() { r.level.Set(next.LogLevel) }, nil
+}
+
+// changedKeys returns, sorted, the keys whose values differ.
+func changedKeys(before, after map[string]string) []string {
+	var out []string
+	for name, value := range after {
+		if before[name] != value {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// parseAgain parses and checks the command line of a running agent again.
+func parseAgain(args arguments) (*agentFlags, map[string]string, error) {
+	var parsed commands
+	from := newSources()
+	parser, err := newParser(&parsed, from, kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := parsed.Agent.check(from); err != nil {
+		return nil, nil, err
+	}
+	return &parsed.Agent.agentFlags, valuesOf(ctx, from), nil
+}
+
+// valuesOf returns the value of each key of a command, as config print shows it.
+func valuesOf(ctx *kong.Context, from *sources) map[string]string {
+	out := map[string]string{}
+	for _, flag := range ctx.Selected().Flags {
+		if k, known := from.key(flag.Name); known {
+			out[k.name] = k.value(flag)
+		}
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// sequencersCommand lists the sequencers of a grid.
+type sequencersCommand struct {
+	Prefix string `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
+	After  string `help:"Begin with the first name above this one." placeholder:"NAME"`
+	Limit  int    `help:"Number of sequencers; 0 for all." default:"100"`
+	gridFlags
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (sequencersCommand) Help() string {
+	return `The sequencers of the whole grid in the order of their names. If there are more than --limit, the last line
+has the name to continue with. IDS/S is about the rate of the last minutes, as the holders have reported it
+with their renewals; holders of earlier releases report none.
+
+    snowgrid sequencers
+    snowgrid sequencers --prefix shop/ --limit 20
+    snowgrid sequencers --limit 20 --after shop/orders
+    snowgrid sequencers --limit 0 -o json`
+}
+
+// Validate refuses a negative limit.
+func (c *sequencersCommand) Validate() error {
+	if c.Limit < 0 {
+		return fmt.Errorf("--limit=%d: give 1 or more, or 0 for all", c.Limit)
+	}
+	return nil
+}
+
+// Run lists the sequencers.
+func (c *sequencersCommand) Run(ctx context.Context, to streams) error {
+	var list wire.SequencersResponse
+	err := c.ask(ctx, func(ctx context.Context) (err error) {
+		list, err = c.fetch(ctx)
+		return err
+	})
+	if err != nil {
+		return asking(err)
+	}
+	return c.result(to.out, list, func(w io.Writer) error { return printSequencerRows(w, list) })
+}
+
+// fetch gets as many pages as there are to list.
+func (c *sequencersCommand) fetch(ctx context.Context) (list wire.SequencersResponse, err error) {
+	list.Sequencers = []wire.SequencerRow{}
+	in := wire.SequencersRequest{Prefix: c.Prefix, After: c.After}
+	addrs := c.Addr
+	for {
+		in.Limit = wire.MaxPage
+		if c.Limit > 0 {
+			in.Limit = min(in.Limit, c.Limit-len(list.Sequencers))
+		}
+		var page wire.SequencersResponse
+		addr, err := eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) error {
+			page = wire.SequencersResponse{}
+			return postTo(ctx, addr, "", wire.PathSequencers, in, &page)
+		})
+		if err != nil {
+			return list, err
+		}
+		addrs = []string{addr}
+		list.Sequencers = append(list.Sequencers, page.Sequencers...)
+		list.Next, list.Unreachable = page.Next, page.Unreachable
+		if in.After = page.Next; page.Next == "" || c.Limit > 0 && len(list.Sequencers) >= c.Limit {
+			return list, nil
+		}
+	}
+}
+
+// nameWidth is the width of a column of sequencers' names.
+const nameWidth = 24
+
+// printSequencerRows writes a list of sequencers as a table.
+func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
+	if len(list.Sequencers) == 0 && len(list.Unreachable) == 0 {
+		_, err := fmt.Fprintln(w, "no sequencers")
+		return err
+	}
+	table := newTable(w)
+	fmt.Fprint(table, "SEQUENCER\tATTACHED\tNODES\tIDS/S\tLAYOUT\tENDS\tOWNER\n")
+	for _, s := range list.Sequencers {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%v\t%s\t%s\n", short(s.Name, nameWidth), s.Attached, s.Nodes, perSecond(s.Recent), s.Layout,
+			s.Exhausted.UTC().Format(time.DateOnly), called(s.OwnerName, s.Owner))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(list.Unreachable) > 0 {
+		fmt.Fprintf(w, "\nnot complete: no answer from %s\n", joined(list.Unreachable))
+	}
+	if list.Next != "" {
+		fmt.Fprintf(w, "\nthere are more: --after %q\n", list.Next)
+	}
+	return nil
+}
+
+// joined lists incarnations.
+func joined(incarnations []roster.Incarnation) string {
+	var out []string
+	for _, inc := range incarnations {
+		out = append(out, string(inc))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
+)
+
+// settingError is a value of a key that cannot work. It names the place where the value was
+// set, the value and the remedy in one line.
+type settingError struct {
+	key, value string
+	secret     bool
+	from       origin
+	problem    string // with the remedy
+}
+
+// Error implements error.
+func (e *settingError) Error() string {
+	value := e.value
+	if e.secret {
+		value = ""
+	}
+	switch e.from.source {
+	case fromFile:
+		return (&configfile.Error{Path: e.from.name, Line: e.from.line, Key: e.key, Value: value, Problem: e.problem}).Error()
+	case fromEnvironment:
+		return stated(e.from.name, value) + ": " + e.problem
+	}
+	return stated("--"+e.key, value) + ": " + e.problem
+}
+
+// stated returns a flag or a variable with its value.
+func stated(name, value string) string {
+	if value == "" {
+		return name
+	}
+	return fmt.Sprintf("%s=%.120s", name, value)
+}
+
+// badValue returns the error of a group of flags about one of its values. The place is
+// added by [sources.place]; a secret has no value.
+func badValue(key string, value any, format string, args ...any) error {
+	return &settingError{key: key, value: fmt.Sprint(value), problem: fmt.Sprintf(format, args...)}
+}
+
+// place adds the place where its key was set to an error about a value: one of badValue,
+// one whose text begins with a flag, or one whose text begins with a field of grid.Config.
+// Other errors are returned as they are.
+func (s *sources) place(err error) error {
+	var placed *configfile.Error
+	if err == nil || errors.As(err, &placed) {
+		return err
+	}
+	var fault *settingError
+	if !errors.As(err, &fault) {
+		fault = s.parse(sentence(err))
+	}
+	if fault == nil {
+		return err
+	}
+	k, known := s.key(fault.key)
+	if !known {
+		return err
+	}
+	out := *fault
+	out.secret, out.from = k.secret, s.origin(k)
+	if out.value == "" {
+		out.value = s.text[k.name]
+	}
+	return &out
+}
+
+// flagText matches the text of an error about a flag.
+var flagText = regexp.MustCompile(`^--([a-z][a-z0-9-]*)(?:=(\S*))?:? (.+)$`)
+
+// parse returns the error that a text is about, nil if the text does not begin with a flag
+// or with a field of grid.Config.
+func (s *sources) parse(text string) *settingError {
+	if parts := flagText.FindStringSubmatch(text); parts != nil {
+		return &settingError{key: parts[1], value: parts[2], problem: parts[3]}
+	}
+	field, _, _ := strings.Cut(text, " ")
+	if field == "" || !unicode.IsUpper(rune(field[0])) {
+		return nil
+	}
+	if k, known := s.keyOf(keyOfField(strings.TrimRight(field, ":"))); known {
+		return &settingError{key: k.name, problem: s.inKeys(text)}
+	}
+	return nil
+}
+
+// keyOf returns the key of a field, or, for a field with several keys, one that was set.
+func (s *sources) keyOf(name string) (key, bool) {
+	k, known := s.key(name)
+	for _, part := range s.keys {
+		if known {
+			break
+		}
+		if _, isSet := s.origins[part.name]; isSet && strings.HasPrefix(part.name, name+"-") {
+			k, known = part, true
+		}
+	}
+	return k, known
+}
+
+// fieldName matches the name of a field of grid.Config.
+var fieldName = regexp.MustCompile(`\b[A-Z][A-Za-z.]+[A-Za-z]\b`)
+
+// inKeys returns a text with keys for the names of fields of grid.Config.
+func (s *sources) inKeys(text string) string {
+	return fieldName.ReplaceAllStringFunc(text, func(name string) string {
+		if k, known := s.key(keyOfField(name)); known {
+			return k.name
+		}
+		return name
+	})
+}
+
+// keyOfField returns the key of a field of grid.Config: data-dir for DataDir, api-addr for
+// APIAddr, gossip-interval for Gossip.Interval.
+func keyOfField(field string) string {
+	var out strings.Builder
+	runes := []rune(field)
+	for i, r := range runes {
+		switch {
+		case r == '.':
+			out.WriteByte('-')
+			continue
+		case i > 0 && unicode.IsUpper(r) && runes[i-1] != '.' &&
+			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			out.WriteByte('-')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
+}
+
+// isSettingError reports whether an error is about the configuration, and so is one line
+// that needs no advice about commands and flags.
+func isSettingError(err error) bool {
+	var setting *settingError
+	var file *configfile.Error
+	return errors.As(err, &setting) || errors.As(err, &file)
+}
+
+// settingText returns the one line of an error about the configuration, without the text
+// around it.
+func settingText(err error) string {
+	var setting *settingError
+	if errors.As(err, &setting) {
+		return setting.Error()
+	}
+	var file *configfile.Error
+	if errors.As(err, &file) {
+		return file.Error()
+	}
+	return sentence(err)
+}

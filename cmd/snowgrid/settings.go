@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// settingsCommand has the commands about the settings that the members have agreed on.
+type settingsCommand struct {
+	Show settingsShowCommand `cmd:"" default:"withargs" help:"Show the settings of the grid."`
+	Set  settingsSetCommand  `cmd:"" help:"Change settings of the grid, while it runs."`
+}
+
+// settingsShowCommand shows the settings.
+type settingsShowCommand struct {
+	gridFlags
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (settingsShowCommand) Help() string {
+	return `Settings are agreed when the grid is formed, and are the same for all members. snowgrid settings set changes
+some of them.
+
+    snowgrid settings --addr 10.0.0.1:7948`
+}
+
+// Run shows the settings.
+func (c *settingsShowCommand) Run(ctx context.Context, to streams) error {
+	out, err := c.request(ctx, wire.SettingsRequest{})
+	if err != nil {
+		return asking(err)
+	}
+	return c.result(to.out, out, func(w io.Writer) error { return printGridSettings(w, out) })
+}
+
+// request sends a request for settings to the first member that answers.
+func (g gridFlags) request(ctx context.Context, in wire.SettingsRequest) (out wire.SettingsResponse, err error) {
+	err = g.ask(ctx, func(ctx context.Context) error {
+		_, addr, err := fetchStatusOfAny(ctx, g.Addr)
+		if err != nil {
+			return err
+		}
+		return postTo(ctx, addr, "", wire.PathSettings, in, &out)
+	})
+	return out, err
+}
+
+// printGridSettings writes the settings as text.
+func printGridSettings(w io.Writer, s wire.SettingsResponse) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "name\t%s\n", s.Name)
+	fmt.Fprintf(table, "partitions\t%d\n", s.Partitions)
+	fmt.Fprintf(table, "backups\t%d\n", s.Backups)
+	fmt.Fprintf(table, "window\t%v\n", s.Window.Duration())
+	fmt.Fprintf(table, "voters\t%d\n", s.Voters)
+	return table.Flush()
+}
+
+// settingsSetCommand changes settings.
+type settingsSetCommand struct {
+	Assignments  []string `arg:"" name:"setting" help:"New values: backups=COUNT, window=DURATION or voters=COUNT."`
+	WindowStated bool     `help:"Confirm that the configuration of every member has the new window. Needed in a grid with neither data directories nor an anchor."`
+	gridFlags
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (settingsSetCommand) Help() string {
+	return `The members keep running, and callers of Next notice nothing. Any member takes the command; the leader has the
+change agreed on by all of them. Then change the configuration of every member that states the setting: a
+member that states another value than the grid's does not start.
+
+    backups=2    copies of each partition besides the owner's: 0 for none. The leader then adds or drops
+                 copies; snowgrid status shows when each partition has them.
+    window=30s   distance of the ceiling ahead of cluster time, 1s to 1h. It only grows. A larger one lets
+                 holders continue for longer without a majority. New IDs of a partition that lost all its
+                 copies wait for as long, as does a logical node of a crashed process.
+    voters=5     members that vote, 1, 3, 5 or 7: so many less one, divided by two, may fail at the same time.
+
+A change of backups or voters needs every member to run a release that knows it; the error names the members
+that do not. The leader logs the caller and the values.
+
+    snowgrid settings set backups=2 --addr 10.0.0.1:7948
+    snowgrid settings set window=30s voters=5`
+}
+
+// Run changes the settings.
+func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
+	in, err := parseAssignments(c.Assignments)
+	if err != nil {
+		return &exitError{status: exitUsage, err: err}
+	}
+	in.WindowStated = c.WindowStated
+	out, err := c.request(ctx, in)
+	if err != nil {
+		return err
+	}
+	return c.result(to.out, out, func(w io.Writer) error {
+		if err := printGridSettings(w, out); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "A member whose configuration states other values than %s does not start again: change it there.\n", strings.Join(c.Assignments, " "))
+		return err
+	})
+}
+
+// changeable are the settings that a running grid can change, and fixed those that it
+// cannot.
+var (
+	changeable    = []string{"backups", "window", "voters"}
+	fixedSettings = []string{"name", "partitions"}
+)
+
+// parseAssignments parses backups=2 window=30s.
+func parseAssignments(assignments []string) (in wire.SettingsRequest, err error) {
+	seen := map[string]bool{}
+	for _, text := range assignments {
+		name, value, found := strings.Cut(text, "=")
+		switch {
+		case !found || value == "":
+			return in, fmt.Errorf("%.80q: give NAME=VALUE, such as backups=2", text)
+		case seen[name]:
+			return in, fmt.Errorf("%s is given twice; give one value", name)
+		case slices.Contains(fixedSettings, name):
+			return in, fmt.Errorf("%s is fixed when the grid is formed; a running grid can change %s", name, orList(changeable))
+		case !slices.Contains(changeable, name):
+			return in, fmt.Errorf("%.40q is not a setting of the grid; did you mean %s? A running grid can change %s", name, nearest(name, changeable), orList(changeable))
+		}
+		seen[name] = true
+		if err := assign(&in, name, value); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// assign sets one setting.
+func assign(in *wire.SettingsRequest, name, value string) error {
+	if name == "window" {
+		d, err := time.ParseDuration(value)
+		if least, most := roster.MinWindow.Duration(), roster.MaxWindow.Duration(); err != nil || d < least || d > most || d%time.Millisecond != 0 {
+			return fmt.Errorf("window=%.40s: give a duration with its unit, such as 30s: %v to %v in whole milliseconds", value, least, most)
+		}
+		in.Window = clustertime.SpanOf(d)
+		return nil
+	}
+	n, err := strconv.Atoi(value)
+	switch {
+	case name == "backups" && (err != nil || n < 0 || n > roster.MaxBackups):
+		return fmt.Errorf("backups=%.40s: give 0 for none, or 1 to %d", value, roster.MaxBackups)
+	case name == "voters" && (err != nil || n < 1 || n > roster.MaxVoters || n%2 == 0):
+		return fmt.Errorf("voters=%.40s: give 1, 3, 5 or 7", value)
+	case name == "backups":
+		in.Backups = &n
+	default:
+		in.Voters = n
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
+)
+
+// load notes the flags on the command line, and reads and checks the configuration file of
+// the command.
+func (s *sources) load(ctx *kong.Context) error {
+	s.keys = keysOf(ctx.Model)
+	for _, path := range ctx.Path {
+		if path.Flag != nil && !path.Resolved {
+			s.origins[path.Flag.Name] = origin{source: fromFlag, name: path.Flag.Name}
+		}
+	}
+	if s.path = pathOf(ctx); s.path == "" {
+		return nil
+	}
+	file, err := configfile.Read(s.path)
+	if err != nil {
+		return err
+	}
+	return s.take(file)
+}
+
+// pathOf returns the path of the configuration file that a command line names, "" for
+// none.
+func pathOf(ctx *kong.Context) string {
+	for _, path := range ctx.Path {
+		var value *kong.Value
+		switch {
+		case path.Positional != nil:
+			value = path.Positional
+		case path.Flag != nil:
+			value = path.Flag.Value
+		}
+		if value != nil && value.Target.Type() == reflect.TypeFor[configPath]() {
+			return ctx.Value(path).String()
+		}
+	}
+	if ctx.Selected() == nil {
+		return ""
+	}
+	for _, flag := range ctx.Selected().Flags {
+		if flag.Target.Type() == reflect.TypeFor[configPath]() {
+			return flag.Target.String() // from the environment
+		}
+	}
+	return ""
+}
+
+// take checks the entries of a file, also those that the command does not use, and keeps
+// them.
+func (s *sources) take(file *configfile.File) error {
+	original := map[string]string{}
+	for _, entry := range file.Entries {
+		if isOriginalKey(entry.Key) {
+			if entry.IsList {
+				return fault(file, entry, "", "give one value, not a list")
+			}
+			original[entry.Key] = entry.Values[0]
+			continue
+		}
+		text, err := s.check(file, entry)
+		if err != nil {
+			return err
+		}
+		s.file[entry.Key] = settingLine{text: text, line: entry.Line}
+	}
+	return s.translate(file, original)
+}
+
+// check returns the text of an entry's value for its flag.
+func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, error) {
+	k, known := s.key(entry.Key)
+	switch {
+	case !known:
+		var names []string
+		for _, k := range s.keys {
+			names = append(names, k.name)
+		}
+		return "", fault(file, entry, strings.Join(entry.Values, ","),
+			fmt.Sprintf("unknown key; did you mean %s? All keys are in snowgrid config reference", nearest(entry.Key, names)))
+	case k.secret && file.Writable:
+		return "", fault(file, entry, "",
+			fmt.Sprintf("any user of this machine may change the file, and this key is a secret; run chmod o-w %s", file.Path))
+	case entry.IsList && !k.isList():
+		return "", fault(file, entry, strings.Join(entry.Values, ","), "give one value, not a list")
+	}
+	text := strings.Join(entry.Values, "")
+	if entry.IsList {
+		text = kong.JoinEscaped(entry.Values, ',')
+	}
+	if problem := k.decode(text); problem != "" {
+		return "", &settingError{key: k.name, value: text, secret: k.secret, from: origin{fromFile, file.Path, entry.Line}, problem: problem}
+	}
+	return text, nil
+}
+
+// translate takes the keys of the original membership service.
+func (s *sources) translate(file *configfile.File, original map[string]string) error {
+	settings, notes, err := translateOriginal(original)
+	if err != nil {
+		name, problem, _ := strings.Cut(err.Error(), ": ")
+		entry, found := file.Entry(name)
+		if !found { // it is missing: another key of the same seed asks for it
+			i := slices.IndexFunc(file.Entries, func(e configfile.Entry) bool { return isOriginalKey(e.Key) })
+			entry = configfile.Entry{Key: name, Line: file.Entries[i].Line}
+		}
+		return fault(file, entry, "", problem)
+	}
+	s.notes = notes
+	for _, set := range settings {
+		entry, _ := file.Entry(set.Keys[0])
+		ours, both := s.file[set.Flag]
+		switch {
+		case both && set.Implied:
+			continue
+		case both:
+			return fault(file, entry, "", fmt.Sprintf("the key %s on line %d sets the same; remove one of the two", set.Flag, ours.line))
+		}
+		s.file[set.Flag] = settingLine{text: set.Value, line: entry.Line}
+	}
+	return nil
+}
+
+// fault returns an error about an entry of a file.
+func fault(file *configfile.File, entry configfile.Entry, value, problem string) error {
+	return &configfile.Error{Path: file.Path, Line: entry.Line, Key: entry.Key, Value: value, Problem: problem}
+}

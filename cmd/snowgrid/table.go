@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// newTable returns a writer that aligns columns; cells end with a tab.
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// short cuts a text off for a column; the whole text is in the JSON result.
+func short(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return string(runes[:width-3]) + "..."
+}
+
+// named returns a member's name and incarnation, or the one that is known.
+func named(name, incarnation string) string {
+	switch {
+	case incarnation == "":
+		return "-"
+	case name == "":
+		return incarnation
+	}
+	return fmt.Sprintf("%s (%s)", name, incarnation)
+}
+
+// called returns a member's name for a narrow column, its ID if it has none.
+func called(name string, inc roster.Incarnation) string {
+	switch {
+	case inc == "":
+		return "-"
+	case name == "":
+		return string(inc.Member())
+	}
+	return short(name, 20)
+}
+
+// span formats a span of time with the largest units that matter.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < 48*time.Hour:
+		return d.Round(time.Second).String()
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// momentAndDistance formats a time with its distance to now.
+func momentAndDistance(t, now time.Time) string {
+	switch d := t.Sub(now); {
+	case t.IsZero():
+		return "-"
+	case d >= 0:
+		return fmt.Sprintf("%s (in %s)", moment(t), span(d))
+	default:
+		return fmt.Sprintf("%s (%s ago)", moment(t), span(-d))
+	}
+}
+
+// perSecond formats a rate.
+func perSecond(rate float64) string {
+	if rate < 10 {
+		return fmt.Sprintf("%.1f", rate)
+	}
+	return grouped(uint64(rate + 0.5))
+}
+
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

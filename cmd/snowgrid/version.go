@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/snowgrid/snowgrid/internal/buildinfo"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// versionCommand prints the version of this program.
+type versionCommand struct {
+	outputFlag
+}
+
+// versionInfo is the result of the command as JSON.
+type versionInfo struct {
+	Version        string `json:"version"`
+	Commit         string `json:"commit,omitempty"`
+	Modified       bool   `json:"modified"` // the tree had changes that were not committed
+	CommitTime     string `json:"commit_time,omitempty"`
+	Go             string `json:"go"`
+	Protocol       int    `json:"protocol"`        // that it speaks with members of the same version
+	OldestProtocol int    `json:"oldest_protocol"` // of the members that it works with
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (versionCommand) Help() string {
+	return `Members of different versions work together if the protocol of each lies in the range of the other. The
+versions of running members are in snowgrid members.
+
+    snowgrid version
+    snowgrid version -o json`
+}
+
+// Run prints the version.
+func (c *versionCommand) Run(to streams) error {
+	b := buildinfo.Read()
+	v := versionInfo{
+		Version: b.Version, Commit: b.Commit, Modified: b.Modified, CommitTime: b.Time, Go: b.Go,
+		Protocol: int(roster.CurrentProtocol), OldestProtocol: int(roster.OldestProtocol),
+	}
+	return c.result(to.out, v, func(w io.Writer) error {
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(table, "version\t%s\n", v.Version)
+		commit := orNone(v.Commit)
+		if v.Modified {
+			commit += " with local changes"
+		}
+		fmt.Fprintf(table, "commit\t%s\n", commit)
+		if v.CommitTime != "" {
+			fmt.Fprintf(table, "committed\t%s\n", v.CommitTime)
+		}
+		fmt.Fprintf(table, "go\t%s\n", v.Go)
+		fmt.Fprintf(table, "protocol\t%d, works with %d to %d\n", v.Protocol, v.OldestProtocol, v.Protocol)
+		return table.Flush()
+	})
+}

@@ -1,0 +1,325 @@
+package grid
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader/anchor"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Limits of the alerts.
+const (
+	clockOffsetMax     = time.Second
+	nodesUsedPercent   = 80
+	epochEndsWithin    = 2 * 365 * 24 * time.Hour
+	epochEndsSoon      = 90 * 24 * time.Hour
+	certificateWithin  = 30 * 24 * time.Hour
+	certificateSoon    = 7 * 24 * time.Hour
+	alertSubjectsShown = 3
+)
+
+// subjects lists the first things that an alert is about, and counts the others.
+func subjects(all []string) string {
+	text := strings.Join(all[:min(len(all), alertSubjectsShown)], "; ")
+	if more := len(all) - alertSubjectsShown; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// majority is the number of voters that have to be alive.
+func majority(voters int) int { return voters/2 + 1 }
+
+func checkQuorum(s Status) (Severity, string) {
+	if s.Advice != "" {
+		return Critical, s.Advice
+	}
+	if s.Voters == 0 && s.Leader != "" { // a member of an earlier release does not count them
+		return "", ""
+	}
+	if s.Voters == 0 {
+		return Critical, fmt.Sprintf("member %s knows no voters: it is in no grid yet; check its addresses to join, and that the expected members run", s.Answering)
+	}
+	if s.VotersAlive < majority(s.Voters) {
+		return Critical, fmt.Sprintf("%d of %d voters are alive, %d are needed; start the missing members again, or restore the network to them",
+			s.VotersAlive, s.Voters, majority(s.Voters))
+	}
+	if s.Leader == "" {
+		return Critical, fmt.Sprintf("no leader is known, and %d of %d voters are alive; an election takes seconds: if this stays, check that the members reach each other's Raft addresses",
+			s.VotersAlive, s.Voters)
+	}
+	return "", ""
+}
+
+func checkQuorumMargin(s Status) (Severity, string) {
+	need := majority(s.Voters)
+	if len(s.Members) <= 1 || s.VotersAlive != need {
+		return "", ""
+	}
+	if s.Voters < 3 {
+		return Warning, fmt.Sprintf("the grid has %d members and %d voter(s): the loss of one stops it; run at least 3 members", len(s.Members), s.Voters)
+	}
+	return Warning, fmt.Sprintf("%d of %d voters are alive, and %d are needed: the loss of one more stops the grid; start the missing member again, or another one",
+		s.VotersAlive, s.Voters, need)
+}
+
+func checkCeiling(s Status) (Severity, string) {
+	if s.ClusterTime.IsZero() || s.Ceiling.IsZero() {
+		return "", ""
+	}
+	lead, limit := s.Ceiling.Sub(s.ClusterTime), s.Settings.Window.Duration()/3
+	switch remedy := "check that there is a leader with a majority of the voters, and their disks and the anchor if there is one"; {
+	case lead <= 0:
+		return Critical, fmt.Sprintf("the ceiling is %v behind cluster time: holders wait; %s", -lead, remedy)
+	case lead < limit:
+		return Warning, fmt.Sprintf("the ceiling is %v ahead of cluster time, less than %v: holders wait when it is used up; %s", lead, limit, remedy)
+	}
+	return "", ""
+}
+
+func checkOwners(s Status) (Severity, string) {
+	unowned := 0
+	for _, p := range s.Partitions {
+		if p.Owner == "" {
+			unowned++
+		}
+	}
+	if unowned == 0 {
+		return "", ""
+	}
+	return Critical, fmt.Sprintf("%d of %d partitions have no owner; wait for the expected members, or see the log of the leader", unowned, len(s.Partitions))
+}
+
+// MissingCopies returns how many copies of partitions are missing: those that the settings
+// ask for, or as many as there are other members, less those in sync.
+func (s Status) MissingCopies() (copies, partitions int) {
+	want := min(s.Settings.Backups, len(s.Members)-1)
+	for _, p := range s.Partitions {
+		if missing := want - max(0, len(p.InSync)-1); missing > 0 {
+			copies += missing
+			partitions++
+		}
+	}
+	return copies, partitions
+}
+
+func checkCopies(s Status) (Severity, string) {
+	copies, partitions := s.MissingCopies()
+	if copies == 0 {
+		return "", ""
+	}
+	return Warning, fmt.Sprintf("%d of %d partitions lack %d copies of the %d configured for each; they are made within seconds while members stay: if not, see the log of their owners",
+		partitions, len(s.Partitions), copies, s.Settings.Backups)
+}
+
+func checkMembers(s Status) (Severity, string) {
+	if len(s.Members) == 0 || s.Settings.Backups <= len(s.Members)-1 {
+		return "", ""
+	}
+	severity := Warning
+	if len(s.Members) == 1 { // as intended, in most cases
+		severity = Info
+	}
+	return severity, fmt.Sprintf("%d members cannot keep %d backups of each partition; start %d more, or run with fewer backups",
+		len(s.Members), s.Settings.Backups, s.Settings.Backups+1-len(s.Members))
+}
+
+func checkAwaited(s Status) (Severity, string) {
+	var disks []string
+	for _, d := range s.Disks {
+		if d.Awaited > 0 && !d.Runs {
+			disks = append(disks, fmt.Sprintf("%s, for %d partitions", d.Member, d.Awaited))
+		}
+	}
+	if len(disks) == 0 {
+		return "", ""
+	}
+	return Critical, fmt.Sprintf("disks are awaited: %s; start these members with their data directories, or run `snowgrid forget` for a disk that is lost", subjects(disks))
+}
+
+func checkDown(s Status) (Severity, string) {
+	var down []string
+	for _, m := range s.Members {
+		if !m.Alive {
+			down = append(down, m.who()+" is not seen by gossip")
+		} else if slices.Contains(s.Unreachable, string(m.Incarnation)) {
+			down = append(down, m.who()+" did not answer at "+m.API)
+		}
+	}
+	if len(down) == 0 {
+		return "", ""
+	}
+	return Warning, fmt.Sprintf("%d of %d members do not answer: %s; start them again, or check the network to them", len(down), len(s.Members), subjects(down))
+}
+
+// who returns the member's name for people with its incarnation.
+func (m MemberInfo) who() string {
+	if m.Name == "" {
+		return string(m.Incarnation)
+	}
+	return m.Name + " (" + string(m.Incarnation) + ")"
+}
+
+func checkReadiness(s Status) (Severity, string) {
+	var unready []string
+	for _, m := range s.Members {
+		if m.Report != nil && m.Report.NotReady != "" {
+			unready = append(unready, m.who()+": "+m.Report.NotReady)
+		}
+	}
+	if len(unready) == 0 && !s.Ready {
+		unready = append(unready, s.Answering+": "+s.NotReady)
+	}
+	if len(unready) == 0 {
+		return "", ""
+	}
+	return Warning, fmt.Sprintf("not ready: %s; wait if it has just started, else see its log", subjects(unready))
+}
+
+func checkDisks(s Status) (Severity, string) {
+	var failed []string
+	for _, m := range s.Members {
+		if m.Report != nil && m.Report.DiskFailed != "" {
+			failed = append(failed, m.who()+": "+m.Report.DiskFailed)
+		}
+	}
+	if len(failed) == 0 {
+		return "", ""
+	}
+	return Critical, fmt.Sprintf("disk failed: %s; free space or replace the disk, then restart the member", subjects(failed))
+}
+
+func checkClocks(s Status) (severity Severity, text string) {
+	var off []string
+	worst := time.Duration(0)
+	for _, m := range s.Members {
+		if m.Report == nil || m.Report.ClockOffset == 0 {
+			continue
+		}
+		offset := m.Report.ClockOffset.Duration()
+		if offset.Abs() > clockOffsetMax {
+			off = append(off, fmt.Sprintf("%s by %v", m.who(), offset))
+			worst = max(worst, offset.Abs())
+		}
+	}
+	if len(off) == 0 {
+		return "", ""
+	}
+	severity = Warning
+	if worst > clustertime.ClockMargin.Duration() {
+		severity = Critical
+	}
+	return severity, fmt.Sprintf("wall clocks are more than %v off cluster time: %s; synchronize them (NTP)", clockOffsetMax, subjects(off))
+}
+
+func checkNodes(s Status) (severity Severity, text string) {
+	var used []string
+	severity = Warning
+	for _, q := range s.Sequencers {
+		if q.Nodes == 0 || q.Attached*100 <= q.Nodes*nodesUsedPercent {
+			continue
+		}
+		if q.Attached >= q.Nodes {
+			severity = Critical
+		}
+		used = append(used, fmt.Sprintf("%q has %d of %d attached", q.Name, q.Attached, q.Nodes))
+	}
+	if len(used) == 0 {
+		return "", ""
+	}
+	return severity, fmt.Sprintf("more than %d %% of the logical nodes are in use: %s; release handles that are idle (DetachWhenIdle), or create a sequencer with more nodes", nodesUsedPercent, subjects(used))
+}
+
+// now returns the time of a status.
+func (s Status) now() time.Time {
+	if s.ClusterTime.IsZero() {
+		return s.Wall
+	}
+	return s.ClusterTime
+}
+
+func checkEpochs(s Status) (severity Severity, text string) {
+	var ends []string
+	severity = Warning
+	for _, q := range s.Sequencers {
+		left := q.Exhausted.Sub(s.now())
+		if q.Exhausted.IsZero() || left > epochEndsWithin {
+			continue
+		}
+		if left <= epochEndsSoon {
+			severity = Critical
+		}
+		ends = append(ends, fmt.Sprintf("%q on %s", q.Name, q.Exhausted.UTC().Format(time.DateOnly)))
+	}
+	if len(ends) == 0 {
+		return "", ""
+	}
+	return severity, fmt.Sprintf("epochs end within two years: %s; no IDs are issued after that: create sequencers of other names with a later epoch", subjects(ends))
+}
+
+func checkCertificates(s Status) (severity Severity, text string) {
+	var ends []string
+	severity = Warning
+	for _, m := range s.Members {
+		if m.Report == nil || m.Report.CertificateExpiry.IsZero() {
+			continue
+		}
+		left := m.Report.CertificateExpiry.Sub(s.Wall)
+		if left > certificateWithin {
+			continue
+		}
+		if left <= certificateSoon {
+			severity = Critical
+		}
+		ends = append(ends, fmt.Sprintf("%s on %s", m.who(), m.Report.CertificateExpiry.UTC().Format(time.RFC3339)))
+	}
+	if len(ends) == 0 {
+		return "", ""
+	}
+	return severity, fmt.Sprintf("TLS certificates end within %d days: %s; install new ones, and restart or reload the members", int(certificateWithin.Hours()/24), subjects(ends))
+}
+
+func checkForeign(s Status) (Severity, string) {
+	if len(s.ForeignMembers) == 0 {
+		return "", ""
+	}
+	return Warning, fmt.Sprintf("another grid named %q was met: %s; stop one of the grids, or rename it", s.Name, subjects(s.ForeignMembers))
+}
+
+func checkAnchor(s Status) (Severity, string) {
+	a := s.Anchor
+	switch {
+	case a == nil, a.State == "", a.State == anchor.Taking && a.Error == "":
+		return "", ""
+	case a.State == anchor.Held && a.Error == "":
+		return "", ""
+	case a.State == anchor.Held, a.State == anchor.Taking:
+		return Warning, fmt.Sprintf("the anchor cannot be written: %s; grants end in %v: check its store", a.Error, time.Duration(a.Left)*time.Millisecond)
+	}
+	advice := a.Advice
+	if advice == "" {
+		advice = "see the log of the leader"
+	}
+	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", a.State, time.Duration(a.Left)*time.Millisecond, advice)
+}
+
+func checkReleases(s Status) (Severity, string) {
+	var releases []roster.Release
+	var told []string
+	for _, m := range s.Members {
+		if m.Release == nil || slices.Contains(releases, *m.Release) {
+			continue
+		}
+		releases = append(releases, *m.Release)
+		told = append(told, fmt.Sprintf("%s runs %s", m.who(), cmp.Or(m.Release.Build, "an earlier release")))
+	}
+	if len(releases) < 2 {
+		return "", ""
+	}
+	return Info, fmt.Sprintf("members run %d different releases: %s; finish the upgrade", len(releases), subjects(told))
+}

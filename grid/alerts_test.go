@@ -1,0 +1,154 @@
+package grid
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader/anchor"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// healthy returns the status of a grid of three members without anything to report.
+func healthy() Status {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	s := Status{
+		Name: "shop", Answering: "a", Ready: true, Settled: true, Leader: "a", Voters: 3, VotersAlive: 3, Copies: 1,
+		ClusterTime: now, Wall: now, Ceiling: now.Add(14 * time.Second),
+		Settings: roster.Settings{Name: "shop", Partitions: 3, Backups: 1, Window: 15_000},
+		Anchor:   &AnchorInfo{State: anchor.Held, Left: 14_000},
+		Disks:    []DiskInfo{{Member: "d", Partitions: 3, Runs: true}},
+		Sequencers: []SequencerInfo{
+			{Name: "orders", Nodes: 128, Attached: 102, Exhausted: now.AddDate(30, 0, 0)},
+		},
+	}
+	names := []roster.Incarnation{"a", "b", "c"}
+	for i, name := range names {
+		s.Members = append(s.Members, MemberInfo{
+			Incarnation: name, Name: "host-" + string(name), API: "10.0.0.1:7948", Voter: true, Leader: i == 0, Alive: true, Settled: true,
+			Release: &roster.Release{Max: 2, Build: "v1"}, Report: &MemberReport{ClockOffset: 900, CertificateExpiry: now.AddDate(0, 2, 0)},
+		})
+		s.Partitions = append(s.Partitions, PartitionInfo{ID: roster.PartitionID(i), Owner: name, InSync: []roster.Incarnation{name, names[(i+1)%3]}})
+	}
+	return s
+}
+
+// TestAlerts: each state gives its alert and no other, with its severity and a text that has
+// the values.
+func TestAlerts(t *testing.T) {
+	day := 24 * time.Hour
+	tests := []struct {
+		change func(s *Status)
+		want   string   // name, severity
+		texts  []string // in the text
+	}{
+		{func(s *Status) { s.Leader = "" }, "quorum_lost critical", []string{"3 of 3 voters", "Raft"}},
+		{func(s *Status) { s.VotersAlive = 1 }, "quorum_lost critical", []string{"1 of 3 voters", "2 are needed", "start"}},
+		{func(s *Status) { s.Advice = "quorum lost: do this" }, "quorum_lost critical", []string{"do this"}},
+		{func(s *Status) { s.Leader, s.Voters, s.VotersAlive = "", 0, 0 }, "quorum_lost critical", []string{"in no grid"}},
+		{func(s *Status) { s.VotersAlive = 2 }, "quorum_at_risk warning", []string{"2 of 3 voters", "start"}},
+		{func(s *Status) { s.Voters, s.VotersAlive = 5, 3 }, "quorum_at_risk warning", []string{"3 of 5 voters"}},
+		{func(s *Status) { s.Voters, s.VotersAlive = 1, 1 }, "quorum_at_risk warning", []string{"3 members and 1 voter", "at least 3"}},
+		{func(s *Status) { s.Ceiling = s.ClusterTime.Add(4999 * time.Millisecond) }, "ceiling_low warning", []string{"4.999s", "5s", "leader"}},
+		{func(s *Status) { s.Ceiling = s.ClusterTime }, "ceiling_low critical", []string{"holders wait"}},
+		{func(s *Status) { s.Partitions[1].Owner = "" }, "partitions_unowned critical", []string{"1 of 3"}},
+		{func(s *Status) { s.Partitions[1].InSync = s.Partitions[1].InSync[:1] }, "copies_missing warning", []string{"1 of 3 partitions", "1 copies"}},
+		{func(s *Status) { s.Settings.Backups, s.Members = 1, s.Members[:1] }, "too_few_members info", []string{"1 members", "start 1 more"}},
+		{func(s *Status) {
+			s.Settings.Backups = 3
+			for i := range s.Partitions {
+				s.Partitions[i].InSync = []roster.Incarnation{"a", "b", "c"}
+			}
+		}, "too_few_members warning", []string{"3 members", "3 backups", "start 1 more"}},
+		{func(s *Status) { s.Disks[0].Runs, s.Disks[0].Awaited = false, 2 }, "definitions_awaited critical", []string{"d, for 2 partitions", "snowgrid forget"}},
+		{func(s *Status) { s.Members[1].Alive = false }, "member_down warning", []string{"1 of 3", "host-b (b)", "start"}},
+		{func(s *Status) { s.Unreachable = []string{"c"} }, "member_down warning", []string{"host-c (c) did not answer at 10.0.0.1:7948"}},
+		{func(s *Status) { s.Members[2].Report.NotReady = "not in sync" }, "member_not_ready warning", []string{"host-c (c): not in sync"}},
+		{func(s *Status) { s.Ready, s.NotReady = false, "no roster" }, "member_not_ready warning", []string{"a: no roster"}},
+		{func(s *Status) { s.Members[2].Report.DiskFailed = "no space" }, "disk_failed critical", []string{"host-c (c): no space", "restart"}},
+		{func(s *Status) { s.Members[0].Report.ClockOffset = -1001 }, "clock_offset warning", []string{"host-a (a) by -1.001s", "1s", "NTP"}},
+		{func(s *Status) { s.Members[0].Report.ClockOffset = clustertime.ClockMargin + 1 }, "clock_offset critical", []string{"5.001s"}},
+		{func(s *Status) { s.Sequencers[0].Attached = 103 }, "nodes_used warning", []string{`"orders" has 103 of 128`, "80 %", "DetachWhenIdle"}},
+		{func(s *Status) { s.Sequencers[0].Attached = 128 }, "nodes_used critical", []string{"128 of 128"}},
+		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(700 * day) }, "epoch_ends warning", []string{`"orders" on 2028-10-22`, "later epoch"}},
+		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(-day) }, "epoch_ends critical", []string{"2026-11-21"}},
+		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(29 * day) }, "certificate_expires warning", []string{"host-b (b) on 2026-12-21", "30 days"}},
+		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(day) }, "certificate_expires critical", []string{"host-b"}},
+		{func(s *Status) { s.ForeignMembers = []string{"x"} }, "foreign_grid warning", []string{`"shop"`, "x", "rename"}},
+		{func(s *Status) { s.Anchor.State = anchor.Lost }, "anchor_not_held critical", []string{"anchor_taken", "14s"}},
+		{func(s *Status) { s.Anchor.Error = "timeout" }, "anchor_not_held warning", []string{"timeout", "store"}},
+		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different", "host-b (b) runs v2"}},
+		{func(s *Status) { *s.Members[1].Release = roster.Release{} }, "mixed_versions info", []string{"host-b (b) runs an earlier release"}},
+	}
+	if got := Alerts(healthy()); len(got) > 0 {
+		t.Fatalf("a healthy grid has %v", got)
+	}
+	earlier := healthy() // as a member of an earlier release answers
+	earlier.Voters, earlier.VotersAlive = 0, 0
+	for i := range earlier.Members {
+		earlier.Members[i].Report = nil
+	}
+	if got := Alerts(earlier); len(got) > 0 {
+		t.Errorf("the status of an earlier release has %v", got)
+	}
+	fired := map[string]bool{}
+	for _, test := range tests {
+		s := healthy()
+		test.change(&s)
+		got := Alerts(s)
+		if len(got) != 1 {
+			t.Errorf("%s: %d alerts: %v", test.want, len(got), got)
+			continue
+		}
+		a := got[0]
+		fired[a.Name+" "+string(a.Severity)] = true
+		if said := a.Name + " " + string(a.Severity); said != test.want {
+			t.Errorf("%s: got %s: %s", test.want, said, a.Text)
+		}
+		for _, text := range test.texts {
+			if !strings.Contains(a.Text, text) {
+				t.Errorf("%s: the text lacks %q: %s", test.want, text, a.Text)
+			}
+		}
+		if Degraded(got) != (a.Severity != Info) {
+			t.Errorf("%s: degraded is %v", test.want, Degraded(got))
+		}
+	}
+	for _, kind := range AlertKinds() {
+		for _, severity := range kind.Severities {
+			if !fired[kind.Name+" "+string(severity)] {
+				t.Errorf("no state of this test gives %s %s", kind.Name, severity)
+			}
+		}
+	}
+	if !slices.IsSortedFunc(AlertKinds(), func(a, b AlertKind) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("the kinds are not sorted by name")
+	}
+}
+
+// TestAlertsAreOrderedAndBounded: the most urgent come first, and a text names a few of very
+// many subjects.
+func TestAlertsAreOrderedAndBounded(t *testing.T) {
+	s := healthy()
+	for i := range 1000 {
+		s.Sequencers = append(s.Sequencers, SequencerInfo{Name: fmt.Sprint("s", i), Nodes: 1, Attached: 1})
+	}
+	s.Members[1].Release.Build = "v2"
+	s.ForeignMembers = []string{"x"}
+	var names []string
+	for _, a := range Alerts(s) {
+		names = append(names, a.Name)
+		if len(a.Text) > 500 {
+			t.Errorf("%s has a text of %d bytes", a.Name, len(a.Text))
+		}
+	}
+	if want := []string{"nodes_used", "foreign_grid", "mixed_versions"}; !slices.Equal(names, want) {
+		t.Errorf("alerts %v, want %v", names, want)
+	}
+	if got := Alerts(Status{}); len(got) == 0 || got[0].Name != "quorum_lost" {
+		t.Errorf("an empty status has %v", got)
+	}
+}

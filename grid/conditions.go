@@ -1,0 +1,53 @@
+package grid
+
+import "github.com/snowgrid/snowgrid/wire"
+
+// Condition is one of the conditions of readiness.
+type Condition = wire.Condition
+
+// Conditions returns the conditions under which this member is ready, in the order in which
+// they become true at a start. The member is ready if all are met; see [Member.Ready].
+// GET /readyz?verbose shows them.
+func (m *Member) Conditions() []Condition { return m.health.conditions() }
+
+// condition is a condition of readiness.
+type condition struct {
+	name  string
+	unmet func() error // nil if it is met
+}
+
+// firstUnmet returns the reason of the first condition that is not met, nil if all are.
+func firstUnmet(conditions []condition) error {
+	for _, c := range conditions {
+		if err := c.unmet(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conditions returns the conditions of readiness. A member that does not serve yet says the
+// first reason for that alone: the conditions after it follow from that one.
+func (h *health) conditions() []Condition {
+	var out []Condition
+	serves := true
+	for _, c := range h.serving() {
+		out = append(out, lookAt(c, serves))
+		serves = serves && out[len(out)-1].Met
+	}
+	for _, c := range append(h.standing().conditions(), condition{"number", h.notRegistered}) {
+		out = append(out, lookAt(c, serves))
+	}
+	return out
+}
+
+// lookAt looks at a condition if it makes sense.
+func lookAt(c condition, sensible bool) Condition {
+	if !sensible {
+		return Condition{Name: c.name}
+	}
+	if err := c.unmet(); err != nil {
+		return Condition{Name: c.name, Reason: err.Error()}
+	}
+	return Condition{Name: c.name, Met: true}
+}

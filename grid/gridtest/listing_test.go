@@ -1,0 +1,150 @@
+package gridtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// labelled returns a client with labels. It ends with the test.
+func labelled(t *testing.T, g *gridtest.Grid, host string, labels map[string]string) *client.Client {
+	t.Helper()
+	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), Labels: labels}
+	for _, name := range g.Running() {
+		cfg.Addrs = append(cfg.Addrs, name+":7948")
+	}
+	c, err := client.Dial(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// TestListingsAreOfTheWholeGrid: pages of the sequencers of all owners, and the holders of
+// one with their labels, from any member, also after the owner has crashed.
+func TestListingsAreOfTheWholeGrid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		ctx := t.Context()
+		web := labelled(t, g, "web", map[string]string{"service": "shop", "host": "web-1"})
+		var names []string
+		for i := range 25 {
+			name := fmt.Sprintf("%s-%02d", []string{"a", "b"}[i%2], i)
+			names = append(names, name)
+			if _, err := web.CreateSequencer(ctx, name, sequencer.Config{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(names)
+		ops := client.NewHTTP(g.Network.Host("ops").Dial, nil)
+		defer ops.Close()
+		page := func(member string, in wire.SequencersRequest) (out wire.SequencersResponse) {
+			t.Helper()
+			if err := ops.Call(ctx, member+":7948", wire.PathSequencers, in, &out); err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		for _, member := range g.Running() {
+			var got []string
+			owners := map[string]bool{}
+			for in := (wire.SequencersRequest{Limit: 4}); ; {
+				p := page(member, in)
+				if len(p.Sequencers) > 4 || len(p.Unreachable) > 0 {
+					t.Fatalf("%d rows, %v unreachable", len(p.Sequencers), p.Unreachable)
+				}
+				for _, row := range p.Sequencers {
+					got = append(got, row.Name)
+					owners[string(row.Owner)] = true
+					if row.Attached != 1 || row.Nodes != 8192 {
+						t.Errorf("%+v", row)
+					}
+				}
+				if in.After = p.Next; in.After == "" {
+					break
+				}
+			}
+			if !slices.Equal(got, names) || len(owners) != 3 {
+				t.Errorf("%s lists %v of %d owners, want %v", member, got, len(owners), names)
+			}
+		}
+		var own []string // those of each owner, one by one
+		for _, member := range g.Running() {
+			for in := (wire.SequencersRequest{Limit: 1, Local: true}); ; {
+				p := page(member, in)
+				for _, row := range p.Sequencers {
+					own = append(own, row.Name)
+				}
+				if in.After = p.Next; in.After == "" {
+					break
+				}
+			}
+		}
+		if slices.Sort(own); !slices.Equal(own, names) {
+			t.Errorf("the owners list %v one by one, want %v", own, names)
+		}
+		if p := page("m1", wire.SequencersRequest{Prefix: "b-", Limit: 100}); len(p.Sequencers) != 12 || p.Next != "" || p.Sequencers[0].Name != "b-01" {
+			t.Errorf("with a prefix: %+v", p)
+		}
+		var bad wire.SequencersResponse
+		if err := ops.Call(ctx, "m1:7948", wire.PathSequencers, wire.SequencersRequest{Limit: wire.MaxPage + 1}, &bad); !errors.Is(err, wire.ErrBadRequest) {
+			t.Errorf("a page above the limit: %v", err)
+		}
+
+		if _, err := labelled(t, g, "batch", nil).CreateSequencer(ctx, "a-00", sequencer.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		checkHolders(t, g, ops)
+		g.Crash(g.OwnerOf("a-00"))
+		time.Sleep(20 * time.Second) // a window: every holder has renewed at the next owner
+		checkHolders(t, g, ops)
+	})
+}
+
+// checkHolders wants the two holders of a-00 from each member.
+func checkHolders(t *testing.T, g *gridtest.Grid, ops *client.HTTP) {
+	t.Helper()
+	for _, member := range g.Running() {
+		in := wire.HoldersRequest{Name: "a-00", Limit: 1}
+		var rows []wire.HolderRow
+		for more := true; more; {
+			var p wire.HoldersResponse
+			if err := ops.Call(t.Context(), member+":7948", wire.PathHolders, in, &p); err != nil {
+				t.Fatal(err)
+			}
+			if p.Attached != 2 || len(p.Holders) != 1 || p.Nodes != 8192 || p.Sequencer != "a-00" {
+				t.Fatalf("%s: %+v", member, p)
+			}
+			rows, more = append(rows, p.Holders...), p.More
+			in.After = new(int(p.Holders[0].Node))
+		}
+		labels := 0
+		for _, row := range rows {
+			if reflect.DeepEqual(row.Labels, map[string]string{"service": "shop", "host": "web-1"}) {
+				labels++
+			}
+			if row.Build == "" || row.Addr == "" || row.Holder == "" || row.Shown < 0 || row.Shown > 15_000 {
+				t.Errorf("%s: %+v", member, row)
+			}
+		}
+		if len(rows) != 2 || labels != 1 {
+			t.Errorf("%s: %+v", member, rows)
+		}
+	}
+	var none wire.HoldersResponse
+	if err := ops.Call(context.WithoutCancel(t.Context()), g.Running()[0]+":7948", wire.PathHolders, wire.HoldersRequest{Name: "absent"}, &none); !errors.Is(err, sequencer.ErrNotFound) {
+		t.Errorf("holders of an unknown sequencer: %v", err)
+	}
+}

@@ -1,0 +1,147 @@
+package gridtest_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// setSettings changes settings at a member.
+func setSettings(t *testing.T, g *gridtest.Grid, member, body string) wire.SettingsResponse {
+	t.Helper()
+	return answerAt[wire.SettingsResponse](t, g, member, http.MethodPost, wire.PathSettings, body)
+}
+
+// hasCopies waits until every partition has exactly so many backups in sync, or one at each
+// other member.
+func hasCopies(t *testing.T, g *gridtest.Grid, member string, copies int) {
+	t.Helper()
+	eventually(t, time.Minute, "the copies", func() bool {
+		s := g.Member(member).Status()
+		for _, p := range s.Partitions {
+			if len(p.InSync) != copies+1 {
+				return false
+			}
+		}
+		return s.Copies == copies && s.Settled && len(s.Partitions) > 0
+	})
+}
+
+// TestSettingsSetUnderLoad: any member changes the settings of a running grid. The leader
+// moves the copies, and callers of Next notice nothing, also when members are killed later.
+func TestSettingsSetUnderLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 4, Durable: true, Change: func(_ string, c *grid.Config) { c.Partitions = 16 }})
+		ids := newChecker(t)
+		load := ids.load(10 * time.Millisecond)
+		orders := create(t, g.Client("client"), "orders", 128)
+		load.run("orders", orders)
+		owner := g.OwnerOf("orders")
+		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == owner || name == g.Leader() })
+		follower, other := others[0], others[1]
+
+		if before := setSettings(t, g, follower, `{}`); before.Backups != 1 || before.Window != 15_000 || before.Voters != 3 || before.Partitions != 16 || before.Name != "snowgrid" {
+			t.Errorf("settings %+v", before)
+		}
+		for _, backups := range []string{"2", "0", "2"} {
+			if got := setSettings(t, g, follower, `{"backups":`+backups+`}`); got.Backups != int(backups[0]-'0') {
+				t.Fatalf("backups %s: %+v", backups, got)
+			}
+			hasCopies(t, g, follower, int(backups[0]-'0'))
+		}
+		if got := setSettings(t, g, follower, `{"window_ms":40000}`); got.Window != 40_000 {
+			t.Fatalf("window: %+v", got)
+		}
+		eventually(t, time.Minute, "a ceiling of the larger window", func() bool {
+			s := g.Member(follower).Status()
+			return s.Ceiling.Sub(s.ClusterTime) > 30*time.Second
+		})
+		for body, want := range map[string]string{
+			`{"window_ms":15000}`: "only grows, and it is 40s",
+			`{"backups":-1}`:      "give 0 for none, or 1 to 32767",
+			`{"voters":4}`:        "give 1, 3, 5 or 7",
+		} {
+			if status, answer := request(t, g, follower, http.MethodPost, "localhost:7948", wire.PathSettings, body); status < 400 || !strings.Contains(answer, want) {
+				t.Errorf("%s: %d %s, want %s", body, status, answer, want)
+			}
+		}
+
+		// Two members are killed, one after the other has been replaced.
+		g.Crash(owner)
+		time.Sleep(30 * time.Second)
+		hasCopies(t, g, follower, 2)
+		g.Crash(other)
+		time.Sleep(time.Minute)
+		load.stop()
+		if ids.count() < 1000 || g.Member(follower).Status().Settings.Backups != 2 {
+			t.Errorf("%d IDs, status %+v", ids.count(), g.Member(follower).Status().Settings)
+		}
+		if longest := ids.wait("orders"); longest > time.Second {
+			t.Errorf("a caller waited for %v", longest)
+		}
+	})
+}
+
+// TestSettingsAfterRestart: a member that states another value than the grid's is refused,
+// with the command that changes the grid; after the command it starts. The changed values
+// outlast a restart of all members.
+func TestSettingsAfterRestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stated := 0
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) { c.Partitions, c.Backups = 16, stated }})
+		stated = 2
+		g.Leave("m3")
+		err := g.TryMember(t.Context(), "m3")
+		want(t, "start with another value", err, sequencer.ErrInvalidConfig)
+		if !strings.Contains(err.Error(), "backups is 1 in the grid and 2 here") || !strings.Contains(err.Error(), "`snowgrid settings set backups=2`") {
+			t.Errorf("error %v", err)
+		}
+		setSettings(t, g, "m1", `{"backups":2}`)
+		err = g.TryMember(t.Context(), "m3")
+		want(t, "start with a directory of before the change", err, sequencer.ErrInvalidConfig)
+		if !strings.Contains(err.Error(), "if the grid was changed while this member was down, leave the setting out for one start") {
+			t.Errorf("error %v", err)
+		}
+		stated = 0
+		g.StartMembers("m3")
+		hasCopies(t, g, "m3", 2)
+		stated = 2
+		g.Leave("m3")
+		g.StartMembers("m3")
+		hasCopies(t, g, "m3", 2)
+		setSettings(t, g, "m3", `{"window_ms":20000}`)
+		for _, name := range g.Running() {
+			g.Crash(name)
+		}
+		g.StartMembers("m1", "m2", "m3")
+		if s := g.Member("m2").Status().Settings; s.Backups != 2 || s.Window != 20_000 {
+			t.Errorf("after the restart: %+v", s)
+		}
+	})
+}
+
+// TestWindowWithoutDisksIsConfirmed: the next life of a memory-only grid knows the window
+// from its configuration alone.
+func TestWindowWithoutDisksIsConfirmed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.Partitions = 16 }})
+		status, answer := request(t, g, "m2", http.MethodPost, "localhost:7948", wire.PathSettings, `{"window_ms":30000}`)
+		if status != http.StatusPreconditionRequired || !strings.Contains(answer, "Put window=30s into the configuration of every member") {
+			t.Errorf("%d %s", status, answer)
+		}
+		if got := setSettings(t, g, "m2", `{"window_ms":30000,"window_stated":true}`); got.Window != 30_000 {
+			t.Errorf("%+v", got)
+		}
+	})
+}

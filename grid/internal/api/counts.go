@@ -1,0 +1,145 @@
+package api
+
+import (
+	"cmp"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// RequestCount is how many requests of a path were answered with a code: "ok", the code of
+// the error, "unready" of a health check that failed, or "none" without an answer.
+type RequestCount struct {
+	Path, Code string
+	Count      uint64
+}
+
+// Counts are the requests and connections of a server.
+type Counts struct {
+	Requests   []RequestCount // by path and code; a path that is not served is "other"
+	InProgress int            // requests of holders, served or waiting
+	// ShedRequests and ShedStreams were refused because the member, or the connection, had
+	// too many.
+	ShedRequests, ShedStreams uint64
+	Streams                   int    // open event streams
+	Connections               int    // open
+	Accepted                  uint64 // connections
+}
+
+// counts are the running counts of a server.
+type counts struct {
+	shedStreams atomic.Uint64
+	connections atomic.Int64
+	accepted    atomic.Uint64
+
+	mu       sync.Mutex // guards requests
+	requests map[requestKey]uint64
+}
+
+// requestKey has a path that is served, or otherPath, and a code that the wire knows, so
+// callers cannot make the map grow.
+type requestKey struct{ path, code string }
+
+const (
+	// otherPath counts the requests of paths that are not served.
+	otherPath = "other"
+	// codeOK and codeUnready are the codes of answers without an error, the latter of a
+	// check that failed.
+	codeOK      = "ok"
+	codeUnready = "unready"
+)
+
+// countRequest counts an answered request.
+func (c *counts) countRequest(path, code string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.requests == nil {
+		c.requests = map[requestKey]uint64{}
+	}
+	c.requests[requestKey{path, cmp.Or(code, "none")}]++
+}
+
+// Counts returns the counts since the server was made.
+func (a *Server) Counts() Counts {
+	c := &a.counts
+	out := Counts{
+		InProgress: int(a.limit.requests.Load()), ShedRequests: a.limit.refused.Load(), ShedStreams: c.shedStreams.Load(),
+		Streams: a.events.len(), Connections: int(c.connections.Load()), Accepted: c.accepted.Load(),
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, n := range c.requests {
+		out.Requests = append(out.Requests, RequestCount{key.path, key.code, n})
+	}
+	slices.SortFunc(out.Requests, func(a, b RequestCount) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Code, b.Code))
+	})
+	return out
+}
+
+// answerWriter remembers the code that a request was answered with.
+type answerWriter struct {
+	http.ResponseWriter
+	code string
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *answerWriter) WriteHeader(status int) {
+	switch {
+	case w.code != "":
+	case status == http.StatusServiceUnavailable:
+		w.code = codeUnready
+	default:
+		w.code = codeOK
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *answerWriter) Write(body []byte) (int, error) {
+	if w.code == "" {
+		w.code = codeOK
+	}
+	return w.ResponseWriter.Write(body)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// noteCode has a request counted with the code of an error.
+func noteCode(w http.ResponseWriter, code string) {
+	if a, counted := w.(*answerWriter); counted {
+		a.code = code
+	}
+}
+
+// countedListener counts the connections that it accepts, and those that are open.
+type countedListener struct {
+	net.Listener
+	counts *counts
+}
+
+// Accept implements net.Listener.
+func (l countedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.counts.accepted.Add(1)
+	l.counts.connections.Add(1)
+	return &countedConn{Conn: c, counts: l.counts}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	counts *counts
+	closed sync.Once
+}
+
+// Close implements net.Conn.
+func (c *countedConn) Close() error {
+	c.closed.Do(func() { c.counts.connections.Add(-1) })
+	return c.Conn.Close()
+}

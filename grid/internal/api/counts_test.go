@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// TestCountsOfRequests: each request counts by its path and the code of its answer, those of
+// unknown paths together, and connections count while they are open.
+func TestCountsOfRequests(t *testing.T) {
+	life := tenure.NewLife()
+	defer life.Stop()
+	clock := client.NewClock()
+	fails := Typed(wire.PathDirectory, func(context.Context, wire.DirectoryRequest) (wire.Done, error) {
+		return wire.Done{}, roster.ErrWrongOwner
+	})
+	a := New(Config{
+		State: state.New(clock, clock), Life: life, Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
+		NotReady: func() error { return errors.New("no") }, NotSettled: func() error { return nil },
+	}, NewEvents(), []*Call{fails})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() { defer close(served); a.Serve(listener) }()
+	url := "http://" + listener.Addr().String()
+	for _, path := range []string{"/livez", "/readyz", "/v1/settled", "/nothing", "/elsewhere"} {
+		get(t, url+path)
+	}
+	res, err := http.Post(url+wire.PathDirectory, wire.JSON, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	empty := a.Fill()
+	if res, err = http.Post(url+wire.PathDirectory, wire.JSON, strings.NewReader("{}")); err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	empty()
+	c := a.Counts()
+	want := "[{/livez ok 1} {/readyz unready 1} {/v1/directory unavailable 1} {/v1/directory wrong_owner 1} {/v1/settled ok 1} {other unknown_path 2}]"
+	if got := fmt.Sprint(c.Requests); got != want {
+		t.Errorf("requests %s, want %s", got, want)
+	}
+	if c.ShedRequests != 1 || c.Connections < 1 || c.Connections > int(c.Accepted) {
+		t.Errorf("counts %+v", c)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-served
+	http.DefaultClient.CloseIdleConnections()
+	if c := a.Counts(); c.Connections != 0 {
+		t.Errorf("%d connections are open after the end", c.Connections)
+	}
+}
+
+func get(t *testing.T, url string) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	_ = res.Body.Close()
+}

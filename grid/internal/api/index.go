@@ -1,0 +1,112 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// purposes says in a line what each path of the API is for. A path that is served without
+// one fails a test.
+var purposes = map[string]string{
+	"/":       "this list",
+	"/livez":  "whether the process runs",
+	"/readyz": "whether the member should get traffic; ?verbose lists each condition",
+
+	wire.PathIDs:        "new IDs of a sequencer, for programs in any language",
+	wire.PathCreate:     "create a sequencer, or open the one of that name and definition",
+	wire.PathOpen:       "open a sequencer that exists",
+	wire.PathDestroy:    "destroy a sequencer for all holders",
+	wire.PathAttach:     "take a logical node of a sequencer",
+	wire.PathRenew:      "renew the grants of a holder",
+	wire.PathDetach:     "give a logical node back",
+	wire.PathEvents:     "stream of the sequencers of a holder that are destroyed",
+	wire.PathDirectory:  "members, and the owner of each partition",
+	wire.PathStatus:     "state of the grid as this member sees it",
+	wire.PathSettled:    "whether an orderly stop of one more member loses nothing",
+	wire.PathSequencers: "sequencers of the grid by name, a page at a time",
+	wire.PathHolders:    "holders of a sequencer, a page at a time",
+
+	wire.PathIdentity:         "numbers of processes by cluster and set",
+	wire.PathIdentityNext:     "next number of a set",
+	wire.PathIdentityApply:    "apply for a number of a set",
+	wire.PathIdentityRegister: "register a process under its number",
+	wire.PathIdentityClean:    "remove numbers of processes that are gone",
+	wire.PathIdentityImport:   "raise the next number of a set",
+
+	wire.PathMembershipSize:        "number of members that gossip sees",
+	wire.PathMembershipNodes:       "members that gossip sees, with their addresses",
+	wire.PathMembershipSubscribe:   "join the member at an address",
+	wire.PathMembershipUnsubscribe: "have this member leave the grid, and end",
+	wire.PathMembershipState:       "members that gossip suspects or cannot reach, for debugging",
+	wire.PathMembershipPause:       "pause gossip, Raft and calls between members, for debugging",
+	wire.PathMembershipShutdown:    "end this member without a goodbye, for debugging",
+
+	wire.PathSettings: "settings of the grid, and changes of them (snowgrid settings)",
+
+	wire.PathForget: "forget the disk of a member that is gone for good (snowgrid forget)",
+	wire.PathRemove: "take a member out of the grid (snowgrid members remove)",
+	wire.PathTake:   "take the grid's anchor (snowgrid take-anchor)",
+	wire.PathInit:   "recover a memory-only grid (snowgrid init)",
+
+	wire.PathHello:     "view of a member, for other members",
+	wire.PathAccept:    "accept the formation of a grid, for other members",
+	wire.PathJoin:      "join the grid, for other members",
+	wire.PathLeave:     "leave the grid, for other members",
+	wire.PathDismiss:   "a member that an operator takes out, for the leader",
+	wire.PathEarlier:   "grant of an earlier life of the grid, for other members",
+	wire.PathReplicate: "changes of a partition's table, for its replicas",
+	wire.PathHeld:      "reports of owners to the leader",
+	wire.PathStored:    "definitions that are on disk, for the owner",
+	wire.PathCollect:   "definitions on the disk of a member, for the owner",
+	wire.PathAbandon:   "leave a grid that is being recovered, for other members",
+}
+
+// handleIndex returns the handler that lists the paths of the API, with their methods and a
+// line about each.
+func (a *Server) handleIndex(t *routes) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var out wire.IndexResponse
+		for _, path := range slices.SortedFunc(maps.Keys(t.handlers), comparePaths) {
+			if t.local[path] && !isLocal(r) {
+				continue
+			}
+			var methods []string
+			for _, method := range slices.Sorted(maps.Keys(t.handlers[path])) {
+				if method != http.MethodHead {
+					methods = append(methods, method)
+				}
+			}
+			out.Paths = append(out.Paths, wire.PathInfo{Path: path, Methods: methods, About: purposes[path]})
+		}
+		if wantsJSON(r) {
+			a.answer(w, wire.JSON, http.StatusOK, out)
+			return
+		}
+		var text strings.Builder
+		text.WriteString("snowgrid: the API of a member\n\n")
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, p := range out.Paths {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", strings.Join(p.Methods, ","), p.Path, p.About)
+		}
+		_ = table.Flush() // a strings.Builder takes everything
+		plain(w, http.StatusOK, strings.TrimSuffix(text.String(), "\n"))
+	}
+}
+
+// comparePaths orders paths by name, those between members last.
+func comparePaths(a, b string) int {
+	const members = "/v1/member/"
+	switch inA, inB := strings.HasPrefix(a, members), strings.HasPrefix(b, members); {
+	case inA && !inB:
+		return 1
+	case inB && !inA:
+		return -1
+	}
+	return strings.Compare(a, b)
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Path is a call for people and for programs in other languages: a JSON body, whatever
+// Content-Type the request names, and a JSON answer.
+type Path struct {
+	Method, Path string
+	// Local says that the path exists for callers on this machine alone.
+	Local bool
+	// Serve returns the answer, and a function to run after it was sent, nil for none.
+	Serve func(ctx context.Context, body []byte) (answer any, after func(), err error)
+}
+
+// pathBodyMax bounds the body of a request to a Path.
+const pathBodyMax = 4 << 10
+
+// handlePath serves a Path.
+func (a *Server) handlePath(w http.ResponseWriter, r *http.Request, p Path) {
+	r, cancel, err := withDeadline(r)
+	if err != nil {
+		a.refuseUnread(w, wire.JSON, err)
+		return
+	}
+	defer cancel()
+	leave, err := a.limit.enter()
+	if err != nil {
+		a.refuseUnread(w, wire.JSON, err)
+		return
+	}
+	defer leave()
+	body, err := wire.ReadBody(http.MaxBytesReader(w, r.Body, pathBodyMax))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		err = failure.Errorf(wire.ErrBadRequest, "grid: the body is larger than %d bytes; send less", pathBodyMax)
+	}
+	if err != nil {
+		a.refuseUnread(w, wire.JSON, err)
+		return
+	}
+	ctx, end := context.WithTimeout(r.Context(), ServeTimeout)
+	defer end()
+	answer, after, err := p.Serve(ctx, body)
+	if err != nil {
+		a.refuse(w, wire.JSON, err)
+		return
+	}
+	a.answer(w, wire.JSON, http.StatusOK, answer)
+	if after != nil {
+		_ = http.NewResponseController(w).Flush() // what follows may end the connection
+		after()
+	}
+}
+
+// isLocal reports whether a request is of a program on this machine that calls the member
+// by a loopback address: no proxy's, and no browser's that follows another name.
+func isLocal(r *http.Request) bool {
+	if r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
+		return false
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() && IsLoopback(r.Host)
+}

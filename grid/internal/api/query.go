@@ -1,0 +1,64 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// AlsoGet serves a call for GET too, for people and curl: read makes the request of the
+// query, and the answer is JSON.
+func AlsoGet[In any](c *Call, read func(url.Values) (In, error)) *Call {
+	c.query = func(q url.Values) (any, error) { return read(q) }
+	return c
+}
+
+// CheckQuery refuses the keys of a query that are not among the known ones.
+func CheckQuery(q url.Values, known ...string) error {
+	for key := range q {
+		if !slices.Contains(known, key) {
+			return failure.Errorf(wire.ErrBadRequest, "grid: %.40q: unknown key of the query; give %s", key, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// QueryInt returns a number of a query, 0 if it is not given.
+func QueryInt(q url.Values, key string) (int, error) {
+	if !q.Has(key) {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(q.Get(key))
+	if err != nil {
+		return 0, failure.Errorf(wire.ErrBadRequest, "grid: %s=%.40q: give a number", key, q.Get(key))
+	}
+	return n, nil
+}
+
+// handleQuery serves a call that came as GET.
+func (a *Server) handleQuery(w http.ResponseWriter, r *http.Request, c *Call) {
+	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
+	defer cancel()
+	leave, err := connectionOf(r).holders.acquire(ctx)
+	if err != nil {
+		a.refuse(w, wire.JSON, err)
+		return
+	}
+	defer leave()
+	in, err := c.query(r.URL.Query())
+	var out any
+	if err == nil {
+		out, err = c.serve(ctx, in)
+	}
+	if err != nil {
+		a.refuse(w, wire.JSON, err)
+		return
+	}
+	a.answer(w, wire.JSON, http.StatusOK, out)
+}

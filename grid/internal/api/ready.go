@@ -1,0 +1,54 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// handleReady answers GET /readyz: 200, or 503 with the reason. With ?verbose it lists every
+// condition in the form that Kubernetes' components have, or as JSON.
+func (a *Server) handleReady(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Has("verbose") {
+		a.listConditions(w, r)
+		return
+	}
+	if err := a.cfg.NotReady(); err != nil {
+		plain(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	plain(w, http.StatusOK, "ready")
+}
+
+// listConditions writes the conditions of readiness, and which of them are met.
+func (a *Server) listConditions(w http.ResponseWriter, r *http.Request) {
+	out := wire.ReadyResponse{Ready: true, Conditions: a.cfg.Conditions()}
+	var text strings.Builder
+	for _, c := range out.Conditions {
+		switch {
+		case c.Met:
+			fmt.Fprintf(&text, "[+]%s ok\n", c.Name)
+		case c.Reason == "":
+			fmt.Fprintf(&text, "[ ]%s not checked\n", c.Name)
+		default:
+			fmt.Fprintf(&text, "[-]%s failed: %s\n", c.Name, c.Reason)
+		}
+		out.Ready = out.Ready && c.Met
+	}
+	status, verdict := http.StatusOK, "readyz check passed"
+	if !out.Ready {
+		status, verdict = http.StatusServiceUnavailable, "readyz check failed"
+	}
+	if wantsJSON(r) {
+		a.answer(w, wire.JSON, status, out)
+		return
+	}
+	plain(w, status, text.String()+verdict)
+}
+
+// wantsJSON reports whether a reader has asked for JSON in place of text.
+func wantsJSON(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), wire.JSON)
+}

@@ -1,0 +1,152 @@
+// Package audit writes a line of the log for each action that changes a grid: a sequencer
+// that is created or destroyed, a member that joins, leaves or is removed, an operator's
+// command. The member that decides writes it, once for each action, also if it refuses.
+//
+//	msg=audit action=destroy name=orders who=10.0.0.7:51324 result=ok
+//	msg=audit action=forget name=9f3c5a7de1b20468 who="10.0.0.7:51330 CN=ops" result=denied error="..."
+package audit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// The actions.
+const (
+	Create     = "create"
+	Destroy    = "destroy"
+	Init       = "init"
+	Recover    = "recover"
+	Forget     = "forget"
+	TakeAnchor = "take-anchor"
+	Join       = "join"
+	Leave      = "leave"
+	Remove     = "remove"
+	Settings   = "settings"
+
+	CleanNumbers  = "identity-clean"
+	ImportNumbers = "identity-import"
+)
+
+// Message is the message of every line.
+const Message = "audit"
+
+const (
+	textMax = 255 // bytes of a name or a caller
+
+	// Lines of refusals are bounded, since any process that reaches a member can cause
+	// them: burst at a time, and rate a second after that.
+	burst = 200
+	rate  = 50
+
+	// repeatAfter is how long the same failure of the same caller counts as one action: its
+	// program retries.
+	repeatAfter = time.Minute
+	repeatsMax  = 1024 // failures that are remembered
+)
+
+// Log writes the lines. Its methods may be called on nil, which writes none.
+type Log struct {
+	log  *slog.Logger
+	mono func() time.Duration
+
+	mu      sync.Mutex // guards what follows
+	tokens  float64    // of refusals
+	refill  time.Duration
+	omitted int
+	recent  map[string]time.Duration // failures that may be retried, by text
+}
+
+// New returns a log that reads the monotonic clock by mono.
+func New(log *slog.Logger, mono func() time.Duration) *Log {
+	return &Log{log: log, mono: mono, tokens: burst, refill: mono(), recent: map[string]time.Duration{}}
+}
+
+// Entry is one action.
+type Entry struct {
+	Action string
+	Name   string // of the sequencer, or the member, or the setting
+	Who    string // address of the caller, and the subject of its certificate if it has one
+	Err    error  // why it was not done; nil if it was
+}
+
+// Write writes the line of an action, unless this member has not decided on it.
+func (l *Log) Write(e Entry, more ...slog.Attr) {
+	if l == nil || undecided(e) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("action", e.Action), slog.String("name", bounded(e.Name)), slog.String("who", bounded(e.Who)), slog.String("result", result(e.Err)),
+	}
+	if e.Err != nil {
+		omitted, admitted := l.admit(e)
+		if !admitted {
+			return
+		}
+		attrs = append(attrs, slog.String("error", e.Err.Error()))
+		if omitted > 0 {
+			attrs = append(attrs, slog.Int("omitted", omitted))
+		}
+	}
+	l.log.LogAttrs(context.Background(), slog.LevelInfo, Message, append(attrs, more...)...)
+}
+
+// undecided reports whether another member decides on an action, or no member yet: programs
+// repeat a create and a destroy by themselves until a member decides.
+func undecided(e Entry) bool {
+	if errors.Is(e.Err, roster.ErrWrongOwner) || errors.Is(e.Err, wire.ErrNotAddressed) || errors.Is(e.Err, refusal.ErrNotLeader) {
+		return true
+	}
+	return (e.Action == Create || e.Action == Destroy) && e.Err != nil && result(e.Err) == "failed"
+}
+
+// result is how an action ended: ok, denied if a repetition ends in the same way, or
+// failed.
+func result(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case wire.ErrorOf(err, 0).Code == "unavailable", errors.Is(err, sequencer.ErrClosed):
+		return "failed"
+	}
+	return "denied"
+}
+
+// admit reports whether a line about an action that was not done may be written, and how
+// many were left out before it.
+func (l *Log) admit(e Entry) (omitted int, admitted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.mono()
+	if e.Action == Join || result(e.Err) == "failed" {
+		key := e.Action + "\x00" + e.Name + "\x00" + e.Who + "\x00" + wire.ErrorOf(e.Err, 0).Code
+		if last, known := l.recent[key]; known && now-last < repeatAfter {
+			l.recent[key] = now // a program that retries without end stays one action
+			return 0, false
+		}
+		if len(l.recent) >= repeatsMax {
+			clear(l.recent)
+		}
+		l.recent[key] = now
+	}
+	l.tokens = min(burst, l.tokens+(now-l.refill).Seconds()*rate)
+	l.refill = now
+	if l.tokens < 1 {
+		l.omitted++
+		return 0, false
+	}
+	l.tokens--
+	omitted, l.omitted = l.omitted, 0
+	return omitted, true
+}
+
+// bounded cuts off a text that a caller stated.
+func bounded(text string) string { return text[:min(len(text), textMax)] }

@@ -1,0 +1,156 @@
+// Package discovery turns the entries by which a member finds others into addresses, and
+// keeps them current:
+//
+//	10.0.0.1:7946                 an address; without a port the default one
+//	ids.internal[:7946]           a DNS name: all its A and AAAA records
+//	srv:_gossip._tcp.ids.internal the targets and ports of the SRV records of a name
+//	file:/etc/ids/members         a file with one address or DNS name a line
+//
+// Addresses are hints: a member that is not listed may still be found by gossip, and one
+// that is listed need not run. While an entry cannot be resolved, its last addresses stay.
+package discovery
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+)
+
+// Bounds of the entries and of their addresses.
+const (
+	MaxEntries   = 256
+	maxAddrs     = 256 // of one entry
+	maxAllAddrs  = 1024
+	lookupLimit  = 5 * time.Second
+	refreshEvery = 5 * time.Second // of DNS names, and of the names in a file
+	rereadEvery  = time.Second     // of files
+	retryFirst   = time.Second
+	retryMost    = 5 * time.Second
+)
+
+// Config configures a Finder.
+type Config struct {
+	Names Names
+	Port  int // of entries without one
+	Log   *slog.Logger
+}
+
+// Finder resolves entries. Its methods may be called on any goroutine.
+type Finder struct {
+	cfg     Config
+	sources []*source
+	changed signal.Signal
+
+	mu    sync.Mutex // guards found; never held while waiting
+	found map[*source][]string
+}
+
+// New returns a finder of entries, each of which Check accepts.
+func New(entries []string, cfg Config) (*Finder, error) {
+	f := &Finder{cfg: cfg, changed: signal.New(), found: map[*source][]string{}}
+	for _, text := range entries {
+		e, err := parse(text, cfg.Port)
+		if err != nil {
+			return nil, err
+		}
+		s := &source{entry: e, names: cfg.Names, port: cfg.Port}
+		f.sources = append(f.sources, s)
+		if e.kind == addressEntry {
+			f.found[s] = []string{e.text}
+		}
+	}
+	return f, nil
+}
+
+// Run resolves the entries until ctx ends, each again and again with jitter, so that members
+// that were started together do not ask together.
+func (f *Finder) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, s := range f.sources {
+		if s.entry.kind != addressEntry {
+			wg.Go(func() { f.follow(ctx, s) })
+		}
+	}
+	wg.Wait()
+}
+
+// Addrs returns the addresses that are known now, IP:port, sorted.
+func (f *Finder) Addrs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for _, addrs := range f.found {
+		out = append(out, addrs...)
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), maxAllAddrs)]
+}
+
+// Changed is sent to when there are other addresses than before.
+func (f *Finder) Changed() <-chan struct{} { return f.changed }
+
+// follow keeps the addresses of one source current.
+func (f *Finder) follow(ctx context.Context, s *source) {
+	var p pace
+	var failures librarylog.Sparse
+	began := time.Now()
+	for ctx.Err() == nil {
+		addrs, err := f.resolve(ctx, s)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if skipped, due := failures.Due(time.Since(began)); due {
+				f.cfg.Log.Warn("join address not resolved; retrying", "entry", s.entry.text, "error", err, "similar_omitted", skipped)
+			}
+		case f.replace(s, addrs):
+			f.cfg.Log.Info("join addresses changed", "entry", s.entry.text, "addrs", len(addrs))
+		}
+		signal.Sleep(ctx, p.next(s.every(), err, rand.Float64())) //nolint:gosec // jitter
+	}
+}
+
+func (f *Finder) resolve(ctx context.Context, s *source) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	return s.resolve(ctx, time.Now())
+}
+
+// replace stores the addresses of a source, and reports whether they are others.
+func (f *Finder) replace(s *source, addrs []string) bool {
+	slices.Sort(addrs)
+	addrs = slices.Compact(addrs)
+	addrs = addrs[:min(len(addrs), maxAddrs)]
+	f.mu.Lock()
+	was, known := f.found[s]
+	f.found[s] = addrs
+	f.mu.Unlock()
+	if known && slices.Equal(was, addrs) {
+		return false
+	}
+	f.changed.Send()
+	return true
+}
+
+// pace decides when an entry is resolved again. Its zero value is ready.
+type pace struct{ failures int }
+
+// next returns the wait after a result, given the usual interval of the entry and a random
+// number of 0 to 1. A success is followed by 80 to 120 % of the interval; failures by half
+// to all of a wait that doubles up to a bound.
+func (p *pace) next(every time.Duration, err error, random float64) time.Duration {
+	if err == nil {
+		p.failures = 0
+		return time.Duration(float64(every) * (0.8 + 0.4*random))
+	}
+	wait := min(retryFirst<<min(p.failures, 10), retryMost)
+	p.failures++
+	return time.Duration(float64(wait) * (0.5 + 0.5*random))
+}

@@ -1,0 +1,112 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+type entryKind int
+
+const (
+	addressEntry entryKind = iota // an IP and a port
+	nameEntry                     // a DNS name and a port
+	srvEntry                      // a name with SRV records
+	fileEntry                     // a path
+)
+
+// The prefixes of entries.
+const (
+	srvPrefix  = "srv:"
+	filePrefix = "file:"
+)
+
+// nameMax is the length of a DNS name.
+const nameMax = 253
+
+// entry is one entry, taken apart.
+type entry struct {
+	kind entryKind
+	text string // of an address IP:port, of others as it was given
+	name string // the DNS name, or the path
+	port string // of a name
+}
+
+// Check refuses entries that cannot be resolved whatever the network says. The error names
+// the entry and the remedy.
+func Check(entries []string) error {
+	if len(entries) > MaxEntries {
+		return fmt.Errorf("has %d entries; give at most %d, or a file: or a DNS name with all members", len(entries), MaxEntries)
+	}
+	for _, text := range entries {
+		if _, err := parse(text, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse takes an entry apart.
+func parse(text string, defaultPort int) (entry, error) {
+	if name, srv := strings.CutPrefix(text, srvPrefix); srv {
+		if err := checkSRV(name); err != nil {
+			return entry{}, fmt.Errorf("address %.300q: %w", text, err)
+		}
+		return entry{kind: srvEntry, text: text, name: name}, nil
+	}
+	if path, file := strings.CutPrefix(text, filePrefix); file {
+		if path == "" || strings.ContainsRune(path, 0) {
+			return entry{}, fmt.Errorf("address %.300q: give file: and the path of a file with one address a line", text)
+		}
+		return entry{kind: fileEntry, text: text, name: path}, nil
+	}
+	return parseHost(text, defaultPort)
+}
+
+// parseHost takes an address or a DNS name apart, with a port or without.
+func parseHost(text string, defaultPort int) (entry, error) {
+	host, port := text, strconv.Itoa(defaultPort)
+	if h, p, err := net.SplitHostPort(text); err == nil {
+		host, port = h, p
+	} else if ip, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+		host = ip.String()
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return entry{}, fmt.Errorf("address %.300q is not host:port: the port is %.20q; give 1 to 65535", text, port)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return entry{kind: addressEntry, text: net.JoinHostPort(ip.Unmap().String(), port)}, nil
+	}
+	if err := checkName(host); err != nil {
+		return entry{}, fmt.Errorf("address %.300q is not host:port or a host name: %w", text, err)
+	}
+	return entry{kind: nameEntry, text: text, name: host, port: port}, nil
+}
+
+// checkName refuses a text that no DNS name can be.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("the host is empty; give an IP or a DNS name")
+	case len(name) > nameMax:
+		return fmt.Errorf("the host has %d bytes; a DNS name has at most %d", len(name), nameMax)
+	case strings.ContainsAny(name, ":/ \t\r\n,[]{}@\\") || strings.ContainsRune(name, 0):
+		return errors.New("give an IP or a DNS name and a port, srv:_NAME._tcp.DOMAIN, or file:PATH")
+	case strings.HasPrefix(name, "_"):
+		return fmt.Errorf("that is the name of a service; give %s%s", srvPrefix, name)
+	}
+	return nil
+}
+
+// checkSRV refuses a text that is not _service._protocol.domain.
+func checkSRV(name string) error {
+	parts := strings.SplitN(name, ".", 3)
+	ok := len(parts) == 3 && len(parts[0]) > 1 && strings.HasPrefix(parts[0], "_") && len(parts[1]) > 1 && strings.HasPrefix(parts[1], "_")
+	if !ok || len(name) > nameMax || checkName(parts[2]) != nil {
+		return errors.New("give srv:_NAME._tcp.DOMAIN, without a port: the records have it")
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Names resolves DNS names, as *net.Resolver does.
+type Names interface {
+	LookupHost(ctx context.Context, host string) ([]string, error)
+	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
+}
+
+// maxFile is the size of a file of addresses.
+const maxFile = 64 << 10
+
+// source is an entry with its last result. One goroutine uses it.
+type source struct {
+	entry entry
+	names Names
+	port  int // of entries without one
+
+	content  []byte    // of a file, as it was last read
+	resolved time.Time // when its names were; zero: never, or not without an error
+	addrs    []string  // the result
+}
+
+// every is how often the source is resolved while that succeeds.
+func (s *source) every() time.Duration {
+	if s.entry.kind == fileEntry {
+		return rereadEvery
+	}
+	return refreshEvery
+}
+
+// resolve returns the addresses of the source, IP:port. The error names the entry.
+func (s *source) resolve(ctx context.Context, now time.Time) ([]string, error) {
+	switch s.entry.kind {
+	case nameEntry:
+		return s.host(ctx, s.entry.name, s.entry.port)
+	case srvEntry:
+		return s.srv(ctx)
+	case fileEntry:
+		return s.file(ctx, now)
+	}
+	return []string{s.entry.text}, nil
+}
+
+// host returns the addresses of a DNS name, with a port. A name without addresses is an
+// error.
+func (s *source) host(ctx context.Context, name, port string) ([]string, error) {
+	ips, err := s.names.LookupHost(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, ip := range ips[:min(len(ips), maxAddrs)] {
+		out = append(out, net.JoinHostPort(ip, port))
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s has no addresses", name)
+	}
+	return out, nil
+}
+
+// srv returns the addresses of the targets of a name. Targets that cannot be resolved are
+// left out while another one can.
+func (s *source) srv(ctx context.Context) ([]string, error) {
+	_, records, err := s.names.LookupSRV(ctx, "", "", s.entry.name)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	var failed []error
+	for _, r := range records[:min(len(records), maxAddrs)] {
+		addrs, err := s.host(ctx, r.Target, strconv.Itoa(int(r.Port)))
+		out, failed = append(out, addrs...), append(failed, err)
+	}
+	if len(out) == 0 {
+		return nil, errors.Join(append(failed, errors.New("no target has an address"))...)
+	}
+	return out, nil
+}
+
+// file returns the addresses in the file. It is read each time; its DNS names are resolved
+// when it has changed, and now and then. A file with a line that cannot be an address is
+// refused as a whole: it may be incomplete.
+func (s *source) file(ctx context.Context, now time.Time) ([]string, error) {
+	content, err := readFile(s.entry.name)
+	if err != nil {
+		return nil, err
+	}
+	if !s.resolved.IsZero() && bytes.Equal(content, s.content) && now.Sub(s.resolved) < refreshEvery {
+		return s.addrs, nil
+	}
+	s.content, s.resolved = content, time.Time{}
+	var out []string
+	var failed []error
+	lines, err := readLines(s.entry.name, content, s.port)
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range lines {
+		if line.kind == addressEntry {
+			out = append(out, line.text)
+			continue
+		}
+		addrs, err := s.host(ctx, line.name, line.port)
+		out, failed = append(out, addrs...), append(failed, err)
+	}
+	if err := errors.Join(failed...); err != nil && len(out) == 0 {
+		return nil, err
+	}
+	s.addrs, s.resolved = out, now
+	return out, nil
+}
+
+// readFile reads a file of addresses.
+func readFile(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxFile {
+		return nil, fmt.Errorf("%s has more than %d bytes; list fewer addresses, or a DNS name of all", path, maxFile)
+	}
+	return content, nil
+}
+
+// readLines reads the lines of a file. Empty ones, and those after a #, are for people.
+func readLines(path string, content []byte, port int) ([]entry, error) {
+	var out []entry
+	n := 0
+	for line := range strings.Lines(string(content)) {
+		n++
+		text, _, _ := strings.Cut(line, "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		e, err := parseHost(text, port)
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", path, n, err)
+		}
+		if out = append(out, e); len(out) > maxAddrs {
+			return nil, fmt.Errorf("%s: line %d: there are more than %d addresses; list fewer, or a DNS name of all", path, n, maxAddrs)
+		}
+	}
+	return out, nil
+}

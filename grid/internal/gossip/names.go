@@ -1,0 +1,80 @@
+package gossip
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// MaxName is how many bytes the name of a member has at most.
+const MaxName = 63
+
+// rememberedNames bounds how many names of members are kept that are not alive.
+const rememberedNames = 1024
+
+// CheckName refuses a name that would not fit tables and log lines: it has 1 to MaxName
+// letters, digits, dots, hyphens and underscores.
+func CheckName(name string) error {
+	if name == "" || len(name) > MaxName {
+		return fmt.Errorf("%.80q has %d bytes; give 1 to %d", name, len(name), MaxName)
+	}
+	if at := strings.IndexFunc(name, notInNames); at >= 0 {
+		return fmt.Errorf("%q has %q in it; use letters, digits, dots, hyphens and underscores", name, name[at:at+1])
+	}
+	return nil
+}
+
+// NameOf returns a host name as a member's name, with a hyphen for each byte that has no
+// place in one.
+func NameOf(host string) string {
+	name := strings.Map(func(r rune) rune {
+		if notInNames(r) {
+			return '-'
+		}
+		return r
+	}, host)
+	return name[:min(len(name), MaxName)]
+}
+
+// notInNames reports whether a character has no place in a member's name.
+func notInNames(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
+}
+
+// Name returns the name of a member that is alive or was, "" if it is not known.
+func (g *Gossip) Name(inc roster.Incarnation) string {
+	if g == nil {
+		return ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.names[inc]
+}
+
+// Describe returns a member's incarnation, with its name if that is known.
+func (g *Gossip) Describe(inc roster.Incarnation) string {
+	if name := g.Name(inc); name != "" {
+		return fmt.Sprintf("%s (%s)", name, inc)
+	}
+	return string(inc)
+}
+
+// remember keeps the name of a member, also after its end. mu must be held.
+func (g *Gossip) remember(p Peer) {
+	if p.Name == "" {
+		return
+	}
+	if _, known := g.names[p.Incarnation]; !known && len(g.names) >= rememberedNames+len(g.alive) {
+		r := g.cfg.State.Roster()
+		for inc := range g.names {
+			if _, alive := g.alive[inc]; alive {
+				continue
+			}
+			if _, member := r.Member(inc); !member {
+				delete(g.names, inc)
+			}
+		}
+	}
+	g.names[p.Incarnation] = p.Name
+}

@@ -1,0 +1,83 @@
+package gossip
+
+import (
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+)
+
+// Pace is how often members probe each other, and how long one may be silent. Zero fields
+// have their defaults.
+//
+// A member probes one other in each Interval: directly, and through three more if no answer
+// came within Timeout. A member that fails both is suspected, and every member hears of it.
+// It is removed when it has not refuted the suspicion within Cycles times Interval, times
+// log10 of the number of members beyond ten, after independent confirmation; without
+// confirmation the limit is three times as long.
+type Pace struct {
+	Interval time.Duration // 100 ms to 60 s; 0 = 300 ms
+	Timeout  time.Duration // 10 ms or more, less than Interval; 0 = half of Interval
+	Cycles   int           // 1 to 100; 0 = 3
+}
+
+// The bounds and defaults of a Pace. By default a crash is agreed on within about 2.5 s.
+const (
+	MinInterval     = 100 * time.Millisecond
+	MaxInterval     = time.Minute
+	MinTimeout      = 10 * time.Millisecond
+	MaxCycles       = 100
+	defaultInterval = 300 * time.Millisecond
+	defaultCycles   = 3
+	// suspicionSpread is the ratio of the longest suspicion to the shortest.
+	suspicionSpread = 3
+	// spreadMax bounds the time between messages that spread news. Formation and leaving
+	// wait for news, however slowly members are probed.
+	spreadMax     = time.Second
+	pushPullEvery = 5 * time.Second
+)
+
+// Check refuses a pace out of its bounds. The errors match sequencer.ErrInvalidConfig.
+func (p Pace) Check() error {
+	if p.Interval != 0 && (p.Interval < MinInterval || p.Interval > MaxInterval) {
+		return refusal.Invalid("Gossip.Interval is %v; give %v to %v, or 0 for %v", p.Interval, MinInterval, MaxInterval, defaultInterval)
+	}
+	if interval := p.withDefaults().Interval; p.Timeout != 0 && (p.Timeout < MinTimeout || p.Timeout >= interval) {
+		return refusal.Invalid("Gossip.Timeout is %v; give %v or more and less than Gossip.Interval (%v), or 0 for half of it", p.Timeout, MinTimeout, interval)
+	}
+	if p.Cycles < 0 || p.Cycles > MaxCycles {
+		return refusal.Invalid("Gossip.Cycles is %d; give 1 to %d, or 0 for %d", p.Cycles, MaxCycles, defaultCycles)
+	}
+	return nil
+}
+
+func (p Pace) withDefaults() Pace {
+	if p.Interval == 0 {
+		p.Interval = defaultInterval
+	}
+	if p.Timeout == 0 {
+		p.Timeout = p.Interval / 2
+	}
+	if p.Cycles == 0 {
+		p.Cycles = defaultCycles
+	}
+	return p
+}
+
+// spreadEvery is the time between messages that spread news.
+func (p Pace) spreadEvery() time.Duration {
+	return min(p.withDefaults().Interval/3, spreadMax)
+}
+
+// goodbyeTimeout is how long a member that leaves waits until its goodbye was sent, which
+// takes two rounds of messages.
+func (p Pace) goodbyeTimeout() time.Duration { return 5 * p.spreadEvery() }
+
+// apply sets the pace of memberlist.
+func (p Pace) apply(conf *memberlist.Config) {
+	p = p.withDefaults()
+	conf.ProbeInterval, conf.ProbeTimeout = p.Interval, p.Timeout
+	conf.SuspicionMult, conf.SuspicionMaxTimeoutMult = p.Cycles, suspicionSpread
+	conf.GossipInterval, conf.PushPullInterval = p.spreadEvery(), max(pushPullEvery, p.Interval)
+}

@@ -1,0 +1,72 @@
+package gossip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// subscribesMax bounds the members that are joined by request concurrently, and
+// subscribeAddrsMax the addresses of a name that are tried.
+const (
+	subscribesMax     = 8
+	subscribeAddrsMax = 4
+)
+
+// Subscribe joins a member by its gossip address, a host:port, on request. It returns when
+// both know each other's members. A member of another grid is wire.ErrForeignGrid, this
+// member's own address wire.ErrBadRequest, and no answer sequencer.ErrUnavailable.
+func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
+	select {
+	case g.subscribes <- struct{}{}:
+		defer func() { <-g.subscribes }()
+	default:
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: %d members are joined by request already; try again", subscribesMax)
+	}
+	addrs, err := transport.Lookup(ctx, g.cfg.Network, addr, g.cfg.JoinPort)
+	if err != nil {
+		return failure.Errorf(wire.ErrBadRequest, "grid: address %.100q has no IP (%s); give an IP or a name that resolves", addr, err.Error())
+	}
+	var failed []error
+	for _, at := range addrs[:min(len(addrs), subscribeAddrsMax)] {
+		if at == g.Addr() {
+			return failure.Errorf(wire.ErrBadRequest, "grid: %s is this member; give the address of another one", at)
+		}
+		if err := g.join(at); err == nil || errors.Is(err, wire.ErrForeignGrid) {
+			return err
+		} else {
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member answers gossip at %s; start it there and try again: %w", addr, errors.Join(failed...))
+}
+
+// join exchanges states with the member at an IP:port, unless it is known.
+func (g *Gossip) join(addr string) error {
+	known := func(p Peer) bool { return p.Gossip == addr }
+	if slices.ContainsFunc(g.Peers(), known) {
+		return nil
+	}
+	_, err := g.list.Join([]string{addr})
+	if err == nil {
+		return nil
+	}
+	var refused *transport.NameRefusedError
+	if errors.As(g.transport.Refusal(), &refused) && refused.Addr == addr {
+		return failure.Errorf(wire.ErrForeignGrid, "%w", refused)
+	}
+	if strings.Contains(err.Error(), errForeign.Error()) { // memberlist keeps the text alone
+		return failure.Errorf(wire.ErrForeignGrid, "grid: the member at %s belongs to another grid of the same name; %s", addr, ForeignAdvice)
+	}
+	return fmt.Errorf("%s: %w", addr, err)
+}

@@ -1,0 +1,97 @@
+package gossip
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Suspecting returns the members that this member's memberlist suspects, itself or because
+// others told it, ascending. It asks memberlist at each call.
+func (g *Gossip) Suspecting(ctx context.Context) ([]roster.Incarnation, error) {
+	states, err := g.transport.OwnStates(ctx, g.cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := []roster.Incarnation{}
+	for _, s := range states {
+		if _, peer := g.alive[roster.Incarnation(s.Name)]; peer && s.State == memberlist.StateSuspect {
+			out = append(out, roster.Incarnation(s.Name))
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Failing returns the members that did not answer this member's last direct probe,
+// ascending. Others may reach them.
+func (g *Gossip) Failing() []roster.Incarnation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := []roster.Incarnation{}
+	for inc := range g.failing {
+		out = append(out, inc)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// The lines by which memberlist says that a probe failed: of a ping without an answer, and
+// of a probe of any kind.
+const (
+	probeUnanswered = "memberlist: Failed UDP ping: "
+	probeFailed     = "memberlist: Suspect "
+)
+
+// failedProbe returns the node that a line of memberlist's log says did not answer a probe.
+func failedProbe(line string) (name string, failed bool) {
+	for _, prefix := range []string{probeUnanswered, probeFailed} {
+		if _, rest, found := strings.Cut(line, prefix); found {
+			name, _, _ = strings.Cut(rest, " ")
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// probeLog passes memberlist's log on, and notes the probes that failed.
+type probeLog struct {
+	io.Writer
+	failed func(name string)
+}
+
+// Write implements io.Writer; it gets one line at a time.
+func (l probeLog) Write(line []byte) (int, error) {
+	if name, failed := failedProbe(string(line)); failed {
+		l.failed(name)
+	}
+	return l.Writer.Write(line)
+}
+
+// noteFailed records that a peer did not answer a probe. memberlist may hold its lock.
+func (g *Gossip) noteFailed(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	inc := roster.Incarnation(name)
+	if _, peer := g.alive[inc]; peer {
+		g.failing[inc] = struct{}{}
+	}
+}
+
+// AckPayload implements memberlist.PingDelegate; answers carry nothing more.
+func (g *Gossip) AckPayload() []byte { return nil }
+
+// NotifyPingComplete implements memberlist.PingDelegate: a peer has answered a probe.
+func (g *Gossip) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.failing, roster.Incarnation(n.Name))
+}

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/measure"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Counts are the measurements of a host since it was made.
+type Counts struct {
+	Attaches     measure.Distribution // attaches that this member answered as an owner, without errors
+	Replications measure.Distribution // calls that a replica acknowledged
+	// ReplicationLag is for how long the slowest in-sync replica of the partitions that
+	// this member owns has not acknowledged an update; 0 if all have acknowledged all.
+	ReplicationLag   time.Duration
+	DefinitionWrites measure.Distribution // to the disk, with its sync
+}
+
+// counts are the running measurements of a host.
+type counts struct {
+	attaches, replications measure.Histogram
+	unacknowledged         unacknowledged
+}
+
+// Counts returns the measurements so far.
+func (h *Host) Counts() Counts {
+	r := h.state.Roster()
+	out := Counts{
+		Attaches: h.counts.attaches.Read(), Replications: h.counts.replications.Read(),
+		ReplicationLag: h.counts.unacknowledged.oldest(h.clock.Mono(), func(u update) bool {
+			return int(u.partition) < len(r.Partitions) && r.Partitions[u.partition].Owner == h.self && slices.Contains(r.Partitions[u.partition].InSync, u.to)
+		}),
+	}
+	if h.disk != nil {
+		out.DefinitionWrites = h.disk.writes.Read()
+	}
+	return out
+}
+
+// unacknowledged has the updates on their way, and since when each replica has
+// acknowledged none. There is at most one update of a partition to a replica at a time.
+type unacknowledged struct {
+	mu    sync.Mutex // never held while waiting
+	since map[update]time.Duration
+}
+
+// update is one that a partition's owner sends to a replica.
+type update struct {
+	partition roster.PartitionID
+	to        roster.Incarnation
+}
+
+// sent records that an update is sent, possibly again.
+func (s *unacknowledged) sent(u update, now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since == nil {
+		s.since = map[update]time.Duration{}
+	}
+	if _, waits := s.since[u]; !waits {
+		s.since[u] = now
+	}
+}
+
+// acknowledged records that a replica has acknowledged the update.
+func (s *unacknowledged) acknowledged(u update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.since, u)
+}
+
+// oldest returns for how long the oldest update was not acknowledged, 0 without one. It
+// forgets those that are no longer awaited.
+func (s *unacknowledged) oldest(now time.Duration, awaited func(update) bool) (oldest time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for u, since := range s.since {
+		if !awaited(u) {
+			delete(s.since, u)
+			continue
+		}
+		oldest = max(oldest, now-since)
+	}
+	return oldest
+}

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+const (
+	// bookBytes bounds the memory of the descriptions of holders. A holder for which there is
+	// no room is listed without one.
+	bookBytes = 16 << 20
+	// bookKeeps is how long a holder is known that has neither attached nor renewed.
+	bookKeeps = time.Minute
+	// holderBytes is the memory of a holder besides its texts.
+	holderBytes = 256
+)
+
+// holderBook has the descriptions that the holders served by this member give of
+// themselves, for people alone: no decision depends on it. Its zero value is ready.
+type holderBook struct {
+	mu      sync.Mutex // never held while waiting
+	holders map[sequencer.HolderID]holder
+	bytes   int
+	swept   time.Duration
+}
+
+// holder is one of them.
+type holder struct {
+	about wire.About
+	addr  string        // where its last request came from
+	at    time.Duration // of that
+}
+
+// size returns about how much memory a holder takes.
+func (h holder) size(id sequencer.HolderID) int {
+	n := holderBytes + len(id) + len(h.addr) + len(h.about.Build)
+	for key, value := range h.about.Labels {
+		n += len(key) + len(value) + 32
+	}
+	return n
+}
+
+// note keeps a holder's latest statement.
+func (b *holderBook) note(now time.Duration, id sequencer.HolderID, h holder) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holders == nil {
+		b.holders = map[sequencer.HolderID]holder{}
+	}
+	if now-b.swept > bookKeeps {
+		b.sweep(now)
+	}
+	h.at = now
+	if old, known := b.holders[id]; known {
+		b.bytes -= old.size(id)
+		delete(b.holders, id)
+	}
+	if size := h.size(id); b.bytes+size <= bookBytes {
+		b.holders[id] = h
+		b.bytes += size
+	}
+}
+
+// sweep forgets the holders that were not heard of lately.
+func (b *holderBook) sweep(now time.Duration) {
+	b.swept = now
+	for id, h := range b.holders {
+		if now-h.at > bookKeeps {
+			b.bytes -= h.size(id)
+			delete(b.holders, id)
+		}
+	}
+}
+
+// of returns the description of a holder.
+func (b *holderBook) of(id sequencer.HolderID) (holder, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h, known := b.holders[id]
+	return h, known
+}

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Sequencers returns a page of the sequencers whose partitions this member owns, and
+// whether there are more. Partitions that do not answer before ctx ends are left out.
+func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) ([]wire.SequencerRow, bool) {
+	var names []string
+	if in.Busiest {
+		for _, used := range h.Usage().Sequencers {
+			names = append(names, used.Name)
+		}
+	} else {
+		for _, some := range Owned(ctx, h, func(_ roster.PartitionID, table *partition.Table, _ clustertime.Tick) []string {
+			return table.Names(in.Prefix, in.After, in.Limit+1)
+		}) {
+			names = append(names, some...)
+		}
+		slices.Sort(names)
+	}
+	more := len(names) > in.Limit
+	names = names[:min(len(names), in.Limit)]
+	return h.rows(ctx, names), more
+}
+
+// rows returns the rows of some names from the owned tables, in the order of the names.
+func (h *Host) rows(ctx context.Context, names []string) []wire.SequencerRow {
+	wanted := map[roster.PartitionID][]string{}
+	rank := map[string]int{}
+	partitions := len(h.state.Roster().Partitions)
+	for i, name := range names {
+		id := roster.PartitionOf(name, partitions)
+		wanted[id] = append(wanted[id], name)
+		rank[name] = i
+	}
+	var out []wire.SequencerRow
+	for _, some := range Owned(ctx, h, func(id roster.PartitionID, table *partition.Table, _ clustertime.Tick) (rows []wire.SequencerRow) {
+		for _, name := range wanted[id] {
+			if ref, err := table.Open(name); err == nil {
+				rows = append(rows, h.row(id, table, ref))
+			}
+		}
+		return rows
+	}) {
+		out = append(out, some...)
+	}
+	slices.SortFunc(out, func(a, b wire.SequencerRow) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
+	return out
+}
+
+// row returns the row of one sequencer from its table.
+func (h *Host) row(id roster.PartitionID, table *partition.Table, ref sequencer.Ref) wire.SequencerRow {
+	d := ref.Definition
+	used, recent := h.usage.recent(d.Name(), h.clock.Mono())
+	return wire.SequencerRow{
+		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Attached: table.Attached(d.Name()), Layout: d.Layout(),
+		Partition: id, Owner: h.self, IDs: used.IDs, Waits: used.Waits, Recent: recent,
+	}
+}
+
+// Holders returns a page of the holders of a sequencer whose partition this member owns.
+//
+// Errors: sequencer.ErrNotFound, roster.ErrWrongOwner, and sequencer.ErrUnavailable.
+func (h *Host) Holders(ctx context.Context, in wire.HoldersRequest) (wire.HoldersResponse, error) {
+	type found struct {
+		ref      sequencer.Ref
+		attached []partition.Attached
+	}
+	f, _, err := askOwner(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(found, error)) {
+		ref, attached, err := o.Holders(v, in.Name)
+		reply(found{ref, attached}, err)
+	})
+	if err != nil {
+		return wire.HoldersResponse{}, err
+	}
+	out := wire.HoldersResponse{Sequencer: in.Name, Owner: h.self, Nodes: f.ref.Definition.Nodes(), Attached: len(f.attached), Holders: []wire.HolderRow{}}
+	for _, a := range f.attached {
+		if in.After != nil && int(a.Node) <= *in.After {
+			continue
+		}
+		if out.More = len(out.Holders) == in.Limit; out.More {
+			break
+		}
+		row := wire.HolderRow{Node: a.Node, Holder: a.Holder, Shown: a.Ago.Milliseconds()}
+		if known, found := h.book.of(a.Holder); found {
+			row.Addr, row.Build, row.Labels = known.addr, known.about.Build, known.about.Labels
+		}
+		out.Holders = append(out.Holders, row)
+	}
+	return out, nil
+}
+
+// noteHolder keeps the description that a holder gives of itself, unless it breaks a limit.
+func (h *Host) noteHolder(ctx context.Context, id sequencer.HolderID, about *wire.About) {
+	if about == nil || about.Check() != nil {
+		about = &wire.About{}
+	}
+	h.book.note(h.clock.Mono(), id, holder{about: *about, addr: api.RemoteOf(ctx)})
+}

@@ -1,0 +1,185 @@
+package host
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Usage is the use of the sequencers that this member owned since it started, as their
+// holders have reported it. No decision depends on it.
+type Usage struct {
+	IDs, Waits uint64          // of all sequencers
+	Sequencers []SequencerUsed // the busiest, those with the most IDs lately first
+}
+
+// SequencerUsed is the reported use of one sequencer.
+type SequencerUsed = wire.Used
+
+const (
+	// usedNames bounds the names of which the use is kept, and usageShown those of a
+	// reading.
+	usedNames  = 4096
+	usageShown = 200
+	// usedMax bounds one report, far above the IDs of a process in an hour.
+	usedMax = 1 << 40
+	// usageHalf is the time in which the weight of a report halves.
+	usageHalf = 5 * time.Minute
+)
+
+// usage adds the reports up. Its zero value is ready.
+type usage struct {
+	mu         sync.Mutex // never held while waiting
+	ids, waits uint64
+	names      map[string]*nameUsage
+}
+
+// nameUsage is the use of one name.
+type nameUsage struct {
+	ids, waits uint64
+	weight     float64       // of the IDs, by their age
+	at, since  time.Duration // of the last and the first report
+}
+
+// weightAt returns the weight at a time.
+func (u *nameUsage) weightAt(now time.Duration) float64 {
+	return u.weight * math.Exp2(-float64(now-u.at)/float64(usageHalf))
+}
+
+// add adds a report.
+func (s *usage) add(now time.Duration, u wire.Used) {
+	u.IDs, u.Waits = min(u.IDs, usedMax), min(u.Waits, usedMax)
+	if u.IDs == 0 && u.Waits == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids += u.IDs
+	s.waits += u.Waits
+	n := s.names[u.Name]
+	if n == nil {
+		if s.names == nil {
+			s.names = map[string]*nameUsage{}
+		}
+		if len(s.names) == usedNames {
+			s.dropIdle(now)
+		}
+		n = &nameUsage{since: now}
+		s.names[u.Name] = n
+	}
+	n.ids += u.IDs
+	n.waits += u.Waits
+	n.weight, n.at = n.weightAt(now)+float64(u.IDs), now
+}
+
+// dropIdle forgets the half of the names that were used least lately.
+func (s *usage) dropIdle(now time.Duration) {
+	for _, name := range s.byWeight(now)[usedNames/2:] {
+		delete(s.names, name)
+	}
+}
+
+// byWeight returns the names, those that were used most lately first.
+func (s *usage) byWeight(now time.Duration) []string {
+	weights := make(map[string]float64, len(s.names))
+	for name, n := range s.names {
+		weights[name] = n.weightAt(now)
+	}
+	return slices.SortedFunc(maps.Keys(weights), func(a, b string) int {
+		return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(a, b))
+	})
+}
+
+// read returns the busiest names.
+func (s *usage) read(now time.Duration) Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := Usage{IDs: s.ids, Waits: s.waits}
+	names := s.byWeight(now)
+	for _, name := range names[:min(len(names), usageShown)] {
+		out.Sequencers = append(out.Sequencers, SequencerUsed{Name: name, IDs: s.names[name].ids, Waits: s.names[name].waits})
+	}
+	return out
+}
+
+// of returns the use of one name.
+func (s *usage) of(name string) SequencerUsed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.names[name]; n != nil {
+		return SequencerUsed{Name: name, IDs: n.ids, Waits: n.waits}
+	}
+	return SequencerUsed{Name: name}
+}
+
+// recent returns the use of one name, and about how many IDs per second its holders reported
+// in the last minutes.
+func (s *usage) recent(name string, now time.Duration) (used SequencerUsed, rate float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.names[name]; n != nil {
+		return SequencerUsed{Name: name, IDs: n.ids, Waits: n.waits}, n.rate(now)
+	}
+	return SequencerUsed{Name: name}, 0
+}
+
+// reportEvery is about the time that the first report of a name covers.
+const reportEvery = 4 * time.Second
+
+// rate returns the IDs per second of the reports, weighted by their age: those of a steady
+// use weigh rate*half/ln 2 together in the end, and less at first.
+func (u *nameUsage) rate(now time.Duration) float64 {
+	age := now - u.since + reportEvery
+	share := 1 - math.Exp2(-float64(age)/float64(usageHalf))
+	return u.weightAt(now) * math.Ln2 / usageHalf.Seconds() / share
+}
+
+// Usage returns the reported use of the busiest sequencers.
+func (h *Host) Usage() Usage { return h.usage.read(h.clock.Mono()) }
+
+// UsageOf returns the reported use of one sequencer.
+func (h *Host) UsageOf(name string) SequencerUsed { return h.usage.of(name) }
+
+// noteUsed adds a holder's report, of sequencers that exist and whose partitions this
+// member owns, so that no caller can invent names. It does not wait: a report that finds an
+// actor busy is left out.
+func (h *Host) noteUsed(reported []wire.Used) {
+	reported = reported[:min(len(reported), wire.MaxUsed)]
+	byPartition := map[roster.PartitionID][]wire.Used{}
+	partitions := len(h.state.Roster().Partitions)
+	for _, u := range reported {
+		if partitions > 0 {
+			id := roster.PartitionOf(u.Name, partitions)
+			byPartition[id] = append(byPartition[id], u)
+		}
+	}
+	for _, used := range byPartition {
+		o, err := h.ownerOf(used[0].Name)
+		if err != nil {
+			continue
+		}
+		select {
+		case o.inbox <- func(v partition.View) { o.noteUsed(v, used) }:
+		default:
+		}
+	}
+}
+
+// noteUsed adds the use of names that this owner's table has.
+func (o *actor) noteUsed(v partition.View, reported []wire.Used) {
+	if o.machine.Serves(v) != nil {
+		return
+	}
+	for _, u := range reported {
+		if _, err := o.machine.Table().Open(u.Name); err == nil {
+			o.host.usage.add(o.host.clock.Mono(), u)
+		}
+	}
+}

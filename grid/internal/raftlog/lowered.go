@@ -1,0 +1,70 @@
+package raftlog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// dropAgain is the pause after a snapshot that failed.
+const dropAgain = time.Second
+
+// An older release reads no entry of a protocol that was in use in the meantime, though
+// the roster needs it no longer. So after a change to a lower protocol each member takes a
+// snapshot and drops every entry that it covers: from then on its disk is one that the
+// older release reads, and what it sends to one is too.
+
+// noteLowered has [Server.DropUnread] drop the entries before a change to a lower protocol.
+func (s *Server) noteLowered(before, after *roster.Roster) {
+	if after.InUse() >= before.InUse() {
+		return
+	}
+	select {
+	case s.lowered <- struct{}{}:
+	default:
+	}
+}
+
+// DropUnread drops the entries of the log that an older release does not read, each time
+// when the roster no longer needs their protocol. It runs until ctx ends.
+func (s *Server) DropUnread(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.lowered:
+		}
+		err := s.dropCovered(s.Node())
+		for ; err != nil; err = s.dropCovered(s.Node()) { // Raft takes none while its servers change
+			s.cfg.Log.Debug("log not shortened yet", "error", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(dropAgain):
+			}
+		}
+		s.cfg.Log.Info("log shortened: the older release reads it again", "protocol", int(s.cfg.State.Roster().InUse()))
+	}
+}
+
+// dropCovered takes a snapshot, and drops every entry that it covers.
+func (s *Server) dropCovered(node *Node) error {
+	if !node.Runs() {
+		return nil
+	}
+	usual := node.Raft.ReloadableConfig()
+	short := usual
+	short.TrailingLogs = 0
+	if err := node.Raft.ReloadConfig(short); err != nil {
+		return err
+	}
+	err := node.Raft.Snapshot().Error()
+	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		err = nil
+	}
+	return errors.Join(err, node.Raft.ReloadConfig(usual))
+}

@@ -1,0 +1,38 @@
+package raftlog
+
+import (
+	"errors"
+	"os"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/snowgrid/snowgrid/internal/measure"
+)
+
+// Writes returns how long the writes took, with the sync of each; none for a memory-only
+// member.
+func (l *Log) Writes() measure.Distribution {
+	if l == nil {
+		return measure.Distribution{}
+	}
+	return l.writes.Read()
+}
+
+// OnWrite has f called in place of every later write, which f may do or not: for tests of
+// disks that fail.
+func (l *Log) OnWrite(f func(doing string, write func() error) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.write = func(doing string, change func(*bolt.Tx) error) error {
+		return f(doing, func() error { return l.db.Update(change) })
+	}
+}
+
+// SyncDir has the entries of a directory on disk when it returns.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

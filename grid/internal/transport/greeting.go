@@ -1,0 +1,270 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Every gossip stream opens with a greeting of each side, the dialer's first:
+//
+//	+---------+----------+--------+---------------+--------+--------+--------+---------------+
+//	| S N O W | protocol | length | name          | oldest | latest | length | build         |
+//	| 4 bytes | 1 byte   | 1 byte | 0 - 255 bytes | 1 byte | 1 byte | 1 byte | 0 to 64 bytes |
+//	+---------+----------+--------+---------------+--------+--------+--------+---------------+
+//
+// The name is the sender's grid name; then follow the protocols that its release reads, and
+// its build. A listener of another grid, or of a release that has no protocol in common,
+// answers too and then closes, so that a wrong Join is told apart from a dead member. Later
+// releases keep this form.
+//
+// A release of protocol 1 ends its greeting after the name, has another number in front,
+// and closes a stream with any other number after it has answered. So a dialer that gets
+// such an answer dials again and greets in the same way.
+const (
+	greetingMagic = "SNOW"
+	gridNameMax   = 255
+
+	// GossipProtocol is the number in a greeting with a release, and olderGossip in one
+	// of protocol 1.
+	GossipProtocol = 0x12
+	olderGossip    = 0x11
+
+	// olderLasts is how long an address that has greeted as protocol 1 is greeted so, and
+	// olderMax how many there may be.
+	olderLasts = time.Minute
+	olderMax   = 1024
+)
+
+var errNotGreeting = errors.New("grid: the stream does not open with a snowgrid greeting")
+
+// errOlder is the answer of a release of protocol 1 to another greeting than its own.
+var errOlder = errors.New("grid: the member greets as protocol 1")
+
+// NameRefusedError says that an address given in Join belongs to a grid of
+// another name.
+type NameRefusedError struct {
+	Addr   string // the address that was dialed
+	Ours   string // this member's grid name
+	Theirs string // the grid name of the member at Addr
+}
+
+func (e *NameRefusedError) Error() string {
+	return fmt.Sprintf("grid: a member at %s belongs to grid %q, this member is configured for grid %q: set the same Name or fix Join",
+		e.Addr, e.Theirs, e.Ours)
+}
+
+// ReleaseRefusedError says that the member at an address has no protocol in common with
+// this one.
+type ReleaseRefusedError struct {
+	Addr  string // the address that was dialed
+	Cause error  // names both releases, and the remedy
+}
+
+func (e *ReleaseRefusedError) Error() string {
+	return fmt.Sprintf("grid: the member at %s: %v", e.Addr, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *ReleaseRefusedError) Unwrap() error { return e.Cause }
+
+// Greeting opens one side of a gossip stream. The zero Release is one of protocol 1.
+type Greeting struct {
+	Name    string
+	Release roster.Release
+}
+
+// Encode returns the greeting as it is sent.
+func (g Greeting) Encode() []byte {
+	b := append(make([]byte, 0, len(greetingMagic)+5+len(g.Name)+len(g.Release.Build)), greetingMagic...)
+	if g.Release == (roster.Release{}) {
+		return append(append(b, olderGossip, byte(len(g.Name))), g.Name...)
+	}
+	b = append(append(b, GossipProtocol, byte(len(g.Name))), g.Name...)
+	return appendRelease(b, g.Release)
+}
+
+// appendRelease appends the form of a release in greetings and preambles.
+func appendRelease(b []byte, r roster.Release) []byte {
+	b = append(b, byte(r.Min), byte(r.Max), byte(len(r.Build)))
+	return append(b, r.Build...)
+}
+
+// readRelease takes exactly one release off r.
+func readRelease(r io.Reader) (roster.Release, error) {
+	var head [3]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return roster.Release{}, err
+	}
+	out := roster.Release{Min: roster.Protocol(head[0]), Max: roster.Protocol(head[1])}
+	if head[0] == 0 || head[2] > roster.MaxBuild {
+		return out, errNotGreeting
+	}
+	build := make([]byte, head[2])
+	if _, err := io.ReadFull(r, build); err != nil {
+		return out, err
+	}
+	out.Build = string(build)
+	return out, out.Check()
+}
+
+// readGreeting takes exactly one greeting off r. One with a number that no release has had
+// so far is taken as far as the name, with a release that has no protocol in common.
+func readGreeting(r io.Reader) (Greeting, error) {
+	var head [len(greetingMagic) + 2]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return Greeting{}, err
+	}
+	if !bytes.HasPrefix(head[:], []byte(greetingMagic)) {
+		return Greeting{}, errNotGreeting
+	}
+	name := make([]byte, head[len(greetingMagic)+1])
+	if _, err := io.ReadFull(r, name); err != nil {
+		return Greeting{}, err
+	}
+	g := Greeting{Name: string(name)}
+	var err error
+	switch number := head[len(greetingMagic)]; number {
+	case olderGossip:
+	case GossipProtocol:
+		g.Release, err = readRelease(r)
+	default:
+		err = fmt.Errorf("%w: it has number %#x, and this release knows %#x and %#x; join gossip addresses, and run releases that work together",
+			errNotGreeting, number, olderGossip, GossipProtocol)
+	}
+	return g, err
+}
+
+// Refusal is the last time an address turned out to belong to another grid, or to a release
+// that has no protocol in common: a *[NameRefusedError] or a *[ReleaseRefusedError], nil if
+// none did. memberlist's Join flattens errors to text: ask here instead. A later success
+// at the same address clears it.
+func (t *Gossip) Refusal() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refused
+}
+
+// DialTimeout implements memberlist.Transport. The error is a *[NameRefusedError] if a
+// member of another grid answers, and a *[ReleaseRefusedError] if it is one of a release
+// that this one does not work with.
+func (t *Gossip) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
+	defer cancel()
+	conn, err := t.dial(ctx, addr)
+	if errors.Is(err, errOlder) {
+		conn, err = t.dial(ctx, addr)
+	}
+	return conn, err
+}
+
+// dial opens a stream and greets. The error is errOlder if the other side has to be
+// greeted as protocol 1, which the next dial does.
+func (t *Gossip) dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := t.network.Dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.introduce(ctx, conn, addr); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return &gossipStream{Conn: conn}, nil
+}
+
+// introduce is the dialer's half of the greeting.
+func (t *Gossip) introduce(ctx context.Context, conn net.Conn, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	interrupt := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	ours := t.greetingFor(addr)
+	theirs, err := exchange(conn, ours)
+	if !interrupt() && err == nil {
+		err = ctx.Err() // the deadline in the past stays on the stream
+	}
+	if err != nil {
+		return fmt.Errorf("grid: greeting with %s: %w", addr, err)
+	}
+	return t.judge(addr, ours, theirs)
+}
+
+func exchange(conn net.Conn, ours Greeting) (Greeting, error) {
+	if _, err := conn.Write(ours.Encode()); err != nil {
+		return Greeting{}, err
+	}
+	return readGreeting(conn)
+}
+
+// judge refuses another grid and another release, and notes one of protocol 1.
+func (t *Gossip) judge(addr string, ours, theirs Greeting) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if theirs.Name != t.grid {
+		t.refused, t.refuser = &NameRefusedError{Addr: addr, Ours: t.grid, Theirs: theirs.Name}, addr
+		return t.refused
+	}
+	if err := t.release.Meets(theirs.Release); err != nil {
+		t.refused, t.refuser = &ReleaseRefusedError{Addr: addr, Cause: err}, addr
+		return t.refused
+	}
+	if t.refuser == addr {
+		t.refused, t.refuser = nil, ""
+	}
+	if theirs.Release == (roster.Release{}) && ours.Release != (roster.Release{}) {
+		if len(t.older) >= olderMax {
+			clear(t.older)
+		}
+		t.older[addr] = time.Now()
+		return errOlder
+	}
+	return nil
+}
+
+// greetingFor returns the greeting for an address: without a release if a member of
+// protocol 1 has answered there.
+func (t *Gossip) greetingFor(addr string) Greeting {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	seen, older := t.older[addr]
+	if older && time.Since(seen) < olderLasts {
+		return Greeting{Name: t.grid}
+	}
+	delete(t.older, addr)
+	return Greeting{Name: t.grid, Release: t.release}
+}
+
+// welcome is the listener's half of the greeting. It answers every greeting in the form
+// that the dialer has, and keeps only streams of its own grid and of releases that it works
+// with.
+func (t *Gossip) welcome(conn net.Conn) (net.Conn, error) {
+	theirs, err := readGreeting(conn)
+	if err != nil && !errors.Is(err, errNotGreeting) {
+		return nil, err
+	}
+	unfit := err
+	if err == nil {
+		unfit = t.release.Meets(theirs.Release)
+	}
+	answer := Greeting{Name: t.grid}
+	if theirs.Release != (roster.Release{}) || unfit != nil {
+		answer.Release = t.release
+	}
+	if theirs.Name == "" && err != nil { // not of snowgrid at all
+		return nil, err
+	}
+	if _, err := conn.Write(answer.Encode()); err != nil {
+		return nil, err
+	}
+	if unfit != nil || theirs.Name != t.grid {
+		return nil, errNotGreeting
+	}
+	limited := t.limit.wrap(conn)
+	limited.admit()
+	return &gossipStream{Conn: limited}, nil
+}

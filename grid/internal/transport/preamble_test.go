@@ -1,0 +1,73 @@
+package transport_test
+
+import (
+	"errors"
+	"io"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// known are releases of servers, for tests.
+type known struct {
+	own, others roster.Release
+	stated      chan roster.Release // by streams to the server
+}
+
+func (k known) Own() roster.Release      { return k.own }
+func (k known) At(string) roster.Release { return k.others }
+func (k known) Admit(theirs roster.Release) error {
+	k.stated <- theirs
+	return k.own.Meets(theirs)
+}
+
+// TestRaftStreamStatesTheRelease: to a server that understands it, and a server takes only
+// streams of releases that it works with.
+func TestRaftStreamStatesTheRelease(t *testing.T) {
+	next := roster.Release{Min: 3, Max: 4, Build: "v4"}
+	for what, c := range map[string]struct {
+		own, others roster.Release // of the dialer, and as it knows the listener
+		stated      roster.Release
+		taken       bool
+	}{
+		"known":               {ours, ours, ours, true},
+		"not known":           {ours, roster.Release{}, roster.Release{}, true},
+		"without in common":   {next, ours, next, false},
+		"the release of both": {roster.Release{}, ours, roster.Release{}, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := gridtest.NewNetwork()
+				open := func(name string, releases transport.Releases) *transport.RaftStream {
+					ln, err := n.Host(name).Listen(name + ":7947")
+					if err != nil {
+						t.Fatal(err)
+					}
+					s := transport.NewRaftStream(ln, n.Host(name), gridID, transport.NoClaims{}, releases, name, name+":7947", nil)
+					t.Cleanup(func() { _ = s.Close() })
+					return s
+				}
+				listener := known{own: ours, stated: make(chan roster.Release, 1)}
+				go echo(open("b", listener))
+				conn, err := open("a", known{own: c.own, others: c.others}).Dial(dialTo("b"), time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = conn.Close() }()
+				if stated := <-listener.stated; stated != c.stated {
+					t.Errorf("stated %v, want %v", stated, c.stated)
+				}
+				// A listener that closes before it has read all resets the stream.
+				err = answers(conn)
+				if ended := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET); (err == nil) != c.taken || err != nil && !ended {
+					t.Errorf("the stream ended with %v; it is taken: %v", err, c.taken)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,146 @@
+package grid
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// listingCalls are the calls that list parts of the whole grid, a page at a time.
+func (o *overview) listingCalls() []*api.Call {
+	return []*api.Call{
+		api.AlsoGet(api.Typed(wire.PathSequencers, o.serveSequencers).WithLargeAnswer(), sequencersQuery),
+		api.AlsoGet(api.Typed(wire.PathHolders, o.serveHolders).WithLargeAnswer(), holdersQuery),
+	}
+}
+
+// sequencersQuery reads the query of GET /v1/sequencers.
+func sequencersQuery(q url.Values) (in wire.SequencersRequest, err error) {
+	in.Prefix, in.After, in.Busiest = q.Get("prefix"), q.Get("after"), q.Has("busiest")
+	in.Limit, err = api.QueryInt(q, "limit")
+	return in, cmp.Or(err, api.CheckQuery(q, "prefix", "after", "limit", "busiest"))
+}
+
+// holdersQuery reads the query of GET /v1/holders.
+func holdersQuery(q url.Values) (in wire.HoldersRequest, err error) {
+	in.Name = q.Get("name")
+	if q.Has("after") {
+		var after int
+		after, err = api.QueryInt(q, "after")
+		in.After = &after
+	}
+	if err == nil {
+		in.Limit, err = api.QueryInt(q, "limit")
+	}
+	return in, cmp.Or(err, api.CheckQuery(q, "name", "after", "limit"))
+}
+
+// serveSequencers answers with a page of the sequencers of all owners. Each member sends its
+// first ones, so that no answer is larger than a page.
+func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersRequest) (wire.SequencersResponse, error) {
+	var none wire.SequencersResponse
+	if err := in.Check(); err != nil {
+		return none, err
+	}
+	rows, more := o.host.Sequencers(ctx, in)
+	if in.Local {
+		return pageOf(rows, more, in), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
+	defer cancel()
+	local := in
+	local.Local = true
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var unreachable []roster.Incarnation
+	for _, member := range o.state.Roster().Members {
+		if member.Incarnation == o.self {
+			continue
+		}
+		wg.Go(func() {
+			var other wire.SequencersResponse
+			err := o.caller.Call(ctx, member.API, member.Incarnation, wire.PathSequencers, local, &other)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				unreachable = append(unreachable, member.Incarnation)
+				return
+			}
+			rows, more = append(rows, other.Sequencers...), more || other.Next != ""
+		})
+	}
+	wg.Wait()
+	out := pageOf(rows, more, in)
+	slices.Sort(unreachable)
+	out.Unreachable = unreachable
+	names := o.uniqueNames()
+	for i := range out.Sequencers {
+		out.Sequencers[i].OwnerName = names[out.Sequencers[i].Owner]
+	}
+	return out, nil
+}
+
+// uniqueNames returns the names of the members that no other member has.
+func (o *overview) uniqueNames() map[roster.Incarnation]string {
+	of := map[string][]roster.Incarnation{}
+	for _, m := range o.state.Roster().Members {
+		name := o.nameOf(m.Incarnation)
+		of[name] = append(of[name], m.Incarnation)
+	}
+	names := map[roster.Incarnation]string{}
+	for name, members := range of {
+		if len(members) == 1 {
+			names[members[0]] = name
+		}
+	}
+	return names
+}
+
+// pageOf orders rows and cuts them off at the limit. more says that an owner has further
+// ones.
+func pageOf(rows []wire.SequencerRow, more bool, in wire.SequencersRequest) wire.SequencersResponse {
+	slices.SortFunc(rows, func(a, b wire.SequencerRow) int {
+		if in.Busiest {
+			return cmp.Or(cmp.Compare(b.Recent, a.Recent), cmp.Compare(a.Name, b.Name))
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	// A partition that moves meanwhile may be listed by both owners.
+	rows = slices.CompactFunc(rows, func(a, b wire.SequencerRow) bool { return a.Name == b.Name })
+	out := wire.SequencersResponse{Sequencers: append([]wire.SequencerRow{}, rows[:min(len(rows), in.Limit)]...)}
+	if (more || len(rows) > in.Limit) && !in.Busiest && len(out.Sequencers) > 0 {
+		out.Next = out.Sequencers[len(out.Sequencers)-1].Name
+	}
+	return out
+}
+
+// serveHolders answers with a page of the holders of a sequencer, which its owner knows.
+func (o *overview) serveHolders(ctx context.Context, in wire.HoldersRequest) (wire.HoldersResponse, error) {
+	var none wire.HoldersResponse
+	if err := in.Check(); err != nil {
+		return none, err
+	}
+	r := o.state.Roster()
+	if !r.Assigned() {
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet; see GET /readyz?verbose")
+	}
+	owner := r.Partitions[roster.PartitionOf(in.Name, len(r.Partitions))].Owner
+	if owner == o.self || in.Forwarded {
+		out, err := o.host.Holders(ctx, in)
+		out.OwnerName = o.uniqueNames()[o.self]
+		return out, err
+	}
+	in.Forwarded = true
+	member, _ := r.Member(owner) // every owner is a member
+	var out wire.HoldersResponse
+	err := o.caller.Call(ctx, member.API, owner, wire.PathHolders, in, &out)
+	return out, err
+}

@@ -1,0 +1,357 @@
+package grid
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// The calls for persistent numbers. Any member takes them, and the leader serves them: it
+// answers from the log, or from its roster after it has confirmed that it still leads, so
+// that an explicit refusal is always true.
+
+// numbersPart names what needs protocol 2 in messages.
+const numbersPart = "identity numbers"
+
+// auditedNumbers is how many numbers of a clean are in its audit line.
+const auditedNumbers = 20
+
+// identityCalls returns the calls for persistent numbers.
+func (o *leadership) identityCalls() []*api.Call {
+	return []*api.Call{
+		relayed(o, wire.PathIdentity, o.listNumbers).WithLargeAnswer(),
+		relayed(o, wire.PathIdentityNext, o.nextNumber),
+		relayed(o, wire.PathIdentityApply, o.applyForNumber),
+		relayed(o, wire.PathIdentityRegister, o.registerNumber),
+		relayed(o, wire.PathIdentityClean, o.cleanNumbers),
+		relayed(o, wire.PathIdentityImport, o.importNumbers),
+	}
+}
+
+// relayed returns a call that the leader serves, and that every other member passes on to it.
+func relayed[In, Out any, P interface {
+	*In
+	Via() *wire.Relay
+}](o *leadership, path string, serve func(ctx context.Context, in In) (Out, error)) *api.Call {
+	return api.Typed(path, func(ctx context.Context, in In) (out Out, err error) {
+		via := P(&in).Via()
+		if !via.Forwarded {
+			via.AskedBy = api.RemoteOf(ctx)
+		}
+		node := o.raft.Node()
+		switch {
+		case node == nil:
+			return out, failure.Errorf(sequencer.ErrUnavailable, "%w", o.formation.NotFormed())
+		case node.Leads():
+			return serve(ctx, in)
+		case via.Forwarded:
+			return out, refusal.ErrNotLeader
+		}
+		via.Forwarded = true
+		if err = o.forward(ctx, node.Leader(), path, in, &out); errors.Is(err, wire.ErrUnknownPath) {
+			err = failure.Errorf(wire.ErrProtocol, "grid: %s: the leader, %s, runs a release without them; upgrade it", numbersPart, node.Leader())
+		}
+		return out, err
+	})
+}
+
+// agreed returns a roster with everything that was answered before the call. The error is
+// refusal.ErrNotLeader if this member does not lead, or is not ready to.
+func (o *leadership) agreed() (*roster.Roster, error) {
+	l := o.current.Load()
+	if l == nil {
+		return nil, refusal.ErrNotLeader
+	}
+	r := o.state.Roster()
+	if err := l.confirm(); err != nil {
+		return nil, err
+	}
+	if !r.Formed() {
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet")
+	}
+	return r, nil
+}
+
+// confirm returns nil if this member has led since it applied the log of the leaders before
+// it, in one term of Raft, until after the call.
+func (l *lead) confirm() error {
+	term := l.caughtUp.Load()
+	if term == 0 {
+		return refusal.ErrNotLeader
+	}
+	if err := l.node.Confirm(); err != nil {
+		return err
+	}
+	if l.node.Raft.CurrentTerm() != term {
+		return refusal.ErrNotLeader
+	}
+	return nil
+}
+
+// stepped is the outcome of a step of a set.
+type stepped struct {
+	removed  []uint64 // by a clean
+	proposed bool
+	err      error
+}
+
+// step has the machine take a step of a set, and waits until it is agreed on or refused.
+func (o *leadership) step(ctx context.Context, request func(machine *leader.Leader, v leader.View, reply func(stepped))) ([]uint64, error) {
+	if o.state.Roster().InUse() < roster.Protocol2 {
+		if err := o.need(ctx, roster.Protocol2, numbersPart); errors.Is(err, wire.ErrNotNow) {
+			return nil, failure.Errorf(wire.ErrProtocol, "%w", err)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	l, answer := o.current.Load(), make(chan stepped, 1)
+	if l == nil || l.caughtUp.Load() == 0 ||
+		!l.do(func(machine *leader.Leader, v leader.View) { request(machine, v, func(s stepped) { answer <- s }) }) {
+		return nil, refusal.ErrNotLeader
+	}
+	var s stepped
+	select {
+	case s = <-answer:
+	case <-ctx.Done():
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: the step is not agreed on yet: %w", ctx.Err())
+	}
+	if !s.proposed {
+		if err := l.confirm(); err != nil {
+			return nil, err
+		}
+	}
+	return s.removed, numberRefusal(s.err)
+}
+
+// numberRefusal returns the error of the API for the error of a step.
+func numberRefusal(err error) error {
+	for _, own := range []error{roster.ErrIDRefused, roster.ErrNotRegistered, roster.ErrUnknownSet, roster.ErrFenced} {
+		if errors.Is(err, own) {
+			return err
+		}
+	}
+	return refusalOf(err)
+}
+
+// identify takes a step of a set.
+func (o *leadership) identify(ctx context.Context, c roster.Identity) error {
+	if err := c.Check(); err != nil {
+		return failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
+	}
+	_, err := o.step(ctx, func(machine *leader.Leader, v leader.View, reply func(stepped)) {
+		machine.Identify(v, c, func(proposed bool, err error) { reply(stepped{proposed: proposed, err: err}) })
+	})
+	return err
+}
+
+// sign records that the process with a number is alive, and returns its earlier nodes.
+func (o *leadership) sign(cluster, set string, id uint64, nodes map[string]sequencer.NodeID) map[string]sequencer.NodeID {
+	var now map[string]uint16
+	if len(nodes) > 0 {
+		now = map[string]uint16{}
+		for name, node := range nodes {
+			now[name] = uint16(node)
+		}
+	}
+	before := map[string]sequencer.NodeID{}
+	if l := o.current.Load(); l != nil {
+		l.do(func(machine *leader.Leader, v leader.View) {
+			for name, node := range machine.Sign(v, cluster, set, id, now) {
+				before[name] = sequencer.NodeID(node)
+			}
+		})
+	}
+	return before
+}
+
+// nextNumber answers wire.PathIdentityNext.
+func (o *leadership) nextNumber(_ context.Context, in wire.IdentityNextRequest) (wire.IdentityNextResponse, error) {
+	none := wire.IdentityNextResponse{}
+	if err := checkSet(in.Cluster, in.Name); err != nil {
+		return none, err
+	}
+	r, err := o.agreed()
+	if err != nil {
+		return none, err
+	}
+	s, _ := r.Set(in.Cluster, in.Name)
+	return wire.IdentityNextResponse{Next: max(s.Next, 1)}, nil
+}
+
+func checkSet(cluster, name string) error {
+	if err := roster.CheckSetName(cluster, name); err != nil {
+		return failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
+	}
+	return nil
+}
+
+// applyForNumber answers wire.PathIdentityApply.
+func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRequest) (wire.IdentityApplyResponse, error) {
+	c := roster.Identity{Cluster: in.Cluster, Name: in.Name, Apply: &roster.Application{ID: in.ID, Code: in.Code, Addr: in.Addr}}
+	if err := o.identify(ctx, c); err != nil {
+		return wire.IdentityApplyResponse{}, err
+	}
+	o.sign(in.Cluster, in.Name, in.ID, nil)
+	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
+	o.log.Info("number given", "cluster", in.Cluster, "set", in.Name, "number", in.ID, "addr", in.Addr, "asked_by", in.AskedBy)
+	return wire.IdentityApplyResponse{ID: in.ID, Next: s.Next}, nil
+}
+
+// registerNumber answers wire.PathIdentityRegister.
+func (o *leadership) registerNumber(ctx context.Context, in wire.IdentityRegisterRequest) (wire.IdentityRegisterResponse, error) {
+	none := wire.IdentityRegisterResponse{}
+	switch p := roster.Protocol(in.Protocol); {
+	case in.Protocol != 0 && p < roster.Protocol2:
+		return none, failure.Errorf(wire.ErrProtocol, "grid: number %d of %s/%s: the process has protocol %d, and %s need %d; upgrade it", in.ID, in.Cluster, in.Name, p, numbersPart, roster.Protocol2)
+	case len(in.Nodes) > wire.MaxPreferredNodes:
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: a registration names %d logical nodes; name at most %d", len(in.Nodes), wire.MaxPreferredNodes)
+	}
+	for name := range in.Nodes {
+		if err := api.CheckName(name); err != nil {
+			return none, err
+		}
+	}
+	start := in.Start
+	if s, _ := o.state.Roster().Set(in.Cluster, in.Name); start.IsZero() {
+		m, _ := s.Numbered(in.ID)
+		if start = m.Start; in.Incarnation == 0 || in.Incarnation != m.Incarnation {
+			_, _ = rand.Read(start[:]) // never fails
+		}
+	}
+	c := roster.Identity{Cluster: in.Cluster, Name: in.Name, Register: &roster.Registration{
+		ID: in.ID, Code: in.Code, Addr: in.Addr, Start: start, Member: in.Member, Incarnation: in.Incarnation,
+	}}
+	if err := o.identify(ctx, c); err != nil {
+		return none, err
+	}
+	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
+	m, _ := s.Numbered(in.ID)
+	if m.Start != start {
+		return none, failure.Errorf(roster.ErrFenced, "grid: number %d of %s/%s: another process registered with it at the same moment, at %q", in.ID, in.Cluster, in.Name, m.Addr)
+	}
+	out := wire.IdentityRegisterResponse{Incarnation: m.Incarnation, AgainMS: leader.SignEvery.Milliseconds()}
+	out.Nodes = o.sign(in.Cluster, in.Name, in.ID, in.Nodes)
+	if in.Incarnation == 0 {
+		out.Members, _ = o.numberedMembers(s, 0)
+		o.log.Info("number registered", "cluster", in.Cluster, "set", in.Name, "number", in.ID, "incarnation", m.Incarnation, "addr", in.Addr, "asked_by", in.AskedBy)
+	}
+	return out, nil
+}
+
+// cleanNumbers answers wire.PathIdentityClean.
+func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequest) (wire.IdentityCleanResponse, error) {
+	none := wire.IdentityCleanResponse{}
+	if err := checkSet(in.Cluster, in.Name); err != nil {
+		return none, err
+	}
+	if len(in.IDs) < 1 || len(in.IDs) > wire.MaxNumbers {
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: ids: %d numbers to remove; name 1 to %d", len(in.IDs), wire.MaxNumbers)
+	}
+	slices.Sort(in.IDs)
+	ids := slices.Compact(in.IDs)
+	removed, err := o.step(ctx, func(machine *leader.Leader, v leader.View, reply func(stepped)) {
+		machine.Clean(v, in.Cluster, in.Name, ids, in.Force, func(removed []uint64, proposed bool, err error) { reply(stepped{removed, proposed, err}) })
+	})
+	o.audit.Write(audit.Entry{Action: audit.CleanNumbers, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
+		slog.Any("numbers", ids[:min(len(ids), auditedNumbers)]), slog.Int("removed", len(removed)), slog.Bool("force", in.Force))
+	if err != nil {
+		return none, err
+	}
+	return wire.IdentityCleanResponse{Removed: append([]uint64{}, removed...)}, nil
+}
+
+// importNumbers answers wire.PathIdentityImport.
+func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRequest) (wire.IdentityImportResponse, error) {
+	none := wire.IdentityImportResponse{}
+	if len(in.Members) > wire.MaxNumbers || len(in.Members) == 0 && in.Next == 0 {
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: %d numbers to import, and next %d; give up to %d numbers in one call, or a next number", len(in.Members), in.Next, wire.MaxNumbers)
+	}
+	imported := &roster.Imported{Next: in.Next}
+	for _, m := range in.Members {
+		imported.Numbers = append(imported.Numbers, roster.Application{ID: m.ID, Code: m.Code, Addr: m.Addr})
+	}
+	err := o.identify(ctx, roster.Identity{Cluster: in.Cluster, Name: in.Name, Import: imported})
+	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
+	o.audit.Write(audit.Entry{Action: audit.ImportNumbers, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err},
+		slog.Int("numbers", len(in.Members)), slog.Uint64("next", s.Next))
+	if err != nil {
+		return none, err
+	}
+	return wire.IdentityImportResponse{Next: s.Next, Members: len(s.Members)}, nil
+}
+
+// listNumbers answers wire.PathIdentity.
+func (o *leadership) listNumbers(_ context.Context, in wire.IdentityListRequest) (wire.IdentityListResponse, error) {
+	out := wire.IdentityListResponse{Sets: []wire.IdentitySet{}}
+	if in.Name != "" && in.Cluster == "" || in.After > 0 && in.Name == "" {
+		return out, failure.Errorf(wire.ErrBadRequest, "grid: name is given without cluster, or after without name; give the cluster and the name of one set")
+	}
+	r, err := o.agreed()
+	if err != nil {
+		return out, err
+	}
+	for _, s := range r.Sets {
+		if in.Cluster != "" && s.Cluster != in.Cluster || in.Name != "" && s.Name != in.Name {
+			continue
+		}
+		set := wire.IdentitySet{Cluster: s.Cluster, Name: s.Name, Next: s.Next, Count: len(s.Members)}
+		if in.Name != "" {
+			set.Members, set.More = o.numberedMembers(s, in.After)
+		}
+		out.Sets = append(out.Sets, set)
+	}
+	if in.Name != "" && len(out.Sets) == 0 {
+		return out, failure.Errorf(roster.ErrUnknownSet, "grid: set %s/%s: no process ever applied for a number of it", in.Cluster, in.Name)
+	}
+	return out, nil
+}
+
+// numberedMembers returns up to wire.MaxNumbers members of a set with larger numbers than
+// after, and whether there are more.
+func (o *leadership) numberedMembers(s roster.Set, after uint64) (out []wire.IdentityMember, more bool) {
+	l := o.current.Load()
+	if l == nil {
+		return nil, false
+	}
+	l.do(func(machine *leader.Leader, v leader.View) {
+		for _, m := range s.Members {
+			switch {
+			case m.ID <= after:
+			case len(out) == wire.MaxNumbers:
+				more = true
+				return
+			default:
+				out = append(out, o.numberedMember(machine, v, s, m))
+			}
+		}
+	})
+	return out, more
+}
+
+func (o *leadership) numberedMember(machine *leader.Leader, v leader.View, s roster.Set, m roster.Numbered) wire.IdentityMember {
+	out := wire.IdentityMember{ID: m.ID, Addr: m.Addr, Incarnation: m.Incarnation, Member: m.Member, State: wire.StateRegistered}
+	switch {
+	case m.Code.IsZero():
+		out.State = wire.StateImported
+	case m.Incarnation == 0:
+		out.State = wire.StateApplied
+	}
+	if life := machine.LifeOf(v, s.Cluster, s.Name, m); life != leader.LifeUnknown {
+		out.Alive = new(life == leader.LifeAlive)
+	}
+	if m.Member != "" && m.Member == o.self.Member() {
+		out.Role = "leader"
+	}
+	return out
+}

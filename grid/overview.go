@@ -1,0 +1,256 @@
+package grid
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/host"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// overview describes the grid to people: the status, as this member knows it and as all
+// members together do.
+type overview struct {
+	name      string // of the grid
+	self      roster.Incarnation
+	selfName  string // for people
+	wall      Clock
+	state     *state.State
+	clock     *client.Clock  // of the state, sampled by the log alone
+	gossip    *gossip.Gossip // nil in a lone member; set before anything runs
+	raft      *raftlog.Server
+	host      *host.Host
+	caller    api.Caller
+	health    *health
+	anchorage *anchorage
+	identity  *identity
+	tls       *tls.Config
+}
+
+// newOverview returns the overview of a member that is being opened.
+func newOverview(m *Member) *overview {
+	return &overview{
+		name: m.cfg.Name, self: m.self, selfName: m.cfg.MemberName, wall: m.cfg.Clock, state: m.state, clock: m.clock, raft: m.raft, host: m.host, caller: m.caller,
+		health: m.health, anchorage: m.anchorage, identity: &m.identity, tls: m.cfg.TLS,
+	}
+}
+
+// local returns the status that this member knows by itself, without sequencers.
+func (o *overview) local() Status {
+	r := o.state.Roster()
+	s := Status{
+		Grid: r.Grid, Name: o.name, Version: r.Version, Settings: r.Settings, Answering: string(o.self), AnsweringName: o.selfName,
+		Ready: true, Settled: true, Ceiling: instant(r.Ceiling), ClusterTime: instant(o.clock.Now()), Wall: o.wall.Now().UTC(),
+		Disks: disksOf(r), Sequencers: []SequencerInfo{}, ForeignMembers: o.gossip.ForeignMembers(),
+	}
+	s.Advice = o.health.warning()
+	s.Anchor, s.Identity = o.anchor(r), o.identity.info()
+	if err := o.health.notReady(); err != nil {
+		s.Ready, s.NotReady = false, err.Error()
+	}
+	if err := o.health.notSettled(); err != nil {
+		s.Settled, s.NotSettled = false, err.Error()
+	}
+	owned, replicas := map[roster.Incarnation]int{}, map[roster.Incarnation]int{}
+	for id, p := range r.Partitions {
+		owned[p.Owner]++
+		for _, inc := range p.InSync {
+			replicas[inc]++
+		}
+		copies := max(0, len(p.InSync)-1)
+		if id == 0 || copies < s.Copies {
+			s.Copies = copies
+		}
+		s.Partitions = append(s.Partitions, PartitionInfo{
+			ID: roster.PartitionID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining,
+			Disks: p.Disk, Awaited: r.Awaited(roster.PartitionID(id)),
+			Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
+		})
+	}
+	for _, set := range r.Sets {
+		s.Sets = append(s.Sets, SetInfo{Cluster: set.Cluster, Name: set.Name, Next: set.Next, Members: len(set.Members)})
+	}
+	o.describeMembers(&s, r)
+	s.describeZones(r)
+	o.describeSelf(&s)
+	for i := range s.Members {
+		inc := s.Members[i].Incarnation
+		s.Members[i].Partitions, s.Members[i].Replicas = owned[inc], replicas[inc]
+	}
+	return s
+}
+
+// describeMembers adds the members of the roster.
+func (o *overview) describeMembers(s *Status, r *roster.Roster) {
+	voters := map[raft.ServerID]bool{}
+	var leads raft.ServerID
+	var voting []leader.ServerID
+	if node := o.raft.Node(); node != nil {
+		leads = raft.ServerID(node.Leader())
+		if future := node.Raft.GetConfiguration(); future.Error() == nil {
+			for _, server := range future.Configuration().Servers {
+				voters[server.ID] = server.Suffrage == raft.Voter
+				if server.Suffrage == raft.Voter && r.Formed() {
+					voting = append(voting, leader.ServerID(server.ID))
+				}
+			}
+		}
+	}
+	s.AbsentVoters = absentVoters(r, voting)
+	s.Protocol, s.CommonProtocol = r.InUse(), roster.CurrentProtocol
+	alive := map[roster.Incarnation]bool{o.self: true}
+	releases := map[roster.Incarnation]*roster.Release{o.self: new(wire.OwnRelease())}
+	for _, p := range o.gossip.Peers() {
+		alive[p.Incarnation] = true
+		if p.Incarnation != o.self {
+			releases[p.Incarnation] = new(p.Release)
+		}
+	}
+	for _, member := range r.Members {
+		server := raftlog.ServerID(member.Incarnation, member.Durable)
+		s.Members = append(s.Members, MemberInfo{
+			Incarnation: member.Incarnation, Name: o.nameOf(member.Incarnation), API: member.API, Raft: member.Raft, Gossip: member.Gossip,
+			Durable: member.Durable, Voter: voters[server], Leader: server == leads, Zone: member.Zone,
+			Alive: alive[member.Incarnation], Settled: r.Settled(member.Incarnation), Release: releases[member.Incarnation],
+		})
+		if release := releases[member.Incarnation]; release != nil {
+			s.CommonProtocol = min(s.CommonProtocol, release.Max.Known())
+		}
+		if server == leads {
+			s.Leader, s.LeaderName = string(member.Incarnation), o.nameOf(member.Incarnation)
+		}
+	}
+}
+
+// nameOf returns the name of a member, "" if it is not known.
+func (o *overview) nameOf(inc roster.Incarnation) string {
+	if inc == o.self {
+		return o.selfName
+	}
+	return o.gossip.Name(inc)
+}
+
+// sequencers returns the sequencers whose partitions this member owns.
+func (o *overview) sequencers(ctx context.Context) []SequencerInfo {
+	tables := host.Owned(ctx, o.host, func(id roster.PartitionID, table *partition.Table, now clustertime.Tick) (infos []SequencerInfo) {
+		for _, ref := range table.Lives(MaxStatusSequencers) {
+			info := describeSequencer(table, ref, now)
+			info.Partition, info.Owner = id, o.self
+			used := o.host.UsageOf(info.Name)
+			info.IDs, info.Waits = used.IDs, used.Waits
+			infos = append(infos, info)
+		}
+		return infos
+	})
+	out := []SequencerInfo{}
+	nodes := 0
+	for _, info := range slices.Concat(tables...) {
+		nodes += len(info.AttachedNodes)
+		if len(out) < MaxStatusSequencers && nodes <= maxStatusNodesTotal {
+			out = append(out, info)
+		}
+	}
+	sortByName(out)
+	return out
+}
+
+// describeSequencer returns a table's knowledge of one sequencer.
+func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertime.Tick) SequencerInfo {
+	d := ref.Definition
+	info := SequencerInfo{
+		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Layout: d.Layout(), Life: ref.Life,
+		AttachedNodes: []sequencer.NodeID{}, Kept: table.Kept(d.Name(), now),
+	}
+	for _, t := range table.TenantsOf(d.Name()) {
+		if info.Attached++; info.Attached <= MaxStatusNodes {
+			info.AttachedNodes = append(info.AttachedNodes, t.Node)
+		}
+	}
+	return info
+}
+
+// serve returns the whole grid's status; the other members are asked for
+// their sequencers.
+func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, error) {
+	s := o.local()
+	s.Sequencers = o.sequencers(ctx)
+	if in.Local {
+		return s, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, member := range s.Members {
+		if member.Incarnation == o.self {
+			continue
+		}
+		wg.Go(func() {
+			var other Status
+			err := o.caller.Call(ctx, member.API, member.Incarnation, wire.PathStatus, wire.StatusRequest{Local: true}, &other)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				s.Unreachable = append(s.Unreachable, string(member.Incarnation))
+				return
+			}
+			s.Sequencers = append(s.Sequencers, other.Sequencers...)
+			s.takeReport(member.Incarnation, other.reportOf(member.Incarnation))
+			if other.Anchor != nil && other.Anchor.State != "" && other.Leader == string(member.Incarnation) {
+				s.Anchor = other.Anchor
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(s.Unreachable)
+	sortByName(s.Sequencers)
+	return s, nil
+}
+
+func sortByName(infos []SequencerInfo) {
+	slices.SortFunc(infos, func(a, b SequencerInfo) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// instant is a tick for people; zero stays zero.
+func instant(t clustertime.Tick) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return t.Time()
+}
+
+// anchor returns the anchor for the status, nil for a grid without one.
+func (o *overview) anchor(r *roster.Roster) *AnchorInfo {
+	if !o.anchorage.configured() && !r.Anchored {
+		return nil
+	}
+	now := o.clock.Now()
+	info := &AnchorInfo{Claim: r.Claim, Left: leftOf(r, now).Milliseconds()}
+	s, leads := o.anchorage.now()
+	if !leads {
+		return info
+	}
+	info.State, info.Advice = s.State, anchorAdvice(s.State)
+	info.Limit, info.RecordCeiling = instant(s.Limit), instant(s.Record.Ceiling)
+	info.RecordGrid, info.RecordHolder = s.Record.Grid, s.Record.Holder
+	if s.Err != nil {
+		info.Error = s.Err.Error()
+	}
+	return info
+}

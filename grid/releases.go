@@ -1,0 +1,40 @@
+package grid
+
+import (
+	"log/slog"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// releases compare the releases of members that open Raft streams with that of this one.
+// It implements transport.Releases.
+type releases struct {
+	gossip *gossip.Gossip
+	clock  *client.Clock
+	log    *slog.Logger
+	told   librarylog.Sparse
+}
+
+// Own implements transport.Releases.
+func (r *releases) Own() roster.Release { return wire.OwnRelease() }
+
+// At implements transport.Releases: it returns the release that gossip has.
+func (r *releases) At(hostPort string) roster.Release {
+	p, _ := r.gossip.Find(func(p gossip.Peer) bool { return p.Raft == hostPort })
+	return p.Release
+}
+
+// Admit implements transport.Releases.
+func (r *releases) Admit(theirs roster.Release) error {
+	err := wire.OwnRelease().Meets(theirs)
+	if err != nil {
+		if skipped, due := r.told.Due(r.clock.Mono()); due {
+			r.log.Error("Raft stream refused: the releases do not work together", "error", err, "more", skipped)
+		}
+	}
+	return err
+}

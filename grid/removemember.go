@@ -1,0 +1,58 @@
+package grid
+
+import (
+	"context"
+
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// An operator takes a member out of the grid. Any member takes the request, and the leader
+// decides. A member that runs is told, and leaves by itself (dismissal.go).
+
+// serveRemove takes a member out of the grid, or has the leader do it.
+func (o *leadership) serveRemove(ctx context.Context, in wire.RemoveRequest) (wire.RemoveResponse, error) {
+	var none wire.RemoveResponse
+	if err := formation.NewIncarnation(in.Member).Check(); err != nil {
+		return none, failure.Errorf(wire.ErrBadRequest, "grid: %.40q is not a member ID; give the 16 hex digits that `snowgrid status` shows", string(in.Member))
+	}
+	if o.lone {
+		return none, failure.Errorf(wire.ErrNotNow, "grid: this member runs alone; stop its process")
+	}
+	return serveOperator(ctx, o, wire.PathRemove, &in, askedOf{&in.Forwarded, &in.AskedBy}, func() (wire.RemoveResponse, error) { return o.remove(ctx, in) })
+}
+
+// remove takes a member out of the grid, at the leader.
+func (o *leadership) remove(ctx context.Context, in wire.RemoveRequest) (wire.RemoveResponse, error) {
+	var out leader.Removed
+	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
+		machine.RemoveMember(v, in.Member, in.AskedBy, func(done leader.Removed, err error) {
+			out = done
+			reply(err)
+		})
+	})
+	if err != nil || out.Leaving == "" { // the line about one that leaves is written when that is agreed
+		o.audit.Write(audit.Entry{Action: audit.Remove, Name: string(in.Member), Who: in.AskedBy, Err: err})
+	}
+	if err != nil {
+		return wire.RemoveResponse{}, err
+	}
+	return wire.RemoveResponse{Member: out.Member, Leaving: out.Leaving, API: out.API, Disks: out.Disks}, nil
+}
+
+// Dismiss implements leader.Member.
+func (l *lead) Dismiss(d leader.Dismissal) {
+	l.of.removals.ask(d.To, audit.Remove, d.By)
+	l.calls.Go(func() {
+		var err error
+		if d.To == l.of.self {
+			l.of.dismissal.begin()
+		} else {
+			err = l.of.caller.Call(l.ctx, d.API, d.To, wire.PathDismiss, wire.DismissRequest{}, &wire.DismissResponse{})
+		}
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Dismissed(v, d, err) })
+	})
+}

@@ -1,0 +1,56 @@
+package grid
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// MemberReport is a member's description of itself.
+type MemberReport struct {
+	NotReady   string `json:"not_ready,omitempty"`
+	DiskFailed string `json:"disk_failed,omitempty"` // why it takes part no longer
+	// ClockOffset is how far its wall clock is ahead of cluster time, in ms.
+	ClockOffset clustertime.Span `json:"clock_offset_ms"`
+	// CertificateExpiry is when the first of its TLS certificates ends; zero without TLS.
+	CertificateExpiry time.Time `json:"certificate_expiry,omitzero"`
+}
+
+// report returns this member's description of itself.
+func (o *overview) report(s *Status) *MemberReport {
+	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: certificateExpiry(o.tls)}
+	if err := o.raft.DiskFailure(); err != nil {
+		r.DiskFailed = err.Error()
+	}
+	if !s.ClusterTime.IsZero() {
+		r.ClockOffset = clustertime.SpanOf(s.Wall.Sub(s.ClusterTime))
+	}
+	return r
+}
+
+// describeSelf adds this member's description of itself, and the voters that it sees.
+func (o *overview) describeSelf(s *Status) {
+	quorum := o.health.quorum()
+	s.Voters, s.VotersAlive = quorum.Voters(), len(quorum.Alive)
+	s.takeReport(o.self, o.report(s))
+}
+
+// takeReport records a member's description of itself.
+func (s *Status) takeReport(of roster.Incarnation, r *MemberReport) {
+	for i := range s.Members {
+		if s.Members[i].Incarnation == of {
+			s.Members[i].Report = r
+		}
+	}
+}
+
+// reportOf returns a member's description of itself, nil if that is not known.
+func (s *Status) reportOf(of roster.Incarnation) *MemberReport {
+	for _, m := range s.Members {
+		if m.Incarnation == of {
+			return m.Report
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// serveSettings returns the settings of the grid, after it has changed them or has had the
+// leader change them.
+func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest) (wire.SettingsResponse, error) {
+	var none wire.SettingsResponse
+	if o.lone {
+		if in.IsEmpty() {
+			return wire.SettingsOf(o.state.Roster()), nil
+		}
+		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone; change its configuration and start it again")
+	}
+	if in.IsEmpty() && o.raft.Node() != nil {
+		return wire.SettingsOf(o.state.Roster()), nil
+	}
+	res, err := serveOperator(ctx, o, wire.PathSettings, &in, askedOf{&in.Forwarded, &in.AskedBy}, func() (wire.SettingsResponse, error) { return o.setSettings(ctx, in) })
+	if errors.Is(err, wire.ErrUnknownPath) {
+		err = failure.Errorf(wire.ErrNotNow, "grid: the leader runs an earlier release, which cannot change settings; upgrade it and try again")
+	}
+	return res, err
+}
+
+// setSettings changes settings, at the leader.
+func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (wire.SettingsResponse, error) {
+	before := wire.SettingsOf(o.state.Roster())
+	request := leader.SettingsRequest{Backups: in.Backups, Window: in.Window, Voters: in.Voters, WindowStated: in.WindowStated}
+	protocol, part, err := leader.NewsOfSettings(o.state.Roster(), request)
+	if err = refusalOf(err); err == nil && protocol > o.state.Roster().InUse() {
+		err = o.need(ctx, protocol, part)
+	}
+	if err == nil {
+		err = o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.SetSettings(v, request, reply) })
+	}
+	changes := changesOf(in)
+	o.audit.Write(audit.Entry{Action: audit.Settings, Name: before.Name, Who: in.AskedBy, Err: err}, slog.String("set", changes))
+	if err != nil {
+		return wire.SettingsResponse{}, err
+	}
+	after := wire.SettingsOf(o.state.Roster())
+	o.log.Warn("settings changed", "set", changes, "backups", after.Backups, "backups_before", before.Backups, "window", after.Window.Duration(),
+		"window_before", before.Window.Duration(), "voters", after.Voters, "voters_before", before.Voters,
+		"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
+	return after, nil
+}
+
+// changesOf returns a request as assignments.
+func changesOf(in wire.SettingsRequest) (out string) {
+	if in.Backups != nil {
+		out += fmt.Sprintf("backups=%d ", *in.Backups)
+	}
+	if in.Window != 0 {
+		out += fmt.Sprintf("window=%v ", in.Window.Duration())
+	}
+	if in.Voters != 0 {
+		out += fmt.Sprintf("voters=%d ", in.Voters)
+	}
+	if out != "" {
+		out = out[:len(out)-1]
+	}
+	return out
+}

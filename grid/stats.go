@@ -1,0 +1,193 @@
+package grid
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/host"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Stats are the counts and measurements of a member since it was started, for metrics; see
+// package metrics. Counts never go down.
+type Stats struct {
+	Incarnation roster.Incarnation
+	Leads       bool
+	Protocol    roster.Protocol // of the roster
+
+	// Handles are the counts of the member's own handles.
+	Handles client.Stats
+	// Holders is the use of the sequencers that this member owned, by the reports of their holders.
+	Holders Usage
+
+	Requests    RequestStats
+	Partitions  PartitionStats
+	Replication ReplicationStats
+	Disk        DiskStats
+
+	// Dials are attempts to open a connection to another member, and DialFailures those
+	// that failed.
+	Dials, DialFailures uint64
+	// ClockOffset is how far this member's wall clock is ahead of cluster time.
+	ClockOffset time.Duration
+	// VoterClocks are the clocks of the voters, by member, on the leader alone.
+	VoterClocks []VoterClock
+	// CertificateExpiry is when the first of the member's certificates ends; zero without TLS.
+	CertificateExpiry time.Time
+}
+
+// Usage is the use of the sequencers that a member owned since it started, as their holders
+// have reported it: IDs issued, and calls that had to wait for a grant. Holders of earlier
+// releases report nothing, and a report that gets lost is not repeated.
+type Usage = host.Usage
+
+// RequestStats are the requests and connections of the member's API.
+type RequestStats struct {
+	ByCode     []RequestCount // by path and code
+	InProgress int            // of holders, served or waiting
+	// ShedRequests and ShedStreams were refused because the member, or the connection, had
+	// too many.
+	ShedRequests, ShedStreams uint64
+	Streams                   int    // open event streams
+	Connections               int    // open
+	Accepted                  uint64 // connections
+	// Attaches is how long attaches took that this member answered as an owner.
+	Attaches client.Distribution
+}
+
+// RequestCount is how many requests of a path were answered with a code: "ok", the code of
+// the error, "unready" of a health check that failed, or "none" without an answer. The path
+// of requests for others than the API has is "other".
+type RequestCount = api.RequestCount
+
+// PartitionStats are changes of the roster that this member has seen agreed on.
+type PartitionStats struct {
+	// Moves are changes of a partition's owner by plan, Takeovers those in place of an
+	// owner that was gone or did not answer, and Losses are partitions of which no copy was
+	// left.
+	Moves, Takeovers, Losses uint64
+	MembersJoined            uint64
+	MembersRemoved           uint64
+}
+
+// ReplicationStats are the updates that this member sent to replicas as an owner.
+type ReplicationStats struct {
+	Calls client.Distribution // that a replica acknowledged
+	// Lag is for how long the slowest in-sync replica has not acknowledged an update; 0 if
+	// all have acknowledged all.
+	Lag time.Duration
+}
+
+// DiskStats are the writes to the data directory, each with its sync; empty without one.
+type DiskStats struct {
+	Durable     bool
+	Raft        client.Distribution
+	Definitions client.Distribution
+	Failure     string // why the member takes part no longer, "" without a failure
+}
+
+// Stats returns the member's counts.
+func (m *Member) Stats() Stats {
+	changes, requests, hosted := m.state.Counts(), m.api.Counts(), m.host.Counts()
+	s := Stats{
+		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(), Holders: m.host.Usage(),
+		Requests: RequestStats{
+			ByCode: requests.Requests, InProgress: requests.InProgress, ShedRequests: requests.ShedRequests, ShedStreams: requests.ShedStreams,
+			Streams: requests.Streams, Connections: requests.Connections, Accepted: requests.Accepted, Attaches: hosted.Attaches,
+		},
+		Partitions: PartitionStats{
+			Moves: changes.Moves, Takeovers: changes.Takeovers, Losses: changes.Losses, MembersJoined: changes.Joins, MembersRemoved: changes.Removals,
+		},
+		Replication: ReplicationStats{Calls: hosted.Replications, Lag: hosted.ReplicationLag},
+		Disk:        DiskStats{Durable: m.cfg.DataDir != "", Raft: m.stores.Disk.Writes(), Definitions: hosted.DefinitionWrites},
+		VoterClocks: m.leadership.voterClocks(), CertificateExpiry: certificateExpiry(m.cfg.TLS),
+	}
+	s.Dials, s.DialFailures = m.http.Dials()
+	if err := m.raft.DiskFailure(); err != nil {
+		s.Disk.Failure = err.Error()
+	}
+	if now := m.clock.Now(); now > 0 {
+		s.ClockOffset = clustertime.TickOf(m.cfg.Clock.Now()).Sub(now).Duration()
+	}
+	return s
+}
+
+// HealthHandler serves GET /livez and GET /readyz as the API of a member does, for a listener of the
+// program's own.
+func HealthHandler(m *Member) http.Handler {
+	api := m.api.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/livez" && r.URL.Path != "/readyz" {
+			http.NotFound(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+// voterClocks returns the voters' clocks, this member's among them, if this member leads.
+func (o *leadership) voterClocks() (out []VoterClock) {
+	node := o.raft.Node()
+	if now := o.clock.Now(); node.Leads() && now > 0 {
+		o.clocks.note(o.self, clustertime.TickOf(o.wall.Now()).Sub(now).Duration(), o.clock.Mono())
+		voters := map[raft.ServerID]bool{}
+		servers, _ := node.Servers()
+		for _, server := range servers {
+			voters[server.ID] = server.Suffrage == raft.Voter
+		}
+		for _, c := range o.clocks.read(o.clock.Mono()) {
+			if m, member := o.state.Roster().Member(c.Member); member && voters[raftlog.ServerID(m.Incarnation, m.Durable)] {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// certificateExpiry returns when the first certificate ends that a configuration presents;
+// zero if there is none, or it cannot be told.
+func certificateExpiry(conf *tls.Config) (first time.Time) {
+	if conf == nil {
+		return first
+	}
+	certificates := conf.Certificates
+	if conf.GetCertificate != nil {
+		if c := presented(conf); c != nil {
+			certificates = append(certificates[:len(certificates):len(certificates)], *c)
+		}
+	}
+	for i := range certificates {
+		c := &certificates[i]
+		leaf := c.Leaf
+		if leaf == nil && len(c.Certificate) > 0 {
+			leaf, _ = x509.ParseCertificate(c.Certificate[0])
+		}
+		if leaf != nil && (first.IsZero() || leaf.NotAfter.Before(first)) {
+			first = leaf.NotAfter
+		}
+	}
+	return first
+}
+
+// presented asks a configuration's function for a certificate, as for a client that says
+// nothing of itself. A function that cannot serve that tells no certificate.
+func presented(conf *tls.Config) (c *tls.Certificate) {
+	defer func() {
+		if recover() != nil {
+			c = nil
+		}
+	}()
+	c, err := conf.GetCertificate(&tls.ClientHelloInfo{SupportedVersions: []uint16{tls.VersionTLS13}})
+	if err != nil {
+		return nil
+	}
+	return c
+}

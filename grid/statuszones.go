@@ -1,0 +1,73 @@
+package grid
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// ZoneInfo is one zone, as the members of the roster state theirs.
+type ZoneInfo struct {
+	Zone    string `json:"zone"` // "" for members that state none
+	Members int    `json:"members"`
+	Voters  int    `json:"voters"`
+	// Majority says that the other zones have no majority of the votes: if this one fails,
+	// nothing is agreed on until it is back.
+	Majority bool `json:"majority,omitempty"`
+}
+
+// zonesOf describes the zones of members, sorted; nil if there is one alone.
+func zonesOf(members []MemberInfo) []ZoneInfo {
+	var out []ZoneInfo
+	voters := 0
+	for _, m := range members {
+		i := slices.IndexFunc(out, func(z ZoneInfo) bool { return z.Zone == m.Zone })
+		if i < 0 {
+			i = len(out)
+			out = append(out, ZoneInfo{Zone: m.Zone})
+		}
+		out[i].Members++
+		if m.Voter {
+			out[i].Voters++
+			voters++
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	for i := range out {
+		out[i].Majority = 2*(voters-out[i].Voters) <= voters
+	}
+	slices.SortFunc(out, func(a, b ZoneInfo) int {
+		if a.Zone < b.Zone {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// describeZones adds the zones to a status, and the partitions whose copies are all in one.
+func (s *Status) describeZones(r *roster.Roster) {
+	if s.Zones = zonesOf(s.Members); s.Zones == nil {
+		return
+	}
+	for _, p := range r.Partitions {
+		if r.InOneZone(p) {
+			s.OneZone++
+		}
+	}
+}
+
+// absentVoters returns the members that are not in the roster and still have a vote,
+// sorted.
+func absentVoters(r *roster.Roster, voters []leader.ServerID) (out []roster.MemberID) {
+	for _, server := range voters {
+		if _, member := leader.MemberOf(r, server); !member {
+			out = append(out, roster.Incarnation(server).Member())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,65 @@
+package grid
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// VoterClock is the clock of a voter as the leader has read it.
+type VoterClock struct {
+	Member roster.Incarnation
+	// Offset is how far the voter's wall clock is ahead of cluster time, to half of the
+	// time that the call to it took.
+	Offset time.Duration
+}
+
+// voterClocksAge is the age from which on a reading of a clock is no longer reported.
+const voterClocksAge = 10 * time.Second
+
+// voterClocks are the newest readings of the voters' clocks, while this member leads.
+type voterClocks struct {
+	mu sync.Mutex // never held while waiting
+	of map[roster.Incarnation]clockReading
+}
+
+type clockReading struct {
+	offset time.Duration
+	at     time.Duration // by this member's monotonic clock
+}
+
+// note records a reading.
+func (c *voterClocks) note(of roster.Incarnation, offset, now time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[roster.Incarnation]clockReading{}
+	}
+	c.of[of] = clockReading{offset, now}
+}
+
+// forget forgets all readings: another member leads.
+func (c *voterClocks) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of = nil
+}
+
+// read returns the readings, by member, and forgets those that are too old.
+func (c *voterClocks) read(now time.Duration) []VoterClock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []VoterClock
+	for member, r := range c.of {
+		if now-r.at > voterClocksAge {
+			delete(c.of, member)
+			continue
+		}
+		out = append(out, VoterClock{member, r.offset})
+	}
+	slices.SortFunc(out, func(a, b VoterClock) int { return cmp.Compare(a.Member, b.Member) })
+	return out
+}

@@ -1,0 +1,124 @@
+package registrar
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+
+	"github.com/snowgrid/snowgrid/internal/registration"
+)
+
+// The files of a registration in a data directory. FinalFile is also the file of a member's
+// identity, which has the number in it.
+const (
+	FinalFile = ".member.meta"
+	TempFile  = ".member.meta.temp"
+)
+
+// scratch is added to a file's name while its new content is written.
+const scratch = ".new"
+
+// format is the format of the files. It grows when an earlier version must not read them.
+const format = 1
+
+// maxFile bounds a file that is read.
+const maxFile = 1 << 20
+
+// ReplaceFile replaces a file's content atomically, and has it on disk when it returns:
+// afterwards, and after a crash at any moment, the file has either the old content or the
+// new one. ready is called when all is written and the name still has the old content; nil
+// is nothing.
+func ReplaceFile(path string, data []byte, ready func()) error {
+	f, err := os.OpenFile(path+scratch, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if ready != nil {
+		ready()
+	}
+	if err := os.Rename(path+scratch, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir has the names of a directory on disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// sealedNumber is the content of the part of a file that the checksum covers.
+type sealedNumber struct {
+	Format int `json:"format"`
+	// Member is there in the file of a member of the grid.
+	Member string               `json:"member,omitempty"`
+	Number *registration.Number `json:"number,omitempty"`
+}
+
+// sealed is a file: its content under one of two keys, and the checksum of that.
+type sealed struct {
+	Identity    json.RawMessage `json:"identity,omitempty"`    // of FinalFile
+	Application json.RawMessage `json:"application,omitempty"` // of TempFile
+	CRC32       uint32          `json:"crc32"`
+}
+
+// encode returns the file of a number: of an application, or the final one of a client.
+func encode(n registration.Number, application bool) ([]byte, error) {
+	inner, err := json.Marshal(sealedNumber{Format: format, Number: &n})
+	if err != nil {
+		return nil, err
+	}
+	s := sealed{CRC32: crc32.ChecksumIEEE(inner)}
+	if application {
+		s.Application = inner
+	} else {
+		s.Identity = inner
+	}
+	return json.Marshal(s)
+}
+
+// decode reads what encode has written.
+func decode(data []byte, application bool) (sealedNumber, error) {
+	var s sealed
+	if err := json.Unmarshal(data, &s); err != nil {
+		return sealedNumber{}, err
+	}
+	inner, other := s.Identity, s.Application
+	if application {
+		inner, other = other, inner
+	}
+	switch again, err := json.Marshal(s); {
+	case len(inner) == 0 || len(other) > 0:
+		return sealedNumber{}, errors.New("it is a file of another kind")
+	case crc32.ChecksumIEEE(inner) != s.CRC32:
+		return sealedNumber{}, errors.New("its checksum is of other content")
+	case err != nil || !bytes.Equal(again, data):
+		return sealedNumber{}, errors.New("there is more in it than a number and its checksum")
+	}
+	var n sealedNumber
+	if err := json.Unmarshal(inner, &n); err != nil {
+		return sealedNumber{}, err
+	}
+	if n.Format != format {
+		return sealedNumber{}, fmt.Errorf("its format is %d, and this version of snowgrid reads format %d; start a newer version", n.Format, format)
+	}
+	if n.Member == "" && n.Number == nil {
+		return sealedNumber{}, errors.New("it has no number")
+	}
+	if n.Number != nil {
+		return n, n.Number.Check()
+	}
+	return n, nil
+}

@@ -1,0 +1,48 @@
+package registration
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Set names a set of numbers: those of one purpose in one cluster.
+type Set struct {
+	Cluster string
+	Name    string
+}
+
+// Number is a number of a set, applied for or assigned. Its code proves that an application
+// is the same one as before, and that a process has the file with the number.
+type Number struct {
+	Cluster string      `json:"cluster"`
+	Set     string      `json:"set"`
+	ID      uint64      `json:"id"`
+	Code    roster.Code `json:"code"`
+}
+
+// Of returns the set that the number is of.
+func (n Number) Of() Set { return Set{n.Cluster, n.Set} }
+
+// Check refuses a number that no grid can have assigned.
+func (n Number) Check() error {
+	switch {
+	case n.Cluster == "" || n.Set == "":
+		return errors.New("it names no cluster or no set")
+	case n.ID == 0:
+		return errors.New("its number is 0; numbers begin at 1")
+	case n.Code.IsZero():
+		return errors.New("it has no code")
+	}
+	return nil
+}
+
+// OtherSetError says that a file is of another cluster or set than the configured ones.
+type OtherSetError struct{ File, Configured Set }
+
+// Error names both, and the remedy.
+func (e *OtherSetError) Error() string {
+	return fmt.Sprintf("the data directory belongs to set %q of cluster %q, and set %q of cluster %q is configured; correct the configuration, or give another directory",
+		e.File.Name, e.File.Cluster, e.Configured.Name, e.Configured.Cluster)
+}

@@ -1,0 +1,95 @@
+// Package metrics makes Prometheus metrics of a member of a grid and of a client. The
+// program's own registry gets the collectors; nothing is registered globally:
+//
+//	registry := prometheus.NewRegistry()
+//	registry.MustRegister(metrics.ForMember(member))
+//	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+//
+// The agent serves the same at /metrics of its --ops-addr. docs/metrics.md lists every
+// metric. A program with several members or clients registers each under labels of its own
+// (prometheus.WrapRegistererWith).
+//
+// A collector counts nothing by itself: at each scrape it reads [grid.Member.Status] and
+// [grid.Member.Stats], or [client.Client.Stats]. Generating an ID costs the same with and
+// without it.
+//
+// # Series of sequencers
+//
+// A grid may have a hundred thousand sequencers, so only 50 of them have series with their
+// name in the label sequencer, those with the most IDs; all others count in the series
+// "other". The series of counts never go down, and rate() over them is right whatever
+// changes: each ID counts in exactly one series, that which its name had when the collector
+// first saw it counted. A name that becomes busy begins with a series at 0, and "other" keeps
+// its earlier IDs. A name that is no longer busy continues in "other", and its own series stays
+// as it was for an hour before it ends. When a partition moves, the earlier owner's series
+// stays and the new owner's begins at 0, so sum by (sequencer) (rate(...)) is the rate of the
+// sequencer. Gauges, as of the logical nodes, are of the sequencers that a member owns now.
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/snowgrid/snowgrid/client"
+)
+
+// prefix begins every name.
+const prefix = "snowgrid_"
+
+// kind is a kind of metric.
+type kind string
+
+const (
+	gauge     kind = "gauge"
+	counter   kind = "counter"
+	histogram kind = "histogram"
+)
+
+// family is the metrics of one name.
+type family struct {
+	name   string // without the prefix
+	kind   kind
+	help   string
+	labels []string
+	desc   *prometheus.Desc
+}
+
+func newFamily(k kind, name, help string, labels ...string) *family {
+	return &family{name: prefix + name, kind: k, help: help, labels: labels, desc: prometheus.NewDesc(prefix+name, help, labels, nil)}
+}
+
+// sink takes the metrics of one scrape.
+type sink chan<- prometheus.Metric
+
+// send sends the value of a gauge or a counter.
+func (s sink) send(f *family, value float64, labels ...string) {
+	valueType := prometheus.GaugeValue
+	if f.kind == counter {
+		valueType = prometheus.CounterValue
+	}
+	s <- prometheus.MustNewConstMetric(f.desc, valueType, value, labels...)
+}
+
+// sendFlag sends 1 or 0.
+func (s sink) sendFlag(f *family, holds bool, labels ...string) {
+	value := 0.0
+	if holds {
+		value = 1
+	}
+	s.send(f, value, labels...)
+}
+
+// sendHistogram sends a distribution, in seconds.
+func (s sink) sendHistogram(f *family, d client.Distribution, labels ...string) {
+	buckets := make(map[float64]uint64, len(d.Buckets))
+	for _, b := range d.Buckets {
+		buckets[b.UpTo.Seconds()] = b.Count
+	}
+	s <- prometheus.MustNewConstHistogram(f.desc, d.Count, d.Sum.Seconds(), buckets, labels...)
+}
+
+// describe sends the descriptions of families.
+func describe(ch chan<- *prometheus.Desc, families []*family) {
+	for _, f := range families {
+		ch <- f.desc
+	}
+}

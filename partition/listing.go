@@ -1,0 +1,75 @@
+package partition
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Names returns the first n names of lives that have not ended, ascending, of those that
+// begin with prefix and lie above after.
+func (t *Table) Names(prefix, after string, n int) []string {
+	var out []string
+	for name, r := range t.records {
+		if !r.destroyed && name > after && strings.HasPrefix(name, prefix) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Clip(out[:min(len(out), n)])
+}
+
+// Attached returns how many logical nodes of a name are attached.
+func (t *Table) Attached(name string) (attached int) {
+	if r := t.records[name]; r != nil {
+		for i := range r.slots {
+			if !r.slots[i].id.IsZero() {
+				attached++
+			}
+		}
+	}
+	return attached
+}
+
+// Attached is a logical node that is attached, and its holder.
+type Attached struct {
+	Node   sequencer.NodeID
+	Holder sequencer.HolderID // "" = its holder has not shown it at this owner yet
+	Ago    time.Duration      // since it was shown last, or since this member became the owner
+}
+
+// Holders returns the attached logical nodes of a name, ascending, and the definition.
+//
+// Errors: sequencer.ErrNotFound, roster.ErrWrongOwner.
+func (m *Machine) Holders(v View, name string) (sequencer.Ref, []Attached, error) {
+	if _, err := m.act(v); err != nil {
+		return sequencer.Ref{}, nil, err
+	}
+	ref, err := m.table.Open(name)
+	if err != nil {
+		return sequencer.Ref{}, nil, err
+	}
+	known := m.sessions.shownBy(name)
+	var out []Attached
+	for _, t := range m.table.TenantsOf(name) {
+		a := Attached{Node: t.Node}
+		if s, found := known[t.ID]; found {
+			a.Holder, a.Ago = s.of.holder, v.Mono-s.last()
+		}
+		out = append(out, a)
+	}
+	return ref, out, nil
+}
+
+// shownBy returns the attachments of a name as their holders showed them.
+func (s *Sessions) shownBy(name string) map[sequencer.AttachmentID]shown {
+	out := map[sequencer.AttachmentID]shown{}
+	for _, t := range s.names[name] {
+		if !t.id.IsZero() {
+			out[t.id] = t
+		}
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package main
+
+var (
+	setTests    = []string{"./roster", "-run", "TestNumbers|TestRegistrations|TestIdentityOf|TestCleaned|TestImport|TestStepsOfSets|TestSets"}
+	numberTests = []string{"./leader", "-run", "TestWhoIsAlive|TestClean|TestStepsOfSets|TestSigns|TestNumbers"}
+	// replacedTests runs a replaced process against every member.
+	replacedTests = []string{"./grid/gridtest", "-run", "TestReplacedProcessGetsNoGrant"}
+)
+
+// identityMutants weaken the rules of persistent numbers:
+//
+//	N1  a number is given once: for the next one, or again for the same code
+//	N2  next never goes down, and a set is never dropped
+//	N3  a registration needs the code, and fences every earlier incarnation
+//	N4  only the number of a process that is gone is removed
+//	N5  a request of a fenced process gets no grant
+var identityMutants = []mutant{
+	{"N1", "any number that no process has is given", "roster/identity.go", "	case a.ID != s.Next:", "	case given:", setTests},
+	{"N1", "a repeated application is refused", "roster/identity.go", "	case given && m.Code == a.Code:", "	case given && m.Code == a.Code && a.ID == 0:", setTests},
+	{"N1", "an application does not need the code", "roster/identity.go", "	case given && m.Code == a.Code:", "	case given && m.ID == a.ID:", setTests},
+	{"N1", "an application gives a number without counting it", "roster/identity.go", "	s.Next++\n", "", setTests},
+	{"N2", "an import takes next back", "roster/identity.go", "	s.Next = max(s.Next, in.Next)", "	s.Next = max(1, in.Next)", setTests},
+	{"N2", "an import leaves next at an imported number", "roster/identity.go", "s.Next = max(s.Next, a.ID+1)", "s.Next = max(s.Next, a.ID)", setTests},
+	{"N2", "a clean of the last number drops the set's next", "roster/identity.go", "	s.Members = slices.DeleteFunc(", "	s.Next = 1\n	s.Members = slices.DeleteFunc(", setTests},
+	{"N2", "a recovered grid has no sets", "roster/command.go", "		Sets:       f.Sets,\n", "", setTests},
+	{"N3", "a registration does not need the code", "roster/identity.go", "	case !m.Code.IsZero() && m.Code != g.Code:", "	case m.Code.IsZero() && g.Code.IsZero():", setTests},
+	{"N3", "an imported number takes the code of each registration", "roster/identity.go", "	m.Code, m.Member = g.Code, g.Member", "	m.Member = g.Member", setTests},
+	{"N3", "a new process has the incarnation of the one before", "roster/identity.go", "		m.Incarnation++\n", "", setTests},
+	{"N3", "a repeated registration fences itself", "roster/identity.go", "	if g.Start != m.Start {", "	if g.Start != m.Before {", setTests},
+	{"N3", "a late registration of the process before takes over", "roster/identity.go", " || g.Start == m.Before):", "):", setTests},
+	{"N3", "an old incarnation registers again", "roster/identity.go", "g.Incarnation > 0 && g.Incarnation < m.Incarnation ||", "", setTests},
+	{"N3", "an incarnation that the grid has lost is given again", "roster/identity.go", "	m.Incarnation = max(m.Incarnation, g.Incarnation)\n", "", setTests},
+	{"N3", "a restored number begins with the incarnations of the removed process", "roster/identity.go", "		m.Incarnation = s.Removed\n", "		m.Incarnation = 0\n", setTests},
+	{"N4", "a process that registered meanwhile is removed", "roster/identity.go", "found && m.Incarnation != c.Incarnation {", "found && m.Incarnation < c.Incarnation {", setTests},
+	{"N4", "a new leader takes every client for gone", "leader/numbers.go", "	if v.Mono-n.began < aliveFor {", "	if v.Mono < n.began {", numberTests},
+	{"N4", "a leader that was paused takes every client for gone", "leader/numbers.go", "if !n.running || now-n.last > SignEvery {", "if !n.running {", numberTests},
+	{"N4", "a member that gossip sees is gone", "leader/numbers.go", "	if m.Member != \"\" && v.seesMember(m.Member) {", "	if m.Member == \"-\" {", numberTests},
+	{"N4", "the living are removed", "leader/numbers.go", "	if len(alive) > 0 && !force {", "	if len(alive) > 99 {", numberTests},
+	{"N4", "a repeated clean does not look again", "leader/numbers.go", "ids, force, tries-1, reply)", "ids, true, tries-1, reply)", numberTests},
+	{"N2", "data directories recover a grid without its sets", "grid/internal/formation/recover.go", "Durable: true, Sets: old.Sets}", "Durable: true}", []string{"./grid", "-run", "TestNumbersSurviveARecovery"}},
+	{"N5", "an owner attaches whatever process it is", "grid/internal/host/calls.go", "		err = h.checkIdentity(in.Identity)", "		_ = h.checkIdentity(in.Identity)", replacedTests},
+	{"N5", "an owner renews whatever process it is", "grid/internal/host/renew.go", "	if err := h.checkIdentity(in.Identity); err != nil {", "	if err := h.checkIdentity(in.Identity); err != nil && h == nil {", replacedTests},
+	{"N2", "survivors recover a grid without its sets", "grid/internal/formation/init.go", "Anchored: f.cfg.Anchored, Sets: sets}, jump", "Anchored: f.cfg.Anchored}, jump", []string{"./grid/gridtest", "-run", "TestSetsAfterARecovery"}},
+	{"N5", "an earlier incarnation is served", "roster/set.go", "	case incarnation < m.Incarnation:", "	case incarnation == 0:", setTests},
+	{"N5", "a removed number is served", "roster/set.go", "	case !found:\n		return notRegistered", "	case !found && id == 0:\n		return notRegistered", setTests},
+}

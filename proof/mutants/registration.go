@@ -1,0 +1,43 @@
+package main
+
+var (
+	machineTests   = []string{"./internal/registration"}
+	registrarTests = []string{"./internal/registrar"}
+	successorTests = []string{"./partition", "-run", "Successor"}
+	numberedTests  = []string{"./client", "-run", "TestNoGrantBefore|TestNumberThat|TestRenewalOfAFenced"}
+	restartTests   = []string{"./grid/gridtest", "-run", "TestRestartedClient|TestCopiedDirectory|TestOwnersRefuse"}
+)
+
+// registrationMutants weaken the rules of a process that has a number, or gets one:
+//
+//	P1  an application is stored before it is sent, and removed after the number is stored
+//	P2  only an explicit refusal removes an application
+//	P3  a file that cannot be read, or is of another set, is an error, and stays as it is
+//	P4  a process that is not registered, or is fenced, has no grant
+//	P5  a restarted process gets its logical node above everything that was granted of it
+var registrationMutants = []mutant{
+	{"P1", "an application is sent before it is stored", "internal/registration/registration.go", "	case m.state == Initial:\n		return WriteTemp", "	case m.state == Initial:\n		return Apply", machineTests},
+	{"P1", "the application is removed before the number is stored", "internal/registration/registration.go", "	case m.state == TempDone && m.accepted:\n		return WriteFinal", "	case m.state == TempDone && m.accepted && m.hasTemp:\n		return RemoveTemp", machineTests},
+	{"P1", "an application that is stored is not repeated", "internal/registration/registration.go", "		m.state, m.number = TempDone, *files.Temp", "		m.number = Number{}", machineTests},
+	{"P1", "the application wins over the number", "internal/registration/registration.go", "	case files.Final != nil:", "	case files.Final != nil && files.Temp == nil:", machineTests},
+	{"P1", "a crash leaves half a file", "internal/registrar/sealed.go", "os.OpenFile(path+scratch, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)", "os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)", registrarTests},
+	{"P2", "any failure removes the application", "internal/registration/registration.go", "action == Apply && r.Refusal == Taken:", "action == Apply:", machineTests},
+	{"P2", "a refused application is sent again", "internal/registration/registration.go", "	case m.state == TempDone && m.refused:\n		return RemoveTemp\n", "", machineTests},
+	{"P2", "an unavailable leader counts as a refusal", "internal/registrar/registrar.go", "	return registration.None\n", "	if err != nil {\n		return registration.Taken\n	}\n	return registration.None\n", registrarTests},
+	{"P3", "a damaged file counts as none", "internal/registrar/dir.go", "		case err != nil:\n			return registration.Files{}, invalid(\"%s is damaged", "		case err != nil && n.Number != nil:\n			return registration.Files{}, invalid(\"%s is damaged", registrarTests},
+	{"P3", "a checksum of other content is ignored", "internal/registrar/sealed.go", "	case crc32.ChecksumIEEE(inner) != s.CRC32:", "	case crc32.ChecksumIEEE(inner) != s.CRC32 && len(inner) == 0:", registrarTests},
+	{"P3", "the directory of another set is taken", "internal/registration/registration.go", "have.Of() != cfg.Set {", "have.Of() != cfg.Set && have.ID == 0 {", machineTests},
+	{"P3", "two processes use a directory", "internal/registrar/dir.go", "err == nil && !taken {", "err == nil && !taken && lock == nil {", registrarTests},
+	{"P4", "a client attaches before it has its number", "client/identity.go", "Number.Await(ctx, false); err != nil {", "Number.Await(ctx, false); err != nil && c == nil {", numberedTests},
+	{"P4", "requests do not show the number", "client/renew.go", " Identity: identity,", "", numberedTests},
+	{"P4", "a refused renewal does not end the handles", "client/identity.go", "	c.process.Number.Refused(*id, err)\n", "", numberedTests},
+	{"P4", "a fenced process creates further sequencers", "client/call.go", "err != nil && path != wire.PathDetach {", "err != nil && path == wire.PathDetach {", restartTests},
+	{"P4", "a refusal of an earlier registration fences", "internal/registrar/status.go", "	if id.Incarnation != r.machine.Incarnation() {", "	if id.Incarnation > r.machine.Incarnation() {", registrarTests},
+	{"P4", "an owner serves every incarnation", "grid/internal/host/renew.go", "	if err := h.checkIdentity(in.Identity); err != nil {", "	if err := h.checkIdentity(nil); err != nil {", restartTests},
+	{"P4", "an owner attaches every incarnation", "grid/internal/host/calls.go", "		err = h.checkIdentity(in.Identity)\n", "		err = h.checkIdentity(nil)\n", restartTests},
+	{"P5", "a successor begins where its grants were counted, not where they were renewed", "partition/previous.go", "c.Node, c.Previous, until)", "c.Node, c.Previous, until*0)", successorTests},
+	{"P5", "a successor takes the node of any attachment", "partition/previous.go", "	if m.table.Expire(name, c.Node, c.Previous, until) {", "	for i := range m.table.records[name].slots {\n		if s := &m.table.records[name].slots[i]; s.node == c.Node {\n			c.Previous = s.id\n		}\n	}\n	if m.table.Expire(name, c.Node, c.Previous, until) {", successorTests},
+	{"P5", "the session of an earlier process continues", "partition/previous.go", "		m.sessions.Drop(name, c.Previous)\n", "", successorTests},
+	{"P5", "a successor takes a node that an owner has yet to be shown", "partition/attach.go", "(c.Any || !c.Previous.IsZero()) &&", "c.Any &&", successorTests},
+	{"P5", "the logical nodes are forgotten", "client/memory.go", "	if m.nodes == nil || !own.Any {", "	if m.nodes == nil || own.Any {", restartTests},
+}

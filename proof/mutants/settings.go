@@ -1,0 +1,29 @@
+package main
+
+var (
+	settingsRosterTests = []string{"./roster", "-run", "BackupsChange"}
+	settingsLeaderTests = []string{"./leader", "-run", "SetSettings|SetWindow|SetBackups"}
+	settingsFileTests   = []string{"./cmd/snowgrid", "-run", "Config|Secrets|Reload|EveryKey"}
+)
+
+// settingsMutants weaken the rules of settings that change while the grid runs, and those
+// of the configuration file.
+var settingsMutants = []mutant{
+	{"settings", "a change of backups of protocol 1 is agreed on", "roster/protocol.go", "	if c.Backups != nil {\n		return", "	if c.Backups != nil && *c.Backups > 9 {\n		return", settingsRosterTests},
+	{"settings", "a negative number of backups is agreed on", "roster/change.go", "(*c.Backups < 0 || *c.Backups > MaxBackups", "(*c.Backups > MaxBackups", settingsRosterTests},
+	{"settings", "a change of backups changes nothing", "roster/change.go", "		next.Settings.Backups = *c.Backups\n", "		_ = c.Backups\n", settingsRosterTests},
+	{"settings", "an operator's smaller window is proposed", "leader/settings.go", "	case in.Window < now:", "	case in.Window < 0:", settingsLeaderTests},
+	{"settings", "the next life of a memory-only grid need not know the window", "leader/settings.go", "	case !r.KeepsLog && !r.Anchored && !in.WindowStated:", "	case !r.KeepsLog && !r.Anchored && !in.WindowStated && in.Window < 0:", settingsLeaderTests},
+	{"settings", "a change of settings does not wait for the one that is proposed", "leader/settings.go", "		if l.changing || s.proposed != nil {", "		if s.proposed != nil {", settingsLeaderTests},
+	{"settings", "a change of settings at an old version is given up", "leader/settings.go", "errors.Is(err, roster.ErrStale) && s.tries < settingsTries", "errors.Is(err, roster.ErrStale) && s.tries < 0", settingsLeaderTests},
+	{"settings", "the end of a lead answers no change of settings", "leader/leader.go", "	l.resignSettings()\n", "", settingsLeaderTests},
+	{"settings", "any number of changes of settings waits", "leader/settings.go", "len(l.settings) >= settingsPending", "len(l.settings) < 0", settingsLeaderTests},
+	{"settings", "a restart forgets changes of settings", "grid/internal/raftlog/stores.go", "		known, _ = known.Apply(c)\n", "		if c.Form != nil {\n			known, _ = known.Apply(c)\n		}\n", []string{"./grid/gridtest", "-run", "SettingsAfterRestart"}},
+
+	{"file", "a file that any user may change sets a secret", "cmd/snowgrid/sourcefile.go", "	case k.secret && file.Writable:", "	case k.secret && file.Writable && file.Path == \"\":", settingsFileTests},
+	{"file", "a secret is printed", "cmd/snowgrid/config.go", "	case k.secret:\n", "	case k.secret && value == hiddenValue:\n", settingsFileTests},
+	{"file", "the file has precedence over the environment", "cmd/snowgrid/sources.go", "		if err != nil || from.source != \"\" {", "		if _, both := s.file[flag.Name]; err != nil || from.source != \"\" && !both {", settingsFileTests},
+	{"file", "a broken file changes a running agent", "cmd/snowgrid/reload.go", "	if err := parsed.Agent.check(from); err != nil {", "	if err := parsed.Agent.check(from); err != nil && len(args) == 0 {", settingsFileTests},
+	{"file", "a key may be there twice", "cmd/snowgrid/internal/configfile/configfile.go", "		if earlier, twice := f.Entry(entry.Key); twice {", "		if earlier, twice := f.Entry(entry.Key); twice && entry.Key == \"\" {", settingsFileTests},
+	{"file", "commands that use a grid take the keys of the agent", "cmd/snowgrid/sources.go", "	return isAgent || k.client\n", "	return isAgent || k.client || known\n", settingsFileTests},
+}

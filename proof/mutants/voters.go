@@ -1,0 +1,35 @@
+package main
+
+// removalTests are those of a member that an operator takes out, in a whole grid.
+var removalTests = []string{"./grid/gridtest", "-run", "TestMembersRemove"}
+
+// voterMutants weaken the rules by which the number of voters changes, votes are spread
+// over zones, and an operator takes a member out.
+var voterMutants = []mutant{
+	{"votes", "a grid of five voters begins with three", "leader/leader.go", "voters >= VotersFor(want, v.Roster.Settings.MostVoters())", "voters >= VotersFor(want, 3)", leaderTests},
+	{"votes", "there are never more than three voters", "leader/electorate.go", "VotersFor(len(wanted)+e.absent, v.Roster.Settings.MostVoters())", "VotersFor(len(wanted)+e.absent, 3)", leaderTests},
+	{"votes", "an even number of members votes", "leader/servers.go", "votes-(votes+1)%2", "votes", leaderTests},
+
+	{"votes", "a voter cannot leave while two of five are absent", "leader/electorate.go", "if held && !majority {", "if held && majority {", leaderTests},
+	{"votes", "the votes of the absent are given up although the rest is a majority", "leader/electorate.go", "if held && !majority {", "if held && (majority || !majority) {", leaderTests},
+
+	{"zones", "votes move between zones without end", "leader/zones.go", "return e.crowd(goes)-e.crowd(s) >= 2", "return e.crowd(goes)-e.crowd(s) >= 1", leaderTests},
+	{"zones", "votes stay in one zone", "leader/zones.go", "e.zones() < 2", "e.zones() < 9", leaderTests},
+	{"zones", "a vote moves to a member that does not answer", "leader/voters.go", "return e.spreads(s) && answers(s)", "return e.spreads(s)", leaderTests},
+	{"zones", "the fullest zone keeps its votes", "leader/electorate.go", "cmp.Or(rank(b)-rank(a), e.crowd(b)-e.crowd(a))", "cmp.Or(rank(b)-rank(a), e.crowd(a)-e.crowd(b))", leaderTests},
+	{"zones", "zones are written before every member has said its release", "leader/zones.go", "if len(lack)+len(silent) == 0 {", "if len(lack)+0*len(silent) == 0 {", leaderTests},
+	{"zones", "two releases place backups each in its way", "leader/zones.go", "s.Ring = len(lack) > 0", "s.Ring = false", leaderTests},
+	{"zones", "the leader of a reset has a zone that some member cannot read", "leader/zones.go", "	if r.InUse() < roster.Protocol2 {\n		m.Zone", "	if r.InUse() < roster.Protocol1 {\n		m.Zone", leaderTests},
+
+	{"removal", "a voter is taken out without a majority of the rest", "leader/removal.go", "if len(rest.voters) == 1 || rest.agreesWithout(gone, stays) {", "if gone.Voter {", leaderTests},
+	{"removal", "a voter that leaves counts as one of the rest", "leader/removal.go", "answers(m.Incarnation) && !l.leaves(v, m.Incarnation)\n", "answers(m.Incarnation)\n", leaderTests},
+	{"removal", "the only voter cannot be taken out", "leader/removal.go", "if len(rest.voters) == 1 || rest", "if rest", leaderTests},
+	{"removal", "the last disk of a dead member is given up unasked", "leader/removal.go", "r.id); alone > 0 {", "r.id); alone > named {", leaderTests},
+	{"removal", "the only member with a disk is taken out", "leader/removal.go", "	case alone > 0 && disks == 0:", "	case alone > 0 && disks < 0:", leaderTests},
+	{"removal", "the only member is taken out", "leader/removal.go", "	case others == 0:", "	case others < 0:", leaderTests},
+	{"removal", "a silent member is told to leave", "leader/removal.go", "case member && !answers(m.Incarnation):", "case member && served && server.ID == \"\":", leaderTests},
+	{"removal", "a member leaves that has not confirmed it", "leader/removal.go", "	if err != nil {\n		err = failure.Errorf(ErrUnavailable, \"grid: member %s was told", "	l.requests.leaves[d.To] = true\n	if err != nil {\n		err = failure.Errorf(ErrUnavailable, \"grid: member %s was told", leaderTests},
+	{"removal", "the vote of a removed member is kept", "leader/electorate.go", "!l.voters.givenUp[s.ID] && ", "", leaderTests},
+	{"removal", "a vote that is given up is remembered", "leader/removal.go", "member || !v.serves(id) {", "member {", leaderTests},
+	{"removal", "a member that is taken out is not told", "grid/removemember.go", "err = l.of.caller.Call(l.ctx, d.API, d.To, wire.PathDismiss, wire.DismissRequest{}, &wire.DismissResponse{})", "err = l.ctx.Err()", removalTests},
+}

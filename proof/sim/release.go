@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Members of the release before read protocol 1 alone. At a start a member changes its
+// release now and then, in either way, and the protocol is needed now and then: it rises,
+// and falls again where nothing of it is in use.
+
+// needEvery is how often the protocol is needed, on average.
+const needEvery = 40 * time.Second
+
+// startsOld reports whether a member that starts on a seat is of the release before, and
+// draws the release of the next start. It does not start on a log that it cannot read.
+func (g *grid) startsOld(s *seat) bool {
+	old := s.old
+	if old && s.durable && s.index >= 0 {
+		old = g.agreed.log[s.index].roster.InUse() == roster.Protocol1
+	}
+	s.old = g.cfg.Old && !g.calm && (old && g.w.chance(0.5) || !old && g.w.chance(0.15))
+	return old
+}
+
+// nextNeed has a request need the protocol of the present release.
+func (g *grid) nextNeed() {
+	g.w.after(g.w.between(0, 2*needEvery), func() {
+		if m := g.agreed.leader; m != nil && m.lead != nil && !g.calm {
+			m.lead.do(func(machine *leader.Leader, v leader.View) {
+				machine.Need(v, roster.Protocol2, "a number", func(error) {})
+			})
+		}
+		g.nextNeed()
+	})
+}
+
+// release returns the release that a member states.
+func (m *member) release() roster.Release {
+	if m.old {
+		return roster.Release{}
+	}
+	return roster.Release{Min: roster.OldestProtocol, Max: roster.CurrentProtocol}
+}
+
+// checkReadable wants no command that a member of the roster cannot read.
+func (g *grid) checkReadable(next *roster.Roster, c roster.Command) error {
+	needed, part := c.Needs()
+	if c.Change != nil && c.Change.Protocol != 0 {
+		g.counts.Protocols++
+	}
+	if next.InUse() > needed {
+		needed, part = next.InUse(), "the roster"
+	}
+	for _, i := range next.Members {
+		if m := g.members[i.Incarnation]; m.alive && !m.release().Reads(needed) {
+			return fmt.Errorf("upgrade: member %s cannot read %s, which needs protocol %d", m.name, part, needed)
+		}
+	}
+	return nil
+}
+
+// stopUnreadable ends a member that comes to a roster which its release cannot read: it
+// was out of reach while the others were upgraded. It starts again upgraded.
+func (m *member) stopUnreadable(r *roster.Roster) {
+	if m.release().Reads(r.InUse()) {
+		return
+	}
+	m.seat.old = false
+	m.after(0, func() {
+		m.g.crash(m)
+		m.g.restart(m.seat)
+	})
+}
+
+// upgradeAll starts the members again that no grid of the present protocol lets in.
+func (g *grid) upgradeAll() {
+	for _, s := range g.seats {
+		s.old = false
+		if m := s.running; m != nil && m.old && !m.leaving {
+			if _, in := g.agreed.newest().Member(m.inc); !in {
+				g.crash(m)
+				if s.durable {
+					g.start(s)
+				} else {
+					g.start(g.addSeat(false))
+				}
+			}
+		}
+	}
+}
+
+// remove has an operator take the member of a seat out of the grid, whether it runs or
+// not. The leader refuses where that would cost the majority.
+func (g *grid) remove(s *seat) bool {
+	m := g.agreed.leader
+	if m == nil || m.lead == nil {
+		return false
+	}
+	l := m.lead
+	m.do(func() {
+		l.do(func(machine *leader.Leader, v leader.View) {
+			machine.RemoveMember(v, s.id, "", func(leader.Removed, error) {})
+		})
+	})
+	return true
+}
+
+// crashSeveral crashes some members at the same moment, or all of a zone, if the rest can
+// continue without them.
+func (g *grid) crashSeveral(m *member) bool {
+	zone, most := g.w.chance(0.5), 2+g.w.rng.IntN(2)
+	var gone []*seat
+	for _, other := range g.running() {
+		if zone && other.seat.zone == m.seat.zone || !zone && len(gone) < most && g.w.chance(0.5) {
+			gone = append(gone, other.seat)
+		}
+	}
+	if len(gone) < 2 || len(gone) == len(g.running()) || !g.agreed.expendable(gone...) {
+		return false
+	}
+	for _, s := range gone {
+		g.crash(s.running)
+		g.restart(s)
+	}
+	return true
+}

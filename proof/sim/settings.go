@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// largestWindow bounds the windows that operators give a grid here, so that its calls still
+// find an end in the quiet.
+const largestWindow clustertime.Span = 40_000
+
+// setSettings has an operator change the number of backups, the window or both, as the
+// members do it: the protocol of the roster is raised first if the change needs it.
+func (g *grid) setSettings() bool {
+	m := g.agreed.leader
+	if m == nil || m.lead == nil {
+		return false
+	}
+	in := leader.SettingsRequest{WindowStated: true}
+	if g.w.chance(0.7) {
+		backups := g.w.rng.IntN(4)
+		in.Backups = &backups
+	}
+	if now := g.agreed.newest().Settings.Window; in.Backups == nil || g.w.chance(0.3) {
+		in.Window = min(now+now/2, largestWindow)
+		g.cfg.Window = max(g.cfg.Window, in.Window)
+	}
+	l := m.lead
+	change := func() {
+		l.do(func(machine *leader.Leader, v leader.View) { machine.SetSettings(v, in, func(error) {}) })
+	}
+	m.do(func() {
+		l.do(func(machine *leader.Leader, v leader.View) {
+			needed, part, err := leader.NewsOfSettings(v.Roster, in)
+			switch {
+			case err != nil: // a larger window was agreed on meanwhile
+			case needed <= roster.Protocol1:
+				m.after(0, change)
+			default:
+				machine.Need(v, needed, part, func(err error) {
+					if err == nil {
+						m.after(0, change)
+					}
+				})
+			}
+		})
+	})
+	return true
+}

@@ -1,0 +1,11 @@
+// Package upgrade checks that two releases work together: agents and holders of the release
+// before and of this one, as processes, in one grid under load, while its members are
+// upgraded one after the other and taken back. No Next may fail, no ID may be there twice,
+// and the IDs of each handle ascend.
+//
+// The release before is built from the commit [Previous] of this repository. A clone
+// without that commit cannot run the tests; they say so and are skipped.
+package upgrade
+
+// Previous is the commit of the release before this one.
+const Previous = "8f14140b8c2cff91601d7871424decb3486d1afd"

@@ -1,0 +1,247 @@
+package roster
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Identity is one step of a set. Exactly one of Apply, Register, Clean and Import is set.
+// Whether it is accepted depends on the set alone, when it is applied. It therefore carries
+// no version and keeps the roster's, and is repeated safely: an answer that is lost costs no
+// number. It grants nothing, so it leaves all that grants rest on, Stopped included.
+type Identity struct {
+	Cluster  string        `json:"cluster"`
+	Name     string        `json:"name"`
+	Apply    *Application  `json:"apply,omitempty"`
+	Register *Registration `json:"register,omitempty"`
+	Clean    []Cleaned     `json:"clean,omitempty"`
+	Import   *Imported     `json:"import,omitempty"`
+}
+
+// Application asks for a number. It is accepted for the set's next number, and for a number
+// that was given for the same code. Any other is a [*RefusedID].
+type Application struct {
+	ID   uint64 `json:"id"`
+	Code Code   `json:"code"` // not zero
+	Addr string `json:"addr,omitempty"`
+}
+
+// Registration begins the time of a process that has a number. With the start of the
+// process that has the incarnation it only updates the address. The error is
+// [ErrNotRegistered] or [ErrFenced].
+type Registration struct {
+	ID     uint64   `json:"id"`
+	Code   Code     `json:"code"`
+	Addr   string   `json:"addr,omitempty"`
+	Start  Code     `json:"start"` // not zero
+	Member MemberID `json:"member,omitempty"`
+	// Incarnation is the one that the process has, 0 for none. An earlier one than the
+	// registered is fenced; after a later one, which the grid has lost, the next is greater.
+	Incarnation uint64 `json:"incarnation,omitempty"`
+}
+
+// Cleaned is a number to remove. It stays if its process has another incarnation by now.
+type Cleaned struct {
+	ID          uint64 `json:"id"`
+	Incarnation uint64 `json:"incarnation,omitempty"`
+}
+
+// Imported restores numbers that were lost with the data of a grid. Numbers that the set
+// has stay, unless they are of another code, which refuses the whole import.
+type Imported struct {
+	Next    uint64        `json:"next,omitempty"` // the least next number, 0 = unstated
+	Numbers []Application `json:"numbers,omitempty"`
+}
+
+// Check reports, as an [ErrInvalid], a step that no set can take.
+func (c Identity) Check() error {
+	if fault := c.fault(); fault != "" {
+		return invalidf("%s", fault)
+	}
+	return nil
+}
+
+// fault returns the error in a step, "" for none.
+func (c Identity) fault() string {
+	steps := 0
+	for _, set := range [...]bool{c.Apply != nil, c.Register != nil, len(c.Clean) > 0, c.Import != nil} {
+		if set {
+			steps++
+		}
+	}
+	if fault := nameFault(c.Cluster, c.Name); fault != "" {
+		return fault
+	}
+	switch {
+	case steps != 1:
+		return fmt.Sprintf("it has %d steps of a set and must have one", steps)
+	case c.Apply != nil:
+		return c.Apply.fault(true)
+	case c.Register != nil:
+		g := c.Register
+		m := Numbered{ID: g.ID, Code: g.Code, Addr: g.Addr, Incarnation: g.Incarnation + 1, Start: g.Start, Member: g.Member}
+		if g.ID < 1 || g.ID >= MaxNumber {
+			return outOfBounds("number", int64(g.ID), 1, MaxNumber-1)
+		}
+		return m.fault()
+	case c.Import != nil && c.Import.Next > MaxNumber:
+		return outOfBounds("next number", int64(c.Import.Next), 1, MaxNumber)
+	case c.Import != nil:
+		for _, a := range c.Import.Numbers {
+			if fault := a.fault(false); fault != "" {
+				return fault
+			}
+		}
+	}
+	return ""
+}
+
+// fault returns the error in an application, "" for none.
+func (a Application) fault(coded bool) string {
+	if a.ID < 1 || a.ID >= MaxNumber {
+		return outOfBounds("number", int64(a.ID), 1, MaxNumber-1)
+	}
+	if coded && a.Code.IsZero() {
+		return fmt.Sprintf("number %d has no code; give 128 random bits as %d hex digits", a.ID, 2*len(a.Code))
+	}
+	return Numbered{Addr: a.Addr}.fault()
+}
+
+// identify applies a step of a set.
+func (r *Roster) identify(c Identity) (*Roster, error) {
+	if fault := c.fault(); fault != "" {
+		return nil, refused("%s", fault)
+	}
+	at, found := searchSet(r.Sets, c.Cluster, c.Name)
+	set := Set{Cluster: c.Cluster, Name: c.Name, Next: 1}
+	if found {
+		set = r.Sets[at]
+	}
+	after, err := set.step(c, found)
+	if err != nil {
+		return nil, err
+	}
+	if found && after.Next == set.Next && after.Removed == set.Removed && slices.Equal(after.Members, set.Members) {
+		return r, nil // repeated
+	}
+	next := *r
+	next.Sets = slices.Clone(r.Sets)
+	if !found {
+		next.Sets = slices.Insert(next.Sets, at, after)
+	}
+	next.Sets[at] = after
+	if n := countNumbered(next.Sets); len(next.Sets) > MaxSets || n > MaxNumbered {
+		return nil, refused("%d sets with %d numbers are more than the grid has room for, %d with %d; remove numbers with `snowgrid identity clean`",
+			len(next.Sets), n, MaxSets, MaxNumbered)
+	}
+	return &next, nil
+}
+
+// step returns the set after a step. found says that it exists already.
+func (s Set) step(c Identity, found bool) (Set, error) {
+	switch {
+	case c.Apply != nil:
+		return s.apply(*c.Apply)
+	case c.Register != nil:
+		return s.register(*c.Register)
+	case c.Import != nil:
+		return s.restore(*c.Import)
+	case !found:
+		return s, fmt.Errorf("%w: set %s/%s", ErrCleanUnknownSet, s.Cluster, s.Name)
+	}
+	return s.clean(c.Clean)
+}
+
+func (s Set) apply(a Application) (Set, error) {
+	m, given := s.Numbered(a.ID)
+	switch {
+	case given && m.Code == a.Code:
+		return s, nil
+	case a.ID != s.Next:
+		return s, s.refuse(a.ID, given)
+	}
+	s.Members = append(slices.Clip(s.Members), Numbered{ID: a.ID, Code: a.Code, Addr: a.Addr})
+	s.Next++
+	return s, nil
+}
+
+// refuse returns the refusal of an application.
+func (s Set) refuse(id uint64, given bool) error {
+	reason := "it is not the next one"
+	if given {
+		reason = "another process has it"
+	}
+	return &RefusedID{Next: s.Next, Reason: fmt.Sprintf("grid: number %d of %s/%s refused: %s; the next number is %d", id, s.Cluster, s.Name, reason, s.Next)}
+}
+
+func (s Set) register(g Registration) (Set, error) {
+	at, found := searchNumbered(s.Members, g.ID)
+	if !found {
+		return s, notRegistered(s.Cluster, s.Name, g.ID, "no process has it")
+	}
+	m := s.Members[at]
+	switch {
+	case !m.Code.IsZero() && m.Code != g.Code:
+		return s, notRegistered(s.Cluster, s.Name, g.ID, "another process has it, with another code")
+	case g.Start != m.Start && (g.Incarnation > 0 && g.Incarnation < m.Incarnation || g.Start == m.Before):
+		return s, fenced(s.Cluster, s.Name, m, g.Incarnation)
+	}
+	if m.Incarnation == 0 {
+		m.Incarnation = s.Removed
+	}
+	m.Incarnation = max(m.Incarnation, g.Incarnation)
+	if g.Start != m.Start {
+		m.Incarnation++
+		m.Start, m.Before = g.Start, m.Start
+	}
+	m.Code, m.Member = g.Code, g.Member
+	if g.Addr != "" {
+		m.Addr = g.Addr
+	}
+	s.Members = slices.Clone(s.Members)
+	s.Members[at] = m
+	return s, nil
+}
+
+func (s Set) clean(numbers []Cleaned) (Set, error) {
+	for _, c := range numbers {
+		if m, found := s.Numbered(c.ID); found && m.Incarnation != c.Incarnation {
+			return s, fmt.Errorf("%w: number %d of %s/%s has incarnation %d, not %d", ErrStale, c.ID, s.Cluster, s.Name, m.Incarnation, c.Incarnation)
+		}
+	}
+	s.Members = slices.DeleteFunc(slices.Clone(s.Members), func(m Numbered) bool {
+		gone := slices.ContainsFunc(numbers, func(c Cleaned) bool { return c.ID == m.ID })
+		if gone {
+			s.Removed = max(s.Removed, m.Incarnation)
+		}
+		return gone
+	})
+	return s, nil
+}
+
+func (s Set) restore(in Imported) (Set, error) {
+	s.Members = slices.Clone(s.Members)
+	s.Next = max(s.Next, in.Next)
+	for _, a := range in.Numbers {
+		s.Next = max(s.Next, a.ID+1)
+		at, found := searchNumbered(s.Members, a.ID)
+		switch {
+		case !found:
+			s.Members = slices.Insert(s.Members, at, Numbered{ID: a.ID, Code: a.Code, Addr: a.Addr})
+		case s.Members[at].Code.IsZero():
+			s.Members[at].Code = a.Code
+		case !a.Code.IsZero() && s.Members[at].Code != a.Code:
+			return s, refused("number %d of %s/%s is of a process with another code; nothing was imported", a.ID, s.Cluster, s.Name)
+		}
+	}
+	return s, nil
+}
+
+func notRegistered(cluster, name string, id uint64, reason string) error {
+	return fmt.Errorf("%w: number %d of %s/%s: %s; if it was lost with the grid's data, run `snowgrid identity import`, and if its process is to begin again, remove its files", ErrNotRegistered, id, cluster, name, reason)
+}
+
+func fenced(cluster, name string, m Numbered, incarnation uint64) error {
+	return fmt.Errorf("%w: number %d of %s/%s has incarnation %d at %q, and this is %d; stop this process: its directory was copied, or it was replaced",
+		ErrFenced, m.ID, cluster, name, m.Incarnation, m.Addr, incarnation)
+}

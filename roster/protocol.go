@@ -1,0 +1,169 @@
+package roster
+
+import "fmt"
+
+// Protocol numbers the versions of the roster's log and of the messages between members.
+// A release reads protocols [OldestProtocol] to [CurrentProtocol], so that the members of a
+// grid can be upgraded, and taken back, one at a time.
+//
+// A member of an older protocol has to stop at a command with a part that it does not
+// know: its roster would differ from all others. So a new part is used only after the
+// roster has its protocol, and the leader raises that, when a part is used for the first
+// time, if every member has it. A grid that uses nothing new keeps the older protocol in its
+// roster, and each of its members may go back to the older release:
+//
+//	        Change.Protocol 2: a new part is wanted, and every member has protocol 2
+//	+----+ --------------------------------------------------------------------> +----+
+//	| 1  |                                                                       | 2  |
+//	+----+ <-------------------------------------------------------------------- +----+
+//	        Change.Protocol 1: nothing new is in use
+//
+// A new part of [Command], [Change], [Form], [Settings], [Member] or [Roster] needs a line
+// in [Command.Needs] and [Roster.Needs].
+type Protocol int
+
+const (
+	// Protocol1 is the protocol of the releases before there were numbers. In a roster, a
+	// message or a member's record 0 stands for it.
+	Protocol1 Protocol = 1
+	// Protocol2 adds Change.Protocol, the number of voters and the zones of members.
+	Protocol2 Protocol = 2
+
+	// OldestProtocol is the oldest protocol that this release reads.
+	OldestProtocol = Protocol1
+	// CurrentProtocol is the latest.
+	CurrentProtocol = Protocol2
+)
+
+// Known returns p, and Protocol1 for 0.
+func (p Protocol) Known() Protocol { return max(p, Protocol1) }
+
+// stored returns p as a roster has it: 0 for Protocol1.
+func (p Protocol) stored() Protocol {
+	if p == Protocol1 {
+		return 0
+	}
+	return p
+}
+
+// InUse returns the roster's protocol: commands with parts of a later one are refused.
+func (r *Roster) InUse() Protocol { return r.Protocol.Known() }
+
+// Needs returns the protocol that a member needs to read the command, and the part that
+// needs it, "" for [Protocol1].
+func (c Command) Needs() (needed Protocol, part string) {
+	switch {
+	case c.Identity != nil:
+		return Protocol2, newsSets
+	case c.Form != nil && len(c.Form.Sets) > 0:
+		return Protocol2, newsSets
+	case c.Form != nil && c.Form.Settings.news() != "":
+		return Protocol2, c.Form.Settings.news()
+	case c.Change != nil && c.Change.news() != "":
+		return Protocol2, c.Change.news()
+	case c.Reset != nil && c.Reset.Leader.news() != "":
+		return Protocol2, c.Reset.Leader.news()
+	}
+	return Protocol1, ""
+}
+
+// Needs returns the protocol that a member needs to read the roster apart from the number
+// of its protocol, and the part that needs it, "" for [Protocol1].
+func (r *Roster) Needs() (needed Protocol, part string) {
+	if part := r.Settings.news(); part != "" {
+		return Protocol2, part
+	}
+	for _, m := range r.Members {
+		if part := m.news(); part != "" {
+			return Protocol2, part
+		}
+	}
+	if len(r.Sets) > 0 {
+		return Protocol2, newsSets
+	}
+	return Protocol1, ""
+}
+
+// newsSets is the part of protocol 2 by which processes have persistent numbers.
+const newsSets = "identity numbers"
+
+// news returns the part of protocol 2 that the change has, "" for none.
+func (c *Change) news() string {
+	if c.Protocol != 0 {
+		return "the number of the protocol"
+	}
+	if c.Backups != nil {
+		return "a change of the number of backups"
+	}
+	if c.Voters != 0 {
+		return "the number of voters"
+	}
+	if len(c.Zones) > 0 {
+		return "the zones of members"
+	}
+	for _, m := range c.Join {
+		if part := m.news(); part != "" {
+			return part
+		}
+	}
+	return ""
+}
+
+// news returns the part of protocol 2 that the settings have, "" for none.
+func (s Settings) news() string {
+	if s.Voters != 0 {
+		return "the number of voters"
+	}
+	return ""
+}
+
+// news returns the part of protocol 2 that the record has, "" for none.
+func (m Member) news() string {
+	if m.Zone != "" {
+		return "the zone of member " + string(m.Incarnation)
+	}
+	return ""
+}
+
+// checkProtocol refuses a command with a part that the roster's protocol does not have.
+// A new grid begins with the protocol of its settings, and a change may raise the
+// protocol that it needs itself.
+func (r *Roster) checkProtocol(c Command) error {
+	if c.Form != nil || c.Change != nil && c.Change.Protocol != 0 {
+		return nil
+	}
+	needed, part := c.Needs()
+	return r.needs(needed, part)
+}
+
+// needs refuses a part of a command that needs a later protocol than the roster's.
+func (r *Roster) needs(p Protocol, part string) error {
+	if p <= r.InUse() {
+		return nil
+	}
+	return refused("%s: protocol %d is needed, and that of the grid is %d; it is raised when every member runs a release with protocol %d",
+		part, p, r.InUse(), p)
+}
+
+// checkRaised refuses a change of the protocol to the present one, to one that this release
+// does not have, and to one that lacks a part which is in use.
+func (r *Roster) checkRaised(p Protocol) error {
+	if p == 0 {
+		return nil
+	}
+	if p == r.InUse() || p < OldestProtocol || p > CurrentProtocol {
+		return refused("protocol %d: the grid has %d, and there are %d to %d", p, r.InUse(), OldestProtocol, CurrentProtocol)
+	}
+	return nil
+}
+
+// checkLowered refuses a roster with a part that its protocol does not have.
+func (r *Roster) checkLowered() error {
+	if needed, part := r.Needs(); needed > r.InUse() {
+		return refused("protocol %d lacks %s, which is in use and needs %d", r.InUse(), part, needed)
+	}
+	return nil
+}
+
+// String returns the number.
+func (p Protocol) String() string { return fmt.Sprint(int(p)) }

@@ -1,0 +1,66 @@
+package roster
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Zoning gives a member its zone. A member that joined while the grid had an older
+// protocol is in the roster without one.
+type Zoning struct {
+	Member Incarnation `json:"member"`
+	Zone   string      `json:"zone"`
+}
+
+// zoneFault returns the error in the member's zone, "" for none.
+func (m Member) zoneFault() string {
+	if isPlain(m.Zone) {
+		return ""
+	}
+	return fmt.Sprintf("zone %.40q of member %s must be at most %d bytes of UTF-8 without control characters", m.Zone, m.Incarnation, maxText)
+}
+
+// zoned returns the members with the zones that a change gives them.
+func zoned(members []Member, zones []Zoning) ([]Member, error) {
+	if len(zones) == 0 {
+		return members, nil
+	}
+	members = slices.Clone(members)
+	for i, z := range zones {
+		at, found := searchMember(members, z.Member)
+		if !found || slices.ContainsFunc(zones[:i], func(other Zoning) bool { return other.Member == z.Member }) {
+			return nil, refused("%q gets a zone and is not a member, or gets two", string(z.Member))
+		}
+		if members[at].Zone == z.Zone {
+			return nil, refused("%s is in zone %q already", z.Member, z.Zone)
+		}
+		members[at].Zone = z.Zone
+		if fault := members[at].zoneFault(); fault != "" {
+			return nil, refused("%s", fault)
+		}
+	}
+	return members, nil
+}
+
+// Zones returns the zones of the members, sorted; "" is one if a member states none.
+func (r *Roster) Zones() []string {
+	var out []string
+	for _, m := range r.Members {
+		out = append(out, m.Zone)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ZoneOf returns the zone of an incarnation, "" for none and for one that is not a member.
+func (r *Roster) ZoneOf(i Incarnation) string {
+	m, _ := r.Member(i)
+	return m.Zone
+}
+
+// InOneZone reports whether a partition has several copies and all of them are in one zone.
+func (r *Roster) InOneZone(p Partition) bool {
+	return len(p.InSync) > 1 && !slices.ContainsFunc(p.InSync, func(i Incarnation) bool {
+		return r.ZoneOf(i) != r.ZoneOf(p.Owner)
+	})
+}

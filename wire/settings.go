@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// PathSettings shows and changes the settings that the members have agreed on. Any member
+// serves it; changes are forwarded to the leader.
+const PathSettings = "/v1/settings"
+
+// SettingsRequest names new values of settings; what it leaves out stays. An empty one asks
+// for the present values.
+type SettingsRequest struct {
+	Backups *int             `json:"backups,omitempty"`
+	Window  clustertime.Span `json:"window_ms,omitempty"`
+	Voters  int              `json:"voters,omitempty"`
+	// WindowStated confirms that the configuration of every member has the window, in a
+	// grid with neither disks nor an anchor.
+	WindowStated bool   `json:"window_stated,omitempty"`
+	AskedBy      string `json:"asked_by,omitempty"`  // address that asked the member that forwards it
+	Forwarded    bool   `json:"forwarded,omitempty"` // to the leader
+}
+
+// IsEmpty reports whether a request changes nothing.
+func (r SettingsRequest) IsEmpty() bool { return r.Backups == nil && r.Window == 0 && r.Voters == 0 }
+
+// SettingsResponse has the settings of the grid.
+type SettingsResponse struct {
+	Name       string           `json:"name"`
+	Partitions int              `json:"partitions"`
+	Backups    int              `json:"backups"`
+	Window     clustertime.Span `json:"window_ms"`
+	Voters     int              `json:"voters"`
+	Version    roster.Version   `json:"version"` // of the roster that they are in
+}
+
+// SettingsOf returns the settings of a roster.
+func SettingsOf(r *roster.Roster) SettingsResponse {
+	s := r.Settings
+	return SettingsResponse{
+		Name: s.Name, Partitions: s.Partitions, Backups: s.Backups, Window: s.Window, Voters: s.MostVoters(), Version: r.Version,
+	}
+}
