@@ -11,7 +11,7 @@ import (
 // with a thin client links.
 var clientLinks = []string{
 	"backup", "client", "clustertime", "epoch", "internal/buildinfo", "internal/cycles", "internal/failure", "internal/handles", "internal/hash", "internal/measure", "internal/registrar", "internal/registration", "internal/session",
-	"partition", "roster", "sequencer", "wire",
+	"partition", "roster", "security", "sequencer", "wire",
 	"github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/tagparser/v2",
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -99,6 +100,8 @@ var codes = []code{
 	{"unknown_path", http.StatusNotFound, ErrUnknownPath, 0},
 	{"wrong_method", http.StatusMethodNotAllowed, ErrWrongMethod, 0},
 	{"cross_origin", http.StatusForbidden, ErrCrossOrigin, 0},
+	{"unauthenticated", http.StatusUnauthorized, security.ErrUnauthenticated, 0},
+	{"denied", http.StatusForbidden, security.ErrDenied, 0},
 	{"content_type", http.StatusUnsupportedMediaType, ErrContentType, 0},
 	{"fenced", http.StatusConflict, roster.ErrFenced, 0},
 	{"id_refused", http.StatusConflict, roster.ErrIDRefused, 2014},

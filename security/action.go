@@ -1,0 +1,124 @@
+package security
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Action is what a caller asks for. Its text is that of the audit log.
+type Action string
+
+// The actions.
+const (
+	Health Action = "health" // whether the process is alive and ready
+
+	Status    Action = "status"    // state of the grid, settings, numbers
+	Directory Action = "directory" // members and owners
+	List      Action = "list"      // sequencers, their holders, members of the gossip
+
+	Create Action = "create"
+	Open   Action = "open"
+	Attach Action = "attach"
+	Renew  Action = "renew"
+	Detach Action = "detach"
+	IDs    Action = "ids"
+	Events Action = "events"
+	Number Action = "number" // apply for and register a number of a set
+
+	Destroy       Action = "destroy"
+	Init          Action = "init"
+	Recover       Action = "recover"
+	Forget        Action = "forget"
+	TakeAnchor    Action = "take-anchor"
+	Remove        Action = "remove"
+	Settings      Action = "settings" // change them
+	CleanNumbers  Action = "identity-clean"
+	ImportNumbers Action = "identity-import"
+	Subscribe     Action = "subscribe"
+	Unsubscribe   Action = "unsubscribe"
+	Keyring       Action = "keyring"
+	Debug         Action = "debug"
+
+	Raft      Action = "raft"
+	Gossip    Action = "gossip"
+	Hello     Action = "hello"
+	Join      Action = "join"
+	Leave     Action = "leave"
+	Accept    Action = "accept"
+	Abandon   Action = "abandon"
+	Dismiss   Action = "dismiss"
+	Earlier   Action = "earlier"
+	Replicate Action = "replicate"
+	Held      Action = "held"
+	Stored    Action = "stored"
+	Collect   Action = "collect"
+	SetKeys   Action = "set-keys" // of the gossip, at one member
+)
+
+// table has the least role for each action; see least.
+var table = map[Action]Role{
+	Health: NoRole,
+
+	Status: Reader, Directory: Reader, List: Reader,
+
+	Create: Holder, Open: Holder, Attach: Holder, Renew: Holder, Detach: Holder, IDs: Holder, Events: Holder, Number: Holder,
+
+	Destroy: Admin, Init: Admin, Recover: Admin, Forget: Admin, TakeAnchor: Admin, Remove: Admin, Settings: Admin,
+	CleanNumbers: Admin, ImportNumbers: Admin, Subscribe: Admin, Unsubscribe: Admin, Keyring: Admin, Debug: Admin,
+
+	Raft: Member, Gossip: Member, Hello: Member, Join: Member, Leave: Member, Accept: Member, Abandon: Member, Dismiss: Member,
+	Earlier: Member, Replicate: Member, Held: Member, Stored: Member, Collect: Member, SetKeys: Member,
+}
+
+// rank orders the roles: each may do what those below it may.
+var rank = []Role{NoRole, Reader, Holder, Admin, Member}
+
+// Actions returns every action of the table, sorted.
+func Actions() []Action {
+	var out []Action
+	for a := range table {
+		out = append(out, a)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Least returns the lowest role that may do an action, and whether the table has the action.
+func Least(a Action) (Role, bool) {
+	r, known := table[a]
+	return r, known
+}
+
+// Authorize returns nil if a caller may do an action to the sequencer of a name, "" for an
+// action that is about none. Errors match [ErrUnauthenticated] if the caller proved no
+// identity, else [ErrDenied], and name the role that is needed. An action that is not in the
+// table is denied to everyone.
+func Authorize(p Peer, a Action, name string) error {
+	least, known := table[a]
+	if !known {
+		return fmt.Errorf("%w: %s: no role may do this", ErrDenied, a)
+	}
+	if least == NoRole {
+		return nil
+	}
+	if p.Role == NoRole && p.ID == "" {
+		return fmt.Errorf("%w: %s needs the role %s; give a certificate or a token of it (snowgrid secure)", ErrUnauthenticated, a, least)
+	}
+	if slices.Index(rank, p.Role) < slices.Index(rank, least) {
+		return fmt.Errorf("%w: %s needs the role %s, and the caller is %s; use a certificate or a token of the role %s", ErrDenied, a, least, p, orAbove(least))
+	}
+	if name != "" && !p.MayUse(name) {
+		return fmt.Errorf("%w: %s of %.100q: the caller is %s; use a certificate or a token for that name", ErrDenied, a, name, p)
+	}
+	return nil
+}
+
+// orAbove lists the roles from one up, for people.
+func orAbove(r Role) string {
+	var names []string
+	for _, role := range rank[slices.Index(rank, r):] {
+		names = append(names, string(role))
+	}
+	return strings.Join(names, " or ")
+}

@@ -1,0 +1,331 @@
+package security
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Names of files in a directory of [Config.Dir]; certificates are ROLE.crt and ROLE.key.
+const (
+	AuthorityFile    = "ca.crt"
+	AuthorityKeyFile = "ca.key"
+	GossipKeysFile   = "gossip.keys"
+	TokensFile       = "tokens.pub"
+	TokensKeyFile    = "tokens.key"
+)
+
+// defaultEvery is how often files are looked at.
+const defaultEvery = 10 * time.Second
+
+// Credentials are a [Config] at work: the certificates and keys of this process, and those
+// that it trusts. Methods may be called from any goroutine.
+type Credentials struct {
+	cfg   Config
+	files paths
+	role  Role
+
+	mu      sync.Mutex // one reload at a time
+	current atomic.Pointer[material]
+	changed atomic.Pointer[chan struct{}]
+}
+
+// paths are the files that credentials are read from; "" = none.
+type paths struct{ cert, key, authority, gossip, tokens string }
+
+// material is everything that was read at one time. It does not change.
+type material struct {
+	number  int // how many were read before it
+	server  *tls.Config
+	client  *tls.Config
+	own     *x509.Certificate // nil if cfg.TLS has none that can be read
+	clients *x509.CertPool    // that certificates of callers are checked by
+	gossip  [][]byte
+	tokens  []byte // the file, as it is
+}
+
+// Load reads what a configuration names. role is that of a process whose configuration
+// states none. Errors match [ErrInvalid] and name the file and the remedy.
+func Load(cfg Config, role Role) (*Credentials, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	if cfg.Role != NoRole {
+		role = cfg.Role
+	}
+	if cfg.Time == nil {
+		cfg.Time = time.Now
+	}
+	if cfg.Every == 0 {
+		cfg.Every = defaultEvery
+	}
+	c := &Credentials{cfg: cfg}
+	c.files, c.role = cfg.paths(role)
+	first := make(chan struct{})
+	c.changed.Store(&first)
+	if _, err := c.Reload(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// paths returns the files of a configuration for a role, and the role of the certificate.
+func (c Config) paths(role Role) (paths, Role) {
+	p := paths{cert: c.CertFile, key: c.KeyFile, authority: c.CAFile, gossip: c.GossipKeysFile, tokens: c.TokensFile}
+	if c.Dir == "" {
+		return p, role
+	}
+	in := func(name string) string { return filepath.Join(c.Dir, name) }
+	if role != Member && c.Role == NoRole { // whichever is there
+		for _, r := range []Role{role, Holder, Admin, Reader} {
+			if _, err := os.Stat(in(string(r) + ".crt")); r != NoRole && err == nil {
+				role = r
+				break
+			}
+		}
+	}
+	if p.cert == "" && c.TLS == nil {
+		p.cert, p.key = in(string(role)+".crt"), in(string(role)+".key")
+	}
+	if p.authority == "" && c.TLS == nil {
+		p.authority = in(AuthorityFile)
+	}
+	if role == Member {
+		for file, name := range map[*string]string{&p.gossip: GossipKeysFile, &p.tokens: TokensFile} {
+			if _, err := os.Stat(in(name)); *file == "" && err == nil {
+				*file = in(name)
+			}
+		}
+	}
+	return p, role
+}
+
+// Role returns the role whose certificate this process has.
+func (c *Credentials) Role() Role { return c.role }
+
+// Files returns the files that are read, for messages.
+func (c *Credentials) Files() (certificate, authority, gossipKeys, tokens string) {
+	return c.files.cert, c.files.authority, c.files.gossip, c.files.tokens
+}
+
+// Reload reads the files again, and reports whether anything changed. After an error
+// everything stays as it was.
+func (c *Credentials) Reload() (changed bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next, err := c.read()
+	if err != nil {
+		return false, err
+	}
+	before := c.current.Load()
+	if before != nil && before.equals(next) {
+		return false, nil
+	}
+	if before != nil {
+		next.number = before.number + 1
+	}
+	c.current.Store(next)
+	fresh := make(chan struct{})
+	close(*c.changed.Swap(&fresh))
+	return true, nil
+}
+
+// Watch reloads whenever the files have changed, until ctx ends, and reports each reload
+// that changed something or failed.
+func (c *Credentials) Watch(ctx context.Context, report func(error)) {
+	ticker := time.NewTicker(c.cfg.Every)
+	defer ticker.Stop()
+	last := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		changed, err := c.Reload()
+		text := fmt.Sprint(err)
+		if changed || err != nil && text != last {
+			report(err)
+		}
+		last = text
+	}
+}
+
+// Changed returns a channel that is closed when the next reload changes something.
+func (c *Credentials) Changed() <-chan struct{} { return *c.changed.Load() }
+
+// Generation counts the reloads that changed something.
+func (c *Credentials) Generation() int { return c.current.Load().number }
+
+// Server returns the configuration of a listener. It follows reloads. A caller without a
+// certificate is accepted, and has no role; one with a certificate that is not valid is
+// refused.
+func (c *Credentials) Server() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current.Load().server, nil },
+		// Some code looks for a certificate before it listens.
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			server := c.current.Load().server
+			if server.GetCertificate != nil {
+				return server.GetCertificate(hello)
+			}
+			if len(server.Certificates) == 0 {
+				return nil, errors.New("no certificate")
+			}
+			return &server.Certificates[0], nil
+		},
+	}
+}
+
+// Client returns the configuration of a connection to a member at an address, host:port. It
+// is that of this moment: take a new one for each connection.
+func (c *Credentials) Client(addr string) *tls.Config {
+	conf := c.current.Load().client
+	if conf.ServerName != "" {
+		return conf
+	}
+	conf = conf.Clone()
+	conf.ServerName = addr
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		conf.ServerName = host
+	}
+	return conf
+}
+
+// PeerOf returns who is at the other end of a connection, by the authorities that are
+// trusted now and at the present time: a certificate that was valid at the handshake may
+// not be any more. A connection without a certificate is a peer without a role. Errors
+// match [ErrUnauthenticated].
+func (c *Credentials) PeerOf(state *tls.ConnectionState) (Peer, error) {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return Peer{}, nil
+	}
+	leaf := state.PeerCertificates[0]
+	// Without authorities Verify would trust those of the machine.
+	roots := c.current.Load().clients
+	if roots == nil {
+		return Peer{}, fmt.Errorf("%w: no authority of callers is trusted here", ErrUnauthenticated)
+	}
+	between := x509.NewCertPool()
+	for _, cert := range state.PeerCertificates[1:] {
+		between.AddCert(cert)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: between, CurrentTime: c.cfg.Time(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return Peer{}, fmt.Errorf("%w: %s", ErrUnauthenticated, Explain(err))
+	}
+	return peerOf(leaf, c.cfg.Rules), nil
+}
+
+// GossipKeys returns the keys of the gossip, of which the first encrypts; nil = none.
+func (c *Credentials) GossipKeys() [][]byte { return c.current.Load().gossip }
+
+// TokenKeys returns the file of public keys that tokens are checked with; nil = none.
+func (c *Credentials) TokenKeys() []byte { return c.current.Load().tokens }
+
+// Expiry returns when this process's certificate ends; the zero time if that is not known.
+func (c *Credentials) Expiry() time.Time {
+	if own := c.current.Load().own; own != nil {
+		return own.NotAfter
+	}
+	return time.Time{}
+}
+
+// Now returns the time that certificates are checked at.
+func (c *Credentials) Now() time.Time { return c.cfg.Time() }
+
+// read reads everything.
+func (c *Credentials) read() (*material, error) {
+	m := &material{}
+	base := c.cfg.TLS
+	if base == nil {
+		cert, err := readCertificate(c.files.cert, c.files.key)
+		if err != nil {
+			return nil, err
+		}
+		pool, err := readAuthorities(c.files.authority)
+		if err != nil {
+			return nil, err
+		}
+		base = &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool, ClientCAs: pool}
+	}
+	if len(base.Certificates) > 0 && len(base.Certificates[0].Certificate) > 0 {
+		m.own, _ = x509.ParseCertificate(base.Certificates[0].Certificate[0])
+	}
+	m.server, m.client = base.Clone(), base.Clone()
+	m.clients = base.ClientCAs
+	m.server.MinVersion = max(m.server.MinVersion, tls.VersionTLS13)
+	m.client.MinVersion = max(m.client.MinVersion, tls.VersionTLS13)
+	if m.server.ClientAuth < tls.VerifyClientCertIfGiven {
+		m.server.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	m.server.GetConfigForClient = nil
+	m.server.Time, m.client.Time = c.cfg.Time, c.cfg.Time
+	if name := c.cfg.ServerName; name != "" {
+		m.client.ServerName = name
+	} else if c.cfg.Dir != "" && c.cfg.TLS == nil && c.cfg.CertFile == "" {
+		m.client.ServerName = MemberServerName
+	}
+	others := base.VerifyConnection
+	m.client.VerifyConnection = func(state tls.ConnectionState) error {
+		if others != nil {
+			if err := others(state); err != nil {
+				return err
+			}
+		}
+		if p := peerOf(state.PeerCertificates[0], c.cfg.Rules); p.Role != Member {
+			return fmt.Errorf("%w: the process that answers is %s, and no member", ErrUnauthenticated, p)
+		}
+		return nil
+	}
+	var err error
+	if m.gossip, err = readGossipKeys(c.files.gossip); err != nil {
+		return nil, err
+	}
+	if c.files.tokens != "" {
+		if m.tokens, err = os.ReadFile(c.files.tokens); err != nil {
+			return nil, unreadable(c.files.tokens, err)
+		}
+	}
+	return m, nil
+}
+
+// equals reports whether two readings found the same.
+func (m *material) equals(o *material) bool {
+	same := func(a, b *tls.Config) bool {
+		if len(a.Certificates) != len(b.Certificates) {
+			return false
+		}
+		for i := range a.Certificates {
+			if len(a.Certificates[i].Certificate) != len(b.Certificates[i].Certificate) {
+				return false
+			}
+			for j, der := range a.Certificates[i].Certificate {
+				if string(der) != string(b.Certificates[i].Certificate[j]) {
+					return false
+				}
+			}
+		}
+		return a.RootCAs.Equal(b.RootCAs)
+	}
+	if len(m.gossip) != len(o.gossip) || string(m.tokens) != string(o.tokens) || !same(m.server, o.server) {
+		return false
+	}
+	for i := range m.gossip {
+		if string(m.gossip[i]) != string(o.gossip[i]) {
+			return false
+		}
+	}
+	return true
+}

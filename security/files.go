@@ -1,0 +1,90 @@
+package security
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+func readCertificate(certFile, keyFile string) (tls.Certificate, error) {
+	certPEM, err := os.ReadFile(certFile)
+	if err != nil {
+		return tls.Certificate{}, unreadable(certFile, err)
+	}
+	keyPEM, err := os.ReadFile(keyFile)
+	if err != nil {
+		return tls.Certificate{}, unreadable(keyFile, err)
+	}
+	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%w: %s with %s: %s; give a certificate and its private key in PEM", ErrInvalid, certFile, keyFile, strings.TrimPrefix(err.Error(), "tls: "))
+	}
+	return cert, nil
+}
+
+func readAuthorities(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%w: %s has no certificate in PEM; give those of the authorities that are trusted", ErrInvalid, file)
+	}
+	return pool, nil
+}
+
+// maxGossipKeys is how many keys a file may have.
+const maxGossipKeys = 16
+
+// readGossipKeys reads one key a line, in base64; empty lines and those that begin with # are
+// skipped.
+func readGossipKeys(file string) ([][]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	var keys [][]byte
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(line)
+		if err != nil || CheckGossipKey(key) != nil {
+			return nil, fmt.Errorf("%w: %s, line %d is no key; give 16, 24 or 32 random bytes in base64, one key a line", ErrInvalid, file, i+1)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 || len(keys) > maxGossipKeys {
+		return nil, fmt.Errorf("%w: %s has %d keys; give 1 to %d, one a line", ErrInvalid, file, len(keys), maxGossipKeys)
+	}
+	return keys, nil
+}
+
+// CheckGossipKey refuses a key of another length than AES has.
+func CheckGossipKey(key []byte) error {
+	if n := len(key); n != 16 && n != 24 && n != 32 {
+		return fmt.Errorf("%w: the gossip key has %d bytes; give 16, 24 or 32", ErrInvalid, n)
+	}
+	return nil
+}
+
+// unreadable returns the error of a file that cannot be read.
+func unreadable(file string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: there is no file %s; make the directory with snowgrid secure init or secure issue, or correct the path", ErrInvalid, file)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: this process may not read %s; give its user the right", ErrInvalid, file)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrInvalid, file, err)
+}

@@ -1,0 +1,52 @@
+package security
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Peer is a caller, as it proved itself. The zero value has no role.
+type Peer struct {
+	Role  Role
+	Names []Pattern // of the sequencers that it may use; empty = all
+	// Name is for people: the common name of a certificate, or the subject of a token.
+	Name string
+	// ID tells credentials apart, for limits and logs: "cert:" and a part of the
+	// certificate's fingerprint, "token:" and the token's ID, or "" for none.
+	ID      string
+	Expires time.Time // zero: never
+}
+
+// Everyone is a caller of a member that runs without security: it may do everything.
+var Everyone = Peer{Role: Member, Name: "anyone"}
+
+// Self is the member's own process.
+var Self = Peer{Role: Member, Name: "this process"}
+
+// MayUse reports whether the names of the peer allow a sequencer.
+func (p Peer) MayUse(name string) bool {
+	return len(p.Names) == 0 || slices.ContainsFunc(p.Names, func(n Pattern) bool { return n.Matches(name) })
+}
+
+// String describes the peer for logs and errors.
+func (p Peer) String() string {
+	switch {
+	case p.Role == NoRole && p.ID == "":
+		return "a caller without certificate or token"
+	case p.Role == NoRole:
+		return fmt.Sprintf("%q (%s), which has no role", p.Name, p.ID)
+	case p.ID == "":
+		return p.Name
+	}
+	names := ""
+	if len(p.Names) > 0 {
+		list := make([]string, len(p.Names))
+		for i, n := range p.Names {
+			list[i] = string(n)
+		}
+		names = ", names " + strings.Join(list, " ")
+	}
+	return fmt.Sprintf("%q (%s, role %s%s)", p.Name, p.ID, p.Role, names)
+}

@@ -1,0 +1,67 @@
+package security
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Role is what a caller is to a grid.
+type Role string
+
+// The roles. An admin may do what a holder may, and a holder what a reader may. A member may
+// do everything: members act for each other and pass the calls of admins on.
+const (
+	NoRole Role = ""
+	Reader Role = "reader" // looks: status, directory, lists
+	Holder Role = "holder" // has sequencers: creates, opens and attaches those whose names it may
+	Admin  Role = "admin"  // operates the grid: destroys, removes, recovers, changes settings
+	Member Role = "member" // is part of the grid: Raft, gossip, calls between members
+)
+
+// Roles are all roles.
+var Roles = []Role{Member, Admin, Holder, Reader}
+
+// ParseRole returns the role of a name.
+func ParseRole(name string) (Role, error) {
+	if r := Role(name); slices.Contains(Roles, r) {
+		return r, nil
+	}
+	return NoRole, fmt.Errorf("%w: role %.40q; give member, admin, holder or reader", ErrInvalid, name)
+}
+
+// Pattern matches names of sequencers: each * stands for any number of any bytes, every other
+// byte for itself.
+type Pattern string
+
+// maxPattern is how many bytes a pattern has at most, as a name.
+const maxPattern = 255
+
+// CheckPattern refuses a pattern that no name matches.
+func CheckPattern(p Pattern) error {
+	if len(p) == 0 || len(p) > maxPattern {
+		return fmt.Errorf("%w: pattern %.40q has %d bytes; give 1 to %d, such as orders-*", ErrInvalid, string(p), len(p), maxPattern)
+	}
+	return nil
+}
+
+// Matches reports whether a name matches.
+func (p Pattern) Matches(name string) bool {
+	first, rest, star := strings.Cut(string(p), "*")
+	if !star {
+		return string(p) == name
+	}
+	name, found := strings.CutPrefix(name, first)
+	if !found {
+		return false
+	}
+	parts := strings.Split(rest, "*")
+	for _, part := range parts[:len(parts)-1] { // each as early as possible
+		at := strings.Index(name, part)
+		if at < 0 {
+			return false
+		}
+		name = name[at+len(part):]
+	}
+	return strings.HasSuffix(name, parts[len(parts)-1])
+}
