@@ -58,6 +58,7 @@ var importMap = map[string]imports{
 	"leader/anchor":              {pure: true, internal: []string{"clustertime", "roster"}},
 	"security":                   {},
 	"security/authority":         {internal: []string{"security"}},
+	"security/token":             {internal: []string{"security"}, modules: []string{"github.com/golang-jwt/jwt/v5"}},
 	"wire":                       {internal: []string{"epoch", "clustertime", "sequencer", "roster", "backup", "partition", "security", "internal/buildinfo", "internal/failure"}, modules: []string{"github.com/vmihailenco/msgpack/v5"}},
 	"client/store":               {internal: []string{"epoch", "clustertime", "sequencer", "client/store/record", "internal/failure", "internal/handles"}},
 	"client/store/record":        {pure: true, internal: []string{"epoch", "clustertime", "sequencer", "internal/failure"}, besides: []string{"net/url"}},

@@ -297,6 +297,9 @@ func (c *Credentials) read() (*material, error) {
 		if m.tokens, err = os.ReadFile(c.files.tokens); err != nil {
 			return nil, unreadable(c.files.tokens, err)
 		}
+		if _, _, err = ParseTokenKeys(m.tokens); err != nil {
+			return nil, fmt.Errorf("%w; correct %s", err, c.files.tokens)
+		}
 	}
 	return m, nil
 }

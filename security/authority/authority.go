@@ -35,6 +35,9 @@ type Authority struct {
 
 // New returns an authority with a new key, valid for ttl from now on.
 func New(name string, now time.Time, ttl time.Duration) (*Authority, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -98,27 +101,11 @@ func (a *Authority) Certificate() []byte {
 // Key returns the authority's private key in PEM (PKCS #8).
 func (a *Authority) Key() ([]byte, error) { return keyPEM(a.key) }
 
-// Request says what a certificate is for.
-type Request struct {
-	Name  string // common name, for people and logs
-	Role  security.Role
-	Names []security.Pattern // of sequencers; empty = all
-	// Hosts are DNS names and IP addresses that members are reached by, besides
-	// security.MemberServerName and loopback; other roles have none.
-	Hosts []string
-	TTL   time.Duration // 0 = CertificateTTL
-}
-
 // Issue returns a certificate and its new private key in PEM. It ends with the authority's own
 // at the latest.
 func (a *Authority) Issue(r Request, now time.Time) (certPEM, privateKey []byte, err error) {
-	if _, err := security.ParseRole(string(r.Role)); err != nil {
+	if err := r.check(); err != nil {
 		return nil, nil, err
-	}
-	for _, n := range r.Names {
-		if err := security.CheckPattern(n); err != nil {
-			return nil, nil, err
-		}
 	}
 	if r.TTL == 0 {
 		r.TTL = CertificateTTL

@@ -1,0 +1,124 @@
+package authority
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/snowgrid/snowgrid/security"
+)
+
+const (
+	certificateSuffix = ".crt"
+	keySuffix         = ".key"
+
+	gossipKeyBytes = 32
+)
+
+// Options are those of a new directory.
+type Options struct {
+	Name  string        // common name of the authority, for people; "" = snowgrid
+	Hosts []string      // of members, besides loopback; see [Request]
+	TTL   time.Duration // of certificates; 0 = CertificateTTL
+}
+
+// Create makes a directory with a new authority, a certificate of each role, a key of the
+// gossip and a key for tokens: all of it, or nothing. Nothing is overwritten.
+func Create(dir string, o Options, now time.Time) error {
+	if o.Name == "" {
+		o.Name = "snowgrid"
+	}
+	if err := checkFree(dir); err != nil {
+		return err
+	}
+	a, err := New(o.Name, now, max(AuthorityTTL, o.TTL))
+	if err != nil {
+		return err
+	}
+	key, err := a.Key()
+	if err != nil {
+		return err
+	}
+	tokensKey, tokens, err := newTokenKey()
+	if err != nil {
+		return err
+	}
+	files := []file{
+		{security.AuthorityFile, a.Certificate()}, {security.AuthorityKeyFile, key},
+		{security.GossipKeysFile, newGossipKey()}, {security.TokensFile, tokens}, {security.TokensKeyFile, tokensKey},
+	}
+	for _, role := range security.Roles {
+		r := Request{Name: string(role), Role: role, TTL: o.TTL}
+		if role == security.Member {
+			r.Hosts = o.Hosts
+		}
+		pair, err := a.pair(r, now)
+		if err != nil {
+			return err
+		}
+		files = append(files, pair...)
+	}
+	return publish(dir, files)
+}
+
+// newGossipKey returns a line of gossip.keys with a new key.
+func newGossipKey() []byte {
+	var key [gossipKeyBytes]byte
+	_, _ = rand.Read(key[:])
+	return append(base64.StdEncoding.AppendEncode(nil, key[:]), '\n')
+}
+
+// pair returns the files of a new certificate and its key.
+func (a *Authority) pair(r Request, now time.Time) ([]file, error) {
+	cert, key, err := a.Issue(r, now)
+	if err != nil {
+		return nil, err
+	}
+	return []file{{string(r.Role) + certificateSuffix, cert}, {string(r.Role) + keySuffix, key}}, nil
+}
+
+// Directory is a directory in which certificates are issued: one that Create made.
+type Directory struct {
+	path      string
+	authority *Authority // the newest
+}
+
+// Open opens a directory that Create made. Errors match [security.ErrInvalid].
+func Open(dir string) (*Directory, error) {
+	certFile, keyFile := filepath.Join(dir, security.AuthorityFile), filepath.Join(dir, security.AuthorityKeyFile)
+	if _, err := os.Stat(keyFile); os.IsNotExist(err) {
+		return nil, fmt.Errorf("%w: %s has no %s, so nothing can be issued there; give the directory that snowgrid secure init made", security.ErrInvalid, dir, security.AuthorityKeyFile)
+	}
+	a, err := Load(certFile, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	return &Directory{path: dir, authority: a}, nil
+}
+
+// Issue makes a new directory, out, with a certificate and all else that a process of the role
+// needs, and nothing that only issuing needs.
+func (d *Directory) Issue(r Request, out string, now time.Time) error {
+	if r.Role == security.Member && len(r.Names) > 0 {
+		return fmt.Errorf("%w: names %q for the role member; a member serves every name, so give none", security.ErrInvalid, r.Names)
+	}
+	files, err := d.authority.pair(r, now)
+	if err != nil {
+		return err
+	}
+	shared := []string{security.AuthorityFile}
+	if r.Role == security.Member {
+		shared = append(shared, security.GossipKeysFile, security.TokensFile)
+	}
+	for _, name := range shared {
+		content, err := os.ReadFile(filepath.Join(d.path, name))
+		if err != nil {
+			return fmt.Errorf("%w: %w; give the directory that snowgrid secure init made", security.ErrInvalid, err)
+		}
+		files = append(files, file{name, content})
+	}
+	return publish(out, files)
+}
