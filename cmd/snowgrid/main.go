@@ -13,6 +13,7 @@
 //	snowgrid top       show the busiest sequencers
 //	snowgrid settings  show or change the settings of a grid
 //	snowgrid config    check, print and explain the configuration
+//	snowgrid secure    make certificates, keys and tokens, show and rotate them
 //	snowgrid version   print the version of this program
 //	snowgrid alive     ask one member whether it is alive
 //	snowgrid debug bundle  collect the state of a grid in trouble in one file
@@ -74,6 +75,7 @@ type commands struct {
 	Identity   identityCommand   `cmd:"" help:"List, remove and restore the persistent numbers of processes."`
 	Settings   settingsCommand   `cmd:"" help:"Show or change the settings that the members have agreed on."`
 	Config     configCommand     `cmd:"" help:"Check, print and explain the configuration."`
+	Secure     secureCommand     `cmd:"" help:"Make certificates, keys and tokens for a grid."`
 	Version    versionCommand    `cmd:"" help:"Print the version of this program."`
 	Alive      aliveCommand      `cmd:"" help:"Ask one member whether it is alive, as the health check of a container."`
 	Debug      debugCommands     `cmd:"" help:"Collect the state of a grid in trouble in one file."`
@@ -146,7 +148,7 @@ func newParser(into *commands, from *sources, options ...kong.Option) (*kong.Kon
 
 // packagePrefix matches the prefix of an error from a package that this program calls.
 // The program's name replaces it.
-var packagePrefix = regexp.MustCompile(`(?m)^(grid|client|sequencer|wire): `)
+var packagePrefix = regexp.MustCompile(`(?m)^(grid|client|sequencer|wire|security(: invalid)?): `)
 
 // sentence returns an error's text as one line, without the prefix of a package.
 func sentence(err error) string {

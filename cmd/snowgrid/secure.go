@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/security/authority"
+	"github.com/snowgrid/snowgrid/security/token"
+)
+
+// secureCommand has the commands that make certificates, keys and tokens.
+type secureCommand struct {
+	Init  secureInitCommand  `cmd:"" help:"Make a directory with an authority, a certificate of each role, and keys."`
+	Issue secureIssueCommand `cmd:"" help:"Make a directory with a certificate for one process."`
+	Token secureTokenCommand `cmd:"" help:"Print a token, for callers of the API without a certificate."`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (secureCommand) Help() string {
+	return `A process proves its role by a certificate, or by a token:
+
+    reader   sees the status, the members, and the lists of sequencers and holders
+    holder   also creates, opens and uses sequencers; --names limits it to some of them
+    admin    also destroys, removes, recovers, and changes settings
+    member   is an agent of the grid; members trust each other
+
+Make the directory once, start agents with it or with what was issued from it, and use it for commands:
+
+    snowgrid secure init --out security --host ids.example.org
+    snowgrid agent --security-dir security --expect 1 --data-dir ./data
+    snowgrid status --security-dir security
+
+    snowgrid secure issue --dir security --role holder --names 'orders-*' --for web --out web-security`
+}
+
+// directoryFlag names the directory that snowgrid secure init made.
+type directoryFlag struct {
+	Dir string `required:"" help:"Directory that snowgrid secure init made." placeholder:"DIR"`
+}
+
+// secureInitCommand makes a directory.
+type secureInitCommand struct {
+	Out  string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
+	Host []string      `help:"DNS names and IP addresses of members, for curl and browsers. Members, clients and commands do not need them." placeholder:"HOST"`
+	Name string        `help:"Name of the authority, for people." default:"snowgrid"`
+	TTL  time.Duration `name:"ttl" help:"Time to live of the certificates." default:"8760h"`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (secureInitCommand) Help() string {
+	return `The directory has an authority, a certificate and key of each role, a key of the gossip, and a key for
+tokens. It can be given to agents and commands as --security-dir. Where members run on several machines,
+give each of them a directory of its own by snowgrid secure issue, and keep this one where certificates are
+issued: with ca.key anyone can make any certificate, and with tokens.key any token.
+
+    snowgrid secure init --out security
+    snowgrid secure init --out security --host ids.example.org,10.0.0.1 --ttl 2160h`
+}
+
+// Run makes the directory.
+func (c *secureInitCommand) Run(to streams) error {
+	if err := authority.Create(c.Out, authority.Options{Name: c.Name, Hosts: c.Host, TTL: c.TTL}, time.Now()); err != nil {
+		return err
+	}
+	member := filepath.Join(filepath.Dir(filepath.Clean(c.Out)), "m1-security")
+	_, err := fmt.Fprintf(to.out, `made %[1]s: an authority, certificates of member, admin, holder and reader, a gossip key and a key for tokens
+
+On this machine:
+    snowgrid agent --security-dir %[1]s --expect 1 --data-dir ./data
+    snowgrid status --security-dir %[1]s
+For a member on another machine, and likewise for --role holder, admin or reader:
+    snowgrid secure issue --dir %[1]s --role member --for m1 --out %[2]s
+
+ca.key and tokens.key belong on no server: whoever has them can make any certificate and any token.
+`, c.Out, member)
+	return err
+}
+
+// secureIssueCommand makes a directory for one process.
+type secureIssueCommand struct {
+	directoryFlag
+	Role  string        `required:"" help:"Role of the process: member, admin, holder or reader." enum:"member,admin,holder,reader"`
+	For   string        `required:"" help:"Name of the process, for people: logs and the audit show it." placeholder:"NAME"`
+	Names []string      `help:"Patterns of the sequencers that the process may use, such as orders-*. Default: all." placeholder:"PATTERN"`
+	Host  []string      `help:"DNS names and IP addresses of the member, for curl and browsers." placeholder:"HOST"`
+	TTL   time.Duration `name:"ttl" help:"Time to live of the certificate." default:"8760h"`
+	Out   string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (secureIssueCommand) Help() string {
+	return `The directory has what the process needs, and nothing else: the certificate of the authority, its own
+certificate and key, and for a member the keys of the gossip and the public keys of tokens.
+
+A certificate that ends is renewed in the same way: issue a new one, and copy its files over those of the
+process, which follows them within 10 seconds.
+
+    snowgrid secure issue --dir security --role member --for m1 --host m1.example.org --out m1-security
+    snowgrid secure issue --dir security --role holder --names 'orders-*,bills-*' --for web --out web-security`
+}
+
+// Run makes the directory.
+func (c *secureIssueCommand) Run(to streams) error {
+	dir, err := authority.Open(c.Dir)
+	if err != nil {
+		return err
+	}
+	r := authority.Request{Name: c.For, Role: security.Role(c.Role), Names: patterns(c.Names), Hosts: c.Host, TTL: c.TTL}
+	if err := dir.Issue(r, c.Out, time.Now()); err != nil {
+		return err
+	}
+	use := "client.Config{Security: &security.Config{Dir: " + fmt.Sprintf("%q", c.Out) + "}}, or snowgrid next NAME --security-dir " + c.Out
+	switch r.Role {
+	case security.Member:
+		use = "snowgrid agent --security-dir " + c.Out
+	case security.Admin, security.Reader:
+		use = "snowgrid status --security-dir " + c.Out
+	}
+	limited := ""
+	if len(c.Names) > 0 {
+		limited = ", for sequencers " + strings.Join(c.Names, " ")
+	}
+	_, err = fmt.Fprintf(to.out, "made %s: a certificate of the role %s for %q%s\nCopy it to the process, readable by its user alone, and use it: %s\n", c.Out, c.Role, c.For, limited, use)
+	return err
+}
+
+// secureTokenCommand prints a token.
+type secureTokenCommand struct {
+	directoryFlag
+	Role  string        `required:"" help:"Role of the caller: reader, holder or admin." enum:"reader,holder,admin"`
+	For   string        `required:"" help:"Name of the caller, for people: logs and the audit show it." placeholder:"NAME"`
+	Names []string      `help:"Patterns of the sequencers that the caller may use, such as orders-*. Default: all." placeholder:"PATTERN"`
+	TTL   time.Duration `name:"ttl" required:"" help:"Time to live, at most 2160h: nothing takes a token back before it ends, but a new key for all (snowgrid secure rotate tokens)." placeholder:"DURATION"`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (secureTokenCommand) Help() string {
+	return `The token is all that is written to stdout. It is a secret: whoever has it may act as the caller. Members need
+tokens.pub in their directory. The caller still checks the member's certificate, by ca.crt.
+
+    token=$(snowgrid secure token --dir security --role reader --for ci --ttl 24h)
+    curl --cacert security/ca.crt -H "Authorization: Bearer $token" https://localhost:7948/v1/status
+    SNOWGRID_TOKEN=$token snowgrid status --tls-ca security/ca.crt`
+}
+
+// Run prints the token.
+func (c *secureTokenCommand) Run(to streams) error {
+	signer, err := token.LoadSigner(filepath.Join(c.Dir, security.TokensKeyFile))
+	if err != nil {
+		return err
+	}
+	text, err := signer.Sign(token.Request{Name: c.For, Role: security.Role(c.Role), Names: patterns(c.Names), TTL: c.TTL}, time.Now())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(to.out, text)
+	return err
+}
+
+// patterns converts a flag.
+func patterns(names []string) []security.Pattern {
+	var out []security.Pattern
+	for _, n := range names {
+		out = append(out, security.Pattern(n))
+	}
+	return out
+}
