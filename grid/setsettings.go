@@ -30,13 +30,16 @@ func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest)
 	if errors.Is(err, wire.ErrUnknownPath) {
 		err = failure.Errorf(wire.ErrNotNow, "grid: the leader runs an earlier release, which cannot change settings; upgrade it and try again")
 	}
+	if err == nil && in.EditsQuotas() && res.Quotas == nil {
+		err = failure.Errorf(wire.ErrNotNow, "grid: the leader runs an earlier release, which has no quotas; upgrade it and try again")
+	}
 	return res, err
 }
 
 // setSettings changes settings, at the leader.
 func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (wire.SettingsResponse, error) {
 	before := wire.SettingsOf(o.state.Roster())
-	request := leader.SettingsRequest{Backups: in.Backups, Window: in.Window, Voters: in.Voters, WindowStated: in.WindowStated}
+	request := leader.SettingsRequest{Backups: in.Backups, Window: in.Window, Voters: in.Voters, WindowStated: in.WindowStated, Quotas: in.Quotas, DropQuotas: in.DropQuotas}
 	protocol, part, err := leader.NewsOfSettings(o.state.Roster(), request)
 	if err = refusalOf(err); err == nil && protocol > o.state.Roster().InUse() {
 		err = o.need(ctx, protocol, part)
@@ -66,6 +69,12 @@ func changesOf(in wire.SettingsRequest) (out string) {
 	}
 	if in.Voters != 0 {
 		out += fmt.Sprintf("voters=%d ", in.Voters)
+	}
+	for _, edit := range in.Quotas {
+		out += fmt.Sprintf("quota %.100s ", edit)
+	}
+	for _, p := range in.DropQuotas {
+		out += fmt.Sprintf("quota %.100q removed ", string(p))
 	}
 	if out != "" {
 		out = out[:len(out)-1]

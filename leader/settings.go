@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -28,6 +29,9 @@ type SettingsRequest struct {
 	// WindowStated confirms that every member of a grid that keeps nothing on disk is
 	// configured with the window: the next life of the grid knows it from there alone.
 	WindowStated bool
+	// Quotas are edits of rows, by pattern; DropQuotas are the patterns of rows that go.
+	Quotas     []roster.QuotaEdit
+	DropQuotas []pattern.Pattern
 }
 
 // settingsChange is a request until it is answered.
@@ -67,6 +71,9 @@ func SettingsChange(r *roster.Roster, in SettingsRequest) (roster.Change, error)
 			return c, failure.Errorf(ErrBadRequest, "grid: voters=%d: give 1, 3, 5 or 7", in.Voters)
 		}
 		c.Voters = in.Voters
+	}
+	if err := quotasChange(r, in, &c); err != nil {
+		return roster.Change{}, err
 	}
 	now := r.Settings.Window
 	switch {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/pattern"
 )
 
 // Change is one step of the roster from a version to the next. All its parts
@@ -53,6 +54,10 @@ type Change struct {
 	Backups *int `json:"backups,omitempty"`
 	// Voters is the new number of voters, another than before: 1, 3, 5 or 7; 0 leaves it.
 	Voters int `json:"voters,omitempty"`
+	// Quotas are rows that are added, or replace those of their patterns; DropQuotas are the
+	// patterns of rows that go. They need [Protocol3].
+	Quotas     []Quota           `json:"quotas,omitempty"`
+	DropQuotas []pattern.Pattern `json:"drop_quotas,omitempty"`
 	// Zones are the zones of members that joined without them, or with others.
 	Zones []Zoning `json:"zones,omitempty"`
 	// Granted is the end of grants of an earlier grid that a holder still has. The
@@ -89,7 +94,7 @@ type Loss struct {
 // IsEmpty reports whether the change changes nothing.
 func (c Change) IsEmpty() bool {
 	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
-		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0
+		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && len(c.Quotas)+len(c.DropQuotas) == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0
 }
 
 // isStop reports whether the change states an orderly stop and nothing else.
@@ -124,6 +129,9 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	}
 	if c.Voters != 0 {
 		next.Settings.Voters = StoredVoters(c.Voters)
+	}
+	if next.Quotas, err = r.quotasAfter(c); err != nil {
+		return nil, err
 	}
 	if next.Members, err = zoned(membersAfter(r.Members, c.Join, out), c.Zones); err != nil {
 		return nil, err

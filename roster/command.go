@@ -43,6 +43,8 @@ type Form struct {
 	// Sets are those of the grid from whose data this one is recovered. They need
 	// [Protocol2].
 	Sets []Set `json:"sets,omitempty"`
+	// Quotas are likewise. They need [Protocol3].
+	Quotas []Quota `json:"quotas,omitempty"`
 }
 
 // Raise tells the cluster time and moves the ceiling to the window ahead of it
@@ -131,6 +133,10 @@ func (r *Roster) form(f Form) (*Roster, error) {
 		Began:      f.Ceiling,
 		Partitions: make([]Partition, f.Settings.Partitions),
 		Sets:       f.Sets,
+		Quotas:     f.Quotas,
+	}
+	if err := CheckQuotas(f.Quotas); err != nil {
+		return nil, refused("%v", err)
 	}
 	if err := CheckSets(f.Sets); err != nil {
 		return nil, refused("%v", err)

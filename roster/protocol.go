@@ -28,11 +28,13 @@ const (
 	Protocol1 Protocol = 1
 	// Protocol2 adds Change.Protocol, the number of voters and the zones of members.
 	Protocol2 Protocol = 2
+	// Protocol3 adds quotas.
+	Protocol3 Protocol = 3
 
 	// OldestProtocol is the oldest protocol that this release reads.
 	OldestProtocol = Protocol1
 	// CurrentProtocol is the latest.
-	CurrentProtocol = Protocol2
+	CurrentProtocol = Protocol3
 )
 
 // Known returns p, and Protocol1 for 0.
@@ -53,6 +55,10 @@ func (r *Roster) InUse() Protocol { return r.Protocol.Known() }
 // needs it, "" for [Protocol1].
 func (c Command) Needs() (needed Protocol, part string) {
 	switch {
+	case c.Form != nil && len(c.Form.Quotas) > 0, c.Change != nil && len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:
+		return Protocol3, newsQuotas
+	case c.Change != nil && c.Change.Protocol > Protocol2: // a release without it has to stop here, not to refuse the change
+		return c.Change.Protocol, newsNumber
 	case c.Identity != nil:
 		return Protocol2, newsSets
 	case c.Form != nil && len(c.Form.Sets) > 0:
@@ -70,6 +76,9 @@ func (c Command) Needs() (needed Protocol, part string) {
 // Needs returns the protocol that a member needs to read the roster apart from the number
 // of its protocol, and the part that needs it, "" for [Protocol1].
 func (r *Roster) Needs() (needed Protocol, part string) {
+	if len(r.Quotas) > 0 {
+		return Protocol3, newsQuotas
+	}
 	if part := r.Settings.news(); part != "" {
 		return Protocol2, part
 	}
@@ -84,13 +93,19 @@ func (r *Roster) Needs() (needed Protocol, part string) {
 	return Protocol1, ""
 }
 
+// newsNumber is the part by which a protocol is agreed on.
+const newsNumber = "the number of the protocol"
+
+// newsQuotas is the part of protocol 3.
+const newsQuotas = "quotas"
+
 // newsSets is the part of protocol 2 by which processes have persistent numbers.
 const newsSets = "identity numbers"
 
 // news returns the part of protocol 2 that the change has, "" for none.
 func (c *Change) news() string {
 	if c.Protocol != 0 {
-		return "the number of the protocol"
+		return newsNumber
 	}
 	if c.Backups != nil {
 		return "a change of the number of backups"

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,14 +42,20 @@ func TestProtocolIsRaisedAndLowered(t *testing.T) {
 	}
 }
 
-// TestNewFieldsNeedTheirProtocol: a field that the release of protocol 1 does not have is
-// never in an entry which that release reads. testdata/protocol1.txt has its fields.
+// TestNewFieldsNeedTheirProtocol: a field that the release of an older protocol does not
+// have is never in an entry which that release reads. testdata has the fields of each, those
+// of protocol 2 besides those of protocol 1.
 func TestNewFieldsNeedTheirProtocol(t *testing.T) {
-	data, err := os.ReadFile("testdata/protocol1.fields")
-	if err != nil {
-		t.Fatal(err)
+	since := map[string]roster.Protocol{}
+	for p, file := range map[roster.Protocol]string{roster.Protocol1: "protocol1.fields", roster.Protocol2: "protocol2.fields"} {
+		data, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Fields(string(data)) {
+			since[name] = p
+		}
 	}
-	old := strings.Fields(string(data))
 	seen := map[string]bool{}
 	for name, of := range map[string]struct {
 		value reflect.Type
@@ -72,15 +77,18 @@ func TestNewFieldsNeedTheirProtocol(t *testing.T) {
 			v := reflect.New(of.value).Elem()
 			path.set(v)
 			needed, part := of.needs(v)
-			isOld := slices.Contains(old, path.name)
-			if isOld != (needed == roster.Protocol1) || isOld != (part == "") {
-				t.Errorf("%s: needs protocol %d (%q); in protocol 1: %v", path.name, needed, part, isOld)
+			want, isOld := since[path.name]
+			if !isOld {
+				want = roster.Protocol3
+			}
+			if needed != want || (part == "") != (want == roster.Protocol1) {
+				t.Errorf("%s: needs protocol %d (%q), want %d", path.name, needed, part, want)
 			}
 		}
 	}
-	for _, name := range old {
+	for name, p := range since {
 		if !seen[name] {
-			t.Errorf("%s of protocol 1 is gone", name)
+			t.Errorf("%s of protocol %d is gone", name, p)
 		}
 	}
 }

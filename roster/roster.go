@@ -98,6 +98,8 @@ type Roster struct {
 	Partitions []Partition `json:"partitions"`
 	// Sets give processes persistent numbers. Sorted by cluster and name.
 	Sets []Set `json:"sets,omitempty"`
+	// Quotas limit what holders may take. Sorted by pattern. They need [Protocol3].
+	Quotas []Quota `json:"quotas,omitempty"`
 }
 
 // Formed reports whether there is a grid.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/pattern"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/roster/internal/rostertest"
 	"github.com/snowgrid/snowgrid/roster/plan"
@@ -279,9 +280,17 @@ func soundMembers(t *rapid.T, r *roster.Roster, sound map[string][]roster.Change
 	if r.Settings.Window < roster.MaxWindow {
 		sound["window"] = []roster.Change{{Window: r.Settings.Window + 1}}
 	}
-	if r.InUse() < roster.Protocol2 {
-		sound["protocol"] = []roster.Change{{Protocol: roster.Protocol2}}
-	} else {
+	if r.InUse() < roster.CurrentProtocol {
+		sound["protocol"] = []roster.Change{{Protocol: r.InUse() + 1}}
+	}
+	if r.InUse() >= roster.Protocol3 {
+		q := roster.Quota{Pattern: pattern.Pattern(rapid.StringMatching(`[ab*]{1,3}`).Draw(t, "pattern")), Names: rapid.IntRange(0, 9).Draw(t, "names")}
+		sound["quota"] = []roster.Change{{Quotas: []roster.Quota{q}}}
+		for _, row := range r.Quotas {
+			sound["quota dropped"] = append(sound["quota dropped"], roster.Change{DropQuotas: []pattern.Pattern{row.Pattern}})
+		}
+	}
+	if r.InUse() >= roster.Protocol2 {
 		for _, n := range []int{1, 3, 5, 7} {
 			if n != r.Settings.MostVoters() {
 				sound["voters"] = append(sound["voters"], roster.Change{Voters: n})

@@ -3,7 +3,8 @@ package security
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/snowgrid/snowgrid/internal/pattern"
 )
 
 // Role is what a caller is to a grid.
@@ -32,36 +33,12 @@ func ParseRole(name string) (Role, error) {
 
 // Pattern matches names of sequencers: each * stands for any number of any bytes, every other
 // byte for itself.
-type Pattern string
-
-// maxPattern is how many bytes a pattern has at most, as a name.
-const maxPattern = 255
+type Pattern = pattern.Pattern
 
 // CheckPattern refuses a pattern that no name matches.
 func CheckPattern(p Pattern) error {
-	if len(p) == 0 || len(p) > maxPattern {
-		return fmt.Errorf("%w: pattern %.40q has %d bytes; give 1 to %d, such as orders-*", ErrInvalid, string(p), len(p), maxPattern)
+	if len(p) == 0 || len(p) > pattern.Max {
+		return fmt.Errorf("%w: pattern %.40q has %d bytes; give 1 to %d, such as orders-*", ErrInvalid, string(p), len(p), pattern.Max)
 	}
 	return nil
-}
-
-// Matches reports whether a name matches.
-func (p Pattern) Matches(name string) bool {
-	first, rest, star := strings.Cut(string(p), "*")
-	if !star {
-		return string(p) == name
-	}
-	name, found := strings.CutPrefix(name, first)
-	if !found {
-		return false
-	}
-	parts := strings.Split(rest, "*")
-	for _, part := range parts[:len(parts)-1] { // each as early as possible
-		at := strings.Index(name, part)
-		if at < 0 {
-			return false
-		}
-		name = name[at+len(part):]
-	}
-	return strings.HasSuffix(name, parts[len(parts)-1])
 }

@@ -26,6 +26,11 @@ var (
 	// ErrNoFreeNode means that every logical node of the sequencer is attached.
 	ErrNoFreeNode = errors.New("no free logical node: detach one, or define a sequencer with more nodes")
 
+	// ErrQuota means that a quota of the grid is reached: sequencers of a pattern, logical
+	// nodes of one process or credential, or calls per second. The message names the limit,
+	// its pattern and the remedy.
+	ErrQuota = errors.New("quota reached: use less, or have an operator raise it (snowgrid quota)")
+
 	// ErrGrantExpired means that the grant is used up, and was not renewed in time.
 	// The handle continues by itself as soon as it is renewed.
 	ErrGrantExpired = errors.New("grant used up: check that the grid or the store is reachable, then try again")

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -83,6 +85,9 @@ type Error struct {
 	CodeLegacy int `json:"code_legacy,omitempty"`
 	// Next is the number that the set gives next, with code id_refused.
 	Next uint64 `json:"next,omitempty"`
+	// RetryAfter is after how many milliseconds the same call may succeed, with code quota;
+	// 0 if time alone does not help. The answer has it as Retry-After too, in seconds.
+	RetryAfter int64 `json:"retry_after_ms,omitempty"`
 }
 
 // code is how one sentinel travels.
@@ -123,6 +128,7 @@ var codes = []code{
 	{"not_found", http.StatusNotFound, sequencer.ErrNotFound, 0},
 	{"conflict", http.StatusConflict, sequencer.ErrConflict, 0},
 	{"destroyed", http.StatusGone, sequencer.ErrDestroyed, 0},
+	{"quota", http.StatusTooManyRequests, sequencer.ErrQuota, 0},
 	{"no_free_node", http.StatusServiceUnavailable, sequencer.ErrNoFreeNode, 0},
 	{"grant_expired", http.StatusServiceUnavailable, sequencer.ErrGrantExpired, 0},
 	{"detached", http.StatusConflict, sequencer.ErrDetached, 0},
@@ -139,6 +145,9 @@ func ErrorOf(err error, v roster.Version) *Error {
 			e := &Error{Code: c.name, Message: err.Error(), Version: v, CodeLegacy: c.legacy}
 			if refused, ok := errors.AsType[*roster.RefusedID](err); ok {
 				e.Next = refused.Next
+			}
+			if later, ok := errors.AsType[retryAfter](err); ok {
+				e.RetryAfter = (later.RetryAfter() + time.Millisecond - 1).Milliseconds()
 			}
 			return e
 		}
@@ -171,8 +180,33 @@ func (e *Error) Unwire() error {
 	if errors.Is(cause, roster.ErrIDRefused) {
 		cause = &roster.RefusedID{Next: e.Next, Reason: e.Message}
 	}
+	if e.RetryAfter > 0 {
+		return &LaterError{Message: e.Message, After: time.Duration(min(e.RetryAfter, math.MaxInt32)) * time.Millisecond, Of: cause}
+	}
 	return &remoteError{message: e.Message, cause: cause}
 }
+
+// retryAfter is an error that time alone removes.
+type retryAfter interface {
+	error
+	RetryAfter() time.Duration
+}
+
+// LaterError is the refusal of a call that may succeed after some time.
+type LaterError struct {
+	Message string
+	After   time.Duration
+	Of      error // the sentinel that it matches
+}
+
+// Error implements error.
+func (e *LaterError) Error() string { return e.Message }
+
+// Unwrap returns the sentinel.
+func (e *LaterError) Unwrap() error { return e.Of }
+
+// RetryAfter returns the time until the same call may succeed.
+func (e *LaterError) RetryAfter() time.Duration { return e.After }
 
 // remoteError keeps the words of the other side and the sentinel of this one.
 type remoteError struct {

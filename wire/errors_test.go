@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
@@ -22,7 +23,7 @@ var sentinels = []error{
 	wire.ErrForeignGrid, wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
 	roster.ErrFenced, roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrAlive, wire.ErrProtocol,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
-	sequencer.ErrNotFound, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
+	sequencer.ErrNotFound, sequencer.ErrQuota, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
 	sequencer.ErrInvalidConfig, sequencer.ErrUnavailable, sequencer.ErrClosed,
 }
 
@@ -150,5 +151,22 @@ func TestErrorsWithoutCode(t *testing.T) {
 	}
 	if err := (*wire.Error)(nil).Unwire(); err != nil {
 		t.Errorf("no error became %v", err)
+	}
+}
+
+// TestRetryAfterTravels: when a call may succeed arrives with the refusal.
+func TestRetryAfterTravels(t *testing.T) {
+	later := &wire.LaterError{Message: "grid: too many calls", After: 1500*time.Millisecond + 1, Of: sequencer.ErrQuota}
+	e := wire.ErrorOf(fmt.Errorf("wrapped: %w", later), 7)
+	if e.Code != "quota" || e.Status() != 429 || e.RetryAfter != 1501 {
+		t.Fatalf("%+v, status %d", e, e.Status())
+	}
+	var read *wire.LaterError
+	if err := e.Unwire(); !errors.Is(err, sequencer.ErrQuota) || !errors.As(err, &read) || read.RetryAfter() != 1501*time.Millisecond || err.Error() != "wrapped: grid: too many calls" {
+		t.Errorf("arrived as %v", err)
+	}
+	e.RetryAfter = 0
+	if err := e.Unwire(); !errors.Is(err, sequencer.ErrQuota) || errors.As(err, &read) {
+		t.Errorf("without a time: %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func TestCommandsRoundTrip(t *testing.T) {
 // nothing that it knows, is never taken for one that says less.
 func TestUnknownCommandsAreErrors(t *testing.T) {
 	for what, data := range map[string]string{
-		"a later format":           "\x03\x82\xa4from\x01\xa5raise\x81\xa7time_ms\x05",
+		"a later format":           "\x04\x82\xa4from\x01\xa5raise\x81\xa7time_ms\x05",
 		"a part of a later format": "\x01\x82\xa4from\x01\xa6change\x81\xa8protocol\x02",
 		"no format":                "\x82\xa4from\x01\xa5raise\x81\xa7time_ms\x05",
 		"an unknown part":          "\x01\x82\xa4from\x01\xa5split\x81\xa7time_ms\x05",
@@ -92,7 +92,7 @@ func TestUnknownCommandsAreErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, wrong := range [][]byte{{}, data[1:], append([]byte{3}, data[1:]...)} {
+	for _, wrong := range [][]byte{{}, data[1:], append([]byte{4}, data[1:]...)} {
 		if _, err := wire.DecodeRoster(wrong); err == nil {
 			t.Errorf("a roster that begins with %.2x is taken", wrong)
 		}

@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // PathSettings shows and changes the settings that the members have agreed on. Any member
@@ -17,13 +18,21 @@ type SettingsRequest struct {
 	Voters  int              `json:"voters,omitempty"`
 	// WindowStated confirms that the configuration of every member has the window, in a
 	// grid with neither disks nor an anchor.
-	WindowStated bool   `json:"window_stated,omitempty"`
-	AskedBy      string `json:"asked_by,omitempty"`  // address that asked the member that forwards it
-	Forwarded    bool   `json:"forwarded,omitempty"` // to the leader
+	WindowStated bool `json:"window_stated,omitempty"`
+	// Quotas set limits of rows, by pattern; DropQuotas are the patterns of rows to remove.
+	Quotas     []roster.QuotaEdit `json:"quotas,omitempty"`
+	DropQuotas []security.Pattern `json:"drop_quotas,omitempty"`
+	AskedBy    string             `json:"asked_by,omitempty"`  // address that asked the member that forwards it
+	Forwarded  bool               `json:"forwarded,omitempty"` // to the leader
 }
 
 // IsEmpty reports whether a request changes nothing.
-func (r SettingsRequest) IsEmpty() bool { return r.Backups == nil && r.Window == 0 && r.Voters == 0 }
+func (r SettingsRequest) IsEmpty() bool {
+	return r.Backups == nil && r.Window == 0 && r.Voters == 0 && !r.EditsQuotas()
+}
+
+// EditsQuotas reports whether a request changes quotas.
+func (r SettingsRequest) EditsQuotas() bool { return len(r.Quotas)+len(r.DropQuotas) > 0 }
 
 // SettingsResponse has the settings of the grid.
 type SettingsResponse struct {
@@ -32,7 +41,9 @@ type SettingsResponse struct {
 	Backups    int              `json:"backups"`
 	Window     clustertime.Span `json:"window_ms"`
 	Voters     int              `json:"voters"`
-	Version    roster.Version   `json:"version"` // of the roster that they are in
+	// Quotas are all rows, by pattern. Members of protocol 2 leave it nil.
+	Quotas  []QuotaUse     `json:"quotas"`
+	Version roster.Version `json:"version"` // of the roster that they are in
 }
 
 // SettingsOf returns the settings of a roster.
@@ -40,5 +51,6 @@ func SettingsOf(r *roster.Roster) SettingsResponse {
 	s := r.Settings
 	return SettingsResponse{
 		Name: s.Name, Partitions: s.Partitions, Backups: s.Backups, Window: s.Window, Voters: s.MostVoters(), Version: r.Version,
+		Quotas: QuotasOf(r.Quotas),
 	}
 }

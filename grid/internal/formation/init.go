@@ -54,6 +54,7 @@ type previousGrid struct {
 	claim    roster.Claim  // of its anchor, "" for none
 	settings roster.Settings
 	sets     []roster.Set
+	quotas   []roster.Quota
 	bounds   wire.AbandonResponse
 }
 
@@ -288,7 +289,7 @@ func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, f
 	for _, b := range told {
 		sets = roster.WithNext(sets, b.Sets)
 	}
-	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first, Anchored: f.cfg.Anchored, Sets: sets}, jump
+	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first, Anchored: f.cfg.Anchored, Sets: sets, Quotas: own.quotas}, jump
 }
 
 // initFirst forms a grid with a member that waits for others that do not come. All

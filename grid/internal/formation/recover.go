@@ -222,7 +222,7 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 		owner := change.Join[id%len(change.Join)].Incarnation
 		change.Lose = append(change.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: owner})
 	}
-	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true, Sets: old.Sets}
+	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true, Sets: old.Sets, Quotas: old.Quotas}
 	commands := []roster.Command{{Form: &form}, {From: form.Version, Change: &change}}
 	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
 	r := &roster.Roster{}

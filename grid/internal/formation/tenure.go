@@ -35,7 +35,7 @@ func (f *Formation) notePrevious(old roster.GridID) {
 	r := f.state.Roster()
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	p := previousGrid{grid: old, claim: r.Claim, settings: r.Settings, sets: r.Sets, bounds: wire.AbandonResponse{
+	p := previousGrid{grid: old, claim: r.Claim, settings: r.Settings, sets: r.Sets, quotas: r.Quotas, bounds: wire.AbandonResponse{
 		Ceiling: max(r.Ceiling, f.previous.bounds.Ceiling),
 		Time:    max(r.Time, f.clock.Now(), f.state.Handles.Now(), f.previous.bounds.Time),
 		Window:  max(r.Settings.Window, f.previous.bounds.Window),
@@ -44,7 +44,7 @@ func (f *Formation) notePrevious(old roster.GridID) {
 		p.settings = f.cfg.Settings
 	}
 	if !r.Formed() && !f.previous.grid.IsZero() {
-		p.settings, p.claim, p.sets = f.previous.settings, f.previous.claim, f.previous.sets
+		p.settings, p.claim, p.sets, p.quotas = f.previous.settings, f.previous.claim, f.previous.sets, f.previous.quotas
 	}
 	p.bounds.Sets = roster.WithNext(nil, p.sets)
 	f.previous = p

@@ -2,6 +2,7 @@ package rostertest
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ func CheckChange(t *rapid.T, before, next *roster.Roster, c roster.Change) {
 			t.Fatalf("a stop was accepted: %+v of %+v", c, before)
 		}
 	}
+	checkQuotas(t, before, next, c)
 	out := checkMembers(t, before, next, c)
 	checkUnsettled(t, before, next, c)
 	moved := make([]int, len(before.Partitions))
@@ -72,6 +74,27 @@ func settingsAfter(s roster.Settings, c roster.Change) roster.Settings {
 		s.Voters = c.Voters
 	}
 	return s
+}
+
+// checkQuotas checks that the quotas are the old ones, less the dropped, with the new rows.
+func checkQuotas(t *rapid.T, before, next *roster.Roster, c roster.Change) {
+	want := map[string]roster.Quota{}
+	for _, q := range before.Quotas {
+		want[string(q.Pattern)] = q
+	}
+	for _, p := range c.DropQuotas {
+		delete(want, string(p))
+	}
+	for _, q := range c.Quotas {
+		want[string(q.Pattern)] = q
+	}
+	var rows []roster.Quota
+	for _, p := range slices.Sorted(maps.Keys(want)) {
+		rows = append(rows, want[p])
+	}
+	if !reflect.DeepEqual(next.Quotas, rows) || next.InUse() < roster.Protocol3 && len(rows) > 0 {
+		t.Fatalf("%+v of %+v gave the quotas %+v at protocol %v", c, before.Quotas, next.Quotas, next.InUse())
+	}
 }
 
 // checkMembers checks that the members are the old ones without the removed and the
@@ -280,6 +303,6 @@ func Both(a, b roster.Change) roster.Change {
 		Settle: slices.Concat(a.Settle, b.Settle), Doubt: slices.Concat(a.Doubt, b.Doubt),
 		Persist: slices.Concat(a.Persist, b.Persist), Strike: slices.Concat(a.Strike, b.Strike), Forget: slices.Concat(a.Forget, b.Forget),
 		Window: max(a.Window, b.Window), Granted: max(a.Granted, b.Granted), Stop: max(a.Stop, b.Stop),
-		Backups: cmp.Or(a.Backups, b.Backups), Voters: cmp.Or(a.Voters, b.Voters), Zones: slices.Concat(a.Zones, b.Zones), Protocol: max(a.Protocol, b.Protocol),
+		Backups: cmp.Or(a.Backups, b.Backups), Voters: cmp.Or(a.Voters, b.Voters), Zones: slices.Concat(a.Zones, b.Zones), Quotas: slices.Concat(a.Quotas, b.Quotas), DropQuotas: slices.Concat(a.DropQuotas, b.DropQuotas), Protocol: max(a.Protocol, b.Protocol),
 	}
 }

@@ -1,0 +1,179 @@
+package roster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/internal/pattern"
+)
+
+// Bounds of the quotas. They are part of the roster, which every member has in memory and
+// copies as a whole.
+const (
+	MaxQuotas     = 64            // rows of one grid
+	MaxQuotaBytes = 8 << 10       // of all patterns together
+	MaxQuota      = 1_000_000_000 // of each limit
+)
+
+// Quota limits what holders may take of the sequencers whose names match a pattern. 0 is no
+// limit by this row. Of the rows that match a name only one counts; see [QuotaOf].
+type Quota struct {
+	Pattern pattern.Pattern `json:"pattern"`
+	// Names is how many sequencers there may be for which this row counts.
+	Names int `json:"names,omitempty"`
+	// HolderNodes is how many logical nodes of one sequencer a holder may have, which is
+	// one process.
+	HolderNodes int `json:"holder_nodes,omitempty"`
+	// PeerNodes is how many logical nodes of one sequencer all holders of one certificate
+	// or token may have together, or, without security, of one address.
+	PeerNodes int `json:"peer_nodes,omitempty"`
+	// Calls is how many calls per second about these sequencers a member serves for one
+	// certificate or token, or, without security, address.
+	Calls int `json:"calls,omitempty"`
+}
+
+// QuotaEdit sets limits of the row of a pattern; nil leaves a limit as it is, and 0 for a new
+// row.
+type QuotaEdit struct {
+	Pattern     pattern.Pattern `json:"pattern"`
+	Names       *int            `json:"names,omitempty"`
+	HolderNodes *int            `json:"holder_nodes,omitempty"`
+	PeerNodes   *int            `json:"peer_nodes,omitempty"`
+	Calls       *int            `json:"calls,omitempty"`
+}
+
+// String describes the edit for messages.
+func (e QuotaEdit) String() string {
+	out := fmt.Sprintf("%q", string(e.Pattern))
+	for _, limit := range []struct {
+		name string
+		set  *int
+	}{{"names", e.Names}, {"holder_nodes", e.HolderNodes}, {"peer_nodes", e.PeerNodes}, {"calls", e.Calls}} {
+		if limit.set != nil {
+			out += fmt.Sprintf(" %s=%d", limit.name, *limit.set)
+		}
+	}
+	return out
+}
+
+// Of returns the row after the edit.
+func (e QuotaEdit) Of(q Quota) Quota {
+	q.Pattern = e.Pattern
+	for limit, set := range map[*int]*int{&q.Names: e.Names, &q.HolderNodes: e.HolderNodes, &q.PeerNodes: e.PeerNodes, &q.Calls: e.Calls} {
+		if set != nil {
+			*limit = *set
+		}
+	}
+	return q
+}
+
+// QuotaOf returns the index of the row that counts for a name, -1 for none: of those that
+// match it the one with the most literal bytes, and of several such the first by pattern.
+// Rows are sorted by pattern.
+func QuotaOf(rows []Quota, name string) int {
+	best := -1
+	for i, q := range rows {
+		if q.Pattern.Matches(name) && (best < 0 || q.Pattern.Literal() > rows[best].Pattern.Literal()) {
+			best = i
+		}
+	}
+	return best
+}
+
+// Quota returns the row that counts for a name; the zero row limits nothing.
+func (r *Roster) Quota(name string) Quota {
+	if i := QuotaOf(r.Quotas, name); i >= 0 {
+		return r.Quotas[i]
+	}
+	return Quota{}
+}
+
+// QuotaRow returns the row of a pattern.
+func (r *Roster) QuotaRow(p pattern.Pattern) (Quota, bool) {
+	i, found := searchQuota(r.Quotas, p)
+	if !found {
+		return Quota{Pattern: p}, false
+	}
+	return r.Quotas[i], true
+}
+
+func searchQuota(rows []Quota, p pattern.Pattern) (int, bool) {
+	return slices.BinarySearchFunc(rows, p, func(q Quota, p pattern.Pattern) int { return cmp.Compare(q.Pattern, p) })
+}
+
+// CompareQuotas orders rows as a roster has them, by pattern.
+func CompareQuotas(a, b Quota) int { return cmp.Compare(a.Pattern, b.Pattern) }
+
+// CheckQuotas reports the first error in the quotas of a roster, as an [ErrInvalid].
+func CheckQuotas(rows []Quota) error {
+	if len(rows) > MaxQuotas {
+		return invalidf("%d quotas; a grid has at most %d: remove one first", len(rows), MaxQuotas)
+	}
+	bytes := 0
+	for i, q := range rows {
+		if err := q.Check(); err != nil {
+			return err
+		}
+		if i > 0 && rows[i-1].Pattern >= q.Pattern {
+			return invalidf("quota %.80q is there twice, or out of order", string(q.Pattern))
+		}
+		bytes += len(q.Pattern)
+	}
+	if bytes > MaxQuotaBytes {
+		return invalidf("the patterns of all quotas have %d bytes; at most %d: remove one, or give shorter patterns", bytes, MaxQuotaBytes)
+	}
+	return nil
+}
+
+// Check reports the first error in a row, as an [ErrInvalid].
+func (q Quota) Check() error {
+	if len(q.Pattern) == 0 || !isPlain(string(q.Pattern)) {
+		return invalidf("quota pattern %.80q has %d bytes: give 1 to %d bytes of UTF-8 without control characters, such as orders-*", string(q.Pattern), len(q.Pattern), pattern.Max)
+	}
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{{"names", q.Names}, {"holder_nodes", q.HolderNodes}, {"peer_nodes", q.PeerNodes}, {"calls", q.Calls}} {
+		if limit.value < 0 || limit.value > MaxQuota {
+			return invalidf("quota %.80q: %s is %d; give 1 to %d, or 0 for no limit", string(q.Pattern), limit.name, limit.value, MaxQuota)
+		}
+	}
+	return nil
+}
+
+// quotasAfter returns the quotas after a change: rows are set or replaced, others are
+// removed.
+func (r *Roster) quotasAfter(c Change) ([]Quota, error) {
+	if len(c.Quotas)+len(c.DropQuotas) == 0 {
+		return r.Quotas, nil
+	}
+	edited := map[pattern.Pattern]bool{}
+	rows := slices.Clone(r.Quotas)
+	for _, p := range c.DropQuotas {
+		i, found := searchQuota(rows, p)
+		if !found || edited[p] {
+			return nil, refused("quota %.80q is to be removed, and there is none", string(p))
+		}
+		edited[p] = true
+		rows = slices.Delete(rows, i, i+1)
+	}
+	for _, q := range c.Quotas {
+		if edited[q.Pattern] {
+			return nil, refused("quota %.80q is edited twice", string(q.Pattern))
+		}
+		edited[q.Pattern] = true
+		if i, found := searchQuota(rows, q.Pattern); found {
+			rows[i] = q
+		} else {
+			rows = slices.Insert(rows, i, q)
+		}
+	}
+	if err := CheckQuotas(rows); err != nil {
+		return nil, refused("%v", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return rows, nil
+}
