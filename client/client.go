@@ -26,6 +26,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -35,8 +36,11 @@ type Config struct {
 	// Addrs are API addresses, host:port, of one or more members. The client
 	// finds the others through them.
 	Addrs []string
-	// TLS, if not nil, is used on every connection. It has the client
-	// certificates if the grid requires them.
+	// Security says by what this process proves its identity, and whom it trusts; see package
+	// security. Files are followed, so that certificates are replaced without a restart.
+	// nil = clear text, for a grid that runs without security.
+	Security *security.Config
+	// TLS, if not nil, is short for a Security of it alone.
 	TLS *tls.Config
 	// Labels describe this process to operators, such as host, pid and service: `snowgrid
 	// holders` shows them. At most 16, of 512 bytes together. nil = none.
@@ -160,9 +164,12 @@ func newClient(cfg Config) (*Client, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	creds, err := cfg.credentials()
+	if err != nil {
+		return nil, err
+	}
 	process := cfg.Process
 	if process == nil {
-		var err error
 		if process, err = openProcess(cfg); err != nil {
 			return nil, err
 		}
@@ -187,7 +194,7 @@ func newClient(cfg Config) (*Client, error) {
 		if dial == nil {
 			dial = TCP
 		}
-		h := NewHTTP(dial, cfg.TLS)
+		h := NewHTTP(dial, creds)
 		c.transport, c.closeHTTP = h, h.Close
 		c.counts.dials = h
 	}
@@ -195,6 +202,9 @@ func newClient(cfg Config) (*Client, error) {
 	c.handles = handles.New(c.tasks, c.session)
 	c.releases = handles.NewReleases(c.tasks)
 	c.tasks.Go(c.session.run)
+	if creds != nil {
+		c.tasks.Go(func(ctx context.Context) { c.watchCredentials(ctx, creds) })
+	}
 	return c, nil
 }
 

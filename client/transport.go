@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -38,7 +38,7 @@ type Stream interface {
 // for replication (see limiter.go). A call waits for its turn on the connection there is, and
 // its end costs no more than itself.
 type HTTP struct {
-	scheme string
+	creds  *security.Credentials // nil: clear text
 	base   [lines]*http.Transport
 	calls  limiter
 	dials  limiter // by address alone
@@ -63,15 +63,12 @@ const (
 	pingTimeout = 15 * time.Second
 )
 
-// NewHTTP returns a transport that opens connections by dial, and speaks TLS on
-// them if conf is not nil.
-func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), conf *tls.Config) *HTTP {
-	h := &HTTP{scheme: "http", dial: dial}
-	if conf != nil {
-		h.scheme = "https"
-	}
+// NewHTTP returns a transport that opens connections by dial, and speaks TLS on them with
+// credentials, those of the moment for each connection, unless they are nil.
+func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), creds *security.Credentials) *HTTP {
+	h := &HTTP{creds: creds, dial: dial}
 	for i := range h.base {
-		h.base[i] = h.transport(conf)
+		h.base[i] = h.transport()
 	}
 	return h
 }
@@ -79,19 +76,18 @@ func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), conf
 // transport returns the transport of one line. It has no IdleConnTimeout: a member closes
 // connections that are idle for 20 s, and with one net/http dials without need whenever a
 // connection in use reaches that age.
-func (h *HTTP) transport(conf *tls.Config) *http.Transport {
+func (h *HTTP) transport() *http.Transport {
 	var protocols http.Protocols
-	if conf == nil {
+	if h.creds == nil {
 		protocols.SetUnencryptedHTTP2(true)
 	} else {
 		protocols.SetHTTP2(true)
 	}
 	return &http.Transport{
-		Protocols:           &protocols,
-		TLSClientConfig:     conf.Clone(),
-		TLSHandshakeTimeout: 5 * time.Second,
-		MaxConnsPerHost:     connsMax,
-		DialContext:         func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dialInTurn(ctx, addr) },
+		Protocols:       &protocols,
+		MaxConnsPerHost: connsMax,
+		DialContext:     func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dialInTurn(ctx, addr) },
+		DialTLSContext:  func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dialTLS(ctx, addr) },
 		HTTP2: &http.HTTP2Config{
 			StrictMaxConcurrentRequests: true, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
 		},
@@ -184,7 +180,11 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.scheme+"://"+addr+path, bytes.NewReader(body))
+	scheme := "http"
+	if h.creds != nil {
+		scheme = "https"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+"://"+addr+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}
@@ -209,6 +209,9 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 
 // unreachable wraps what kept a call from being answered.
 func unreachable(addr string, err error) error {
+	if advice := security.Explain(err); advice != err.Error() {
+		err = failure.Errorf(err, "%s (%w)", advice, err)
+	}
 	return failure.Errorf(sequencer.ErrUnavailable, "member at %s: %w", addr, err)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // NoBackups as Config.Backups keeps each partition's table at its owner alone.
@@ -119,10 +120,18 @@ type Config struct {
 	// (state-info), pauses gossip, Raft and calls between members, and ends the member; see
 	// docs/discovery.md. For tests of a grid, not for production.
 	Debug bool
-	// TLS, if not nil, is used on the Raft and API connections, both as server
-	// and as client; set ClientCAs and ClientAuth in it for mutual TLS.
+	// Security says by what this member proves its identity, and whom it trusts: a directory
+	// made by `snowgrid secure init`, or files, or a tls.Config. Files are followed, so that
+	// certificates and keys are replaced without a restart. nil = clear text, for loopback
+	// addresses. See package security.
+	Security *security.Config
+	// Insecure lets the member listen beyond loopback without certificates and a gossip key:
+	// any process that reaches it can do everything.
+	Insecure bool
+	// TLS, if not nil, is short for a Security of it alone.
 	TLS *tls.Config
-	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip; nil = clear text.
+	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip, in place of a file of keys in
+	// Security; nil = those, or clear text.
 	GossipKey []byte
 	// Logger receives events for the operator; nil = none.
 	Logger *slog.Logger
@@ -232,8 +241,8 @@ func (c Config) check() error {
 	if err := c.Gossip.Check(); err != nil {
 		return err
 	}
-	if n := len(c.GossipKey); n != 0 && n != 16 && n != 24 && n != 32 {
-		return refusal.Invalid("GossipKey has %d bytes; give 16, 24 or 32", n)
+	if err := c.checkSecurity(); err != nil {
+		return err
 	}
 	addrs := map[string]string{"GossipAddr": c.GossipAddr, "RaftAddr": c.RaftAddr, "APIAddr": c.APIAddr}
 	for setting, addr := range addrs {

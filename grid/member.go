@@ -49,6 +49,7 @@ type Member struct {
 	lone    bool
 	log     *slog.Logger
 	audit   *audit.Log
+	creds   *credentials
 	library *librarylog.Log // what Raft, gossip and the HTTP server report
 	clock   *client.Clock   // sampled by the log alone; answers carry its time
 	holds   *client.Clock   // that of the member's own handles, sampled by answers too
@@ -113,12 +114,16 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 	if err := clustertime.CheckClock(clustertime.TickOf(m.cfg.Clock.Now())); err != nil {
 		return nil, fmt.Errorf("grid: %w", err)
 	}
+	var err error
+	if m.creds, err = loadCredentials(m.cfg); err != nil {
+		return nil, err
+	}
 	m.warn()
 	if err := m.open(); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	m.run()
-	err := m.awaitServing(ctx)
+	err = m.awaitServing(ctx)
 	if err == nil {
 		err = m.identity.await(ctx)
 	}
@@ -211,7 +216,8 @@ func (m *Member) open() error {
 	m.log = m.log.With("member", string(m.self), "member_name", m.cfg.MemberName)
 	m.audit = audit.New(m.log, m.clock.Mono)
 	m.raft = m.newServer()
-	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.cfg.TLS)
+	m.creds.log = m.log
+	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.creds.Credentials)
 	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)
 	m.leadership = &leadership{
@@ -293,7 +299,7 @@ func (m *Member) calls() []*api.Call {
 // newAPI returns the server of this member's calls.
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
-		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, TLS: m.cfg.TLS, Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library,
+		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library,
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
 		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait,
 	}, m.events, m.calls())
@@ -303,7 +309,7 @@ func (m *Member) newAPI() *api.Server {
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
-		Join: m.cfg.Join, JoinPort: GossipPort, Key: m.cfg.GossipKey, Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
+		Join: m.cfg.Join, JoinPort: GossipPort, Key: m.creds.firstGossipKey(), Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
 	}
 }
 
@@ -322,6 +328,7 @@ func (m *Member) run() {
 	if m.lone {
 		return
 	}
+	m.life.Go(func() { m.creds.watch(m.ctx) })
 	m.life.Go(func() { m.dismissal.run(m.ctx, m.departure.sayGoodbye) })
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.formation.Run(m.ctx) })

@@ -3,7 +3,6 @@ package grid
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"slices"
 	"sync"
 	"time"
@@ -40,14 +39,14 @@ type overview struct {
 	health    *health
 	anchorage *anchorage
 	identity  *identity
-	tls       *tls.Config
+	creds     *credentials
 }
 
 // newOverview returns the overview of a member that is being opened.
 func newOverview(m *Member) *overview {
 	return &overview{
 		name: m.cfg.Name, self: m.self, selfName: m.cfg.MemberName, wall: m.cfg.Clock, state: m.state, clock: m.clock, raft: m.raft, host: m.host, caller: m.caller,
-		health: m.health, anchorage: m.anchorage, identity: &m.identity, tls: m.cfg.TLS,
+		health: m.health, anchorage: m.anchorage, identity: &m.identity, creds: m.creds,
 	}
 }
 

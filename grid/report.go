@@ -19,7 +19,7 @@ type MemberReport struct {
 
 // report returns this member's description of itself.
 func (o *overview) report(s *Status) *MemberReport {
-	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: certificateExpiry(o.tls)}
+	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry()}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}

@@ -1,8 +1,6 @@
 package grid
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"net/http"
 	"time"
 
@@ -108,7 +106,7 @@ func (m *Member) Stats() Stats {
 		},
 		Replication: ReplicationStats{Calls: hosted.Replications, Lag: hosted.ReplicationLag},
 		Disk:        DiskStats{Durable: m.cfg.DataDir != "", Raft: m.stores.Disk.Writes(), Definitions: hosted.DefinitionWrites},
-		VoterClocks: m.leadership.voterClocks(), CertificateExpiry: certificateExpiry(m.cfg.TLS),
+		VoterClocks: m.leadership.voterClocks(), CertificateExpiry: m.creds.expiry(),
 	}
 	s.Dials, s.DialFailures = m.http.Dials()
 	if err := m.raft.DiskFailure(); err != nil {
@@ -150,44 +148,4 @@ func (o *leadership) voterClocks() (out []VoterClock) {
 		}
 	}
 	return out
-}
-
-// certificateExpiry returns when the first certificate ends that a configuration presents;
-// zero if there is none, or it cannot be told.
-func certificateExpiry(conf *tls.Config) (first time.Time) {
-	if conf == nil {
-		return first
-	}
-	certificates := conf.Certificates
-	if conf.GetCertificate != nil {
-		if c := presented(conf); c != nil {
-			certificates = append(certificates[:len(certificates):len(certificates)], *c)
-		}
-	}
-	for i := range certificates {
-		c := &certificates[i]
-		leaf := c.Leaf
-		if leaf == nil && len(c.Certificate) > 0 {
-			leaf, _ = x509.ParseCertificate(c.Certificate[0])
-		}
-		if leaf != nil && (first.IsZero() || leaf.NotAfter.Before(first)) {
-			first = leaf.NotAfter
-		}
-	}
-	return first
-}
-
-// presented asks a configuration's function for a certificate, as for a client that says
-// nothing of itself. A function that cannot serve that tells no certificate.
-func presented(conf *tls.Config) (c *tls.Certificate) {
-	defer func() {
-		if recover() != nil {
-			c = nil
-		}
-	}()
-	c, err := conf.GetCertificate(&tls.ClientHelloInfo{SupportedVersions: []uint16{tls.VersionTLS13}})
-	if err != nil {
-		return nil
-	}
-	return c
 }

@@ -36,6 +36,7 @@ type Credentials struct {
 	mu      sync.Mutex // one reload at a time
 	current atomic.Pointer[material]
 	changed atomic.Pointer[chan struct{}]
+	open    openRemotes
 }
 
 // paths are the files that credentials are read from; "" = none.
@@ -47,6 +48,7 @@ type material struct {
 	server  *tls.Config
 	client  *tls.Config
 	own     *x509.Certificate // nil if cfg.TLS has none that can be read
+	issuer  time.Time         // when the authority of own ends; zero if that is not known
 	clients *x509.CertPool    // that certificates of callers are checked by
 	gossip  [][]byte
 	tokens  []byte // the file, as it is
@@ -139,17 +141,26 @@ func (c *Credentials) Reload() (changed bool, err error) {
 }
 
 // Watch reloads whenever the files have changed, until ctx ends, and reports each reload
-// that changed something or failed.
+// that changed something or failed. It ends the connections that [Remote.Keep] was called
+// for when the certificate at their other end is not valid any longer.
 func (c *Credentials) Watch(ctx context.Context, report func(error)) {
-	ticker := time.NewTicker(c.cfg.Every)
-	defer ticker.Stop()
 	last := ""
-	for {
+	for due := time.Now().Add(c.cfg.Every); ; {
+		changes := c.Changed()
+		timer := time.NewTimer(c.open.check(time.Until(due), c.cfg.Time()))
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return
-		case <-ticker.C:
+		case <-changes:
+			timer.Stop()
+			continue
+		case <-timer.C:
 		}
+		if time.Now().Before(due) {
+			continue
+		}
+		due = time.Now().Add(c.cfg.Every)
 		changed, err := c.Reload()
 		text := fmt.Sprint(err)
 		if changed || err != nil && text != last {
@@ -201,46 +212,11 @@ func (c *Credentials) Client(addr string) *tls.Config {
 	return conf
 }
 
-// PeerOf returns who is at the other end of a connection, by the authorities that are
-// trusted now and at the present time: a certificate that was valid at the handshake may
-// not be any more. A connection without a certificate is a peer without a role. Errors
-// match [ErrUnauthenticated].
-func (c *Credentials) PeerOf(state *tls.ConnectionState) (Peer, error) {
-	if state == nil || len(state.PeerCertificates) == 0 {
-		return Peer{}, nil
-	}
-	leaf := state.PeerCertificates[0]
-	// Without authorities Verify would trust those of the machine.
-	roots := c.current.Load().clients
-	if roots == nil {
-		return Peer{}, fmt.Errorf("%w: no authority of callers is trusted here", ErrUnauthenticated)
-	}
-	between := x509.NewCertPool()
-	for _, cert := range state.PeerCertificates[1:] {
-		between.AddCert(cert)
-	}
-	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: roots, Intermediates: between, CurrentTime: c.cfg.Time(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
-	if err != nil {
-		return Peer{}, fmt.Errorf("%w: %s", ErrUnauthenticated, Explain(err))
-	}
-	return peerOf(leaf, c.cfg.Rules), nil
-}
-
 // GossipKeys returns the keys of the gossip, of which the first encrypts; nil = none.
 func (c *Credentials) GossipKeys() [][]byte { return c.current.Load().gossip }
 
 // TokenKeys returns the file of public keys that tokens are checked with; nil = none.
 func (c *Credentials) TokenKeys() []byte { return c.current.Load().tokens }
-
-// Expiry returns when this process's certificate ends; the zero time if that is not known.
-func (c *Credentials) Expiry() time.Time {
-	if own := c.current.Load().own; own != nil {
-		return own.NotAfter
-	}
-	return time.Time{}
-}
 
 // Now returns the time that certificates are checked at.
 func (c *Credentials) Now() time.Time { return c.cfg.Time() }
@@ -263,6 +239,7 @@ func (c *Credentials) read() (*material, error) {
 	if len(base.Certificates) > 0 && len(base.Certificates[0].Certificate) > 0 {
 		m.own, _ = x509.ParseCertificate(base.Certificates[0].Certificate[0])
 	}
+	m.issuer = issuerExpiry(m.own, base, c.cfg.Time())
 	m.server, m.client = base.Clone(), base.Clone()
 	m.clients = base.ClientCAs
 	m.server.MinVersion = max(m.server.MinVersion, tls.VersionTLS13)
@@ -271,6 +248,9 @@ func (c *Credentials) read() (*material, error) {
 		m.server.ClientAuth = tls.VerifyClientCertIfGiven
 	}
 	m.server.GetConfigForClient = nil
+	m.server.NextProtos, m.client.NextProtos = []string{"h2", "http/1.1"}, nil
+	// A resumed session would skip the authorities that are trusted now.
+	m.server.SessionTicketsDisabled, m.client.ClientSessionCache = true, nil
 	m.server.Time, m.client.Time = c.cfg.Time, c.cfg.Time
 	if name := c.cfg.ServerName; name != "" {
 		m.client.ServerName = name
@@ -285,7 +265,7 @@ func (c *Credentials) read() (*material, error) {
 			}
 		}
 		if p := peerOf(state.PeerCertificates[0], c.cfg.Rules); p.Role != Member {
-			return fmt.Errorf("%w: the process that answers is %s, and no member", ErrUnauthenticated, p)
+			return notMember(p)
 		}
 		return nil
 	}

@@ -8,13 +8,13 @@ import (
 	"maps"
 	"slices"
 
-	"crypto/tls"
 	"log/slog"
 
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 
 	"context"
 	"errors"
@@ -44,8 +44,8 @@ type Config struct {
 	Grid     func() roster.GridID // the member's, zero for none
 	State    *state.State
 	Life     *tenure.Life
-	TLS      *tls.Config // nil: clear text
-	Loopback bool        // only this machine reaches the server
+	Security *security.Credentials // nil: clear text
+	Loopback bool                  // only this machine reaches the server
 	Log      *slog.Logger
 	Library  *librarylog.Log
 	// Status returns the status of the whole grid; NotReady and NotSettled return nil or
@@ -100,8 +100,8 @@ func (c *Call) ofTenure(life *tenure.Life) *Call {
 // Serve serves the calls that come by a listener, until Close.
 func (a *Server) Serve(ln net.Listener) {
 	var err error
-	ln = countedListener{ln, &a.counts}
-	if a.cfg.TLS != nil {
+	ln = keptListener{countedListener{ln, &a.counts}}
+	if a.cfg.Security != nil {
 		err = a.http.ServeTLS(ln, "", "")
 	} else {
 		err = a.http.Serve(ln)
@@ -153,7 +153,7 @@ func (a *Server) newHTTP() *http.Server {
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler:           a.arriving(a.counting(mux)),
-		TLSConfig:         a.cfg.TLS.Clone(),
+		TLSConfig:         a.serverTLS(),
 		Protocols:         &protocols,
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      bodyTimeout + ServeTimeout + bodyTimeout, // the event stream sets its own
@@ -172,6 +172,7 @@ func (a *Server) newHTTP() *http.Server {
 // arriving notes in each request's context the tenure in which it arrived.
 func (a *Server) arriving(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connectionOf(r).identify(a.cfg.Security, r)
 		h.ServeHTTP(w, r.WithContext(tenure.NewContext(withSubject(r.Context(), r), a.cfg.Life.Tenure())))
 	})
 }

@@ -3,13 +3,16 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -45,6 +48,10 @@ type connection struct {
 	streams          atomic.Int32
 	remote           net.Addr // where it comes from
 	peer             string   // the other side's address without port
+
+	raw        *keptConn // under TLS; nil in clear text
+	identified sync.Once
+	who        *security.Remote // nil in clear text, and before the first request
 }
 
 // semaphore is held by one request at a time.
@@ -57,6 +64,9 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	conn := &connection{holders: make(semaphore, 1), members: make(semaphore, 1), remote: c.RemoteAddr(), peer: c.RemoteAddr().String()}
 	if host, _, err := net.SplitHostPort(conn.peer); err == nil {
 		conn.peer = host
+	}
+	if secured, ok := c.(*tls.Conn); ok {
+		conn.raw, _ = secured.NetConn().(*keptConn)
 	}
 	return context.WithValue(ctx, connectionKey{}, conn)
 }

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // RaftCallTimeout bounds one call between Raft servers.
@@ -46,8 +46,7 @@ type RaftStream struct {
 	grid     [16]byte
 	self     string
 	address  raft.ServerAddress
-	server   *tls.Config // nil: clear text
-	client   *tls.Config
+	creds    *security.Credentials // nil: clear text
 	acceptor *acceptor
 	claims   Claims
 	releases Releases
@@ -65,7 +64,7 @@ var _ raft.StreamLayer = (*RaftStream)(nil)
 
 // NewRaftStream takes over ln and accepts streams that are addressed to the server
 // self of the given grid. advertise is the host:port others reach it at.
-func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, releases Releases, self, advertise string, tlsConf *tls.Config) *RaftStream {
+func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, releases Releases, self, advertise string, creds *security.Credentials) *RaftStream {
 	s := &RaftStream{
 		claims:   claims,
 		releases: releases,
@@ -73,13 +72,9 @@ func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, re
 		grid:     grid,
 		self:     self,
 		address:  RaftAddress(raft.ServerID(self), advertise),
+		creds:    creds,
 		open:     make(map[*raftConn]struct{}),
 		large:    make(chan struct{}, 1),
-	}
-	if tlsConf != nil {
-		s.server, s.client = tlsConf.Clone(), tlsConf.Clone()
-		// The same configuration serves HTTP, whose protocols mean nothing here.
-		s.server.NextProtos, s.client.NextProtos = nil, nil
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.acceptor = newAcceptor(ln, s.welcome)
@@ -110,6 +105,9 @@ func (s *RaftStream) Close() error {
 	s.mu.Unlock()
 	for conn := range open {
 		_ = conn.raw.Close()
+		if conn.unkeep != nil {
+			conn.unkeep()
+		}
 	}
 	s.acceptor.close()
 	return nil
@@ -138,46 +136,30 @@ func (s *RaftStream) Dial(address raft.ServerAddress, timeout time.Duration) (ne
 // introduce is the dialer's half of the handshake.
 func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort string) (net.Conn, error) {
 	interrupt := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
-	stream := raw
-	if s.client != nil {
-		stream = tls.Client(raw, s.clientFor(hostPort))
-	}
-	// Over TLS this first write is also the handshake.
+	stream, remote, err := s.secureDial(ctx, raw, hostPort)
 	claim := s.claims.Own()
 	p := Preamble{Grid: s.grid, Claim: claim, Target: id}
 	if s.releases.At(hostPort).Reads(roster.Protocol2) {
 		p.Release = s.releases.Own()
 	}
-	_, err := stream.Write(p.Encode())
+	if err == nil {
+		_, err = stream.Write(p.Encode())
+	}
 	if !interrupt() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.track(raw, stream, claim)
-}
-
-// clientFor is the TLS configuration for dialing hostPort: a certificate is
-// checked against the host dialed unless the user named another.
-func (s *RaftStream) clientFor(hostPort string) *tls.Config {
-	if s.client.ServerName != "" {
-		return s.client
-	}
-	conf := s.client.Clone()
-	conf.ServerName = hostPort
-	if host, _, err := net.SplitHostPort(hostPort); err == nil {
-		conf.ServerName = host
-	}
-	return conf
+	return s.track(raw, stream, claim, remote)
 }
 
 // welcome is the listener's half of the handshake.
 func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 	raw := s.limit.wrap(conn)
-	stream := net.Conn(raw)
-	if s.server != nil {
-		stream = tls.Server(raw, s.server)
+	stream, remote, err := s.secureAccept(raw)
+	if err != nil {
+		return nil, err
 	}
 	p, err := readPreamble(stream)
 	if err != nil {
@@ -192,7 +174,7 @@ func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 	if err := s.claims.Admit(p.Claim); err != nil {
 		return nil, err
 	}
-	tracked, err := s.track(raw, stream, p.Claim)
+	tracked, err := s.track(raw, stream, p.Claim, remote)
 	if err != nil {
 		return nil, err
 	}
@@ -201,14 +183,17 @@ func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 }
 
 // track remembers a stream until it is closed.
-func (s *RaftStream) track(raw, stream net.Conn, claim [16]byte) (net.Conn, error) {
-	conn := &raftConn{Conn: stream, raw: raw, layer: s, claim: claim}
+func (s *RaftStream) track(raw, stream net.Conn, claim [16]byte, remote *security.Remote) (net.Conn, error) {
+	conn := &raftConn{Conn: stream, raw: raw, layer: s, claim: claim, remote: remote}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
 		return nil, net.ErrClosed
 	}
 	s.open[conn] = struct{}{}
+	if remote != nil {
+		conn.unkeep = remote.Keep(func(error) { _ = raw.Close() })
+	}
 	return conn, nil
 }
 
@@ -216,6 +201,9 @@ func (s *RaftStream) forget(conn *raftConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, conn)
+	if conn.unkeep != nil {
+		conn.unkeep()
+	}
 }
 
 // raftConn is a stream that its layer knows of. Under TLS, raw is the stream
@@ -225,6 +213,9 @@ type raftConn struct {
 	raw   net.Conn
 	layer *RaftStream
 	claim [16]byte // stated when it was opened
+
+	remote *security.Remote // nil in clear text
+	unkeep func()           // ends the check of remote
 }
 
 func (c *raftConn) Close() error {

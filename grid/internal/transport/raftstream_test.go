@@ -24,6 +24,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 var gridID = [16]byte{1, 2, 3}
@@ -35,9 +36,22 @@ func layer(t *testing.T, n *gridtest.Network, name string, id [16]byte, conf *tl
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, transport.NoReleases{}, name, name+":7947", conf)
+	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, transport.NoReleases{}, name, name+":7947", credentials(t, conf))
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// credentials are those of a configuration, nil of none.
+func credentials(t *testing.T, conf *tls.Config) *security.Credentials {
+	t.Helper()
+	if conf == nil {
+		return nil
+	}
+	creds, err := security.Load(security.Config{TLS: conf}, security.Member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return creds
 }
 
 func dialTo(name string) raft.ServerAddress {
@@ -237,6 +251,7 @@ func testTLS(t *testing.T, hosts ...string) *tls.Config {
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: hosts[0]},
 		DNSNames:              hosts,
+		URIs:                  security.URIs(security.Member, nil),
 		NotBefore:             time.Now().Add(-time.Hour),
 		NotAfter:              time.Now().Add(time.Hour),
 		IsCA:                  true,

@@ -1,4 +1,4 @@
-package grid
+package security
 
 import (
 	"crypto/tls"

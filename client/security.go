@@ -1,0 +1,88 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// handshakeTimeout bounds the handshake of TLS on a new connection.
+const handshakeTimeout = 5 * time.Second
+
+// credentials returns those of a configuration, nil for clear text.
+func (c Config) credentials() (*security.Credentials, error) {
+	conf := c.Security
+	switch {
+	case c.TLS != nil && conf != nil:
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: TLS and Security are both set; give one of them")
+	case c.TLS != nil:
+		conf = &security.Config{TLS: c.TLS}
+	case conf == nil:
+		return nil, nil
+	}
+	creds, err := security.Load(*conf, security.NoRole)
+	if err != nil {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: Security: %w", err)
+	}
+	return creds, nil
+}
+
+// watchCredentials follows changes of the files until ctx ends.
+func (c *Client) watchCredentials(ctx context.Context, creds *security.Credentials) {
+	creds.Watch(ctx, func(err error) {
+		if err != nil {
+			c.log.Warn("credentials not reloaded", "error", err.Error(), "advice", "connections continue with the earlier ones")
+			return
+		}
+		c.log.Info("credentials reloaded", "certificate_expires", creds.Expiry())
+	})
+}
+
+// errNoHTTP2 says that a server speaks TLS, and is no API of a member.
+var errNoHTTP2 = errors.New("the server speaks no HTTP/2 over TLS: check that this is a snowgrid API address")
+
+// dialTLS opens a connection with the credentials of this moment.
+func (h *HTTP) dialTLS(ctx context.Context, addr string) (net.Conn, error) {
+	raw, err := h.dialInTurn(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	kept := &keptConn{Conn: raw}
+	conf := h.creds.Client(addr).Clone()
+	conf.NextProtos = []string{"h2"}
+	conn := tls.Client(kept, conf)
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("TLS handshake: %w", err)
+	}
+	state := conn.ConnectionState()
+	if state.NegotiatedProtocol != "h2" {
+		_ = raw.Close()
+		return nil, errNoHTTP2
+	}
+	kept.forget = h.creds.Called(&state).Keep(func(error) { _ = raw.Close() })
+	return conn, nil
+}
+
+// keptConn is a connection whose member is verified again while it is open.
+type keptConn struct {
+	net.Conn
+	forget func() // nil until the handshake has ended
+}
+
+// Close implements net.Conn.
+func (c *keptConn) Close() error {
+	if c.forget != nil {
+		c.forget()
+	}
+	return c.Conn.Close()
+}

@@ -1,0 +1,211 @@
+package security
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Remote is the process at the other end of an open connection. Who it is is verified again
+// after each reload, and when its certificate ends.
+type Remote struct {
+	by     *Credentials
+	state  tls.ConnectionState
+	dialed bool // by this process: it has to be a member
+	last   atomic.Pointer[verdict]
+}
+
+// verdict is who a remote was when it was last verified.
+type verdict struct {
+	generation int
+	peer       Peer
+	until      time.Time // when its certificate, or one above it, ends; zero: never
+	err        error
+}
+
+// Caller returns the process that opened a connection to this one. nil is one in clear text.
+func (c *Credentials) Caller(state *tls.ConnectionState) *Remote { return c.remote(state, false) }
+
+// Called returns the process that this one opened a connection to, which has to be a member.
+func (c *Credentials) Called(state *tls.ConnectionState) *Remote { return c.remote(state, true) }
+
+func (c *Credentials) remote(state *tls.ConnectionState, dialed bool) *Remote {
+	r := &Remote{by: c, dialed: dialed}
+	if state != nil {
+		r.state = *state
+	}
+	return r
+}
+
+// Peer returns who the remote is now. A caller without a certificate is a peer without a role.
+// Errors match [ErrUnauthenticated].
+func (r *Remote) Peer() (Peer, error) {
+	v := r.verify()
+	return v.peer, v.err
+}
+
+// verify returns the last verdict if it holds, else a new one.
+func (r *Remote) verify() *verdict {
+	m := r.by.current.Load()
+	if v := r.last.Load(); v != nil && v.generation == m.number && !v.ended(r.by.cfg.Time()) {
+		return v
+	}
+	v := &verdict{generation: m.number}
+	v.peer, v.until, v.err = r.by.verify(m, r.state, r.dialed)
+	r.last.Store(v)
+	return v
+}
+
+func (v *verdict) ended(now time.Time) bool {
+	return v.err == nil && !v.until.IsZero() && now.After(v.until)
+}
+
+// Keep has the connection ended by end when its remote is verified no longer, while
+// [Credentials.Watch] runs; forget is for a connection that has ended.
+func (r *Remote) Keep(end func(error)) (forget func()) {
+	r.by.open.add(r, end)
+	return func() { r.by.open.remove(r) }
+}
+
+// openRemotes are the remotes of open connections. Its zero value is ready.
+type openRemotes struct {
+	mu  sync.Mutex
+	end map[*Remote]func(error)
+}
+
+func (o *openRemotes) add(r *Remote, end func(error)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.end == nil {
+		o.end = map[*Remote]func(error){}
+	}
+	o.end[r] = end
+}
+
+func (o *openRemotes) remove(r *Remote) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.end, r)
+}
+
+// check ends the connections whose remotes are not valid, and returns the time until the next
+// has to be looked at, at most most.
+func (o *openRemotes) check(most time.Duration, now time.Time) time.Duration {
+	for r, end := range o.all() {
+		if v := r.verify(); v.err != nil {
+			o.remove(r)
+			end(v.err)
+		} else if !v.until.IsZero() {
+			most = min(most, v.until.Sub(now)+time.Millisecond)
+		}
+	}
+	return max(most, 0)
+}
+
+func (o *openRemotes) all() map[*Remote]func(error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.end)
+}
+
+// PeerOf returns who is at the other end of a connection, by the authorities that are
+// trusted now and at the present time: a certificate that was valid at the handshake may
+// not be any more. A connection without a certificate is a peer without a role. Errors
+// match [ErrUnauthenticated].
+func (c *Credentials) PeerOf(state *tls.ConnectionState) (Peer, error) { return c.Caller(state).Peer() }
+
+// verify returns the peer of a connection, and when its certificate or one above it ends.
+func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool) (Peer, time.Time, error) {
+	if len(state.PeerCertificates) == 0 {
+		if dialed {
+			return Peer{}, time.Time{}, notMember(Peer{})
+		}
+		return Peer{}, time.Time{}, nil
+	}
+	leaf := state.PeerCertificates[0]
+	roots, usage := m.clients, x509.ExtKeyUsageClientAuth
+	if dialed {
+		roots, usage = m.client.RootCAs, x509.ExtKeyUsageServerAuth
+	}
+	until := leaf.NotAfter
+	switch {
+	case dialed && m.client.InsecureSkipVerify:
+	case !dialed && roots == nil: // Verify would trust the authorities of the machine
+		return Peer{}, time.Time{}, fmt.Errorf("%w: no authority of callers is trusted here", ErrUnauthenticated)
+	default:
+		between := x509.NewCertPool()
+		for _, cert := range state.PeerCertificates[1:] {
+			between.AddCert(cert)
+		}
+		chains, err := leaf.Verify(x509.VerifyOptions{
+			Roots: roots, Intermediates: between, CurrentTime: c.cfg.Time(), KeyUsages: []x509.ExtKeyUsage{usage},
+		})
+		if err != nil {
+			return Peer{}, time.Time{}, fmt.Errorf("%w: %s", ErrUnauthenticated, Explain(err))
+		}
+		until = longest(chains)
+	}
+	p := peerOf(leaf, c.cfg.Rules)
+	if dialed && p.Role != Member {
+		return Peer{}, time.Time{}, notMember(p)
+	}
+	return p, until, nil
+}
+
+// longest returns the end of the chain that is valid for longest.
+func longest(chains [][]*x509.Certificate) (until time.Time) {
+	for _, chain := range chains {
+		if end := firstEnd(chain); end.After(until) {
+			until = end
+		}
+	}
+	return until
+}
+
+// firstEnd returns when the first of some certificates ends.
+func firstEnd(certs []*x509.Certificate) (first time.Time) {
+	for _, cert := range certs {
+		if first.IsZero() || cert.NotAfter.Before(first) {
+			first = cert.NotAfter
+		}
+	}
+	return first
+}
+
+// issuerExpiry returns when the authorities above this process's own certificate end.
+func issuerExpiry(own *x509.Certificate, conf *tls.Config, now time.Time) (until time.Time) {
+	if own == nil || conf.RootCAs == nil {
+		return until
+	}
+	between := x509.NewCertPool()
+	for _, der := range conf.Certificates[0].Certificate[1:] {
+		if cert, err := x509.ParseCertificate(der); err == nil {
+			between.AddCert(cert)
+		}
+	}
+	chains, err := own.Verify(x509.VerifyOptions{
+		Roots: conf.RootCAs, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	})
+	if err != nil {
+		return until // it has ended, or is of an authority that only others trust
+	}
+	for _, chain := range chains {
+		if end := firstEnd(chain[1:]); end.After(until) {
+			until = end
+		}
+	}
+	return until
+}
+
+// errNotMember is part of each error of a connection to a process that is no member.
+var errNotMember = errors.New("no member")
+
+// notMember is the error of a connection to a process that should be a member.
+func notMember(p Peer) error {
+	return fmt.Errorf("%w: the process that answers is %s, and %w", ErrUnauthenticated, p, errNotMember)
+}
