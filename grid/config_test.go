@@ -405,7 +405,7 @@ func TestConfigGossipKey(t *testing.T) {
 	} {
 		_, errs := tryPair(t, 2*time.Second, keys[0], keys[1])
 		for i, err := range errs {
-			if !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no other member was seen") {
+			if !errors.Is(err, sequencer.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the gossip key differs") {
 				t.Errorf("%s: member %d: %v", what, i, err)
 			}
 		}

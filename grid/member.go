@@ -80,6 +80,7 @@ type Member struct {
 	dismissal  *dismissal
 	overview   *overview
 	membership *membership
+	keyring    *keyringCalls
 
 	identity identity
 	handles  *client.Client // the user's handles
@@ -237,6 +238,7 @@ func (m *Member) open() error {
 	m.overview = newOverview(m)
 	m.health.nameOf = m.overview.nameOf
 	m.membership = newMembership(m)
+	m.keyring = newKeyringCalls(m)
 	m.api = m.newAPI()
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
@@ -256,7 +258,7 @@ func (m *Member) open() error {
 	if err := m.identity.open(m); err != nil {
 		return err
 	}
-	m.leadership.gossip, m.departure.gossip, m.overview.gossip, m.membership.gossip = m.gossip, m.gossip, m.gossip, m.gossip
+	m.leadership.gossip, m.departure.gossip, m.overview.gossip, m.membership.gossip, m.keyring.gossip = m.gossip, m.gossip, m.gossip, m.gossip, m.gossip
 	m.life.Go(func() { m.api.Serve(m.listeners.api) })
 	return m.formation.Reopen()
 }
@@ -289,7 +291,7 @@ func (m *Member) newHost() *host.Host {
 
 // calls returns every call of the API but the event stream.
 func (m *Member) calls() []*api.Call {
-	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls(), m.overview.listingCalls(), m.dismissal.calls()),
+	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls(), m.overview.listingCalls(), m.dismissal.calls(), m.keyring.calls()),
 		api.Typed(wire.PathStatus, m.overview.serve).WithLargeAnswer(),
 		m.ids.Call(),
 		api.Typed(wire.PathHello, m.serveHello).ForTarget(),
@@ -309,7 +311,7 @@ func (m *Member) newAPI() *api.Server {
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
-		Join: m.cfg.Join, JoinPort: GossipPort, Key: m.creds.firstGossipKey(), Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
+		Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.keyring.initial(), Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
 	}
 }
 
@@ -331,6 +333,7 @@ func (m *Member) run() {
 	m.life.Go(func() { m.creds.watch(m.ctx) })
 	m.life.Go(func() { m.dismissal.run(m.ctx, m.departure.sayGoodbye) })
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
+	m.life.Go(func() { m.keyring.follow(m.ctx) })
 	m.life.Go(func() { m.formation.Run(m.ctx) })
 	m.identity.run(m)
 	m.life.Go(func() { m.health.advise(m.ctx) })

@@ -75,14 +75,6 @@ func (c *credentials) gossipKeys() [][]byte {
 	return c.GossipKeys()
 }
 
-// firstGossipKey returns the key that encrypts, nil for clear text.
-func (c *credentials) firstGossipKey() []byte {
-	if keys := c.gossipKeys(); len(keys) > 0 {
-		return keys[0]
-	}
-	return nil
-}
-
 // expiry returns when this member's certificate ends; zero if there is none.
 func (c *credentials) expiry() time.Time {
 	if c.Credentials == nil {

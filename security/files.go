@@ -3,7 +3,6 @@ package security
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,9 +38,6 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// maxGossipKeys is how many keys a file may have.
-const maxGossipKeys = 16
-
 // readGossipKeys reads one key a line, in base64; empty lines and those that begin with # are
 // skipped.
 func readGossipKeys(file string) ([][]byte, error) {
@@ -58,14 +54,14 @@ func readGossipKeys(file string) ([][]byte, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		key, err := base64.StdEncoding.DecodeString(line)
-		if err != nil || CheckGossipKey(key) != nil {
+		key, err := ParseGossipKey(line)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %s, line %d is no key; give 16, 24 or 32 random bytes in base64, one key a line", ErrInvalid, file, i+1)
 		}
 		keys = append(keys, key)
 	}
-	if len(keys) == 0 || len(keys) > maxGossipKeys {
-		return nil, fmt.Errorf("%w: %s has %d keys; give 1 to %d, one a line", ErrInvalid, file, len(keys), maxGossipKeys)
+	if len(keys) == 0 || len(keys) > MaxGossipKeys {
+		return nil, fmt.Errorf("%w: %s has %d keys; give 1 to %d, one a line", ErrInvalid, file, len(keys), MaxGossipKeys)
 	}
 	return keys, nil
 }

@@ -49,6 +49,8 @@ var purposes = map[string]string{
 
 	wire.PathSettings: "settings of the grid, and changes of them (snowgrid settings)",
 
+	wire.PathKeyring: "keys of the gossip, and changes of them (snowgrid keyring)",
+
 	wire.PathForget: "forget the disk of a member that is gone for good (snowgrid forget)",
 	wire.PathRemove: "take a member out of the grid (snowgrid members remove)",
 	wire.PathTake:   "take the grid's anchor (snowgrid take-anchor)",
@@ -64,6 +66,7 @@ var purposes = map[string]string{
 	wire.PathHeld:      "reports of owners to the leader",
 	wire.PathStored:    "definitions that are on disk, for the owner",
 	wire.PathCollect:   "definitions on the disk of a member, for the owner",
+	wire.PathSetKeys:   "keys of the gossip of this member, for other members",
 	wire.PathAbandon:   "leave a grid that is being recovered, for other members",
 }
 

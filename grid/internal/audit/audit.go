@@ -31,6 +31,7 @@ const (
 	Leave      = "leave"
 	Remove     = "remove"
 	Settings   = "settings"
+	Keyring    = "keyring"
 
 	CleanNumbers  = "identity-clean"
 	ImportNumbers = "identity-import"

@@ -274,7 +274,9 @@ func (f *Formation) NotFormed() error {
 	bound, grid, next, left := f.id.Accepted, f.id.Grid, f.next, f.previous.grid
 	f.idMu.Unlock()
 	grids := f.gossip.Grids()
-	switch {
+	switch hindrance := f.gossip.Hindrance(); {
+	case hindrance != nil:
+		return hindrance
 	case grid.IsZero() && !left.IsZero():
 		return f.notFollowed(left, next)
 	case grid.IsZero() && len(grids) > 1:

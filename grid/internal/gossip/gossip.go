@@ -61,7 +61,7 @@ type Config struct {
 	AdvertiseHost string   // "": the host that is bound
 	Join          []string // entries to find members by, as of package discovery
 	JoinPort      int      // where an entry names no port
-	Key           []byte   // encrypts the gossip; nil: clear text
+	Keys          [][]byte // of the gossip, the first encrypts; none: clear text
 	Pace          Pace
 	State         *state.State
 	Log           *slog.Logger
@@ -76,6 +76,7 @@ type Config struct {
 type Gossip struct {
 	cfg       Config
 	transport *transport.Gossip
+	keys      *transport.Keyring // nil: clear text
 	finder    *discovery.Finder
 	list      *memberlist.Memberlist
 
@@ -97,8 +98,12 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	if err != nil {
 		return nil, refusal.Invalid("Join %v", err)
 	}
+	if g.keys, err = transport.NewKeyring(cfg.Keys); err != nil {
+		return nil, refusal.Invalid("the gossip key: %v", err)
+	}
 	g.transport, err = transport.NewGossip(ctx, transport.GossipConfig{
-		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keyed: len(cfg.Key) > 0, Release: wire.OwnRelease(),
+		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keys: g.keys, Release: wire.OwnRelease(),
+		Refused: g.reportRefused,
 	})
 	if err != nil {
 		return nil, refusal.Invalid("GossipAddr: %v", err)
@@ -133,9 +138,7 @@ func (g *Gossip) config() *memberlist.Config {
 	conf.TCPTimeout = gossipTimeout
 	conf.EnableCompression = false
 	conf.Delegate, conf.Events, conf.Alive, conf.Merge, conf.Ping = g, g, g, g, g
-	if len(g.cfg.Key) > 0 {
-		conf.SecretKey = g.cfg.Key
-	}
+	conf.Keyring = g.keys.Memberlist()
 	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteFailed}, "", 0)
 	return conf
 }
@@ -202,9 +205,16 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 	}
 }
 
-// failRefused fails the member if the only answers to it were refusals.
+// failRefused fails the member if the only answers to it were refusals. With a key it does
+// not: any process can answer a dial with a greeting, and a member's messages are sealed.
 func (g *Gossip) failRefused() {
 	if len(g.Peers()) > 1 {
+		return
+	}
+	if g.keys != nil {
+		if err := g.transport.Refusal(); err != nil {
+			g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused", "a process that was dialed is no member of this grid", "error", err.Error())
+		}
 		return
 	}
 	var otherName *transport.NameRefusedError

@@ -65,6 +65,10 @@ func (g *Gossip) join(addr string) error {
 	if errors.As(g.transport.Refusal(), &refused) && refused.Addr == addr {
 		return failure.Errorf(wire.ErrForeignGrid, "%w", refused)
 	}
+	var differs *transport.KeyRefusedError
+	if errors.As(g.transport.KeyRefusal(), &differs) && differs.Addr == addr {
+		return differs
+	}
 	if strings.Contains(err.Error(), errForeign.Error()) { // memberlist keeps the text alone
 		return failure.Errorf(wire.ErrForeignGrid, "grid: the member at %s belongs to another grid of the same name; %s", addr, ForeignAdvice)
 	}

@@ -15,7 +15,7 @@ import (
 // Suspecting returns the members that this member's memberlist suspects, itself or because
 // others told it, ascending. It asks memberlist at each call.
 func (g *Gossip) Suspecting(ctx context.Context) ([]roster.Incarnation, error) {
-	states, err := g.transport.OwnStates(ctx, g.cfg.Key)
+	states, err := g.transport.OwnStates(ctx)
 	if err != nil {
 		return nil, err
 	}

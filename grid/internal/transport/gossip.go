@@ -32,8 +32,11 @@ type GossipConfig struct {
 	// AdvertiseHost is the host name or IP others are told; "" is the one
 	// bound, or one of the machine's when Bind names none.
 	AdvertiseHost string
-	Keyed         bool           // datagrams are encrypted
+	Keys          *Keyring       // nil: clear text
 	Release       roster.Release // of this process
+	// Refused, if not nil, is told of messages that no key of this gossip opens. It must not
+	// block. Any process can cause it.
+	Refused func(err error)
 }
 
 // Gossip carries memberlist over a Network: its datagrams as they
@@ -45,14 +48,18 @@ type Gossip struct {
 	socket    net.PacketConn
 	acceptor  *acceptor
 	limit     streamLimit // of accepted streams
-	keyed     bool
+	keys      *Keyring    // nil: clear text
+	report    func(error) // of refused messages
 	release   roster.Release
 	packets   chan *memberlist.Packet
 	ctx       context.Context // ends with Shutdown
 	cancel    context.CancelFunc
 	group     sync.WaitGroup
 
+	largeFrames chan struct{} // a place for each large frame that is being read
+
 	mu      sync.Mutex           // guards what follows
+	noKey   *KeyRefusedError     // the last one, nil if that address has the key now
 	refused error                // a *NameRefusedError or a *ReleaseRefusedError
 	refuser string               // the address that was dialed then
 	older   map[string]time.Time // addresses that greet as protocol 1, and when that was seen
@@ -83,10 +90,14 @@ func NewGossip(ctx context.Context, cfg GossipConfig) (*Gossip, error) {
 		grid:      cfg.Grid,
 		advertise: advertise,
 		socket:    socket,
-		keyed:     cfg.Keyed,
-		release:   cfg.Release,
-		older:     map[string]time.Time{},
-		packets:   make(chan *memberlist.Packet, packetQueue),
+		keys:      cfg.Keys,
+		report:    cfg.Refused,
+
+		largeFrames: make(chan struct{}, largeFramesMax),
+
+		release: cfg.Release,
+		older:   map[string]time.Time{},
+		packets: make(chan *memberlist.Packet, packetQueue),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.acceptor = newAcceptor(ln, t.welcome)
@@ -154,13 +165,34 @@ func (t *Gossip) receive() {
 				continue
 			}
 		}
-		if n == 0 || !t.keyed && checkPacket(buf[:n]) != nil {
+		if n == 0 || !t.admits(buf[:n], from) {
 			continue
 		}
 		select {
 		case t.packets <- &memberlist.Packet{Buf: bytes.Clone(buf[:n]), From: from, Timestamp: now}:
 		default:
 		}
+	}
+}
+
+// admits reports whether memberlist may have a datagram. With a key that is one which a key
+// opens: whatever is in it, a member has sent.
+func (t *Gossip) admits(b []byte, from net.Addr) bool {
+	if t.keys == nil {
+		return checkPacket(b) == nil
+	}
+	plain, err := t.keys.openPacket(b, t.grid)
+	if err != nil {
+		t.refuse(fmt.Errorf("%w; a datagram from %s", err, from))
+		return false
+	}
+	return checkPacket(plain) == nil
+}
+
+// refuse reports a message that was not opened.
+func (t *Gossip) refuse(err error) {
+	if t.report != nil {
+		t.report(err)
 	}
 }
 

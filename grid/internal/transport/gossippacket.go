@@ -12,8 +12,7 @@ import (
 // memberlist orders the messages about a node by a number that the node raises to refute
 // an accusation. An accusation with the last number there is makes it start from 0
 // again, and no member accepts its messages any longer. So a datagram with a number that no
-// member reaches is dropped here. A datagram that is encrypted is from a process that has the
-// key.
+// member reaches is dropped here, whether it was sealed or in clear text.
 const (
 	// accusedMax bounds the number of an accusation, and aliveMax that of a refutation. A member raises its number by one for each, and each announcement of its own.
 	accusedMax = 1 << 30
@@ -31,7 +30,7 @@ const (
 
 var errBadPacket = errors.New("grid: the gossip datagram has content that no member sends")
 
-// checkPacket refuses a datagram in clear text that no member sends.
+// checkPacket refuses the content of a datagram that no member sends.
 func checkPacket(b []byte) error {
 	b, err := unlabelled(b)
 	if err != nil {

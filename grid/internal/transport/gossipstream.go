@@ -14,8 +14,7 @@ import (
 // memberlist trusts the sizes that a stream announces: a header of 40 bytes makes it take
 // 140 MB for nodes and state that never come, and a few compressed bytes as much.
 // So what it is given of a stream is bounded, and how each stream opens is looked
-// at first. With a GossipKey the rest is encrypted, and only those with the key can
-// announce anything.
+// at first. With a key a stream is one sealed message in each direction (sealedstream.go).
 const (
 	// gossipStreamMax is how many bytes one side may say on a stream, and
 	// gossipNodesMax how many nodes it may announce: enough for 2,000 members.
@@ -30,6 +29,8 @@ const (
 	gossipPushPull   = 6
 	gossipUser       = 8
 	gossipCompressed = 9
+	gossipEncrypted  = 10
+	gossipError      = 13
 	gossipLabel      = 244
 )
 
@@ -38,20 +39,39 @@ var errBadOpening = errors.New("grid: the gossip stream starts with a message th
 // gossipStream is a stream that memberlist reads. It is not read concurrently.
 type gossipStream struct {
 	net.Conn
-	rest io.Reader // nil before the first Read
+	of     *Gossip
+	dialed string    // the address; "" for an accepted stream
+	rest   io.Reader // nil before the first Read
 }
 
 // Read implements net.Conn.
 func (s *gossipStream) Read(b []byte) (int, error) {
 	if s.rest == nil {
-		bounded := io.LimitReader(s.Conn, gossipStreamMax)
-		read, err := readOpening(bounded)
+		rest, err := s.open(io.LimitReader(s.Conn, gossipStreamMax))
 		if err != nil {
+			s.refuse(err)
 			return 0, err
 		}
-		s.rest = io.MultiReader(bytes.NewReader(read), bounded)
+		s.rest = rest
 	}
 	return s.rest.Read(b)
+}
+
+// open reads how the stream opens, and returns all that memberlist is to read.
+func (s *gossipStream) open(r io.Reader) (io.Reader, error) {
+	if s.of.keys != nil {
+		frame, err := s.of.keys.readFrame(r, s.of.grid, s.of.largeFrames)
+		if err != nil {
+			return nil, err
+		}
+		s.of.keyAccepted(s.dialed)
+		return bytes.NewReader(frame.read), checkContent(frame.plain)
+	}
+	read, err := readOpening(r)
+	if rest, bad := unlabelled(read); err == nil && bad == nil && len(rest) > 0 && rest[0] == gossipEncrypted {
+		s.refuse(errSealed) // memberlist refuses it as well, and answers
+	}
+	return io.MultiReader(bytes.NewReader(read), r), err
 }
 
 // readOpening reads how a stream opens, and perhaps more, and returns all of it.

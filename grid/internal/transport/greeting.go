@@ -175,7 +175,7 @@ func (t *Gossip) dial(ctx context.Context, addr string) (net.Conn, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	return &gossipStream{Conn: conn}, nil
+	return &gossipStream{Conn: conn, of: t, dialed: addr}, nil
 }
 
 // introduce is the dialer's half of the greeting.
@@ -266,5 +266,5 @@ func (t *Gossip) welcome(conn net.Conn) (net.Conn, error) {
 	}
 	limited := t.limit.wrap(conn)
 	limited.admit()
-	return &gossipStream{Conn: limited}, nil
+	return &gossipStream{Conn: limited, of: t}, nil
 }

@@ -1,0 +1,41 @@
+package gossip
+
+import (
+	"log/slog"
+
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+)
+
+// Keys returns the keys of the gossip, of which the first encrypts; none for clear text.
+func (g *Gossip) Keys() [][]byte {
+	if g == nil {
+		return nil
+	}
+	return g.keys.Keys()
+}
+
+// SetKeys replaces the keys of a gossip that has some. A gossip in clear text stays so.
+func (g *Gossip) SetKeys(keys [][]byte) error {
+	if g.keys == nil {
+		return refusal.Invalid("the gossip runs without a key; give the member its keys and restart it")
+	}
+	return g.keys.Set(keys)
+}
+
+// reportRefused logs messages of processes that have another key, or none.
+func (g *Gossip) reportRefused(err error) {
+	g.cfg.Library.Report(slog.LevelWarn, "gossip message refused", "a process has another gossip key", "error", err.Error())
+}
+
+// Hindrance says why this member sees no other, if a process that it dialed has given a
+// reason: another key, another name, another release. It is a hint, since in a gossip with a
+// key that process has proved nothing.
+func (g *Gossip) Hindrance() error {
+	if g == nil || len(g.Peers()) > 1 {
+		return nil
+	}
+	if err := g.transport.KeyRefusal(); err != nil {
+		return err
+	}
+	return g.transport.Refusal()
+}

@@ -1,0 +1,211 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// A stream of a gossip with a key is one sealed message in each direction, the first of them
+// after the label:
+//
+//	+--------+--------+-------+----+--------+----------------+
+//	| kind   | length | label | 10 | length | sealed message |
+//	| 1 byte | 1 byte |       |    | 4 bytes|                |
+//	+--------+--------+-------+----+--------+----------------+
+//
+// The message is opened before memberlist gets a byte, and nothing after it is read. Both
+// sides greet each other first, in clear text (greeting.go), and a side that cannot open the
+// other's message is told so. Neither is proof of anything: any process on the way can
+// write it. So they cause errors of a dial, a line of the log and the text of an error, and
+// in a gossip with a key nothing else.
+const (
+	// frameSmall is the size of a message that any accepted stream may have. It is enough for
+	// about 200 members.
+	frameSmall = 64 << 10
+	// largeFramesMax is how many larger ones are read concurrently, and largeFrameWait how
+	// long one waits for its turn.
+	largeFramesMax = 16
+	largeFrameWait = time.Second
+	// drainMax is how many bytes of a refused message are read, so that the answer arrives.
+	drainMax = gossipStreamMax
+)
+
+var (
+	errClearText = errors.New("grid: the message is in clear text, and this gossip has a key")
+	errSealed    = errors.New("grid: the message is sealed, and this gossip has no key")
+	errBusy      = errors.New("grid: too many large gossip messages are being read")
+)
+
+// KeyRefusedError says that the member at an address has another gossip key than this one,
+// or that only one of them has a key. Whatever answers at the address can say so.
+type KeyRefusedError struct {
+	Addr  string // the address that was dialed
+	Cause error
+}
+
+func (e *KeyRefusedError) Error() string {
+	switch {
+	case errors.Is(e.Cause, errClearText):
+		return fmt.Sprintf("grid: the gossip key differs: the member at %s has none, and this one has; give both the same keys, or none", e.Addr)
+	case errors.Is(e.Cause, errSealed):
+		return fmt.Sprintf("grid: the gossip key differs: the member at %s has one, and this one has none; give this member the grid's keys (gossip.keys in the security directory)", e.Addr)
+	}
+	return fmt.Sprintf("grid: the gossip key differs: no key of this member opens the messages of the member at %s; give this member the grid's keys (gossip.keys in the security directory)", e.Addr)
+}
+
+// Unwrap returns the cause.
+func (e *KeyRefusedError) Unwrap() error { return e.Cause }
+
+// sealedFrame is a message of a stream.
+type sealedFrame struct {
+	read  []byte // as it was on the stream, with its label
+	plain []byte
+}
+
+// readFrame reads a sealed message and opens it. large has the places for large ones.
+func (k *Keyring) readFrame(r io.Reader, grid string, large chan struct{}) (sealedFrame, error) {
+	var read bytes.Buffer // which grows as bytes come, whatever a length says
+	take := func(n int) ([]byte, error) {
+		_, err := io.CopyN(&read, r, int64(n))
+		return read.Bytes()[max(0, read.Len()-n):], err
+	}
+	kind, err := take(1)
+	if err == nil && kind[0] == gossipLabel {
+		kind, err = takeLabel(take, grid)
+	}
+	switch {
+	case err != nil:
+		return sealedFrame{}, err
+	case kind[0] != gossipEncrypted && kind[0] <= gossipError:
+		return sealedFrame{}, errClearText
+	case kind[0] != gossipEncrypted:
+		return sealedFrame{}, errBadOpening
+	}
+	length, err := take(sealedHead - 1)
+	if err != nil {
+		return sealedFrame{}, err
+	}
+	size := binary.BigEndian.Uint32(length)
+	if size < sealedMin || size > gossipStreamMax {
+		return sealedFrame{}, errBadOpening
+	}
+	if size > frameSmall {
+		if err := enter(large); err != nil {
+			return sealedFrame{}, err
+		}
+		defer func() { <-large }()
+	}
+	head := read.Len() - sealedHead
+	if _, err := take(int(size)); err != nil {
+		return sealedFrame{}, err
+	}
+	all := read.Bytes()
+	body := all[head+sealedHead:]
+	bound := append(bytes.Clone(all[head:head+sealedHead]), grid...)
+	plain, err := k.open(body, bound)
+	return sealedFrame{all, plain}, err
+}
+
+// takeLabel reads a label, which has to be the grid's name, and returns the byte after it.
+func takeLabel(take func(int) ([]byte, error), grid string) ([]byte, error) {
+	n, err := take(1)
+	if err != nil {
+		return nil, err
+	}
+	label, err := take(int(n[0]))
+	if err != nil {
+		return nil, err
+	}
+	if string(label) != grid {
+		return nil, errBadOpening
+	}
+	return take(1)
+}
+
+// enter takes a place.
+func enter(places chan struct{}) error {
+	timer := time.NewTimer(largeFrameWait)
+	defer timer.Stop()
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return errBusy
+	}
+}
+
+// checkContent checks an opened message as the opening of a stream in clear text.
+func checkContent(plain []byte) error {
+	from := bufio.NewReader(bytes.NewReader(plain))
+	kind, err := from.ReadByte()
+	if err != nil {
+		return errBadOpening
+	}
+	return checkOpening(kind, from)
+}
+
+// refuse reports a stream whose other side has another key, and tells that side.
+func (s *gossipStream) refuse(err error) {
+	if !errors.Is(err, errNotOpened) && !errors.Is(err, errClearText) && !errors.Is(err, errSealed) {
+		return
+	}
+	if s.dialed != "" {
+		s.of.noteKey(&KeyRefusedError{Addr: s.dialed, Cause: err})
+		return
+	}
+	s.of.refuse(fmt.Errorf("%w; a stream from %s", err, s.RemoteAddr()))
+	if s.of.keys == nil {
+		return // memberlist answers
+	}
+	if answer, err := unopened(); err == nil {
+		_, _ = s.Write(answer)
+		_, _ = io.CopyN(io.Discard, s.Conn, drainMax) // until the other side ends the stream, or the deadline
+	}
+}
+
+// unopened returns a message that no key opens: what a member answers that has no key in
+// common. Nothing is sealed for a process that may be anyone.
+func unopened() ([]byte, error) {
+	b := make([]byte, sealedHead+sealedMin+1)
+	if _, err := rand.Read(b); err != nil {
+		return nil, err
+	}
+	b[0], b[sealedHead] = gossipEncrypted, sealedVersion
+	binary.BigEndian.PutUint32(b[1:], uint32(len(b)-sealedHead))
+	return b, nil
+}
+
+// noteKey records that the member at an address has another key.
+func (t *Gossip) noteKey(refused *KeyRefusedError) {
+	t.mu.Lock()
+	t.noKey = refused
+	t.mu.Unlock()
+	t.refuse(refused)
+}
+
+// keyAccepted records that the member at an address has the key.
+func (t *Gossip) keyAccepted(addr string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.noKey != nil && addr != "" && t.noKey.Addr == addr {
+		t.noKey = nil
+	}
+}
+
+// KeyRefusal is the last time that a member which was dialed turned out to have another
+// gossip key: a *[KeyRefusedError], nil if there was none. A later success at the same
+// address clears it.
+func (t *Gossip) KeyRefusal() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.noKey == nil {
+		return nil
+	}
+	return t.noKey
+}

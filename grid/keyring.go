@@ -1,0 +1,221 @@
+package grid
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// keyring has the gossip's keys of this member. They are those of the security directory,
+// which it follows, or the one of Config.GossipKey, and change by calls of operators, which
+// any member passes on to all (keyringcalls.go).
+type keyring struct {
+	source keySource // nil: clear text but for the key of the configuration
+	single []byte    // Config.GossipKey
+	gossip *gossip.Gossip
+	log    *slog.Logger
+
+	mu    sync.Mutex // one change at a time
+	known [][]byte   // the keys in the files, as of the last change of either
+}
+
+// keySource are the credentials that have keys of the gossip.
+type keySource interface {
+	GossipKeys() [][]byte
+	Changed() <-chan struct{}
+	Reload() (changed bool, err error)
+	Files() (certificate, authority, gossipKeys, tokens string)
+}
+
+// initial returns the keys that the gossip starts with.
+func (k *keyring) initial() [][]byte {
+	if k.source != nil {
+		k.known = k.source.GossipKeys()
+	}
+	if len(k.known) > 0 {
+		return k.known
+	}
+	if len(k.single) > 0 {
+		return [][]byte{k.single}
+	}
+	return nil
+}
+
+// follow applies each change of the files to the running gossip, until ctx ends.
+func (k *keyring) follow(ctx context.Context) {
+	if k.source == nil {
+		return
+	}
+	for {
+		changed := k.source.Changed()
+		k.mu.Lock()
+		k.catchUp()
+		k.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// catchUp applies the keys of the files if those have changed. A change by a call that could
+// not be written there stays. The caller holds mu.
+func (k *keyring) catchUp() {
+	next := k.source.GossipKeys()
+	if sameKeys(next, k.known) {
+		return
+	}
+	k.known = next
+	if len(k.gossip.Keys()) == 0 {
+		k.log.Warn("gossip keys not applied: a gossip that runs in clear text cannot get a key", "remedy", "restart the member")
+		return
+	}
+	if len(next) > 0 {
+		k.apply(next, "the file")
+	}
+}
+
+// apply sets the keys of the gossip, and logs the change. The caller holds mu.
+func (k *keyring) apply(next [][]byte, by string) {
+	before := fingerprints(k.gossip.Keys())
+	if err := k.gossip.SetKeys(next); err != nil { // every key was checked when it was read
+		k.log.Error("gossip keys not applied", "error", err)
+		return
+	}
+	after := fingerprints(next)
+	k.log.Info("gossip keys changed", "by", by, "encrypts", after[0], "installed", without(after, before), "removed", without(before, after))
+}
+
+// change carries an operation out here.
+func (k *keyring) change(in wire.SetKeysRequest) (out wire.SetKeysResponse, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	has := k.gossip.Keys()
+	if len(has) == 0 {
+		return out, failure.Errorf(wire.ErrNotNow, "grid: the gossip of this member has no key, and cannot get one while it runs; give every member the same keys and restart them")
+	}
+	if k.source != nil && in.Operation != wire.KeyringList {
+		if _, err := k.source.Reload(); err != nil { // a file that was changed by hand counts
+			return out, failure.Errorf(wire.ErrNotNow, "%w", err)
+		}
+		k.catchUp()
+		has = k.gossip.Keys()
+	}
+	next, err := changedRing(has, in.KeyringRequest)
+	if err != nil {
+		return out, err
+	}
+	if !sameKeys(next, has) {
+		k.apply(next, in.AskedBy)
+	}
+	if in.Operation != wire.KeyringList {
+		k.save(next)
+	}
+	return wire.SetKeysResponse{Keys: fingerprints(next), Unsaved: k.unsaved(next)}, nil
+}
+
+// changedRing returns the keys after an operation.
+func changedRing(has [][]byte, in wire.KeyringRequest) ([][]byte, error) {
+	print := in.Fingerprint
+	var key []byte
+	if in.Operation == wire.KeyringInstall {
+		var err error
+		if key, err = security.ParseGossipKey(in.Key); err != nil {
+			return nil, failure.Errorf(wire.ErrBadRequest, "%w", err)
+		}
+		print = security.Fingerprint(key)
+	}
+	at := slices.Index(fingerprints(has), print)
+	switch in.Operation {
+	case wire.KeyringList:
+		return has, nil
+	case wire.KeyringInstall:
+		if slices.ContainsFunc(has, func(k []byte) bool { return bytes.Equal(k, key) }) {
+			return has, nil
+		}
+		switch {
+		case at >= 0:
+			return nil, failure.Errorf(wire.ErrNotNow, "grid: another key has the fingerprint %s; install a new one", print)
+		case len(has) >= security.MaxGossipKeys:
+			return nil, failure.Errorf(wire.ErrNotNow, "grid: the gossip has %d keys, and at most %d are taken; remove some", len(has), security.MaxGossipKeys)
+		}
+		return append(slices.Clone(has), key), nil
+	case wire.KeyringUse:
+		if at < 0 {
+			return nil, failure.Errorf(wire.ErrNotNow, "grid: this member has no key %s; install it first", print)
+		}
+		return slices.Concat(has[at:at+1], has[:at], has[at+1:]), nil
+	case wire.KeyringRemove:
+		switch {
+		case at < 0:
+			return has, nil
+		case at == 0:
+			return nil, failure.Errorf(wire.ErrNotNow, "grid: this member encrypts with the key %s; use another one first", print)
+		}
+		return slices.Concat(has[:at], has[at+1:]), nil
+	}
+	return nil, failure.Errorf(wire.ErrBadRequest, "grid: operation %.20q; give list, install, use or remove", in.Operation)
+}
+
+// save writes the keys to the file, if there is one that has others. The caller holds mu.
+func (k *keyring) save(keys [][]byte) {
+	file := k.file()
+	if file == "" || sameKeys(k.known, keys) {
+		return
+	}
+	if err := security.WriteGossipKeys(file, keys); err != nil {
+		k.log.Warn("gossip keys changed in memory alone", "file", file, "error", err, "remedy", "change the file, too, or a restart has the earlier keys")
+		return
+	}
+	if _, err := k.source.Reload(); err != nil {
+		k.log.Warn("security directory not read again", "error", err)
+	}
+	k.known = k.source.GossipKeys()
+}
+
+// unsaved says why a restart would have other keys than these, "" if it has the same. The
+// caller holds mu.
+func (k *keyring) unsaved(keys [][]byte) string {
+	switch file := k.file(); {
+	case file == "" && !sameKeys(keys, [][]byte{k.single}):
+		return "the change is only in memory: the key of this member is in its configuration (GossipKey); change it there, too"
+	case file != "" && !sameKeys(keys, k.known):
+		return fmt.Sprintf("the change is only in memory: %s could not be written; change it there, too", file)
+	}
+	return ""
+}
+
+// file returns the file of the keys, "" if there is none.
+func (k *keyring) file() string {
+	if k.source == nil {
+		return ""
+	}
+	_, _, file, _ := k.source.Files()
+	return file
+}
+
+// sameKeys reports whether two lists have the same keys in the same order.
+func sameKeys(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
+
+// fingerprints returns those of keys, in their order.
+func fingerprints(keys [][]byte) []string {
+	out := []string{}
+	for _, key := range keys {
+		out = append(out, security.Fingerprint(key))
+	}
+	return out
+}
+
+// without returns the texts of a that are not in b.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}

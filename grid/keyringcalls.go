@@ -1,0 +1,246 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// An operator changes the gossip's keys of all members by a call of any of them. A key is
+// used only when every member has it, and removed only when none encrypts with it, so that at
+// no time a member cannot open what another one sends.
+type keyringCalls struct {
+	*keyring
+
+	self      roster.Incarnation
+	lone      bool
+	exposed   bool // the API is in clear text, and others than this machine reach it
+	state     *state.State
+	formation *formation.Formation
+	caller    api.Caller
+	audit     *audit.Log
+}
+
+// newKeyringCalls returns the keyring of a member that is being opened; its gossip is set
+// before anything is served.
+func newKeyringCalls(m *Member) *keyringCalls {
+	ring := &keyring{single: m.cfg.GossipKey, log: m.log}
+	clear := m.creds.Credentials == nil
+	if !clear {
+		ring.source = m.creds
+	}
+	return &keyringCalls{
+		keyring: ring, self: m.self, lone: m.lone, exposed: clear && !onlyLoopback(m.cfg), state: m.state, formation: m.formation, caller: m.caller, audit: m.audit,
+	}
+}
+
+// The bounds of passing a request on.
+const (
+	setKeysTimeout  = 4 * time.Second // two rounds fit in api.ServeTimeout
+	setKeysParallel = 32
+)
+
+// calls returns the calls of the keyring.
+func (k *keyringCalls) calls() []*api.Call {
+	return []*api.Call{
+		api.Typed(wire.PathKeyring, k.serve),
+		api.Typed(wire.PathSetKeys, k.serveSetKeys).ForMembers().OfAnyClaim(),
+	}
+}
+
+// serveSetKeys carries an operation out at this member.
+func (k *keyringCalls) serveSetKeys(_ context.Context, in wire.SetKeysRequest) (wire.SetKeysResponse, error) {
+	return k.change(in)
+}
+
+// serve carries an operation out at every member.
+func (k *keyringCalls) serve(ctx context.Context, in wire.KeyringRequest) (wire.KeyringResponse, error) {
+	asked := wire.SetKeysRequest{KeyringRequest: in, AskedBy: api.WhoOf(ctx)}
+	out := wire.KeyringResponse{Fingerprint: in.Fingerprint}
+	err := k.check(&asked, &out)
+	members := k.state.Roster().Members
+	if err == nil && len(members) == 0 {
+		err = failure.Errorf(sequencer.ErrUnavailable, "%w", k.formation.NotFormed())
+	}
+	if err == nil && (in.Operation == wire.KeyringUse || in.Operation == wire.KeyringRemove) {
+		list := wire.SetKeysRequest{KeyringRequest: wire.KeyringRequest{Operation: wire.KeyringList}, AskedBy: asked.AskedBy}
+		err = permits(in.Operation, in.Fingerprint, k.everywhere(ctx, members, list))
+	}
+	if err == nil {
+		out.Members = k.everywhere(ctx, members, asked)
+		out.Advice = keyringAdvice(out)
+	}
+	if in.Operation != wire.KeyringList {
+		k.audit.Write(audit.Entry{Action: audit.Keyring, Name: out.Fingerprint, Who: asked.AskedBy, Err: errors.Join(err, failures(out.Members))},
+			slog.String("operation", fmt.Sprintf("%.20s", in.Operation)))
+	}
+	return out, err
+}
+
+// check refuses a request that cannot be carried out, and notes its fingerprint.
+func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse) error {
+	if k.lone {
+		return failure.Errorf(wire.ErrNotNow, "grid: this member runs alone, without gossip")
+	}
+	switch in.Operation {
+	case wire.KeyringList:
+	case wire.KeyringInstall:
+		key, err := security.ParseGossipKey(in.Key)
+		if err != nil {
+			return failure.Errorf(wire.ErrBadRequest, "%w", err)
+		}
+		out.Fingerprint = security.Fingerprint(key)
+		if k.exposed {
+			return failure.Errorf(wire.ErrNotNow, "grid: the calls between members are in clear text and would show the key; run the members with a security directory")
+		}
+	case wire.KeyringUse, wire.KeyringRemove:
+		if !isFingerprint(in.Fingerprint) {
+			return failure.Errorf(wire.ErrBadRequest, "grid: fingerprint %.20q; give the 8 hex digits that `snowgrid keyring list` shows", in.Fingerprint)
+		}
+	default:
+		return failure.Errorf(wire.ErrBadRequest, "grid: operation %.20q; give list, install, use or remove", in.Operation)
+	}
+	return nil
+}
+
+// isFingerprint reports whether a text may be the fingerprint of a key.
+func isFingerprint(text string) bool {
+	return len(text) == 8 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// permits returns why a key must not be used or removed, given the keys of every member.
+func permits(operation, print string, members []wire.KeyringMember) error {
+	var silent, lack, encrypt []string
+	for _, m := range members {
+		switch at := slices.Index(m.Keys, print); {
+		case m.Error != "":
+			silent = append(silent, fmt.Sprintf("%s (%s)", titleOf(m), m.Error))
+		case at < 0:
+			lack = append(lack, titleOf(m))
+		case at == 0:
+			encrypt = append(encrypt, titleOf(m))
+		}
+	}
+	switch {
+	case len(silent) > 0:
+		return failure.Errorf(wire.ErrNotNow, "grid: the keys of %s are not known; try again when every member answers, or remove that one (snowgrid members remove)", strings.Join(silent, ", "))
+	case operation == wire.KeyringUse && len(lack) > 0:
+		return failure.Errorf(wire.ErrNotNow, "grid: the key %s is not used, since %s would not open the gossip of the others; install it first", print, strings.Join(lack, ", "))
+	case operation == wire.KeyringRemove && len(encrypt) > 0:
+		return failure.Errorf(wire.ErrNotNow, "grid: the key %s is not removed, since %s encrypts with it; use another one first", print, strings.Join(encrypt, ", "))
+	case operation == wire.KeyringRemove && len(lack) == len(members):
+		return failure.Errorf(wire.ErrNotNeeded, "grid: no member has a key %s; see snowgrid keyring list", print)
+	}
+	return nil
+}
+
+// everywhere carries an operation out at every member, and returns the outcomes in the order
+// of the roster.
+func (k *keyringCalls) everywhere(ctx context.Context, members []roster.Member, in wire.SetKeysRequest) []wire.KeyringMember {
+	out := make([]wire.KeyringMember, len(members))
+	places := make(chan struct{}, setKeysParallel)
+	var wg sync.WaitGroup
+	for i, m := range members {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			out[i] = k.at(ctx, m, in)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// at carries an operation out at one member.
+func (k *keyringCalls) at(ctx context.Context, m roster.Member, in wire.SetKeysRequest) wire.KeyringMember {
+	var done wire.SetKeysResponse
+	var err error
+	if m.Incarnation == k.self {
+		done, err = k.change(in)
+	} else {
+		err = k.caller.CallWithin(ctx, setKeysTimeout, m.API, m.Incarnation, wire.PathSetKeys, in, &done)
+	}
+	out := wire.KeyringMember{Incarnation: m.Incarnation, Name: k.gossip.Name(m.Incarnation), API: m.API, Keys: done.Keys, Unsaved: done.Unsaved}
+	switch {
+	case errors.Is(err, wire.ErrUnknownPath):
+		out.Error = "it runs an earlier release, which has one key; upgrade it"
+	case err != nil:
+		out.Error = refusal.Unprefixed(err)
+	}
+	return out
+}
+
+// titleOf returns a member's name for a sentence.
+func titleOf(m wire.KeyringMember) string {
+	if m.Name == "" {
+		return string(m.Incarnation)
+	}
+	return fmt.Sprintf("%s (%s)", m.Name, m.Incarnation)
+}
+
+// failures returns the errors of members as one, nil if there is none.
+func failures(members []wire.KeyringMember) error {
+	var errs []error
+	for _, m := range members {
+		if m.Error != "" {
+			errs = append(errs, failure.Errorf(sequencer.ErrUnavailable, "%s: %s", titleOf(m), m.Error))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keyringAdvice says what an operator is to do about differences between members.
+func keyringAdvice(of wire.KeyringResponse) (out []string) {
+	var all, first, silent, unsaved []string
+	for _, m := range of.Members {
+		switch {
+		case m.Error != "":
+			silent = append(silent, titleOf(m))
+			continue
+		case m.Unsaved != "":
+			unsaved = append(unsaved, titleOf(m))
+		}
+		all = append(all, without(m.Keys, all)...)
+		first = append(first, without(m.Keys[:min(1, len(m.Keys))], first)...)
+	}
+	for _, print := range all {
+		var lack []string
+		for _, m := range of.Members {
+			if m.Error == "" && !slices.Contains(m.Keys, print) {
+				lack = append(lack, titleOf(m))
+			}
+		}
+		switch {
+		case len(lack) > 0 && slices.Contains(first, print):
+			out = append(out, fmt.Sprintf("%s cannot open what is encrypted with %s: install that key again", strings.Join(lack, ", "), print))
+		case len(lack) > 0:
+			out = append(out, fmt.Sprintf("%s lacks the key %s: install it again, or remove it", strings.Join(lack, ", "), print))
+		}
+	}
+	if len(first) > 1 {
+		out = append(out, fmt.Sprintf("members encrypt with different keys (%s): use one of them", strings.Join(first, ", ")))
+	}
+	if len(silent) > 0 {
+		out = append(out, strings.Join(silent, ", ")+" did not do it: repeat the command when the member answers; a member that is started again takes its keys from its own files")
+	}
+	if len(unsaved) > 0 {
+		out = append(out, "the keys of "+strings.Join(unsaved, ", ")+" are only in memory: change the file or the configuration there, too, or a restart has the earlier ones")
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package security
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// MaxGossipKeys is how many keys a gossip may have.
+const MaxGossipKeys = 16
+
+// Fingerprint returns 8 hex digits that stand for a gossip key in lists and logs.
+func Fingerprint(key []byte) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:4])
+}
+
+// ParseGossipKey returns a gossip key from its text in base64. Errors match [ErrInvalid] and
+// do not show the text.
+func ParseGossipKey(text string) ([]byte, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || CheckGossipKey(key) != nil {
+		return nil, fmt.Errorf("%w: the text is no gossip key; give 16, 24 or 32 random bytes in base64, such as snowgrid keyring generate prints", ErrInvalid)
+	}
+	return key, nil
+}
+
+// WriteGossipKeys replaces the keys in a file by others, of which the first encrypts. The
+// comments at its beginning stay. After an error, and after a crash at any moment, the file
+// has its keys of before.
+func WriteGossipKeys(file string, keys [][]byte) error {
+	path, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return unreadable(file, err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		return unreadable(file, err)
+	}
+	var text strings.Builder
+	for line := range strings.Lines(string(before)) {
+		if !strings.HasPrefix(line, "#") {
+			break
+		}
+		text.WriteString(line)
+	}
+	for _, key := range keys {
+		text.WriteString(base64.StdEncoding.EncodeToString(key) + "\n")
+	}
+	if err := replaceFile(path, text.String()); err != nil {
+		return fmt.Errorf("security: %s is not written: %w", file, err)
+	}
+	return nil
+}
+
+// replaceFile replaces the content of a file, as a whole or not at all.
+func replaceFile(path, text string) error {
+	dir := filepath.Dir(path)
+	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // with the mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temp.WriteString(text)
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
