@@ -78,6 +78,9 @@ func identities(c *x509.Certificate) []string {
 	return out
 }
 
+// Identity returns the peer that a certificate makes, without a check of the certificate.
+func Identity(c *x509.Certificate, rules []Rule) Peer { return peerOf(c, rules) }
+
 // peerOf returns the peer of a verified certificate: by the first rule that matches, or by
 // the URIs in the certificate. Without either the peer has no role.
 func peerOf(c *x509.Certificate, rules []Rule) Peer {

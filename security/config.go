@@ -25,6 +25,11 @@ type Config struct {
 	// It does not follow files by itself, and its GetConfigForClient is not used.
 	TLS *tls.Config
 
+	// Token is a token of `snowgrid secure token`, which a client sends in place of a
+	// certificate. Only the certificates of the authorities are read then. A token ends,
+	// and is not followed: for a process that runs for long a certificate is better.
+	Token string
+
 	// Rules give roles to certificates of an authority that states none in them. The first
 	// that matches counts. A certificate that no rule matches, and that states no role,
 	// may do nothing.
@@ -49,6 +54,8 @@ func (c Config) Check() error {
 		return fmt.Errorf("%w: TLS and CertFile, KeyFile or CAFile are set; give one or the other", ErrInvalid)
 	case (c.CertFile == "") != (c.KeyFile == ""):
 		return fmt.Errorf("%w: CertFile is %q and KeyFile is %q; give both or neither", ErrInvalid, c.CertFile, c.KeyFile)
+	case c.Token != "" && (c.CertFile != "" || c.TLS != nil):
+		return fmt.Errorf("%w: Token and CertFile or TLS are set; give one of them", ErrInvalid)
 	case c.Every < 0:
 		return fmt.Errorf("%w: Every is %v; give a positive duration, or 0 for 10 s", ErrInvalid, c.Every)
 	}

@@ -71,6 +71,13 @@ func Load(cfg Config, role Role) (*Credentials, error) {
 	}
 	c := &Credentials{cfg: cfg}
 	c.files, c.role = cfg.paths(role)
+	switch {
+	case cfg.TLS != nil:
+	case role == Member && c.files.cert == "":
+		return nil, fmt.Errorf("%w: a member has no certificate; give Dir, or CertFile and KeyFile", ErrInvalid)
+	case c.files.authority == "":
+		return nil, fmt.Errorf("%w: CertFile is %q and no authority is trusted; give CAFile as well", ErrInvalid, cfg.CertFile)
+	}
 	first := make(chan struct{})
 	c.changed.Store(&first)
 	if _, err := c.Reload(); err != nil {
@@ -86,6 +93,12 @@ func (c Config) paths(role Role) (paths, Role) {
 		return p, role
 	}
 	in := func(name string) string { return filepath.Join(c.Dir, name) }
+	if c.Token != "" {
+		if p.authority == "" {
+			p.authority = in(AuthorityFile)
+		}
+		return p, NoRole
+	}
 	if role != Member && c.Role == NoRole { // whichever is there
 		for _, r := range []Role{role, Holder, Admin, Reader} {
 			if _, err := os.Stat(in(string(r) + ".crt")); r != NoRole && err == nil {
@@ -112,6 +125,9 @@ func (c Config) paths(role Role) (paths, Role) {
 
 // Role returns the role whose certificate this process has.
 func (c *Credentials) Role() Role { return c.role }
+
+// Token returns the token that a client sends in place of a certificate, "" for none.
+func (c *Credentials) Token() string { return c.cfg.Token }
 
 // Files returns the files that are read, for messages.
 func (c *Credentials) Files() (certificate, authority, gossipKeys, tokens string) {
@@ -226,15 +242,10 @@ func (c *Credentials) read() (*material, error) {
 	m := &material{}
 	base := c.cfg.TLS
 	if base == nil {
-		cert, err := readCertificate(c.files.cert, c.files.key)
-		if err != nil {
+		var err error
+		if base, err = c.files.read(); err != nil {
 			return nil, err
 		}
-		pool, err := readAuthorities(c.files.authority)
-		if err != nil {
-			return nil, err
-		}
-		base = &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool, ClientCAs: pool}
 	}
 	if len(base.Certificates) > 0 && len(base.Certificates[0].Certificate) > 0 {
 		m.own, _ = x509.ParseCertificate(base.Certificates[0].Certificate[0])
@@ -282,6 +293,24 @@ func (c *Credentials) read() (*material, error) {
 		}
 	}
 	return m, nil
+}
+
+// read reads the certificates. A process that shows no certificate has none.
+func (p paths) read() (*tls.Config, error) {
+	conf := &tls.Config{}
+	if p.cert != "" {
+		cert, err := readCertificate(p.cert, p.key)
+		if err != nil {
+			return nil, err
+		}
+		conf.Certificates = []tls.Certificate{cert}
+	}
+	pool, err := readAuthorities(p.authority)
+	if err != nil {
+		return nil, err
+	}
+	conf.RootCAs, conf.ClientCAs = pool, pool
+	return conf, nil
 }
 
 // equals reports whether two readings found the same.

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"time"
 )
 
@@ -12,6 +11,7 @@ import (
 type aliveCommand struct {
 	Addr    string        `help:"API address of the member, host:port." default:"127.0.0.1:7948" env:"SNOWGRID_ALIVE_ADDR"`
 	Timeout time.Duration `help:"Time limit for the answer." default:"3s"`
+	accessFlags
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -28,21 +28,17 @@ Whether the member can serve is at /readyz, and whether the grid is well is told
 func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Addr+"/livez", http.NoBody)
+	ctx, err := a.reach(ctx)
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("no member answers at %s: %w", a.Addr, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 100))
-	if err != nil {
+	_, err = read(ctx, a.Addr, "/livez")
+	var unexpected *httpStatusError
+	switch {
+	case errors.As(err, &unexpected):
+		return fmt.Errorf("%s answers %s to /livez; is it the API address of a member?", a.Addr, unexpected.text)
+	case err != nil:
 		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s to /livez: %.100q; is it the API address of a member?", a.Addr, response.Status, answer)
 	}
 	fmt.Fprintln(to.out, "alive")
 	return nil

@@ -134,14 +134,15 @@ func call(ctx context.Context, method, addr, path string, header http.Header, bo
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return fmt.Errorf("address %q is not host:port", addr)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(body))
+	to := accessOf(ctx)
+	request, err := http.NewRequestWithContext(ctx, method, to.scheme+"://"+addr+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	request.Header = header
-	response, err := http.DefaultClient.Do(request)
+	response, err := to.do(request)
 	if err != nil {
-		return &notAnsweredError{addr: addr, cause: err}
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
@@ -152,6 +153,9 @@ func call(ctx context.Context, method, addr, path string, header http.Header, bo
 		var refused wire.Error
 		if json.Unmarshal(answer, &refused) == nil && refused.Message != "" {
 			return refusal(refused)
+		}
+		if err := expectsTLS(addr, response, answer); err != nil {
+			return err
 		}
 		return fmt.Errorf("HTTP status %s; check that this is the API address of a member", response.Status)
 	}

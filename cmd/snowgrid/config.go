@@ -72,6 +72,7 @@ type configPrintCommand struct {
 	fileFlag
 	agentFlags
 	clientFlags
+	callerFlags
 	Output string `short:"o" help:"Output format: text, json or yaml." enum:"text,json,yaml" default:"text"`
 }
 

@@ -72,6 +72,10 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
+	ctx, err = c.reach(ctx)
+	if err != nil {
+		return err
+	}
 	work := &collection{bundle: b, to: to.err, limit: c.Timeout}
 	work.members(ctx, c.Addr)
 	for _, addr := range c.OpsAddr {
@@ -170,7 +174,7 @@ func fileName(text string) string { return strings.TrimLeft(foul.ReplaceAllStrin
 
 // readOps reads a page of an ops listener.
 func readOps(ctx context.Context, addr, page string) ([]byte, error) {
-	data, err := read(ctx, addr, page)
+	data, err := read(withAccess(ctx, clearText), addr, page)
 	var unexpected *httpStatusError
 	switch {
 	case errors.Is(err, errNoMember):
@@ -193,16 +197,17 @@ func (e *httpStatusError) Error() string { return "HTTP status " + e.text }
 // read reads a page of the member or the ops listener at an address. The readiness of a
 // member that is not ready is a page like any other.
 func read(ctx context.Context, addr, page string) ([]byte, error) {
+	to := accessOf(ctx)
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return nil, fmt.Errorf("address %q is not host:port", addr)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+page, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.scheme+"://"+addr+page, nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := to.do(request)
 	if err != nil {
-		return nil, &notAnsweredError{addr: addr, cause: err}
+		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
@@ -210,6 +215,9 @@ func read(ctx context.Context, addr, page string) ([]byte, error) {
 		return nil, &notAnsweredError{addr: addr, cause: err}
 	}
 	if response.StatusCode != http.StatusOK && (response.StatusCode != http.StatusServiceUnavailable || page != "/readyz?verbose") {
+		if err := expectsTLS(addr, response, data); err != nil {
+			return nil, err
+		}
 		return nil, &httpStatusError{response.StatusCode, response.Status}
 	}
 	return data, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -19,6 +20,7 @@ const leaveTimeout = 5 * time.Second
 type gridFlags struct {
 	fileFlag
 	clientFlags
+	accessFlags
 }
 
 // clientFlags are the addresses of the grid.
@@ -27,18 +29,42 @@ type clientFlags struct {
 	Timeout time.Duration `help:"Time limit for answers of the grid." default:"10s" env:"SNOWGRID_TIMEOUT"`
 }
 
-// ask runs f with the time limit for calls to the grid.
+// ask runs f with the time limit for calls to the grid, and with the access that they use.
 func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
+	asking, err := g.reach(asking)
+	if err != nil {
+		return err
+	}
 	return f(asking)
+}
+
+// dial returns a client of the grid.
+func (g gridFlags) dial(ctx context.Context, cfg client.Config) (*client.Client, error) {
+	if err := meet(ctx, g.Addr); err != nil {
+		return nil, err
+	}
+	cfg.Addrs = g.Addr
+	secured, err := g.accessFlags.security()
+	if err != nil {
+		return nil, err
+	}
+	if secured != nil {
+		creds, err := security.Load(*secured, security.Admin)
+		if err != nil {
+			return nil, err
+		}
+		cfg.TLS = creds.Client("")
+	}
+	return client.Dial(ctx, cfg)
 }
 
 // use runs f with a client, which has left the grid when use returns.
 func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err error) {
 	var c *client.Client
 	err = g.ask(ctx, func(ctx context.Context) (err error) {
-		c, err = client.Dial(ctx, client.Config{Addrs: g.Addr, Labels: commandLabels()})
+		c, err = g.dial(ctx, client.Config{Labels: commandLabels()})
 		return err
 	})
 	if err != nil {

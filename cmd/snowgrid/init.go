@@ -19,6 +19,7 @@ type initCommand struct {
 	// FirstLife is a flag of this command and not a setting, so that it applies once.
 	FirstLife bool `help:"Assert that no process of an earlier run of this grid is still running. Only if no member has been in a grid."`
 	statedFloor
+	accessFlags
 	outputFlag
 }
 
@@ -70,6 +71,9 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	if ctx, err = c.reach(ctx); err != nil {
+		return err
+	}
 	out, err := c.post(ctx, in)
 	if err != nil && !c.Force && !errors.Is(err, wire.ErrNotConfirmed) {
 		err = fmt.Errorf("nothing was done: %w", err)

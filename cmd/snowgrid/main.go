@@ -133,7 +133,11 @@ func run(ctx context.Context, args []string, to streams) int {
 		fmt.Fprintf(to.err, "snowgrid: %v\nRun snowgrid --help for the commands, snowgrid COMMAND --help for the flags.\n", err)
 		return exitUsage
 	}
-	if err := command.Run(); err != nil && !readerGone(err) {
+	err = command.Run()
+	if fault := (*settingError)(nil); errors.As(err, &fault) && fault.from.source == "" {
+		err = from.place(err)
+	}
+	if err != nil && !readerGone(err) {
 		fmt.Fprintf(to.err, "snowgrid: %s\n", sentence(err))
 		return exitStatusOf(err)
 	}

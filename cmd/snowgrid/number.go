@@ -48,7 +48,7 @@ it, such as a PersistentVolumeClaim or a hostPath on the node.`
 func (n *numberCommand) Run(ctx context.Context, to streams) error {
 	var number uint64
 	err := n.ask(ctx, func(ctx context.Context) error {
-		c, err := client.Dial(ctx, client.Config{Addrs: n.Addr, DataDir: n.DataDir, Cluster: n.Cluster, Set: n.Set})
+		c, err := n.dial(ctx, client.Config{DataDir: n.DataDir, Cluster: n.Cluster, Set: n.Set})
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,8 @@ type fileFlag struct {
 }
 
 // agentConfigured is a command with the flags of the agent: it takes all keys of the
-// configuration file. Others take the keys by which they find the grid.
+// configuration file. Others take the keys by which they find the grid and prove their
+// identity.
 type agentConfigured interface{ flagsOfAgent() *agentFlags }
 
 func (a *agentFlags) flagsOfAgent() *agentFlags { return a }
@@ -144,7 +145,7 @@ func (s *sources) takesFile(ctx *kong.Context, flag *kong.Flag) bool {
 		return false
 	}
 	_, isAgent := ctx.Selected().Target.Addr().Interface().(agentConfigured)
-	return isAgent || k.client
+	return isAgent || k.client || k.flag.Tag.Has("shared")
 }
 
 // fromVariable returns the value of an environment variable, or the content of the file

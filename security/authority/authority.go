@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/security"
@@ -25,6 +26,12 @@ const (
 	CertificateTTL = 365 * 24 * time.Hour
 	// skew is how far a certificate begins before it is issued, for slow clocks.
 	skew = 5 * time.Minute
+)
+
+// memberNames and loopback are in each certificate of a member.
+var (
+	memberNames = []string{security.MemberServerName, "localhost"}
+	loopback    = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 )
 
 // Authority issues certificates.
@@ -124,8 +131,7 @@ func (a *Authority) Issue(r Request, now time.Time) (certPEM, privateKey []byte,
 	}
 	if r.Role == security.Member {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
-		template.DNSNames = []string{security.MemberServerName, "localhost"}
-		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+		template.DNSNames, template.IPAddresses = slices.Clone(memberNames), slices.Clone(loopback)
 		for _, host := range r.Hosts {
 			if ip := net.ParseIP(host); ip != nil {
 				template.IPAddresses = append(template.IPAddresses, ip)

@@ -21,7 +21,7 @@ const (
 // IsSecret reports whether a file of a directory is private: a private key, or the keys of the
 // gossip.
 func IsSecret(name string) bool {
-	return strings.HasSuffix(name, keySuffix) || name == security.GossipKeysFile
+	return strings.HasSuffix(name, keySuffix) || name == earlierKeyFile || name == security.GossipKeysFile
 }
 
 // file is one file of a directory.
@@ -82,4 +82,18 @@ func write(path string, f file) (err error) {
 	}
 	_, err = out.Write(f.content)
 	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// replace writes a file of a directory that exists. A reader finds the earlier content or all
+// of the new one.
+func replace(dir string, f file) error {
+	path := filepath.Join(dir, f.name)
+	temporary := filepath.Join(dir, "."+f.name+".new")
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := write(temporary, f); err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	return os.Rename(temporary, path)
 }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/security"
+)
+
+// access is how a command reaches members: in clear text, or over TLS with a certificate or a
+// token.
+type access struct {
+	scheme string
+	token  string
+	http   *http.Client
+}
+
+// handshakeTimeout bounds one handshake with a member.
+const handshakeTimeout = 5 * time.Second
+
+// clearText reaches members that run without security.
+var clearText = &access{scheme: "http", http: http.DefaultClient}
+
+// openAccess returns the access that a configuration states; nil is clear text.
+func openAccess(cfg *security.Config) (*access, error) {
+	if cfg == nil {
+		return clearText, nil
+	}
+	creds, err := security.Load(*cfg, security.Admin)
+	if err != nil {
+		return nil, &exitError{status: exitUsage, err: err}
+	}
+	transport := &http.Transport{
+		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+			defer cancel()
+			return dialTLS(ctx, creds, network, addr)
+		},
+		DisableKeepAlives: true, // a command makes a few calls
+	}
+	return &access{scheme: "https", token: cfg.Token, http: &http.Client{Transport: transport, CheckRedirect: noRedirect}}, nil
+}
+
+// noRedirect keeps requests, and the token with them, at the address that was asked.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// dialTLS opens a connection to a member that both sides trust.
+func dialTLS(ctx context.Context, creds *security.Credentials, network, addr string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	secured := tls.Client(conn, creds.Client(addr))
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// do makes a request to a member.
+func (a *access) do(request *http.Request) (*http.Response, error) {
+	if a.token != "" {
+		request.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	response, err := a.http.Do(request)
+	if err != nil {
+		return nil, explained(request.URL.Host, err)
+	}
+	return response, nil
+}
+
+// accessKey is the key of an access in a context: the credentials of a request travel with it.
+type accessKey struct{}
+
+// withAccess returns a context whose calls to members use an access.
+func withAccess(ctx context.Context, a *access) context.Context {
+	return context.WithValue(ctx, accessKey{}, a)
+}
+
+// accessOf returns the access of a context; clear text if it has none.
+func accessOf(ctx context.Context) *access {
+	if a, found := ctx.Value(accessKey{}).(*access); found {
+		return a
+	}
+	return clearText
+}
+
+// notTrustedError says that a process answers at an address, and that it and this one do not
+// trust each other.
+type notTrustedError struct {
+	addr, reason string
+	cause        error
+}
+
+// Error implements error.
+func (e *notTrustedError) Error() string { return e.addr + ": " + e.reason }
+
+// Unwrap returns the cause.
+func (e *notTrustedError) Unwrap() error { return e.cause }
+
+// explained returns the error of a request that got no answer.
+func explained(addr string, err error) error {
+	if sentence := security.Explain(err); sentence != err.Error() {
+		return &notTrustedError{addr: addr, reason: sentence, cause: err}
+	}
+	return &notAnsweredError{addr: addr, cause: err}
+}
+
+// isNotTrusted reports whether an error is that of processes that do not trust each other.
+func isNotTrusted(err error) bool {
+	var is *notTrustedError
+	return errors.As(err, &is)
+}
+
+// reach returns a context whose calls use the access that the flags state.
+func (f *accessFlags) reach(ctx context.Context) (context.Context, error) {
+	cfg, err := f.security()
+	if err != nil {
+		return nil, err
+	}
+	a, err := openAccess(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return withAccess(ctx, a), nil
+}
+
+// meet returns the error of a caller that no member at the addresses and the caller trust each
+// other. Other errors are left to the calls that follow, which repeat them for a while; these
+// do not go away.
+func meet(ctx context.Context, addrs []string) error {
+	_, err := eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) error {
+		ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+		defer cancel()
+		_, err := read(ctx, addr, "/livez")
+		return err
+	})
+	if isNotTrusted(err) {
+		return err
+	}
+	return nil
+}
+
+// expectsTLS returns the error of a request in clear text to a member that expects TLS, nil for
+// any other answer.
+func expectsTLS(addr string, response *http.Response, answer []byte) error {
+	if response.StatusCode != http.StatusBadRequest || !strings.Contains(string(answer), "HTTP request to an HTTPS server") {
+		return nil
+	}
+	return &notTrustedError{addr: addr, reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/security"
+)
+
+// credentialFlags say by what this process proves its identity, and which members it trusts.
+// The agent has them, and each command that calls members. Keys with the tag shared are taken
+// from the configuration file by both.
+type credentialFlags struct {
+	SecurityDir   string `help:"Directory with certificates and keys, made by snowgrid secure init or secure issue. Default: none, clear text." env:"SNOWGRID_SECURITY_DIR" placeholder:"DIR" shared:""`
+	TLSCert       string `name:"tls-cert" help:"Certificate of this process with its chain in PEM, by your own PKI. It replaces that of --security-dir." env:"SNOWGRID_TLS_CERT" placeholder:"FILE" shared:""`
+	TLSKey        string `name:"tls-key" help:"Private key of --tls-cert in PEM." env:"SNOWGRID_TLS_KEY" placeholder:"FILE" shared:""`
+	TLSCA         string `name:"tls-ca" help:"Certificates of the authorities that are trusted, in PEM." env:"SNOWGRID_TLS_CA" placeholder:"FILE" shared:""`
+	TLSServerName string `name:"tls-server-name" help:"DNS name that the certificates of all members have, checked in place of the host that is called. Default: member.snowgrid with --security-dir, else the host." env:"SNOWGRID_TLS_SERVER_NAME" placeholder:"NAME" shared:""`
+	IdentityRules string `help:"File with the roles of certificates of your own PKI, one rule a line: PATTERN ROLE [NAMES], such as subject:CN=web-* holder orders-*. The first rule that matches counts. Default: the role in the certificate." env:"SNOWGRID_IDENTITY_RULES" placeholder:"FILE" shared:""`
+}
+
+// isSet reports whether the flags state any credentials.
+func (f *credentialFlags) isSet() bool {
+	return f.SecurityDir != "" || f.TLSCert != "" || f.TLSKey != "" || f.TLSCA != ""
+}
+
+// security returns the configuration that the flags state; nil for none. It reads the rules,
+// and no other file.
+func (f *credentialFlags) security() (*security.Config, error) {
+	if !f.isSet() {
+		for flag, value := range map[string]string{"tls-server-name": f.TLSServerName, "identity-rules": f.IdentityRules} {
+			if value != "" {
+				return nil, badValue(flag, value, "it needs certificates; give --security-dir, or --tls-cert, --tls-key and --tls-ca")
+			}
+		}
+		return nil, nil
+	}
+	switch {
+	case f.TLSCert != "" && f.TLSKey == "":
+		return nil, badValue("tls-cert", f.TLSCert, "its private key is missing; give --tls-key as well")
+	case f.TLSKey != "" && f.TLSCert == "":
+		return nil, badValue("tls-key", f.TLSKey, "its certificate is missing; give --tls-cert as well")
+	case f.TLSCert != "" && f.TLSCA == "" && f.SecurityDir == "":
+		return nil, badValue("tls-cert", f.TLSCert, "the authorities that are trusted are missing; give --tls-ca as well")
+	}
+	cfg := &security.Config{
+		Dir: f.SecurityDir, CertFile: f.TLSCert, KeyFile: f.TLSKey, CAFile: f.TLSCA, ServerName: f.TLSServerName,
+	}
+	if f.IdentityRules != "" {
+		var err error
+		if cfg.Rules, err = readRules(f.IdentityRules); err != nil {
+			return nil, badValue("identity-rules", f.IdentityRules, "%s", sentence(err))
+		}
+	}
+	return cfg, nil
+}
+
+// callerFlags are those of commands: which of its identities the caller uses.
+type callerFlags struct {
+	Role  string `help:"Role whose certificate in --security-dir is used: admin, holder, reader or member. Default: the first of these that is there." env:"SNOWGRID_ROLE" placeholder:"ROLE"`
+	Token string `help:"Token of snowgrid secure token, in place of a certificate. Prefer SNOWGRID_TOKEN_FILE or SNOWGRID_TOKEN to the flag, which other users of the machine see." env:"SNOWGRID_TOKEN" placeholder:"TOKEN" secret:""`
+}
+
+// accessFlags are those of the commands that call members.
+type accessFlags struct {
+	credentialFlags
+	callerFlags
+}
+
+// commandRoles are the roles in the order in which a command looks for a certificate. A
+// member's is there where a command runs next to an agent.
+var commandRoles = []security.Role{security.Admin, security.Holder, security.Reader, security.Member}
+
+// security returns the configuration that the flags of a command state; nil for none.
+func (f *accessFlags) security() (*security.Config, error) {
+	cfg, err := f.credentialFlags.security()
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Role != "" && !slices.Contains(security.Roles, security.Role(f.Role)):
+		return nil, badValue("role", f.Role, "give admin, holder, reader or member")
+	case cfg == nil && f.Token != "":
+		return nil, badValue("token", "", "it needs the authority that members are checked by, or it could be sent to anyone; give --tls-ca, or --security-dir")
+	case cfg == nil && f.Role != "":
+		return nil, badValue("role", f.Role, "it needs certificates; give --security-dir")
+	case cfg == nil:
+		return nil, nil
+	case f.Token != "" && f.Role != "":
+		return nil, badValue("role", f.Role, "a token has a role of its own; omit one of the two")
+	}
+	cfg.Token = f.Token
+	cfg.Role = security.Role(f.Role)
+	if cfg.Dir != "" && cfg.Role == security.NoRole && cfg.Token == "" && cfg.CertFile == "" {
+		cfg.Role = certificateIn(cfg.Dir)
+	}
+	return cfg, nil
+}
+
+// certificateIn returns the role of the certificate in a directory that commands use.
+func certificateIn(dir string) security.Role {
+	for _, role := range commandRoles {
+		if _, err := os.Stat(filepath.Join(dir, string(role)+".crt")); !errors.Is(err, fs.ErrNotExist) {
+			return role
+		}
+	}
+	return security.NoRole
+}
