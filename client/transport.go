@@ -191,6 +191,9 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	req.Header = header
 	req.Header.Set("Content-Type", wire.MsgPack)
 	wire.SetRelease(req.Header)
+	if h.creds != nil && h.creds.Token() != "" {
+		req.Header.Set("Authorization", "Bearer "+h.creds.Token())
+	}
 	if end, ok := ctx.Deadline(); ok {
 		// Rounded up: a member that gives up first would say less than it said before.
 		left := time.Until(end) + time.Millisecond - 1

@@ -12,7 +12,10 @@ func (c *Credentials) Expiry() time.Time {
 	if c.cfg.TLS != nil {
 		return certificateExpiry(c.cfg.TLS)
 	}
-	return c.current.Load().own.NotAfter
+	if own := c.current.Load().own; own != nil {
+		return own.NotAfter
+	}
+	return time.Time{}
 }
 
 // AuthorityExpiry returns when the authority of this process's certificate ends, by the
