@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // securityFlags are the keys and certificates of the member. Secrets have the tag secret:
@@ -18,11 +19,25 @@ type securityFlags struct {
 }
 
 func (f *securityFlags) apply(cfg *grid.Config) error {
+	secured, err := f.security()
+	if err != nil {
+		return err
+	}
+	cfg.Security, cfg.Insecure = secured, f.Insecure
+	if secured != nil {
+		secured.Role, secured.GossipKeysFile, secured.TokensFile = security.Member, f.GossipKeys, f.TokenKeys
+	} else {
+		for _, file := range []struct{ flag, value string }{{"gossip-keys", f.GossipKeys}, {"token-keys", f.TokenKeys}} {
+			if file.value != "" {
+				return badValue(file.flag, file.value, "it needs certificates; give --security-dir, or --tls-cert, --tls-key and --tls-ca")
+			}
+		}
+	}
 	if f.GossipKey == "" {
 		return nil
 	}
 	raw, err := base64.StdEncoding.DecodeString(f.GossipKey)
-	if err != nil || len(raw) != 16 && len(raw) != 24 && len(raw) != 32 {
+	if err != nil || security.CheckGossipKey(raw) != nil {
 		return badValue("gossip-key", "", "this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32")
 	}
 	cfg.GossipKey = raw

@@ -74,7 +74,11 @@ func eachUntilAnswered(ctx context.Context, addrs []string, ask func(ctx context
 			continue
 		}
 		refused = err
-		refusals = append(refusals, fmt.Sprintf("%s: %s", addr, sentence(err)))
+		if text := sentence(err); isNotTrusted(err) { // it names the address
+			refusals = append(refusals, text)
+		} else {
+			refusals = append(refusals, addr+": "+text)
+		}
 	}
 	if refused == nil {
 		return "", noMember(strings.Join(silent, ", "))

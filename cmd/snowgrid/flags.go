@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -46,16 +45,9 @@ func (g gridFlags) dial(ctx context.Context, cfg client.Config) (*client.Client,
 		return nil, err
 	}
 	cfg.Addrs = g.Addr
-	secured, err := g.accessFlags.security()
-	if err != nil {
+	var err error
+	if cfg.Security, err = g.security(); err != nil {
 		return nil, err
-	}
-	if secured != nil {
-		creds, err := security.Load(*secured, security.Admin)
-		if err != nil {
-			return nil, err
-		}
-		cfg.TLS = creds.Client("")
 	}
 	return client.Dial(ctx, cfg)
 }

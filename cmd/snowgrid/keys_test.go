@@ -16,6 +16,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // keyRow has a value of a key that is not its default, and the value that results from it.
@@ -39,6 +40,11 @@ func keyRows(t *testing.T) map[string]keyRow {
 	isStore := func(v any) bool { _, is := v.(*store.File); return is }
 	isFloor := func(v any) bool { at, is := v.(time.Time); return is && at.After(floor.Add(-50*365*24*time.Hour)) }
 	dir := t.TempDir()
+	rules := filepath.Join(dir, "rules")
+	if err := os.WriteFile(rules, []byte("subject:CN=web-* holder orders-*\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantRules := []security.Rule{{Match: "subject:CN=web-*", Role: security.Holder, Names: []security.Pattern{"orders-*"}}}
 	return map[string]keyRow{
 		"name":             {text: "shop", field: "Name", want: "shop"},
 		"member-name":      {text: "web-7", field: "MemberName", want: "web-7"},
@@ -66,6 +72,17 @@ func keyRows(t *testing.T) map[string]keyRow {
 		"anchor":           {text: "file:" + dir, field: "Anchor", want: isStore},
 		"anchor-ahead":     {text: "40s", with: "anchor: file:" + dir + "\n", field: "AnchorAhead", want: 40 * time.Second},
 		"gossip-key":       {text: testKey, field: "GossipKey", want: key},
+		"security-dir":     {text: "/etc/snowgrid/security", field: "Security.Dir", want: "/etc/snowgrid/security"},
+		"tls-cert":         {text: "/c.crt", with: "tls-key: /c.key\ntls-ca: /ca.crt\n", field: "Security.CertFile", want: "/c.crt"},
+		"tls-key":          {text: "/c.key", with: "tls-cert: /c.crt\ntls-ca: /ca.crt\n", field: "Security.KeyFile", want: "/c.key"},
+		"tls-ca":           {text: "/ca.crt", with: "security-dir: /d\n", field: "Security.CAFile", want: "/ca.crt"},
+		"tls-server-name":  {text: "ids.example", with: "security-dir: /d\n", field: "Security.ServerName", want: "ids.example"},
+		"identity-rules":   {text: rules, with: "security-dir: /d\n", field: "Security.Rules", want: wantRules},
+		"gossip-keys":      {text: "/g.keys", with: "security-dir: /d\n", field: "Security.GossipKeysFile", want: "/g.keys"},
+		"token-keys":       {text: "/t.pub", with: "security-dir: /d\n", field: "Security.TokensFile", want: "/t.pub"},
+		"insecure":         {text: "true", field: "Insecure", want: true},
+		"role":             {text: "reader"},
+		"token":            {text: "a.b.c"},
 		"ops-addr":         {text: "127.0.0.2:6"},
 		"pprof":            {text: "true", with: "ops-addr: 127.0.0.1:0\n"},
 		"log-level":        {text: "warn"},
@@ -201,7 +218,7 @@ func checkBinds(t *testing.T, k key, row keyRow) {
 			}
 			field := reflect.ValueOf(cfg)
 			for _, part := range strings.Split(row.field, ".") {
-				field = field.FieldByName(part)
+				field = reflect.Indirect(field.FieldByName(part))
 			}
 			if check, is := row.want.(func(any) bool); is && !check(field.Interface()) || !is && !reflect.DeepEqual(field.Interface(), row.want) {
 				t.Errorf("grid.Config.%s is %v, want %v", row.field, field.Interface(), row.want)
