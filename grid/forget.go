@@ -26,7 +26,7 @@ func (o *leadership) serveForget(ctx context.Context, in wire.ForgetRequest) (wi
 	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone and stores nothing on disk")
 	}
-	return serveOperator(ctx, o, wire.PathForget, &in, askedOf{&in.Forwarded, &in.AskedBy}, func() (wire.ForgetResponse, error) { return o.forget(ctx, in) })
+	return serveOperator(ctx, o, wire.PathForget, &in, func() (wire.ForgetResponse, error) { return o.forget(ctx, in) })
 }
 
 // forget gives up a member's disk, at the leader.

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -42,6 +45,32 @@ func TestIndexHasALineForEachPath(t *testing.T) {
 	for path, methods := range map[string]string{"/": "GET", wire.PathStatus: "GET,POST", wire.PathIDs: "POST", wire.PathEvents: "POST"} {
 		if !slices.ContainsFunc(index.Paths, func(p wire.PathInfo) bool { return p.Path == path && strings.Join(p.Methods, ",") == methods }) {
 			t.Errorf("%s with %s is not listed: %+v", path, methods, index.Paths)
+		}
+	}
+}
+
+// TestEveryPathHasAnAction: whatever a member serves, for debugging too, is an action that
+// some roles are allowed and others are not.
+func TestEveryPathHasAnAction(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, startOne(t, func(cfg *grid.Config) { cfg.Debug = true }), 1)
+	_, _, body := b.read("/", wire.JSON)
+	var index wire.IndexResponse
+	if err := json.Unmarshal([]byte(body), &index); err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for _, p := range index.Paths {
+		for _, method := range p.Methods {
+			served[method+" "+p.Path] = true
+			if action, found := api.ActionOf(method, p.Path); !found || !slices.Contains(security.Actions(), action) {
+				t.Errorf("%s %s has no action: give it a row in grid/internal/api/access.go", method, p.Path)
+			}
+		}
+	}
+	for _, row := range api.Rows() {
+		if !served[row] {
+			t.Errorf("%s is in grid/internal/api/access.go, and no member serves it", row)
 		}
 	}
 }

@@ -54,17 +54,12 @@ func (o *leadership) forward(ctx context.Context, leader, path string, in, out a
 	return o.caller.CallWithin(ctx, api.ServeTimeout, at.API, at.Incarnation, path, in, out)
 }
 
-// askedOf are the fields of an operator's request that say which way it took.
-type askedOf struct {
-	forwarded *bool   // a member has passed it on to the leader
-	by        *string // its caller, at the first member
-}
-
 // serveOperator answers an operator's request: by here if this member leads the grid, else
-// by one call of the leader. in is a pointer to the request, and asked are fields of it.
-func serveOperator[Out any](ctx context.Context, o *leadership, path string, in any, asked askedOf, here func() (Out, error)) (out Out, err error) {
-	if !*asked.forwarded {
-		*asked.by = api.WhoOf(ctx)
+// by one call of the leader. in is a pointer to the request, which is marked.
+func serveOperator[Out any](ctx context.Context, o *leadership, path string, in wire.Relayed, here func() (Out, error)) (out Out, err error) {
+	via := in.Via()
+	if !via.Forwarded {
+		via.AskedBy = api.WhoOf(ctx)
 	}
 	node := o.raft.Node()
 	switch {
@@ -72,10 +67,10 @@ func serveOperator[Out any](ctx context.Context, o *leadership, path string, in 
 		return out, failure.Errorf(sequencer.ErrUnavailable, "%w", o.formation.NotFormed())
 	case node.Leads():
 		return here()
-	case *asked.forwarded:
+	case via.Forwarded:
 		return out, refusal.ErrNotLeader
 	}
-	*asked.forwarded = true
+	via.Forwarded = true
 	err = o.forward(ctx, node.Leader(), path, in, &out)
 	return out, err
 }

@@ -47,7 +47,7 @@ func relayed[In, Out any, P interface {
 	return api.Typed(path, func(ctx context.Context, in In) (out Out, err error) {
 		via := P(&in).Via()
 		if !via.Forwarded {
-			via.AskedBy = api.RemoteOf(ctx)
+			via.AskedBy = api.WhoOf(ctx)
 		}
 		node := o.raft.Node()
 		switch {

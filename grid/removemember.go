@@ -22,7 +22,7 @@ func (o *leadership) serveRemove(ctx context.Context, in wire.RemoveRequest) (wi
 	if o.lone {
 		return none, failure.Errorf(wire.ErrNotNow, "grid: this member runs alone; stop its process")
 	}
-	return serveOperator(ctx, o, wire.PathRemove, &in, askedOf{&in.Forwarded, &in.AskedBy}, func() (wire.RemoveResponse, error) { return o.remove(ctx, in) })
+	return serveOperator(ctx, o, wire.PathRemove, &in, func() (wire.RemoveResponse, error) { return o.remove(ctx, in) })
 }
 
 // remove takes a member out of the grid, at the leader.

@@ -5,8 +5,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/security/token"
 )
 
 // credentials are a member's certificates and keys, for as long as it runs.
@@ -73,6 +75,14 @@ func (c *credentials) gossipKeys() [][]byte {
 		return nil
 	}
 	return c.GossipKeys()
+}
+
+// tokens returns what checks tokens of callers; nil in clear text, where callers prove nothing.
+func (c *credentials) tokens() api.Tokens {
+	if c.Credentials == nil {
+		return nil
+	}
+	return token.NewVerifier(c.Credentials)
 }
 
 // expiry returns when this member's certificate ends; zero if there is none.

@@ -26,7 +26,7 @@ func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest)
 	if in.IsEmpty() && o.raft.Node() != nil {
 		return wire.SettingsOf(o.state.Roster()), nil
 	}
-	res, err := serveOperator(ctx, o, wire.PathSettings, &in, askedOf{&in.Forwarded, &in.AskedBy}, func() (wire.SettingsResponse, error) { return o.setSettings(ctx, in) })
+	res, err := serveOperator(ctx, o, wire.PathSettings, &in, func() (wire.SettingsResponse, error) { return o.setSettings(ctx, in) })
 	if errors.Is(err, wire.ErrUnknownPath) {
 		err = failure.Errorf(wire.ErrNotNow, "grid: the leader runs an earlier release, which cannot change settings; upgrade it and try again")
 	}

@@ -13,7 +13,7 @@ import (
 // serveTake takes the record of the anchor on a person's request, or has the leader do it. It is
 // safe with any present holder: grants of this grid begin above the limit that is found (A7).
 func (o *leadership) serveTake(ctx context.Context, in wire.TakeRequest) (wire.MemberResponse, error) {
-	return serveOperator(ctx, o, wire.PathTake, &in, askedOf{&in.Forwarded, &in.AskedBy}, func() (wire.MemberResponse, error) {
+	return serveOperator(ctx, o, wire.PathTake, &in, func() (wire.MemberResponse, error) {
 		err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.TakeAnchor(v, reply) })
 		o.audit.Write(audit.Entry{Action: audit.TakeAnchor, Name: o.state.Roster().Settings.Name, Who: in.AskedBy, Err: err})
 		if err != nil {

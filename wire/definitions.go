@@ -63,16 +63,14 @@ type ForgetRequest struct {
 	Member roster.MemberID `json:"member"`
 	// LoseDefinitions confirms that the definitions of partitions may be lost of which
 	// no other disk is named.
-	LoseDefinitions bool   `json:"lose_definitions,omitempty"`
-	AskedBy         string `json:"asked_by,omitempty"`  // address that asked the member that forwards it
-	Forwarded       bool   `json:"forwarded,omitempty"` // to the leader
+	LoseDefinitions bool `json:"lose_definitions,omitempty"`
+	Relay
 }
 
 // TakeRequest asks any member to have the leader take the record of the grid's anchor,
 // whichever grid holds it.
 type TakeRequest struct {
-	AskedBy   string `json:"asked_by,omitempty"`  // address that asked the member that forwards it
-	Forwarded bool   `json:"forwarded,omitempty"` // to the leader
+	Relay
 }
 
 // ForgetResponse counts the partitions that depended on the disk.

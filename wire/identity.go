@@ -32,14 +32,18 @@ type Identity struct {
 	Incarnation uint64 `json:"incarnation"`
 }
 
-// Relay is set by a member that passes a call on to the leader.
+// Relay is set by a member that passes a call on to the leader. A member takes it from other
+// members only.
 type Relay struct {
-	AskedBy   string `json:"asked_by,omitempty"`  // address that asked the member that forwards it
+	AskedBy   string `json:"asked_by,omitempty"`  // the caller of the member that forwards it
 	Forwarded bool   `json:"forwarded,omitempty"` // to the leader
 }
 
 // Via returns the part of a request that the member sets which passes it on.
 func (r *Relay) Via() *Relay { return r }
+
+// Relayed is a pointer to a request that members pass on to the leader.
+type Relayed interface{ Via() *Relay }
 
 // IdentityNextRequest asks for the number that a set gives next.
 type IdentityNextRequest struct {

@@ -96,7 +96,7 @@ func messages() []any {
 		wire.CollectRequest{Partition: 7, Term: 9, Lost: 8, After: "orders", Revision: 12},
 		wire.CollectResponse{Revision: 12, Definitions: someDefinitions(), More: true},
 		wire.InitRequest{Force: true, Floor: 5}, wire.InitResponse{Grid: stamp.Grid, Members: 3, First: 7},
-		wire.TakeRequest{AskedBy: "10.0.0.1:1", Forwarded: true},
+		wire.TakeRequest{Relay: wire.Relay{AskedBy: "10.0.0.1:1", Forwarded: true}},
 		wire.AbandonRequest{Old: stamp.Grid, Grid: roster.GridID{2}, BootstrapMember: "00112233445566aa", Expect: 2},
 		wire.AbandonResponse{Ceiling: 3, Time: 2, Window: 1},
 	}

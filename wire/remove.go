@@ -5,9 +5,8 @@ import "github.com/snowgrid/snowgrid/roster"
 // RemoveRequest asks any member for a member to be taken out of the grid, whether it runs
 // or not.
 type RemoveRequest struct {
-	Member    roster.MemberID `json:"member"`
-	AskedBy   string          `json:"asked_by,omitempty"`  // address that asked the member that forwards it
-	Forwarded bool            `json:"forwarded,omitempty"` // to the leader
+	Member roster.MemberID `json:"member"`
+	Relay
 }
 
 // RemoveResponse is the outcome for the member.

@@ -22,8 +22,7 @@ type SettingsRequest struct {
 	// Quotas set limits of rows, by pattern; DropQuotas are the patterns of rows to remove.
 	Quotas     []roster.QuotaEdit `json:"quotas,omitempty"`
 	DropQuotas []security.Pattern `json:"drop_quotas,omitempty"`
-	AskedBy    string             `json:"asked_by,omitempty"`  // address that asked the member that forwards it
-	Forwarded  bool               `json:"forwarded,omitempty"` // to the leader
+	Relay
 }
 
 // IsEmpty reports whether a request changes nothing.

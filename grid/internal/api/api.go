@@ -10,6 +10,7 @@ import (
 
 	"log/slog"
 
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
@@ -40,12 +41,16 @@ const (
 
 // Config has the calls and limits of a server.
 type Config struct {
-	Self     roster.Incarnation
-	Grid     func() roster.GridID // the member's, zero for none
-	State    *state.State
-	Life     *tenure.Life
-	Security *security.Credentials // nil: clear text
-	Loopback bool                  // only this machine reaches the server
+	Self  roster.Incarnation
+	Grid  func() roster.GridID // the member's, zero for none
+	State *state.State
+	Life  *tenure.Life
+	// Security proves who this member is, and verifies callers. nil: clear text, and each caller
+	// is security.Everyone.
+	Security *security.Credentials
+	Tokens   Tokens     // of callers without a certificate; nil: none is valid
+	Audit    *audit.Log // of denials
+	Loopback bool       // only this machine reaches the server
 	Log      *slog.Logger
 	Library  *librarylog.Log
 	// Status returns the status of the whole grid; NotReady and NotSettled return nil or
@@ -129,7 +134,7 @@ func (a *Server) Fill() (empty func()) {
 
 // newHTTP returns the HTTP server.
 func (a *Server) newHTTP() *http.Server {
-	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, local: map[string]bool{}, origins: origins{loopback: a.cfg.Loopback}, refuse: a.refuseUnread}
+	mux := &routes{handlers: map[string]map[string]http.HandlerFunc{}, local: map[string]bool{}, origins: origins{loopback: a.cfg.Loopback}, authorize: a.authorize, refuse: a.refuseUnread}
 	for path, c := range a.calls {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { a.handle(w, r, c) })
 		if c.query != nil {
@@ -169,11 +174,11 @@ func (a *Server) newHTTP() *http.Server {
 	}
 }
 
-// arriving notes in each request's context the tenure in which it arrived.
+// arriving notes in each request's context its caller, and the tenure in which it arrived.
 func (a *Server) arriving(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connectionOf(r).identify(a.cfg.Security, r)
-		h.ServeHTTP(w, r.WithContext(tenure.NewContext(withSubject(r.Context(), r), a.cfg.Life.Tenure())))
+		h.ServeHTTP(w, r.WithContext(tenure.NewContext(a.identified(r), a.cfg.Life.Tenure())))
 	})
 }
 
@@ -241,8 +246,8 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 	a.answer(w, kind, http.StatusOK, out)
 }
 
-// read reads and decodes a request's body. A request that needs much memory, for itself or
-// for its answer, keeps its turn until leave.
+// read reads and decodes a request's body, and authorizes what that names. A request that
+// needs much memory, for itself or for its answer, keeps its turn until leave.
 func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Call) (in any, leave func(), err error) {
 	conn := connectionOf(r)
 	small, turn := int64(smallBody), conn.holders
@@ -260,9 +265,12 @@ func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Ca
 		in, err = c.decode(kind, body)
 	}
 	if err != nil {
-		err = fmt.Errorf("grid: %w", err)
+		return in, leave, fmt.Errorf("grid: %w", err)
 	}
-	return in, leave, err
+	if PeerOf(r.Context()).Role != security.Member {
+		in = c.unrelayed(in)
+	}
+	return in, leave, a.authorizeUses(r, in)
 }
 
 // addressed refuses a call between members that is for another grid or another
@@ -292,6 +300,9 @@ func (a *Server) refuseUnread(w http.ResponseWriter, kind string, err error) {
 func (a *Server) refuse(w http.ResponseWriter, kind string, err error) {
 	e := wire.ErrorOf(err, a.cfg.State.Roster().Version)
 	noteCode(w, e.Code)
+	if e.Status() == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="snowgrid"`)
+	}
 	a.answer(w, kind, e.Status(), e)
 }
 

@@ -15,9 +15,11 @@ type Call struct {
 	serve   func(ctx context.Context, in any) (any, error)
 	query   func(url.Values) (any, error) // reads the request of GET; nil: it is not served
 	deliver func(out, result any)         // stores a result where a local caller wants it
-	target  bool                          // only for members that address this one
-	members bool                          // ... as one of their grid
-	large   bool                          // its answer is large, whatever its request is
+	// unrelayed returns a request without what only a member may state that passes it on.
+	unrelayed func(in any) any
+	target    bool // only for members that address this one
+	members   bool // ... as one of their grid
+	large     bool // its answer is large, whatever its request is
 	// anyClaim accepts members whose roster is of another claim.
 	anyClaim bool
 }
@@ -33,6 +35,13 @@ func Typed[In, Out any](path string, serve func(ctx context.Context, in In) (Out
 		},
 		serve:   func(ctx context.Context, in any) (any, error) { return serve(ctx, in.(In)) },
 		deliver: func(out, result any) { *out.(*Out) = result.(Out) },
+		unrelayed: func(in any) any {
+			own := in.(In)
+			if r, relayed := any(&own).(wire.Relayed); relayed {
+				*r.Via() = wire.Relay{}
+			}
+			return own
+		},
 	}
 }
 

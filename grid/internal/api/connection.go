@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -51,7 +50,7 @@ type connection struct {
 
 	raw        *keptConn // under TLS; nil in clear text
 	identified sync.Once
-	who        *security.Remote // nil in clear text, and before the first request
+	who        remote // nil in clear text, and before the first request
 }
 
 // semaphore is held by one request at a time.
@@ -125,22 +124,11 @@ func (c *connection) openStream(e *Events) (end func(), err error) {
 	return func() { leave(); c.streams.Add(-1) }, nil
 }
 
-type subjectKey struct{}
-
-// withSubject adds the subject of the caller's certificate, if that was verified, to a
-// request's context.
-func withSubject(ctx context.Context, r *http.Request) context.Context {
-	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
-		return ctx
-	}
-	return context.WithValue(ctx, subjectKey{}, r.TLS.PeerCertificates[0].Subject.String())
-}
-
-// WhoOf returns the address that a request came from and, after a space, the subject of its
-// certificate if it has one.
+// WhoOf returns the address that a request came from and, after a space, its caller if that
+// proved its identity.
 func WhoOf(ctx context.Context) string {
-	if subject, found := ctx.Value(subjectKey{}).(string); found {
-		return RemoteOf(ctx) + " " + subject
+	if who, found := ctx.Value(whoKey{}).(string); found {
+		return who
 	}
 	return RemoteOf(ctx)
 }

@@ -29,7 +29,7 @@ func (t localTransport) Call(ctx context.Context, addr, path string, in, out any
 		return t.http.Call(ctx, addr, path, in, out)
 	}
 	c := t.server.calls[path]
-	result, err := c.serve(ctx, in)
+	result, err := c.serve(asSelf(ctx), in)
 	if err != nil {
 		return asRemote(err)
 	}

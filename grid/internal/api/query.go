@@ -52,6 +52,9 @@ func (a *Server) handleQuery(w http.ResponseWriter, r *http.Request, c *Call) {
 	}
 	defer leave()
 	in, err := c.query(r.URL.Query())
+	if err == nil {
+		err = a.authorizeUses(r, in)
+	}
 	var out any
 	if err == nil {
 		out, err = c.serve(ctx, in)

@@ -24,9 +24,10 @@ func (c *connection) identify(creds *security.Credentials, r *http.Request) {
 		return
 	}
 	c.identified.Do(func() {
-		c.who = creds.Caller(r.TLS)
+		who := creds.Caller(r.TLS)
+		c.who = who
 		if c.raw != nil {
-			c.raw.keep(c.who)
+			c.raw.keep(who)
 		}
 	})
 }

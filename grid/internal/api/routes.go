@@ -14,13 +14,16 @@ import (
 )
 
 // routes are the API's handlers by path and method. They check the path first, then
-// the method, then the origin, so that the error names the first thing to correct,
-// whatever else is wrong with the request. HEAD is served where GET is.
+// the method, then the origin, then the caller, so that the error names the first thing to
+// correct, whatever else is wrong with the request. HEAD is served where GET is.
 type routes struct {
 	handlers map[string]map[string]http.HandlerFunc
 	local    map[string]bool // paths that exist for callers on this machine alone
 	origins  origins
-	refuse   func(w http.ResponseWriter, kind string, err error)
+	// authorize returns nil for a request whose caller may make it, as far as its path and
+	// method tell.
+	authorize func(*http.Request) error
+	refuse    func(w http.ResponseWriter, kind string, err error)
 }
 
 // HandleFunc adds a handler; the pattern is a method, a space and a path.
@@ -40,6 +43,9 @@ func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h, err := t.find(r)
 	if err == nil {
 		err = t.origins.check(r)
+	}
+	if err == nil {
+		err = t.authorize(r)
 	}
 	if err != nil {
 		if methods := t.handlers[r.URL.Path]; errors.Is(err, wire.ErrWrongMethod) {

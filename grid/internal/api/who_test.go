@@ -1,32 +1,39 @@
 package api
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"net"
-	"net/http"
+	"net/http/httptest"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/security"
 )
 
-// TestWhoOfNamesTheVerifiedCertificate: a caller is its address, and the subject of its
-// certificate if that was verified; a certificate that nothing verified names no caller.
-func TestWhoOfNamesTheVerifiedCertificate(t *testing.T) {
-	certificate := &x509.Certificate{Subject: pkix.Name{CommonName: "ops", Organization: []string{"shop"}}}
-	ctx := context.WithValue(t.Context(), connectionKey{}, &connection{remote: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 51324}})
-	for want, state := range map[string]*tls.ConnectionState{
-		"10.0.0.7:51324 CN=ops,O=shop": {PeerCertificates: []*x509.Certificate{certificate}, VerifiedChains: [][]*x509.Certificate{{certificate}}},
-		"10.0.0.7:51324":               {PeerCertificates: []*x509.Certificate{certificate}},
+// TestWhoOfNamesTheProvedIdentity: a caller is its address, and who it proved to be; a
+// certificate that is not valid names no caller.
+func TestWhoOfNamesTheProvedIdentity(t *testing.T) {
+	for name, test := range map[string]struct {
+		server *Server
+		as     string
+		want   string
+	}{
+		"certificate":              {secured(nil), "admin", `pipe "admin" (cert:admin, role admin)`},
+		"certificate with names":   {secured(nil), "orders", `pipe "orders" (cert:orders, role holder, names orders-*)`},
+		"no certificate":           {secured(nil), "", "pipe"},
+		"expired certificate":      {secured(nil), "expired", "pipe"},
+		"without security":         {&Server{}, "", "pipe"},
+		"without security, proved": {&Server{}, "admin", "pipe"},
 	} {
-		if got := WhoOf(withSubject(ctx, &http.Request{TLS: state})); got != want {
-			t.Errorf("the caller is %q, want %q", got, want)
+		r := httptest.NewRequestWithContext(connectedAs(t.Context(), test.as), "POST", "/", nil)
+		if got := WhoOf(test.server.identified(r)); got != test.want {
+			t.Errorf("%s: the caller is %q, want %q", name, got, test.want)
 		}
-	}
-	if got := WhoOf(withSubject(ctx, &http.Request{})); got != "10.0.0.7:51324" {
-		t.Errorf("without TLS the caller is %q", got)
 	}
 	if got := WhoOf(t.Context()); got != "this process" {
 		t.Errorf("the member's own handle is %q", got)
+	}
+	if got := PeerOf(t.Context()); got.Role != security.Member {
+		t.Errorf("the member's own handle is %+v", got)
+	}
+	if got := PeerOf(connectedAs(t.Context(), "admin")); got.Role != security.NoRole {
+		t.Errorf("a remote caller that was not identified is %+v", got)
 	}
 }

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// access is what the caller of a path has to be allowed.
+type access struct {
+	// action is authorized before the request is read.
+	action security.Action
+	// uses returns the sequencers that a decoded request is about, and what it does to
+	// each; each is authorized before the request is served. nil: about no sequencer.
+	uses func(in any) []use
+}
+
+// use is an action on the sequencer of a name, or on the grid if that is "".
+type use struct {
+	action security.Action
+	name   string
+}
+
+// accesses has a row for each path and method that a member serves. A path without a row
+// is refused to every caller. GET is also HEAD.
+//
+// A renewal is about many sequencers, some of which may be denied while the others are
+// renewed: the host authorizes each of them (grid/internal/host/renew.go).
+var accesses = map[string]access{
+	onGet("/"):                  {action: security.Health},
+	onGet("/livez"):             {action: security.Health},
+	onGet("/readyz"):            {action: security.Health},
+	onGet(wire.PathSettled):     {action: security.Status},
+	onGet(wire.PathStatus):      {action: security.Status},
+	onPost(wire.PathStatus):     {action: security.Status},
+	onPost(wire.PathDirectory):  {action: security.Directory},
+	onGet(wire.PathSequencers):  {action: security.List},
+	onPost(wire.PathSequencers): {action: security.List},
+	onGet(wire.PathHolders):     about(security.List, func(in wire.HoldersRequest) string { return in.Name }),
+	onPost(wire.PathHolders):    about(security.List, func(in wire.HoldersRequest) string { return in.Name }),
+
+	onPost(wire.PathCreate):  about(security.Create, func(in wire.CreateRequest) string { return in.Name }),
+	onPost(wire.PathOpen):    about(security.Open, func(in wire.OpenRequest) string { return in.Name }),
+	onPost(wire.PathAttach):  about(security.Attach, func(in wire.AttachRequest) string { return in.Claim.Sequencer.Name }),
+	onPost(wire.PathRenew):   {action: security.Renew},
+	onPost(wire.PathDetach):  about(security.Detach, func(in wire.DetachRequest) string { return in.Sequencer.Name }),
+	onPost(wire.PathDestroy): about(security.Destroy, func(in wire.DestroyRequest) string { return in.Name }),
+	onPost(wire.PathEvents):  {action: security.Events},
+	onPost(wire.PathIDs):     {action: security.IDs, uses: usesOf(idsUses)},
+
+	onGet(wire.PathIdentity):          {action: security.Status},
+	onPost(wire.PathIdentity):         {action: security.Status},
+	onPost(wire.PathIdentityNext):     {action: security.Number},
+	onPost(wire.PathIdentityApply):    {action: security.Number},
+	onPost(wire.PathIdentityRegister): {action: security.Number},
+	onPost(wire.PathIdentityClean):    {action: security.CleanNumbers},
+	onPost(wire.PathIdentityImport):   {action: security.ImportNumbers},
+
+	onGet(wire.PathMembershipSize):         {action: security.List},
+	onGet(wire.PathMembershipNodes):        {action: security.List},
+	onPost(wire.PathMembershipSubscribe):   {action: security.Subscribe},
+	onPost(wire.PathMembershipUnsubscribe): {action: security.Unsubscribe},
+	onGet(wire.PathMembershipState):        {action: security.Debug},
+	onPost(wire.PathMembershipPause):       {action: security.Debug},
+	onPost(wire.PathMembershipShutdown):    {action: security.Debug},
+
+	onPost(wire.PathSettings): {action: security.Status, uses: usesOf(settingsUses)},
+	onPost(wire.PathForget):   {action: security.Forget},
+	onPost(wire.PathRemove):   {action: security.Remove},
+	onPost(wire.PathTake):     {action: security.TakeAnchor},
+	onPost(wire.PathInit):     {action: security.Init},
+
+	onPost(wire.PathHello):     {action: security.Hello},
+	onPost(wire.PathAccept):    {action: security.Accept},
+	onPost(wire.PathJoin):      {action: security.Join},
+	onPost(wire.PathLeave):     {action: security.Leave},
+	onPost(wire.PathDismiss):   {action: security.Dismiss},
+	onPost(wire.PathEarlier):   {action: security.Earlier},
+	onPost(wire.PathReplicate): {action: security.Replicate},
+	onPost(wire.PathHeld):      {action: security.Held},
+	onPost(wire.PathStored):    {action: security.Stored},
+	onPost(wire.PathCollect):   {action: security.Collect},
+	onPost(wire.PathAbandon):   {action: security.Abandon},
+}
+
+// onGet and onPost return the key of a row.
+func onGet(path string) string  { return http.MethodGet + " " + path }
+func onPost(path string) string { return http.MethodPost + " " + path }
+
+// about returns the row of a path whose requests are about one sequencer.
+func about[In any](action security.Action, name func(In) string) access {
+	return access{action: action, uses: usesOf(func(in In) []use { return []use{{action, name(in)}} })}
+}
+
+// usesOf adapts a function of a type of requests.
+func usesOf[In any](uses func(In) []use) func(any) []use {
+	return func(in any) []use { return uses(in.(In)) }
+}
+
+// idsUses returns the uses of a request for IDs, which may create the sequencer.
+func idsUses(in wire.IDsRequest) []use {
+	out := []use{{security.IDs, in.Name}}
+	if in.Create != nil {
+		out = append(out, use{security.Create, in.Name})
+	}
+	return out
+}
+
+// settingsUses tells a request that changes settings from one that reads them.
+func settingsUses(in wire.SettingsRequest) []use {
+	if in.IsEmpty() {
+		return nil
+	}
+	return []use{{action: security.Settings}}
+}
+
+// Rows returns the method and path of each row, sorted.
+func Rows() []string { return slices.Sorted(maps.Keys(accesses)) }
+
+// ActionOf returns the action that the callers of a path have to be allowed, and whether the
+// path has a row.
+func ActionOf(method, path string) (security.Action, bool) {
+	row, found := accessOf(method, path)
+	return row.action, found
+}
+
+// accessOf returns the row of a request's path and method.
+func accessOf(method, path string) (access, bool) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	row, found := accesses[method+" "+path]
+	return row, found
+}

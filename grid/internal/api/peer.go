@@ -1,0 +1,143 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/security"
+)
+
+// Tokens verify the tokens of callers without a certificate. Errors match
+// security.ErrUnauthenticated.
+type Tokens interface {
+	Peer(token string) (security.Peer, error)
+}
+
+// remote is the other end of a connection under TLS: *security.Remote.
+type remote interface {
+	// Peer returns who it is, by the authorities that are trusted now and at the present time.
+	Peer() (security.Peer, error)
+}
+
+// caller is who makes a request, or why it is refused.
+type caller struct {
+	peer security.Peer
+	err  error // the certificate or the token is not valid
+	// token says that the caller gave a token. A bad one is refused for every action.
+	token bool
+}
+
+type (
+	callerKey struct{}
+	whoKey    struct{}
+)
+
+// identified returns the context of a request, with its caller.
+func (a *Server) identified(r *http.Request) context.Context {
+	c := a.callerOf(r)
+	who := RemoteOf(r.Context())
+	if c.peer.ID != "" {
+		who += " " + c.peer.String()
+	}
+	return context.WithValue(context.WithValue(r.Context(), callerKey{}, c), whoKey{}, who)
+}
+
+// callerOf returns the caller of a request, by the certificate of its connection, or by the
+// token in its header if there is no certificate.
+func (a *Server) callerOf(r *http.Request) caller {
+	if a.cfg.Security == nil {
+		return caller{peer: security.Everyone}
+	}
+	if who := connectionOf(r).who; who != nil {
+		peer, err := who.Peer()
+		if err != nil {
+			return caller{err: err}
+		}
+		if peer.ID != "" {
+			return caller{peer: peer}
+		}
+	}
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return caller{}
+	}
+	peer, err := a.peerOfToken(header)
+	if err != nil {
+		return caller{err: err, token: true}
+	}
+	return caller{peer: peer, token: true}
+}
+
+// peerOfToken returns the peer of an Authorization header.
+func (a *Server) peerOfToken(header string) (security.Peer, error) {
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return security.Peer{}, failure.Errorf(security.ErrUnauthenticated, "grid: Authorization: give Bearer and a token (snowgrid secure token)")
+	}
+	if a.cfg.Tokens == nil {
+		return security.Peer{}, failure.Errorf(security.ErrUnauthenticated, "grid: this member takes no tokens: it has no file of their keys (%s); use a certificate", security.TokensFile)
+	}
+	return a.cfg.Tokens.Peer(strings.TrimSpace(token))
+}
+
+// PeerOf returns the caller of a request: by its certificate or token, security.Everyone if
+// the member runs without security, or security.Self for a call of the own process.
+func PeerOf(ctx context.Context) security.Peer { return callerIn(ctx).peer }
+
+// callerIn returns the caller in a context. One that came from elsewhere and was not
+// identified has no role.
+func callerIn(ctx context.Context) caller {
+	if c, found := ctx.Value(callerKey{}).(caller); found {
+		return c
+	}
+	if _, remote := ctx.Value(connectionKey{}).(*connection); remote {
+		return caller{}
+	}
+	return caller{peer: security.Self}
+}
+
+// asSelf returns the context of a call that this process makes, for whichever caller.
+func asSelf(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller{peer: security.Self})
+}
+
+// Authorize returns nil if the caller of a request may do an action to the sequencer of a
+// name, "" for an action that is about none. Each denial is a line of the audit log. Errors
+// match security.ErrUnauthenticated or security.ErrDenied.
+func Authorize(ctx context.Context, lines *audit.Log, action security.Action, name string) error {
+	c := callerIn(ctx)
+	err := security.Authorize(c.peer, action, name)
+	if c.err != nil && (err != nil || c.token) {
+		err = c.err
+	}
+	if err != nil {
+		lines.Write(audit.Entry{Action: string(action), Name: name, Who: WhoOf(ctx), Err: err})
+	}
+	return err
+}
+
+// authorize authorizes a request by its path and method, before anything of it is read.
+func (a *Server) authorize(r *http.Request) error {
+	row, found := accessOf(r.Method, r.URL.Path)
+	if !found {
+		return failure.Errorf(security.ErrDenied, "grid: %s: no role may call this path", r.URL.Path)
+	}
+	return Authorize(r.Context(), a.cfg.Audit, row.action, "")
+}
+
+// authorizeUses authorizes what a decoded request does to each sequencer that it names.
+func (a *Server) authorizeUses(r *http.Request, in any) error {
+	row, _ := accessOf(r.Method, r.URL.Path)
+	if row.uses == nil {
+		return nil
+	}
+	for _, u := range row.uses(in) {
+		if err := Authorize(r.Context(), a.cfg.Audit, u.action, u.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
