@@ -68,6 +68,7 @@ var accesses = map[string]access{
 	onPost(wire.PathMembershipShutdown):    {action: security.Debug},
 
 	onPost(wire.PathSettings): {action: security.Status, uses: usesOf(settingsUses)},
+	onPost(wire.PathKeyring):  {action: security.Keyring},
 	onPost(wire.PathForget):   {action: security.Forget},
 	onPost(wire.PathRemove):   {action: security.Remove},
 	onPost(wire.PathTake):     {action: security.TakeAnchor},
@@ -84,6 +85,7 @@ var accesses = map[string]access{
 	onPost(wire.PathStored):    {action: security.Stored},
 	onPost(wire.PathCollect):   {action: security.Collect},
 	onPost(wire.PathAbandon):   {action: security.Abandon},
+	onPost(wire.PathSetKeys):   {action: security.SetKeys},
 }
 
 // onGet and onPost return the key of a row.

@@ -104,14 +104,14 @@ func allCalls() []*Call {
 		served[wire.IdentityListRequest](wire.PathIdentity), served[wire.IdentityNextRequest](wire.PathIdentityNext),
 		served[wire.IdentityApplyRequest](wire.PathIdentityApply), served[wire.IdentityRegisterRequest](wire.PathIdentityRegister),
 		served[wire.IdentityCleanRequest](wire.PathIdentityClean), served[wire.IdentityImportRequest](wire.PathIdentityImport),
-		served[wire.SettingsRequest](wire.PathSettings),
+		served[wire.SettingsRequest](wire.PathSettings), served[wire.KeyringRequest](wire.PathKeyring),
 		served[wire.ForgetRequest](wire.PathForget).ForTarget(), served[wire.RemoveRequest](wire.PathRemove).ForTarget(),
 		served[wire.TakeRequest](wire.PathTake).ForTarget(), served[wire.InitRequest](wire.PathInit).ForTarget(),
 		served[wire.HelloRequest](wire.PathHello).ForTarget(), served[wire.AcceptRequest](wire.PathAccept).ForTarget(),
 		served[wire.DismissRequest](wire.PathDismiss).ForTarget(), served[wire.AbandonRequest](wire.PathAbandon).ForTarget(),
 		served[wire.JoinRequest](wire.PathJoin).ForMembers(), served[wire.LeaveRequest](wire.PathLeave).ForMembers(),
 		served[wire.EarlierRequest](wire.PathEarlier).ForMembers(), served[wire.ReplicateRequest](wire.PathReplicate).ForMembers(),
-		served[wire.HeldRequest](wire.PathHeld).ForMembers(), served[wire.StoredRequest](wire.PathStored).ForMembers(),
+		served[wire.HeldRequest](wire.PathHeld).ForMembers(), served[wire.StoredRequest](wire.PathStored).ForMembers(), served[wire.SetKeysRequest](wire.PathSetKeys).ForMembers(),
 		served[wire.CollectRequest](wire.PathCollect).ForMembers(),
 	}
 }
@@ -280,7 +280,6 @@ func TestEveryActionIsUsed(t *testing.T) {
 		security.Recover:  true, // snowgrid recover, on the disks of a grid that does not run
 		security.Raft:     true, // grid/internal/transport
 		security.Gossip:   true, // by its keys
-		security.Keyring:  true, security.SetKeys: true,
 	}
 	for _, row := range accesses {
 		used[row.action] = true
