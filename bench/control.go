@@ -89,7 +89,7 @@ func measureControl(ctx context.Context, b *bench) error {
 // error, the ones that were started are returned too.
 func startKeepers(ctx context.Context) (out []*keeper, absent string, err error) {
 	starts := []func() (*keeper, error){
-		func() (*keeper, error) { return gridKeeper(ctx, "snowgrid, 3 processes", startMemberProcesses) },
+		func() (*keeper, error) { return gridKeeper(ctx, "snowgrid, 3 processes", startClearProcesses) },
 		func() (*keeper, error) { return gridKeeper(ctx, "snowgrid, members in this process", startMembers) },
 		func() (*keeper, error) { return etcdKeeper(ctx) },
 	}

@@ -45,6 +45,7 @@ func sections() []section {
 		{"fence", "Cost of a grant's end", measureFence},
 		{"steps", "Steps of the wall clock", measureSteps},
 		{"control", "Attaching, compared with etcd", measureControl},
+		{"security", "Cost of mutual TLS", measureSecurity},
 		{"etcd", "Sequencers over etcd, without a grid", measureEtcd},
 		{"redis", "Compared with Redis INCR", measureRedis},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/loopback"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -23,10 +24,14 @@ const gridSize = 3
 // memberConfig is the configuration of a member of a grid whose members listen for
 // gossip at the given addresses.
 func memberConfig(gossip []string, i int) grid.Config {
-	return grid.Config{
+	cfg := grid.Config{
 		Name: "bench", GossipAddr: gossip[i], RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0",
 		Join: gossip, Expect: len(gossip), Backups: 1, FirstLife: true,
 	}
+	if dir := os.Getenv(securityVar); dir != "" {
+		cfg.Security = &security.Config{Dir: dir}
+	}
+	return cfg
 }
 
 // startMembers starts a grid whose members are in this process, and returns where
@@ -96,8 +101,9 @@ func beMember(ctx context.Context) error {
 	return member.Close()
 }
 
-// startMemberProcesses starts a grid of members in processes of their own.
-func startMemberProcesses(ctx context.Context) (apis []string, end func(), err error) {
+// startMemberProcesses starts a grid of members in processes of their own, with security if
+// there is a directory of certificates.
+func startMemberProcesses(ctx context.Context, secured string) (apis []string, end func(), err error) {
 	gossip, err := loopback.FreeAddrs(gridSize)
 	if err != nil {
 		return nil, nil, err
@@ -111,7 +117,7 @@ func startMemberProcesses(ctx context.Context) (apis []string, end func(), err e
 	end = func() { endAll(started) }
 	for i := range gridSize {
 		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", memberVar, i, strings.Join(gossip, ",")))
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", memberVar, i, strings.Join(gossip, ",")), securityVar+"="+secured)
 		p, output, err := startMemberProcess(cmd)
 		if err != nil {
 			end()
@@ -128,6 +134,10 @@ func startMemberProcesses(ctx context.Context) (apis []string, end func(), err e
 		apis = append(apis, strings.TrimSpace(line))
 	}
 	return apis, end, ctx.Err()
+}
+
+func startClearProcesses(ctx context.Context) ([]string, func(), error) {
+	return startMemberProcesses(ctx, "")
 }
 
 // startMemberProcess starts one member, whose input lasts as long as this process.
