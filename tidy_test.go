@@ -89,6 +89,7 @@ var importMap = map[string]imports{
 	"proof/ledger":               {pure: true, internal: []string{"clustertime", "sequencer"}},
 	"proof/sim":                  {pure: true, internal: []string{"epoch", "clustertime", "sequencer", "roster", "backup", "partition", "leader", "leader/anchor", "proof/ledger", "internal/session", "client/store/record"}},
 	"proof/*":                    {internal: []string{"*"}},
+	"proof/evil":                 {internal: []string{"roster", "security", "security/authority", "wire"}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
 	"proof/chaos/*":              {internal: []string{"*"}, modules: []string{"golang.org/x/sys"}},
 	"proof/upgrade/*":            {internal: []string{"client", "sequencer"}},
 
