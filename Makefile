@@ -4,12 +4,16 @@ GOBIN    := $(shell $(GO) env GOPATH)/bin
 LINTER   := $(GOBIN)/golangci-lint
 LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
+# SECURE=1 runs kills, storms, chaos and overload with security on.
+SECURE   ?=
+secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-all race kills mutants sim-mutants explore sim chaos storms overload stores upgrade fuzz bench scale lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "With SECURE=1, kills, storms, chaos and overload run with security on: make chaos SECURE=1"
 
 build: ## compile everything, and the command line to bin/snowgrid
 	$(GO) build ./...
@@ -26,7 +30,7 @@ race: ## run every test under the race detector
 
 kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes)
 	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner)' ./cmd/snowgrid \
-		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge
+		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge $(secure)
 
 mutants: ## weaken each rule, one line at a time, and see that its tests notice (ten minutes)
 	$(GO) run ./proof/mutants
@@ -43,13 +47,13 @@ sim: ## simulate grids for a thousand hours of their time (half an hour of ours)
 
 storms: ## an hour of faults over grids of real members in bubbles, under the race detector
 	for n in 1 2 3 4 5 6; do \
-		$(GO) test -race -timeout 1h -count 1 -v -run '^TestStorm$$' ./grid/gridtest -storm 10m || exit 1; \
+		$(GO) test -race -timeout 1h -count 1 -v -run '^TestStorm$$' ./grid/gridtest -storm 10m $(secure) || exit 1; \
 	done
 
 chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md (needs root)
 	@mkdir -p bin
 	$(GO) test -timeout 60m -count 1 -v -run '^TestChaos$$' ./proof/chaos \
-		-chaos-for 10m -faults-min 120 -ids-min 100000000 -report $(CURDIR)/bin/chaos.md
+		-chaos-for 10m -faults-min 120 -ids-min 100000000 -report $(CURDIR)/bin/chaos.md $(secure)
 
 stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
 	@mkdir -p bin
@@ -84,7 +88,7 @@ fmt: ## rewrite the Go files as gofmt wants them
 
 overload: ## 4,000 holders beside spinning goroutines, and 400 clients of agents at 6 % duty (six minutes)
 	$(GO) test -timeout 20m -count 1 -v ./proof/overload -window 15s -within 1 -holders 4000 -spin-for 36s \
-		-clients 400 -pause-for 60s -stopped 5s -running 300ms
+		-clients 400 -pause-for 60s -stopped 5s -running 300ms $(secure)
 
 demo: ## run a grid of three members on loopback and lose one of them
 	$(GO) run ./cmd/snowgrid demo

@@ -51,7 +51,7 @@ func newCrew(t *testing.T, checker *checker, addrs []string, clients, names int)
 	c.ctx, c.stop = context.WithCancel(t.Context())
 	t.Cleanup(c.end)
 	for i := range clients {
-		one, err := client.Dial(c.within(), client.Config{Addrs: addrs})
+		one, err := client.Dial(c.within(), clientConfig(addrs...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func (c *crew) kept(s grid.Status) string {
 func (c *crew) stranger(addrs []string, name string) time.Duration {
 	c.t.Helper()
 	began := time.Now()
-	one, err := client.Dial(c.within(), client.Config{Addrs: addrs})
+	one, err := client.Dial(c.within(), clientConfig(addrs...))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (g *seats) dial() *client.Client {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
-	c, err := client.Dial(ctx, client.Config{Addrs: g.apisBut()})
+	c, err := client.Dial(ctx, clientConfig(g.apisBut()...))
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -129,16 +129,8 @@ func (g *seats) agents() (out []*agent) {
 func (s *seat) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.api+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	status, err := probe(ctx, s.api, "/readyz")
+	return err == nil && status == http.StatusOK
 }
 
 // awaitReady waits until an agent is ready, and returns how long that took.

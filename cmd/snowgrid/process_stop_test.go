@@ -105,7 +105,7 @@ func TestStoppedOwner(t *testing.T) {
 func (c *crew) askFirst(api, doomed, made string) time.Duration {
 	c.t.Helper()
 	began := time.Now()
-	one, err := client.Dial(c.within(), client.Config{Addrs: []string{api}})
+	one, err := client.Dial(c.within(), clientConfig(api))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -8,8 +8,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +39,14 @@ const runsCommand = "TEST_BINARY_IS_THE_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runsCommand) == "" {
-		os.Exit(m.Run())
+		flag.Parse()
+		remove, err := secureProcesses()
+		if err != nil {
+			log.Fatal(err)
+		}
+		status := m.Run()
+		remove()
+		os.Exit(status)
 	}
 	go func() {
 		// Standard input ends when the test does, however it ends.
@@ -66,7 +75,7 @@ func start(t *testing.T, read func(io.Reader), args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
 	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "SNOWGRID_") {
+		if !strings.HasPrefix(kv, "SNOWGRID_") || *secure && strings.HasPrefix(kv, securityDirVar+"=") {
 			p.cmd.Env = append(p.cmd.Env, kv)
 		}
 	}

@@ -16,6 +16,7 @@ var (
 	seed       = flag.Uint64("seed", 0, "seed of the faults; 0 takes one")
 	reportFile = flag.String("report", "", "file for the report; left out: one in the test's temporary directory, which is printed")
 	idsMin     = flag.Uint64("ids-min", 1, "IDs that there have to be at least")
+	secure     = flag.Bool("secure", false, "with security on: certificates of an authority of the test, and a gossip key")
 	faultsMin  = flag.Int("faults-min", 1, "faults that there have to be at least")
 )
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 // finalPatience is how long a holder may wait for its last IDs, after the last
@@ -40,17 +41,34 @@ func build(t *testing.T) (agent, holder string) {
 	return filepath.Join(dir, "agent"), filepath.Join(dir, "holder")
 }
 
+// credentials returns the arguments of processes with -secure: all of them use the one
+// directory, as its roles.
+func (w *world) credentials() []string {
+	w.t.Helper()
+	if !*secure {
+		return nil
+	}
+	dir := filepath.Join(w.dir, "security")
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		if err := authority.Create(dir, authority.Options{}, time.Now()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return []string{"-security-dir", dir}
+}
+
 // newWorld starts members, waits until they serve, and starts holders with the
 // given arguments besides their own.
 func newWorld(t *testing.T, members, holders int, seed uint64, more ...string) *world {
 	t.Helper()
 	w := &world{t: t, net: newNetwork(t), dir: t.TempDir()}
 	agent, holder := build(t)
+	more = append(more, w.credentials()...)
 	var gossip, api []string
 	for i := range members {
 		p := newProcess(t, w.net, w.dir, "m"+strconv.Itoa(i), agent, func(p *process) []string {
-			return []string{"-host", p.ip.String(), "-join", strings.Join(gossip, ","), "-expect", strconv.Itoa(members),
-				"-dir", filepath.Join(p.dir, "data"), "-shift", p.shiftFile(), "-losses", p.file("losses")}
+			return append([]string{"-host", p.ip.String(), "-join", strings.Join(gossip, ","), "-expect", strconv.Itoa(members),
+				"-dir", filepath.Join(p.dir, "data"), "-shift", p.shiftFile(), "-losses", p.file("losses")}, w.credentials()...)
 		})
 		gossip, api = append(gossip, p.ip.String()+":7946"), append(api, p.ip.String()+":7948")
 		w.members = append(w.members, p)

@@ -3,6 +3,7 @@ package overload_test
 import (
 	"flag"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -12,12 +13,15 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/security/authority"
 )
 
 var (
 	holders  = flag.Int("holders", 200, "holders of TestSpinningHolders, each a client with one handle")
 	spinning = flag.Int("spinning", 60, "goroutines that spin beside them")
 	spinFor  = flag.Duration("spin-for", 3*time.Second, "how long they do")
+	secure   = flag.Bool("secure", false, "with security on: mutual TLS and a gossip key")
 	window   = flag.Duration("window", 6*time.Second, "how far grants reach ahead")
 	within   = flag.Int("within", 20, "windows after the end within which all handles have to issue IDs; 1 on a machine that does nothing else")
 )
@@ -28,8 +32,8 @@ func TestSpinningHolders(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(4 << 30))
 	network := gridtest.NewNetwork()
-	addrs := startMembers(t, network)
-	u := &users{}
+	u := &users{secured: credentials(t)}
+	addrs := startMembers(t, network, u.secured)
 	u.add(t, *holders, addrs,
 		func(i int) dialer { return network.Host(fmt.Sprint("h", i)).Dial },
 		func(i int) []string { return []string{fmt.Sprint("n", i%1000)} })
@@ -63,9 +67,23 @@ func TestSpinningHolders(t *testing.T) {
 	}
 }
 
+// credentials makes a directory with certificates of every role and a gossip key, if the flag
+// asks for it.
+func credentials(t *testing.T) (dir string) {
+	t.Helper()
+	if !*secure {
+		return ""
+	}
+	dir = filepath.Join(t.TempDir(), "security")
+	if err := authority.Create(dir, authority.Options{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // startMembers forms a grid of three with one backup of everything, and returns the addresses
 // of its API.
-func startMembers(t *testing.T, network *gridtest.Network) (addrs []string) {
+func startMembers(t *testing.T, network *gridtest.Network, secured string) (addrs []string) {
 	t.Helper()
 	names := []string{"m1", "m2", "m3"}
 	var all sync.WaitGroup
@@ -73,6 +91,10 @@ func startMembers(t *testing.T, network *gridtest.Network) (addrs []string) {
 		cfg := grid.Config{
 			GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948", Join: []string{"m1:7946", "m2:7946"},
 			Expect: len(names), Backups: 1, FirstLife: true, Window: *window, Network: network.Host(name),
+			Insecure: secured == "",
+		}
+		if secured != "" {
+			cfg.Security = &security.Config{Dir: secured}
 		}
 		addrs = append(addrs, name+":7948")
 		all.Go(func() {

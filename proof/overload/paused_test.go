@@ -29,8 +29,8 @@ var (
 // TestPausedMembers runs agents as processes that all get a small share of the time, as on
 // overloaded machines.
 func TestPausedMembers(t *testing.T) {
-	members := startAgents(t, 3)
-	u := &users{}
+	u := &users{secured: credentials(t)}
+	members := startAgents(t, 3, u.secured)
 	var addrs []string
 	for _, m := range members {
 		addrs = append(addrs, m.api)
@@ -84,7 +84,7 @@ type agent struct {
 }
 
 // startAgents forms a grid of n agents.
-func startAgents(t *testing.T, n int) (all []*agent) {
+func startAgents(t *testing.T, n int, secured string) (all []*agent) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "snowgrid")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/snowgrid/snowgrid/cmd/snowgrid")
@@ -100,6 +100,9 @@ func startAgents(t *testing.T, n int) (all []*agent) {
 		a := &agent{api: ports[3*i+2]}
 		a.cmd = exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", strings.Join(join, ","), //nolint:gosec // it was built above
 			"--gossip-addr", ports[3*i], "--raft-addr", ports[3*i+1], "--api-addr", a.api, "--data-dir", t.TempDir(), "--log-level", "warn", "--window", window.String())
+		if secured != "" {
+			a.cmd.Args = append(a.cmd.Args, "--security-dir", secured)
+		}
 		a.cmd.Stdout, a.cmd.Stderr = &a.log, &a.log
 		if err := a.cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
 // users are many clients, each with some handles, and what they do on the network.
 type users struct {
+	secured string // directory with certificates; "" = clear text
 	clients []*client.Client
 	handles []*sequencer.Sequencer
 	issued  []uint64 // by handle, at the last look
@@ -73,6 +74,18 @@ func (t calls) Call(ctx context.Context, addr, path string, in, out any) error {
 	return err
 }
 
+// credentials returns those of one client, nil for clear text.
+func (u *users) credentials(t *testing.T) *security.Credentials {
+	if u.secured == "" {
+		return nil
+	}
+	c, err := security.Load(security.Config{Dir: u.secured, Role: security.Holder}, security.Holder)
+	if err != nil {
+		t.Error(err)
+	}
+	return c
+}
+
 // add starts n clients by dialers of their own, each with handles of the names given, 64 at
 // once.
 func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer, names func(i int) []string) {
@@ -84,7 +97,7 @@ func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				http := client.NewHTTP(u.counted(dial(i)), nil)
+				http := client.NewHTTP(u.counted(dial(i)), u.credentials(t))
 				c, err := client.Dial(ctx, client.Config{Addrs: addrs, Transport: calls{http, u}})
 				if err != nil {
 					t.Error(err)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 func main() {
@@ -35,15 +36,20 @@ func run() error {
 	dir := flag.String("dir", "", "data directory")
 	shift := flag.String("shift", "", "file with the clock's error in milliseconds")
 	losses := flag.String("losses", "", "file to write the partitions to that lost every copy")
+	credentials := flag.String("security-dir", "", "directory with certificates and keys; empty: clear text")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	member, err := grid.Start(ctx, grid.Config{
+	cfg := grid.Config{
 		GossipAddr: *host + ":7946", RaftAddr: *host + ":7947", APIAddr: *host + ":7948",
 		Join: strings.Split(*join, ","), Expect: *expect, DataDir: *dir,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Clock:  shiftedClock(*shift),
-	})
+		Clock:  shiftedClock(*shift), Insecure: *credentials == "",
+	}
+	if *credentials != "" {
+		cfg.Security = &security.Config{Dir: *credentials}
+	}
+	member, err := grid.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}

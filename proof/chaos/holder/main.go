@@ -25,6 +25,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/proof/chaos/history"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 func main() {
@@ -44,6 +45,7 @@ func run() error {
 	every := flag.Duration("every", 40*time.Millisecond, "pause between batches")
 	life := flag.Duration("life", 8*time.Second, "how long a shared name is used")
 	patience := flag.Duration("patience", 2*time.Minute, "how long the last batch may take")
+	credentials := flag.String("security-dir", "", "directory with certificates; empty: clear text")
 	repeat := flag.Bool("repeat-an-id", false, "note one ID twice: shows that the checker sees it")
 	flag.Parse()
 
@@ -55,6 +57,9 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	config := client.Config{Addrs: strings.Split(*addrs, ",")}
+	if *credentials != "" { // it destroys names, too
+		config.Security = &security.Config{Dir: *credentials, Role: security.Admin}
+	}
 	c, err := client.Dial(ctx, config)
 	if err != nil {
 		return err
