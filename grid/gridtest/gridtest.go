@@ -32,6 +32,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // Config describes the grid to start. Only Members is required.
@@ -39,6 +40,9 @@ type Config struct {
 	Members int           // how many form the grid
 	Durable bool          // each has a data directory, which survives Crash
 	Delay   time.Duration // of the network from the start, see [Network.SetDelay]
+	// Secured gives every member and client certificates, and the gossip a key; see
+	// [Grid.Secrets]. Without it everything is in clear text.
+	Secured bool
 	// Change, if not nil, changes a member's configuration before each start.
 	Change func(name string, c *grid.Config)
 	// Logger gets what all members log; nil = nothing.
@@ -51,6 +55,7 @@ type Grid struct {
 	Network *Network
 	tb      testing.TB
 	cfg     Config
+	secrets *Secrets // nil in clear text
 
 	mu      sync.Mutex
 	members map[string]*grid.Member
@@ -84,6 +89,9 @@ func New(tb testing.TB, cfg Config) *Grid {
 		members: map[string]*grid.Member{}, clocks: map[string]*clock{}, dirs: map[string]string{},
 	}
 	g.Network.SetDelay(cfg.Delay)
+	if cfg.Secured || secureAll {
+		g.secrets = newSecrets(tb)
+	}
 	tb.Cleanup(func() {
 		for _, name := range g.Running() {
 			_ = g.Member(name).Close()
@@ -135,6 +143,10 @@ func (g *Grid) config(name string) grid.Config {
 		MemberName: name,
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
 		Expect: g.cfg.Members, Network: g.Network.Host(name), Clock: g.clocks[name],
+		Insecure: g.secrets == nil,
+	}
+	if g.secrets != nil {
+		cfg.Security = &security.Config{Dir: g.secrets.Issue(name, security.Member), Time: cfg.Clock.Now}
 	}
 	for i := range g.cfg.Members {
 		cfg.Join = append(cfg.Join, fmt.Sprintf("m%d:7946", i+1))
@@ -173,22 +185,69 @@ func (g *Grid) Running() []string {
 	return sortedKeys(g.members)
 }
 
-// Client returns a new thin client on a host of its own. It ends with the test.
+// Client returns a new thin client on a host of its own, with the certificate of a holder if
+// the grid is secured. It ends with the test.
 func (g *Grid) Client(host string) *client.Client {
 	g.tb.Helper()
-	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock()}
+	role := security.Holder
+	if secureAll { // tests that know nothing of roles destroy, too
+		role = security.Admin
+	}
+	c, err := g.TryClient(host, g.Credentials(role))
+	if err != nil {
+		g.tb.Fatalf("gridtest: client on %s: %v", host, err)
+	}
+	return c
+}
+
+// TryClient returns a new thin client on a host of its own with some credentials, or none,
+// and gives up after two minutes. It ends with the test.
+func (g *Grid) TryClient(host string, conf *security.Config) (*client.Client, error) {
+	g.tb.Helper()
+	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), Security: conf}
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}
 	ctx, cancel := context.WithTimeout(g.tb.Context(), startLimit)
 	defer cancel()
 	c, err := client.Dial(ctx, cfg)
-	if err != nil {
-		g.tb.Fatalf("gridtest: client on %s: %v", host, err)
+	if err == nil {
+		g.tb.Cleanup(func() { _ = c.Close() })
 	}
-	g.tb.Cleanup(func() { _ = c.Close() })
-	return c
+	return c, err
 }
+
+// Secrets returns the authorities of a secured grid, nil of any other.
+func (g *Grid) Secrets() *Secrets { return g.secrets }
+
+// Credentials returns what a process of a role proves itself by, limited to sequencers of some
+// names if any are given; nil for a grid in clear text.
+func (g *Grid) Credentials(role security.Role, names ...security.Pattern) *security.Config {
+	g.tb.Helper()
+	if g.secrets == nil {
+		return nil
+	}
+	process := fmt.Sprint(role, " ", names)
+	return &security.Config{Dir: g.secrets.Issue(process, role, names...), Role: role, Time: Now}
+}
+
+// Load returns Credentials at work, for connections of the test's own; nil for a grid in clear
+// text.
+func (g *Grid) Load(role security.Role, names ...security.Pattern) *security.Credentials {
+	g.tb.Helper()
+	conf := g.Credentials(role, names...)
+	if conf == nil {
+		return nil
+	}
+	creds, err := security.Load(*conf, role)
+	if err != nil {
+		g.tb.Fatal(err)
+	}
+	return creds
+}
+
+// secureAll secures all grids: for tests of this package.
+var secureAll bool
 
 // Crash ends a member's host immediately: its connections break, and its process sends no
 // message. The memory of the process is lost; its handles are closed.

@@ -1,0 +1,4 @@
+package gridtest
+
+// SecureAll secures all grids.
+func SecureAll() { secureAll = true }
