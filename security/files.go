@@ -38,8 +38,7 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// readGossipKeys reads one key a line, in base64; empty lines and those that begin with # are
-// skipped.
+// readGossipKeys reads a file of keys; "" has none.
 func readGossipKeys(file string) ([][]byte, error) {
 	if file == "" {
 		return nil, nil
@@ -48,7 +47,17 @@ func readGossipKeys(file string) ([][]byte, error) {
 	if err != nil {
 		return nil, unreadable(file, err)
 	}
-	var keys [][]byte
+	keys, err := ParseGossipKeys(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w; correct %s", err, file)
+	}
+	return keys, nil
+}
+
+// ParseGossipKeys returns the keys in the text of a file like gossip.keys: one a line, in
+// base64. Empty lines and those that begin with # are skipped. Errors match [ErrInvalid] and do
+// not show the text.
+func ParseGossipKeys(text []byte) (keys [][]byte, err error) {
 	for i, line := range strings.Split(string(text), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -56,12 +65,12 @@ func readGossipKeys(file string) ([][]byte, error) {
 		}
 		key, err := ParseGossipKey(line)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s, line %d is no key; give 16, 24 or 32 random bytes in base64, one key a line", ErrInvalid, file, i+1)
+			return nil, fmt.Errorf("%w: line %d of the gossip's keys is no key; give 16, 24 or 32 random bytes in base64, one key a line", ErrInvalid, i+1)
 		}
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 || len(keys) > MaxGossipKeys {
-		return nil, fmt.Errorf("%w: %s has %d keys; give 1 to %d, one a line", ErrInvalid, file, len(keys), MaxGossipKeys)
+		return nil, fmt.Errorf("%w: %d keys of the gossip; give 1 to %d, one a line", ErrInvalid, len(keys), MaxGossipKeys)
 	}
 	return keys, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/security"
@@ -16,6 +15,9 @@ type secureCommand struct {
 	Init  secureInitCommand  `cmd:"" help:"Make a directory with an authority, a certificate of each role, and keys."`
 	Issue secureIssueCommand `cmd:"" help:"Make a directory with a certificate for one process."`
 	Token secureTokenCommand `cmd:"" help:"Print a token, for callers of the API without a certificate."`
+
+	Show   secureShowCommand   `cmd:"" help:"Show the certificates and keys of a directory."`
+	Rotate secureRotateCommand `cmd:"" help:"Replace the authority, certificates or keys, step by step."`
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -121,7 +123,7 @@ func (c *secureIssueCommand) Run(to streams) error {
 	}
 	limited := ""
 	if len(c.Names) > 0 {
-		limited = ", for sequencers " + strings.Join(c.Names, " ")
+		limited = ", for sequencers " + listOf(c.Names, " ")
 	}
 	_, err = fmt.Fprintf(to.out, "made %s: a certificate of the role %s for %q%s\nCopy it to the process, readable by its user alone, and use it: %s\n", c.Out, c.Role, c.For, limited, use)
 	return err

@@ -153,3 +153,50 @@ func TestSecureToken(t *testing.T) {
 		}
 	}
 }
+
+// TestSecureRotate: each step says what to copy and what comes next, and a step out of turn is
+// refused with the one that is due.
+func TestSecureRotate(t *testing.T) {
+	dir := secureDir(t)
+	rotate := func(args ...string) []string { return append([]string{"secure", "rotate", "--dir", dir}, args...) }
+	for _, step := range []struct {
+		args    string
+		refused bool
+		says    string
+	}{
+		{"authority --finish", true, "begin one with snowgrid secure rotate authority"},
+		{"authority", false, "snowgrid secure rotate certificates --dir " + dir},
+		{"authority --finish", true, "rotate certificates first"},
+		{"certificates", false, "snowgrid secure rotate authority --dir " + dir + " --finish"},
+		{"authority --finish", false, "Copy " + dir + "/ca.crt"},
+		{"gossip", false, "does not encrypt yet"},
+		{"gossip --finish", true, "once more"},
+		{"gossip", false, "--finish"},
+		{"gossip --finish", false, "Copy " + dir + "/gossip.keys"},
+		{"tokens", false, "Copy " + dir + "/tokens.pub"},
+		{"tokens --finish", false, "refused from then on"},
+	} {
+		if step.refused {
+			refuse(t, step.says, rotate(strings.Fields(step.args)...)...)
+		} else if out := succeed(t, rotate(strings.Fields(step.args)...)...); !strings.Contains(out, step.says) {
+			t.Errorf("%s: it should say %q, and says\n%s", step.args, step.says, out)
+		}
+	}
+	for name, mode := range filesOf(t, dir) {
+		if want := os.FileMode(0o600); (strings.HasSuffix(name, ".key") || name == "gossip.keys") && mode != want {
+			t.Errorf("%s has permissions %v", name, mode)
+		}
+	}
+	if status, _, stderr := runCommand(t, rotate("certificates", "--finish")...); status != exitUsage || !strings.Contains(stderr, "one step") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+	out := succeed(t, "secure", "show", "--dir", dir)
+	for _, want := range []string{"ca.crt", "authority", "member.crt", "364", "gossip, encrypts", "tokens, newest", "ca.key, tokens.key: only where"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("show has no %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "warning") {
+		t.Errorf("warnings about a fresh directory:\n%s", out)
+	}
+}

@@ -18,11 +18,10 @@ const (
 // GossipStep is a step of a rotation of the gossip's keys.
 type GossipStep int
 
-// The steps. Members need the keys of each before the next one begins.
+// The steps before FinishGossip. Members need the keys of each before the next one begins.
 const (
 	GossipAdded GossipStep = iota // a new key is accepted
 	GossipUsed                    // the new key encrypts
-	GossipDone                    // the earlier keys are removed
 )
 
 // RotateGossip does the next step of a rotation: it adds a key, or has the key that was added

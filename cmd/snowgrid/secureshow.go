@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/security/authority"
+)
+
+// secureShowCommand shows a directory.
+type secureShowCommand struct {
+	Dir string `required:"" help:"Directory of snowgrid secure init or secure issue." placeholder:"DIR"`
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (secureShowCommand) Help() string {
+	return `Every certificate with its role, its names and its end, the fingerprints of the keys, and warnings: what ends
+within 14 days, what does not belong together, and what other users can read. No secret is printed.
+
+    snowgrid secure show --dir security
+    snowgrid secure show --dir /etc/snowgrid/security -o json`
+}
+
+// Run shows the directory.
+func (c *secureShowCommand) Run(to streams) error {
+	now := time.Now()
+	contents, err := authority.Inspect(c.Dir, now)
+	if err != nil {
+		return err
+	}
+	return c.result(to.out, contents, func(w io.Writer) error { return printContents(w, contents, now) })
+}
+
+// printContents writes a directory as text.
+func printContents(w io.Writer, c authority.Contents, now time.Time) error {
+	table := newTable(w)
+	fmt.Fprint(table, "FILE\tROLE\tNAME\tNAMES\tHOSTS\tENDS\tDAYS LEFT\n")
+	for _, cert := range c.Certificates {
+		role, names := string(cert.Role), "all"
+		if cert.Role == security.NoRole {
+			role, names = "authority", "-"
+		}
+		if len(cert.Names) > 0 {
+			names = listOf(cert.Names, " ")
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", cert.File, role, orNone(cert.Name), names, orNone(strings.Join(cert.Hosts, " ")),
+			cert.Ends.UTC().Format(time.DateOnly), int(cert.Ends.Sub(now).Hours()/24))
+	}
+	if len(c.Keys) > 0 {
+		fmt.Fprint(table, "\nFILE\tKEY\tUSE\n")
+	}
+	for _, k := range c.Keys {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", k.File, k.Fingerprint, k.Use)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if warnings := warningsIn(c); len(warnings) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(warnings, "\n"))
+	}
+	if len(c.Issuing) > 0 {
+		_, err := fmt.Fprintf(w, "\n%s: only where certificates and tokens are issued, on no server\n", strings.Join(c.Issuing, ", "))
+		return err
+	}
+	return nil
+}
+
+// warningsIn returns the warnings about a directory, each with its file.
+func warningsIn(c authority.Contents) (out []string) {
+	for _, cert := range c.Certificates {
+		for _, warning := range cert.Warnings {
+			out = append(out, "warning: "+cert.File+": "+warning)
+		}
+	}
+	for _, warning := range c.Warnings {
+		out = append(out, "warning: "+warning)
+	}
+	return out
+}
+
+// listOf joins texts of any type.
+func listOf[T ~string](list []T, between string) string {
+	parts := make([]string, len(list))
+	for i, v := range list {
+		parts[i] = string(v)
+	}
+	return strings.Join(parts, between)
+}
