@@ -35,20 +35,6 @@ type keySource interface {
 	Files() (certificate, authority, gossipKeys, tokens string)
 }
 
-// initial returns the keys that the gossip starts with.
-func (k *keyring) initial() [][]byte {
-	if k.source != nil {
-		k.known = k.source.GossipKeys()
-	}
-	if len(k.known) > 0 {
-		return k.known
-	}
-	if len(k.single) > 0 {
-		return [][]byte{k.single}
-	}
-	return nil
-}
-
 // follow applies each change of the files to the running gossip, until ctx ends.
 func (k *keyring) follow(ctx context.Context) {
 	if k.source == nil {

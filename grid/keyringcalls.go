@@ -43,7 +43,7 @@ func newKeyringCalls(m *Member) *keyringCalls {
 	ring := &keyring{single: m.cfg.GossipKey, log: m.log}
 	clear := m.creds.Credentials == nil
 	if !clear {
-		ring.source = m.creds
+		ring.source, ring.known = m.creds, m.creds.GossipKeys()
 	}
 	return &keyringCalls{
 		keyring: ring, self: m.self, lone: m.lone, exposed: clear && !onlyLoopback(m.cfg), state: m.state, formation: m.formation, caller: m.caller, audit: m.audit,

@@ -311,7 +311,7 @@ func (m *Member) newAPI() *api.Server {
 func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
-		Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.keyring.initial(), Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
+		Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.creds.gossipKeys(), Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
 	}
 }
 

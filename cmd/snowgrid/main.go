@@ -12,6 +12,7 @@
 //	snowgrid holders   list the holders of a sequencer
 //	snowgrid top       show the busiest sequencers
 //	snowgrid settings  show or change the settings of a grid
+//	snowgrid keyring   list or change the keys that encrypt the gossip
 //	snowgrid config    check, print and explain the configuration
 //	snowgrid secure    make certificates, keys and tokens, show and rotate them
 //	snowgrid version   print the version of this program
@@ -74,6 +75,7 @@ type commands struct {
 	Number     numberCommand     `cmd:"" help:"Print a small number that a data directory keeps, as an ordinal for its process."`
 	Identity   identityCommand   `cmd:"" help:"List, remove and restore the persistent numbers of processes."`
 	Settings   settingsCommand   `cmd:"" help:"Show or change the settings that the members have agreed on."`
+	Keyring    keyringCommands   `cmd:"" help:"List and change the keys that encrypt the gossip, while the grid runs."`
 	Config     configCommand     `cmd:"" help:"Check, print and explain the configuration."`
 	Secure     secureCommand     `cmd:"" help:"Make certificates, keys and tokens for a grid."`
 	Version    versionCommand    `cmd:"" help:"Print the version of this program."`

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"testing"
+
 	"github.com/hashicorp/raft"
 )
 
@@ -22,4 +24,15 @@ func GuardForTest(inner *raft.NetworkTransport) (t raft.Transport, begin func(no
 	return guarded, func(node *raft.Raft, self raft.ServerID) {
 		guarded.Begin(func() RaftView { return RaftViewOf(node, self, func(raft.ServerID) bool { return false }) })
 	}
+}
+
+// SealedPacket returns a datagram of a grid as memberlist has it.
+func (k *Keyring) SealedPacket(t testing.TB, content []byte, label string) []byte {
+	return k.sealPacket(t, content, label)
+}
+
+// SealedStream returns a message of a stream as memberlist has it.
+func (k *Keyring) SealedStream(content []byte, label string) ([]byte, error) {
+	sealed, err := k.seal(content, label)
+	return append(labelHeader(label), sealed...), err
 }

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// keyringCommands are about the keys that encrypt the gossip.
+type keyringCommands struct {
+	List     keyringListCommand     `cmd:"" default:"withargs" help:"List the keys of every member, by their fingerprints."`
+	Install  keyringInstallCommand  `cmd:"" help:"Give every member a key, which opens messages and encrypts none yet."`
+	Use      keyringUseCommand      `cmd:"" help:"Have every member encrypt with a key that all have."`
+	Remove   keyringRemoveCommand   `cmd:"" help:"Take a key that no member encrypts with from every member."`
+	Generate keyringGenerateCommand `cmd:"" help:"Print a new random key; needs no grid."`
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (keyringCommands) Help() string {
+	return `The keys of the gossip are changed while the grid runs, in three steps. Between them look at the list: each
+member has to have done the step before the next one begins.
+
+    snowgrid keyring generate > new.key
+    snowgrid keyring install @new.key
+    snowgrid keyring list
+    snowgrid keyring use @new.key
+    snowgrid keyring remove 1a2b3c4d
+
+KEY is - for standard input, @FILE for a file, or, for use and remove, the fingerprint that the list shows. A key
+itself is accepted too, but other users of the machine see the arguments of a command.
+
+Members write their file gossip.keys anew, so that a restart has the same keys. Where the file cannot be written,
+such as a mounted secret, the command says so, and the file has to be changed as well: members follow it.
+A member that was down during a step takes its keys from its file when it starts. Copy the file of another one to
+it before.`
+}
+
+// keyringListCommand lists the keys.
+type keyringListCommand struct {
+	gridFlags
+	outputFlag
+}
+
+// Run lists the keys.
+func (c *keyringListCommand) Run(ctx context.Context, to streams) error {
+	out, err := c.keyring(ctx, wire.KeyringRequest{Operation: wire.KeyringList})
+	if err != nil {
+		return asking(err)
+	}
+	return c.result(to.out, out, func(w io.Writer) error { return printKeyring(w, out) })
+}
+
+// keyringInstallCommand gives every member a key.
+type keyringInstallCommand struct {
+	Key string `arg:"" help:"Key in base64: - for standard input, @FILE for a file."`
+	gridFlags
+	outputFlag
+}
+
+// Run installs the key.
+func (c *keyringInstallCommand) Run(ctx context.Context, to streams) error {
+	key, err := readKey(c.Key)
+	if err != nil {
+		return &exitError{status: exitUsage, err: err}
+	}
+	return c.change(ctx, to, c.outputFlag, wire.KeyringRequest{Operation: wire.KeyringInstall, Key: base64.StdEncoding.EncodeToString(key)})
+}
+
+// keyringUseCommand has every member encrypt with a key.
+type keyringUseCommand struct {
+	Key string `arg:"" help:"Fingerprint of the key, or the key: - for standard input, @FILE for a file."`
+	gridFlags
+	outputFlag
+}
+
+// Run has the key used.
+func (c *keyringUseCommand) Run(ctx context.Context, to streams) error {
+	return c.changeNamed(ctx, to, c.outputFlag, wire.KeyringUse, c.Key)
+}
+
+// keyringRemoveCommand takes a key from every member.
+type keyringRemoveCommand struct {
+	Key string `arg:"" help:"Fingerprint of the key, or the key: - for standard input, @FILE for a file."`
+	gridFlags
+	outputFlag
+}
+
+// Run removes the key.
+func (c *keyringRemoveCommand) Run(ctx context.Context, to streams) error {
+	return c.changeNamed(ctx, to, c.outputFlag, wire.KeyringRemove, c.Key)
+}
+
+// keyringGenerateCommand prints a new key.
+type keyringGenerateCommand struct{}
+
+// Run prints the key.
+func (keyringGenerateCommand) Run(to streams) error {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(to.out, base64.StdEncoding.EncodeToString(key))
+	return err
+}
+
+// keyring sends a request to the first member that answers.
+func (g gridFlags) keyring(ctx context.Context, in wire.KeyringRequest) (out wire.KeyringResponse, err error) {
+	err = g.ask(ctx, func(ctx context.Context) error {
+		_, addr, err := fetchStatusOfAny(ctx, g.Addr)
+		if err != nil {
+			return err
+		}
+		return postTo(ctx, addr, "", wire.PathKeyring, in, &out)
+	})
+	return out, err
+}
+
+// changeNamed makes a change that needs the fingerprint of a key alone.
+func (g gridFlags) changeNamed(ctx context.Context, to streams, form outputFlag, operation, named string) error {
+	print, err := fingerprintOf(named)
+	if err != nil {
+		return &exitError{status: exitUsage, err: err}
+	}
+	return g.change(ctx, to, form, wire.KeyringRequest{Operation: operation, Fingerprint: print})
+}
+
+// errNotEverywhere is the error of a change that not every member made.
+var errNotEverywhere = errors.New("not every member did it; the list says why")
+
+// change makes a change at every member, and prints the outcome at each.
+func (g gridFlags) change(ctx context.Context, to streams, form outputFlag, in wire.KeyringRequest) error {
+	out, err := g.keyring(ctx, in)
+	if err != nil {
+		return err
+	}
+	if err := form.result(to.out, out, func(w io.Writer) error { return printKeyring(w, out) }); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(out.Members, func(m wire.KeyringMember) bool { return m.Error != "" }) {
+		return errNotEverywhere
+	}
+	return nil
+}
+
+// printKeyring writes the outcome at each member as text.
+func printKeyring(w io.Writer, out wire.KeyringResponse) error {
+	table := newTable(w)
+	fmt.Fprint(table, "NAME\tMEMBER\tAPI\tENCRYPTS\tOTHER KEYS\tRESULT\n")
+	for _, m := range out.Members {
+		encrypts, others, result := "-", "-", "done"
+		if len(m.Keys) > 0 {
+			encrypts = m.Keys[0]
+		}
+		if len(m.Keys) > 1 {
+			others = strings.Join(m.Keys[1:], " ")
+		}
+		if m.Unsaved != "" {
+			result = "in memory only"
+		}
+		if m.Error != "" {
+			result = m.Error
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), m.API, encrypts, others, result)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, advice := range out.Advice {
+		if _, err := fmt.Fprintf(w, "! %s\n", advice); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyTextMax is more than a file with a key has.
+const keyTextMax = 64 << 10
+
+// readKey returns the key that an argument names. Its errors do not show it.
+func readKey(named string) ([]byte, error) {
+	text := named
+	if name, isFile := strings.CutPrefix(named, "@"); named == "-" || isFile {
+		from := io.Reader(os.Stdin)
+		if isFile {
+			file, err := os.Open(name)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = file.Close() }()
+			from = file
+		}
+		read, err := io.ReadAll(io.LimitReader(from, keyTextMax))
+		if err != nil {
+			return nil, fmt.Errorf("read the key: %w", err)
+		}
+		text = string(read)
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 1 {
+		return nil, fmt.Errorf("there are %d keys; give one", len(lines))
+	}
+	return security.ParseGossipKey(lines[0])
+}
+
+// fingerprintOf returns the fingerprint that an argument is, or that of the key it names.
+func fingerprintOf(named string) (string, error) {
+	if len(named) == 8 && strings.Trim(named, "0123456789abcdef") == "" {
+		return named, nil
+	}
+	key, err := readKey(named)
+	if err != nil {
+		return "", err
+	}
+	return security.Fingerprint(key), nil
+}
