@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid-serve/snowflakepb"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -23,9 +27,13 @@ type snowflakes struct {
 	metrics *metrics
 }
 
-// newGRPC returns the gRPC server.
-func newGRPC(s *service, m *metrics) *grpc.Server {
-	server := grpc.NewServer(grpc.MaxConcurrentStreams(grpcStreams), grpc.MaxRecvMsgSize(bodyMax), grpc.ConnectionTimeout(headerTimeout))
+// newGRPC returns the gRPC server; conf is nil for clear text.
+func newGRPC(s *service, m *metrics, conf *tls.Config) *grpc.Server {
+	options := []grpc.ServerOption{grpc.MaxConcurrentStreams(grpcStreams), grpc.MaxRecvMsgSize(bodyMax), grpc.ConnectionTimeout(headerTimeout)}
+	if conf != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(conf)))
+	}
+	server := grpc.NewServer(options...)
 	snowflakepb.RegisterSnowflakeIDServer(server, &snowflakes{service: s, metrics: m})
 	return server
 }
@@ -63,6 +71,10 @@ func (s *snowflakes) NextMultipleIDs(n *wrapperspb.UInt32Value, to grpc.ServerSt
 func (s *snowflakes) take(ctx context.Context, n int) ([]sequencer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
+	if err := s.service.access.allow(stateOf(ctx), security.IDs, s.service.def.Name()); err != nil {
+		s.metrics.request("grpc", 0, err)
+		return nil, status.Error(codeOf(err), err.Error())
+	}
 	ids := make([]sequencer.ID, n)
 	err := s.service.begin()
 	if err == nil {
@@ -74,4 +86,12 @@ func (s *snowflakes) take(ctx context.Context, n int) ([]sequencer.ID, error) {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	return ids, nil
+}
+
+// codeOf returns the code of a call that its caller may not make.
+func codeOf(err error) codes.Code {
+	if errors.Is(err, security.ErrDenied) {
+		return codes.PermissionDenied
+	}
+	return codes.Unauthenticated
 }

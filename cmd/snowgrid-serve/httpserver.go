@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -43,7 +44,7 @@ func newHTTP(s *service, m *metrics, addr string, log *slog.Logger) *http.Server
 		"/livez":     get(func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") }),
 		"/readyz":    get(a.ready(http.StatusServiceUnavailable)),
 		"/ready":     get(a.ready(http.StatusBadRequest)), // as the snowflake service on etcd
-		"/metrics":   get(m.handler().ServeHTTP),
+		"/metrics":   get(a.readers(m.handler())),
 	}
 	return &http.Server{
 		Handler: a, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout + serveTimeout,
@@ -103,6 +104,11 @@ func isLoopback(addr string) bool {
 
 // ids serves POST /v1/ids.
 func (a *api) ids(w http.ResponseWriter, r *http.Request) {
+	if err := a.service.access.allow(r.TLS, security.IDs, ""); err != nil {
+		a.metrics.request("http", 0, err)
+		refuse(w, err)
+		return
+	}
 	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
 	if err != nil {
 		a.metrics.request("http", 0, err)
@@ -131,6 +137,9 @@ func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wir
 	if err := wire.DecodeRequest(kind, body, &in); err != nil {
 		return wire.IDsResponse{}, err
 	}
+	if err := a.service.access.allow(r.TLS, security.IDs, a.service.nameOf(in)); err != nil {
+		return wire.IDsResponse{}, err
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
 	defer cancel()
 	out, err := a.service.ids(ctx, in)
@@ -138,6 +147,17 @@ func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wir
 		out = wire.IDsResponse{}
 	}
 	return out, err
+}
+
+// readers serves a page to callers of the role reader.
+func (a *api) readers(page http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := a.service.access.allow(r.TLS, security.Status, ""); err != nil {
+			refuse(w, err)
+			return
+		}
+		page.ServeHTTP(w, r)
+	}
 }
 
 // ready serves whether the process should get requests; not is the status if it should not.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,6 +32,7 @@ type serveCommand struct {
 	LeaveTimeout durationFlag  `help:"Time limit for returning the logical nodes after the first signal." default:"10s" env:"SNOWGRID_LEAVE_TIMEOUT"`
 	LogLevel     slog.Level    `help:"Lowest level that is logged: debug, info, warn or error." default:"info" env:"SNOWGRID_LOG_LEVEL"`
 	LogFormat    string        `help:"Log format: text or json." enum:"text,json" default:"text" env:"SNOWGRID_LOG_FORMAT"`
+	tlsFlags
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -50,7 +52,11 @@ IDs over HTTP, of any sequencer of the store; "create" makes one that does not e
         http://127.0.0.1:8001/v1/ids
     grpcurl -plaintext -proto snowflake.proto -d 1024 127.0.0.1:7669 SnowflakeID/nextMultipleIDs
 
-Both servers have neither encryption nor authentication; they listen on loopback unless told otherwise.
+Both servers listen on loopback unless told otherwise. Where other machines reach them, callers need a certificate:
+
+    snowgrid-serve serve --store file:./ids --http-addr 0.0.0.0:8001 --grpc-addr 0.0.0.0:7669 \
+        --tls-cert server.crt --tls-key server.key --tls-client-ca ca.crt
+    curl --cacert ca.crt --cert web.crt --key web.key --json '{"name":"orders"}' https://ids.internal:8001/v1/ids
 
 In place of a snowflake service on etcd, with the same configuration file, ports and IDs (Unix epoch, 10 worker bits,
 12 sequence bits); --etcd-compat-mixed while some processes are still of the original:
@@ -97,18 +103,30 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	if s.MaxServerCnt > def.Nodes() {
 		return fmt.Errorf("max_server_cnt: %d processes are more than the %d logical nodes of %v; give fewer, or more --nodes", s.MaxServerCnt, def.Nodes(), def)
 	}
+	if err := s.check(s.HTTPAddr, s.GRPCAddr); err != nil {
+		return err
+	}
+	encryption, callers, err := s.load()
+	if err != nil {
+		return err
+	}
 	at, err := s.listen(ctx)
 	if err != nil {
 		return err
 	}
+	at.tls = encryption
 	defer at.close()
 	fmt.Fprintf(to.out, "serving %s: http %s, grpc %s\n", s.Sequencer, addrOf(at.http), addrOf(at.grpc))
-	if !isLoopback(s.HTTPAddr) || at.grpc != nil && !isLoopback(s.GRPCAddr) {
-		log.WarnContext(ctx, "other machines can reach this process, which has neither encryption nor authentication")
+	if s.Insecure && callers.anyone() {
+		log.WarnContext(ctx, "callers prove no identity; any process that reaches this one can take IDs", "tls", encryption != nil)
 	}
 	running, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	service := newService(def, log)
+	service.access = callers
+	var watching sync.WaitGroup
+	watching.Go(func() { callers.watch(running, log) })
+	defer watching.Wait()
+	defer stop(nil)
 	web := serving(service, at, s.HTTPAddr, log, stop)
 	err = s.hold(running, service, cfg, web.stop)
 	web.stop()
@@ -169,12 +187,12 @@ func serving(service *service, at listeners, addr string, log *slog.Logger, fail
 	m.watch(service)
 	s := &servers{http: newHTTP(service, m, addr, log)}
 	s.ended.Go(func() {
-		if err := s.http.Serve(at.http); !errors.Is(err, http.ErrServerClosed) {
+		if err := at.serve(s.http); !errors.Is(err, http.ErrServerClosed) {
 			failed(fmt.Errorf("the HTTP server has ended: %w", err))
 		}
 	})
 	if at.grpc != nil {
-		s.grpc = newGRPC(service, m)
+		s.grpc = newGRPC(service, m, at.tls)
 		s.ended.Go(func() {
 			if err := s.grpc.Serve(at.grpc); err != nil {
 				failed(fmt.Errorf("the gRPC server has ended: %w", err))
@@ -201,6 +219,16 @@ func (s *servers) stop() {
 // listeners are the sockets of both servers.
 type listeners struct {
 	http, grpc net.Listener // grpc may be nil
+	tls        *tls.Config  // nil: clear text
+}
+
+// serve serves HTTP until the server is closed.
+func (l listeners) serve(server *http.Server) error {
+	if l.tls == nil {
+		return server.Serve(l.http)
+	}
+	server.TLSConfig = l.tls
+	return server.ServeTLS(l.http, "", "")
 }
 
 // addrOf returns a listener's address, none without one.

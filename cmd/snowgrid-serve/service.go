@@ -32,6 +32,8 @@ const (
 type service struct {
 	def sequencer.Definition // of the sequencer of the command line
 	log *slog.Logger
+	// access decides which callers get IDs.
+	access *access
 
 	client   atomic.Pointer[store.Client]        // nil until the store is open
 	own      atomic.Pointer[sequencer.Sequencer] // the handle of def, nil until it is attached
@@ -175,6 +177,14 @@ func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse
 			return wire.IDsResponse{IDs: ids}, err
 		}
 	}
+}
+
+// nameOf returns the sequencer that a request is about.
+func (s *service) nameOf(in wire.IDsRequest) string {
+	if in.Name == "" {
+		return s.def.Name()
+	}
+	return in.Name
 }
 
 // checkOwn refuses another definition of the sequencer of the command line.

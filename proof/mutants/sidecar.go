@@ -1,7 +1,7 @@
 package main
 
 // sidecarTests guard snowgrid-serve. Only the tests in their own process see a mutant.
-var sidecarTests = []string{"-C", "cmd/snowgrid-serve", ".", "-run", "Limit|Limited|Origins|StartFails|Config|Precedence|StoreURLs|Table"}
+var sidecarTests = []string{"-C", "cmd/snowgrid-serve", ".", "-run", "Limit|Limited|Origins|StartFails|Config|Precedence|StoreURLs|Table|Certificates|Encryption"}
 
 // sidecarMutants weaken the promises of snowgrid-serve about requests and configurations.
 var sidecarMutants = []mutant{
@@ -13,6 +13,14 @@ var sidecarMutants = []mutant{
 	{"sidecar", "any number of requests is served at the same time", "cmd/snowgrid-serve/service.go", "if s.requests.Add(1) > requestsMax {", "if s.requests.Add(1) < 0 {", sidecarTests},
 	{"sidecar", "pages of other origins get IDs", "cmd/snowgrid-serve/httpserver.go", "if err := a.checkOrigin(r); err != nil {", "if err := a.checkOrigin(r); err != nil && r.Method == http.MethodGet {", sidecarTests},
 	{"sidecar", "a rebound name is an origin like any other", "cmd/snowgrid-serve/httpserver.go", "&& a.loopback && !isLoopback(r.Host)", "&& !a.loopback && !isLoopback(r.Host)", sidecarTests},
+	{"sidecar", "other machines reach callers' servers without certificates", "cmd/snowgrid-serve/tlsflags.go", "if addr != \"\" && addr != \"none\" && !isLoopback(addr) {", "if addr == \"?\" {", sidecarTests},
+	{"sidecar", "IDs over HTTP need no certificate", "cmd/snowgrid-serve/httpserver.go", "if err := a.service.access.allow(r.TLS, security.IDs, \"\"); err != nil {", "if err := a.service.access.allow(r.TLS, security.Health, \"\"); err != nil {", sidecarTests},
+	{"sidecar", "a certificate for some names gets IDs of others over HTTP", "cmd/snowgrid-serve/httpserver.go", "allow(r.TLS, security.IDs, a.service.nameOf(in))", "allow(r.TLS, security.IDs, \"\")", sidecarTests},
+	{"sidecar", "IDs over gRPC need no certificate", "cmd/snowgrid-serve/grpcserver.go", "allow(stateOf(ctx), security.IDs, s.service.def.Name())", "allow(stateOf(ctx), security.Health, \"\")", sidecarTests},
+	{"sidecar", "a certificate for some names gets IDs of others over gRPC", "cmd/snowgrid-serve/grpcserver.go", "allow(stateOf(ctx), security.IDs, s.service.def.Name())", "allow(stateOf(ctx), security.IDs, \"\")", sidecarTests},
+	{"sidecar", "metrics need no certificate", "cmd/snowgrid-serve/httpserver.go", "allow(r.TLS, security.Status, \"\")", "allow(r.TLS, security.Health, \"\")", sidecarTests},
+	{"sidecar", "a caller is believed after its authority is no longer trusted", "cmd/snowgrid-serve/access.go", "if a.generation != generation ||", "if", sidecarTests},
+	{"sidecar", "a certificate with two roles is a holder's", "cmd/snowgrid-serve/access.go", "if p.Role == security.NoRole && !statesRole(state) {", "if p.Role == security.NoRole {", sidecarTests},
 	{"sidecar", "IDs of a mixed fleet have any layout", "cmd/snowgrid-serve/serve.go", "if err == nil && s.Etcd.CompatMixed &&", "if err != nil && s.Etcd.CompatMixed &&", sidecarTests},
 	{"sidecar", "the file counts more than a variable", "cmd/snowgrid-serve/configfile.go", `if os.Getenv(name) != "" {`, `if os.Getenv(name) == "?" {`, sidecarTests},
 	{"sidecar", "a misspelled key of the file is ignored", "cmd/snowgrid-serve/configfile.go", "if !known[name] {", "if name == \"\" {", sidecarTests},

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/snowgrid/snowgrid/security"
+)
+
+// tlsFlags are the certificates of both servers.
+type tlsFlags struct {
+	TLSCert     string `name:"tls-cert" help:"Certificate of this process with its chain, in PEM. It and the two files below are read again when they change." env:"SNOWGRID_TLS_CERT" placeholder:"FILE"`
+	TLSKey      string `name:"tls-key" help:"Private key of --tls-cert, in PEM." env:"SNOWGRID_TLS_KEY" placeholder:"FILE"`
+	TLSClientCA string `name:"tls-client-ca" help:"Authorities in PEM whose certificates callers need for IDs and metrics. A certificate that states a role or names (snowgrid secure issue) is held to them." env:"SNOWGRID_TLS_CLIENT_CA" placeholder:"FILE"`
+	Insecure    bool   `help:"Listen beyond loopback although callers prove no identity." env:"SNOWGRID_INSECURE"`
+
+	every time.Duration `kong:"-"` // how often the files are looked at; 0 = 10 s
+}
+
+// check refuses flags that contradict each other, and addresses that other machines can
+// reach while callers prove no identity.
+func (f tlsFlags) check(addrs ...string) error {
+	switch {
+	case (f.TLSCert == "") != (f.TLSKey == ""):
+		return fmt.Errorf("--tls-cert is %q and --tls-key is %q; give both or neither", f.TLSCert, f.TLSKey)
+	case f.TLSClientCA != "" && f.TLSCert == "":
+		return errors.New("--tls-client-ca: callers show certificates over TLS alone; give --tls-cert and --tls-key, too")
+	case f.TLSClientCA != "" || f.Insecure:
+		return nil
+	}
+	for _, addr := range addrs {
+		if addr != "" && addr != "none" && !isLoopback(addr) {
+			return fmt.Errorf("%s can be reached from other machines, and callers need no certificate; give --tls-cert, --tls-key and --tls-client-ca, listen on 127.0.0.1, or give --insecure", addr)
+		}
+	}
+	return nil
+}
+
+// load reads the files. Without --tls-cert both results are nil, and callers need nothing.
+func (f tlsFlags) load() (*tls.Config, *access, error) {
+	if f.TLSCert == "" {
+		return nil, nil, nil
+	}
+	cfg := security.Config{CertFile: f.TLSCert, KeyFile: f.TLSKey, CAFile: f.TLSClientCA, Every: f.every}
+	if f.TLSClientCA == "" {
+		cfg.CAFile = f.TLSCert // callers are not asked for a certificate
+	}
+	credentials, err := security.Load(cfg, security.Member)
+	if err != nil {
+		return nil, nil, err
+	}
+	conf := credentials.Server()
+	current := conf.GetConfigForClient
+	conf.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		c, err := current(hello)
+		if err != nil {
+			return nil, err
+		}
+		c = c.Clone()
+		c.NextProtos = conf.NextProtos
+		if f.TLSClientCA == "" {
+			c.ClientAuth = tls.NoClientCert
+		}
+		return c, nil
+	}
+	conf.NextProtos = []string{"h2", "http/1.1"}
+	return conf, &access{credentials: credentials, open: f.TLSClientCA == ""}, nil
+}
+
+// watch follows changes of the files until ctx ends.
+func (a *access) watch(ctx context.Context, log *slog.Logger) {
+	if a == nil {
+		return
+	}
+	a.credentials.Watch(ctx, func(err error) {
+		if err != nil {
+			log.WarnContext(ctx, "certificates not reloaded", "error", err, "advice", "the process continues with the earlier ones; correct the files, which are read again every few seconds")
+			return
+		}
+		log.InfoContext(ctx, "certificates reloaded", "certificate_expires", a.credentials.Expiry())
+	})
+}
