@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
@@ -16,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // newServer returns this member's Raft server, which takes part in no grid yet.
@@ -41,9 +44,16 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 		return nil, err
 	}
 	claims := &claims{self: m.self, state: m.state, log: m.log}
-	stream := transport.NewRaftStream(ln, m.members, grid, claims, &releases{gossip: m.gossip, log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials)
+	stream := transport.NewRaftStream(ln, m.members, grid, claims, &releases{gossip: m.gossip, log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials, raftDenied(m.audit))
 	m.life.Background(func(ctx context.Context) { claims.dropOthers(ctx, stream) })
 	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)}, log), refused), nil
+}
+
+// raftDenied returns what writes the audit line of a Raft stream whose other side is no member.
+func raftDenied(lines *audit.Log) transport.Denied {
+	return func(from net.Addr, who security.Peer, err error) {
+		lines.Write(audit.Entry{Action: string(security.Raft), Who: from.String() + " " + who.String(), Err: err})
+	}
 }
 
 // nowhere is an address at which nothing listens.

@@ -98,7 +98,7 @@ func evilStream(t *testing.T, g *gridtest.Grid, id roster.GridID) raft.StreamLay
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, g.Network.Host("evil"), id, transport.NoClaims{}, transport.NoReleases{}, "evil", "evil:7947", nil)
+	s := transport.NewRaftStream(ln, g.Network.Host("evil"), id, transport.NoClaims{}, transport.NoReleases{}, "evil", "evil:7947", nil, nil)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -99,6 +99,13 @@ func (s *Secrets) DropAuthorities() {
 	}
 }
 
+// Authority returns the newest authority, for certificates that no process of the grid has.
+func (s *Secrets) Authority() *authority.Authority {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.authorities[len(s.authorities)-1]
+}
+
 // Reissue replaces the certificates of some processes, or of all.
 func (s *Secrets) Reissue(processes ...string) {
 	s.tb.Helper()

@@ -115,6 +115,11 @@ type Target struct {
 
 // Call calls a member as another member would.
 func (a *Attacker) Call(ctx context.Context, to Target, path string, in any) error {
+	return a.Ask(ctx, to, path, in, &struct{}{})
+}
+
+// Ask is Call with an answer.
+func (a *Attacker) Ask(ctx context.Context, to Target, path string, in, out any) error {
 	body, err := wire.Encode(wire.MsgPack, in)
 	if err != nil {
 		return err
@@ -122,8 +127,11 @@ func (a *Attacker) Call(ctx context.Context, to Target, path string, in any) err
 	header := http.Header{"Content-Type": {wire.MsgPack}}
 	header.Set(wire.HeaderTarget, string(to.Member))
 	header.Set(wire.HeaderGrid, to.Grid.String())
-	_, err = a.Do(ctx, to.API, http.MethodPost, path, header, body)
-	return err
+	answer, err := a.Do(ctx, to.API, http.MethodPost, path, header, body)
+	if err != nil {
+		return err
+	}
+	return wire.DecodeTolerant(wire.MsgPack, answer, out)
 }
 
 // Trusting returns a configuration that trusts an authority and shows a certificate, if there

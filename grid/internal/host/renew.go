@@ -2,11 +2,14 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -31,7 +34,7 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 		Sets:  make([]clustertime.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
 	}
 	groups := h.byPartition(in.Claims)
-	h.noteUsed(in.Used)
+	h.noteUsed(usable(ctx, in.Used))
 	h.noteHolder(ctx, in.Holder, in.About)
 	store := make(chan func(), len(in.Sets)+len(groups))
 	for i, set := range in.Sets {
@@ -54,6 +57,13 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 		(<-store)()
 	}
 	return out, nil
+}
+
+// usable returns the reports of sequencers that the caller may use. A set needs no such check:
+// it is renewed if the caller knows each attachment in it, and nothing else comes of it.
+func usable(ctx context.Context, used []wire.Used) []wire.Used {
+	peer := api.PeerOf(ctx)
+	return slices.DeleteFunc(slices.Clone(used), func(u wire.Used) bool { return !peer.MayUse(u.Name) })
 }
 
 // renewSet returns where a set's grants end now, 0 if it has to be shown by claims.
@@ -92,6 +102,9 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 	var asked []int // of results
 	for i, index := range indexes {
 		claim, err := claimOf(in.Claims[index])
+		if denied := api.Authorize(ctx, h.cfg.Audit, security.Renew, in.Claims[index].Sequencer.Name); denied != nil {
+			err = denied
+		}
 		if err != nil {
 			results[i] = h.renewResult(sequencer.Grant{}, err)
 			continue

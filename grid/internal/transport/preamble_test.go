@@ -48,7 +48,7 @@ func TestRaftStreamStatesTheRelease(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					s := transport.NewRaftStream(ln, n.Host(name), gridID, transport.NoClaims{}, releases, name, name+":7947", nil)
+					s := transport.NewRaftStream(ln, n.Host(name), gridID, transport.NoClaims{}, releases, name, name+":7947", nil, nil)
 					t.Cleanup(func() { _ = s.Close() })
 					return s
 				}

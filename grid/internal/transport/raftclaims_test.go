@@ -36,7 +36,7 @@ func claimedLayer(t *testing.T, n *gridtest.Network, name string, c transport.Cl
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, n.Host(name), gridID, c, transport.NoReleases{}, name, name+":7947", nil)
+	s := transport.NewRaftStream(ln, n.Host(name), gridID, c, transport.NoReleases{}, name, name+":7947", nil, nil)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

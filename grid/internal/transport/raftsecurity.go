@@ -39,5 +39,8 @@ func (s *RaftStream) secureAccept(raw net.Conn) (net.Conn, *security.Remote, err
 	if err == nil {
 		err = security.Authorize(peer, security.Raft, "")
 	}
+	if err != nil && s.denied != nil {
+		s.denied(raw.RemoteAddr(), peer, err)
+	}
 	return conn, remote, err
 }

@@ -47,6 +47,7 @@ type RaftStream struct {
 	self     string
 	address  raft.ServerAddress
 	creds    *security.Credentials // nil: clear text
+	denied   Denied
 	acceptor *acceptor
 	claims   Claims
 	releases Releases
@@ -62,9 +63,13 @@ type RaftStream struct {
 
 var _ raft.StreamLayer = (*RaftStream)(nil)
 
+// Denied is told of a stream that was refused because its other side is no member. It must
+// not block. nil tells no one.
+type Denied func(from net.Addr, who security.Peer, err error)
+
 // NewRaftStream takes over ln and accepts streams that are addressed to the server
 // self of the given grid. advertise is the host:port others reach it at.
-func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, releases Releases, self, advertise string, creds *security.Credentials) *RaftStream {
+func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, releases Releases, self, advertise string, creds *security.Credentials, denied Denied) *RaftStream {
 	s := &RaftStream{
 		claims:   claims,
 		releases: releases,
@@ -73,6 +78,7 @@ func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, re
 		self:     self,
 		address:  RaftAddress(raft.ServerID(self), advertise),
 		creds:    creds,
+		denied:   denied,
 		open:     make(map[*raftConn]struct{}),
 		large:    make(chan struct{}, 1),
 	}

@@ -36,7 +36,7 @@ func layer(t *testing.T, n *gridtest.Network, name string, id [16]byte, conf *tl
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, transport.NoReleases{}, name, name+":7947", credentials(t, conf))
+	s := transport.NewRaftStream(ln, n.Host(name), id, transport.NoClaims{}, transport.NoReleases{}, name, name+":7947", credentials(t, conf), nil)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
