@@ -148,7 +148,7 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	m.self = self
 	m.raft = m.newServer()
 	m.formation = m.newFormation(&formation.Identity{Grid: roster.GridID{1}})
-	m.host = m.newHost()
+	m.host = newHost(m)
 	m.membership = newMembership(m)
 	api := m.newAPI()
 	served := api.Handler()

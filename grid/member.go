@@ -231,7 +231,7 @@ func (m *Member) open() error {
 	}
 	m.formation = m.newFormation(id)
 	m.leadership.formation, m.health.formation = m.formation, m.formation
-	m.host = m.newHost()
+	m.host = newHost(m)
 	m.departure = &departure{
 		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation, anchorage: m.anchorage, audit: m.audit,
 	}
@@ -281,8 +281,8 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	})
 }
 
-// newHost returns the host of this member's partitions.
-func (m *Member) newHost() *host.Host {
+// newHost returns the host of a member's partitions.
+func newHost(m *Member) *host.Host {
 	return host.New(host.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Events: m.events,
 		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Changed: m.health.noteReady,

@@ -93,6 +93,15 @@ func (c *credentials) expiry() time.Time {
 	return c.Expiry()
 }
 
+// ReloadSecurity reads certificates and keys again, and reports whether anything has changed.
+// It happens every few seconds without it. After an error the earlier ones stay in use.
+func (m *Member) ReloadSecurity() (changed bool, err error) {
+	if m.creds.Credentials == nil {
+		return false, nil
+	}
+	return m.creds.Reload()
+}
+
 // watch follows changes of the files until ctx ends, and logs them.
 func (c *credentials) watch(ctx context.Context) {
 	if c.Credentials == nil {

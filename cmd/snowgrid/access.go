@@ -20,8 +20,12 @@ type access struct {
 	http   *http.Client
 }
 
-// handshakeTimeout bounds one handshake with a member.
-const handshakeTimeout = 5 * time.Second
+const (
+	// handshakeTimeout bounds one handshake with a member.
+	handshakeTimeout = 5 * time.Second
+	// meetTimeout bounds the first call to a member, whose failure is not the last word.
+	meetTimeout = 2 * time.Second
+)
 
 // clearText reaches members that run without security.
 var clearText = &access{scheme: "http", http: http.DefaultClient}
@@ -137,7 +141,7 @@ func (f *accessFlags) reach(ctx context.Context) (context.Context, error) {
 // do not go away.
 func meet(ctx context.Context, addrs []string) error {
 	_, err := eachUntilAnswered(ctx, addrs, func(ctx context.Context, addr string) error {
-		ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+		ctx, cancel := context.WithTimeout(ctx, meetTimeout)
 		defer cancel()
 		_, err := read(ctx, addr, "/livez")
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/grid"
 )
 
 // configCommand has the commands about the configuration.
@@ -33,17 +34,26 @@ type configCheckCommand struct {
 // Help returns the part of --help between the usage and the flags.
 func (configCheckCommand) Help() string {
 	return `The file is checked as snowgrid agent --config FILE would use it, together with the environment and with
-flags that are given here. Nothing is started, and no directory is made. The exit status is 2 for a file
-that the agent would refuse; the error is one line with the file, the line, the key, the value and the
-remedy.
+flags that are given here. Nothing is started, and no directory is made. Certificates and keys are read; a
+certificate that ends soon, or a private key that other users may read, is a warning. The exit status is 2
+for a file that the agent would refuse; the error is one line with the file, the line, the key, the value
+and the remedy.
 
     snowgrid config check /etc/snowgrid/snowgrid.yaml`
 }
 
 // Run checks the configuration.
 func (c *configCheckCommand) Run(ctx *kong.Context, s *sources, to streams) error {
-	if err := c.check(s); err != nil {
+	cfg, err := c.check(s)
+	if err != nil {
 		return err
+	}
+	warnings, err := c.securityWarnings(cfg)
+	if err != nil {
+		return s.place(err)
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(to.out, warning)
 	}
 	for _, note := range s.notes {
 		fmt.Fprintf(to.out, "%s: %s has no effect: %s\n", c.File, note.Key, note.Reason)
@@ -55,16 +65,28 @@ func (c *configCheckCommand) Run(ctx *kong.Context, s *sources, to streams) erro
 	return nil
 }
 
-// check returns the error that a start of the agent would return for its configuration. It
+// check returns the configuration of the agent, or the error that its start would return. It
 // starts nothing and opens no store.
-func (a *agentFlags) check(s *sources) error {
+func (a *agentFlags) check(s *sources) (grid.Config, error) {
 	trial := *a
 	trial.open = func(string) (store.Store, error) { return store.NewMemory(), nil }
 	cfg, err := trial.config(slog.New(slog.DiscardHandler))
 	if err == nil {
-		err = cfg.Check()
+		err = trial.checkConfig(cfg)
 	}
-	return s.place(err)
+	return cfg, s.place(err)
+}
+
+// checkConfig refuses a configuration that a start of the agent would refuse.
+func (a *agentFlags) checkConfig(cfg grid.Config) error {
+	if err := a.checkReach(cfg); err != nil {
+		return err
+	}
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	_, err := a.checkFiles(cfg)
+	return err
 }
 
 // configPrintCommand prints the configuration and its origins.

@@ -30,6 +30,10 @@ func TestAgentPortInUse(t *testing.T) {
 		if status != exitFailed || stdout != "" || !strings.Contains(stderr, held.Addr().String()) || !strings.Contains(stderr, "in use") {
 			t.Errorf("%s: status %d, stdout %q, stderr:\n%s", flag, status, stdout, stderr)
 		}
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if last := lines[len(lines)-1]; strings.Count(last, strings.TrimPrefix(flag, "--")) != 1 {
+			t.Errorf("%s is not named once: %s", flag, last)
+		}
 	}
 }
 

@@ -8,9 +8,12 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/grid"
 )
 
 // reloadedKeys are the keys whose values a running agent changes at SIGHUP. Each has a step
@@ -25,12 +28,16 @@ type reloader struct {
 	values map[string]string // of all keys, as of the last reload
 	level  *slog.LevelVar
 	log    *slog.Logger
+	member atomic.Pointer[grid.Member] // nil until it serves
 }
 
 // newReloader returns a reloader for an agent with these arguments and values.
 func newReloader(args arguments, values map[string]string, level *slog.LevelVar, log *slog.Logger) *reloader {
 	return &reloader{args: args, values: values, level: level, log: log}
 }
+
+// serves has the certificates and keys of a member reloaded, too.
+func (r *reloader) serves(m *grid.Member) { r.member.Store(m) }
 
 // run reloads at each SIGHUP until ctx ends, and has manager told of it. SIGHUP ends no
 // agent that runs.
@@ -57,7 +64,7 @@ func (r *reloader) reload() {
 		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy", "correct it and send SIGHUP again; the values of before remain")
 		return
 	}
-	commit, err := r.prepare(flags)
+	commit, secrets, err := r.prepare(flags)
 	if err != nil {
 		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy", "correct it and send SIGHUP again; the values of before remain")
 		return
@@ -69,6 +76,9 @@ func (r *reloader) reload() {
 		} else {
 			kept = append(kept, name)
 		}
+	}
+	if secrets {
+		changed = append(changed, "certificates and keys")
 	}
 	if flags.LogLevel <= r.level.Level() {
 		commit() // the lines below are logged at the more detailed level
@@ -85,10 +95,15 @@ func (r *reloader) reload() {
 }
 
 // prepare checks everything that a reload changes, and returns the step that changes it. The
-// step cannot fail, so that a reload changes all of it or nothing. Certificates and keys
-// belong here as well.
-func (r *reloader) prepare(next *agentFlags) (commit func(), err error) {
-	return func() { r.level.Set(next.LogLevel) }, nil
+// step cannot fail, so that a reload changes all of it or nothing. Certificates and keys are
+// read last, and are in use if that does not fail; secrets reports whether they have changed.
+func (r *reloader) prepare(next *agentFlags) (commit func(), secrets bool, err error) {
+	if m := r.member.Load(); m != nil {
+		if secrets, err = m.ReloadSecurity(); err != nil {
+			return nil, false, next.fault(err)
+		}
+	}
+	return func() { r.level.Set(next.LogLevel) }, secrets, nil
 }
 
 // changedKeys returns, sorted, the keys whose values differ.
@@ -115,7 +130,7 @@ func parseAgain(args arguments) (*agentFlags, map[string]string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := parsed.Agent.check(from); err != nil {
+	if _, err := parsed.Agent.check(from); err != nil {
 		return nil, nil, err
 	}
 	return &parsed.Agent.agentFlags, valuesOf(ctx, from), nil

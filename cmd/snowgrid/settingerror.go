@@ -84,11 +84,14 @@ func (s *sources) parse(text string) *settingError {
 	if parts := flagText.FindStringSubmatch(text); parts != nil {
 		return &settingError{key: parts[1], value: parts[2], problem: parts[3]}
 	}
-	field, _, _ := strings.Cut(text, " ")
+	field, rest, _ := strings.Cut(text, " ")
 	if field == "" || !unicode.IsUpper(rune(field[0])) {
 		return nil
 	}
 	if k, known := s.keyOf(keyOfField(strings.TrimRight(field, ":"))); known {
+		if strings.HasSuffix(field, ":") || strings.HasPrefix(rest, `"`) { // the key takes its place
+			text = rest
+		}
 		return &settingError{key: k.name, problem: s.inKeys(text)}
 	}
 	return nil

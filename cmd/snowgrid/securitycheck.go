@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/security/authority"
+)
+
+// checkReach refuses a member that other machines reach without having to prove anything. The
+// grid refuses it as well, in the words of its configuration.
+func (f *securityFlags) checkReach(cfg grid.Config) error {
+	if f.Insecure {
+		return nil
+	}
+	for _, listener := range []struct{ flag, addr string }{
+		{"gossip-addr", cfg.GossipAddr}, {"raft-addr", cfg.RaftAddr}, {"api-addr", cfg.APIAddr},
+	} {
+		_, _, err := net.SplitHostPort(listener.addr)
+		switch {
+		case err != nil || isLoopback(listener.addr): // the grid refuses the former
+		case cfg.Security == nil:
+			return badValue(listener.flag, listener.addr, "other machines reach it, and the member has no certificates, so any process there could end the grid; "+
+				"run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure if every machine of the network is trusted")
+		case !f.hasGossipKeys(cfg.Security):
+			return badValue(listener.flag, listener.addr, "other machines reach the member, and its gossip has no key; "+
+				"give --gossip-keys FILE with a key that all members have (snowgrid secure init makes one), or --insecure if every machine of the network is trusted")
+		}
+	}
+	return nil
+}
+
+// hasGossipKeys reports whether the gossip is encrypted. A directory without the file of keys
+// has none.
+func (f *securityFlags) hasGossipKeys(cfg *security.Config) bool {
+	if f.GossipKey != "" || cfg.GossipKeysFile != "" {
+		return true
+	}
+	if cfg.Dir == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(cfg.Dir, security.GossipKeysFile))
+	return err == nil
+}
+
+// checkFiles reads the certificates and keys of a member as its start does.
+func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, error) {
+	if cfg.Security == nil {
+		return nil, nil
+	}
+	creds, err := security.Load(*cfg.Security, security.Member)
+	if err != nil {
+		return nil, f.fault(err)
+	}
+	if len(cfg.GossipKey) > 0 && len(creds.GossipKeys()) > 0 {
+		_, _, file, _ := creds.Files()
+		return nil, badValue("gossip-key", "", "%s has keys of the gossip as well; omit this one", file)
+	}
+	return creds, nil
+}
+
+// fault gives an error about certificates and keys to the flag that names them.
+func (f *securityFlags) fault(err error) error {
+	key, value := "security-dir", f.SecurityDir
+	if f.TLSCert != "" {
+		key, value = "tls-cert", f.TLSCert
+	} else if f.SecurityDir == "" {
+		key, value = "tls-ca", f.TLSCA
+	}
+	return badValue(key, value, "%s", sentence(err))
+}
+
+// securityWarnings checks the certificates and keys of a member, and returns what works and
+// needs attention. A certificate that has ended is an error.
+func (f *securityFlags) securityWarnings(cfg grid.Config) ([]string, error) {
+	creds, err := f.checkFiles(cfg)
+	if creds == nil || err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	certificate, _, _, _ := creds.Files()
+	if ends := creds.Expiry(); !ends.IsZero() && ends.Before(now) {
+		return nil, f.fault(fmt.Errorf("the certificate in %s ended at %s; issue it again with snowgrid secure issue", certificate, ends.UTC().Format(time.RFC3339)))
+	}
+	var out []string
+	if ends := creds.Expiry(); !ends.IsZero() && ends.Sub(now) < authority.WarnBefore && f.SecurityDir == "" {
+		out = append(out, fmt.Sprintf("warning: %s: it ends at %s: renew it", certificate, ends.UTC().Format(time.RFC3339)))
+	}
+	if f.SecurityDir != "" {
+		contents, err := authority.Inspect(f.SecurityDir, now)
+		if err != nil {
+			return nil, f.fault(err)
+		}
+		out = append(out, warningsIn(contents)...)
+	}
+	for _, file := range []string{f.TLSKey, f.GossipKeys} {
+		if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
+			out = append(out, fmt.Sprintf("warning: other users may read %s (%v): run chmod 600 %s", file, info.Mode().Perm(), file))
+		}
+	}
+	return out, nil
+}
