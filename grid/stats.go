@@ -121,14 +121,7 @@ func (m *Member) Stats() Stats {
 // HealthHandler serves GET /livez and GET /readyz as the API of a member does, for a listener of the
 // program's own.
 func HealthHandler(m *Member) http.Handler {
-	api := m.api.Handler()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/livez" && r.URL.Path != "/readyz" {
-			http.NotFound(w, r)
-			return
-		}
-		api.ServeHTTP(w, r)
-	})
+	return m.api.Health()
 }
 
 // voterClocks returns the voters' clocks, this member's among them, if this member leads.

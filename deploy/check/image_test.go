@@ -17,10 +17,12 @@ import (
 )
 
 // inImage runs the image's command as a container would: as its user, in a root that is
-// read-only but for /data.
+// read-only but for /data, with credentials mounted.
 const inImage = `
-mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount --bind "$1" "$0/data" || exit 125
-root=$0; shift
+mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount --bind "$1" "$0/data" &&
+  mount --bind "$2" "$0/etc/snowgrid/security" && mount -o remount,bind,ro "$0/etc/snowgrid/security" || exit 125
+root=$0; shift 2
+export SNOWGRID_SECURITY_DIR=/etc/snowgrid/security
 exec chroot --userspec=65532:65532 "$root" /snowgrid "$@"
 `
 
@@ -41,7 +43,13 @@ func TestImage(t *testing.T) {
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	image, data := filepath.Join(root, "image"), filepath.Join(root, "data")
+	image, data, secrets := filepath.Join(root, "image"), filepath.Join(root, "data"), filepath.Join(root, "member")
+	_, member := credentials(t)
+	for _, args := range [][]string{{"cp", "-r", member, secrets}, {"chown", "-R", "65532:65532", secrets}} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+	}
 	if out, err := exec.Command("../docker/rootfs", image).CombinedOutput(); err != nil {
 		t.Fatalf("rootfs: %v: %s", err, out)
 	}
@@ -53,11 +61,12 @@ func TestImage(t *testing.T) {
 	}
 	checkFiles(t, image)
 	run := func(args ...string) *exec.Cmd {
-		return exec.Command("unshare", append([]string{"--mount", "sh", "-c", inImage, image, data}, args...)...)
+		return exec.Command("unshare", append([]string{"--mount", "sh", "-c", inImage, image, data, secrets}, args...)...)
 	}
 
-	api := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	agent := run("agent", "--expect", "1", "--data-dir", "/data", "--api-addr", api,
+	port := freePort(t)
+	listen, api := fmt.Sprintf("0.0.0.0:%d", port), fmt.Sprintf("127.0.0.1:%d", port)
+	agent := run("agent", "--expect", "1", "--data-dir", "/data", "--api-addr", listen, "--advertise-host", "127.0.0.1",
 		"--gossip-addr", fmt.Sprintf("127.0.0.1:%d", freePort(t)), "--raft-addr", "127.0.0.1:0")
 	var said bytes.Buffer
 	agent.Stderr = &said

@@ -68,6 +68,7 @@ type manifests struct {
 	accounts []string
 	claims   []string
 	stateful *appsv1.StatefulSet
+	insecure bool // the values say so
 }
 
 // sort sorts the objects of a rendering.
@@ -153,7 +154,10 @@ func (m manifests) check(t *testing.T) {
 		t.Errorf("the service account %q is not among %v", m.pod.Spec.ServiceAccountName, m.accounts)
 	}
 	m.checkStorage(t)
-	m.checkSecurity(t)
+	m.checkRights(t)
+	if !m.insecure {
+		m.checkCredentials(t)
+	}
 	m.checkAgent(t)
 }
 
@@ -184,31 +188,44 @@ func (m manifests) checkServices(t *testing.T, selects func(string, map[string]s
 	}
 }
 
+// mounted returns what the container has mounted at a directory.
+func (m manifests) mounted(t *testing.T, dir string) corev1.VolumeMount {
+	t.Helper()
+	for _, v := range m.container().VolumeMounts {
+		if v.MountPath == dir {
+			return v
+		}
+	}
+	t.Errorf("nothing is mounted at %q", dir)
+	return corev1.VolumeMount{}
+}
+
+// volume returns a volume of the pod, nil if it has none of that name.
+func (m manifests) volume(name string) *corev1.Volume {
+	for i := range m.pod.Spec.Volumes {
+		if m.pod.Spec.Volumes[i].Name == name {
+			return &m.pod.Spec.Volumes[i]
+		}
+	}
+	return nil
+}
+
 // checkStorage: a durable member has a volume for its directory, and its members start in
 // parallel; a member without has the anchor.
 func (m manifests) checkStorage(t *testing.T) {
 	t.Helper()
-	mounted := func(dir string) string {
-		for _, v := range m.container().VolumeMounts {
-			if v.MountPath == dir {
-				return v.Name
-			}
-		}
-		t.Errorf("nothing is mounted at %s", dir)
-		return ""
-	}
 	if !m.durable {
 		dir, isFile := strings.CutPrefix(m.env("SNOWGRID_ANCHOR"), "file:")
 		if !isFile {
 			t.Errorf("the anchor is %q", m.env("SNOWGRID_ANCHOR"))
 		}
-		name := mounted(dir)
-		if len(m.pod.Spec.Volumes) != 1 || m.pod.Spec.Volumes[0].Name != name || m.pod.Spec.Volumes[0].PersistentVolumeClaim == nil {
+		name := m.mounted(t, dir).Name
+		if v := m.volume(name); v == nil || v.PersistentVolumeClaim == nil {
 			t.Errorf("the volume %q of the anchor is not that of a claim: %v", name, m.pod.Spec.Volumes)
 		}
 		return
 	}
-	name := mounted(m.env("SNOWGRID_DATA_DIR"))
+	name := m.mounted(t, m.env("SNOWGRID_DATA_DIR")).Name
 	if c := m.stateful.Spec.VolumeClaimTemplates; len(c) != 1 || c[0].Name != name {
 		t.Errorf("the claims %v are not the one volume %q", c, name)
 	}
@@ -217,8 +234,8 @@ func (m manifests) checkStorage(t *testing.T) {
 	}
 }
 
-// checkSecurity: no root, nothing writable but volumes, no capabilities.
-func (m manifests) checkSecurity(t *testing.T) {
+// checkRights: no root, nothing writable but volumes, no capabilities.
+func (m manifests) checkRights(t *testing.T) {
 	t.Helper()
 	pod, own := m.pod.Spec.SecurityContext, m.container().SecurityContext
 	if pod == nil || own == nil {

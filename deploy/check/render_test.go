@@ -3,11 +3,16 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ecs"
+	"github.com/aws/aws-sdk-go-v2/service/ecs/types"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -19,21 +24,27 @@ import (
 func TestKustomize(t *testing.T) {
 	for _, kind := range []string{"durable", "memory"} {
 		t.Run(kind, func(t *testing.T) {
-			resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../kubernetes/"+kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rendered, err := resources.AsYaml()
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := sort(t, decode(t, rendered))
+			m := kustomize(t, kind)
 			m.check(t)
 			if m.durable != (kind == "durable") || m.replicas != 3 || len(m.policies) != 1 {
 				t.Errorf("durable %t, %d replicas, %d network policies", m.durable, m.replicas, len(m.policies))
 			}
 		})
 	}
+}
+
+// kustomize renders a directory of manifests as kubectl apply -k does.
+func kustomize(t *testing.T, kind string) manifests {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../kubernetes/"+kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sort(t, decode(t, rendered))
 }
 
 // helm renders the chart as helm install does.
@@ -81,13 +92,22 @@ func TestHelm(t *testing.T) {
 		"a storage class": {map[string]any{"storage": map[string]any{"className": "fast", "size": "2Gi"}}, func(m manifests) bool {
 			return *m.stateful.Spec.VolumeClaimTemplates[0].Spec.StorageClassName == "fast"
 		}},
+		"insecure": {map[string]any{"security": map[string]any{"insecure": true}}, func(m manifests) bool {
+			return m.env("SNOWGRID_INSECURE") == "true" && m.env("SNOWGRID_SECURITY_DIR") == "" && m.volume("security") == nil
+		}},
+		"another secret": {map[string]any{"durable": false, "security": map[string]any{"secretName": "other"}}, func(m manifests) bool {
+			return m.volume("security").Projected.Sources[0].Secret.Name == "other"
+		}},
 		"another variable": {map[string]any{"env": []any{map[string]any{"name": "GOMEMLIMIT", "value": "400MiB"}}}, func(m manifests) bool { return m.env("GOMEMLIMIT") == "400MiB" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := helm(t, "ids", c.values)
+			values := map[string]any{"security": map[string]any{"secretName": "mine"}}
+			maps.Copy(values, c.values)
+			m, err := helm(t, "ids", values)
 			if err != nil {
 				t.Fatal(err)
 			}
+			m.insecure = name == "insecure"
 			m.check(t)
 			if !c.want(m) {
 				t.Errorf("the rendering of %v is not as wanted: %+v", c.values, m)
@@ -103,10 +123,13 @@ func TestHelmRefuses(t *testing.T) {
 		values map[string]any
 		says   string
 	}{
-		"an unknown value": {map[string]any{"replica": 3}, "replica"},
-		"no members":       {map[string]any{"replicas": 0}, "replicas"},
-		"a word":           {map[string]any{"durable": "yes"}, "durable"},
-		"an unknown key":   {map[string]any{"settings": map[string]any{"Voters!": 3}}, "Voters!"},
+		"an unknown value":   {map[string]any{"replica": 3}, "replica"},
+		"no members":         {map[string]any{"replicas": 0}, "replicas"},
+		"a word":             {map[string]any{"durable": "yes"}, "durable"},
+		"no secret":          {nil, "security.secretName is empty: run snowgrid secure init"},
+		"certificates alone": {map[string]any{"security": map[string]any{"certificateSecretName": "x"}}, "security.secretName is empty"},
+		"insecure secret":    {map[string]any{"security": map[string]any{"insecure": true, "secretName": "x"}}, "set one or the other"},
+		"an unknown key":     {map[string]any{"settings": map[string]any{"Voters!": 3}}, "Voters!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := helm(t, "ids", c.values); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -129,10 +152,11 @@ func TestTaskDefinition(t *testing.T) {
 	if err := decoder.Decode(&task); err != nil {
 		t.Fatal(err)
 	}
-	if len(task.ContainerDefinitions) != 1 {
-		t.Fatalf("%d containers, want 1", len(task.ContainerDefinitions))
+	if len(task.ContainerDefinitions) != 2 {
+		t.Fatalf("%d containers, want 2", len(task.ContainerDefinitions))
 	}
-	c, known, leave := task.ContainerDefinitions[0], agentVariables(t), 0.0
+	first, c, known, leave := task.ContainerDefinitions[0], task.ContainerDefinitions[1], agentVariables(t), 0.0
+	checkTaskSecrets(t, first, c)
 	for _, v := range c.Environment {
 		if !known[*v.Name] {
 			t.Errorf("the agent does not know the variable %s", *v.Name)
@@ -147,4 +171,45 @@ func TestTaskDefinition(t *testing.T) {
 	if !*c.ReadonlyRootFilesystem || *c.User != "65532:65532" {
 		t.Errorf("read-only root %t, user %s", *c.ReadonlyRootFilesystem, *c.User)
 	}
+}
+
+// checkTaskSecrets runs the container that writes the credentials, and an agent with them.
+func checkTaskSecrets(t *testing.T, first, member types.ContainerDefinition) {
+	t.Helper()
+	if *first.Essential || len(member.DependsOn) != 1 || *member.DependsOn[0].ContainerName != *first.Name || member.DependsOn[0].Condition != types.ContainerConditionSuccess {
+		t.Errorf("the member does not wait for the end of %s: %v", *first.Name, member.DependsOn)
+	}
+	written, mounted := first.MountPoints[0], member.MountPoints[0]
+	if *written.ContainerPath != securityDir || *mounted.ContainerPath != securityDir || *written.SourceVolume != *mounted.SourceVolume || !*mounted.ReadOnly {
+		t.Errorf("the credentials are written to %v and read from %v", *written.ContainerPath, *mounted.ContainerPath)
+	}
+	all, own := credentials(t)
+	files, dir := filesIn(t, own), t.TempDir()
+	script := strings.ReplaceAll(first.Command[0], securityDir, dir)
+	if os.Geteuid() != 0 {
+		script = strings.ReplaceAll(script, "chown -R 65532:65532 .", "true")
+	}
+	run := exec.Command(first.EntryPoint[0], append(slices.Clone(first.EntryPoint[1:]), script)...)
+	for _, secret := range first.Secrets {
+		key := strings.Split(*secret.ValueFrom, ":")[7]
+		run.Env = append(run.Env, *secret.Name+"="+strings.TrimSuffix(files[strings.ReplaceAll(key, "_", ".")], "\n"))
+	}
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", script, err, out)
+	}
+	if made := filesIn(t, dir); !maps.Equal(made, files) {
+		t.Errorf("the container writes %v, want %v", slices.Collect(maps.Keys(made)), memberFiles)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "member.key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the private key: %v, %v", info.Mode(), err)
+	}
+	variables := map[string]string{}
+	for _, v := range member.Environment {
+		variables[*v.Name] = *v.Value
+	}
+	if variables["SNOWGRID_SECURITY_DIR"] != securityDir {
+		t.Errorf("SNOWGRID_SECURITY_DIR is %q", variables["SNOWGRID_SECURITY_DIR"])
+	}
+	api, ops := securedAgent(t, variables, dir)
+	checkSecured(t, api, ops, all, dir)
 }

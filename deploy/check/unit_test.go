@@ -43,8 +43,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// loneConfig writes the configuration beside the unit, with other addresses and a
-// directory of the test, for a grid of one member.
+// loneConfig writes the configuration beside the unit, with other addresses and
+// directories of the test, for a grid of one member.
 func loneConfig(t *testing.T) (file string) {
 	t.Helper()
 	text, err := os.ReadFile("../systemd/snowgrid.yaml")
@@ -52,7 +52,9 @@ func loneConfig(t *testing.T) (file string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	_, member := credentials(t)
 	config := strings.NewReplacer(
+		securityDir, member,
 		"10.0.0.1:7946, 10.0.0.2:7946, 10.0.0.3:7946", "",
 		"10.0.0.1:7946", fmt.Sprintf("127.0.0.1:%d", freePort(t)),
 		"10.0.0.1:7947", fmt.Sprintf("127.0.0.1:%d", freePort(t)),
@@ -60,6 +62,9 @@ func loneConfig(t *testing.T) (file string) {
 		"expect: 3", "expect: 1",
 		"/var/lib/snowgrid", filepath.Join(dir, "data"),
 	).Replace(string(text))
+	if !strings.Contains(config, "security-dir: "+member+"\n") {
+		t.Errorf("the configuration beside the unit names no credentials in %s", securityDir)
+	}
 	file = filepath.Join(dir, "snowgrid.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

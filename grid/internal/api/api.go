@@ -149,7 +149,7 @@ func (a *Server) newHTTP() *http.Server {
 	mux.HandleFunc("GET "+wire.PathIdentity, a.handleIdentity)
 	mux.HandleFunc("GET "+wire.PathSettled, a.handleSettled)
 	mux.HandleFunc("POST "+wire.PathEvents, a.handleEvents)
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
+	mux.HandleFunc("GET /livez", handleLive)
 	mux.HandleFunc("GET /readyz", a.handleReady)
 	mux.HandleFunc("GET /", a.handleIndex(mux))
 	var protocols http.Protocols

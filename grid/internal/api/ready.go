@@ -8,6 +8,18 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
+// Health returns the handler of GET /livez and GET /readyz alone, for a server of another
+// listener: its callers are not identified, and need not be.
+func (a *Server) Health() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", handleLive)
+	mux.HandleFunc("GET /readyz", a.handleReady)
+	return mux
+}
+
+// handleLive answers GET /livez.
+func handleLive(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") }
+
 // handleReady answers GET /readyz: 200, or 503 with the reason. With ?verbose it lists every
 // condition in the form that Kubernetes' components have, or as JSON.
 func (a *Server) handleReady(w http.ResponseWriter, r *http.Request) {
