@@ -21,7 +21,7 @@ func beginMember(t *testing.T, network *gridtest.Network, change func(*grid.Conf
 	t.Helper()
 	cfg := grid.Config{
 		GossipAddr: "m1:7946", RaftAddr: "m1:7947", APIAddr: "m1:7948", Join: []string{"m1:7946", "m2:7946", "m3:7946"}, Expect: 3,
-		Network: network.Host("m1"), Clock: bubbleClock{},
+		Network: network.Host("m1"), Clock: bubbleClock{}, Insecure: true,
 	}
 	if change != nil {
 		change(&cfg)

@@ -241,9 +241,6 @@ func (c Config) check() error {
 	if err := c.Gossip.Check(); err != nil {
 		return err
 	}
-	if err := c.checkSecurity(); err != nil {
-		return err
-	}
 	addrs := map[string]string{"GossipAddr": c.GossipAddr, "RaftAddr": c.RaftAddr, "APIAddr": c.APIAddr}
 	for setting, addr := range addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
@@ -253,7 +250,7 @@ func (c Config) check() error {
 	if err := discovery.Check(c.Join); err != nil {
 		return refusal.Invalid("Join %v", err)
 	}
-	return nil
+	return c.checkSecurity()
 }
 
 // settings are the configuration's settings with every default filled in.

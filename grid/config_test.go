@@ -98,8 +98,16 @@ func TestConfigRefused(t *testing.T) {
 		{"APIAddr|127.0.0.1:70000", func(c *grid.Config) { c.APIAddr = "127.0.0.1:70000" }},
 		{"RaftAddr|127.0.0.1:http-ish", func(c *grid.Config) { c.RaftAddr = "127.0.0.1:http-ish" }},
 		{"GossipAddr|127.0.0.1:-1", func(c *grid.Config) { c.GossipAddr = "127.0.0.1:-1" }},
-		{"APIAddr|192.0.2.1:0|AdvertiseHost", func(c *grid.Config) { c.APIAddr = "192.0.2.1:0" }}, // not of this machine
+		{"APIAddr|192.0.2.1:0|AdvertiseHost", func(c *grid.Config) { c.APIAddr, c.Insecure = "192.0.2.1:0", true }}, // not of this machine
 		{"GossipKey|5 bytes|16, 24 or 32", func(c *grid.Config) { c.GossipKey = []byte("short") }},
+		{"Security|APIAddr|0.0.0.0:0|snowgrid secure init|Insecure", func(c *grid.Config) { c.APIAddr = "0.0.0.0:0" }},
+		{"Security|GossipAddr|m1.example:7946|snowgrid secure init", func(c *grid.Config) { c.GossipAddr, c.GossipKey = "m1.example:7946", make([]byte, 32) }},
+		{"Security|RaftAddr", func(c *grid.Config) { c.RaftAddr = ":0" }},
+		{"GossipKey|0.0.0.0:0|gossip.keys|Insecure", func(c *grid.Config) { c.GossipAddr, c.TLS = "0.0.0.0:0", newAuthority(t).mutual() }},
+		{"TLS|Security", func(c *grid.Config) { c.TLS, c.Security = newAuthority(t).mutual(), &security.Config{Dir: "x"} }},
+		{"TLS|ClientCAs", func(c *grid.Config) { c.TLS = &tls.Config{MinVersion: tls.VersionTLS13} }},
+		{"Security|neither Dir", func(c *grid.Config) { c.Security = &security.Config{} }},
+		{"Security|there is no file nowhere/member.crt|secure init", func(c *grid.Config) { c.Security = &security.Config{Dir: "nowhere"} }},
 		{"AdvertiseHost|no-such-host.invalid", func(c *grid.Config) { c.AdvertiseHost = "no-such-host.invalid" }},
 		{"clock|2025-12-31", func(c *grid.Config) { c.Clock = wallClock(time.Date(2025, 12, 31, 23, 59, 59, 999e6, time.UTC)) }},
 		{"clock|1970", func(c *grid.Config) { c.Clock = wallClock(time.Unix(0, 0)) }},
@@ -317,13 +325,13 @@ func TestConfigLoneMemberWarnsOnce(t *testing.T) {
 }
 
 // TestConfigOtherAddressWarns starts members with listeners; beyond loopback
-// without TLS is worth a warning, and so is a first start, nothing else is.
+// without security is worth a warning, and so is a first start, nothing else is.
 func TestConfigOtherAddressWarns(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]int{"127.0.0.1:0": 0, "0.0.0.0:0": 1} {
 		log := &recorder{level: slog.LevelWarn}
 		cfg := loopback(t)
-		cfg.APIAddr, cfg.AdvertiseHost, cfg.Logger = addr, "127.0.0.1", slog.New(log)
+		cfg.APIAddr, cfg.AdvertiseHost, cfg.Logger, cfg.Insecure = addr, "127.0.0.1", slog.New(log), true
 		m, err := grid.Start(testContext(t), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -335,9 +343,26 @@ func TestConfigOtherAddressWarns(t *testing.T) {
 		} else {
 			lines = slices.Delete(lines, i, i+1)
 		}
-		if len(lines) != want || (want == 1 && !strings.Contains(lines[0], "TLS")) {
+		if len(lines) != want || (want == 1 && !strings.Contains(lines[0], "Insecure is set")) {
 			t.Errorf("%s: warnings %q, want %d", addr, lines, want)
 		}
+	}
+}
+
+// TestNoKeyOnLoopbackGossip: a gossip that this machine alone reaches needs no key, though the
+// API is reached from others.
+func TestNoKeyOnLoopbackGossip(t *testing.T) {
+	t.Parallel()
+	log := &recorder{level: slog.LevelWarn}
+	cfg := loopback(t)
+	cfg.APIAddr, cfg.AdvertiseHost, cfg.TLS, cfg.Logger = "0.0.0.0:0", "127.0.0.1", newAuthority(t).mutual(), slog.New(log)
+	m, err := grid.Start(testContext(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = m.Close()
+	if slices.ContainsFunc(log.all(), func(l string) bool { return strings.Contains(l, "Insecure") }) {
+		t.Errorf("warnings: %q", log.all())
 	}
 }
 

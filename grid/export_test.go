@@ -37,7 +37,14 @@ func (m *Member) Peers() (seen []roster.Incarnation, foreign int) {
 // Begin starts a member and does not wait until it serves.
 func Begin(cfg Config) (*Member, error) {
 	m := newMember(cfg)
-	if err := errors.Join(m.cfg.check(), m.open()); err != nil {
+	if err := m.cfg.check(); err != nil {
+		return nil, err
+	}
+	var err error
+	if m.creds, err = loadCredentials(m.cfg); err != nil {
+		return nil, err
+	}
+	if err := m.open(); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	m.run()

@@ -88,10 +88,6 @@ func (l *listeners) close() {
 // onlyLoopback reports whether every listener can be reached from this machine
 // alone.
 func onlyLoopback(cfg Config) bool {
-	for _, addr := range []string{cfg.GossipAddr, cfg.RaftAddr, cfg.APIAddr} {
-		if !api.IsLoopback(addr) {
-			return false
-		}
-	}
-	return true
+	setting, _ := cfg.beyondLoopback()
+	return setting == ""
 }

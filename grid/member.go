@@ -152,6 +152,7 @@ func newMember(cfg Config) *Member {
 		clock:  clusterClock(cfg),
 		holds:  clusterClock(cfg),
 		events: api.NewEvents(),
+		creds:  &credentials{},
 	}
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
@@ -188,8 +189,9 @@ func (m *Member) warn() {
 	if m.lone && m.cfg.Anchor == nil {
 		m.log.Warn("this member runs alone and no other can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
 	}
-	if !m.lone && m.cfg.TLS == nil && !onlyLoopback(m.cfg) {
-		m.log.Warn("the member listens beyond loopback without TLS: any process that reaches it can take logical nodes; set TLS")
+	if !m.lone && m.cfg.isExposed(len(m.creds.gossipKeys()) > 0) {
+		m.log.Warn("Insecure is set: the member listens beyond loopback without certificates or without a gossip key, and any process that reaches it can take " +
+			"logical nodes, destroy sequencers and end the grid; make certificates with `snowgrid secure init`")
 	}
 }
 

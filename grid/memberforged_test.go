@@ -246,7 +246,7 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 			go func() {
 				m, err := grid.Start(t.Context(), grid.Config{
 					GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948", AdvertiseHost: name,
-					Join: []string{"m1:7946", "m2:7946"}, Expect: 2, Window: window, Network: n.Host(name), Clock: bubbleClock{}, FirstLife: true,
+					Join: []string{"m1:7946", "m2:7946"}, Expect: 2, Window: window, Network: n.Host(name), Clock: bubbleClock{}, FirstLife: true, Insecure: true,
 				})
 				if err == nil {
 					t.Cleanup(func() { _ = m.Close() })

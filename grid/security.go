@@ -35,6 +35,9 @@ func (c Config) checkSecurity() error {
 		return refusal.Invalid("TLS and Security are both set; give one of them")
 	}
 	conf := c.security()
+	if setting, addr := c.beyondLoopback(); conf == nil && setting != "" && !c.Insecure {
+		return refusal.Invalid("%s %q is reached from other machines, and Security is not set: give certificates and a gossip key (`snowgrid secure init` makes a directory of them), or set Insecure for a network on which everything is trusted", setting, addr)
+	}
 	if conf == nil {
 		return nil
 	}
@@ -44,7 +47,27 @@ func (c Config) checkSecurity() error {
 	if conf.TLS != nil && conf.TLS.ClientCAs == nil {
 		return refusal.Invalid("TLS has no ClientCAs, so that no other member could prove its identity; set the authorities of the grid")
 	}
+	if conf.Dir == "" && conf.GossipKeysFile == "" && len(c.GossipKey) == 0 {
+		return c.clearGossip()
+	}
 	return nil
+}
+
+// beyondLoopback returns the first address that can be reached from other machines, and its
+// setting; "" if there is none.
+func (c Config) beyondLoopback() (setting, addr string) {
+	for _, a := range []struct{ setting, addr string }{{"GossipAddr", c.GossipAddr}, {"RaftAddr", c.RaftAddr}, {"APIAddr", c.APIAddr}} {
+		if !api.IsLoopback(a.addr) {
+			return a.setting, a.addr
+		}
+	}
+	return "", ""
+}
+
+// isExposed reports whether other machines reach a listener that proves and asks for nothing.
+func (c Config) isExposed(keyed bool) bool {
+	setting, _ := c.beyondLoopback()
+	return setting != "" && c.security() == nil || !keyed && !api.IsLoopback(c.GossipAddr)
 }
 
 // loadCredentials reads the certificates and keys that a configuration names.
@@ -52,7 +75,7 @@ func loadCredentials(cfg Config) (*credentials, error) {
 	c := &credentials{gossipKey: cfg.GossipKey, log: cfg.Logger}
 	conf := cfg.security()
 	if conf == nil {
-		return c, nil
+		return c, nil // checkSecurity allows it
 	}
 	loaded, err := security.Load(*conf, security.Member)
 	if err != nil {
@@ -63,7 +86,18 @@ func loadCredentials(cfg Config) (*credentials, error) {
 		return nil, refusal.Invalid("GossipKey is set, and %s has keys, too; omit GossipKey", file)
 	}
 	c.Credentials = loaded
+	if len(c.gossipKeys()) == 0 {
+		return c, cfg.clearGossip()
+	}
 	return c, nil
+}
+
+// clearGossip refuses a gossip without a key that other machines reach.
+func (c Config) clearGossip() error {
+	if c.Insecure || !c.isExposed(false) {
+		return nil
+	}
+	return refusal.Invalid("GossipAddr %q is reached from other machines, GossipKey is not set, and Security has no gossip.keys: give a key (`snowgrid secure init` makes a file of one), or set Insecure for a network on which everything is trusted", c.GossipAddr)
 }
 
 // gossipKeys returns the keys of the gossip, of which the first encrypts; nil = clear text.

@@ -72,7 +72,7 @@ func memberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 func (w *world) config(name string) grid.Config {
 	cfg := grid.Config{
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
-		Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Network: countedHost{w.network.Host(name), &w.traffic},
+		Insecure: true, Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Network: countedHost{w.network.Host(name), &w.traffic},
 	}
 	if w.dirs != "" {
 		cfg.DataDir = filepath.Join(w.dirs, name)

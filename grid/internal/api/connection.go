@@ -70,9 +70,13 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// connectionOf returns the connection that a request came by.
+// connectionOf returns the connection that a request came by, a new one for a request by a
+// listener of the program's own.
 func connectionOf(r *http.Request) *connection {
-	return r.Context().Value(connectionKey{}).(*connection)
+	if c, ours := r.Context().Value(connectionKey{}).(*connection); ours {
+		return c
+	}
+	return &connection{holders: make(semaphore, 1), members: make(semaphore, 1)}
 }
 
 // acquire waits for the turn; leave ends it.
