@@ -41,7 +41,11 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		}
 		said = err
 		if ctx.Err() == nil && retry.LookUp {
-			err = errors.Join(err, c.lookUp(ctx, began, true))
+			seen := c.lookUp(ctx, began, true)
+			if isDenied(seen) {
+				return seen
+			}
+			err = errors.Join(err, seen)
 		}
 		if ctx.Err() == nil {
 			_ = sleep(ctx, retry.Pause)

@@ -136,7 +136,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		if last == nil || ctx.Err() == nil { // else err only says that ctx ended
 			last = err
 		}
-		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) {
+		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) || isDenied(err) {
 			return err
 		}
 		retry, _ := call.Tried(sequencer.ErrUnavailable)

@@ -201,7 +201,7 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 	case wire.RenewRequest:
 		out := wire.RenewResponse{Stamp: stamp, Sets: make([]clustertime.Tick, len(in.Sets))}
 		for i, set := range in.Sets {
-			if f.session(set.Partition).Confirm(in.Holder, set.Count, set.Print, 0, 0) {
+			if f.session(set.Partition).Confirm(in.Holder, partition.ClaimSet{Count: set.Count, Print: set.Print}, 0, 0) {
 				out.Sets[i] = f.bounds().Ceiling
 			}
 		}

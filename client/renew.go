@@ -2,8 +2,11 @@ package client
 
 import (
 	"context"
+	"errors"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -28,14 +31,28 @@ func (r *runner) renew(ctx context.Context, call *session.Renewal) {
 	var res wire.RenewResponse
 	err = r.c.identified(identity, r.c.tryCall(ctx, call.Owner, wire.PathRenew, req, &res))
 	r.c.counts.renewed(err)
-	if err != nil {
+	if err = denial(err); err != nil {
 		r.c.log.Debug("renewal failed; retrying", "error", err)
 	}
 	answer := session.Renewed{Stamp: session.Stamp(res.Stamp), Sets: res.Sets}
 	for _, result := range res.Results {
-		answer.Claims = append(answer.Claims, session.ClaimRenewed{Grant: result.Grant, Err: result.Error.Unwire()})
+		answer.Claims = append(answer.Claims, session.ClaimRenewed{Grant: result.Grant, Err: denial(result.Error.Unwire())})
 	}
 	r.do(func(m *session.Machine, now session.Now) { m.Renewed(now, call, answer, err) })
+}
+
+// isDenied reports whether a member has said that this process may not make a call. Another
+// member would say the same.
+func isDenied(err error) bool {
+	return errors.Is(err, security.ErrDenied) || errors.Is(err, security.ErrUnauthenticated)
+}
+
+// denial returns an error for the session, which knows nothing of certificates.
+func denial(err error) error {
+	if isDenied(err) {
+		return failure.Errorf(session.ErrDenied, "%w", err)
+	}
+	return err
 }
 
 // claimOnWire converts a claim to its wire format.

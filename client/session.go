@@ -94,6 +94,10 @@ func (r *runner) apply(now session.Now) {
 		for _, x := range e.Extend {
 			x.Handle.Control.Renewed(x.ID, x.Grant)
 		}
+		for _, x := range e.Refuse {
+			x.Handle.Control.Refuse(x.ID, x.Err)
+			c.log.Warn("renewal denied; the handle issues IDs until its grant ends, and retries", "sequencer", x.Handle.Control.Handle().Name(), "error", x.Err)
+		}
 		for _, l := range e.Lapse {
 			l.Handle.Control.Lapse(l.ID)
 		}

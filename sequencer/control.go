@@ -38,6 +38,14 @@ func (c *Control) Renewed(id AttachmentID, g Grant) {
 	}
 }
 
+// Refuse says that the attachment id will not be renewed as things are, and why: when its
+// grants have ended, calls return the cause in place of waiting. A later grant ends that.
+func (c *Control) Refuse(id AttachmentID, cause error) {
+	if gen := c.s.now.Load().gen; gen != nil && gen.id == id {
+		gen.refuse(cause)
+	}
+}
+
 // Destroy ends the handle because its life has ended. It returns the handle's release,
 // false if it had no logical node.
 func (c *Control) Destroy() (Release, bool) { return c.s.end(Destroyed, ErrDestroyed) }

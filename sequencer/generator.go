@@ -302,12 +302,20 @@ func (g *generator) stop() clustertime.Tick {
 }
 
 // wake makes all callers that wait for a grant check again.
-func (g *generator) wake() {
-	have := g.rights.Load()
-	for !g.rights.CompareAndSwap(have, newRights(have.grants)) {
-		have = g.rights.Load()
+func (g *generator) wake() { g.refuse(nil) }
+
+// refuse notes why there will be no further grant, until one comes all the same, and makes
+// all callers that wait for one check again.
+func (g *generator) refuse(cause error) {
+	for {
+		have := g.rights.Load()
+		next := newRights(have.grants)
+		next.refused = cause
+		if g.rights.CompareAndSwap(have, next) {
+			close(have.replaced)
+			return
+		}
 	}
-	close(have.replaced)
 }
 
 // lastUsed returns the largest timestamp taken so far, or 0.

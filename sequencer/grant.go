@@ -24,6 +24,8 @@ type rights struct {
 	// replaced is closed when a newer rights value takes this one's place or
 	// the generator was stopped; callers that wait for a grant wait on it.
 	replaced chan struct{}
+	// refused is why the attachment will not be renewed as things are, nil while it may be.
+	refused error
 }
 
 // newRights returns the rights of some grants.
@@ -52,6 +54,15 @@ func (r *rights) after(t clustertime.Tick) (clustertime.Tick, bool) {
 		}
 	}
 	return 0, false
+}
+
+// refusedAt returns why a caller that lacks a grant for timestamp t need not wait for one,
+// nil if it has to.
+func (r *rights) refusedAt(t clustertime.Tick) error {
+	if _, later := r.after(t); later {
+		return nil
+	}
+	return r.refused
 }
 
 // until returns the end of the last grant, 0 without any.

@@ -160,7 +160,9 @@ func (s *Sequencer) LogicalNode() (NodeID, bool) {
 // Errors: ErrDetached (call AttachLogicalNode), ErrDestroyed, ErrClosed,
 // ErrEpochExhausted; and when ctx ended a wait, an error that matches ctx.Err()
 // and the cause: ErrGrantExpired; ErrNoFreeNode when all logical nodes are attached,
-// after an idle detach or the loss of its own; or ErrUnavailable. Only a wait for
+// after an idle detach or the loss of its own; or ErrUnavailable. If the grant has ended and
+// the grid refuses to renew it, since the process may no longer use the sequencer, an error
+// that matches ErrGrantExpired and says why, without a wait. Only a wait for
 // the next millisecond, when this one is used up, has no other cause than ctx.Err().
 func (s *Sequencer) Next(ctx context.Context) (ID, error) {
 	g := s.now.Load().gen

@@ -58,8 +58,11 @@ func (a attempt) again(n int, waits bool) attempt {
 	a.seen = a.gen.rights.Load()
 	got := a.gen.take(read(a.handle.clock), n, a.kept, waits)
 	a.slot, a.k, a.kept, a.at, a.out = got.slot, got.k, got.kept, got.at, got.out
-	if a.out == exhausted {
+	switch a.out {
+	case exhausted:
 		a.bar = ErrEpochExhausted
+	case noGrant:
+		a.bar = a.seen.refusedAt(a.at)
 	}
 	return a
 }
@@ -89,8 +92,15 @@ func finality(bar error) int {
 			return 1 + i
 		}
 	}
+	if bar != nil {
+		return barred
+	}
 	return 0
 }
+
+// barred is the finality of a stripe whose renewals are refused: another stripe, and every
+// other reason, says more.
+const barred = 9
 
 // round tries every stripe once, from one on, until one gives something. If none does
 // it returns the attempt that comes before the others.
@@ -128,6 +138,8 @@ func (a attempt) failure() error {
 		return nil
 	case errors.Is(a.bar, ErrEpochExhausted):
 		return a.handle.exhausted()
+	case a.out == noGrant:
+		return a.handle.refused(a.bar)
 	}
 	return a.handle.named(a.bar)
 }

@@ -47,6 +47,10 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 		case got.out == stopped && s.now.Load() != t:
 			continue // what follows is there already
 		}
+		if got.out == noGrant && seen.refusedAt(got.at) != nil {
+			g.drop(held)
+			return nil, 0, 0, s.refused(seen.refused)
+		}
 		w.note(got.out)
 		err := s.await(ctx, wakeTime(seen, got.at, got.out), seen.replaced, got.at, got.out)
 		if err != nil {
@@ -181,6 +185,11 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 func (s *Sequencer) exhausted() error {
 	return failure.Errorf(ErrEpochExhausted, "sequencer %q: epoch exhausted: its last ID was at %s; create one of another name with a later epoch",
 		s.Name(), s.ref.Definition.Exhausted().Format(time.RFC3339))
+}
+
+// refused is the error of a handle whose grant has ended and will not be renewed.
+func (s *Sequencer) refused(cause error) error {
+	return failure.Errorf(ErrGrantExpired, "sequencer %q: its grant has ended, and is not renewed: %w", s.Name(), cause)
 }
 
 // unnamed returns the text of an error without the sequencer's name, for another error

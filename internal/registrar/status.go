@@ -8,6 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/registration"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -84,7 +85,7 @@ func (r *Registrar) Await(ctx context.Context, patient bool) error {
 // needsOperator reports whether an error stays until an operator does something. The
 // registration is tried again all the same.
 func needsOperator(err error) bool {
-	for _, sentinel := range []error{roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrBadRequest, sequencer.ErrInvalidConfig} {
+	for _, sentinel := range []error{roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrBadRequest, sequencer.ErrInvalidConfig, security.ErrDenied, security.ErrUnauthenticated} {
 		if errors.Is(err, sentinel) {
 			return true
 		}

@@ -14,6 +14,7 @@ type Effects struct {
 	Time   clustertime.Tick // the cluster time now, a sample for the clock; 0 for none
 
 	Extend []Extension // by Control.Renewed
+	Refuse []Refusal   // by Control.Refuse
 	Lapse  []Loss      // by Control.Lapse
 	End    []*Handle   // by Control.Destroy; a release goes to [Machine.Return]
 
@@ -34,6 +35,13 @@ type Extension struct {
 	Grant  sequencer.Grant
 }
 
+// Refusal is why a handle's attachment is not renewed.
+type Refusal struct {
+	Handle *Handle
+	ID     sequencer.AttachmentID
+	Err    error // matches ErrDenied
+}
+
 // Loss is an attachment whose logical node the grid gave to another holder.
 type Loss struct {
 	Handle *Handle
@@ -44,6 +52,6 @@ type Loss struct {
 
 // Empty reports whether there is nothing to do.
 func (e *Effects) Empty() bool {
-	return !e.Forget && e.Time == 0 && !e.LookUp && len(e.Extend)+len(e.Lapse)+len(e.End)+
+	return !e.Forget && e.Time == 0 && !e.LookUp && len(e.Extend)+len(e.Refuse)+len(e.Lapse)+len(e.End)+
 		len(e.Detach)+len(e.Replace)+len(e.Renew)+len(e.Open)+len(e.Close)+len(e.Return) == 0
 }

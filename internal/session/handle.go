@@ -26,6 +26,7 @@ type Handle struct {
 	next     time.Duration // when to renew next
 	failures int           // of renewals, in succession
 	failedAt string        // the owner at which the last one failed, "" for none
+	denied   bool          // it was told that its renewal was denied, and not renewed since
 	busy     bool          // an idle detach or a replacement is in progress
 	loss     *loss         // not nil while its lost logical node is being replaced
 	reported use           // the use that owners were told of
@@ -96,7 +97,7 @@ func (h *Handle) saw(s Stamp) {
 	if s.Grid != h.answered.Grid || s.Version >= h.answered.Version {
 		h.answered = s
 	}
-	h.failures = 0
+	h.failures, h.denied = 0, false
 }
 
 // told records the owner's newest whole answer about an attachment.

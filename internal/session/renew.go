@@ -28,7 +28,14 @@ const (
 	silentTries = 2
 	// failuresMax bounds the count of failures in succession.
 	failuresMax = 10
+	// deniedRetry is when a renewal that was denied is tried again: the process may get
+	// another certificate or token while it runs.
+	deniedRetry = 5 * time.Second
 )
+
+// ErrDenied is matched by the error of a call that the process may not make. The driver says
+// which errors these are.
+var ErrDenied = errors.New("denied")
 
 // ClaimSet is all of a process's handles of one partition, by their number and
 // combined fingerprint.
@@ -191,6 +198,14 @@ func (m *Machine) Renewed(now Now, r *Renewal, a Renewed, err error) {
 	if err == nil && (len(a.Sets) != len(r.Sets) || len(a.Claims) != len(r.Claims)) {
 		err = errors.New("client: the owner answered another number of sets or claims than it was asked")
 	}
+	if errors.Is(err, ErrDenied) {
+		delete(m.calling, r.Owner)
+		for _, h := range r.all() {
+			held, _ := h.Control.Held()
+			m.denied(now, h, held.ID, err)
+		}
+		return
+	}
 	if err != nil {
 		delete(m.calling, r.Owner)
 		m.failed(now, r.Owner, r.all(), err)
@@ -254,10 +269,25 @@ func (m *Machine) claimRenewed(now Now, h *Handle, shown sequencer.Attachment, s
 		m.Ended(h.name, h.Control.Ref().Life)
 	case errors.Is(a.Err, sequencer.ErrDetached):
 		m.lost(h, shown.ID)
+	case errors.Is(a.Err, ErrDenied):
+		m.denied(now, h, shown.ID, a.Err)
 	default:
 		return a.Err
 	}
 	return nil
+}
+
+// denied takes in that the process may not renew an attachment, a zero one if the handle has
+// none. It keeps what it was granted, and is tried again slowly.
+func (m *Machine) denied(now Now, h *Handle, id sequencer.AttachmentID, err error) {
+	if h.removed {
+		return
+	}
+	h.next = now.Mono + deniedRetry - m.cfg.Rand(deniedRetry/4)
+	if !id.IsZero() && !h.denied {
+		h.denied = true
+		m.effects.Refuse = append(m.effects.Refuse, Refusal{Handle: h, ID: id, Err: err})
+	}
 }
 
 // extend has a grant added to an attachment. One that does not reach as far ahead as it

@@ -149,6 +149,7 @@ func (s *stage) answered(a []string) string {
 var failures = map[string]error{
 	"timeout": context.DeadlineExceeded, "unavailable": sequencer.ErrUnavailable, "wrongowner": roster.ErrWrongOwner,
 	"destroyed": sequencer.ErrDestroyed, "conflict": sequencer.ErrConflict, "detached": sequencer.ErrDetached,
+	"denied": ErrDenied,
 }
 
 // fail ends the oldest renewal with an error.
@@ -214,6 +215,10 @@ func (s *stage) effects() string {
 		for _, x := range e.Extend {
 			say("extend %s until %d", s.label(x.Handle), x.Grant.Until-start)
 			x.Handle.Control.Renewed(x.ID, x.Grant)
+		}
+		for _, x := range e.Refuse {
+			say("refuse %s: %v", s.label(x.Handle), x.Err)
+			x.Handle.Control.Refuse(x.ID, x.Err)
 		}
 		for _, l := range e.Lapse {
 			say("lapse %s", s.label(l.Handle))
