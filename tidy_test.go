@@ -46,7 +46,7 @@ var importMap = map[string]imports{
 	"internal/buildinfo":         {},
 	"internal/script":            {},
 	"internal/registration":      {pure: true, internal: []string{"roster"}},
-	"internal/registrar":         {internal: []string{"internal/failure", "internal/registration", "roster", "sequencer", "wire"}},
+	"internal/registrar":         {internal: []string{"internal/failure", "internal/registration", "roster", "security", "sequencer", "wire"}},
 	"epoch":                      {pure: true},
 	"clustertime":                {pure: true},
 	"sequencer":                  {pure: true, internal: []string{"epoch", "clustertime", "internal/cycles", "internal/failure"}, besides: generatorUses},

@@ -49,9 +49,10 @@ func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel se
 		m.changed(name, rel.ID)
 		m.released.note(rel.ID, v.Mono)
 	}
+	limit := m.sessions.LimitOf(h)
 	m.sessions.Drop(name, rel.ID)
 	if m.ending[name] == nil {
-		m.show(v, h, ref, sequencer.Attachment{}) // the handle is still there, Detached
+		m.show(v, h, Claim{Ref: ref, Limit: limit}, sequencer.Attachment{}) // the handle is still there, Detached
 	} else {
 		m.endIfSilent(name, v.Mono)
 	}

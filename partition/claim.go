@@ -20,6 +20,8 @@ type Claim struct {
 	// Previous is the attachment that an earlier process of the same holder had on Node,
 	// zero for none; see expirePrevious. Only an attach has one.
 	Previous sequencer.AttachmentID
+	// Limit is what the holder is under; its caller has checked that the name is within it.
+	Limit Limit
 	// Trust has the owner's conclusions from the rest, for its table. A holder cannot
 	// set it.
 	Trust
@@ -91,12 +93,12 @@ func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attach
 		m.changed(name, c.ID)
 	}
 	m.giveWay(name, v.Mono)
-	m.show(v, h, c.Ref, a)
+	m.show(v, h, c, a)
 }
 
 // show records that a holder showed a handle of a life, with the reply.
-func (m *Machine) show(v View, h sequencer.HolderID, ref sequencer.Ref, a sequencer.Attachment) {
+func (m *Machine) show(v View, h sequencer.HolderID, c Claim, a sequencer.Attachment) {
 	m.sessions.Show(Tenant{
-		ID: a.ID, Holder: h, Name: ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(ref.Life, a),
+		ID: a.ID, Holder: h, Name: c.Ref.Definition.Name(), Node: a.Node, Print: sequencer.PrintOf(c.Ref.Life, a), Limit: c.Limit,
 	}, v.Mono)
 }

@@ -16,6 +16,7 @@ const RenewTime = time.Second
 type ClaimSet struct {
 	Count int
 	Print sequencer.Print
+	Limit Limit // that the holder is under now
 }
 
 // RenewSet extends every grant of a holder's attachments in this partition and
@@ -24,7 +25,7 @@ type ClaimSet struct {
 func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
 	serve(m, v, func(b Bounds) (clustertime.Tick, error) {
 		m.after = 0 // every replica holds all of it, or it says nothing of any
-		if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set.Count, set.Print, b.Ceiling, v.Mono) {
+		if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set, b.Ceiling, v.Mono) {
 			return 0, nil
 		}
 		m.table.Extend(b)

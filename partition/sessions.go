@@ -17,6 +17,7 @@ type Tenant struct {
 	Name   string
 	Node   sequencer.NodeID
 	Print  sequencer.Print // of the replies to its holder
+	Limit  Limit           // that the holder was under when it showed this
 	// Until is where its grant was extended to together with all others of its
 	// holder; set by Expired only.
 	Until clustertime.Tick
@@ -45,7 +46,15 @@ type session struct {
 	print  sequencer.Print  // of all its tenants
 	at     time.Duration    // when all of them were last shown together
 	until  clustertime.Tick // where their grants were extended to then
+
+	limit Limit  // of the newest of its tenants
+	turn  uint32 // counts the changes of limit
+	under int    // tenants that were shown under it since it changed
 }
+
+// Limit stands for the names that a holder may use: holders under the same one may use the
+// same. The zero Limit is none: all names.
+type Limit uint64
 
 // shown is one tenant of a name; there may be millions.
 type shown struct {
@@ -54,6 +63,7 @@ type shown struct {
 	of    *session
 	at    time.Duration
 	node  sequencer.NodeID
+	turn  uint32 // of its session when it was shown
 }
 
 // last is when a tenant was last shown, alone or with all others of its holder.
@@ -86,7 +96,11 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 		h = &session{holder: t.Holder}
 		s.holders[t.Holder] = h
 	}
-	it := shown{id: t.ID, print: t.Print, of: h, at: now, node: t.Node}
+	if h.limit != t.Limit {
+		h.limit, h.under = t.Limit, 0
+		h.turn++
+	}
+	it := shown{id: t.ID, print: t.Print, of: h, at: now, node: t.Node, turn: h.turn}
 	h.add(it) // before what it replaces goes, so that the session outlives that
 	s.remove(t.Name, func(old shown) bool { return old.is(it) || old.is(shown{of: h}) })
 	if s.count == 0 {
@@ -98,15 +112,27 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 
 // Confirm records that a holder showed all its attachments, by their number and the
 // combination of their prints, and that its grants were extended to a tick. It reports
-// whether the claim equals the owner's state; if not, nothing is recorded.
-func (s *Sessions) Confirm(h sequencer.HolderID, count int, p sequencer.Print, until clustertime.Tick, now time.Duration) bool {
+// whether the claim equals the owner's state; if not, nothing is recorded. A holder under a
+// limit has to have shown each of them under that limit, since a set names none.
+func (s *Sessions) Confirm(h sequencer.HolderID, set ClaimSet, until clustertime.Tick, now time.Duration) bool {
 	s.run(now)
 	known := s.holders[h]
-	if h == "" || known == nil || known.count != count || known.print != p {
+	if h == "" || known == nil || known.count != set.Count || known.print != set.Print {
+		return false
+	}
+	if set.Limit != 0 && (known.limit != set.Limit || known.under != known.count) {
 		return false
 	}
 	known.at, known.until = now, max(known.until, until)
 	return true
+}
+
+// LimitOf returns the limit that a holder was under when it showed something last.
+func (s *Sessions) LimitOf(h sequencer.HolderID) Limit {
+	if known := s.holders[h]; known != nil {
+		return known.limit
+	}
+	return 0
 }
 
 // Until returns where the grant of an attachment was extended to together with all others of
@@ -152,11 +178,17 @@ func (s *Sessions) remove(name string, gone func(t shown) bool) {
 // ends with its last tenant.
 func (h *session) add(t shown) {
 	h.count++
+	if t.turn == h.turn {
+		h.under++
+	}
 	h.print = h.print.With(t.print)
 }
 
 func (s *Sessions) subtract(t shown) {
 	s.count--
+	if t.turn == t.of.turn {
+		t.of.under--
+	}
 	t.of.print = t.of.print.With(t.print)
 	if t.of.count--; t.of.count == 0 {
 		delete(s.holders, t.of.holder)

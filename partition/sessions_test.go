@@ -162,7 +162,7 @@ func TestConfirm(t *testing.T) {
 			print = print.With(sequencer.PrintOf(c.life, a))
 		}
 		s.lookUntil(0, 10*time.Second)
-		if got := s.Confirm("h", len(c.shown), print, 900, 10*time.Second); got != c.known {
+		if got := s.Confirm("h", ClaimSet{Count: len(c.shown), Print: print}, 900, 10*time.Second); got != c.known {
 			t.Errorf("%s: known %v, want %v", what, got, c.known)
 		}
 		want, at := 5, 15*time.Second
@@ -175,8 +175,60 @@ func TestConfirm(t *testing.T) {
 		if _, out := s.lookUntil(20*time.Second, 30*time.Second); c.known && (len(out) != 2 || out[0].Until != 900) {
 			t.Errorf("%s: then %v ended", what, out)
 		}
-		if s.Confirm("", 1, sequencer.PrintOf(life, sequencer.Attachment{}), 900, 30*time.Second) {
+		if s.Confirm("", ClaimSet{Count: 1, Print: sequencer.PrintOf(life, sequencer.Attachment{})}, 900, 30*time.Second) {
 			t.Error("a set that was never shown is confirmed")
 		}
+	}
+}
+
+// TestSessionsUnderALimit: a holder under a limit confirms a set only of what it has shown
+// under that limit. One without a limit confirms anything, and a Detached handle changes nothing.
+func TestSessionsUnderALimit(t *testing.T) {
+	var life sequencer.Life
+	s := NewSessions(15*time.Second, 0)
+	names := []string{"x", "y"}
+	of := func(name string) sequencer.Attachment {
+		return sequencer.Attachment{ID: sequencer.AttachmentID{name[0]}, Node: sequencer.NodeID(name[0])}
+	}
+	show := func(name string, limit Limit) {
+		a := of(name)
+		s.Show(Tenant{ID: a.ID, Holder: "h", Name: name, Node: a.Node, Print: sequencer.PrintOf(life, a), Limit: limit}, 0)
+	}
+	confirm := func(limit Limit) bool {
+		var print sequencer.Print
+		for _, name := range names {
+			print = print.With(sequencer.PrintOf(life, of(name)))
+		}
+		return s.Confirm("h", ClaimSet{Count: len(names), Print: print, Limit: limit}, 900, 0)
+	}
+	for i, step := range []struct {
+		do         func()
+		under      Limit
+		confirmed  bool
+		everything bool // by a holder without a limit
+	}{
+		{func() { show("x", 1) }, 1, false, false}, // not all of it
+		{func() { show("y", 1) }, 1, true, true},
+		{func() {}, 2, false, true},
+		{func() { show("x", 2) }, 2, false, true}, // y was shown under another
+		{func() {}, 1, false, true},
+		{func() { show("x", 2) }, 2, false, true}, // x twice is not y
+		{func() { show("y", 2) }, 2, true, true},
+		{func() { show("x", 1) }, 1, false, true},
+		{func() { show("y", 1) }, 1, true, true},
+		{func() { show("y", 0) }, 1, false, true},
+		{func() { show("x", 1) }, 1, false, true},
+		{func() { show("y", 1) }, 1, true, true},
+	} {
+		step.do()
+		if got := confirm(step.under); got != step.confirmed {
+			t.Errorf("step %d: under %d confirmed: %v", i, step.under, got)
+		}
+		if got := confirm(0); got != step.everything {
+			t.Errorf("step %d: without a limit confirmed: %v", i, got)
+		}
+	}
+	if got := s.LimitOf("h"); got != 1 {
+		t.Errorf("the limit is %d", got)
 	}
 }

@@ -73,7 +73,7 @@ func (w *world) renewTogether(t *rapid.T) {
 				print = print.With(sequencer.PrintOf(h.ref.Life, h.told))
 			}
 		}
-		if o.unacked || !o.sessions.Confirm(process, len(all), print, b.Ceiling, 0) {
+		if o.unacked || !o.sessions.Confirm(process, ClaimSet{Count: len(all), Print: print}, b.Ceiling, 0) {
 			return false, errOtherwise
 		}
 		o.table.Extend(b)

@@ -52,7 +52,7 @@ func askForLife(ctx context.Context, h *Host, name string, request func(o *parti
 
 // Attach gives a holder a logical node, or shows that it has one.
 func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
-	claim, err := claimOf(in.Claim)
+	claim, err := claimOf(ctx, in.Claim)
 	if err == nil {
 		err = checkAttachment(in.Holder, in.Claim)
 	}
@@ -92,9 +92,9 @@ func checkAttachment(h sequencer.HolderID, c wire.Claim) error {
 }
 
 // claimOf is a claim as the owner takes it.
-func claimOf(in wire.Claim) (partition.Claim, error) {
+func claimOf(ctx context.Context, in wire.Claim) (partition.Claim, error) {
 	ref, err := in.Sequencer.Ref()
-	c := partition.Claim{Ref: ref, ID: in.ID, Grid: in.Grid, Version: in.Version, Until: in.Until}
+	c := partition.Claim{Ref: ref, ID: in.ID, Grid: in.Grid, Version: in.Version, Until: in.Until, Limit: limitOf(ctx)}
 	if in.Node == nil {
 		c.Any = true
 	} else {

@@ -15,7 +15,9 @@ import (
 )
 
 // Renew answers each set and each claim separately: a failed one has its error, and the
-// others are renewed. Partitions are asked concurrently, and one that does not answer within
+// others are renewed. A claim on a sequencer that the caller may not use is a failed one, and
+// a set, which names no sequencers, counts for what the caller has shown by claims under the
+// names that it may use now. Partitions are asked concurrently, and one that does not answer within
 // partition.RenewTime does not delay the rest.
 func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {
 	if err := wire.CheckHolder(in.Holder); err != nil {
@@ -76,7 +78,7 @@ func (h *Host) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Clai
 	if err != nil {
 		return 0
 	}
-	shown := partition.ClaimSet{Count: set.Count, Print: set.Print}
+	shown := partition.ClaimSet{Count: set.Count, Print: set.Print, Limit: limitOf(ctx)}
 	a := await(ctx, o, func(v partition.View, reply func(clustertime.Tick, error)) {
 		o.machine.RenewSet(v, in.Holder, shown, reply)
 	})
@@ -101,7 +103,7 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 	var claims []partition.Claim
 	var asked []int // of results
 	for i, index := range indexes {
-		claim, err := claimOf(in.Claims[index])
+		claim, err := claimOf(ctx, in.Claims[index])
 		if denied := api.Authorize(ctx, h.cfg.Audit, security.Renew, in.Claims[index].Sequencer.Name); denied != nil {
 			err = denied
 		}
