@@ -52,23 +52,26 @@ func clientConfig(addrs ...string) client.Config {
 	return cfg
 }
 
-// probe requests a path as a probe does, which has no certificate.
+// probe requests a path as a probe does, which has no certificate: over TLS if the agent
+// expects that.
 func probe(ctx context.Context, api, path string) (status int, err error) {
-	scheme := "http://"
-	if *secure {
-		scheme = "https://"
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+api+path, nil)
-	if err != nil {
-		return 0, err
-	}
 	transport := &http.Transport{
 		DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // as probes of Kubernetes do
 	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return 0, err
+	for _, scheme := range []string{"http", "https"} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+api+path, nil)
+		if err != nil {
+			return 0, err
+		}
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			return 0, err
+		}
+		_ = response.Body.Close()
+		if status = response.StatusCode; status != http.StatusBadRequest {
+			break
+		}
 	}
-	return response.StatusCode, response.Body.Close()
+	return status, nil
 }

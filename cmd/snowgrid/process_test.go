@@ -251,12 +251,12 @@ func apis(agents []*agent) string {
 }
 
 // statusOf returns what `status -o json` prints, without a process around it.
-func statusOf(t *testing.T, addrs string) (s grid.Status, err error) {
+func statusOf(t *testing.T, addrs string, more ...string) (s grid.Status, err error) {
 	t.Helper()
 	var out, errs strings.Builder
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if status := run(ctx, []string{"status", "-o", "json", "--addr", addrs}, streams{out: &out, err: &errs}); status != exitDone {
+	if status := run(ctx, append([]string{"status", "-o", "json", "--addr", addrs}, more...), streams{out: &out, err: &errs}); status != exitDone {
 		return s, errors.New(errs.String())
 	}
 	return s, json.Unmarshal([]byte(out.String()), &s)
@@ -264,11 +264,11 @@ func statusOf(t *testing.T, addrs string) (s grid.Status, err error) {
 
 // awaitStatus waits for a status that is as it should be, by what ok complains
 // about.
-func awaitStatus(t *testing.T, addrs string, ok func(grid.Status) string) grid.Status {
+func awaitStatus(t *testing.T, addrs string, ok func(grid.Status) string, more ...string) grid.Status {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		s, err := statusOf(t, addrs)
+		s, err := statusOf(t, addrs, more...)
 		complaint := "no status"
 		if err == nil {
 			complaint = ok(s)

@@ -1,0 +1,297 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/proof/evil"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/security/authority"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// siege is a secured grid of processes under attack by one with a holder's certificate.
+type siege struct {
+	t      *testing.T
+	g      *seats
+	dir    string
+	evil   *evil.Attacker
+	status grid.Status // before
+}
+
+// attackGrowth is how much an attack may add to a member's memory.
+const attackGrowth = 64 << 20
+
+// TestAttackProcesses: a process whose certificate is a holder's, for names orders-*, does to
+// agents what would end their grid. Each request is refused with a line in the audit log; the
+// grid's state and the IDs of honest holders stay as they were.
+func TestAttackProcesses(t *testing.T) {
+	t.Parallel()
+	s := &siege{t: t, dir: secureDir(t)}
+	s.g = startSeats(t, 3, "--backups", "1", "--security-dir", s.dir)
+	c := &crew{t: t, checker: newChecker()}
+	c.ctx, c.stop = context.WithCancel(t.Context())
+	t.Cleanup(c.end)
+	one, err := client.Dial(c.within(), client.Config{Addrs: s.g.apisBut(), Security: &security.Config{Dir: s.dir, Role: security.Holder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.clients = append(c.clients, one)
+	for n := range 5 {
+		c.hire(0, fmt.Sprint("bills-", n))
+	}
+	s.arm()
+	s.status = s.g.securedStatus(s.dir)
+	calm := s.resident()
+	for _, attack := range []struct {
+		action security.Action
+		strike func() error
+	}{
+		{security.Raft, s.forgeRaft},
+		{security.Replicate, s.forgeTables},
+		{security.Leave, s.forgeGoodbyes},
+		{security.Join, s.forgeJoin},
+		{security.Earlier, s.claimEarlierLife},
+		{security.Destroy, s.destroy},
+		{security.Attach, s.attachMany},
+		{security.Create, s.createMany},
+		{security.Settings, s.changeSettings},
+	} {
+		if err := attack.strike(); err != nil {
+			t.Errorf("%s: %v", attack.action, err)
+		}
+		await(t, fmt.Sprintf("the audit log has a line for %s", attack.action), func() bool { return s.audited(attack.action) })
+		c.calm("after " + string(attack.action))
+	}
+	<-time.After(3 * time.Second) // what was believed would show itself
+	now := s.g.securedStatus(s.dir)
+	if was, is := stateOf(s.status), stateOf(now); was != is {
+		t.Errorf("before\n%.1000s\nafter\n%.1000s", was, is)
+	}
+	c.calm("at the end")
+	c.end()
+	c.unique()
+	for i, after := range s.resident() {
+		t.Logf("agent %d: %d MB before, %d MB after", i+1, calm[i]>>20, after>>20)
+		if after-calm[i] > attackGrowth {
+			t.Errorf("agent %d grew by %d MB", i+1, (after-calm[i])>>20)
+		}
+	}
+	t.Log(c.count())
+}
+
+// stateOf returns what no attack may change.
+func stateOf(s grid.Status) string {
+	var members []roster.Incarnation
+	for _, m := range s.Members {
+		members = append(members, m.Incarnation)
+	}
+	text, err := json.Marshal([]any{s.Leader, s.Grid, s.Settings, members, s.Partitions})
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// arm makes the attacker, with a certificate of the grid's authority.
+func (s *siege) arm() {
+	s.t.Helper()
+	a, err := authority.Load(s.dir+"/"+security.AuthorityFile, s.dir+"/"+security.AuthorityKeyFile)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cert, err := evil.Issue(a, time.Now(), authority.Request{Name: "evil", Role: security.Holder, Names: []security.Pattern{"orders-*"}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.evil = &evil.Attacker{Name: "evil", Role: security.Holder, Refusal: security.ErrDenied, TLS: evil.Trusting(a, cert), Dial: client.TCP}
+}
+
+// targets are the members.
+func (s *siege) targets() (all []evil.Target) {
+	for _, m := range s.status.Members {
+		server := string(m.Incarnation)
+		if m.Durable {
+			server = string(m.Incarnation.Member())
+		}
+		all = append(all, evil.Target{API: m.API, Raft: m.Raft, Grid: s.status.Grid, Member: m.Incarnation, Server: server})
+	}
+	return all
+}
+
+// leader is the member that leads.
+func (s *siege) leader() evil.Target {
+	for _, to := range s.targets() {
+		if string(to.Member) == s.status.Leader {
+			return to
+		}
+	}
+	s.t.Fatal("no member leads")
+	return evil.Target{}
+}
+
+// owner is the member that owns a name.
+func (s *siege) owner(name string) evil.Target {
+	for _, to := range s.targets() {
+		if to.Member == s.status.OwnerOf(name) {
+			return to
+		}
+	}
+	s.t.Fatal("no member owns the name")
+	return evil.Target{}
+}
+
+// call makes a call that has to be denied.
+func (s *siege) call(to evil.Target, path string, in any) error {
+	if err := s.evil.Call(s.t.Context(), to, path, in); !s.evil.IsRefusal(err) {
+		return fmt.Errorf("answered with: %v", err)
+	}
+	return nil
+}
+
+func (s *siege) forgeRaft() error {
+	for _, term := range []uint64{math.MaxUint64, 100} {
+		for _, to := range s.targets() {
+			for _, m := range evil.Messages([]byte("x")) {
+				r := s.evil.Raft(s.t.Context(), to, s.leader().Server)
+				err := m.Send(r, term)
+				_ = r.Close()
+				if err == nil || strings.Contains(err.Error(), "term") || strings.Contains(err.Error(), "server") {
+					return fmt.Errorf("%s of term %d came through: %v", m.Name, term, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *siege) forgeTables() error {
+	for id, p := range s.status.Partitions[:min(40, len(s.status.Partitions))] {
+		for _, term := range []roster.Term{math.MaxUint64, p.Term} {
+			for _, to := range s.targets() {
+				if err := s.call(to, wire.PathReplicate, wire.ReplicateRequest{
+					Partition: roster.PartitionID(id), Version: s.status.Version, Position: backup.Position{Term: term, Number: 1 << 32}, Pages: 1, Table: &wire.Table{},
+				}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *siege) forgeGoodbyes() error {
+	for _, m := range s.targets() {
+		if err := s.call(s.leader(), wire.PathLeave, wire.LeaveRequest{Incarnation: m.Member, Server: m.Server, Failed: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *siege) forgeJoin() error {
+	return s.call(s.leader(), wire.PathJoin, wire.JoinRequest{
+		Member: roster.Member{Incarnation: "00000000000000aa-00000000000000bb", API: "127.0.0.1:9", Raft: "127.0.0.1:9", Gossip: "127.0.0.1:9"}, Server: "00000000000000aa-00000000000000bb",
+	})
+}
+
+// earlier is a claim of another life of a name in another grid, of a grant that ends in a day.
+func (s *siege) claimEarlierLife() error {
+	until := clustertime.TickOf(s.status.ClusterTime.Add(25*time.Hour - 5*time.Second))
+	claim := wire.Claim{
+		Sequencer: wire.Sequencer{Name: "bills-0", Epoch: epoch.Default.UnixMilli(), Nodes: 8192, Life: sequencer.Life{1}, Born: sequencer.Birth{Term: math.MaxUint64}},
+		ID:        sequencer.AttachmentID{3}, Grid: roster.GridID{1}, Version: 1, Until: until,
+	}
+	if err := s.call(s.owner("bills-0"), wire.PathAttach, wire.AttachRequest{Holder: "x", Claim: claim}); err != nil {
+		return err
+	}
+	return s.call(s.leader(), wire.PathEarlier, wire.EarlierRequest{Until: until})
+}
+
+func (s *siege) destroy() error {
+	return s.call(s.owner("bills-0"), wire.PathDestroy, wire.DestroyRequest{Name: "bills-0"})
+}
+
+// many is a number of requests: few in short tests.
+func many(n int) int {
+	if testing.Short() {
+		return n / 16
+	}
+	return n
+}
+
+func (s *siege) attachMany() error {
+	to := s.owner("bills-1")
+	for i := range many(8192) {
+		claim := wire.Claim{Sequencer: wire.Sequencer{Name: "bills-1", Epoch: epoch.Default.UnixMilli(), Nodes: 8192}, ID: sequencer.AttachmentID{byte(i), byte(i >> 8), 1}}
+		if err := s.call(to, wire.PathAttach, wire.AttachRequest{Holder: sequencer.HolderID(fmt.Sprint("evil-", i)), Claim: claim}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *siege) createMany() error {
+	all := s.targets()
+	for i := range many(2048) {
+		if err := s.call(all[i%len(all)], wire.PathCreate, wire.CreateRequest{Name: fmt.Sprintf("evil-%0200d", i)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *siege) changeSettings() error {
+	_, err := s.evil.Do(s.t.Context(), s.leader().API, http.MethodPost, wire.PathSettings, http.Header{"Content-Type": {wire.JSON}}, []byte(`{"backups":0}`))
+	if !s.evil.IsRefusal(err) {
+		return fmt.Errorf("answered with: %v", err)
+	}
+	return nil
+}
+
+// audited reports whether the log of some agent has a denial of an action to the attacker.
+func (s *siege) audited(action security.Action) bool {
+	for _, a := range s.g.agents() {
+		for line := range strings.Lines(a.stderr.String()) {
+			if strings.Contains(line, "msg=audit") && strings.Contains(line, "action="+string(action)+" ") && strings.Contains(line, "result=denied") && strings.Contains(line, "evil") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// resident returns the memory of each agent in bytes.
+func (s *siege) resident() (all []int) {
+	s.t.Helper()
+	for _, a := range s.g.agents() {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", a.cmd.Process.Pid))
+		fields := strings.Fields(string(text))
+		if err != nil || len(fields) < 2 {
+			s.t.Fatalf("the memory of %s: %v", a.api, err)
+		}
+		pages, err := strconv.Atoi(fields[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, pages*os.Getpagesize())
+	}
+	return all
+}
