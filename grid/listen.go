@@ -6,9 +6,6 @@ import (
 	"net"
 	"sync"
 
-	"golang.org/x/net/netutil"
-
-	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
@@ -34,7 +31,7 @@ func listen(cfg Config, members Network) (*listeners, error) {
 	if err != nil {
 		return nil, errors.Join(refusal.Invalid("APIAddr: %v", err), raft.Close())
 	}
-	return &listeners{raft: raft, api: netutil.LimitListener(calls, api.MaxConnections)}, nil
+	return &listeners{raft: raft, api: calls}, nil
 }
 
 // addrs returns where others reach the listeners.

@@ -54,9 +54,12 @@ type RequestStats struct {
 	// ShedRequests and ShedStreams were refused because the member, or the connection, had
 	// too many.
 	ShedRequests, ShedStreams uint64
-	Streams                   int    // open event streams
-	Connections               int    // open
-	Accepted                  uint64 // connections
+	// RefusedConnections were too many, of one address or certificate or in all;
+	// DroppedHandshakes were not finished when others needed their place.
+	RefusedConnections, DroppedHandshakes uint64
+	Streams                               int    // open event streams
+	Connections                           int    // open
+	Accepted                              uint64 // connections
 	// Attaches is how long attaches took that this member answered as an owner.
 	Attaches client.Distribution
 }
@@ -99,6 +102,7 @@ func (m *Member) Stats() Stats {
 		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(), Holders: m.host.Usage(),
 		Requests: RequestStats{
 			ByCode: requests.Requests, InProgress: requests.InProgress, ShedRequests: requests.ShedRequests, ShedStreams: requests.ShedStreams,
+			RefusedConnections: requests.RefusedConnections, DroppedHandshakes: requests.DroppedHandshakes,
 			Streams: requests.Streams, Connections: requests.Connections, Accepted: requests.Accepted, Attaches: hosted.Attaches,
 		},
 		Partitions: PartitionStats{

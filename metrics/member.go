@@ -214,6 +214,8 @@ func collectRequests(to sink, r grid.RequestStats) {
 	to.send(inProgress, float64(r.InProgress))
 	to.send(shed, float64(r.ShedRequests), "request")
 	to.send(shed, float64(r.ShedStreams), "stream")
+	to.send(shed, float64(r.RefusedConnections), "connection")
+	to.send(shed, float64(r.DroppedHandshakes), "handshake")
 	to.send(streams, float64(r.Streams))
 	to.send(connections, float64(r.Connections))
 	to.send(accepted, float64(r.Accepted))

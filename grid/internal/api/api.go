@@ -20,10 +20,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -36,7 +36,6 @@ const (
 	bodyTimeout    = 10 * time.Second
 	ServeTimeout   = 10 * time.Second
 	maxHeaderBytes = 4 << 10
-	MaxConnections = 16384 // concurrent; further ones wait to be accepted
 )
 
 // Config has the calls and limits of a server.
@@ -72,13 +71,16 @@ type Server struct {
 	calls  map[string]*Call // by path
 	events *Events
 	limit  requestLimit
+	places places
+	door   atomic.Pointer[listener] // nil before Serve
+	bodies budget                   // of all callers but members
 	counts counts
 	http   *http.Server
 }
 
 // New returns a server of calls and of the event streams.
 func New(cfg Config, events *Events, calls []*Call) *Server {
-	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events}
+	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events, bodies: newBudget(callerBodies)}
 	for _, c := range calls {
 		a.calls[c.path] = c.ofTenure(cfg.Life)
 	}
@@ -104,13 +106,9 @@ func (c *Call) ofTenure(life *tenure.Life) *Call {
 
 // Serve serves the calls that come by a listener, until Close.
 func (a *Server) Serve(ln net.Listener) {
-	var err error
-	ln = keptListener{countedListener{ln, &a.counts}}
-	if a.cfg.Security != nil {
-		err = a.http.ServeTLS(ln, "", "")
-	} else {
-		err = a.http.Serve(ln)
-	}
+	door := a.newListener(ln)
+	a.door.Store(door)
+	err := a.http.Serve(door)
 	if !errors.Is(err, http.ErrServerClosed) {
 		a.cfg.Log.Error("the API has ended", "error", err)
 	}
@@ -158,7 +156,6 @@ func (a *Server) newHTTP() *http.Server {
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler:           a.arriving(a.counting(mux)),
-		TLSConfig:         a.serverTLS(),
 		Protocols:         &protocols,
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      bodyTimeout + ServeTimeout + bodyTimeout, // the event stream sets its own
@@ -177,7 +174,9 @@ func (a *Server) newHTTP() *http.Server {
 // arriving notes in each request's context its caller, and the tenure in which it arrived.
 func (a *Server) arriving(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		connectionOf(r).identify(a.cfg.Security, r)
+		if a.refusedHere(w, r) {
+			return
+		}
 		h.ServeHTTP(w, r.WithContext(tenure.NewContext(a.identified(r), a.cfg.Life.Tenure())))
 	})
 }
@@ -257,7 +256,15 @@ func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Ca
 	if c.target {
 		turn = conn.members
 	}
-	body, leave, err := readBody(w, r, small, turn)
+	release := func() {}
+	if !c.target {
+		if release, err = conn.chargeBody(r.Context(), r.ContentLength); err != nil {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // the server reads what was not
+			return nil, release, err
+		}
+	}
+	body, end, err := readBody(w, r, small, turn)
+	leave = func() { end(); release() }
 	if err == nil {
 		err = r.Context().Err() // its caller may have gone while it waited
 	}
@@ -377,20 +384,4 @@ func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.answer(w, wire.JSON, http.StatusOK, out)
-}
-
-func plain(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n")
-}
-
-// handleSettled answers GET /v1/settled: 200, or 503 with the reason.
-func (a *Server) handleSettled(w http.ResponseWriter, _ *http.Request) {
-	out := wire.SettledResponse{Settled: true, Version: a.cfg.State.Roster().Version}
-	status := http.StatusOK
-	if err := a.cfg.NotSettled(); err != nil {
-		out.Settled, out.Reason, status = false, err.Error(), http.StatusServiceUnavailable
-	}
-	a.answer(w, wire.JSON, status, out)
 }

@@ -3,11 +3,9 @@ package api
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,9 +46,11 @@ type connection struct {
 	remote           net.Addr // where it comes from
 	peer             string   // the other side's address without port
 
-	raw        *keptConn // under TLS; nil in clear text
-	identified sync.Once
-	who        remote // nil in clear text, and before the first request
+	who     remote // nil in clear text
+	kind    kind
+	refusal error // there is no place for it
+	// bodies and allBodies are charged with the bodies of requests; nil for none.
+	bodies, allBodies *budget
 }
 
 // semaphore is held by one request at a time.
@@ -64,8 +64,14 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	if host, _, err := net.SplitHostPort(conn.peer); err == nil {
 		conn.peer = host
 	}
-	if secured, ok := c.(*tls.Conn); ok {
-		conn.raw, _ = secured.NetConn().(*keptConn)
+	if open := openConnOf(c); open != nil {
+		conn.kind, conn.refusal = open.kind, open.refusal
+		if open.who != nil {
+			conn.who = open.who
+		}
+		if open.share != nil {
+			conn.bodies, conn.allBodies = &open.share.bodies, open.allBodies
+		}
 	}
 	return context.WithValue(ctx, connectionKey{}, conn)
 }

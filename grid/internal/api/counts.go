@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -26,6 +25,9 @@ type Counts struct {
 	Streams                   int    // open event streams
 	Connections               int    // open
 	Accepted                  uint64 // connections
+	// RefusedConnections were too many, of one peer or in all; DroppedHandshakes were not
+	// finished when others needed their place.
+	RefusedConnections, DroppedHandshakes uint64
 }
 
 // counts are the running counts of a server.
@@ -67,6 +69,10 @@ func (a *Server) Counts() Counts {
 	out := Counts{
 		InProgress: int(a.limit.requests.Load()), ShedRequests: a.limit.refused.Load(), ShedStreams: c.shedStreams.Load(),
 		Streams: a.events.len(), Connections: int(c.connections.Load()), Accepted: c.accepted.Load(),
+		RefusedConnections: a.places.refusals(),
+	}
+	if door := a.door.Load(); door != nil {
+		out.DroppedHandshakes = door.acceptor.Dropped()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,31 +121,10 @@ func noteCode(w http.ResponseWriter, code string) {
 	}
 }
 
-// countedListener counts the connections that it accepts, and those that are open.
-type countedListener struct {
-	net.Listener
-	counts *counts
+// opened counts a connection that was accepted, and ended one that is closed.
+func (c *counts) opened() {
+	c.accepted.Add(1)
+	c.connections.Add(1)
 }
 
-// Accept implements net.Listener.
-func (l countedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	l.counts.accepted.Add(1)
-	l.counts.connections.Add(1)
-	return &countedConn{Conn: c, counts: l.counts}, nil
-}
-
-type countedConn struct {
-	net.Conn
-	counts *counts
-	closed sync.Once
-}
-
-// Close implements net.Conn.
-func (c *countedConn) Close() error {
-	c.closed.Do(func() { c.counts.connections.Add(-1) })
-	return c.Conn.Close()
-}
+func (c *counts) ended() { c.connections.Add(-1) }

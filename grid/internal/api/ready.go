@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -63,4 +64,20 @@ func (a *Server) listConditions(w http.ResponseWriter, r *http.Request) {
 // wantsJSON reports whether a reader has asked for JSON in place of text.
 func wantsJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), wire.JSON)
+}
+
+// handleSettled answers GET /v1/settled: 200, or 503 with the reason.
+func (a *Server) handleSettled(w http.ResponseWriter, _ *http.Request) {
+	out := wire.SettledResponse{Settled: true, Version: a.cfg.State.Roster().Version}
+	status := http.StatusOK
+	if err := a.cfg.NotSettled(); err != nil {
+		out.Settled, out.Reason, status = false, err.Error(), http.StatusServiceUnavailable
+	}
+	a.answer(w, wire.JSON, status, out)
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n")
 }

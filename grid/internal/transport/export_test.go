@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 )
 
 // Names for the tests in package transport_test, which use gridtest, which imports grid.
 const (
-	HandshakeTimeout = handshakeTimeout
-	HandshakesMax    = handshakesMax
+	HandshakeTimeout = acceptor.Timeout
+	HandshakesMax    = acceptor.Handshakes
 )
 
 var (

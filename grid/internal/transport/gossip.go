@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -46,7 +47,7 @@ type Gossip struct {
 	grid      string
 	advertise netip.AddrPort
 	socket    net.PacketConn
-	acceptor  *acceptor
+	acceptor  *acceptor.Acceptor
 	limit     streamLimit // of accepted streams
 	keys      *Keyring    // nil: clear text
 	report    func(error) // of refused messages
@@ -100,7 +101,7 @@ func NewGossip(ctx context.Context, cfg GossipConfig) (*Gossip, error) {
 		packets: make(chan *memberlist.Packet, packetQueue),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.acceptor = newAcceptor(ln, t.welcome)
+	t.acceptor = acceptor.New(ln, handshakes(t.welcome))
 	t.group.Go(t.receive)
 	return t, nil
 }
@@ -140,7 +141,7 @@ func (t *Gossip) WriteToAddress(b []byte, addr memberlist.Address) (time.Time, e
 func (t *Gossip) PacketCh() <-chan *memberlist.Packet { return t.packets }
 
 // StreamCh implements memberlist.Transport.
-func (t *Gossip) StreamCh() <-chan net.Conn { return t.acceptor.streams }
+func (t *Gossip) StreamCh() <-chan net.Conn { return t.acceptor.Streams }
 
 // DialAddressTimeout implements memberlist.NodeAwareTransport.
 func (t *Gossip) DialAddressTimeout(addr memberlist.Address, timeout time.Duration) (net.Conn, error) {
@@ -201,7 +202,7 @@ func (t *Gossip) refuse(err error) {
 func (t *Gossip) Shutdown() error {
 	t.cancel()
 	_ = t.socket.Close()
-	t.acceptor.close()
+	t.acceptor.Close()
 	t.group.Wait()
 	return nil
 }

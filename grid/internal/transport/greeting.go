@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -180,7 +181,7 @@ func (t *Gossip) dial(ctx context.Context, addr string) (net.Conn, error) {
 
 // introduce is the dialer's half of the greeting.
 func (t *Gossip) introduce(ctx context.Context, conn net.Conn, addr string) error {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, acceptor.Timeout)
 	defer cancel()
 	interrupt := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	ours := t.greetingFor(addr)

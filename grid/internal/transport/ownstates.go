@@ -51,7 +51,7 @@ func (t *Gossip) OwnStates(ctx context.Context) ([]NodeState, error) {
 	near, far := net.Pipe()
 	defer func() { _ = near.Close() }()
 	select {
-	case t.acceptor.streams <- far:
+	case t.acceptor.Streams <- far:
 	case <-ctx.Done():
 		_ = far.Close()
 		return nil, fmt.Errorf("grid: gossip took no stream: %w", ctx.Err())

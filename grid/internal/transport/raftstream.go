@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -48,7 +49,7 @@ type RaftStream struct {
 	address  raft.ServerAddress
 	creds    *security.Credentials // nil: clear text
 	denied   Denied
-	acceptor *acceptor
+	acceptor *acceptor.Acceptor
 	claims   Claims
 	releases Releases
 	limit    streamLimit   // of accepted streams
@@ -83,14 +84,14 @@ func NewRaftStream(ln net.Listener, nw Network, grid [16]byte, claims Claims, re
 		large:    make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.acceptor = newAcceptor(ln, s.welcome)
+	s.acceptor = acceptor.New(ln, handshakes(s.welcome))
 	return s
 }
 
 // Accept implements net.Listener.
 func (s *RaftStream) Accept() (net.Conn, error) {
 	select {
-	case conn := <-s.acceptor.streams:
+	case conn := <-s.acceptor.Streams:
 		return s.serveRaft(conn), nil
 	case <-s.ctx.Done():
 		return nil, net.ErrClosed
@@ -115,7 +116,7 @@ func (s *RaftStream) Close() error {
 			conn.unkeep()
 		}
 	}
-	s.acceptor.close()
+	s.acceptor.Close()
 	return nil
 }
 

@@ -3,7 +3,7 @@
 // streams, the size and shape of a message. It refuses messages that no member sends:
 //
 //	datagram --> gossippacket.go --> memberlist
-//	stream ---> acceptor.go (handshake) --> streamlimit.go --> gossipstream.go --> memberlist
+//	stream ---> package acceptor (handshake) --> streamlimit.go --> gossipstream.go --> memberlist
 //	                                                      \-> raftrequest.go --> raftguard.go --> Raft
 //
 // The package knows neither the roster nor the member; callers pass what it needs.
@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"net"
 	"syscall"
+
+	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 )
 
 // Network is the way to other members, as in package grid.
@@ -36,6 +38,11 @@ type hostResolver interface {
 // serviceResolver is a Network that resolves the names of services itself.
 type serviceResolver interface {
 	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
+}
+
+// handshakes returns the limits of a listener for members, and its handshake.
+func handshakes(greet func(net.Conn) (net.Conn, error)) acceptor.Config {
+	return acceptor.Config{Greet: greet, Timeout: acceptor.Timeout, Handshakes: acceptor.Handshakes, PerAddress: acceptor.Handshakes * 3 / 4}
 }
 
 // Sockets is the network of the machine: TCP and UDP.

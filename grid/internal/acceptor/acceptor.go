@@ -1,0 +1,226 @@
+// Package acceptor accepts streams and performs the handshake of each in a goroutine of its
+// own, so that a silent peer delays no other one. No connection waits in the system's
+// backlog, and what strangers leave unfinished is bounded.
+package acceptor
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Usual values of a [Config].
+const (
+	// Timeout is how long both sides of a new stream have to say who they are.
+	Timeout = 2 * time.Second
+	// Handshakes is how many accepted streams may be unfinished in their handshake.
+	Handshakes = 128
+)
+
+// delayMax is the longest pause after an error of Accept, for instance when the process is
+// out of file descriptors.
+const delayMax = time.Second
+
+// Config has the handshake and the limits of an acceptor.
+type Config struct {
+	// Greet gets a stream with a deadline on it and returns the one to hand out. After an
+	// error the stream is closed without an answer.
+	Greet   func(net.Conn) (net.Conn, error)
+	Timeout time.Duration // of Greet
+	// Handshakes is how many streams may be unfinished, and PerAddress how many of one
+	// address; one more drops the oldest, of that address if it has too many.
+	Handshakes, PerAddress int
+	// Wait has finished streams wait until they are taken. Without, they are closed when
+	// Handshakes of them have not been taken.
+	Wait bool
+}
+
+// Acceptor has finished streams in Streams.
+//
+// When too many are unfinished the oldest is dropped, not the newest: a process that opens
+// streams and stays silent has to do so faster than an honest peer finishes its handshake.
+type Acceptor struct {
+	Streams chan net.Conn
+
+	cfg   Config
+	ln    net.Listener
+	done  chan struct{}
+	group sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool           // guarded by mu
+	pending []handshake    // unfinished, oldest first; guarded by mu
+	of      map[string]int // unfinished by address; guarded by mu
+	dropped uint64         // guarded by mu
+}
+
+// handshake is a stream that is unfinished.
+type handshake struct {
+	conn net.Conn
+	from string
+}
+
+// New starts accepting on ln.
+func New(ln net.Listener, cfg Config) *Acceptor {
+	if cfg.PerAddress == 0 {
+		cfg.PerAddress = cfg.Handshakes
+	}
+	a := &Acceptor{Streams: make(chan net.Conn, cfg.Handshakes), cfg: cfg, ln: ln, done: make(chan struct{}), of: map[string]int{}}
+	if cfg.Wait {
+		a.Streams = make(chan net.Conn)
+	}
+	a.group.Go(a.accept)
+	return a
+}
+
+// Done is closed when the acceptor is.
+func (a *Acceptor) Done() <-chan struct{} { return a.done }
+
+// Dropped returns how many streams were dropped because too many were unfinished.
+func (a *Acceptor) Dropped() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.dropped
+}
+
+// Close ends the listener, every unfinished handshake and all goroutines. It
+// may be called more than once.
+func (a *Acceptor) Close() {
+	a.mu.Lock()
+	first, pending := !a.closed, a.pending
+	a.closed, a.pending = true, nil
+	clear(a.of)
+	a.mu.Unlock()
+	if first {
+		close(a.done)
+		_ = a.ln.Close()
+	}
+	for _, h := range pending {
+		_ = h.conn.Close()
+	}
+	a.group.Wait()
+	for {
+		select {
+		case conn := <-a.Streams:
+			_ = conn.Close()
+		default:
+			return
+		}
+	}
+}
+
+func (a *Acceptor) accept() {
+	var delay time.Duration
+	for {
+		conn, err := a.ln.Accept()
+		switch {
+		case err == nil:
+			delay = 0
+			a.admit(conn)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			delay = min(max(2*delay, 5*time.Millisecond), delayMax)
+			select {
+			case <-a.done:
+				return
+			case <-time.After(delay):
+			}
+		}
+	}
+}
+
+// admit starts a handshake. It runs in accept only, which is part of the
+// group, so the group cannot be found empty while it adds to it.
+func (a *Acceptor) admit(conn net.Conn) {
+	from := Host(conn.RemoteAddr())
+	drop := conn
+	a.mu.Lock()
+	if !a.closed {
+		drop = a.makeRoom(from)
+		a.pending = append(a.pending, handshake{conn, from})
+		a.of[from]++
+		a.group.Go(func() { a.handshake(conn) })
+	}
+	a.mu.Unlock()
+	if drop != nil {
+		_ = drop.Close()
+	}
+}
+
+// makeRoom removes the handshake that another one of an address replaces, and returns its
+// stream, nil for none. The caller holds mu.
+func (a *Acceptor) makeRoom(from string) net.Conn {
+	i := -1
+	switch {
+	case a.of[from] >= a.cfg.PerAddress:
+		i = slices.IndexFunc(a.pending, func(h handshake) bool { return h.from == from })
+	case len(a.pending) >= a.cfg.Handshakes:
+		i = 0
+	}
+	if i < 0 {
+		return nil
+	}
+	a.dropped++
+	return a.remove(i)
+}
+
+// remove removes an unfinished handshake. The caller holds mu.
+func (a *Acceptor) remove(i int) net.Conn {
+	h := a.pending[i]
+	a.pending = slices.Delete(a.pending, i, i+1)
+	if a.of[h.from]--; a.of[h.from] == 0 {
+		delete(a.of, h.from)
+	}
+	return h.conn
+}
+
+func (a *Acceptor) handshake(conn net.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(a.cfg.Timeout))
+	stream, err := a.cfg.Greet(conn)
+	kept := a.finish(conn)
+	if err != nil || !kept {
+		if stream != nil {
+			_ = stream.Close()
+		}
+		_ = conn.Close()
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if a.cfg.Wait {
+		select {
+		case a.Streams <- stream:
+		case <-a.done:
+			_ = stream.Close()
+		}
+		return
+	}
+	select {
+	case a.Streams <- stream:
+	default: // streams are no longer taken, or far too slowly
+		_ = stream.Close()
+	}
+}
+
+// finish reports whether conn is still wanted: neither dropped nor closed
+// over.
+func (a *Acceptor) finish(conn net.Conn) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.IndexFunc(a.pending, func(h handshake) bool { return h.conn == conn })
+	if i < 0 {
+		return false
+	}
+	a.remove(i)
+	return true
+}
+
+// Host returns the host of an address: without its port, if it has one.
+func Host(addr net.Addr) string {
+	if host, _, err := net.SplitHostPort(addr.String()); err == nil {
+		return host
+	}
+	return addr.String()
+}

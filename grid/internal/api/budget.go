@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Bytes of bodies that are read or decoded at one time. A body is charged with its length
+// before it is read, or with the longest there may be if it states none. Bodies of members
+// are charged to no one: members trust each other.
+const (
+	peerBodies   = 8 * wire.MaxBody  // of the connections of one peer
+	callerBodies = 64 * wire.MaxBody // of all callers but members
+	// chargeTimeout is how long a request waits for others to free theirs.
+	chargeTimeout = 2 * time.Second
+)
+
+// budget is a number of bytes that requests in progress share. Those that have to wait get
+// theirs in no particular order.
+type budget struct {
+	mu    *sync.Mutex // guards what follows
+	free  int64
+	freed chan struct{} // closed and replaced when bytes become free
+}
+
+func newBudget(bytes int64) budget {
+	return budget{mu: &sync.Mutex{}, free: bytes, freed: make(chan struct{})}
+}
+
+// charge takes n bytes, until release, and waits for them until ctx ends.
+func (b *budget) charge(ctx context.Context, n int64) (release func(), err error) {
+	for {
+		b.mu.Lock()
+		if b.free >= n {
+			b.free -= n
+			b.mu.Unlock()
+			return sync.OnceFunc(func() { b.release(n) }), nil
+		}
+		freed := b.freed
+		b.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return func() {}, failure.Errorf(sequencer.ErrUnavailable, "grid: the requests in progress have too many bytes together; send fewer at one time: %w", ctx.Err())
+		}
+	}
+}
+
+func (b *budget) release(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free += n
+	close(b.freed)
+	b.freed = make(chan struct{})
+}
+
+// chargeBody takes the bytes of a body from the budgets of its connection's peer and of all
+// callers, until release.
+func (c *connection) chargeBody(ctx context.Context, length int64) (release func(), err error) {
+	if c.bodies == nil || c.kind == fromMember {
+		return func() {}, nil
+	}
+	if length < 0 || length > wire.MaxBody {
+		length = wire.MaxBody // no more is read
+	}
+	ctx, cancel := context.WithTimeout(ctx, chargeTimeout)
+	defer cancel()
+	own, err := c.bodies.charge(ctx, length)
+	if err != nil {
+		return own, err
+	}
+	shared, err := c.allBodies.charge(ctx, length)
+	if err != nil {
+		own()
+		return func() {}, err
+	}
+	return func() { own(); shared() }, nil
+}

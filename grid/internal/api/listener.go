@@ -1,0 +1,190 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
+	"github.com/snowgrid/snowgrid/security"
+)
+
+// Limits of connections before it is known who opened them, and of those beyond the limit.
+const (
+	tlsTimeout = 5 * time.Second
+	// handshakesMax is how many TLS handshakes may be unfinished; each takes about 10 KB.
+	handshakesMax  = 1024
+	handshakesHost = 768 // of one address
+	// refusalsMax is how many connections beyond the limit wait for their one request, and
+	// refusalTimeout for how long. Others are closed at once.
+	refusalsMax    = 128
+	refusalTimeout = 2 * time.Second
+)
+
+// listener accepts the connections of the API. It leaves none in the system's backlog: what
+// it does not take is refused. Under TLS it knows who opened a connection.
+//
+//	accept --> handshake (package acceptor) --> places.go --> HTTP server
+//	                                                     \-> one answer: 503, and the end
+type listener struct {
+	net.Listener
+	server   *Server
+	acceptor *acceptor.Acceptor
+	refusals chan struct{} // holds one for each connection that is being refused
+}
+
+func (a *Server) newListener(ln net.Listener) *listener {
+	l := &listener{Listener: ln, server: a, refusals: make(chan struct{}, refusalsMax)}
+	l.acceptor = acceptor.New(ln, acceptor.Config{
+		Greet: l.greet, Timeout: tlsTimeout, Handshakes: handshakesMax, PerAddress: handshakesHost, Wait: true,
+	})
+	return l
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.acceptor.Streams:
+		return conn, nil
+	case <-l.acceptor.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.acceptor.Close()
+	return nil
+}
+
+// greet finds out who opened a connection, and whether there is a place for it.
+func (l *listener) greet(raw net.Conn) (net.Conn, error) {
+	conn := &openConn{Conn: raw, closed: make(chan struct{})}
+	l.server.counts.opened()
+	conn.onClose(l.server.counts.ended)
+	key := placeKey{kind: inClear, host: acceptor.Host(raw.RemoteAddr())}
+	out := net.Conn(conn)
+	if creds := l.server.cfg.Security; creds != nil {
+		secured := tls.Server(conn, creds.Server())
+		if err := secured.HandshakeContext(context.Background()); err != nil { // the acceptor's deadline ends it
+			_ = conn.Close()
+			l.report(raw.RemoteAddr(), err)
+			return nil, err
+		}
+		state := secured.ConnectionState()
+		who := creds.Caller(&state)
+		peer, err := who.Peer()
+		if err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		conn.who, key.kind, key.id = who, kindOf(peer), peer.ID
+		conn.onClose(who.Keep(func(error) { _ = conn.Close() }))
+		out = secured
+	}
+	share, leave, err := l.server.places.enter(key)
+	conn.kind, conn.share, conn.allBodies = key.kind, share, &l.server.bodies
+	conn.onClose(leave)
+	if err == nil {
+		return out, nil
+	}
+	select {
+	case l.refusals <- struct{}{}:
+		conn.refusal = err
+		timer := time.AfterFunc(refusalTimeout, func() { _ = conn.Close() })
+		conn.onClose(func() { timer.Stop(); <-l.refusals })
+		return out, nil
+	default:
+		_ = conn.Close()
+		return nil, err
+	}
+}
+
+// report logs why a caller was not understood; a silent one is no matter.
+func (l *listener) report(from net.Addr, err error) {
+	var silent net.Error
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &silent) && silent.Timeout() {
+		return
+	}
+	l.server.cfg.Library.Report(slog.LevelWarn, "caller refused", security.Explain(err), "from", acceptor.Host(from), "error", err.Error())
+}
+
+// openConn is an accepted connection, under TLS if there is any.
+type openConn struct {
+	net.Conn
+	who     *security.Remote // nil in clear text
+	kind    kind
+	share   *peerShare // nil if it is refused
+	refusal error      // there is no place for it
+
+	allBodies *budget // of all callers
+
+	mu     sync.Mutex // guards atEnd and the closing of closed
+	closed chan struct{}
+	atEnd  []func()
+}
+
+// onClose has f run when the connection is closed.
+func (c *openConn) onClose(f func()) {
+	c.mu.Lock()
+	select {
+	case <-c.closed:
+		c.mu.Unlock()
+		f()
+		return
+	default:
+	}
+	c.atEnd = append(c.atEnd, f)
+	c.mu.Unlock()
+}
+
+// Close implements net.Conn.
+func (c *openConn) Close() error {
+	c.mu.Lock()
+	select {
+	case <-c.closed:
+		c.mu.Unlock()
+		return net.ErrClosed
+	default:
+	}
+	close(c.closed)
+	atEnd := c.atEnd
+	c.atEnd = nil
+	c.mu.Unlock()
+	err := c.Conn.Close()
+	for _, f := range atEnd {
+		f()
+	}
+	return err
+}
+
+// openConnOf returns the accepted connection beneath one, nil for that of another listener.
+func openConnOf(c net.Conn) *openConn {
+	if secured, ok := c.(*tls.Conn); ok {
+		c = secured.NetConn()
+	}
+	open, _ := c.(*openConn)
+	return open
+}
+
+// refusedHere answers a request of a connection that has no place, and ends that connection.
+// Health checks are answered as ever: a member that is full is alive.
+func (a *Server) refusedHere(w http.ResponseWriter, r *http.Request) bool {
+	refusal := connectionOf(r).refusal
+	if refusal == nil {
+		return false
+	}
+	w.Header().Set("Connection", "close")
+	if path := r.URL.Path; path == "/livez" || path == "/readyz" {
+		return false
+	}
+	w.Header().Set("Retry-After", "1")
+	a.refuseUnread(w, answerKind(r), refusal)
+	return true
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"sync"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// kind is a class of connections. Each has a share of its own, so that holders leave no
+// member and no probe without a place.
+type kind int
+
+const (
+	fromMember   kind = iota // a certificate of the role member
+	fromHolder               // any other certificate
+	fromStranger             // no certificate: a probe, or a program with a token
+	inClear                  // any, of a member that runs without security
+	kinds
+)
+
+// shares are how many connections of a kind may be open, in all and of one peer: of a
+// certificate at one address, or of an address. A process has three to a member, so that 170
+// processes may share a host and a certificate. In clear text all processes of a machine, and
+// all behind one translated address, are one peer. A connection in use takes about 30 KB, so
+// that the most of a peer with a certificate take 16 MB.
+var shares = [kinds]struct {
+	name      string
+	all, peer int
+}{
+	fromMember:   {"members", 1024, 1024},
+	fromHolder:   {"clients", 14336, 512},
+	fromStranger: {"callers without a certificate", 1024, 256},
+	inClear:      {"callers", 16384, 12288},
+}
+
+// kindOf returns the kind of the connections of a peer under TLS.
+func kindOf(p security.Peer) kind {
+	switch {
+	case p.Role == security.Member:
+		return fromMember
+	case p.ID != "":
+		return fromHolder
+	}
+	return fromStranger
+}
+
+// placeKey names whose connections are counted together.
+type placeKey struct {
+	kind kind
+	id   string // of the certificate, "" for none
+	host string
+}
+
+// places counts the open connections of a listener. Its zero value is ready.
+type places struct {
+	mu      sync.Mutex // guards what follows
+	all     [kinds]int
+	peers   map[placeKey]*peerShare
+	refused [kinds]uint64
+}
+
+// peerShare is what the connections of one peer have together.
+type peerShare struct {
+	connections int // guarded by places.mu
+	bodies      budget
+}
+
+// enter counts a connection in, until leave. Errors match sequencer.ErrUnavailable.
+func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	limit := shares[k.kind]
+	share = p.peers[k]
+	switch {
+	case share != nil && share.connections >= limit.peer:
+		err = failure.Errorf(sequencer.ErrUnavailable, "grid: %s has %d connections to this member, the most for one address and certificate; "+
+			"use one client for each process, or another member", k.host, share.connections)
+	case p.all[k.kind] >= limit.all:
+		err = failure.Errorf(sequencer.ErrUnavailable, "grid: this member has %d connections of %s, the most that it takes; use another member, or come again later",
+			p.all[k.kind], limit.name)
+	}
+	if err != nil {
+		p.refused[k.kind]++
+		return nil, func() {}, err
+	}
+	if share == nil {
+		if p.peers == nil {
+			p.peers = map[placeKey]*peerShare{}
+		}
+		share = &peerShare{bodies: newBudget(peerBodies)}
+		p.peers[k] = share
+	}
+	share.connections++
+	p.all[k.kind]++
+	return share, sync.OnceFunc(func() { p.leave(k, share) }), nil
+}
+
+func (p *places) leave(k placeKey, share *peerShare) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[k.kind]--
+	if share.connections--; share.connections == 0 {
+		delete(p.peers, k)
+	}
+}
+
+// refusals returns how many connections were refused because there were too many.
+func (p *places) refusals() (n uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.refused {
+		n += r
+	}
+	return n
+}

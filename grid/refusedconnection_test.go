@@ -1,0 +1,134 @@
+package grid_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/security"
+	certificates "github.com/snowgrid/snowgrid/security/authority"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// strangersMax is how many connections without a certificate one address may have.
+const strangersMax = 256
+
+// securedOnSockets starts a member over sockets of this machine, and returns it with a
+// directory that has the certificates of a member and of a holder.
+func securedOnSockets(t *testing.T) (m *grid.Member, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	a, err := certificates.New("test", time.Now(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(security.AuthorityFile, a.Certificate())
+	for _, role := range []security.Role{security.Member, security.Holder} {
+		cert, key, err := a.Issue(certificates.Request{Name: "test", Role: role}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(string(role)+".crt", cert)
+		write(string(role)+".key", key)
+	}
+	m, err = grid.Start(t.Context(), grid.Config{
+		GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", Expect: 1, FirstLife: true, Security: &security.Config{Dir: dir},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m, dir
+}
+
+// TestTooManyConnectionsAreRefused: an address that has all the connections without a
+// certificate that it may gets an answer that says so on one more, health checks are answered
+// there, and a client with a certificate from that address is served.
+func TestTooManyConnectionsAreRefused(t *testing.T) {
+	m, dir := securedOnSockets(t)
+	creds, err := security.Load(security.Config{Dir: dir}, security.Holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := m.Addrs().API
+	conf := creds.Client(addr).Clone()
+	conf.Certificates, conf.NextProtos = nil, []string{"http/1.1"}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		d := tls.Dialer{Config: conf}
+		return d.DialContext(ctx, "tcp", addr)
+	}
+	var open []net.Conn
+	defer func() {
+		for _, c := range open {
+			_ = c.Close()
+		}
+	}()
+	for range strangersMax {
+		c, err := dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatalf("connection %d: %v", len(open)+1, err)
+		}
+		open = append(open, c)
+	}
+	get := func(path string) (*http.Response, []byte) {
+		t.Helper()
+		transport := &http.Transport{DialTLSContext: dial}
+		defer transport.CloseIdleConnections()
+		// A handshake ends for the caller before the member has counted its connection, so the
+		// last ones may be counted after this one: it is asked again until it is refused.
+		for {
+			res, err := (&http.Client{Transport: transport}).Get("https://" + addr + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.StatusCode != http.StatusUnauthorized {
+				return res, body
+			}
+			transport.CloseIdleConnections()
+		}
+	}
+	res, body := get(wire.PathStatus)
+	var refusal wire.Error
+	if err := json.Unmarshal(body, &refusal); err != nil || res.StatusCode != http.StatusServiceUnavailable || refusal.Code != "unavailable" ||
+		!strings.Contains(refusal.Message, "127.0.0.1 has 256 connections") || res.Header.Get("Retry-After") == "" || !res.Close {
+		t.Errorf("one connection more: %s %s", res.Status, body)
+	}
+	for _, path := range []string{"/livez", "/readyz"} {
+		if res, body := get(path); res.StatusCode != http.StatusOK || !res.Close {
+			t.Errorf("%s: %s %s", path, res.Status, body)
+		}
+	}
+	c, err := client.Dial(t.Context(), client.Config{Addrs: []string{addr}, Security: &security.Config{Dir: dir, Role: security.Holder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	orders, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := orders.Next(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
