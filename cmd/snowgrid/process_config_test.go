@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func exampleFiles(t *testing.T) string {
 	for i, port := range ports {
 		pairs = append(pairs, "127.0.0.1:"+port, free[i])
 	}
-	dir, replace := t.TempDir(), strings.NewReplacer(pairs...)
+	dir, replace := t.TempDir(), strings.NewReplacer(append(pairs, "security-dir: security", "security-dir: "+secureDir(t))...)
 	for _, name := range []string{"a.yaml", "b.yaml", "c.yaml"} {
 		text, err := os.ReadFile(filepath.Join("../../examples/config", name))
 		if err != nil {
@@ -113,11 +114,10 @@ func TestGridFromFiles(t *testing.T) {
 	reload(strings.Replace(string(text), "log-level: info", "log-level: debug", 1), "log-level: info -> debug")
 	reload(strings.Replace(string(text), "log-level: info", "log-level: loud", 1), "configuration not reloaded")
 	reload(strings.Replace(string(text), "log-level: info", "log-level: info", 1), "log-level: debug -> info")
-	awaitStatus(t, a.api, func(s grid.Status) string {
-		if len(s.Members) != 3 || !s.Ready {
-			return "it is not a grid of three"
-		}
-		return ""
+	await(t, "a grid of three", func() bool {
+		var s grid.Status
+		_, stdout, _ := runCommand(t, "status", "-o", "json", "--config", file)
+		return json.Unmarshal([]byte(stdout), &s) == nil && len(s.Members) == 3 && s.Ready
 	})
 	for _, a := range agents {
 		a.signal(syscall.SIGTERM)

@@ -3,6 +3,7 @@
 //
 //	snowgrid agent --expect 1 --data-dir ./data
 //
+// If SNOWGRID_SECURITY_DIR names a directory of snowgrid secure issue, its certificate is used.
 // Without arguments it starts a member of its own and uses that.
 package main
 
@@ -17,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -46,7 +48,11 @@ func run(ctx context.Context, addrs []string) error {
 		addrs = []string{member.Addrs().API}
 	}
 
-	c, err := client.Dial(ctx, client.Config{Addrs: addrs})
+	cfg := client.Config{Addrs: addrs}
+	if dir := os.Getenv("SNOWGRID_SECURITY_DIR"); dir != "" {
+		cfg.Security = &security.Config{Dir: dir}
+	}
+	c, err := client.Dial(ctx, cfg)
 	if err != nil {
 		return err
 	}
