@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all race kills mutants sim-mutants explore sim chaos storms overload stores upgrade fuzz bench scale lint fmt demo
+.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload stores upgrade fuzz bench scale lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ test: ## run every test once
 
 test-all: test ## run every test, those of the nested modules too: over etcd, S3 and databases where installed
 	.ci/nested
+
+audit: ## check dependencies: licences, checksums, and known vulnerabilities where the database is reached
+	.ci/licences
+	.ci/vulnerabilities
 
 race: ## run every test under the race detector
 	$(GO) test -race -timeout 19m ./...
