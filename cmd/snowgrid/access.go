@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/snowgrid/snowgrid/security"
@@ -74,10 +76,13 @@ func (a *access) do(request *http.Request) (*http.Response, error) {
 		request.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	response, err := a.http.Do(request)
-	if err != nil {
-		return nil, explained(request.URL.Host, err)
+	switch {
+	case err == nil:
+		return response, nil
+	case a.scheme == "http" && cutOff(err) && speaksTLS(request.Context(), request.URL.Host):
+		return nil, expectsTLS(request.URL.Host)
 	}
-	return response, nil
+	return nil, explained(request.URL.Host, err)
 }
 
 // accessKey is the key of an access in a context: the credentials of a request travel with it.
@@ -152,11 +157,30 @@ func meet(ctx context.Context, addrs []string) error {
 	return nil
 }
 
-// expectsTLS returns the error of a request in clear text to a member that expects TLS, nil for
-// any other answer.
-func expectsTLS(addr string, response *http.Response, answer []byte) error {
-	if response.StatusCode != http.StatusBadRequest || !strings.Contains(string(answer), "HTTP request to an HTTPS server") {
-		return nil
-	}
+// expectsTLS returns the error of a request in clear text to a member that expects TLS.
+func expectsTLS(addr string) error {
 	return &notTrustedError{addr: addr, reason: "the member expects TLS: give --security-dir (SNOWGRID_SECURITY_DIR), or --tls-ca with a certificate or a token"}
+}
+
+// isForTLS reports whether an answer says that the request should have come over TLS.
+func isForTLS(response *http.Response, answer []byte) bool {
+	return response.StatusCode == http.StatusBadRequest && strings.Contains(string(answer), "HTTP request to an HTTPS server")
+}
+
+// cutOff reports whether the other side ended a connection without an answer.
+func cutOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// speaksTLS reports whether TLS is spoken at an address. It trusts nothing that it is told.
+func speaksTLS(ctx context.Context, addr string) bool {
+	ctx, cancel := context.WithTimeout(ctx, meetTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // nothing is sent, and nothing believed
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
 }

@@ -158,8 +158,8 @@ func call(ctx context.Context, method, addr, path string, header http.Header, bo
 		if json.Unmarshal(answer, &refused) == nil && refused.Message != "" {
 			return refusal(refused)
 		}
-		if err := expectsTLS(addr, response, answer); err != nil {
-			return err
+		if isForTLS(response, answer) {
+			return expectsTLS(addr)
 		}
 		return fmt.Errorf("HTTP status %s; check that this is the API address of a member", response.Status)
 	}

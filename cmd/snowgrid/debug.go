@@ -215,8 +215,8 @@ func read(ctx context.Context, addr, page string) ([]byte, error) {
 		return nil, &notAnsweredError{addr: addr, cause: err}
 	}
 	if response.StatusCode != http.StatusOK && (response.StatusCode != http.StatusServiceUnavailable || page != "/readyz?verbose") {
-		if err := expectsTLS(addr, response, data); err != nil {
-			return nil, err
+		if isForTLS(response, data) {
+			return nil, expectsTLS(addr)
 		}
 		return nil, &httpStatusError{response.StatusCode, response.Status}
 	}

@@ -91,10 +91,10 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 		"damaged token keys": {"security-dir: " + changed(rename("tokens.key", "tokens.pub")), exitUsage, "Ed25519"},
 		"damaged keys":       {"security-dir: " + changed(rename("ca.key", "gossip.keys")), exitUsage, "line 1"},
 		"ended": {"security-dir: " + changed(func(dir string) {
-			issued(t, dir, -2*time.Hour, time.Hour)
+			issueRole(t, dir, dir, security.Member, -2*time.Hour, time.Hour)
 		}), exitUsage, "ended at"},
 		"ends soon": {"security-dir: " + changed(func(dir string) {
-			issued(t, dir, 0, 48*time.Hour)
+			issueRole(t, dir, dir, security.Member, 0, 48*time.Hour)
 		}), exitDone, "warning: member.crt: it ends soon"},
 		"readable by others": {"security-dir: " + changed(func(dir string) {
 			if err := os.Chmod(filepath.Join(dir, "member.key"), 0o644); err != nil {
@@ -129,18 +129,18 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 	}
 }
 
-// issued replaces the certificate of a member by one of another time.
-func issued(t *testing.T, dir string, begins, ttl time.Duration) {
+// issueRole writes a certificate of another time and its key into a directory.
+func issueRole(t *testing.T, issuer, dir string, role security.Role, begins, ttl time.Duration) {
 	t.Helper()
-	a, err := authority.Load(filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key"))
+	a, err := authority.Load(filepath.Join(issuer, "ca.crt"), filepath.Join(issuer, "ca.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, key, err := a.Issue(authority.Request{Name: "member", Role: security.Member, TTL: ttl}, time.Now().Add(begins))
+	cert, key, err := a.Issue(authority.Request{Name: string(role), Role: role, TTL: ttl}, time.Now().Add(begins))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{"member.crt": cert, "member.key": key} {
+	for name, text := range map[string][]byte{string(role) + ".crt": cert, string(role) + ".key": key} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
