@@ -34,6 +34,20 @@ func directory(t *testing.T, a *authority.Authority, requests ...authority.Reque
 	return dir
 }
 
+// replace replaces files of a directory by those of another.
+func replace(t *testing.T, dir, by string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(by, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func newAuthority(t *testing.T) *authority.Authority {
 	t.Helper()
 	a, err := authority.New("test", time.Now(), authority.AuthorityTTL)
@@ -115,15 +129,7 @@ func TestRotatedAuthority(t *testing.T) {
 	}
 	next := newAuthority(t)
 	other := directory(t, next, authority.Request{Name: "m1", Role: security.Member})
-	for _, name := range []string{"ca.crt", "member.crt", "member.key"} {
-		text, err := os.ReadFile(filepath.Join(other, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	replace(t, dir, other, "ca.crt", "member.crt", "member.key")
 	if changed, err := member.Reload(); !changed || err != nil {
 		t.Fatalf("reloaded: %v, %v", changed, err)
 	}

@@ -30,8 +30,10 @@ var errRequestTooLarge = errors.New("grid: the Raft request is larger than any m
 // close it.
 type raftServed struct {
 	net.Conn
-	ctx   context.Context // ends with the layer
-	large chan struct{}   // of the layer
+	// authorize returns nil if the other end may send a request that begins with a byte.
+	authorize func(kind byte) error
+	ctx       context.Context // ends with the layer
+	large     chan struct{}   // of the layer
 
 	mu     sync.Mutex // guards what follows; never held while waiting
 	closed bool
@@ -45,7 +47,12 @@ type raftServed struct {
 // immediately, later ones at any time.
 func (s *RaftStream) serveRaft(conn net.Conn) *raftServed {
 	_ = conn.SetReadDeadline(time.Now().Add(raftRequestTimeout))
-	return &raftServed{Conn: conn, ctx: s.ctx, large: s.large}
+	served := &raftServed{Conn: conn, ctx: s.ctx, large: s.large}
+	served.authorize = func(kind byte) error {
+		c := conn.(*raftConn)
+		return s.authorize(c.raw, c.remote, raftActions[kind])
+	}
+	return served
 }
 
 // Read implements net.Conn.
@@ -56,6 +63,9 @@ func (r *raftServed) Read(b []byte) (int, error) {
 	}
 	n, err := r.Conn.Read(b[:min(len(b), room)])
 	if n > 0 {
+		if err := r.begins(b[0]); err != nil {
+			return 0, err
+		}
 		if err := r.count(b[:n]); err != nil {
 			return 0, err // not a byte of it is decoded
 		}
@@ -93,6 +103,18 @@ func (r *raftServed) room() (int, error) {
 	}
 	r.leave = leave
 	return raftRequestMax - taken, nil
+}
+
+// begins checks the first byte of a request: who was a member when the stream was opened may
+// not be one any longer.
+func (r *raftServed) begins(kind byte) error {
+	r.mu.Lock()
+	taken := r.taken
+	r.mu.Unlock()
+	if taken > 0 {
+		return nil
+	}
+	return r.authorize(kind)
 }
 
 // count notes bytes of a request that have come.

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 
 	"github.com/snowgrid/snowgrid/security"
@@ -31,16 +32,51 @@ func (s *RaftStream) secureAccept(raw net.Conn) (net.Conn, *security.Remote, err
 	}
 	conn := tls.Server(raw, s.creds.Server())
 	if err := conn.HandshakeContext(s.ctx); err != nil {
+		if advice := security.Explain(err); advice != err.Error() { // not for a connection that just ended
+			err = fmt.Errorf("%w: %s", security.ErrUnauthenticated, advice)
+			s.deny(raw, security.Peer{}, err)
+		}
 		return raw, nil, err
 	}
 	state := conn.ConnectionState()
 	remote := s.creds.Caller(&state)
-	peer, err := remote.Peer()
-	if err == nil {
-		err = security.Authorize(peer, security.Raft, "")
-	}
-	if err != nil && s.denied != nil {
-		s.denied(raw.RemoteAddr(), peer, err)
-	}
-	return conn, remote, err
+	return conn, remote, s.authorize(raw, remote, security.Raft)
 }
+
+// authorize returns nil if the other end of an accepted stream may do an action; remote is nil
+// in clear text.
+func (s *RaftStream) authorize(raw net.Conn, remote *security.Remote, action security.Action) error {
+	peer, err := security.Everyone, error(nil)
+	if remote != nil {
+		peer, err = remote.Peer()
+	}
+	if err == nil {
+		err = security.Authorize(peer, action, "")
+	}
+	if err != nil {
+		s.deny(raw, peer, err)
+	}
+	return err
+}
+
+func (s *RaftStream) deny(raw net.Conn, who security.Peer, err error) {
+	if s.denied != nil {
+		s.denied(raw.RemoteAddr(), who, err)
+	}
+}
+
+// raftActions has the action of each kind of request, by the byte that it begins with. A
+// request of another kind is refused.
+var raftActions = map[byte]security.Action{
+	rpcAppendEntries: security.Raft, rpcRequestVote: security.Raft, rpcInstallSnapshot: security.Raft,
+	rpcTimeoutNow: security.Raft, rpcRequestPreVote: security.Raft,
+}
+
+// The bytes that requests begin with, as hashicorp/raft numbers them.
+const (
+	rpcAppendEntries = iota
+	rpcRequestVote
+	rpcInstallSnapshot
+	rpcTimeoutNow
+	rpcRequestPreVote
+)

@@ -72,13 +72,14 @@ func echo(s raft.StreamLayer) {
 	}
 }
 
+// answers sends a stream to an echo what a request could begin with.
 func answers(conn net.Conn) error {
-	if _, err := conn.Write([]byte("hello")); err != nil {
+	if _, err := conn.Write([]byte("\x00ello")); err != nil {
 		return err
 	}
 	got := make([]byte, 5)
 	_, err := io.ReadFull(conn, got)
-	if err == nil && string(got) != "hello" {
+	if err == nil && string(got) != "\x00ello" {
 		err = fmt.Errorf("got %q", got)
 	}
 	return err
