@@ -94,8 +94,8 @@ func TestMismatchIsLogged(t *testing.T) {
 		oneSaw, twoSaw string
 		tried          func(one, two *warnings) int
 	}{
-		"gossip keys":           {key('a'), key('b'), "no installed keys could decrypt", "no installed keys could decrypt", gossips},
-		"a gossip key and none": {key('a'), none, "remote state is not encrypted", "encryption is not configured", gossips},
+		"gossip keys":           {key('a'), key('b'), "the gossip key differs", "the gossip key differs", gossips},
+		"a gossip key and none": {key('a'), none, "the gossip key differs", "the gossip key differs", gossips},
 		// Their incarnations decide which of them calls, and sees the other's certificate.
 		"authorities": {with(counted(ours.mutual(), &handshakes)), with(counted(foreign.mutual(), &handshakes)), "tls: ", "tls: ", calls},
 	}
