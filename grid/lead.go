@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
@@ -52,6 +53,7 @@ type leadership struct {
 	clocks    voterClocks
 	audit     *audit.Log
 	removals  removals
+	host      *host.Host
 
 	mu      sync.Mutex // guards telling
 	telling bool       // the leader is being told of a grant of an earlier life

@@ -18,6 +18,7 @@ import (
 func (o *overview) listingCalls() []*api.Call {
 	return []*api.Call{
 		api.AlsoGet(api.Typed(wire.PathSequencers, o.serveSequencers).WithLargeAnswer(), sequencersQuery),
+		api.Typed(wire.PathUnused, o.serveUnused).WithLargeAnswer(),
 		api.AlsoGet(api.Typed(wire.PathHolders, o.serveHolders).WithLargeAnswer(), holdersQuery),
 	}
 }
@@ -50,9 +51,10 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 	if err := in.Check(); err != nil {
 		return none, err
 	}
-	rows, more := o.host.Sequencers(ctx, in)
+	rows, next := o.host.Sequencers(ctx, in)
+	nexts := []string{next}
 	if in.Local {
-		return pageOf(rows, more, in), nil
+		return pageOf(rows, nexts, in), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
 	defer cancel()
@@ -74,11 +76,11 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 				unreachable = append(unreachable, member.Incarnation)
 				return
 			}
-			rows, more = append(rows, other.Sequencers...), more || other.Next != ""
+			rows, nexts = append(rows, other.Sequencers...), append(nexts, other.Next)
 		})
 	}
 	wg.Wait()
-	out := pageOf(rows, more, in)
+	out := pageOf(rows, nexts, in)
 	slices.Sort(unreachable)
 	out.Unreachable = unreachable
 	names := o.uniqueNames()
@@ -104,21 +106,19 @@ func (o *overview) uniqueNames() map[roster.Incarnation]string {
 	return names
 }
 
-// pageOf orders rows and cuts them off at the limit. more says that an owner has further
-// ones.
-func pageOf(rows []wire.SequencerRow, more bool, in wire.SequencersRequest) wire.SequencersResponse {
-	slices.SortFunc(rows, func(a, b wire.SequencerRow) int {
-		if in.Busiest {
-			return cmp.Or(cmp.Compare(b.Recent, a.Recent), cmp.Compare(a.Name, b.Name))
-		}
-		return cmp.Compare(a.Name, b.Name)
-	})
-	// A partition that moves meanwhile may be listed by both owners.
-	rows = slices.CompactFunc(rows, func(a, b wire.SequencerRow) bool { return a.Name == b.Name })
-	out := wire.SequencersResponse{Sequencers: append([]wire.SequencerRow{}, rows[:min(len(rows), in.Limit)]...)}
-	if (more || len(rows) > in.Limit) && !in.Busiest && len(out.Sequencers) > 0 {
-		out.Next = out.Sequencers[len(out.Sequencers)-1].Name
+// pageOf orders rows and cuts them off at the limit. nexts are as in [mergePages].
+func pageOf(rows []wire.SequencerRow, nexts []string, in wire.SequencersRequest) (out wire.SequencersResponse) {
+	out.Sequencers = []wire.SequencerRow{}
+	if !in.Busiest {
+		rows, out.Next = mergePages(rows, nexts, in.Limit, func(r wire.SequencerRow) string { return r.Name })
+		out.Sequencers = append(out.Sequencers, rows...)
+		return out
 	}
+	slices.SortFunc(rows, func(a, b wire.SequencerRow) int {
+		return cmp.Or(cmp.Compare(b.Recent, a.Recent), cmp.Compare(a.Name, b.Name))
+	})
+	rows = slices.CompactFunc(rows, func(a, b wire.SequencerRow) bool { return a.Name == b.Name })
+	out.Sequencers = append(out.Sequencers, rows[:min(len(rows), in.Limit)]...)
 	return out
 }
 

@@ -234,6 +234,7 @@ func (m *Member) open() error {
 	m.formation = m.newFormation(id)
 	m.leadership.formation, m.health.formation = m.formation, m.formation
 	m.host = newHost(m)
+	m.leadership.host = m.host
 	m.departure = &departure{
 		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation, anchorage: m.anchorage, audit: m.audit,
 	}
@@ -305,7 +306,7 @@ func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library, Audit: m.audit,
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
-		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait,
+		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait, Charge: m.host.Charge,
 	}, m.events, m.calls())
 }
 

@@ -85,6 +85,7 @@ func (o *overview) local() Status {
 	for _, set := range r.Sets {
 		s.Sets = append(s.Sets, SetInfo{Cluster: set.Cluster, Name: set.Name, Next: set.Next, Members: len(set.Members)})
 	}
+	s.Quotas = wire.QuotasOf(r.Quotas)
 	o.describeMembers(&s, r)
 	s.describeZones(r)
 	o.describeSelf(&s)
@@ -192,6 +193,7 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 	if in.Local {
 		return s, nil
 	}
+	s.Quotas = usedQuotas(ctx, o.host, o.state.Roster())
 	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
 	defer cancel()
 	var mu sync.Mutex

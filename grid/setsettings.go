@@ -19,12 +19,12 @@ func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest)
 	var none wire.SettingsResponse
 	if o.lone {
 		if in.IsEmpty() {
-			return wire.SettingsOf(o.state.Roster()), nil
+			return o.settingsNow(ctx), nil
 		}
 		return none, failure.Errorf(wire.ErrNotNeeded, "grid: this member runs alone; change its configuration and start it again")
 	}
 	if in.IsEmpty() && o.raft.Node() != nil {
-		return wire.SettingsOf(o.state.Roster()), nil
+		return o.settingsNow(ctx), nil
 	}
 	res, err := serveOperator(ctx, o, wire.PathSettings, &in, func() (wire.SettingsResponse, error) { return o.setSettings(ctx, in) })
 	if errors.Is(err, wire.ErrUnknownPath) {
@@ -56,7 +56,7 @@ func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (
 	o.log.Warn("settings changed", "set", changes, "backups", after.Backups, "backups_before", before.Backups, "window", after.Window.Duration(),
 		"window_before", before.Window.Duration(), "voters", after.Voters, "voters_before", before.Voters,
 		"asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
-	return after, nil
+	return o.settingsNow(ctx), nil
 }
 
 // changesOf returns a request as assignments.

@@ -26,6 +26,9 @@ type Stats struct {
 	// Holders is the use of the sequencers that this member owned, by the reports of their holders.
 	Holders Usage
 
+	// Refused is how often quotas have refused holders, by kind; see [Refusals].
+	Refused map[Refusal]uint64
+
 	Requests    RequestStats
 	Partitions  PartitionStats
 	Replication ReplicationStats
@@ -46,6 +49,12 @@ type Stats struct {
 // have reported it: IDs issued, and calls that had to wait for a grant. Holders of earlier
 // releases report nothing, and a report that gets lost is not repeated.
 type Usage = host.Usage
+
+// Refusal is a kind of limit that refuses holders.
+type Refusal = host.Refusal
+
+// Refusals are all kinds: names, memory, holder-nodes, peer-nodes and calls.
+var Refusals = host.Refusals
 
 // RequestStats are the requests and connections of the member's API.
 type RequestStats struct {
@@ -99,7 +108,7 @@ type DiskStats struct {
 func (m *Member) Stats() Stats {
 	changes, requests, hosted := m.state.Counts(), m.api.Counts(), m.host.Counts()
 	s := Stats{
-		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(), Holders: m.host.Usage(),
+		Incarnation: m.self, Leads: m.raft.Node().Leads(), Protocol: m.state.Roster().InUse(), Handles: m.handles.Stats(), Holders: m.host.Usage(), Refused: hosted.Refused,
 		Requests: RequestStats{
 			ByCode: requests.Requests, InProgress: requests.InProgress, ShedRequests: requests.ShedRequests, ShedStreams: requests.ShedStreams,
 			RefusedConnections: requests.RefusedConnections, DroppedHandshakes: requests.DroppedHandshakes,

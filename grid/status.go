@@ -6,6 +6,7 @@ import (
 	"github.com/snowgrid/snowgrid/leader/anchor"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Status is the state of a grid in the view of one member. Times are cluster time
@@ -61,6 +62,8 @@ type Status struct {
 	ForeignMembers []string `json:"foreign_members,omitempty"`
 	// Sets give processes persistent numbers, by cluster and name.
 	Sets []SetInfo `json:"sets,omitempty"`
+	// Quotas limit what holders may take, with their use; see [roster.Quota].
+	Quotas []wire.QuotaUse `json:"quotas,omitempty"`
 }
 
 // SetInfo is a set of numbered processes. GET /v1/identity has its members.

@@ -47,6 +47,9 @@ func (c *memberCollector) Collect(ch chan<- prometheus.Metric) {
 	collectPartitions(to, status, stats)
 	c.collectSequencers(to, status, stats.Holders)
 	collectRequests(to, stats.Requests)
+	for _, kind := range grid.Refusals {
+		to.send(refused, float64(stats.Refused[kind]), string(kind))
+	}
 	to.sendHistogram(replication, stats.Replication.Calls)
 	to.send(replicationLag, stats.Replication.Lag.Seconds())
 	to.sendFlag(diskFailed, stats.Disk.Failure != "")

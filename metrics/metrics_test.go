@@ -47,7 +47,7 @@ func newFakeMember() *fakeMember {
 			},
 		},
 		stats: grid.Stats{
-			Incarnation: "a", Leads: true, Protocol: 1, Handles: fakeHandles(), Holders: grid.Usage{IDs: 7},
+			Incarnation: "a", Leads: true, Protocol: 1, Handles: fakeHandles(), Holders: grid.Usage{IDs: 7}, Refused: map[grid.Refusal]uint64{"peer-nodes": 3},
 			VoterClocks: []grid.VoterClock{{Member: "a", Offset: time.Second}}, ClockOffset: -time.Second,
 			Requests: grid.RequestStats{ByCode: []grid.RequestCount{{Path: "/v1/renew", Code: "ok", Count: 9}}, ShedRequests: 2, Attaches: distribution()},
 			Disk:     grid.DiskStats{Durable: true, Raft: distribution(), Definitions: distribution()},
@@ -112,7 +112,7 @@ func TestMemberMetrics(t *testing.T) {
 		"snowgrid_sequencer_nodes_free{sequencer=orders} 100", "snowgrid_sequencer_nodes_free{sequencer=other} 60",
 		"snowgrid_sequencer_ids_total{sequencer=orders} 5", "snowgrid_sequencer_ids_total{sequencer=other} 2",
 		"snowgrid_holder_ids_total{sequencer=orders} 10", "snowgrid_holder_grant_lead_seconds{} 9", "snowgrid_attach_duration_seconds{} 2",
-		"snowgrid_api_requests_total{code=ok,path=/v1/renew} 9", "snowgrid_api_shed_total{kind=request} 2", "snowgrid_replication_lag_seconds{} 2",
+		"snowgrid_api_requests_total{code=ok,path=/v1/renew} 9", "snowgrid_api_shed_total{kind=request} 2", "snowgrid_quota_refusals_total{kind=peer-nodes} 3", "snowgrid_replication_lag_seconds{} 2",
 		"snowgrid_alerts{name=quorum_at_risk,severity=warning} 1", "snowgrid_alerts{name=quorum_lost,severity=critical} 0",
 		"snowgrid_alerts{name=partitions_unowned,severity=critical} 1", "snowgrid_disk_failed{} 0",
 	} {

@@ -26,6 +26,9 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked for their logical nodes", name)
 	}
 	m.expirePrevious(b, c)
+	if err := m.withinQuota(h, c); err != nil {
+		return a, err
+	}
 	life := m.life(name)
 	a, changed, err := m.table.Attach(m.withTrust(v, c), b)
 	if err != nil {
@@ -48,6 +51,7 @@ func (m *Machine) detach(v View, h sequencer.HolderID, ref sequencer.Ref, rel se
 	if m.table.Detach(ref, rel) {
 		m.changed(name, rel.ID)
 		m.released.note(rel.ID, v.Mono)
+		m.table.use(name, v.Mono)
 	}
 	limit := m.sessions.LimitOf(h)
 	m.sessions.Drop(name, rel.ID)

@@ -68,17 +68,20 @@ func (t *Table) Change() TableChange {
 func (t *Table) Apply(c TableChange) {
 	t.base, t.complete = c.Base, c.Complete
 	for _, name := range c.Forgotten {
+		t.census.became(name, t.records[name].lives(), nil)
 		delete(t.records, name)
 		t.disk.note(name)
 	}
 	for _, state := range c.Records {
 		name := state.Ref.Definition.Name()
 		r := t.records[name]
+		lived := r.lives()
 		if r == nil {
 			r = &record{}
 			t.records[name] = r
 		}
 		r.ref, r.destroyed, r.adopted, r.mark, r.free = state.Ref, state.Destroyed, state.Adopted, state.Mark, state.Free
+		t.census.became(name, lived, r)
 		if r.destroyed {
 			t.folds = min(t.folds, r.mark)
 		}

@@ -104,6 +104,7 @@ func (f *followed) catchUp(t *rapid.T) {
 		f.copied.Apply(c)
 	}
 	f.sent = nil
+	checkCensus(t, f.copied)
 	want, got := f.newest().table.Snapshot(), f.copied.Snapshot()
 	if !reflect.DeepEqual(want, got) {
 		f.seen["extended"]++ // and the copy was not told

@@ -22,6 +22,9 @@ type Claim struct {
 	Previous sequencer.AttachmentID
 	// Limit is what the holder is under; its caller has checked that the name is within it.
 	Limit Limit
+	// Peer is whose claim it is, and Quota what it may have; see [Machine.withinQuota].
+	Peer  Peer
+	Quota Quota
 	// Trust has the owner's conclusions from the rest, for its table. A holder cannot
 	// set it.
 	Trust
@@ -94,6 +97,10 @@ func (m *Machine) took(v View, h sequencer.HolderID, c Claim, a sequencer.Attach
 	}
 	m.giveWay(name, v.Mono)
 	m.show(v, h, c, a)
+	m.sessions.seenFrom(h, c.Peer)
+	if !c.ID.IsZero() {
+		m.table.use(name, v.Mono)
+	}
 }
 
 // show records that a holder showed a handle of a life, with the reply.

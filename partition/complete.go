@@ -29,6 +29,7 @@ func (t *Table) CompleteAlone() bool {
 // life of the name begins above them.
 func (t *Table) Collect(d Definitions) (ended []sequencer.Ref) {
 	shown := t.records
+	t.census = census{}
 	t.records = make(map[string]*record, len(d.Records))
 	t.base = max(t.base, d.Base)
 	for _, stored := range d.Records {

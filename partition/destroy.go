@@ -34,18 +34,33 @@ func (m *Machine) endings() []string {
 // has ended; the machine continues to serve meanwhile.
 func (m *Machine) Destroy(v View, name string, life sequencer.Life, reply func(error)) {
 	b := &begun{to: reply}
-	serveNames(m, v, destroy{name, life, b}, b)
+	serveNames(m, v, destroy{name: name, life: life, begun: b}, b)
+}
+
+// DestroyUnused is Destroy of a sequencer that was not used for a time, as [Machine.Unused]
+// tells, when its turn comes. The error is [ErrInUse] if it was.
+func (m *Machine) DestroyUnused(v View, name string, unused time.Duration, reply func(error)) {
+	b := &begun{to: reply}
+	serveNames(m, v, destroy{name: name, unused: unused, begun: b}, b)
 }
 
 // destroy is the request of [Machine.Destroy].
 type destroy struct {
-	name  string
-	life  sequencer.Life
-	begun *begun
+	name string
+	life sequencer.Life
+	// unused is for how long the sequencer has to be unused, 0 if that does not matter.
+	unused time.Duration
+	begun  *begun
 }
 
 func (d destroy) serve(m *Machine, v View, _ Bounds) (struct{}, error) {
-	m.destroy(v, d.name, d.life, d.begun)
+	if err := m.learning(v, d.name); err != nil {
+		d.begun.ended(err)
+	} else if err := m.checkUnused(v, d.name, d.unused); err != nil {
+		d.begun.ended(err)
+	} else {
+		m.destroy(v, d.name, d.life, d.begun)
+	}
 	return struct{}{}, nil
 }
 
@@ -88,10 +103,6 @@ func (e end) send(notAcked error) { e.begun.ended(cmp.Or(e.err, notAcked)) }
 
 // destroy begins to end a life, or waits with those who asked before.
 func (m *Machine) destroy(v View, name string, life sequencer.Life, b *begun) {
-	if err := m.learning(v, name); err != nil {
-		b.ended(err)
-		return
-	}
 	if e := m.ending[name]; e != nil {
 		e.waiting = append(e.waiting, b)
 		return

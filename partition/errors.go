@@ -11,5 +11,8 @@ import (
 // sequencer does not have. The claim cannot be served by any owner.
 var ErrBadClaim = errors.New("partition: bad claim")
 
+// ErrInUse means that a sequencer that was to be destroyed if it is unused is not.
+var ErrInUse = errors.New("partition: the sequencer is in use")
+
 // ErrEnded is the reply of an owner whose member no longer grants anything.
 var ErrEnded = failure.Errorf(sequencer.ErrClosed, "grid: this member no longer grants anything; ask another one")

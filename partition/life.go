@@ -18,11 +18,20 @@ var errNoTime = failure.Errorf(sequencer.ErrUnavailable, "grid: this member does
 // Create replies with a name's life: the one there is, if it is defined so, or a new
 // one. The caller gives the new one's Life, which is random.
 func (m *Machine) Create(v View, ref sequencer.Ref, reply func(sequencer.Ref, error)) {
-	serveNames(m, v, create{ref}, replyFunc[sequencer.Ref](reply))
+	m.CreateUnless(v, ref, nil, reply)
+}
+
+// CreateUnless is Create, which replies with an error, if it is not nil, in place of a new
+// life.
+func (m *Machine) CreateUnless(v View, ref sequencer.Ref, full error, reply func(sequencer.Ref, error)) {
+	serveNames(m, v, create{ref, full}, replyFunc[sequencer.Ref](reply))
 }
 
 // create is the request of [Machine.Create].
-type create struct{ ref sequencer.Ref }
+type create struct {
+	ref  sequencer.Ref
+	full error // why there may be no new life; nil if there may
+}
 
 func (c create) serve(m *Machine, v View, b Bounds) (sequencer.Ref, error) {
 	ref, name := c.ref, c.ref.Definition.Name()
@@ -35,6 +44,9 @@ func (c create) serve(m *Machine, v View, b Bounds) (sequencer.Ref, error) {
 	if err := m.learning(v, name); err != nil {
 		return sequencer.Ref{}, err
 	}
+	if _, err := m.table.Open(name); err != nil && c.full != nil {
+		return sequencer.Ref{}, c.full
+	}
 	at := m.replica.Position()
 	ref.Born = sequencer.Birth{Term: uint64(at.Term), Number: at.Number + 1}
 	ref, changed, err := m.table.Create(ref, b.Now)
@@ -44,6 +56,7 @@ func (c create) serve(m *Machine, v View, b Bounds) (sequencer.Ref, error) {
 	if changed {
 		m.changed(name, sequencer.AttachmentID{})
 	}
+	m.table.use(name, v.Mono)
 	return ref, nil
 }
 
@@ -56,6 +69,7 @@ func (m *Machine) Open(v View, name string, reply func(sequencer.Ref, error)) {
 type open struct{ name string }
 
 func (o open) serve(m *Machine, v View, _ Bounds) (sequencer.Ref, error) {
+	m.table.use(o.name, v.Mono)
 	if err := cmp.Or(m.settled(o.name), m.learning(v, o.name)); err != nil {
 		return sequencer.Ref{}, err
 	}

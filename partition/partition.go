@@ -236,6 +236,7 @@ func (m *Machine) pass(v View, b Bounds) {
 	for _, t := range m.sessions.Expired(v.Mono) {
 		if m.table.Expire(t.Name, t.Node, t.ID, t.Until) {
 			m.changed(t.Name, t.ID)
+			m.table.use(t.Name, v.Mono)
 			m.member.Expired(m.id, t)
 		}
 	}

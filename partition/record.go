@@ -2,6 +2,7 @@ package partition
 
 import (
 	"slices"
+	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -19,6 +20,9 @@ type record struct {
 	slots []slot // nodes that were ever attached, ascending
 	// unslotted is a lower bound of the lowest node without a slot.
 	unslotted int
+	// used is when this member, as the owner, saw the name used last, on its monotonic clock;
+	// 0 for never. Replicas do not exchange it.
+	used time.Duration
 }
 
 // slot is one logical node that was attached at least once.

@@ -17,6 +17,7 @@ type ClaimSet struct {
 	Count int
 	Print sequencer.Print
 	Limit Limit // that the holder is under now
+	Peer  Peer  // whose claim it is
 }
 
 // RenewSet extends every grant of a holder's attachments in this partition and
@@ -28,6 +29,7 @@ func (m *Machine) RenewSet(v View, h sequencer.HolderID, set ClaimSet, reply fun
 		if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set, b.Ceiling, v.Mono) {
 			return 0, nil
 		}
+		m.sessions.seenFrom(h, set.Peer)
 		m.table.Extend(b)
 		return b.Ceiling, nil
 	}, replyFunc[clustertime.Tick](reply))
@@ -67,6 +69,9 @@ func (m *Machine) renew(v View, b Bounds, h sequencer.HolderID, c Claim) (sequen
 	if e := m.ending[name]; e != nil && e.ref.Life == c.Ref.Life {
 		// It missed the event; this tells it as well, and it gives back what it has.
 		return sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
+	}
+	if err := m.quotaOnRenewal(h, c); err != nil {
+		return sequencer.Grant{}, err
 	}
 	life := m.life(name)
 	var a sequencer.Attachment

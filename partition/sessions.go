@@ -42,6 +42,7 @@ type Sessions struct {
 // session is one holder.
 type session struct {
 	holder sequencer.HolderID
+	peer   Peer // by which credential it was heard last, "" for none
 	count  int
 	print  sequencer.Print  // of all its tenants
 	at     time.Duration    // when all of them were last shown together

@@ -32,6 +32,7 @@ type Table struct {
 	// granted is where a grant of any assigned node may end that was extended
 	// together with all others.
 	granted clustertime.Tick
+	census  census
 }
 
 // NewTable returns a table that knows no name.
@@ -56,7 +57,7 @@ func (t *Table) Extend(b Bounds) { t.granted = max(t.granted, b.Ceiling) }
 func (t *Table) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 	t.touched, t.granted = nil, 0 // granted is not above the floor
 	if lost {
-		t.records = map[string]*record{}
+		t.records, t.census = map[string]*record{}, census{}
 		t.base = max(t.base, floor)
 		t.complete, t.disk = complete, unstored{}
 		return
@@ -91,7 +92,9 @@ func (t *Table) begin(ref sequencer.Ref, ended *record) {
 	if ended != nil {
 		free = max(free, ended.mark)
 	}
-	t.records[ref.Definition.Name()] = &record{ref: ref, free: free}
+	next := &record{ref: ref, free: free}
+	t.census.became(ref.Definition.Name(), ended.lives(), next)
+	t.records[ref.Definition.Name()] = next
 	t.touch(ref.Definition.Name(), noNode)
 }
 
@@ -243,6 +246,9 @@ func (t *Table) Destroy(ref sequencer.Ref) error {
 
 // end turns a record into the mark of its life: the largest free of its nodes.
 func (t *Table) end(r *record) {
+	if r.lives() {
+		t.census.add(r.ref.Definition.Name(), -1)
+	}
 	r.mark = r.free
 	for i := range r.slots {
 		t.count(&r.slots[i])

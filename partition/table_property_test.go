@@ -396,6 +396,7 @@ func (w *world) fold(t *rapid.T) {
 // and against its own copy.
 func (w *world) check(t *rapid.T) {
 	table := w.newest().table
+	checkCensus(t, table)
 	copied := NewTable()
 	copied.Restore(table.Snapshot())
 	if !reflect.DeepEqual(table.Snapshot(), copied.Snapshot()) {

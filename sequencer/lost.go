@@ -66,7 +66,7 @@ func (c *Control) Lapse(id AttachmentID) (until clustertime.Tick, held bool) {
 // stillLost notes why a handle that lost its logical node did not get another.
 func (s *Sequencer) stillLost(err error) {
 	cause := ErrUnavailable
-	if errors.Is(err, ErrNoFreeNode) {
+	if errors.Is(err, ErrNoFreeNode) || errors.Is(err, ErrQuota) {
 		cause = err
 	}
 	for {

@@ -128,6 +128,7 @@ var codes = []code{
 	{"not_found", http.StatusNotFound, sequencer.ErrNotFound, 0},
 	{"conflict", http.StatusConflict, sequencer.ErrConflict, 0},
 	{"destroyed", http.StatusGone, sequencer.ErrDestroyed, 0},
+	{"in_use", http.StatusConflict, partition.ErrInUse, 0},
 	{"quota", http.StatusTooManyRequests, sequencer.ErrQuota, 0},
 	{"no_free_node", http.StatusServiceUnavailable, sequencer.ErrNoFreeNode, 0},
 	{"grant_expired", http.StatusServiceUnavailable, sequencer.ErrGrantExpired, 0},

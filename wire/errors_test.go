@@ -23,7 +23,7 @@ var sentinels = []error{
 	wire.ErrForeignGrid, wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
 	roster.ErrFenced, roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrAlive, wire.ErrProtocol,
 	sequencer.ErrDetached, sequencer.ErrAttached, sequencer.ErrDestroyed, sequencer.ErrConflict,
-	sequencer.ErrNotFound, sequencer.ErrQuota, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
+	sequencer.ErrNotFound, sequencer.ErrQuota, partition.ErrInUse, sequencer.ErrNoFreeNode, sequencer.ErrGrantExpired, sequencer.ErrEpochExhausted,
 	sequencer.ErrInvalidConfig, sequencer.ErrUnavailable, sequencer.ErrClosed,
 }
 

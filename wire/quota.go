@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 )
 
 // QuotaUse is a row of the quotas, and how much of it is used.
@@ -38,6 +39,6 @@ type CountResponse struct {
 
 // RowCount is how many sequencers there are for which a row counts.
 type RowCount struct {
-	Pattern string `json:"pattern"`
-	Names   int    `json:"names"`
+	Pattern security.Pattern `json:"pattern"`
+	Names   int              `json:"names"`
 }

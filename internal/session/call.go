@@ -42,14 +42,31 @@ func SlowTry(looks int) time.Duration { return slowCall << max(looks-1, 0) }
 
 // Tried takes in the end of a try, and reports whether another one would end otherwise.
 // A wrong or unreachable owner leads to a look-up; one that was too slow does not, since
-// the owner has been looked up while it was waited for.
+// the owner has been looked up while it was waited for. One that refuses more calls than a
+// quota allows is called again when it said.
 func (c *Call) Tried(err error) (Retry, bool) {
+	if after := laterBy(err); after > 0 {
+		return Retry{Pause: after + c.rand(after/2+1)}, true
+	}
 	if !passing(err) {
 		return Retry{}, false
 	}
 	half := c.pause / 2
 	c.pause = min(2*c.pause, lastPause)
 	return Retry{LookUp: !TimedOut(err), Pause: half + c.rand(half+1)}, true
+}
+
+// laterBy returns the time after which the member that refused a call wants it again, 0 if
+// that is not why it was refused.
+func laterBy(err error) time.Duration {
+	var later interface {
+		error
+		RetryAfter() time.Duration
+	}
+	if errors.Is(err, sequencer.ErrQuota) && errors.As(err, &later) {
+		return later.RetryAfter()
+	}
+	return 0
 }
 
 // passing reports whether a call that ended with err is worth another try.

@@ -45,6 +45,7 @@ func TestCallsWorthAnotherTry(t *testing.T) {
 		{context.Canceled, true, true},
 		{slow, true, false},
 		{sequencer.ErrNoFreeNode, false, false},
+		{sequencer.ErrQuota, false, false},
 		{sequencer.ErrConflict, false, false},
 		{sequencer.ErrDestroyed, false, false},
 		{errors.New("any other"), false, false},
@@ -52,6 +53,24 @@ func TestCallsWorthAnotherTry(t *testing.T) {
 		retry, again := newStage().m.NewCall().Tried(c.err)
 		if again != c.again || retry.LookUp != c.lookUp {
 			t.Errorf("%v: %+v, %v", c.err, retry, again)
+		}
+	}
+}
+
+// later is a refusal that names a time.
+type later struct{ after time.Duration }
+
+func (l later) Error() string             { return "too many calls" }
+func (l later) Unwrap() error             { return sequencer.ErrQuota }
+func (l later) RetryAfter() time.Duration { return l.after }
+
+// TestCallIsRepeatedWhenTheMemberSaid: of calls that are too many per second.
+func TestCallIsRepeatedWhenTheMemberSaid(t *testing.T) {
+	for _, spread := range []time.Duration{0, time.Second} {
+		c := New(Config{Rand: func(below time.Duration) time.Duration { return min(spread, below-1) }}).NewCall()
+		retry, again := c.Tried(fmt.Errorf("wrapped: %w", later{2 * time.Second}))
+		if want := 2*time.Second + spread; !again || retry.LookUp || retry.Pause != want {
+			t.Errorf("%+v, %v, want a pause of %v", retry, again, want)
 		}
 	}
 }

@@ -39,6 +39,7 @@ var accesses = map[string]access{
 	onPost(wire.PathDirectory):  {action: security.Directory},
 	onGet(wire.PathSequencers):  {action: security.List},
 	onPost(wire.PathSequencers): {action: security.List},
+	onPost(wire.PathUnused):     {action: security.Destroy},
 	onGet(wire.PathHolders):     about(security.List, func(in wire.HoldersRequest) string { return in.Name }),
 	onPost(wire.PathHolders):    about(security.List, func(in wire.HoldersRequest) string { return in.Name }),
 
@@ -84,6 +85,7 @@ var accesses = map[string]access{
 	onPost(wire.PathHeld):      {action: security.Held},
 	onPost(wire.PathStored):    {action: security.Stored},
 	onPost(wire.PathCollect):   {action: security.Collect},
+	onPost(wire.PathCount):     {action: security.Count},
 	onPost(wire.PathAbandon):   {action: security.Abandon},
 	onPost(wire.PathSetKeys):   {action: security.SetKeys},
 }

@@ -112,7 +112,7 @@ func allCalls() []*Call {
 		served[wire.JoinRequest](wire.PathJoin).ForMembers(), served[wire.LeaveRequest](wire.PathLeave).ForMembers(),
 		served[wire.EarlierRequest](wire.PathEarlier).ForMembers(), served[wire.ReplicateRequest](wire.PathReplicate).ForMembers(),
 		served[wire.HeldRequest](wire.PathHeld).ForMembers(), served[wire.StoredRequest](wire.PathStored).ForMembers(), served[wire.SetKeysRequest](wire.PathSetKeys).ForMembers(),
-		served[wire.CollectRequest](wire.PathCollect).ForMembers(),
+		served[wire.CollectRequest](wire.PathCollect).ForMembers(), served[wire.CountRequest](wire.PathCount).ForMembers(), served[wire.UnusedRequest](wire.PathUnused),
 	}
 }
 

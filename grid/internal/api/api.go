@@ -49,7 +49,10 @@ type Config struct {
 	Security *security.Credentials
 	Tokens   Tokens     // of callers without a certificate; nil: none is valid
 	Audit    *audit.Log // of denials
-	Loopback bool       // only this machine reaches the server
+	// Charge counts a call about the sequencer of a name, and refuses one too many; nil: any
+	// number is served.
+	Charge   func(ctx context.Context, action security.Action, name string) error
+	Loopback bool // only this machine reaches the server
 	Log      *slog.Logger
 	Library  *librarylog.Log
 	// Status returns the status of the whole grid; NotReady and NotSettled return nil or
@@ -309,6 +312,9 @@ func (a *Server) refuse(w http.ResponseWriter, kind string, err error) {
 	noteCode(w, e.Code)
 	if e.Status() == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="snowgrid"`)
+	}
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt((e.RetryAfter+999)/1000, 10))
 	}
 	a.answer(w, kind, e.Status(), e)
 }

@@ -30,6 +30,7 @@ var purposes = map[string]string{
 	wire.PathStatus:     "state of the grid as this member sees it",
 	wire.PathSettled:    "whether an orderly stop of one more member loses nothing",
 	wire.PathSequencers: "sequencers of the grid by name, a page at a time",
+	wire.PathUnused:     "unused sequencers, and their removal (snowgrid sequencers remove)",
 	wire.PathHolders:    "holders of a sequencer, a page at a time",
 
 	wire.PathIdentity:         "numbers of processes by cluster and set",
@@ -67,6 +68,7 @@ var purposes = map[string]string{
 	wire.PathStored:    "definitions that are on disk, for the owner",
 	wire.PathCollect:   "definitions on the disk of a member, for the owner",
 	wire.PathSetKeys:   "keys of the gossip of this member, for other members",
+	wire.PathCount:     "number of sequencers of a member, for other members",
 	wire.PathAbandon:   "leave a grid that is being recovered, for other members",
 }
 

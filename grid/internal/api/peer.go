@@ -128,7 +128,8 @@ func (a *Server) authorize(r *http.Request) error {
 	return Authorize(r.Context(), a.cfg.Audit, row.action, "")
 }
 
-// authorizeUses authorizes what a decoded request does to each sequencer that it names.
+// authorizeUses authorizes what a decoded request does to each sequencer that it names, and
+// counts it as a call about that. Renewals name none here, and so cost nothing.
 func (a *Server) authorizeUses(r *http.Request, in any) error {
 	row, _ := accessOf(r.Method, r.URL.Path)
 	if row.uses == nil {
@@ -136,6 +137,16 @@ func (a *Server) authorizeUses(r *http.Request, in any) error {
 	}
 	for _, u := range row.uses(in) {
 		if err := Authorize(r.Context(), a.cfg.Audit, u.action, u.name); err != nil {
+			return err
+		}
+	}
+	charged := ""
+	for _, u := range row.uses(in) {
+		if u.name == charged || a.cfg.Charge == nil { // one call, even if it may create what it uses
+			continue
+		}
+		charged = u.name
+		if err := a.cfg.Charge(r.Context(), u.action, u.name); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -24,6 +25,8 @@ type actor struct {
 
 	inbox chan func(v partition.View)
 	nudge chan struct{} // the roster says something new
+
+	census atomic.Pointer[partition.Census] // of the table while this is the owner
 }
 
 // inboxSize bounds the requests that wait for one partition.
@@ -36,6 +39,7 @@ func newActor(h *Host, id roster.PartitionID) *actor {
 		nudge: make(chan struct{}, 1),
 	}
 	o.machine = partition.New(id, h.self, h.clock.Mono(), o)
+	h.names.tables.Store(id, &o.census)
 	return o
 }
 
@@ -52,10 +56,13 @@ func stampOf(v partition.View) wire.Stamp {
 // run serves requests until ctx ends.
 func (o *actor) run(ctx context.Context) {
 	defer o.machine.Fail(roster.ErrWrongOwner)
+	defer o.census.Store(nil)
 	ticker := time.NewTicker(partition.TickEvery)
 	defer ticker.Stop()
 	for {
-		o.machine.Observe(o.host.view())
+		v := o.host.view()
+		o.machine.Observe(v)
+		o.count(v)
 		var tick <-chan time.Time
 		if o.machine.Ticks() {
 			tick = ticker.C

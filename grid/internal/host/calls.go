@@ -3,12 +3,14 @@ package host
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -22,13 +24,35 @@ func (h *Host) Create(ctx context.Context, in wire.CreateRequest) (wire.Sequence
 	}
 	ref := sequencer.Ref{Definition: def}
 	_, _ = rand.Read(ref.Life[:])
-	res, err := askForLife(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Ref, error)) {
-		o.Create(v, ref, reply)
-	})
+	res, err := h.create(ctx, ref)
 	if err != nil || res.Sequencer.Life == ref.Life { // else it was there
 		h.cfg.Audit.Write(audit.Entry{Action: audit.Create, Name: in.Name, Who: api.WhoOf(ctx), Err: err})
 	}
 	return res, err
+}
+
+// create has the owner of a name create it, if quotas leave room for one more, or return the
+// life that it has.
+func (h *Host) create(ctx context.Context, ref sequencer.Ref) (wire.SequencerResponse, error) {
+	name := ref.Definition.Name()
+	o, err := h.ownerOf(name)
+	if err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	room := h.room(ctx, name)
+	defer room.end()
+	a := await(ctx, o, func(v partition.View, reply func(sequencer.Ref, error)) {
+		o.machine.CreateUnless(v, ref, room.full, reply)
+		o.count(v)
+		room.end()
+	})
+	if a.err != nil {
+		if room.kind != "" && errors.Is(a.err, room.full) {
+			h.counts.refused.add(room.kind)
+		}
+		return wire.SequencerResponse{}, a.err
+	}
+	return wire.SequencerResponse{Stamp: a.stamp, Sequencer: wire.SequencerOf(a.value)}, nil
 }
 
 // Open returns a sequencer that exists.
@@ -69,9 +93,13 @@ func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachRe
 	if in.Previous != nil {
 		claim.Previous = *in.Previous
 	}
+	h.setQuota(ctx, &claim)
 	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
 		o.Attach(v, in.Holder, claim, reply)
 	})
+	if quota, refused := errors.AsType[*partition.QuotaError](err); refused {
+		h.refusedByQuota(ctx, Refusal(quota.Kind), security.Attach, in.Claim.Sequencer.Name, err)
+	}
 	if err != nil {
 		return wire.AttachResponse{}, err
 	}

@@ -17,19 +17,21 @@ type Counts struct {
 	// this member owns has not acknowledged an update; 0 if all have acknowledged all.
 	ReplicationLag   time.Duration
 	DefinitionWrites measure.Distribution // to the disk, with its sync
+	Refused          map[Refusal]uint64   // by quotas
 }
 
 // counts are the running measurements of a host.
 type counts struct {
 	attaches, replications measure.Histogram
 	unacknowledged         unacknowledged
+	refused                refusals
 }
 
 // Counts returns the measurements so far.
 func (h *Host) Counts() Counts {
 	r := h.state.Roster()
 	out := Counts{
-		Attaches: h.counts.attaches.Read(), Replications: h.counts.replications.Read(),
+		Refused: h.counts.refused.read(), Attaches: h.counts.attaches.Read(), Replications: h.counts.replications.Read(),
 		ReplicationLag: h.counts.unacknowledged.oldest(h.clock.Mono(), func(u update) bool {
 			return int(u.partition) < len(r.Partitions) && r.Partitions[u.partition].Owner == h.self && slices.Contains(r.Partitions[u.partition].InSync, u.to)
 		}),

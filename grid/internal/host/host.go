@@ -66,6 +66,9 @@ type Host struct {
 	book        holderBook
 	counts      counts
 	usage       usage
+	names       names
+	namesMax    int
+	rates       rates
 
 	mu     sync.Mutex // guards what follows; never held while waiting
 	actors map[roster.PartitionID]*actor
@@ -75,7 +78,7 @@ type Host struct {
 func New(cfg Config) *Host {
 	h := &Host{
 		cfg: cfg, self: cfg.Self, state: cfg.State, clock: cfg.State.Clock, life: cfg.Life, ctx: cfg.Life.Context(), log: cfg.Log,
-		raft: cfg.Raft, caller: cfg.Caller, events: cfg.Events, definitions: cfg.Definitions,
+		namesMax: NamesMax, raft: cfg.Raft, caller: cfg.Caller, events: cfg.Events, definitions: cfg.Definitions,
 	}
 	if cfg.Definitions != nil {
 		h.disk = newDiskWriter(cfg.Definitions, cfg.Grid, func() bool { return cfg.Raft.DiskFailure() != nil },
@@ -118,6 +121,7 @@ func (h *Host) Calls() []*api.Call {
 		api.Typed(wire.PathDetach, h.Detach),
 		api.Typed(wire.PathDestroy, h.Destroy),
 		api.Typed(wire.PathDirectory, h.Directory),
+		api.Typed(wire.PathCount, h.Count).ForMembers(),
 		api.Typed(wire.PathReplicate, h.Replicate).ForMembers(),
 		api.Typed(wire.PathStored, h.Stored).ForMembers(),
 		api.Typed(wire.PathCollect, h.Collect).ForMembers().WithLargeAnswer(),

@@ -13,9 +13,9 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Sequencers returns a page of the sequencers whose partitions this member owns, and
-// whether there are more. Partitions that do not answer before ctx ends are left out.
-func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) ([]wire.SequencerRow, bool) {
+// Sequencers returns a page of the sequencers whose partitions this member owns, and the name
+// that the next page follows, "" for none. Partitions that do not answer before ctx ends are left out.
+func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (rows []wire.SequencerRow, next string) {
 	var names []string
 	if in.Busiest {
 		for _, used := range h.Usage().Sequencers {
@@ -29,9 +29,11 @@ func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) ([]wir
 		}
 		slices.Sort(names)
 	}
-	more := len(names) > in.Limit
-	names = names[:min(len(names), in.Limit)]
-	return h.rows(ctx, names), more
+	if len(names) > in.Limit {
+		names = names[:in.Limit]
+		next = names[in.Limit-1] // which may have no row, if it was destroyed just now
+	}
+	return h.rows(ctx, names), next
 }
 
 // rows returns the rows of some names from the owned tables, in the order of the names.

@@ -78,7 +78,7 @@ func (h *Host) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Clai
 	if err != nil {
 		return 0
 	}
-	shown := partition.ClaimSet{Count: set.Count, Print: set.Print, Limit: limitOf(ctx)}
+	shown := partition.ClaimSet{Count: set.Count, Print: set.Print, Limit: limitOf(ctx), Peer: peerOf(ctx)}
 	a := await(ctx, o, func(v partition.View, reply func(clustertime.Tick, error)) {
 		o.machine.RenewSet(v, in.Holder, shown, reply)
 	})
@@ -111,6 +111,7 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 			results[i] = h.renewResult(sequencer.Grant{}, err)
 			continue
 		}
+		h.setQuota(ctx, &claim)
 		claims, asked = append(claims, claim), append(asked, i)
 	}
 	if len(claims) == 0 {

@@ -1,0 +1,234 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+const (
+	// countsKeep is how long the counts of the other owners are used before they are asked
+	// for again.
+	countsKeep = time.Second
+	// countsWait bounds the wait for them.
+	countsWait = 500 * time.Millisecond
+)
+
+// names counts sequencers: those of this owner's tables as they are, and those of the other
+// owners as they said within a second. So creates at several owners may together pass a limit
+// by those that are in progress. Its zero value is ready.
+type names struct {
+	asking sync.Mutex // held while the other owners are asked
+
+	mu      sync.Mutex              // guards what follows; never held while waiting
+	begun   map[pattern.Pattern]int // creates in progress that the tables do not have yet
+	all     int                     // of any name
+	members map[roster.Incarnation]memberCount
+	asked   time.Duration // when all were asked last
+	known   bool          // asked is set
+
+	tables sync.Map // roster.PartitionID -> *atomic.Pointer[partition.Census], of owned partitions
+}
+
+// memberCount is what another owner said last.
+type memberCount struct {
+	rows map[pattern.Pattern]int
+}
+
+// count publishes the census of an actor's table while it is the owner.
+func (o *actor) count(v partition.View) {
+	var now *partition.Census
+	if o.machine.Acts() {
+		now = o.machine.Table().Census(v.Roster.Quotas)
+	}
+	if o.census.Load() != now {
+		o.census.Store(now)
+	}
+}
+
+// total returns how many sequencers this owner has.
+func (n *names) total() (names int) {
+	n.tables.Range(func(_, value any) bool {
+		if c := value.(*atomic.Pointer[partition.Census]).Load(); c != nil {
+			names += c.Names
+		}
+		return true
+	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return names + n.all
+}
+
+// own returns how many sequencers of this owner the row of a pattern counts, and false if a
+// table is not counted by that row yet.
+func (n *names) own(p pattern.Pattern) (names int, known bool) {
+	known = true
+	n.tables.Range(func(_, value any) bool {
+		c := value.(*atomic.Pointer[partition.Census]).Load()
+		if c == nil { // of no owned partition
+			return true
+		}
+		i := slices.IndexFunc(c.Quotas, func(q roster.Quota) bool { return q.Pattern == p })
+		if known = known && i >= 0; known {
+			names += c.Rows[i]
+		}
+		return known
+	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return names + n.begun[p], known
+}
+
+// begin counts a create that is in progress, until end.
+func (n *names) begin(p pattern.Pattern) (end func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.begun == nil {
+		n.begun = map[pattern.Pattern]int{}
+	}
+	n.begun[p]++
+	n.all++
+	return sync.OnceFunc(func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.all--
+		if n.begun[p]--; n.begun[p] == 0 {
+			delete(n.begun, p)
+		}
+	})
+}
+
+// room says whether quotas leave room for one more sequencer.
+type room struct {
+	full error   // why not, nil if they do
+	kind Refusal // which quota has refused it, "" for none
+	end  func()  // the create is no longer in progress
+}
+
+// room returns the room for a sequencer of a name. It counts as one until end.
+func (h *Host) room(ctx context.Context, name string) room {
+	refuse := func(kind Refusal, full error) room { return room{full, kind, func() {}} }
+	r := h.state.Roster()
+	if n := h.names.total(); n >= h.namesMax {
+		return refuse(RefusedMemory, failure.Errorf(sequencer.ErrQuota, "sequencer %q: this member owns %d sequencers, as many as its memory is meant for (%d); remove unused ones (snowgrid sequencers remove --unused-for), or add members",
+			name, n, h.namesMax))
+	}
+	q := r.Quota(name)
+	if q.Names == 0 {
+		return room{end: h.names.begin("")}
+	}
+	others, known := h.names.others(ctx, h, r).of(q.Pattern)
+	if !known {
+		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and another owner has not said yet how many it has", name, string(q.Pattern)))
+	}
+	end := h.names.begin(q.Pattern)
+	own, counted := h.names.own(q.Pattern)
+	n := others + own - 1
+	if counted && n < q.Names {
+		return room{end: end}
+	}
+	end()
+	if !counted {
+		return refuse("", failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the quota of %q limits names, and they are being counted", name, string(q.Pattern)))
+	}
+	return refuse(RefusedNames, failure.Errorf(sequencer.ErrQuota, "sequencer %q: there are %d sequencers of %q, and its quota allows %d; destroy one, remove unused ones (snowgrid sequencers remove --unused-for), or have an operator raise it: snowgrid quota set %q --names COUNT",
+		name, n, string(q.Pattern), q.Names, string(q.Pattern)))
+}
+
+// otherCounts are the counts of the other owners.
+type otherCounts []memberCount
+
+// of returns the sum for a row, and false if an owner has not said it.
+func (c otherCounts) of(p pattern.Pattern) (sum int, known bool) {
+	for _, m := range c {
+		n, said := m.rows[p]
+		if !said {
+			return 0, false
+		}
+		sum += n
+	}
+	return sum, true
+}
+
+// others returns the counts of the other members, asking for them if they are old. A member
+// that does not answer counts as it said last.
+func (n *names) others(ctx context.Context, h *Host, r *roster.Roster) otherCounts {
+	if n.isOld(h.clock.Mono(), r) {
+		n.asking.Lock()
+		if n.isOld(h.clock.Mono(), r) { // another call may have asked meanwhile
+			n.ask(ctx, h, r)
+		}
+		n.asking.Unlock()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out otherCounts
+	for _, m := range r.Members {
+		if m.Incarnation != h.self {
+			out = append(out, n.members[m.Incarnation])
+		}
+	}
+	return out
+}
+
+// isOld reports whether the counts have to be asked for again.
+func (n *names) isOld(now time.Duration, r *roster.Roster) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.known || now-n.asked >= countsKeep
+}
+
+// ask asks all other members for their counts.
+func (n *names) ask(ctx context.Context, h *Host, r *roster.Roster) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countsWait)
+	defer cancel()
+	answers := make([]*memberCount, len(r.Members))
+	var wg sync.WaitGroup
+	for i, m := range r.Members {
+		if m.Incarnation == h.self {
+			continue
+		}
+		wg.Go(func() {
+			var res wire.CountResponse
+			if err := h.caller.Call(ctx, m.API, m.Incarnation, wire.PathCount, wire.CountRequest{}, &res); err == nil {
+				answers[i] = &memberCount{rows: map[pattern.Pattern]int{}}
+				for _, row := range res.Rows {
+					answers[i].rows[row.Pattern] = row.Names
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	members := map[roster.Incarnation]memberCount{}
+	for i, m := range r.Members {
+		if answers[i] != nil {
+			members[m.Incarnation] = *answers[i]
+		} else if last, known := n.members[m.Incarnation]; known {
+			members[m.Incarnation] = last
+		}
+	}
+	n.members, n.asked, n.known = members, h.clock.Mono(), true
+}
+
+// Count returns the number of sequencers that this member owns.
+func (h *Host) Count(context.Context, wire.CountRequest) (wire.CountResponse, error) {
+	r := h.state.Roster()
+	out := wire.CountResponse{Version: r.Version, Names: h.names.total()}
+	for _, q := range r.Quotas {
+		if n, known := h.names.own(q.Pattern); known {
+			out.Rows = append(out.Rows, wire.RowCount{Pattern: q.Pattern, Names: n})
+		}
+	}
+	return out, nil
+}

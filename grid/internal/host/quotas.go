@@ -1,0 +1,125 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/internal/pattern"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/security"
+)
+
+// Limits that hold without any row of the quotas, for callers that proved who they are and
+// are not members. A row that limits the same takes their place.
+const (
+	// defaultHolderNodes is how many logical nodes of one sequencer a process may have.
+	defaultHolderNodes = 1024
+	// One certificate or token may have half of a sequencer's logical nodes, so that none
+	// can take all, but at least leastPeerNodes, so that small sequencers work.
+	leastPeerNodes = 256
+	// NamesMax is how many sequencers a member may own. Each takes some hundred bytes of its
+	// memory, and of its backups'.
+	NamesMax = 2_000_000
+)
+
+// Refusal is a kind of limit, for metrics.
+type Refusal string
+
+// The refusals.
+const (
+	RefusedNames       Refusal = "names"        // a new sequencer beyond a row
+	RefusedMemory      Refusal = "memory"       // a new sequencer beyond NamesMax
+	RefusedHolderNodes Refusal = "holder-nodes" // as in partition.QuotaError
+	RefusedPeerNodes   Refusal = "peer-nodes"
+	RefusedCalls       Refusal = "calls"
+)
+
+// Refusals are all kinds.
+var Refusals = []Refusal{RefusedNames, RefusedMemory, RefusedHolderNodes, RefusedPeerNodes, RefusedCalls}
+
+// refusals counts what quotas have refused. Its zero value is ready.
+type refusals struct{ counts sync.Map } // Refusal -> *atomic.Uint64
+
+func (r *refusals) add(kind Refusal) {
+	n, _ := r.counts.LoadOrStore(kind, new(atomic.Uint64))
+	n.(*atomic.Uint64).Add(1)
+}
+
+// read returns the counts of all kinds.
+func (r *refusals) read() map[Refusal]uint64 {
+	out := map[Refusal]uint64{}
+	for _, kind := range Refusals {
+		out[kind] = 0
+		if n, found := r.counts.Load(kind); found {
+			out[kind] = n.(*atomic.Uint64).Load()
+		}
+	}
+	return out
+}
+
+// peerOf returns what tells the caller of a request apart from others: its certificate or
+// token, or, without security, its address. It is "" for members and this process, which no
+// limit of a peer counts: they make the calls of others, and may do everything.
+func peerOf(ctx context.Context) partition.Peer {
+	switch p := api.PeerOf(ctx); {
+	case p.ID != "" && p.Role != security.Member:
+		return partition.Peer(p.ID)
+	case p.ID != "":
+		return ""
+	}
+	host, _, err := net.SplitHostPort(api.RemoteOf(ctx))
+	if err != nil { // this process
+		return ""
+	}
+	return partition.Peer("addr:" + site(host))
+}
+
+// nodesOf returns how many logical nodes a caller may have of a sequencer.
+func (h *Host) nodesOf(ctx context.Context, name string, nodes int) partition.Quota {
+	var l partition.Quota
+	if p := api.PeerOf(ctx); p.ID != "" && p.Role != security.Member {
+		l = partition.Quota{Holder: defaultHolderNodes, Peer: max(nodes/2, leastPeerNodes), HolderBy: "the default", PeerBy: "the default"}
+	}
+	q := h.state.Roster().Quota(name)
+	by := func() string { return fmt.Sprintf("the quota of %q", string(q.Pattern)) }
+	if q.HolderNodes > 0 {
+		l.Holder, l.HolderBy = q.HolderNodes, by()
+	}
+	if q.PeerNodes > 0 {
+		l.Peer, l.PeerBy = q.PeerNodes, by()
+	}
+	return l
+}
+
+// setQuota adds to a claim whose it is, and what it may have.
+func (h *Host) setQuota(ctx context.Context, c *partition.Claim) {
+	d := c.Ref.Definition
+	c.Peer, c.Quota = peerOf(ctx), h.nodesOf(ctx, d.Name(), d.Nodes())
+}
+
+// refusedByQuota counts and logs a refusal of a quota.
+func (h *Host) refusedByQuota(ctx context.Context, kind Refusal, action security.Action, name string, err error) {
+	h.counts.refused.add(kind)
+	h.cfg.Audit.Write(audit.Entry{Action: string(action), Name: name, Who: api.WhoOf(ctx), Err: err})
+}
+
+// QuotaUse returns how many sequencers of the grid each row of the quotas counts, by pattern,
+// without those for which a member has not answered.
+func (h *Host) QuotaUse(ctx context.Context) map[pattern.Pattern]int {
+	r := h.state.Roster()
+	others := h.names.others(ctx, h, r)
+	out := map[pattern.Pattern]int{}
+	for _, q := range r.Quotas {
+		n, known := others.of(q.Pattern)
+		own, counted := h.names.own(q.Pattern)
+		if known && counted {
+			out[q.Pattern] = own + n
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package partition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Peer tells the credentials of holders apart: an ID of a certificate or a token, or an
+// address. "" is none, which no limit counts. Many holders may be of one peer.
+type Peer string
+
+// Quota is how many logical nodes of one sequencer a claim's holder may have, and all
+// holders of its peer together; 0 is no limit. They refuse a new attachment and nothing else,
+// so a limit that is lowered takes no node away. It has no part in the rules of the table:
+// without it the same request would have been served.
+type Quota struct {
+	Holder, Peer     int
+	HolderBy, PeerBy string // where the limit is from, for messages
+}
+
+// withinQuota refuses a claim that would have its holder, or its peer, have one logical node of
+// the name more than it may. The counts are those of the sessions: after a change of owner they
+// are whole when every holder has renewed, within a window.
+func (m *Machine) withinQuota(h sequencer.HolderID, c Claim) error {
+	name := c.Ref.Definition.Name()
+	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || m.table.hasNode(name, c.ID) {
+		return nil
+	}
+	ofHolder, ofPeer := m.sessions.attached(name, h, c.Peer)
+	switch l := c.Quota; {
+	case l.Holder > 0 && ofHolder >= l.Holder:
+		return overLimit(name, "this process has", ofHolder, l.HolderBy, "holder-nodes", l.Holder)
+	case l.Peer > 0 && c.Peer != "" && ofPeer >= l.Peer:
+		return overLimit(name, fmt.Sprintf("the processes of %s have", c.Peer), ofPeer, l.PeerBy, "peer-nodes", l.Peer)
+	}
+	return nil
+}
+
+// quotaOnRenewal is withinQuota for a holder that comes back with an attachment that the owner
+// has forgotten. It answers as if the node were another holder's: what was granted stays
+// usable, and the holder attaches again, which tells it of the limit.
+func (m *Machine) quotaOnRenewal(h sequencer.HolderID, c Claim) error {
+	if c.ID.IsZero() {
+		return nil
+	}
+	if err := m.withinQuota(h, c); err != nil {
+		return failure.Errorf(sequencer.ErrDetached, "%s; the attachment is not registered again", err.Error())
+	}
+	return nil
+}
+
+// overLimit is the refusal of one logical node more.
+func overLimit(name, who string, has int, by, flag string, limit int) error {
+	return &QuotaError{Kind: flag, text: fmt.Sprintf("sequencer %q: %s %d of its logical nodes, and %s allows %d; detach some, or have an operator raise it: snowgrid quota set PATTERN --%s COUNT",
+		name, who, has, by, limit, flag)}
+}
+
+// QuotaError is the refusal of an attachment by [Quota]. It matches sequencer.ErrQuota.
+type QuotaError struct {
+	Kind string // holder-nodes or peer-nodes
+	text string
+}
+
+// Error implements error.
+func (e *QuotaError) Error() string { return e.text }
+
+// Unwrap returns sequencer.ErrQuota.
+func (e *QuotaError) Unwrap() error { return sequencer.ErrQuota }
+
+// hasNode reports whether an attachment is recorded on some node of a name.
+func (t *Table) hasNode(name string, id sequencer.AttachmentID) bool {
+	r := t.records[name]
+	return r != nil && !id.IsZero() && r.assigned(id) != nil
+}
+
+// attached returns how many logical nodes of a name a holder has, and all holders of a peer,
+// as they were shown to this owner.
+func (s *Sessions) attached(name string, h sequencer.HolderID, p Peer) (ofHolder, ofPeer int) {
+	for _, t := range s.names[name] {
+		if t.id.IsZero() {
+			continue
+		}
+		if t.of.holder == h && h != "" {
+			ofHolder++
+		}
+		if t.of.peer == p && p != "" {
+			ofPeer++
+		}
+	}
+	return ofHolder, ofPeer
+}
+
+// seenFrom records by which credential a holder was heard last.
+func (s *Sessions) seenFrom(h sequencer.HolderID, p Peer) {
+	if known := s.holders[h]; known != nil && p != "" && h != "" {
+		known.peer = p
+	}
+}
+
+// Unused returns for how long at least a sequencer that exists has not been used, and false
+// if it is used now: a logical node is attached, or it is being destroyed. It was used last
+// when a grant of it ended or was given back, as the table has it, or when this owner created
+// it, was asked for it, or saw it attached. Of a name that was never attached as far as the
+// table knows, the time counts from when this member became the owner, at the earliest.
+func (m *Machine) Unused(v View, name string) (time.Duration, bool) {
+	r := m.table.records[name]
+	if r == nil || r.destroyed || m.ending[name] != nil || m.table.Attached(name) > 0 {
+		return 0, false
+	}
+	last := r.free
+	for i := range r.slots {
+		last = max(last, r.slots[i].free, r.slots[i].shown)
+	}
+	unused := v.Bounds().Now.Sub(last).Duration()
+	if len(r.slots) == 0 {
+		unused = min(unused, v.Mono-m.ownerSince)
+	}
+	if r.used > 0 {
+		unused = min(unused, v.Mono-r.used)
+	}
+	return max(unused, 0), true
+}
+
+// use records that a sequencer was used at an owner's time.
+func (t *Table) use(name string, now time.Duration) {
+	if r := t.records[name]; r != nil {
+		r.used = now
+	}
+}
+
+// checkUnused refuses to destroy a sequencer that was used within a time.
+func (m *Machine) checkUnused(v View, name string, unused time.Duration) error {
+	if unused <= 0 {
+		return nil
+	}
+	if _, err := m.table.Open(name); err != nil {
+		return err
+	}
+	switch time, free := m.Unused(v, name); {
+	case !free:
+		return failure.Errorf(ErrInUse, "sequencer %q: it is in use, so it is not removed: logical nodes are attached", name)
+	case time < unused:
+		return failure.Errorf(ErrInUse, "sequencer %q: it was used within %v, so it is not removed: it is unused for at least %v", name, unused, time)
+	}
+	return nil
+}
+
+// UnusedName is a sequencer, and for how long at least it was not used.
+type UnusedName struct {
+	Name string
+	For  time.Duration
+}
+
+// UnusedNames returns the first n sequencers that were not used for a time, ascending, of
+// those that begin with prefix and lie above after. It returns none while the owner does not
+// know every name, or which of them have holders.
+//
+// Errors: roster.ErrWrongOwner, and sequencer.ErrUnavailable.
+func (m *Machine) UnusedNames(v View, prefix, after string, unused time.Duration, n int) ([]UnusedName, error) {
+	if _, err := m.act(v); err != nil {
+		return nil, err
+	}
+	if !m.table.Complete() || m.isLearning(v) && m.mayRecreate(v) {
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d was lost a moment ago; its holders are being asked", m.id)
+	}
+	var out []UnusedName
+	for name := range m.table.records {
+		if name <= after || !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		if time, free := m.Unused(v, name); free && time >= unused {
+			out = append(out, UnusedName{name, time})
+		}
+	}
+	slices.SortFunc(out, func(a, b UnusedName) int { return strings.Compare(a.Name, b.Name) })
+	return slices.Clip(out[:min(len(out), n)]), nil
+}
