@@ -3,8 +3,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -160,8 +162,16 @@ func (s *siege) owner(name string) evil.Target {
 
 // call makes a call that has to be denied.
 func (s *siege) call(to evil.Target, path string, in any) error {
-	if err := s.evil.Call(s.t.Context(), to, path, in); !s.evil.IsRefusal(err) {
-		return fmt.Errorf("answered with: %v", err)
+	return s.denied(s.evil.Call(s.t.Context(), to, path, in))
+}
+
+// denied returns nil for an answer that denies a call.
+func (s *siege) denied(err error) error {
+	switch {
+	case err == nil:
+		return errors.New("it was served")
+	case !s.evil.IsRefusal(err):
+		return fmt.Errorf("it was not denied: %w", err)
 	}
 	return nil
 }
@@ -174,7 +184,7 @@ func (s *siege) forgeRaft() error {
 				err := m.Send(r, term)
 				_ = r.Close()
 				if err == nil || strings.Contains(err.Error(), "term") || strings.Contains(err.Error(), "server") {
-					return fmt.Errorf("%s of term %d came through: %v", m.Name, term, err)
+					return fmt.Errorf("%s of term %d came through: %w", m.Name, term, cmp.Or(err, errors.New("it was taken")))
 				}
 			}
 		}
@@ -260,10 +270,7 @@ func (s *siege) createMany() error {
 
 func (s *siege) changeSettings() error {
 	_, err := s.evil.Do(s.t.Context(), s.leader().API, http.MethodPost, wire.PathSettings, http.Header{"Content-Type": {wire.JSON}}, []byte(`{"backups":0}`))
-	if !s.evil.IsRefusal(err) {
-		return fmt.Errorf("answered with: %v", err)
-	}
-	return nil
+	return s.denied(err)
 }
 
 // audited reports whether the log of some agent has a denial of an action to the attacker.

@@ -20,6 +20,9 @@
 // The seed decides which faults happen, for how long and in which order; processes
 // run as the machine lets them, so two runs with one seed are alike and not equal.
 //
+// With -secure the grid has certificates and a gossip key, and a process with a holder's
+// certificate (evil) attacks its members all the time.
+//
 // The programs under test are in agent, a grid member whose wall clock can be stepped,
 // and holder, a client. To see a checker fail, read the tests named CheckerCanFail and
 // TestSeesRepeatedID.

@@ -28,17 +28,18 @@ type world struct {
 	net     *network
 	members []*process
 	holders []*process
+	evil    *process // nil without -secure
 }
 
-// build compiles the two programs.
-func build(t *testing.T) (agent, holder string) {
+// build compiles the programs, and returns their directory.
+func build(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.Command("go", "build", "-o", dir+"/", "./agent", "./holder")
+	cmd := exec.Command("go", "build", "-o", dir+"/", "./agent", "./holder", "./evil")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	return filepath.Join(dir, "agent"), filepath.Join(dir, "holder")
+	return dir
 }
 
 // credentials returns the arguments of processes with -secure: all of them use the one
@@ -62,11 +63,11 @@ func (w *world) credentials() []string {
 func newWorld(t *testing.T, members, holders int, seed uint64, more ...string) *world {
 	t.Helper()
 	w := &world{t: t, net: newNetwork(t), dir: t.TempDir()}
-	agent, holder := build(t)
+	programs := build(t)
 	more = append(more, w.credentials()...)
 	var gossip, api []string
 	for i := range members {
-		p := newProcess(t, w.net, w.dir, "m"+strconv.Itoa(i), agent, func(p *process) []string {
+		p := newProcess(t, w.net, w.dir, "m"+strconv.Itoa(i), filepath.Join(programs, "agent"), func(p *process) []string {
 			return append([]string{"-host", p.ip.String(), "-join", strings.Join(gossip, ","), "-expect", strconv.Itoa(members),
 				"-dir", filepath.Join(p.dir, "data"), "-shift", p.shiftFile(), "-losses", p.file("losses")}, w.credentials()...)
 		})
@@ -74,7 +75,7 @@ func newWorld(t *testing.T, members, holders int, seed uint64, more ...string) *
 		w.members = append(w.members, p)
 	}
 	for i := range holders {
-		w.holders = append(w.holders, newProcess(t, w.net, w.dir, "h"+strconv.Itoa(i), holder, func(p *process) []string {
+		w.holders = append(w.holders, newProcess(t, w.net, w.dir, "h"+strconv.Itoa(i), filepath.Join(programs, "holder"), func(p *process) []string {
 			return append([]string{"-addrs", strings.Join(api, ","), "-history", p.file("history"),
 				"-seed", strconv.FormatUint(seed+uint64(1000*p.starts+i), 10),
 				"-load", fmt.Sprintf("load-%d", i%4), "-share", fmt.Sprintf("share-%d", i%5),
@@ -86,6 +87,12 @@ func newWorld(t *testing.T, members, holders int, seed uint64, more ...string) *
 		p.awaitServing()
 	}
 	w.startAll(w.holders)
+	if *secure {
+		w.evil = newProcess(t, w.net, w.dir, "evil", filepath.Join(programs, "evil"), func(*process) []string {
+			return append([]string{"-addrs", strings.Join(api, ",")}, w.credentials()...)
+		})
+		w.startAll([]*process{w.evil})
+	}
 	return w
 }
 
@@ -108,6 +115,10 @@ func (w *world) finish() error {
 	var all []error
 	for range w.holders {
 		all = append(all, <-ends)
+	}
+	if w.evil != nil {
+		all = append(all, w.evil.finish())
+		w.t.Logf("the evil process: %s", tail(w.evil.file("log")))
 	}
 	for _, p := range w.members {
 		p.kill()
