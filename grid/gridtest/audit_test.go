@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -75,7 +76,7 @@ func TestEveryActionIsAudited(t *testing.T) {
 		if err := web.DestroySequencer(ctx, "orders"); err != nil {
 			t.Fatal(err)
 		}
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, nil)
+		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		if err := ops.Call(ctx, owner+":7948", wire.PathDestroy, wire.DestroyRequest{Name: "orders"}, &wire.Done{}); !errors.Is(err, sequencer.ErrNotFound) {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package gridtest_test
 
 import (
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -269,17 +271,35 @@ func awaitFull(t *testing.T, g *gridtest.Grid, limit time.Duration) time.Duratio
 	return time.Since(began)
 }
 
+// httpFrom returns a transport for requests of a host, with an operator's certificate if the
+// grid is secured, and how the addresses of members begin.
+func httpFrom(g *gridtest.Grid, host string) (t *http.Transport, scheme string) {
+	t = &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return g.Network.Host(host).Dial(ctx, addr)
+		},
+	}
+	creds := g.Load(security.Admin)
+	if creds == nil {
+		return t, "http://"
+	}
+	t.DialTLSContext = func(ctx context.Context, _, addr string) (net.Conn, error) {
+		raw, err := g.Network.Host(host).Dial(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		return tls.Client(raw, creds.Client(addr)), nil
+	}
+	return t, "https://"
+}
+
 // readyz asks a member over HTTP whether it is ready, and whether it answers.
 func readyz(t *testing.T, g *gridtest.Grid, member string) (ready, answered bool) {
 	t.Helper()
-	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return g.Network.Host("operator").Dial(ctx, addr)
-		},
-	}
+	transport, scheme := httpFrom(g, "operator")
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+member+":7948/readyz", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, scheme+member+":7948/readyz", nil)
 	ok(t, "request", err)
 	res, err := transport.RoundTrip(req)
 	if err != nil {

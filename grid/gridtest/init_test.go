@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -22,7 +23,7 @@ import (
 // callMember makes one call to a member from a host of its own.
 func callMember(t *testing.T, g *gridtest.Grid, name, path string, in, out any) error {
 	t.Helper()
-	h := client.NewHTTP(g.Network.Host("operator").Dial, nil)
+	h := client.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
 	defer h.Close()
 	var s grid.Status
 	ok(t, "status of "+name, h.Call(within(t, 10*time.Second), name+":7948", wire.PathStatus, wire.StatusRequest{Local: true}, &s))

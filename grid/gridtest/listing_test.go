@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -19,7 +20,7 @@ import (
 // labelled returns a client with labels. It ends with the test.
 func labelled(t *testing.T, g *gridtest.Grid, host string, labels map[string]string) *client.Client {
 	t.Helper()
-	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), Labels: labels}
+	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), Labels: labels, Security: g.Credentials(security.Admin)}
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}
@@ -48,7 +49,7 @@ func TestListingsAreOfTheWholeGrid(t *testing.T) {
 			}
 		}
 		slices.Sort(names)
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, nil)
+		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		page := func(member string, in wire.SequencersRequest) (out wire.SequencersResponse) {
 			t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -88,7 +89,7 @@ func newReborn(t *testing.T, members int, moves bool, rng *rand.Rand) *reborn {
 
 // dial returns a client that knows all addresses the members may ever have.
 func (r *reborn) dial(host string) *client.Client {
-	cfg := client.Config{Dial: r.g.Network.Host(host).Dial, Clock: client.NewExactClock()}
+	cfg := client.Config{Dial: r.g.Network.Host(host).Dial, Clock: client.NewExactClock(), Security: r.g.Credentials(security.Admin)}
 	for _, name := range r.names {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", name+"-b:7948")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,14 +23,9 @@ import (
 // statusOf asks a member over HTTP for the whole grid's status.
 func statusOf(t *testing.T, g *gridtest.Grid, member string) (s grid.Status) {
 	t.Helper()
-	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return g.Network.Host("operator").Dial(ctx, addr)
-		},
-	}
+	transport, scheme := httpFrom(g, "operator")
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+member+":7948"+wire.PathStatus, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, scheme+member+":7948"+wire.PathStatus, nil)
 	ok(t, "request", err)
 	res, err := transport.RoundTrip(req)
 	ok(t, "status", err)

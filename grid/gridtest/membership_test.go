@@ -2,11 +2,9 @@ package gridtest_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,14 +22,9 @@ import (
 // body.
 func request(t *testing.T, g *gridtest.Grid, from, method, addr, path, body string) (status int, answer string) {
 	t.Helper()
-	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return g.Network.Host(from).Dial(ctx, addr)
-		},
-	}
+	transport, scheme := httpFrom(g, from)
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(within(t, 15*time.Second), method, "http://"+addr+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(within(t, 15*time.Second), method, scheme+addr+path, strings.NewReader(body))
 	ok(t, "request", err)
 	req.Header.Set("Content-Type", wire.JSON)
 	res, err := transport.RoundTrip(req)

@@ -17,13 +17,14 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
 // numbered is the configuration of a client on a host, with a number of set web.
 func numbered(g *gridtest.Grid, host, dir string) client.Config {
-	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), DataDir: dir, Set: "web"}
+	cfg := client.Config{Dial: g.Network.Host(host).Dial, Clock: client.NewExactClock(), DataDir: dir, Set: "web", Security: g.Credentials(security.Admin)}
 	for _, name := range g.Running() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948")
 	}
@@ -252,7 +253,7 @@ func TestOwnersRefuseReplacedProcesses(t *testing.T) {
 		c := dial(t, numbered(g, "web", dir))
 		orders, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{})
 		ok(t, "create", err)
-		h := client.NewHTTP(g.Network.Host("other").Dial, nil)
+		h := client.NewHTTP(g.Network.Host("other").Dial, g.Load(security.Admin))
 		defer h.Close()
 		def := orders.Definition()
 		var found wire.SequencerResponse

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -132,7 +133,7 @@ func elsewhere(member string) string { return member + "-b" }
 // dial puts a client on a host, which keeps taking IDs until it is closed, if
 // a member answers it.
 func (s *storm) dial(host string) {
-	cfg := client.Config{Dial: s.g.Network.Host(host).Dial, Clock: client.NewExactClock()}
+	cfg := client.Config{Dial: s.g.Network.Host(host).Dial, Clock: client.NewExactClock(), Security: s.g.Credentials(security.Admin)}
 	for _, name := range s.allNames() {
 		cfg.Addrs = append(cfg.Addrs, name+":7948", elsewhere(name)+":7948")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -27,7 +28,7 @@ type setCaller struct {
 }
 
 func newSetCaller(t *testing.T, g *gridtest.Grid, host string) *setCaller {
-	h := client.NewHTTP(g.Network.Host(host).Dial, nil)
+	h := client.NewHTTP(g.Network.Host(host).Dial, g.Load(security.Admin))
 	t.Cleanup(h.Close)
 	return &setCaller{t, g, h}
 }
