@@ -25,9 +25,8 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// keyringOf asks a member for an operation on the gossip's keys, with the certificate of a
-// role. The error is the answer's.
-func keyringOf(t *testing.T, g *gridtest.Grid, member string, role security.Role, in wire.KeyringRequest) (out wire.KeyringResponse, err error) {
+// securely makes a request of a member of a secured grid, with the certificate of a role.
+func securely(t *testing.T, g *gridtest.Grid, role security.Role, method, member, path string, body []byte) (status int, answer []byte) {
 	t.Helper()
 	creds, err := security.Load(*g.Credentials(role), role)
 	ok(t, "credentials", err)
@@ -38,20 +37,28 @@ func keyringOf(t *testing.T, g *gridtest.Grid, member string, role security.Role
 		},
 	}
 	defer transport.CloseIdleConnections()
-	body, err := json.Marshal(in)
-	ok(t, "request", err)
-	req, err := http.NewRequestWithContext(within(t, 15*time.Second), http.MethodPost, "https://"+member+":7948"+wire.PathKeyring, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(within(t, 15*time.Second), method, "https://"+member+":7948"+path, bytes.NewReader(body))
 	ok(t, "request", err)
 	req.Header.Set("Content-Type", wire.JSON)
 	res, err := transport.RoundTrip(req)
-	ok(t, "keyring", err)
+	ok(t, path, err)
 	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
-	ok(t, "keyring", err)
+	answer, err = io.ReadAll(res.Body)
+	ok(t, path, err)
+	return res.StatusCode, answer
+}
+
+// keyringOf asks a member for an operation on the gossip's keys, with the certificate of a
+// role. The error is the answer's.
+func keyringOf(t *testing.T, g *gridtest.Grid, member string, role security.Role, in wire.KeyringRequest) (out wire.KeyringResponse, err error) {
+	t.Helper()
+	body, err := json.Marshal(in)
+	ok(t, "request", err)
+	status, answer := securely(t, g, role, http.MethodPost, member, wire.PathKeyring, body)
 	if bytes.Contains(answer, []byte(in.Key)) && in.Key != "" {
 		t.Error("the answer shows the key")
 	}
-	if res.StatusCode != http.StatusOK {
+	if status != http.StatusOK {
 		var refused wire.Error
 		ok(t, "keyring", json.Unmarshal(answer, &refused))
 		return out, refused.Unwire()
