@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -331,5 +332,27 @@ func TestKeyringOfASilentMember(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		changeKeys(t, g, "m1", wire.KeyringInstall, next, before, next)
 		changeKeys(t, g, "m1", wire.KeyringUse, next, next, before)
+	})
+}
+
+// TestKeyringOfAnInsecureGrid: no key goes over calls in clear text, and a gossip without a
+// key gets none; both say what to do.
+func TestKeyringOfAnInsecureGrid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := newKey('k')
+		for _, c := range []struct {
+			key        []byte
+			body, want string
+		}{
+			{key, `{"operation":"list"}`, security.Fingerprint(key)},
+			{key, `{"operation":"install","key":"` + base64.StdEncoding.EncodeToString(newKey('n')) + `"}`, "in clear text and would show the key"},
+			{nil, `{"operation":"list"}`, "the gossip of this member has no key, and cannot get one while it runs"},
+			{nil, `{"operation":"use","fingerprint":"00000000"}`, "the gossip of this member has no key"},
+		} {
+			g := gridtest.Start(t, gridtest.Config{Members: 1, Change: func(_ string, cfg *grid.Config) { cfg.GossipKey = c.key }})
+			if _, answer := request(t, g, "operator", http.MethodPost, "m1:7948", wire.PathKeyring, c.body); !strings.Contains(answer, c.want) {
+				t.Errorf("%s: %s, want %q", c.body, answer, c.want)
+			}
+		}
 	})
 }
