@@ -8,7 +8,8 @@
 //	snowgrid identity  list, remove and restore the numbers of processes
 //	snowgrid status    show the state of a grid
 //	snowgrid members   list the members of a grid
-//	snowgrid sequencers  list the sequencers of a grid
+//	snowgrid sequencers  list the sequencers of a grid, and remove unused ones
+//	snowgrid quota     limit what holders may take
 //	snowgrid holders   list the holders of a sequencer
 //	snowgrid top       show the busiest sequencers
 //	snowgrid settings  show or change the settings of a grid
@@ -63,29 +64,30 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 
 // commands is the command line, as parsed by kong.
 type commands struct {
-	Demo       demoCommand       `cmd:"" help:"Run a grid of three members in this process and kill one of them."`
-	Agent      agentCommand      `cmd:"" help:"Run one member of a grid."`
-	Next       nextCommand       `cmd:"" help:"Print new IDs, one per line."`
-	Decode     decodeCommand     `cmd:"" help:"Decode an ID into time, logical node and counter."`
-	Status     statusCommand     `cmd:"" help:"Show the state of a grid."`
-	Members    membersCommands   `cmd:"" help:"List the members of a grid, and take members out."`
-	Sequencers sequencersCommand `cmd:"" help:"List the sequencers of a grid."`
-	Holders    holdersCommand    `cmd:"" help:"List the holders of a sequencer, with their labels."`
-	Top        topCommand        `cmd:"" help:"Show the busiest sequencers, refreshed every few seconds."`
-	Number     numberCommand     `cmd:"" help:"Print a small number that a data directory keeps, as an ordinal for its process."`
-	Identity   identityCommand   `cmd:"" help:"List, remove and restore the persistent numbers of processes."`
-	Settings   settingsCommand   `cmd:"" help:"Show or change the settings that the members have agreed on."`
-	Keyring    keyringCommands   `cmd:"" help:"List and change the keys that encrypt the gossip, while the grid runs."`
-	Config     configCommand     `cmd:"" help:"Check, print and explain the configuration."`
-	Secure     secureCommand     `cmd:"" help:"Make certificates, keys and tokens for a grid."`
-	Version    versionCommand    `cmd:"" help:"Print the version of this program."`
-	Alive      aliveCommand      `cmd:"" help:"Ask one member whether it is alive, as the health check of a container."`
-	Debug      debugCommands     `cmd:"" help:"Collect the state of a grid in trouble in one file."`
-	Destroy    destroyCommand    `cmd:"" help:"Destroy a sequencer for all holders, permanently."`
-	Forget     forgetCommand     `cmd:"" help:"Forget the disk of a member that is gone for good."`
-	Take       takeAnchorCommand `cmd:"" name:"take-anchor" help:"Have a grid take its anchor, whichever grid holds it."`
-	Init       initCommand       `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
-	Recover    recoverCommand    `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
+	Demo       demoCommand        `cmd:"" help:"Run a grid of three members in this process and kill one of them."`
+	Agent      agentCommand       `cmd:"" help:"Run one member of a grid."`
+	Next       nextCommand        `cmd:"" help:"Print new IDs, one per line."`
+	Decode     decodeCommand      `cmd:"" help:"Decode an ID into time, logical node and counter."`
+	Status     statusCommand      `cmd:"" help:"Show the state of a grid."`
+	Members    membersCommands    `cmd:"" help:"List the members of a grid, and take members out."`
+	Sequencers sequencersCommands `cmd:"" help:"List the sequencers of a grid, and remove unused ones."`
+	Holders    holdersCommand     `cmd:"" help:"List the holders of a sequencer, with their labels."`
+	Top        topCommand         `cmd:"" help:"Show the busiest sequencers, refreshed every few seconds."`
+	Number     numberCommand      `cmd:"" help:"Print a small number that a data directory keeps, as an ordinal for its process."`
+	Identity   identityCommand    `cmd:"" help:"List, remove and restore the persistent numbers of processes."`
+	Settings   settingsCommand    `cmd:"" help:"Show or change the settings that the members have agreed on."`
+	Keyring    keyringCommands    `cmd:"" help:"List and change the keys that encrypt the gossip, while the grid runs."`
+	Quota      quotaCommands      `cmd:"" help:"List, set and remove limits of what holders may take."`
+	Config     configCommand      `cmd:"" help:"Check, print and explain the configuration."`
+	Secure     secureCommand      `cmd:"" help:"Make certificates, keys and tokens for a grid."`
+	Version    versionCommand     `cmd:"" help:"Print the version of this program."`
+	Alive      aliveCommand       `cmd:"" help:"Ask one member whether it is alive, as the health check of a container."`
+	Debug      debugCommands      `cmd:"" help:"Collect the state of a grid in trouble in one file."`
+	Destroy    destroyCommand     `cmd:"" help:"Destroy a sequencer for all holders, permanently."`
+	Forget     forgetCommand      `cmd:"" help:"Forget the disk of a member that is gone for good."`
+	Take       takeAnchorCommand  `cmd:"" name:"take-anchor" help:"Have a grid take its anchor, whichever grid holds it."`
+	Init       initCommand        `cmd:"" help:"Recover a memory-only grid that lost its majority: form a new grid from the survivors."`
+	Recover    recoverCommand     `cmd:"" help:"Recover a durable grid that lost its majority for good: form a new grid from the data directories that are left."`
 }
 
 // arguments are those of the command line, to parse them again.

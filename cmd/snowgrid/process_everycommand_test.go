@@ -38,7 +38,8 @@ var commandRows = map[string]commandRow{
 	"next":              {args: "orders -n 3", says: "\n", needs: security.Holder},
 	"status":            {says: "settled", needs: security.Reader},
 	"members list":      {args: "--wide", says: "NAME", needs: security.Reader},
-	"sequencers":        {says: "orders", needs: security.Reader},
+	"sequencers list":   {says: "orders", needs: security.Reader},
+	"sequencers remove": {args: "--unused-for 1h --dry-run", says: "0 sequencers unused", needs: security.Admin},
 	"holders":           {args: "orders", says: "logical nodes", needs: security.Reader},
 	"top":               {args: "-n 1", says: "orders", needs: security.Reader},
 	"number":            {args: "--set web --data-dir {dir}/number", says: "1\n", needs: security.Holder},
@@ -50,6 +51,9 @@ var commandRows = map[string]commandRow{
 	"identity clean":    {args: "7 --set web --force", says: "removed 1 of 1", needs: security.Admin},
 	"settings show":     {says: "voters", needs: security.Reader},
 	"settings set":      {args: "window=20s", says: "window      20s", needs: security.Admin},
+	"quota list":        {says: "no quotas", needs: security.Reader},
+	"quota set":         {args: "q-* --names 5", says: "q-*", needs: security.Admin},
+	"quota remove":      {args: "q-*", says: "no quotas", needs: security.Admin},
 	"keyring list":      {says: "", needs: security.Admin},
 	"keyring install":   {args: "@{dir}/new.key", says: "", needs: security.Admin},
 	"keyring use":       {args: "@{dir}/new.key", says: "", needs: security.Admin},
@@ -68,8 +72,8 @@ var commandRows = map[string]commandRow{
 
 // commandOrder is the order of the rows with calls.
 var commandOrder = []string{
-	"alive", "next", "status", "members list", "sequencers", "holders", "top", "number", "identity list", "identity next", "identity apply", "identity register",
-	"identity import", "identity clean", "settings show", "settings set", "keyring list", "keyring install", "keyring use", "keyring remove", "debug bundle",
+	"alive", "next", "status", "members list", "sequencers list", "sequencers remove", "holders", "top", "number", "identity list", "identity next", "identity apply", "identity register",
+	"identity import", "identity clean", "settings show", "settings set", "quota list", "quota set", "quota remove", "keyring list", "keyring install", "keyring use", "keyring remove", "debug bundle",
 	"destroy", "forget", "take-anchor", "init", "members remove",
 }
 

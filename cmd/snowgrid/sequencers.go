@@ -11,6 +11,12 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
+// sequencersCommands are about the sequencers of a grid.
+type sequencersCommands struct {
+	List   sequencersCommand       `cmd:"" default:"withargs" help:"List the sequencers of a grid."`
+	Remove removeSequencersCommand `cmd:"" help:"Destroy the sequencers that were not used for a time."`
+}
+
 // sequencersCommand lists the sequencers of a grid.
 type sequencersCommand struct {
 	Prefix string `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
@@ -26,7 +32,7 @@ func (sequencersCommand) Help() string {
 has the name to continue with. IDS/S is about the rate of the last minutes, as the holders have reported it
 with their renewals; holders of earlier releases report none.
 
-    snowgrid sequencers
+    snowgrid sequencers list
     snowgrid sequencers --prefix shop/ --limit 20
     snowgrid sequencers --limit 20 --after shop/orders
     snowgrid sequencers --limit 0 -o json`

@@ -54,6 +54,10 @@ func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 	printMembers(table, s.Members)
 	printDisks(table, s.Disks)
 	printSets(table, s.Sets)
+	if len(s.Quotas) > 0 {
+		fmt.Fprintln(table)
+		writeQuotas(table, s.Quotas)
+	}
 	if partitions {
 		printPartitions(table, s)
 	}

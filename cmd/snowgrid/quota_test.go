@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestQuotaCommands: quotas are set, listed with their use, and removed, and unused
+// sequencers are listed and removed, at a real grid.
+func TestQuotaCommands(t *testing.T) {
+	t.Parallel()
+	addrs := startListed(t)
+	run := func(want int, args ...string) string {
+		t.Helper()
+		status, stdout, stderr := runCommand(t, append(args, "--addr", addrs)...)
+		if status != want {
+			t.Fatalf("%v: status %d, want %d: %s%s", args, status, want, stdout, stderr)
+		}
+		return stdout + stderr
+	}
+	says := func(out, pattern string) {
+		t.Helper()
+		if !regexp.MustCompile("(?m)" + pattern).MatchString(out) {
+			t.Errorf("%q has no line %q", out, pattern)
+		}
+	}
+	says(run(exitDone, "quota"), "^no quotas$")
+	says(run(exitDone, "quota", "set", "or*", "--names", "1", "--peer-nodes", "5"), `^or\* +1 +\S+ +- +5 +-$`)
+	says(run(exitDone, "quota", "set", "or*", "--calls", "100", "--peer-nodes", "0"), `^or\* +1 +\S+ +- +- +100$`)
+	for deadline := time.Now().Add(30 * time.Second); !regexp.MustCompile(`(?m)^or\* +1 +1 `).MatchString(run(exitDone, "quota")); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the use of the quota is not listed")
+		}
+	}
+	says(run(exitDone, "status"), `^or\* +1 +1 +- +- +100$`)
+	says(run(exitFailed, "next", "orbit"), `there are 1 sequencers of "or\*", and its quota allows 1; destroy one, remove unused ones`)
+	var list quotaList
+	if err := json.Unmarshal([]byte(run(exitDone, "quota", "list", "-o", "json")), &list); err != nil || len(list.Quotas) != 1 || list.Quotas[0].Calls != 100 || *list.Quotas[0].Used != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for args, want := range map[string]string{
+		"quota set x":                                    "give one of --names, --holder-nodes, --peer-nodes and --calls",
+		"quota set x --names=-1":                         `names is -1; give 1 to 1000000000, or 0 for no limit`,
+		"sequencers remove --unused-for 1h":              "--dry-run or --yes",
+		"sequencers remove --dry-run":                    "--unused-for",
+		"sequencers remove --unused-for 1ms --dry-run":   "give at least 1s",
+		"sequencers remove --unused-for 1h --dry-run -y": "unknown flag",
+	} {
+		says(run(exitUsage, strings.Fields(args)...), want)
+	}
+	says(run(exitFailed, "quota", "remove", "none"), `quota "none": there is none with this pattern; snowgrid quota list has all`)
+	says(run(exitDone, "quota", "remove", "or*"), "^no quotas$")
+
+	run(exitDone, "next", "test/a")
+	run(exitDone, "next", "test/b")
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		out := run(exitDone, "sequencers", "remove", "--unused-for", "1s", "--prefix", "test/", "--dry-run")
+		if strings.Contains(out, "2 sequencers unused; --yes removes them") {
+			says(out, `^test/a +\S+ +unused$`)
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(out)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	says(run(exitDone, "sequencers", "remove", "--unused-for", "1h", "--dry-run"), "^0 sequencers unused")
+	says(run(exitDone, "sequencers", "remove", "--unused-for", "1s", "--prefix", "test/", "--yes"), "^2 sequencers removed, 0 failed$")
+	says(run(exitDone, "sequencers", "list", "--prefix", "test/"), "^no sequencers$")
+	says(run(exitDone, "sequencers", "--prefix", "or"), "^orders ") // attached, and listed by the short form
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// removeSequencersCommand destroys sequencers that are not used.
+type removeSequencersCommand struct {
+	UnusedFor time.Duration `help:"Only sequencers that were not used for as long, such as 720h." required:"" placeholder:"DURATION"`
+	Prefix    string        `help:"Only sequencers whose names begin so." placeholder:"TEXT"`
+	After     string        `help:"Begin with the first name above this one." placeholder:"NAME"`
+	DryRun    bool          `help:"List them, and remove none." xor:"how" required:""`
+	Yes       bool          `help:"Remove them." xor:"how" required:""`
+	gridFlags
+	outputFlag
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (removeSequencersCommand) Help() string {
+	return `A sequencer is unused while no logical node of it is attached. The time counts from when the last one was given back
+or its grant ended, and from the last create, open or attach that its owner has seen. Of a sequencer that was
+never attached, and of all after a start of the whole grid, owners know no more than that it is unused since they
+own it: so the real time may be longer, and is never shorter.
+
+Each is destroyed as by snowgrid destroy, by its owner, and only if it is still unused for the time when its turn
+comes. Processes that still have a handle of it, Detached, are told, and their next call fails. A name can be created
+again: the IDs of the new sequencer are above those of the old one if the epoch is the same.
+
+An interrupted command can be repeated; what was removed stays so. Errors are listed, and the others are removed.
+
+    snowgrid sequencers remove --unused-for 720h --dry-run
+    snowgrid sequencers remove --unused-for 720h --prefix test/ --yes`
+}
+
+// Validate refuses a time that is too short to mean anything.
+func (c *removeSequencersCommand) Validate() error {
+	if c.UnusedFor < time.Second {
+		return fmt.Errorf("--unused-for=%v: give at least 1s, such as 720h for 30 days", c.UnusedFor)
+	}
+	return nil
+}
+
+// removal is the result of the command.
+type removal struct {
+	DryRun     bool             `json:"dry_run"`
+	Removed    int              `json:"removed"`
+	Failed     int              `json:"failed"`
+	Sequencers []wire.UnusedRow `json:"sequencers"` // all that are unused
+	// Unreachable are members that did not answer: their sequencers are missing.
+	Unreachable []string `json:"unreachable,omitempty"`
+	// Stopped is the name after which the command stopped before its end.
+	Stopped string `json:"stopped_after,omitempty"`
+}
+
+// removalPage is the number of sequencers of one request.
+const removalPage = 200
+
+// Run removes the sequencers, a page at a time.
+func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
+	out := removal{DryRun: c.DryRun, Sequencers: []wire.UnusedRow{}}
+	in := wire.UnusedRequest{Prefix: c.Prefix, After: c.After, Limit: removalPage, UnusedFor: c.UnusedFor.Milliseconds(), Remove: c.Yes}
+	var failed error
+	for {
+		page, err := c.page(ctx, in)
+		if err != nil {
+			failed, out.Stopped = err, in.After
+			break
+		}
+		out.add(page)
+		if page.Next == "" {
+			break
+		}
+		if in.After = page.Next; c.Yes {
+			fmt.Fprintf(to.err, "removed %d, failed %d, up to %q\n", out.Removed, out.Failed, page.Next)
+		}
+	}
+	if failed != nil && len(out.Sequencers) == 0 {
+		return asking(failed)
+	}
+	if err := c.result(to.out, out, out.print); err != nil {
+		return err
+	}
+	switch {
+	case failed != nil:
+		return fmt.Errorf("stopped: %w; continue with --after %q", failed, in.After)
+	case out.Failed > 0:
+		return errors.New(counted(out.Failed, "sequencer") + " not removed; see the list")
+	case len(out.Unreachable) > 0:
+		return fmt.Errorf("not complete: no answer from %v; repeat the command when they answer", out.Unreachable)
+	}
+	return nil
+}
+
+// page asks for one page.
+func (c *removeSequencersCommand) page(ctx context.Context, in wire.UnusedRequest) (page wire.UnusedResponse, err error) {
+	err = c.ask(ctx, func(ctx context.Context) error {
+		_, addr, err := fetchStatusOfAny(ctx, c.Addr)
+		if err != nil {
+			return err
+		}
+		return postTo(ctx, addr, "", wire.PathUnused, in, &page)
+	})
+	if errors.Is(err, wire.ErrUnknownPath) {
+		err = errors.New("the member runs an earlier release, which cannot do this; upgrade it and try again")
+	}
+	return page, err
+}
+
+// add adds a page.
+func (r *removal) add(page wire.UnusedResponse) {
+	r.Sequencers = append(r.Sequencers, page.Sequencers...)
+	for _, row := range page.Sequencers {
+		switch {
+		case row.Removed:
+			r.Removed++
+		case row.Error != "":
+			r.Failed++
+		}
+	}
+	for _, inc := range page.Unreachable {
+		if name := string(inc); !slices.Contains(r.Unreachable, name) {
+			r.Unreachable = append(r.Unreachable, name)
+		}
+	}
+}
+
+// print writes the result as text.
+func (r removal) print(w io.Writer) error {
+	if len(r.Sequencers) > 0 {
+		table := newTable(w)
+		fmt.Fprint(table, "SEQUENCER\tUNUSED FOR AT LEAST\tOUTCOME\n")
+		for _, row := range r.Sequencers {
+			outcome := "unused"
+			switch {
+			case row.Removed:
+				outcome = "removed"
+			case row.Error != "":
+				outcome = "failed: " + row.Error
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\n", row.Name, span(time.Duration(row.UnusedFor)*time.Millisecond), outcome)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	if r.DryRun {
+		_, err := fmt.Fprintf(w, "%s unused; --yes removes them\n", counted(len(r.Sequencers), "sequencer"))
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s removed, %d failed\n", counted(r.Removed, "sequencer"), r.Failed)
+	return err
+}
