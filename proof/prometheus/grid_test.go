@@ -114,6 +114,7 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 	}
 	reported := uint64(0)
 	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: conf}}
+	stranger := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: conf.RootCAs}}}
 	return exporters, func() {
 		if _, err := orders.Fill(t.Context(), make([]sequencer.ID, 5000)); err != nil {
 			t.Fatal(err)
@@ -122,11 +123,13 @@ func startGrid(t *testing.T) (exporters []exporter, work func()) {
 			if _, err := c.CreateSequencer(t.Context(), fmt.Sprintf("s%d", time.Now().UnixNano()), sequencer.Config{}); err != nil {
 				t.Fatal(err)
 			}
-			res, err := browser.Get("https://" + m.Addrs().API + "/nothing")
-			if err != nil {
-				t.Fatal(err)
+			for path, by := range map[string]*http.Client{"/nothing": browser, "/v1/status": stranger} {
+				res, err := by.Get("https://" + m.Addrs().API + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = res.Body.Close()
 			}
-			_ = res.Body.Close()
 		}
 		issued := reported
 		await(t, "a report of the IDs of orders", func() bool { reported = reportedIDs(members, "orders"); return reported > issued })
@@ -179,6 +182,6 @@ func certificates(t *testing.T) *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(leaf)
 	return &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.VerifyClientCertIfGiven,
 	}
 }

@@ -82,6 +82,13 @@ var ruleTests = []struct {
 	{"SnowgridAttachesSlow", false, `snowgrid_attach_duration_seconds_bucket{instance="a",le="2.5"} 0+10x400
 		snowgrid_attach_duration_seconds_bucket{instance="a",le="5"} 0+10x400
 		snowgrid_attach_duration_seconds_bucket{instance="a",le="+Inf"} 0+10x400`},
+	{"SnowgridCertificateEnds", true, `snowgrid_certificate_expiry_timestamp_seconds{instance="a"} 1209600x400
+		snowgrid_certificate_expiry_timestamp_seconds{instance="b"} 9000000x400`},
+	{"SnowgridCertificateEnds", false, `snowgrid_certificate_expiry_timestamp_seconds{instance="a"} 1220000x400`},
+	{"SnowgridDenials", true, `snowgrid_api_requests_total{instance="a",path="/v1/create",code="denied"} 0+1x400
+		snowgrid_api_requests_total{instance="a",path="/v1/create",code="unauthenticated"} 0+1x400`},
+	{"SnowgridDenials", false, `snowgrid_api_requests_total{instance="a",path="/v1/create",code="ok"} 0+9x400
+		snowgrid_api_requests_total{instance="a",path="/v1/create",code="denied"} 0+1x400`},
 	{"SnowgridReplicationLag", true, `snowgrid_replication_lag_seconds 0x395 6x5`},
 	{"SnowgridReplicationLag", false, `snowgrid_replication_lag_seconds 0x399 6`},
 	{"SnowgridDiskSlow", true, `snowgrid_disk_write_duration_seconds_bucket{instance="a",store="raft",le="0.5"} 0+9x400
