@@ -5,6 +5,7 @@
 //   - client: a thin client of a grid that runs elsewhere.
 //   - sequencer: the named ID stream both of them hand out, the IDs and their layout.
 //   - epoch: the time origin of a sequencer's IDs.
+//   - security: certificates, keys and roles, for a grid that other machines reach.
 //
 // Most programs need nothing else. Behind them are roster (the state that members agree on),
 // clustertime (the time that they agree on), partition (an owner's tables of logical nodes),

@@ -6,6 +6,10 @@
 //	orders, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
 //	id, err := orders.Next(ctx)
 //
+// A grid that runs with security needs a certificate of the role holder, or a token, in
+// Config.Security. A call that it does not allow returns an error that matches
+// security.ErrDenied or security.ErrUnauthenticated, without a retry.
+//
 // A grid member uses the same code for its own handles.
 package client
 

@@ -281,7 +281,7 @@ func checkCertificates(s Status) (severity Severity, text string) {
 	if len(ends) == 0 {
 		return "", ""
 	}
-	return severity, fmt.Sprintf("TLS certificates end within %d days: %s; install new ones, and restart or reload the members", int(certificateWithin.Hours()/24), subjects(ends))
+	return severity, fmt.Sprintf("TLS certificates end within %d days: %s; issue new ones (snowgrid secure issue) and copy them over the members' files, which are followed", int(certificateWithin.Hours()/24), subjects(ends))
 }
 
 func checkForeign(s Status) (Severity, string) {

@@ -10,6 +10,9 @@
 // the owner of each partition of the names, and the ceiling below which grants may
 // be made. Everything that decides is in the packages roster, leader, partition,
 // backup and sequencer; this one has the goroutines, sockets and clocks.
+//
+// A member that other machines reach needs certificates and a gossip key, in Config.Security.
+// Each caller then has a role; see package security and docs/security.md.
 package grid
 
 import (

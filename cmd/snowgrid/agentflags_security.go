@@ -14,7 +14,7 @@ type securityFlags struct {
 
 	GossipKeys string `help:"File with the keys of the gossip in base64, one a line, of which the first encrypts. Default: gossip.keys in --security-dir." env:"SNOWGRID_GOSSIP_KEYS" placeholder:"FILE"`
 	TokenKeys  string `help:"File with the public keys that tokens are checked with, in PEM. Default: tokens.pub in --security-dir." env:"SNOWGRID_TOKEN_KEYS" placeholder:"FILE"`
-	Insecure   bool   `help:"Listen beyond this machine without certificates or without a gossip key: whoever reaches the addresses can end the grid." env:"SNOWGRID_INSECURE"`
+	Insecure   bool   `help:"Listen beyond this machine without certificates or without a gossip key: any process that reaches the addresses can end the grid." env:"SNOWGRID_INSECURE"`
 	GossipKey  string `help:"Key that encrypts the gossip, the same for all members: 16, 24 or 32 random bytes in base64. Prefer SNOWGRID_GOSSIP_KEY_FILE or the file to the flag, which other users of the machine see. Default: none, clear text." env:"SNOWGRID_GOSSIP_KEY" placeholder:"BASE64" secret:""`
 }
 

@@ -76,7 +76,7 @@ On this machine:
 For a member on another machine, and likewise for --role holder, admin or reader:
     snowgrid secure issue --dir %[1]s --role member --for m1 --out %[2]s
 
-ca.key and tokens.key belong on no server: whoever has them can make any certificate and any token.
+Keep ca.key and tokens.key off every server: they are all it takes to make any certificate and any token.
 `, c.Out, member)
 	return err
 }
@@ -140,7 +140,7 @@ type secureTokenCommand struct {
 
 // Help returns the part of --help between the usage and the flags.
 func (secureTokenCommand) Help() string {
-	return `The token is all that is written to stdout. It is a secret: whoever has it may act as the caller. Members need
+	return `The token is all that is written to stdout. It is a secret: any process that has it may act as the caller. Members need
 tokens.pub in their directory. The caller still checks the member's certificate, by ca.crt.
 
     token=$(snowgrid secure token --dir security --role reader --for ci --ttl 24h)

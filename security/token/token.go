@@ -6,7 +6,7 @@
 //	         role reader, holder or admin, and names, patterns of sequencers, if it is limited
 //
 // Members have the public keys alone, so none of them can make a token. A token is a secret,
-// and whoever has it may act until it ends: no error or log shows one.
+// and a process that has it may act until it ends: no error or log shows one.
 package token
 
 import (
