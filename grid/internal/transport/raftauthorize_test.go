@@ -184,7 +184,7 @@ func TestRaftRequestsAreAuthorized(t *testing.T) {
 				if name == "InstallSnapshotRequest" { // it has a stream of its own, which is not opened
 					denied.add(nil, security.Peer{}, security.ErrUnauthenticated)
 				}
-				if err == nil || seen.Load() != 1 || denied.n.Load() != 4 || !errors.Is(*denied.last.Load(), security.ErrUnauthenticated) {
+				if err == nil || seen.Load() != 1 || denied.n.Load() < 4 || !errors.Is(*denied.last.Load(), security.ErrUnauthenticated) {
 					t.Errorf("of a member whose authority is trusted no longer: %v; %d have reached Raft, %d were denied", err, seen.Load(), denied.n.Load())
 				}
 			})
