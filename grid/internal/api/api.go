@@ -83,7 +83,7 @@ type Server struct {
 
 // New returns a server of calls and of the event streams.
 func New(cfg Config, events *Events, calls []*Call) *Server {
-	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events, bodies: newBudget(callerBodies)}
+	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events, bodies: newBudget(callerBodies, callerWaits)}
 	for _, c := range calls {
 		a.calls[c.path] = c.ofTenure(cfg.Life)
 	}
@@ -347,7 +347,7 @@ func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, kind, err)
 		return
 	}
-	end, err := connectionOf(r).openStream(a.events)
+	end, err := connectionOf(r).openStream(a.events, PeerOf(r.Context()).ID)
 	if err != nil {
 		a.counts.shedStreams.Add(1)
 		if r.ProtoMajor == 1 {

@@ -14,9 +14,13 @@ import (
 // before it is read, or with the longest there may be if it states none. Bodies of members
 // are charged to no one: members trust each other.
 const (
-	peerBodies   = 8 * wire.MaxBody  // of the connections of one peer
+	peerBodies   = 4 * wire.MaxBody  // of the connections of one peer
 	callerBodies = 64 * wire.MaxBody // of all callers but members
-	// chargeTimeout is how long a request waits for others to free theirs.
+	// peerWaits and callerWaits are how many requests wait for others to free theirs. HTTP/2
+	// buffers callWindow of the body of each, which is charged to no one, so they are few.
+	peerWaits   = 64
+	callerWaits = 256
+	// chargeTimeout is how long they wait.
 	chargeTimeout = 2 * time.Second
 )
 
@@ -26,13 +30,17 @@ type budget struct {
 	mu    *sync.Mutex // guards what follows
 	free  int64
 	freed chan struct{} // closed and replaced when bytes become free
+	waits int           // how many more may wait
 }
 
-func newBudget(bytes int64) budget {
-	return budget{mu: &sync.Mutex{}, free: bytes, freed: make(chan struct{})}
+func newBudget(bytes int64, waits int) budget {
+	return budget{mu: &sync.Mutex{}, free: bytes, freed: make(chan struct{}), waits: waits}
 }
 
-// charge takes n bytes, until release, and waits for them until ctx ends.
+// errTooManyBytes is why a request is refused before its body is read.
+var errTooManyBytes = failure.Errorf(sequencer.ErrUnavailable, "grid: the requests in progress have too many bytes together, and as many as may wait for them; send fewer at one time")
+
+// charge takes n bytes, until release, and waits for them until ctx ends, unless too many wait.
 func (b *budget) charge(ctx context.Context, n int64) (release func(), err error) {
 	for {
 		b.mu.Lock()
@@ -41,14 +49,27 @@ func (b *budget) charge(ctx context.Context, n int64) (release func(), err error
 			b.mu.Unlock()
 			return sync.OnceFunc(func() { b.release(n) }), nil
 		}
+		if b.waits == 0 {
+			b.mu.Unlock()
+			return func() {}, errTooManyBytes
+		}
+		b.waits--
 		freed := b.freed
 		b.mu.Unlock()
 		select {
 		case <-freed:
+			b.waited()
 		case <-ctx.Done():
+			b.waited()
 			return func() {}, failure.Errorf(sequencer.ErrUnavailable, "grid: the requests in progress have too many bytes together; send fewer at one time: %w", ctx.Err())
 		}
 	}
+}
+
+func (b *budget) waited() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waits++
 }
 
 func (b *budget) release(n int64) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -120,13 +121,13 @@ func readBody(w http.ResponseWriter, r *http.Request, small int64, t semaphore) 
 	return body, leave, err
 }
 
-// openStream counts an event stream, which end ends.
-func (c *connection) openStream(e *Events) (end func(), err error) {
+// openStream counts an event stream of a certificate or token, "" for none, which end ends.
+func (c *connection) openStream(e *Events, id string) (end func(), err error) {
 	if c.streams.Add(1) > StreamsMax {
 		c.streams.Add(-1)
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: this connection has %d event streams already", StreamsMax)
 	}
-	leave, err := e.admit(c.peer)
+	leave, err := e.admit(strings.TrimSpace(c.peer + " " + id))
 	if err != nil {
 		c.streams.Add(-1)
 		return nil, err

@@ -18,11 +18,11 @@ const eventQueue = 1024
 type Events struct {
 	mu      sync.Mutex // never held while waiting
 	streams map[sequencer.HolderID]*stream
-	peers   map[string]int // streams by the address they come from
+	peers   map[string]int // streams by the address that they come from, with the certificate or token
 }
 
-// peerStreams is how many event streams one address may have, whatever ports and holders it
-// names: as many as a machine full of processes needs. A holder without a stream learns of
+// peerStreams is how many event streams one address may have with one certificate or token,
+// whatever ports and holders it names: as many as a machine full of processes needs. A holder without a stream learns of
 // a destroy by its next renewal.
 const peerStreams = 64
 
@@ -41,7 +41,7 @@ func NewEvents() *Events {
 	return &Events{streams: map[sequencer.HolderID]*stream{}, peers: map[string]int{}}
 }
 
-// admit counts a stream of an address in; leave counts it out.
+// admit counts a stream of a peer in; leave counts it out.
 func (e *Events) admit(peer string) (leave func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

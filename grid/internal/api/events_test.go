@@ -53,6 +53,27 @@ func TestEventQueueTakesMemoryOnDemand(t *testing.T) {
 	}
 }
 
+// TestEventStreamsAreOfACaller: a caller that has all its streams leaves another certificate at
+// its address those of its own.
+func TestEventStreamsAreOfACaller(t *testing.T) {
+	e := NewEvents()
+	open := func(id string) error {
+		_, err := (&connection{peer: "10.0.0.1"}).openStream(e, id)
+		return err
+	}
+	for i := range peerStreams {
+		if err := open("cert:1"); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if err := open("cert:1"); !errors.Is(err, sequencer.ErrUnavailable) {
+		t.Errorf("one stream more: %v", err)
+	}
+	if err := open("cert:2"); err != nil {
+		t.Errorf("another certificate: %v", err)
+	}
+}
+
 // TestEventStreamsOfOnePeer: one address may have a number of streams, and others have theirs.
 func TestEventStreamsOfOnePeer(t *testing.T) {
 	e := NewEvents()

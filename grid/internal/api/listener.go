@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ const (
 	handshakesMax  = 1024
 	handshakesHost = 768 // of one address
 	// refusalsMax is how many connections beyond the limit wait for their one request, and
-	// refusalTimeout for how long. Others are closed at once.
+	// refusalTimeout for how long. One more closes the oldest, so that a health check is
+	// answered among silent ones.
 	refusalsMax    = 128
 	refusalTimeout = 2 * time.Second
 )
@@ -36,11 +38,11 @@ type listener struct {
 	net.Listener
 	server   *Server
 	acceptor *acceptor.Acceptor
-	refusals chan struct{} // holds one for each connection that is being refused
+	refusals refusals
 }
 
 func (a *Server) newListener(ln net.Listener) *listener {
-	l := &listener{Listener: ln, server: a, refusals: make(chan struct{}, refusalsMax)}
+	l := &listener{Listener: ln, server: a}
 	l.acceptor = acceptor.New(ln, acceptor.Config{
 		Greet: l.greet, Timeout: tlsTimeout, Handshakes: handshakesMax, PerAddress: handshakesHost, Wait: true,
 	})
@@ -94,15 +96,40 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 	if err == nil {
 		return out, nil
 	}
-	select {
-	case l.refusals <- struct{}{}:
-		conn.refusal = err
-		timer := time.AfterFunc(refusalTimeout, func() { _ = conn.Close() })
-		conn.onClose(func() { timer.Stop(); <-l.refusals })
-		return out, nil
-	default:
-		_ = conn.Close()
-		return nil, err
+	conn.refusal = err
+	timer := time.AfterFunc(refusalTimeout, func() { _ = conn.Close() })
+	conn.onClose(func() { timer.Stop() })
+	l.refusals.add(conn)
+	return out, nil
+}
+
+// refusals are the connections without a place, which wait for their one request. Its zero
+// value is ready.
+type refusals struct {
+	mu    sync.Mutex
+	conns []*openConn // oldest first; guarded by mu
+}
+
+// add adds a connection until it is closed, and closes the oldest if there are too many.
+func (r *refusals) add(conn *openConn) {
+	r.mu.Lock()
+	r.conns = append(r.conns, conn)
+	var oldest *openConn
+	if len(r.conns) > refusalsMax {
+		oldest = r.conns[0]
+	}
+	r.mu.Unlock()
+	conn.onClose(func() { r.remove(conn) })
+	if oldest != nil {
+		_ = oldest.Close()
+	}
+}
+
+func (r *refusals) remove(conn *openConn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.conns, conn); i >= 0 {
+		r.conns = slices.Delete(r.conns, i, i+1)
 	}
 }
 

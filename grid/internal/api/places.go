@@ -89,7 +89,7 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 		if p.peers == nil {
 			p.peers = map[placeKey]*peerShare{}
 		}
-		share = &peerShare{bodies: newBudget(peerBodies)}
+		share = &peerShare{bodies: newBudget(peerBodies, peerWaits)}
 		p.peers[k] = share
 	}
 	share.connections++

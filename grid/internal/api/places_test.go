@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,9 +99,9 @@ func TestKindOf(t *testing.T) {
 // peer waits for its own bodies alone, and gives up in time.
 func TestBodiesAreCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newBudget(callerBodies)
+		all := newBudget(callerBodies, callerWaits)
 		peer := func(k kind) *connection {
-			share := &peerShare{bodies: newBudget(peerBodies)}
+			share := &peerShare{bodies: newBudget(peerBodies, peerWaits)}
 			return &connection{kind: k, bodies: &share.bodies, allBodies: &all}
 		}
 		greedy, other := peer(fromHolder), peer(fromHolder)
@@ -135,9 +136,9 @@ func TestBodiesAreCharged(t *testing.T) {
 // TestBodiesOfAllAreBounded: many peers together have a bound, which members do not share.
 func TestBodiesOfAllAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newBudget(callerBodies)
+		all := newBudget(callerBodies, callerWaits)
 		peer := func(k kind) *connection {
-			share := &peerShare{bodies: newBudget(peerBodies)}
+			share := &peerShare{bodies: newBudget(peerBodies, peerWaits)}
 			return &connection{kind: k, bodies: &share.bodies, allBodies: &all}
 		}
 		for range callerBodies / wire.MaxBody {
@@ -156,4 +157,62 @@ func TestBodiesOfAllAreBounded(t *testing.T) {
 			t.Errorf("a member: %v", err)
 		}
 	})
+}
+
+// TestFewWaitForTheirBytes: further ones are refused without a wait, and one that gave up
+// makes room for another.
+func TestFewWaitForTheirBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(10, 2)
+		if _, err := b.charge(t.Context(), 10); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp := make(chan error)
+		for range 2 {
+			go func() { _, err := b.charge(ctx, 1); gaveUp <- err }()
+		}
+		synctest.Wait()
+		begin := time.Now()
+		if _, err := b.charge(t.Context(), 1); !errors.Is(err, errTooManyBytes) || time.Since(begin) > 0 {
+			t.Errorf("a third one waited %v: %v", time.Since(begin), err)
+		}
+		cancel()
+		for range 2 {
+			if err := <-gaveUp; !errors.Is(err, sequencer.ErrUnavailable) {
+				t.Error(err)
+			}
+		}
+		if b.waits != 2 || b.free != 0 {
+			t.Errorf("%d may wait for %d bytes", b.waits, b.free)
+		}
+	})
+}
+
+// TestOldestRefusalMakesRoom: silent connections without a place do not keep a health check
+// from its answer.
+func TestOldestRefusalMakesRoom(t *testing.T) {
+	var r refusals
+	var conns []*openConn
+	for range refusalsMax + 1 {
+		near, far := net.Pipe()
+		defer func() { _ = far.Close() }()
+		conns = append(conns, &openConn{Conn: near, closed: make(chan struct{})})
+		r.add(conns[len(conns)-1])
+	}
+	for i, c := range conns {
+		closed := false
+		select {
+		case <-c.closed:
+			closed = true
+		default:
+		}
+		if closed != (i == 0) {
+			t.Errorf("connection %d: closed %v", i, closed)
+		}
+		_ = c.Close()
+	}
+	if len(r.conns) != 0 {
+		t.Errorf("%d connections that were closed are kept", len(r.conns))
+	}
 }
