@@ -39,10 +39,11 @@ type listener struct {
 	server   *Server
 	acceptor *acceptor.Acceptor
 	refusals refusals
+	turns    semaphore // of handshakes
 }
 
 func (a *Server) newListener(ln net.Listener) *listener {
-	l := &listener{Listener: ln, server: a}
+	l := &listener{Listener: ln, server: a, turns: newTurns()}
 	l.acceptor = acceptor.New(ln, acceptor.Config{
 		Greet: l.greet, Timeout: tlsTimeout, Handshakes: handshakesMax, PerAddress: handshakesHost, Wait: true,
 	})
@@ -67,14 +68,19 @@ func (l *listener) Close() error {
 
 // greet finds out who opened a connection, and whether there is a place for it.
 func (l *listener) greet(raw net.Conn) (net.Conn, error) {
-	conn := &openConn{Conn: raw, closed: make(chan struct{})}
+	inTurn := &turnConn{Conn: raw}
+	conn := &openConn{Conn: inTurn, closed: make(chan struct{})}
 	l.server.counts.opened()
 	conn.onClose(l.server.counts.ended)
 	key := placeKey{kind: inClear, host: acceptor.Host(raw.RemoteAddr())}
 	out := net.Conn(conn)
 	if creds := l.server.cfg.Security; creds != nil {
 		secured := tls.Server(conn, creds.Server())
-		if err := secured.HandshakeContext(context.Background()); err != nil { // the acceptor's deadline ends it
+		inTurn.turns = l.turns
+		inTurn.begin()
+		err := secured.HandshakeContext(context.Background()) // the acceptor's deadline ends it
+		inTurn.end()
+		if err != nil {
 			_ = conn.Close()
 			l.report(raw.RemoteAddr(), err)
 			return nil, err
