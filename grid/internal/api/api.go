@@ -181,6 +181,9 @@ func (a *Server) arriving(h http.Handler) http.Handler {
 			return
 		}
 		h.ServeHTTP(w, r.WithContext(tenure.NewContext(a.identified(r), a.cfg.Life.Tenure())))
+		if r.Context().Err() != nil {
+			connectionOf(r).givenUp()
+		}
 	})
 }
 

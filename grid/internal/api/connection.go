@@ -50,6 +50,8 @@ type connection struct {
 	who     remote // nil in clear text
 	kind    kind
 	refusal error // there is no place for it
+	resets  resets
+	end     func() error // closes it; nil if it is of another listener
 	// bodies and allBodies are charged with the bodies of requests; nil for none.
 	bodies, allBodies *budget
 }
@@ -66,7 +68,7 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 		conn.peer = host
 	}
 	if open := openConnOf(c); open != nil {
-		conn.kind, conn.refusal = open.kind, open.refusal
+		conn.kind, conn.refusal, conn.end = open.kind, open.refusal, open.Close
 		if open.who != nil {
 			conn.who = open.who
 		}
