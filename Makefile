@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload stores upgrade fuzz bench scale lint fmt demo
+.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ fmt: ## rewrite the Go files as gofmt wants them
 overload: ## 4,000 holders beside spinning goroutines, and 400 clients of agents at 6 % duty (six minutes)
 	$(GO) test -timeout 20m -count 1 -v ./proof/overload -window 15s -within 1 -holders 4000 -spin-for 36s \
 		-clients 400 -pause-for 60s -stopped 5s -running 300ms $(secure)
+
+attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (ten minutes)
+	$(GO) test -timeout 30m -count 1 -v ./proof/attack -connections 20000 -for 10s -ratio 3
 
 demo: ## run a grid of three members on loopback and lose one of them
 	$(GO) run ./cmd/snowgrid demo

@@ -1,0 +1,85 @@
+//go:build linux
+
+package attack_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/security/authority"
+)
+
+// agent is a member as a process.
+type agent struct {
+	cmd               *exec.Cmd
+	gossip, raft, api string
+	log               bytes.Buffer
+}
+
+// startAgents forms a secured grid of n agents, and returns them with the security files.
+func startAgents(t *testing.T, n int) (all []*agent, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "security")
+	if err := authority.Create(dir, authority.Options{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "snowgrid")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/snowgrid/snowgrid/cmd/snowgrid")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	ports := freePorts(t, 3*n)
+	for i := range n {
+		all = append(all, &agent{gossip: ports[3*i], raft: ports[3*i+1], api: ports[3*i+2]})
+	}
+	for _, a := range all {
+		a.cmd = exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", all[0].gossip+","+all[n-1].gossip, //nolint:gosec // it was built above
+			"--gossip-addr", a.gossip, "--raft-addr", a.raft, "--api-addr", a.api, "--data-dir", t.TempDir(), "--log-level", "error", "--security-dir", dir)
+		a.cmd.Stdout, a.cmd.Stderr = &a.log, &a.log
+		if err := a.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = a.cmd.Process.Kill()
+			_ = a.cmd.Wait()
+			if t.Failed() {
+				t.Logf("%s said: %.2000s", a.api, a.log.String())
+			}
+		})
+	}
+	return all, dir
+}
+
+// freePorts returns addresses on loopback that nothing listens on.
+func freePorts(t *testing.T, n int) (addrs []string) {
+	t.Helper()
+	for range n {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		addrs = append(addrs, ln.Addr().String())
+	}
+	return addrs
+}
+
+// resident returns the most memory of an agent, in MB.
+func resident(agents []*agent) (mb int) {
+	for _, a := range agents {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", a.cmd.Process.Pid))
+		if fields := strings.Fields(string(text)); len(fields) > 1 {
+			pages, _ := strconv.Atoi(fields[1])
+			mb = max(mb, pages*os.Getpagesize()>>20)
+		}
+	}
+	return mb
+}

@@ -1,0 +1,88 @@
+//go:build linux
+
+package attack_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// orderVariable has an attacker's order, in the environment of the process that carries it out.
+const orderVariable = "SNOWGRID_TEST_ATTACK"
+
+// order says what an attacker does.
+type order struct {
+	Attack      string
+	Dir         string // of the security files
+	API         []string
+	Other       []string // Raft and gossip
+	From        string   // own address
+	Connections int
+	For         time.Duration
+}
+
+// TestMain runs the tests, or the attack of a process that one of them started.
+func TestMain(m *testing.M) {
+	text := os.Getenv(orderVariable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		fmt.Println(err)
+		os.Exit(2)
+	}
+	allowFiles(uint64(o.Connections) + 200)
+	// In earnest an attacker has a machine of its own: members have to get theirs.
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19)
+	ctx, cancel := context.WithTimeout(context.Background(), o.For)
+	defer cancel()
+	a, err := newAttacker(o)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(2)
+	}
+	attacks[o.Attack](ctx, a)
+	fmt.Printf("%d connections opened, %d refused or ended, %d messages", a.opened.Load(), a.ended.Load(), a.sent.Load())
+}
+
+// allowFiles raises the limit of open files to at least n, and reports whether it could.
+func allowFiles(n uint64) bool {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return false
+	}
+	if l.Cur >= n {
+		return true
+	}
+	l.Cur, l.Max = n, max(l.Max, n)
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l) == nil
+}
+
+// launch starts a process that carries out an order, and returns what it says at its end.
+func launch(t *testing.T, o order) (await func() string) {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), o.For+time.Minute)
+	cmd := exec.CommandContext(ctx, os.Args[0]) //nolint:gosec // this program
+	cmd.Env = append(os.Environ(), orderVariable+"="+string(text), "GOMAXPROCS=1")
+	said := make(chan string, 1)
+	go func() {
+		defer cancel()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			out = fmt.Appendf(out, "; %v", err)
+		}
+		said <- string(out)
+	}()
+	return func() string { return <-said }
+}
