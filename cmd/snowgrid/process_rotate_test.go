@@ -152,13 +152,20 @@ func (r *rotation) copy(from, name string, to ...string) {
 	}
 }
 
+// reloads counts the reloads of files that an agent has logged: by SIGHUP, or because it looked
+// at them.
+func (s *seat) reloads() int {
+	log := s.stderr.String()
+	return strings.Count(log, "credentials reloaded") + strings.Count(log, `changed="certificates and keys"`)
+}
+
 // step makes a change of files, and waits until every member, and the clients, follow them.
 // Without SIGHUP members would look at them within ten seconds.
 func (r *rotation) step(change func()) {
 	r.t.Helper()
 	before := map[*seat]int{}
 	for _, s := range r.seats.all {
-		before[s] = strings.Count(s.stderr.String(), "credentials reloaded")
+		before[s] = s.reloads()
 	}
 	change()
 	for _, s := range r.seats.all {
@@ -166,7 +173,7 @@ func (r *rotation) step(change func()) {
 	}
 	for _, s := range r.seats.all {
 		await(r.t, s.api+" follows its files", func() bool {
-			return strings.Count(s.stderr.String(), "credentials reloaded") > before[s]
+			return s.reloads() > before[s]
 		})
 	}
 	<-time.After(time.Second) // clients look five times a second
