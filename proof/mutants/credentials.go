@@ -1,0 +1,31 @@
+package main
+
+var (
+	tokenTests     = []string{"./security/token"}
+	authorityTests = []string{"./security"}
+	secureTests    = []string{"./cmd/snowgrid", "-run", "TestSecure|TestAgentBeyondLoopback|TestConfigCheckOfCertificates|TestIdentityRules"}
+)
+
+// credentialMutants weaken the rules of certificates, keys and tokens where they are made,
+// read and replaced.
+var credentialMutants = []mutant{
+	{"token", "a token without an end", "security/token/verifier.go", "jwt.WithExpirationRequired(), ", "", tokenTests},
+	{"token", "a token for another audience", "security/token/verifier.go", "jwt.WithAudience(audience)", "jwt.WithAudience()", tokenTests},
+	{"token", "a token lives as long as it says", "security/token/verifier.go", "expires.Sub(v.source.Now()) > MaxTTL+skew", "false", tokenTests},
+	{"token", "a token of the role member", "security/token/token.go", "if role == security.Member {", "if false {", tokenTests},
+	{"token", "names in a token that match nothing", "security/token/token.go", "if err := security.CheckPattern(n); err != nil {", "if err := security.CheckPattern(n); err != nil && false {", tokenTests},
+	{"token", "an extension that is not understood", "security/token/verifier.go", "!known || critical", "!known || critical && !known", tokenTests},
+	{"token", "keys of an earlier generation check tokens", "security/token/verifier.go", "set != nil && set.generation == generation", "set != nil", tokenTests},
+	{"token", "any length of a token", "security/token/verifier.go", "if len(text) > maxText {", "if false {", tokenTests},
+	{"authority", "a directory is overwritten", "security/authority/publish.go", "case len(entries) > 0:", "case false:", secureTests},
+	{"authority", "private files can be read by others", "security/authority/publish.go", "if IsSecret(f.name) {", "if false {", secureTests},
+	{"authority", "a member gets names", "security/authority/directory.go", "r.Role == security.Member && len(r.Names) > 0", "false", secureTests},
+	{"authority", "the earlier authority is not trusted during a rotation", "security/authority/rotate.go", "append(next.Certificate(), d.authority.Certificate()...)", "next.Certificate()", authorityTests},
+	{"authority", "a rotation ends with certificates of the earlier authority", "security/authority/rotate.go", "cert.CheckSignatureFrom(d.authority.cert) != nil {", "cert.CheckSignatureFrom(d.authority.cert) != nil && cert == nil {", authorityTests},
+	{"authority", "a new key of the gossip encrypts before members have it", "security/authority/gossipkeys.go", "f.write(d, f.keys[0], nextMark, strings.TrimSpace(string(newGossipKey())))", "f.write(d, strings.TrimSpace(string(newGossipKey())), earlierMark, f.keys[0])", authorityTests},
+	{"authority", "tokens of the earlier key end at once", "security/authority/rotate.go", "both := append(public, earlier...)", "both := append(public, earlier[:0]...)", authorityTests},
+	{"agent", "an agent beyond loopback without certificates", "cmd/snowgrid/securitycheck.go", "case cfg.Security == nil:", "case false:", secureTests},
+	{"agent", "an agent beyond loopback without a gossip key", "cmd/snowgrid/securitycheck.go", "case !f.hasGossipKeys(cfg.Security):", "case false:", secureTests},
+	{"agent", "an expired certificate passes config check", "cmd/snowgrid/securitycheck.go", "!ends.IsZero() && ends.Before(now)", "false", secureTests},
+	{"command", "a token is sent to any process", "cmd/snowgrid/credentialflags.go", "case cfg == nil && f.Token != \"\":", "case false:", []string{"./cmd/snowgrid", "-run", "TestErrorsOfTrust"}},
+}
