@@ -332,3 +332,29 @@ func TestPagesOfManySequencers(t *testing.T) {
 		}
 	})
 }
+
+// TestQuotasWithSecurity: without any row a certificate gets half of a sequencer's logical
+// nodes, in how many processes it may be. Members' own handles have no such limit.
+func TestQuotasWithSecurity(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})
+		time.Sleep(30 * time.Second)
+		stripe := func(c interface {
+			CreateStriped(context.Context, string, sequencer.Config, int) (*sequencer.Striped, error)
+		}, stripes int) error {
+			_, err := c.CreateStriped(within(t, 20*time.Second), "orders", sequencer.Config{Nodes: 1024}, stripes)
+			return err
+		}
+		web := g.Client("web")
+		for range 8 {
+			ok(t, "64 nodes", stripe(web, 64))
+		}
+		for _, c := range []*client.Client{web, g.Client("web")} { // the same certificate
+			if err := stripe(c, 1); !errors.Is(err, sequencer.ErrQuota) || !strings.Contains(err.Error(), "have 512 of its logical nodes, and the default allows 512") {
+				t.Errorf("one more: %v", err)
+			}
+		}
+		ok(t, "a member", stripe(g.Member("m1"), 64))
+	})
+}

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 var (
 	settingsRosterTests = []string{"./roster", "-run", "BackupsChange"}
 	settingsLeaderTests = []string{"./leader", "-run", "SetSettings|SetWindow|SetBackups"}
@@ -8,7 +10,7 @@ var (
 
 // settingsMutants weaken the rules of settings that change while the grid runs, and those
 // of the configuration file.
-var settingsMutants = []mutant{
+var settingsMutants = slices.Concat(quotaMutants, []mutant{
 	{"settings", "a change of backups of protocol 1 is agreed on", "roster/protocol.go", "	if c.Backups != nil {\n		return", "	if c.Backups != nil && *c.Backups > 9 {\n		return", settingsRosterTests},
 	{"settings", "a negative number of backups is agreed on", "roster/change.go", "(*c.Backups < 0 || *c.Backups > MaxBackups", "(*c.Backups > MaxBackups", settingsRosterTests},
 	{"settings", "a change of backups changes nothing", "roster/change.go", "		next.Settings.Backups = *c.Backups\n", "		_ = c.Backups\n", settingsRosterTests},
@@ -26,4 +28,4 @@ var settingsMutants = []mutant{
 	{"file", "a broken file changes a running agent", "cmd/snowgrid/reload.go", "	if _, err := parsed.Agent.check(from); err != nil {", "	if _, err := parsed.Agent.check(from); err != nil && len(args) == 0 {", settingsFileTests},
 	{"file", "a key may be there twice", "cmd/snowgrid/internal/configfile/configfile.go", "		if earlier, twice := f.Entry(entry.Key); twice {", "		if earlier, twice := f.Entry(entry.Key); twice && entry.Key == \"\" {", settingsFileTests},
 	{"file", "commands that use a grid take the keys of the agent", "cmd/snowgrid/sources.go", "	return isAgent || k.client || k.flag.Tag.Has(\"shared\")\n", "	return isAgent || k.client || k.flag.Tag.Has(\"shared\") || known\n", settingsFileTests},
-}
+})

@@ -1,0 +1,46 @@
+package main
+
+var (
+	quotaRosterTests    = []string{"./roster", "-run", "Quota"}
+	quotaLeaderTests    = []string{"./leader", "-run", "Quota"}
+	quotaWireTests      = []string{"./wire", "-run", "Format|RetryAfter"}
+	quotaPartitionTests = []string{"./partition", "-run", "Limit|Census|Unused|CreateUnless|Table|Change"}
+	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site"}
+	quotaAPITests       = []string{"./grid/internal/api", "-run", "Charged"}
+	quotaGridTests      = []string{"./grid/gridtest", "-run", "Quota|Unused|PagesOfMany"}
+	quotaSessionTests   = []string{"./internal/session", "-run", "Call"}
+)
+
+// quotaMutants weaken the limits of what holders may take, and the removal of what none uses.
+var quotaMutants = []mutant{
+	{"quota", "the least specific row counts", "roster/quota.go", "q.Pattern.Literal() > rows[best].Pattern.Literal()", "q.Pattern.Literal() < rows[best].Pattern.Literal()", quotaRosterTests},
+	{"quota", "any number of rows is agreed on", "roster/quota.go", "	if len(rows) > MaxQuotas {", "	if len(rows) > 99*MaxQuotas {", quotaRosterTests},
+	{"quota", "patterns of any length together are agreed on", "roster/quota.go", "	if bytes > MaxQuotaBytes {", "	if bytes < 0 {", quotaRosterTests},
+	{"quota", "a negative limit is agreed on", "roster/quota.go", "limit.value < 0 || limit.value > MaxQuota", "limit.value > MaxQuota", quotaRosterTests},
+	{"quota", "a row is set twice by one change", "roster/quota.go", "		if edited[q.Pattern] {", "		if edited[q.Pattern] && q.Pattern == \"\" {", quotaRosterTests},
+	{"quota", "members of protocol 2 are to read quotas", "roster/protocol.go", "len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:\n		return Protocol3, newsQuotas", "len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:\n		return Protocol2, newsQuotas", quotaRosterTests},
+	{"quota", "members of protocol 2 are to read that protocol 3 is in use", "roster/protocol.go", "c.Change.Protocol > Protocol2:", "c.Change.Protocol > 99:", quotaWireTests},
+	{"quota", "an edit forgets the other limits", "leader/quotas.go", "		row := edit.Of(before)", "		row := edit.Of(roster.Quota{})", quotaLeaderTests},
+	{"quota", "a holder gets one logical node too many", "partition/quota.go", "ofHolder >= l.Holder:", "ofHolder > l.Holder:", quotaPartitionTests},
+	{"quota", "a credential gets one logical node too many", "partition/quota.go", "ofPeer >= l.Peer:", "ofPeer > l.Peer:", quotaPartitionTests},
+	{"quota", "a repeated attach counts twice", "partition/quota.go", " || m.table.hasNode(name, c.ID) {", " {", quotaPartitionTests},
+	{"quota", "a renewal takes logical nodes beyond the quota", "partition/renew.go", "	if err := m.quotaOnRenewal(h, c); err != nil {", "	if err := m.quotaOnRenewal(h, c); err != nil && v.Mono < 0 {", quotaPartitionTests},
+	{"quota", "a rotated certificate keeps its count", "partition/renew.go", "		m.sessions.seenFrom(h, set.Peer)\n", "", quotaPartitionTests},
+	{"quota", "a full owner makes new sequencers", "partition/life.go", "err != nil && c.full != nil {", "err != nil && c.full != nil && v.Mono < 0 {", quotaPartitionTests},
+	{"quota", "a change of the owner is not counted", "partition/change.go", "		t.census.became(name, lived, r)\n", "		_ = lived\n", quotaPartitionTests},
+	{"quota", "a loss is not counted", "partition/table.go", "		t.records, t.census = map[string]*record{}, census{}\n", "		t.records = map[string]*record{}\n", quotaPartitionTests},
+	{"quota", "the limit of names is passed", "grid/internal/host/names.go", "	if counted && n < q.Names {", "	if counted && n <= q.Names {", quotaGridTests},
+	{"quota", "the names of other owners do not count", "grid/internal/host/names.go", "	n := others + own - 1\n", "	n := own - 1 + 0*others\n", quotaGridTests},
+	{"quota", "an owner that has not answered has no names", "grid/internal/host/names.go", "		if !said {\n			return 0, false", "		if !said && len(c) == 0 {\n			return 0, false", quotaGridTests},
+	{"quota", "any number of calls is served", "grid/internal/host/rate.go", "	if b.tokens < 1 {", "	if b.tokens < 1 && rate == 0 {", quotaHostTests},
+	{"quota", "callers beyond the bound have no limit", "grid/internal/host/rate.go", "		key.peer = \"\"\n		b = r.buckets[key]\n", "		return 0\n", quotaHostTests},
+	{"quota", "each address of a network is another caller", "grid/internal/host/rate.go", "ip.Prefix(64)", "ip.Prefix(128)", quotaHostTests},
+	{"quota", "calls are not counted", "grid/internal/api/peer.go", "		if err := a.cfg.Charge(r.Context(), u.action, u.name); err != nil {", "		if err := a.cfg.Charge(r.Context(), u.action, u.name); err != nil && u.name == \"\" {", quotaAPITests},
+	{"quota", "a client gives up a call that it may repeat", "internal/session/call.go", "	if after := laterBy(err); after > 0 {", "	if after := laterBy(err); after > time.Hour {", quotaSessionTests},
+
+	{"unused", "a sequencer that is attached is removed", "partition/quota.go", "m.ending[name] != nil || m.table.Attached(name) > 0 {", "m.ending[name] != nil {", quotaPartitionTests},
+	{"unused", "a sequencer that was used just now is removed", "partition/quota.go", "	case time < unused:", "	case time < 0:", quotaPartitionTests},
+	{"unused", "an open is no use", "partition/life.go", "	m.table.use(o.name, v.Mono)\n", "", quotaPartitionTests},
+	{"unused", "a new owner takes a sequencer of which it knows nothing for old", "partition/quota.go", "	if len(r.slots) == 0 {\n", "	if len(r.slots) < 0 {\n", quotaPartitionTests},
+	{"unused", "a page ends beyond the last name of an owner that has more", "grid/unused.go", "	if next != \"\" {\n		rows = slices.DeleteFunc", "	if next == \"-\" {\n		rows = slices.DeleteFunc", []string{"./grid", "-run", "MergePages"}},
+}
