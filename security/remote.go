@@ -104,8 +104,11 @@ func (o *openRemotes) check(most time.Duration, now time.Time) time.Duration {
 			most = min(most, v.until.Sub(now)+time.Millisecond)
 		}
 	}
-	return max(most, 0)
+	return max(most, leastWait)
 }
+
+// leastWait bounds how often connections are looked at.
+const leastWait = 10 * time.Millisecond
 
 func (o *openRemotes) all() map[*Remote]func(error) {
 	o.mu.Lock()

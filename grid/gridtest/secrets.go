@@ -106,6 +106,15 @@ func (s *Secrets) Authority() *authority.Authority {
 	return s.authorities[len(s.authorities)-1]
 }
 
+// Freeze keeps the directories of some processes as they are now.
+func (s *Secrets) Freeze(processes ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range processes {
+		delete(s.issued, name)
+	}
+}
+
 // Reissue replaces the certificates of some processes, or of all.
 func (s *Secrets) Reissue(processes ...string) {
 	s.tb.Helper()
