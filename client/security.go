@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -43,6 +45,11 @@ func (c *Client) watchCredentials(ctx context.Context, creds *security.Credentia
 		}
 		c.log.Info("credentials reloaded", "certificate_expires", creds.Expiry())
 	})
+}
+
+// isCut reports whether a connection ended in the middle of a call.
+func isCut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // errNoHTTP2 says that a server speaks TLS, and is no API of a member.

@@ -200,6 +200,9 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(left.Milliseconds(), 1), 10))
 	}
 	res, err := h.base[on].RoundTrip(req)
+	if err != nil && h.creds == nil && isCut(err) {
+		err = fmt.Errorf("the connection ended before the answer, as a member with security ends one in clear text: give Security (--security-dir) if the grid has certificates: %w", err)
+	}
 	if err != nil {
 		return nil, unreachable(addr, err)
 	}

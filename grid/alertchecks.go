@@ -18,8 +18,8 @@ const (
 	nodesUsedPercent   = 80
 	epochEndsWithin    = 2 * 365 * 24 * time.Hour
 	epochEndsSoon      = 90 * 24 * time.Hour
-	certificateWithin  = 30 * 24 * time.Hour
-	certificateSoon    = 7 * 24 * time.Hour
+	certificateWithin  = 14 * 24 * time.Hour
+	certificateSoon    = 3 * 24 * time.Hour
 	alertSubjectsShown = 3
 )
 
@@ -281,7 +281,7 @@ func checkCertificates(s Status) (severity Severity, text string) {
 	if len(ends) == 0 {
 		return "", ""
 	}
-	return severity, fmt.Sprintf("TLS certificates end within %d days: %s; issue new ones (snowgrid secure issue) and copy them over the members' files, which are followed", int(certificateWithin.Hours()/24), subjects(ends))
+	return severity, fmt.Sprintf("TLS certificates end within %d days: %s; replace them (snowgrid secure issue, or secure rotate for the authority), which members notice without a restart", int(certificateWithin.Hours()/24), subjects(ends))
 }
 
 func checkForeign(s Status) (Severity, string) {

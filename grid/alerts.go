@@ -38,7 +38,7 @@ type AlertKind struct {
 var alertKinds = []AlertKind{
 	{"anchor_not_held", []Severity{Critical, Warning}, "The grid does not hold its anchor, or cannot write it.", checkAnchor},
 	{"ceiling_low", []Severity{Critical, Warning}, "The ceiling is less than a third of the window ahead of cluster time: holders are about to wait, or wait.", checkCeiling},
-	{"certificate_expires", []Severity{Critical, Warning}, "A member's TLS certificate ends within 30 days (critical: 7).", checkCertificates},
+	{"certificate_expires", []Severity{Critical, Warning}, "A member's TLS certificate, or its authority, ends within 14 days (critical: 3).", checkCertificates},
 	{"clock_offset", []Severity{Critical, Warning}, "A member's wall clock is more than 1 s off cluster time (critical: 5 s).", checkClocks},
 	{"copies_missing", []Severity{Warning}, "Partitions have fewer copies in sync than configured: the loss of an owner could lose a table.", checkCopies},
 	{"definitions_awaited", []Severity{Critical}, "Creates, opens and destroys in some partitions wait for a disk whose member does not run.", checkAwaited},

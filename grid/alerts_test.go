@@ -75,7 +75,7 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.Sequencers[0].Attached = 128 }, "nodes_used critical", []string{"128 of 128"}},
 		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(700 * day) }, "epoch_ends warning", []string{`"orders" on 2028-10-22`, "later epoch"}},
 		{func(s *Status) { s.Sequencers[0].Exhausted = s.ClusterTime.Add(-day) }, "epoch_ends critical", []string{"2026-11-21"}},
-		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(29 * day) }, "certificate_expires warning", []string{"host-b (b) on 2026-12-21", "30 days"}},
+		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(13 * day) }, "certificate_expires warning", []string{"host-b (b) on 2026-12-05", "14 days"}},
 		{func(s *Status) { s.Members[1].Report.CertificateExpiry = s.Wall.Add(day) }, "certificate_expires critical", []string{"host-b"}},
 		{func(s *Status) { s.ForeignMembers = []string{"x"} }, "foreign_grid warning", []string{`"shop"`, "x", "rename"}},
 		{func(s *Status) { s.Anchor.State = anchor.Lost }, "anchor_not_held critical", []string{"anchor_taken", "14s"}},

@@ -337,6 +337,7 @@ func (m *Member) run() {
 		return
 	}
 	m.life.Go(func() { m.creds.watch(m.ctx) })
+	m.life.Go(func() { m.creds.warnOfExpiry(m.ctx) })
 	m.life.Go(func() { m.dismissal.run(m.ctx, m.departure.sayGoodbye) })
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.keyring.follow(m.ctx) })

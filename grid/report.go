@@ -13,7 +13,8 @@ type MemberReport struct {
 	DiskFailed string `json:"disk_failed,omitempty"` // why it takes part no longer
 	// ClockOffset is how far its wall clock is ahead of cluster time, in ms.
 	ClockOffset clustertime.Span `json:"clock_offset_ms"`
-	// CertificateExpiry is when the first of its TLS certificates ends; zero without TLS.
+	// CertificateExpiry is when its TLS certificate ends, or its authority if that is first; zero
+	// without TLS.
 	CertificateExpiry time.Time `json:"certificate_expiry,omitzero"`
 }
 

@@ -119,12 +119,55 @@ func (c *credentials) tokens() api.Tokens {
 	return token.NewVerifier(c.Credentials)
 }
 
-// expiry returns when this member's certificate ends; zero if there is none.
+// expiry returns when this member's certificate ends, or its authority if that is first; zero
+// if there is none.
 func (c *credentials) expiry() time.Time {
 	if c.Credentials == nil {
 		return time.Time{}
 	}
-	return c.Expiry()
+	own, above := c.Expiry(), c.AuthorityExpiry()
+	if own.IsZero() || !above.IsZero() && above.Before(own) {
+		return above
+	}
+	return own
+}
+
+// warnEvery is how often a member logs that its certificate ends soon.
+const warnEvery = 24 * time.Hour
+
+// warnOfExpiry logs a warning each day when the certificate, or its authority, ends soon.
+func (c *credentials) warnOfExpiry(ctx context.Context) {
+	if c.Credentials == nil {
+		return
+	}
+	for warned := false; ; {
+		changed := c.Changed()
+		ends := c.expiry()
+		left := ends.Sub(c.Now())
+		wait := max(left-certificateWithin, 0)
+		if soon := !ends.IsZero() && wait == 0; soon && !warned {
+			what, advice := "certificate", "issue a new one with `snowgrid secure issue`, and replace its files: no restart is needed"
+			if own := c.Expiry(); own.IsZero() || ends.Before(own) {
+				what, advice = "authority", "make a new one with `snowgrid secure rotate`: no restart is needed"
+			}
+			c.log.Warn("certificate ends soon", "of", what, "certificate_expires", ends.UTC(), "days_left", int(left.Hours()/24), "advice", advice)
+			warned = true
+		}
+		if warned || ends.IsZero() {
+			wait = warnEvery
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+		warned = false
+	}
 }
 
 // ReloadSecurity reads certificates and keys again, and reports whether anything has changed.

@@ -41,7 +41,8 @@ type Stats struct {
 	ClockOffset time.Duration
 	// VoterClocks are the clocks of the voters, by member, on the leader alone.
 	VoterClocks []VoterClock
-	// CertificateExpiry is when the first of the member's certificates ends; zero without TLS.
+	// CertificateExpiry is when the member's certificate ends, or its authority if that is first;
+	// zero without TLS.
 	CertificateExpiry time.Time
 }
 

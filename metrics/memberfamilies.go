@@ -60,7 +60,7 @@ var (
 	diskWrites = newFamily(histogram, "disk_write_duration_seconds", "Time of writes to the data directory, each with its fsync; absent without one.", "store")
 	diskFailed = newFamily(gauge, "disk_failed", "1 if the data directory has failed and this member takes part no longer.")
 
-	certificateExpiry = newFamily(gauge, "certificate_expiry_timestamp_seconds", "When the first TLS certificate of this member ends, in Unix seconds; absent without TLS.")
+	certificateExpiry = newFamily(gauge, "certificate_expiry_timestamp_seconds", "When the TLS certificate of this member ends, or its authority if that is first, in Unix seconds; absent without TLS.")
 )
 
 // memberFamilies are the families of a member besides those of its handles.

@@ -65,6 +65,25 @@ func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 	return table.Flush()
 }
 
+// certificates says when the first certificate of the members that answered ends; "" for a
+// grid in clear text.
+func certificates(s grid.Status) string {
+	var first time.Time
+	of := ""
+	for _, m := range s.Members {
+		if m.Report == nil || m.Report.CertificateExpiry.IsZero() {
+			continue
+		}
+		if end := m.Report.CertificateExpiry; first.IsZero() || end.Before(first) {
+			first, of = end, named(m.Name, string(m.Incarnation))
+		}
+	}
+	if first.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("the first ends on %s, of %s", first.UTC().Format(time.RFC3339), of)
+}
+
 func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "grid\t%s (%v)\n", s.Name, s.Grid)
 	fmt.Fprintf(table, "answered by\t%s%s\n", named(s.AnsweringName, s.Answering), unless(s.Ready, ", which is not ready: "+s.NotReady))
@@ -82,6 +101,9 @@ func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "settings\t%d partitions, %s, window %v, voters %d\n", s.Settings.Partitions, kept(s), window, s.Settings.MostVoters())
 	fmt.Fprintf(table, "partitions\t%s\n", ownership(s))
 	printZones(table, s)
+	if text := certificates(s); text != "" {
+		fmt.Fprintf(table, "certificates\t%s\n", text)
+	}
 	if s.Advice != "" {
 		fmt.Fprintf(table, "to do\t%s\n", s.Advice)
 	}

@@ -87,7 +87,7 @@ func (b *usage) end() {
 	b.t.Logf("%d IDs, slowest create %v", b.ids, b.slow)
 }
 
-// rotationLog has the lines those of a log.
+// rotationLog has the lines of a log.
 type rotationLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -212,5 +212,32 @@ func TestExpiredHolder(t *testing.T) {
 			t.Errorf("with a new certificate: %v", err)
 		}
 		use.end()
+	})
+}
+
+// TestExpiryIsWarnedOf: a member logs that its certificate ends within 14 days, once a day, and
+// no longer when it has another.
+func TestExpiryIsWarnedOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log rotationLog
+		g := gridtest.New(t, gridtest.Config{Members: 1, Secured: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		g.Secrets().IssueFor(14*24*time.Hour+20*time.Second, "m1", security.Member)
+		g.StartMembers("m1")
+		ends := gridtest.Now().Add(14 * 24 * time.Hour)
+		if end := g.Member("m1").Stats().CertificateExpiry; end.Sub(ends).Abs() > time.Minute {
+			t.Errorf("its certificate ends on %v, want %v", end, ends)
+		}
+		if n := log.with("certificate ends soon"); n != 0 {
+			t.Errorf("%d warnings more than 14 days before", n)
+		}
+		time.Sleep(30 * time.Second)
+		if n := log.with("level=WARN", "certificate ends soon", "of=certificate", "days_left=14", "secure issue"); n != 1 {
+			t.Errorf("%d warnings within 14 days, want 1: %s", n, log.text.String())
+		}
+		g.Secrets().Reissue("m1")
+		time.Sleep(noticed)
+		if n := log.with("certificate ends soon"); n != 1 {
+			t.Errorf("%d warnings of a new certificate", n-1)
+		}
 	})
 }

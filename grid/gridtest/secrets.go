@@ -128,6 +128,13 @@ func (s *Secrets) Reissue(processes ...string) {
 	}
 }
 
+// GossipKeys returns the keys of the gossip.
+func (s *Secrets) GossipKeys() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.keys)
+}
+
 // SetGossipKeys replaces the keys of the gossip of all members.
 func (s *Secrets) SetGossipKeys(keys ...[]byte) {
 	s.tb.Helper()
