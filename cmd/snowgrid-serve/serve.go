@@ -186,6 +186,7 @@ func serving(service *service, at listeners, addr string, log *slog.Logger, fail
 	m := newMetrics()
 	m.watch(service)
 	s := &servers{http: newHTTP(service, m, addr, log)}
+	s.http.TLSConfig = at.tls.Clone() // each server changes its own; nil stays nil
 	s.ended.Go(func() {
 		if err := at.serve(s.http); !errors.Is(err, http.ErrServerClosed) {
 			failed(fmt.Errorf("the HTTP server has ended: %w", err))
@@ -227,7 +228,6 @@ func (l listeners) serve(server *http.Server) error {
 	if l.tls == nil {
 		return server.Serve(l.http)
 	}
-	server.TLSConfig = l.tls
 	return server.ServeTLS(l.http, "", "")
 }
 
