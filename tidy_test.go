@@ -70,7 +70,7 @@ var importMap = map[string]imports{
 	"grid/internal/signal":       {},
 	"grid/internal/acceptor":     {},
 	"grid/internal/refusal":      {internal: []string{"internal/failure", "sequencer"}},
-	"grid/internal/audit":        {internal: []string{"grid/internal/refusal", "roster", "sequencer", "wire"}},
+	"grid/internal/audit":        {internal: []string{"grid/internal/refusal", "roster", "security", "sequencer", "wire"}},
 	"grid/internal/librarylog":   {modules: []string{"github.com/hashicorp/go-hclog"}},
 	"grid/internal/tenure":       {},
 	"grid/internal/state":        {internal: []string{"client", "clustertime", "grid/internal/signal", "roster"}},

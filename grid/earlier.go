@@ -5,10 +5,13 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -53,13 +56,15 @@ func (o *leadership) noteEarlier(until clustertime.Tick) bool {
 const clockSpread = time.Second
 
 // serveEarlier notes a grant that another member was shown.
-func (o *leadership) serveEarlier(_ context.Context, in wire.EarlierRequest) (wire.MemberResponse, error) {
+func (o *leadership) serveEarlier(ctx context.Context, in wire.EarlierRequest) (wire.MemberResponse, error) {
 	limit := partition.EarlierBound(o.state.Roster(), o.clock.Now())
 	if limit > 0 {
 		limit = limit.Add(clustertime.SpanOf(clockSpread))
 	}
 	if in.Until > limit {
-		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a grant of an earlier grid that ends at %d ms cannot exist; the latest possible end is %d ms", in.Until, limit)
+		err := failure.Errorf(wire.ErrBadRequest, "grid: a grant of an earlier grid that ends at %d ms cannot exist; the latest possible end is %d ms", in.Until, limit)
+		o.audit.Write(audit.Entry{Action: string(security.Earlier), Who: api.WhoOf(ctx), Err: err})
+		return wire.MemberResponse{}, err
 	}
 	if !o.noteEarlier(in.Until) {
 		return wire.MemberResponse{}, refusal.ErrNotLeader

@@ -51,6 +51,9 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 	if err := in.Check(); err != nil {
 		return none, err
 	}
+	if own := api.PeerOf(ctx).Names; len(own) > 0 {
+		in.Names = own
+	}
 	rows, next := o.host.Sequencers(ctx, in)
 	nexts := []string{next}
 	if in.Local {

@@ -189,7 +189,7 @@ func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertim
 // their sequencers.
 func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, error) {
 	s := o.local()
-	s.Sequencers = o.sequencers(ctx)
+	s.Sequencers = usable(ctx, o.sequencers(ctx))
 	if in.Local {
 		return s, nil
 	}
@@ -211,7 +211,7 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 				s.Unreachable = append(s.Unreachable, string(member.Incarnation))
 				return
 			}
-			s.Sequencers = append(s.Sequencers, other.Sequencers...)
+			s.Sequencers = append(s.Sequencers, usable(ctx, other.Sequencers)...)
 			s.takeReport(member.Incarnation, other.reportOf(member.Incarnation))
 			if other.Anchor != nil && other.Anchor.State != "" && other.Leader == string(member.Incarnation) {
 				s.Anchor = other.Anchor
@@ -222,6 +222,13 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 	slices.Sort(s.Unreachable)
 	sortByName(s.Sequencers)
 	return s, nil
+}
+
+// usable returns those of some sequencers that the caller may use: the others are not there
+// for it.
+func usable(ctx context.Context, infos []SequencerInfo) []SequencerInfo {
+	caller := api.PeerOf(ctx)
+	return slices.DeleteFunc(infos, func(q SequencerInfo) bool { return !caller.MayUse(q.Name) })
 }
 
 func sortByName(infos []SequencerInfo) {

@@ -11,9 +11,14 @@ import (
 // Names returns the first n names of lives that have not ended, ascending, of those that
 // begin with prefix and lie above after.
 func (t *Table) Names(prefix, after string, n int) []string {
+	return t.NamesThat(func(string) bool { return true }, prefix, after, n)
+}
+
+// NamesThat is Names of those that may be listed.
+func (t *Table) NamesThat(may func(name string) bool, prefix, after string, n int) []string {
 	var out []string
 	for name, r := range t.records {
-		if !r.destroyed && name > after && strings.HasPrefix(name, prefix) {
+		if !r.destroyed && name > after && strings.HasPrefix(name, prefix) && may(name) {
 			out = append(out, name)
 		}
 	}

@@ -9,6 +9,10 @@ import (
 // HolderID names a process that generates IDs, for as long as it lives.
 type HolderID string
 
+// Short returns the beginning of the ID, for people and logs. All of it is a secret: a
+// process that knows it may renew in the holder's place.
+func (h HolderID) Short() HolderID { return h[:min(len(h), 8)] }
+
 // Print is a fingerprint of one handle as its holder and its owner see it. Prints
 // of several are combined by [Print.With] in any order.
 type Print [16]byte

@@ -5,6 +5,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -44,6 +45,9 @@ type SequencersRequest struct {
 	// member, in place of all by name. It has no further page.
 	Busiest bool `json:"busiest,omitempty"`
 	Local   bool `json:"local,omitempty"` // only those that the member itself owns
+	// Names are the patterns that the names have to match, if there are any: those of the
+	// caller, which the member that was asked passes on.
+	Names []security.Pattern `json:"names,omitempty"`
 }
 
 // Check refuses a page that no member makes, and fills in the default limit. Errors match
@@ -120,7 +124,8 @@ type HoldersResponse struct {
 // HolderRow is one attached logical node and its holder.
 type HolderRow struct {
 	Node sequencer.NodeID `json:"node"`
-	// Holder is the random ID of the process, "" until it has renewed at this owner.
+	// Holder is the beginning of the random ID of the process, "" until it has renewed at this
+	// owner. All of the ID is a secret of the process.
 	Holder sequencer.HolderID `json:"holder"`
 	// Shown is how many milliseconds ago the holder attached or renewed.
 	Shown  int64             `json:"shown_ms"`

@@ -91,7 +91,7 @@ func printHolders(w io.Writer, list wire.HoldersResponse) error {
 		if h.Holder != "" {
 			renewed = span(time.Duration(h.Shown)*time.Millisecond) + " ago"
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Node, orNone(short(string(h.Holder), 12)), renewed, orNone(h.Addr), orNone(short(h.Build, 12)), orNone(labels(h.Labels)))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Node, orNone(string(h.Holder.Short())), renewed, orNone(h.Addr), orNone(short(h.Build, 12)), orNone(labels(h.Labels)))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -35,7 +35,7 @@ const (
 	headerTimeout  = 5 * time.Second
 	bodyTimeout    = 10 * time.Second
 	ServeTimeout   = 10 * time.Second
-	maxHeaderBytes = 4 << 10
+	maxHeaderBytes = 12 << 10 // with a token of up to 8 KB
 )
 
 // Config has the calls and limits of a server.
@@ -360,12 +360,17 @@ func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer end()
-	s := a.events.open(r.Context(), in.(wire.EventsRequest).Holder)
+	ctx, done := a.untilExpiry(r.Context())
+	defer done()
+	s := a.events.open(ctx, in.(wire.EventsRequest).Holder)
 	defer s.end()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	control := http.NewResponseController(w)
 	for {
 		event, err := s.Next()
+		if err == nil && event.Name != "" && !PeerOf(ctx).MayUse(event.Name) {
+			continue // it was attached under another certificate
+		}
 		if err == nil {
 			_ = control.SetWriteDeadline(time.Now().Add(bodyTimeout))
 			err = errors.Join(wire.WriteEvent(w, event), control.Flush())

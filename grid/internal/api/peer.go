@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -81,6 +82,25 @@ func (a *Server) peerOfToken(header string) (security.Peer, error) {
 		return security.Peer{}, failure.Errorf(security.ErrUnauthenticated, "grid: this member takes no tokens: it has no file of their keys (%s); use a certificate", security.TokensFile)
 	}
 	return a.cfg.Tokens.Peer(strings.TrimSpace(token))
+}
+
+// untilExpiry returns a context that ends when the token of a request has to be verified again:
+// at its end, and when the keys of tokens may have changed. A connection by certificate ends by
+// itself when that is valid no longer.
+func (a *Server) untilExpiry(ctx context.Context) (context.Context, context.CancelFunc) {
+	c := callerIn(ctx)
+	if !c.token {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithDeadline(ctx, time.Now().Add(c.peer.Expires.Sub(a.cfg.Security.Now())))
+	go func() {
+		defer cancel()
+		select {
+		case <-a.cfg.Security.Changed():
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // PeerOf returns the caller of a request: by its certificate or token, security.Everyone if

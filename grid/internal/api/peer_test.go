@@ -69,7 +69,7 @@ func TestDenialsAreAudited(t *testing.T) {
 		{"holder", wire.PathDestroy, `{"name":"orders-1"}`, `action=destroy name="" who="pipe \"holder\" (cert:holder, role holder)" result=denied error="security: denied: destroy needs the role admin`},
 		{"orders", wire.PathAttach, `{"claim":{"sequencer":{"name":"bills-1"}}}`, `action=attach name=bills-1 who="pipe \"orders\" (cert:orders, role holder, names orders-*)" result=denied`},
 		{"", wire.PathAttach, `{}`, `action=attach name="" who=pipe result=denied error="security: not authenticated: attach needs the role holder`},
-		{"expired", wire.PathAttach, `{}`, `result=denied error="security: not authenticated: certificate of expired"`},
+		{"expired", wire.PathDetach, `{}`, `result=denied error="security: not authenticated: certificate of expired"`},
 		{"admin", wire.PathDestroy, `{"name":"orders-1"}`, ""},
 	} {
 		text.Reset()

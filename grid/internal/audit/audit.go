@@ -1,9 +1,11 @@
 // Package audit writes a line of the log for each action that changes a grid: a sequencer
 // that is created or destroyed, a member that joins, leaves or is removed, an operator's
-// command. The member that decides writes it, once for each action, also if it refuses.
+// command. The member that decides writes it, once for each action, also if it refuses. A call
+// that its caller may not make is such an action too, whatever it asks for; its action is that
+// of package security.
 //
 //	msg=audit action=destroy name=orders who=10.0.0.7:51324 result=ok
-//	msg=audit action=forget name=9f3c5a7de1b20468 who="10.0.0.7:51330 CN=ops" result=denied error="..."
+//	msg=audit action=forget name=9f3c5a7de1b20468 who="10.0.0.7:51330 \"ops\" (cert:51f0, role admin)" result=denied error="..."
 package audit
 
 import (
@@ -15,6 +17,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -48,8 +51,8 @@ const (
 	burst = 200
 	rate  = 50
 
-	// repeatAfter is how long the same failure of the same caller counts as one action: its
-	// program retries.
+	// repeatAfter is how long the same failure or denial of the same caller counts as one
+	// action: its program retries.
 	repeatAfter = time.Minute
 	repeatsMax  = 1024 // failures that are remembered
 )
@@ -127,7 +130,7 @@ func (l *Log) admit(e Entry) (omitted int, admitted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.mono()
-	if e.Action == Join || result(e.Err) == "failed" {
+	if e.Action == Join || result(e.Err) == "failed" || isDenial(e.Err) {
 		key := e.Action + "\x00" + e.Name + "\x00" + e.Who + "\x00" + wire.ErrorOf(e.Err, 0).Code
 		if last, known := l.recent[key]; known && now-last < repeatAfter {
 			l.recent[key] = now // a program that retries without end stays one action
@@ -147,6 +150,11 @@ func (l *Log) admit(e Entry) (omitted int, admitted bool) {
 	l.tokens--
 	omitted, l.omitted = l.omitted, 0
 	return omitted, true
+}
+
+// isDenial reports whether an action was not done because of who asked for it.
+func isDenial(err error) bool {
+	return errors.Is(err, security.ErrDenied) || errors.Is(err, security.ErrUnauthenticated)
 }
 
 // bounded cuts off a text that a caller stated.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -84,8 +85,8 @@ func TestOtherMembersDecide(t *testing.T) {
 	}
 }
 
-// TestRetriesAreOneAction: a failure that a program repeats is written once; a refusal each
-// time.
+// TestRetriesAreOneAction: a failure or a denial that a program repeats is written once; a
+// refusal each time.
 func TestRetriesAreOneAction(t *testing.T) {
 	var r recorder
 	l := r.log()
@@ -102,10 +103,18 @@ func TestRetriesAreOneAction(t *testing.T) {
 	for range 10 {
 		l.Write(Entry{Destroy, "orders", "a", denied})
 	}
+	for range 10 {
+		l.Write(Entry{Destroy, "orders", "a", security.ErrDenied})
+		l.Write(Entry{Destroy, "orders", "a", security.ErrUnauthenticated})
+	}
+	l.Write(Entry{Destroy, "bills", "a", security.ErrDenied})
+	if got := r.lines(t); len(got) != 13 {
+		t.Errorf("%d lines, want 10 of what is not there, and 3 of 2 denials", len(got))
+	}
 	r.now += repeatAfter
 	l.Write(Entry{Forget, "m1", "a", failed})
-	if got := r.lines(t); len(got) != 11 {
-		t.Errorf("%d lines, want 11", len(got))
+	if got := r.lines(t); len(got) != 1 {
+		t.Errorf("%d lines, want 1", len(got))
 	}
 	for i := range 3 * repeatsMax {
 		l.Write(Entry{Forget, fmt.Sprint(i), "a", failed})

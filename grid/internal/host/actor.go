@@ -95,5 +95,5 @@ func (o *actor) BecameOwner(id roster.PartitionID, term roster.Term) {
 // Expired implements partition.Member.
 func (o *actor) Expired(id roster.PartitionID, t partition.Tenant) {
 	o.host.log.Info("session ended; its logical node is free again",
-		"partition", id, "sequencer", t.Name, "node", t.Node, "holder", t.Holder)
+		"partition", id, "sequencer", t.Name, "node", t.Node, "holder", t.Holder.Short())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
@@ -100,12 +101,23 @@ func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachRe
 	if quota, refused := errors.AsType[*partition.QuotaError](err); refused {
 		h.refusedByQuota(ctx, Refusal(quota.Kind), security.Attach, in.Claim.Sequencer.Name, err)
 	}
+	h.noteEarlier(ctx, claim, err)
 	if err != nil {
 		return wire.AttachResponse{}, err
 	}
 	h.counts.attaches.Observe(h.clock.Mono() - began)
 	h.noteHolder(ctx, in.Holder, in.About)
 	return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, nil
+}
+
+// noteEarlier writes a line of the audit log about a claim of another life of the grid that is
+// not served: such claims can raise the floors of the whole grid.
+func (h *Host) noteEarlier(ctx context.Context, c partition.Claim, err error) {
+	if err == nil || c.Grid.IsZero() || c.Grid == h.state.Roster().Identity() {
+		return
+	}
+	h.cfg.Audit.Write(audit.Entry{Action: string(security.Attach), Name: c.Ref.Definition.Name(), Who: api.WhoOf(ctx), Err: err},
+		slog.String("claimed_grid", c.Grid.String()), slog.Int64("claimed_until_ms", int64(c.Until)))
 }
 
 // checkAttachment refuses a request that names no attachment.

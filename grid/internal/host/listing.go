@@ -9,21 +9,26 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Sequencers returns a page of the sequencers whose partitions this member owns, and the name
 // that the next page follows, "" for none. Partitions that do not answer before ctx ends are left out.
+// Those that the caller may not use are not there for it.
 func (h *Host) Sequencers(ctx context.Context, in wire.SequencersRequest) (rows []wire.SequencerRow, next string) {
 	var names []string
+	may := security.Peer{Names: in.Names}.MayUse
 	if in.Busiest {
 		for _, used := range h.Usage().Sequencers {
-			names = append(names, used.Name)
+			if may(used.Name) {
+				names = append(names, used.Name)
+			}
 		}
 	} else {
 		for _, some := range Owned(ctx, h, func(_ roster.PartitionID, table *partition.Table, _ clustertime.Tick) []string {
-			return table.Names(in.Prefix, in.After, in.Limit+1)
+			return table.NamesThat(may, in.Prefix, in.After, in.Limit+1)
 		}) {
 			names = append(names, some...)
 		}
@@ -94,7 +99,7 @@ func (h *Host) Holders(ctx context.Context, in wire.HoldersRequest) (wire.Holder
 		if out.More = len(out.Holders) == in.Limit; out.More {
 			break
 		}
-		row := wire.HolderRow{Node: a.Node, Holder: a.Holder, Shown: a.Ago.Milliseconds()}
+		row := wire.HolderRow{Node: a.Node, Holder: a.Holder.Short(), Shown: a.Ago.Milliseconds()}
 		if known, found := h.book.of(a.Holder); found {
 			row.Addr, row.Build, row.Labels = known.addr, known.about.Build, known.about.Labels
 		}

@@ -126,6 +126,7 @@ func (h *Host) renewClaims(ctx context.Context, in wire.RenewRequest, indexes []
 			results[at] = h.renewResult(sequencer.Grant{}, err)
 			continue
 		}
+		h.noteEarlier(ctx, claims[i], renewed[i].Err)
 		results[at] = h.renewResult(renewed[i].Grant, renewed[i].Err)
 	}
 	return results
