@@ -169,6 +169,20 @@ func (n *Network) Crash(name string) {
 	})
 }
 
+// Break resets the open streams of a host, whose process goes on.
+func (n *Network) Break(name string) {
+	n.change(func() {
+		m := n.machine(name)
+		for l := range n.links {
+			for i := range l.ends {
+				if l.ends[i].host.machine == m {
+					n.drop(&conn{l, i})
+				}
+			}
+		}
+	})
+}
+
 // change applies a fault and wakes all waiting calls. Messages that are due under the old
 // faults arrive before.
 func (n *Network) change(apply func()) {

@@ -23,4 +23,27 @@ var attackMutants = []mutant{
 	{"C2", "connections go on when their remotes are not valid", "security/remote.go", "			end(v.err)", "			_ = end", credentialTests},
 	{"C2", "clear text beyond loopback", "grid/security.go", "conf == nil && setting != \"\" && !c.Insecure {", "conf == nil && setting == \"-\" {", refusalTests},
 	{"C2", "gossip without a key beyond loopback", "grid/security.go", "if c.Insecure || !c.isExposed(false) {", "if c.Insecure || c.isExposed(false) {", refusalTests},
+	{"C2", "no check before the body", "grid/internal/api/routes.go", "err = t.authorize(r)", "err = nil", accessTests},
+	{"C2", "no check of names after decoding", "grid/internal/api/api.go", "return in, leave, a.authorizeUses(r, in)", "return in, leave, nil", accessTests},
+	{"C2", "a use of several is not checked", "grid/internal/api/peer.go", "range row.uses(in) {", "range row.uses(in)[:0] {", accessTests},
+	{"C2", "paths of members for admins", "grid/internal/api/access.go", "onPost(wire.PathReplicate): {action: security.Replicate}", "onPost(wire.PathReplicate): {action: security.Init}", accessTests},
+	{"C2", "a path without a row is open", "grid/internal/api/peer.go", "if !found {", "if false {", accessTests},
+	{"C2", "another process is believed about the first caller", "grid/internal/api/api.go", "Role != security.Member {", "Role == \"\" {", accessTests},
+	{"C2", "a bad token is ignored where none is needed", "grid/internal/api/peer.go", "(err != nil || c.token)", "err != nil", accessTests},
+	{"C2", "a remote caller that was not identified is this process", "grid/internal/api/peer.go", "remote {", "remote && false {", accessTests},
+	{"C2", "no line about a denial", "grid/internal/api/peer.go", "lines.Write(", "_ = (", accessTests},
+	{"C3", "a set counts under another limit", "partition/sessions.go", "known.limit != set.Limit || known.under != known.count", "false", tableTests},
+	{"C3", "a set counts of which a part was shown under another limit", "partition/sessions.go", "|| known.under != known.count", "", tableTests},
+	{"C3", "a caller is under no limit", "grid/internal/host/limit.go", "len(names) == 0", "len(names) >= 0", roleTests},
+	{"C3", "a list has every name", "grid/listing.go", "in.Names = own", "_ = own", roleTests},
+	{"C3", "a status has every name", "grid/overview.go", "return !caller.MayUse(q.Name)", "return !caller.MayUse(q.Name) && false", roleTests},
+	{"C3", "a list has whole IDs of holders", "grid/internal/host/listing.go", "a.Holder.Short()", "a.Holder", roleTests},
+	{"C4", "a denied renewal is like any failed one", "internal/session/renew.go", "case errors.Is(a.Err, ErrDenied):", "case false:", sessionTests},
+	{"C4", "a denied call is repeated", "client/call.go", "if isDenied(seen) {", "if false {", clientTests},
+	{"C4", "a handle waits for a grant that is refused", "sequencer/wait.go", "got.out == noGrant && seen.refusedAt(got.at) != nil", "false", idTests},
 }
+
+var (
+	accessTests = []string{"./grid/internal/api"}
+	roleTests   = []string{"./grid/gridtest", "-run", "TestRolesInAGrid|TestAuditNames|TestCertificateWithout"}
+)
