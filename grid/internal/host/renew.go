@@ -61,8 +61,7 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 	return out, nil
 }
 
-// usable returns the reports of sequencers that the caller may use. A set needs no such check:
-// it is renewed if the caller knows each attachment in it, and nothing else comes of it.
+// usable returns the reports of sequencers that the caller may use.
 func usable(ctx context.Context, used []wire.Used) []wire.Used {
 	peer := api.PeerOf(ctx)
 	return slices.DeleteFunc(slices.Clone(used), func(u wire.Used) bool { return !peer.MayUse(u.Name) })
