@@ -381,21 +381,3 @@ func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 }
-
-// handleStatus serves the status to a browser or curl.
-func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
-	defer cancel()
-	leave, err := connectionOf(r).holders.acquire(ctx)
-	if err != nil {
-		a.refuse(w, wire.JSON, err)
-		return
-	}
-	defer leave()
-	out, err := a.cfg.Status(ctx)
-	if err != nil {
-		a.refuse(w, wire.JSON, err)
-		return
-	}
-	a.answer(w, wire.JSON, http.StatusOK, out)
-}

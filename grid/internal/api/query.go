@@ -65,3 +65,21 @@ func (a *Server) handleQuery(w http.ResponseWriter, r *http.Request, c *Call) {
 	}
 	a.answer(w, wire.JSON, http.StatusOK, out)
 }
+
+// handleStatus serves the status to a browser or curl.
+func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), ServeTimeout)
+	defer cancel()
+	leave, err := connectionOf(r).holders.acquire(ctx)
+	if err != nil {
+		a.refuse(w, wire.JSON, err)
+		return
+	}
+	defer leave()
+	out, err := a.cfg.Status(ctx)
+	if err != nil {
+		a.refuse(w, wire.JSON, err)
+		return
+	}
+	a.answer(w, wire.JSON, http.StatusOK, out)
+}
