@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // TestReleaseBeforeAndNewFeatures: a new feature is refused while a member runs the release
@@ -48,7 +50,7 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	c.awaitProtocols(2, 2)
+	c.awaitProtocols(2, int(roster.CurrentProtocol))
 
 	c.launch(third, before)
 	said := awaitLog(t, third, "it has format 2 and this version of snowgrid reads format 1")
@@ -86,7 +88,7 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 		m.await("/readyz")
 		m.await("/v1/settled")
 	}
-	c.awaitProtocols(2, 2)
+	c.awaitProtocols(2, int(roster.CurrentProtocol))
 
 	fourth := c.add()
 	c.launch(fourth, before)

@@ -1,6 +1,7 @@
 package acceptor_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -51,7 +52,7 @@ func (l listener) open(address string) net.Conn {
 func isClosed(c net.Conn) bool {
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	_, err := c.Read(make([]byte, 1))
-	return err == io.EOF
+	return errors.Is(err, io.EOF)
 }
 
 // TestOldestOfAnAddressIsDropped: an address that has too many unfinished handshakes loses its
