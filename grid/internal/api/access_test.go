@@ -272,6 +272,23 @@ func TestPathWithoutARowIsRefused(t *testing.T) {
 	}
 }
 
+// TestEachNameOfARequestIsAuthorized: the last of several is, too.
+func TestEachNameOfARequestIsAuthorized(t *testing.T) {
+	accesses[onPost("/v1/several")] = access{action: security.Open, uses: usesOf(func(in wire.OpenRequest) (out []use) {
+		for name := range strings.SplitSeq(in.Name, " ") {
+			out = append(out, use{security.Open, name})
+		}
+		return out
+	})}
+	defer delete(accesses, onPost("/v1/several"))
+	a := secured(nil, served[wire.OpenRequest]("/v1/several"))
+	for names, want := range map[string]int{"orders-1 orders-2": 200, "orders-1 bills-1": 403, "bills-1 orders-1": 403} {
+		if w := a.call(t, "orders", http.MethodPost, "/v1/several", strings.NewReader(`{"name":"`+names+`"}`)); w.Code != want {
+			t.Errorf("%s: %d %s, want %d", names, w.Code, w.Body, want)
+		}
+	}
+}
+
 // TestEveryActionIsUsed: each action of package security is that of a path, or of the code
 // that is named here.
 func TestEveryActionIsUsed(t *testing.T) {
