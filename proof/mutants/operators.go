@@ -18,7 +18,7 @@ var operatorMutants = []mutant{
 	{"audit", "a member that leaves counts as removed", "grid/leadcalls.go", "o.removals.ask(in.Incarnation, audit.Leave, api.WhoOf(ctx))", "_ = api.WhoOf(ctx)", auditedTests},
 	{"audit", "a member that does not decide writes a line", "grid/internal/audit/audit.go", "if l == nil || undecided(e) {", "if l == nil {", auditTests},
 	{"audit", "a retrying program is many actions", "grid/internal/audit/audit.go", "known && now-last < repeatAfter", "known && now-last < 0", auditTests},
-	{"audit", "a flood of refusals fills the log", "grid/internal/audit/audit.go", "if l.tokens < 1 {", "if l.tokens < -1e9 {", auditTests},
+	{"audit", "a flood of refusals fills the log", "grid/internal/audit/audit.go", "if b.tokens < 1 {", "if b.tokens < -1e9 {", auditTests},
 	{"listing", "a page goes beyond its limit", "grid/listing.go", "rows[:min(len(rows), in.Limit)]", "rows", listingTests},
 	{"listing", "an owner's further names are not noticed", "grid/internal/host/listing.go", "	if len(names) > in.Limit {", "	if len(names) > in.Limit && in.Limit == 0 {", listingTests},
 	{"listing", "holders are not asked of the owner", "grid/listing.go", "if owner == o.self || in.Forwarded {", "if owner != \"\" || in.Forwarded {", listingTests},

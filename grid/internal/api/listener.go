@@ -81,6 +81,7 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 		err := secured.HandshakeContext(context.Background()) // the acceptor's deadline ends it
 		inTurn.end()
 		if err != nil {
+			answerClearText(err)
 			_ = conn.Close()
 			l.report(raw.RemoteAddr(), err)
 			return nil, err
@@ -136,6 +137,22 @@ func (r *refusals) remove(conn *openConn) {
 	defer r.mu.Unlock()
 	if i := slices.Index(r.conns, conn); i >= 0 {
 		r.conns = slices.Delete(r.conns, i, i+1)
+	}
+}
+
+// clearTextAnswer is for callers that speak HTTP without TLS, such as curl with http://.
+const clearTextAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
+	"This member speaks TLS: use https:// with its authority (ca.crt), and a certificate or a token.\n"
+
+// answerClearText answers a request in clear text, if that is why a handshake failed.
+func answerClearText(err error) {
+	var first tls.RecordHeaderError
+	if !errors.As(err, &first) || first.Conn == nil {
+		return
+	}
+	switch string(first.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET":
+		_, _ = io.WriteString(first.Conn, clearTextAnswer)
 	}
 }
 

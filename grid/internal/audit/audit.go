@@ -47,7 +47,8 @@ const (
 	textMax = 255 // bytes of a name or a caller
 
 	// Lines of refusals are bounded, since any process that reaches a member can cause
-	// them: burst at a time, and rate a second after that.
+	// them: of each action, burst at a time, and rate a second after that. So a flood of
+	// one action hides no other.
 	burst = 200
 	rate  = 50
 
@@ -62,16 +63,21 @@ type Log struct {
 	log  *slog.Logger
 	mono func() time.Duration
 
-	mu      sync.Mutex // guards what follows
-	tokens  float64    // of refusals
+	mu       sync.Mutex               // guards what follows
+	refusals map[string]*bucket       // by action
+	recent   map[string]time.Duration // failures that may be retried, by text
+}
+
+// bucket bounds the lines of refusals of one action.
+type bucket struct {
+	tokens  float64
 	refill  time.Duration
 	omitted int
-	recent  map[string]time.Duration // failures that may be retried, by text
 }
 
 // New returns a log that reads the monotonic clock by mono.
 func New(log *slog.Logger, mono func() time.Duration) *Log {
-	return &Log{log: log, mono: mono, tokens: burst, refill: mono(), recent: map[string]time.Duration{}}
+	return &Log{log: log, mono: mono, refusals: map[string]*bucket{}, recent: map[string]time.Duration{}}
 }
 
 // Entry is one action.
@@ -141,14 +147,24 @@ func (l *Log) admit(e Entry) (omitted int, admitted bool) {
 		}
 		l.recent[key] = now
 	}
-	l.tokens = min(burst, l.tokens+(now-l.refill).Seconds()*rate)
-	l.refill = now
-	if l.tokens < 1 {
-		l.omitted++
+	b := l.refusals[e.Action]
+	if b == nil {
+		b = &bucket{tokens: burst, refill: now}
+		l.refusals[e.Action] = b
+	}
+	return b.take(now)
+}
+
+// take takes a line, if there is one, and returns how many were left out before it.
+func (b *bucket) take(now time.Duration) (omitted int, taken bool) {
+	b.tokens = min(burst, b.tokens+(now-b.refill).Seconds()*rate)
+	b.refill = now
+	if b.tokens < 1 {
+		b.omitted++
 		return 0, false
 	}
-	l.tokens--
-	omitted, l.omitted = l.omitted, 0
+	b.tokens--
+	omitted, b.omitted = b.omitted, 0
 	return omitted, true
 }
 

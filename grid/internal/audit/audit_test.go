@@ -136,6 +136,10 @@ func TestRefusalsAreBounded(t *testing.T) {
 	if got := r.lines(t); len(got) != 11*burst {
 		t.Errorf("%d lines, want %d", len(got), 11*burst)
 	}
+	l.Write(Entry{Remove, "m1", "c", wire.ErrNotNow})
+	if got := r.lines(t); len(got) != 1 {
+		t.Errorf("%d lines of another action, want 1", len(got))
+	}
 	r.now += time.Second
 	l.Write(Entry{Destroy, "orders", "a", sequencer.ErrNotFound})
 	if got := r.lines(t); len(got) != 1 || got[0]["omitted"] != float64(9*burst) {
