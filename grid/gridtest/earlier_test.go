@@ -30,10 +30,15 @@ func TestHolderOfAnEarlierLife(t *testing.T) {
 					t.Fatal(err)
 				}
 				granted := survivor.Stats().GrantUntil
+				// What an earlier life can have granted grows with the time of this one: the
+				// survivor comes when its grant is below that by any of its clocks.
+				g.Network.Cut("survivor", "m1")
 				g.Crash("m1")
 				g.StepClock("m1", -c.back)
 				g.StartMembers("m1")
 				began := time.Now()
+				time.Sleep(5 * time.Second)
+				g.Network.Heal("survivor", "m1")
 				time.Sleep(30 * time.Second) // in which the survivor renews
 				for _, p := range g.Member("m1").Status().Partitions {
 					if p.Floor.Before(granted) == c.floors {
