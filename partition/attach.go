@@ -26,7 +26,7 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked for their logical nodes", name)
 	}
 	m.expirePrevious(b, c)
-	if err := m.withinQuota(h, c); err != nil {
+	if err := m.withinQuota(v, h, c); err != nil {
 		return a, err
 	}
 	life := m.life(name)

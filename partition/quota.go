@@ -25,10 +25,12 @@ type Quota struct {
 
 // withinQuota refuses a claim that would have its holder, or its peer, have one logical node of
 // the name more than it may. The counts are those of the sessions: after a change of owner they
-// are whole when every holder has renewed, within a window.
-func (m *Machine) withinQuota(h sequencer.HolderID, c Claim) error {
+// are whole when every holder has renewed, within a window. A logical node that is kept for a
+// holder of an earlier life of the grid counts against no limit: refused, it would be granted
+// to another below the end of that holder's grant (S2).
+func (m *Machine) withinQuota(v View, h sequencer.HolderID, c Claim) error {
 	name := c.Ref.Definition.Name()
-	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || m.table.hasNode(name, c.ID) {
+	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || m.table.hasNode(name, c.ID) || m.shownUntil(v, c) != 0 {
 		return nil
 	}
 	ofHolder, ofPeer := m.sessions.attached(name, h, c.Peer)
@@ -44,11 +46,11 @@ func (m *Machine) withinQuota(h sequencer.HolderID, c Claim) error {
 // quotaOnRenewal is withinQuota for a holder that comes back with an attachment that the owner
 // has forgotten. It answers as if the node were another holder's: what was granted stays
 // usable, and the holder attaches again, which tells it of the limit.
-func (m *Machine) quotaOnRenewal(h sequencer.HolderID, c Claim) error {
+func (m *Machine) quotaOnRenewal(v View, h sequencer.HolderID, c Claim) error {
 	if c.ID.IsZero() {
 		return nil
 	}
-	if err := m.withinQuota(h, c); err != nil {
+	if err := m.withinQuota(v, h, c); err != nil {
 		return failure.Errorf(sequencer.ErrDetached, "%s; the attachment is not registered again", err.Error())
 	}
 	return nil

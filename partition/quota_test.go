@@ -145,6 +145,33 @@ func TestLimitsAfterTakeover(t *testing.T) {
 	}
 }
 
+// TestLimitKeepsAShownNode: a holder that has all that it may shows a grant of an earlier life
+// of the grid that reaches further than floors go on its word. The logical node is kept for it
+// all the same, so no other holder gets a grant of it below that end.
+func TestLimitKeepsAShownNode(t *testing.T) {
+	p := newLimitedPair(t)
+	one := partition.Quota{Holder: 1, HolderBy: "the quota of *"}
+	if _, err := p.attach("h", 1, "", one); err != nil {
+		t.Fatal(err)
+	}
+	shown := p.claim(9, "", one)
+	shown.Preference = sequencer.Preference{Node: 100}
+	shown.Grid, shown.Until = roster.GridID{9}, p.roster.Time.Add(clustertime.SpanOf(time.Hour))
+	if err := p.renew("h", shown); err != nil {
+		t.Fatalf("the shown attachment: %v", err)
+	}
+	for n := range p.ref.Definition.Nodes() {
+		c := p.claim(0, "", partition.Quota{})
+		c.ID = sequencer.AttachmentID{2, byte(n >> 8), byte(n)}
+		p.m.Attach(p.view(), "other", c, func(a sequencer.Attachment, err error) {
+			if err == nil && a.Node == 100 && a.Grant.From < shown.Until {
+				t.Errorf("another holder has logical node 100 from %d, and the grant that was shown ends at %d", a.Grant.From, shown.Until)
+			}
+		})
+		p.deliver()
+	}
+}
+
 // TestCreateUnless: a full owner makes no new life and tells of those there are.
 func TestCreateUnless(t *testing.T) {
 	p := newLimitedPair(t)

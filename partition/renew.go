@@ -70,7 +70,7 @@ func (m *Machine) renew(v View, b Bounds, h sequencer.HolderID, c Claim) (sequen
 		// It missed the event; this tells it as well, and it gives back what it has.
 		return sequencer.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	if err := m.quotaOnRenewal(h, c); err != nil {
+	if err := m.quotaOnRenewal(v, h, c); err != nil {
 		return sequencer.Grant{}, err
 	}
 	life := m.life(name)
