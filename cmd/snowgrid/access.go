@@ -77,6 +77,9 @@ func (a *access) do(request *http.Request) (*http.Response, error) {
 	}
 	response, err := a.http.Do(request)
 	switch {
+	case err == nil && a.scheme == "http" && response.StatusCode == http.StatusBadRequest && !response.ProtoAtLeast(1, 1) && speaksTLS(request.Context(), request.URL.Host):
+		_ = response.Body.Close()
+		return nil, expectsTLS(request.URL.Host)
 	case err == nil:
 		return response, nil
 	case a.scheme == "http" && cutOff(err) && speaksTLS(request.Context(), request.URL.Host):

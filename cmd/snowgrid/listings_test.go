@@ -96,7 +96,7 @@ func TestListingCommands(t *testing.T) {
 		{"sequencers --prefix or", []string{`SEQUENCER .*`, `orders     1 .*`}},
 		{"sequencers --limit 1", []string{`a long name`, `there are more: --after "a long name, of more than 24 characters"`}},
 		{"sequencers --prefix zebra", []string{`no sequencers`}},
-		{"holders orders", []string{`sequencer orders: 1 of 8192 logical nodes attached, owner web-[12]`, `NODE +HOLDER +RENEWED +ADDRESS +BUILD +LABELS`, `\d+ +[0-9a-f]{9}\.\.\. +\S+ ago +127.0.0.1:\d+ +\S+ +pid=17 service=shop`}},
+		{"holders orders", []string{`sequencer orders: 1 of 8192 logical nodes attached, owner web-[12]`, `NODE +HOLDER +RENEWED +ADDRESS +BUILD +LABELS`, `\d+ +[0-9a-f]{8} +\S+ ago +127.0.0.1:\d+ +\S+ +pid=17 service=shop`}},
 		{"top -n 1", []string{`\S+Z (sequencer="\S+.*" ids_per_second=\S+ waits_per_second=0.0 attached=1 nodes=8192 owner=web-[12]|no IDs reported)`}},
 	} {
 		out := list(strings.Fields(test.args)...)
