@@ -27,13 +27,15 @@ func (l *lab) machineEncoder() *encoder {
 
 // newEncoder returns an encoder of machines, for which number numbers callers.
 func newEncoder(number func(unsafe.Pointer) uint64) *encoder {
-	machine := reflect.TypeFor[partition.Machine]()
+	machine, table := reflect.TypeFor[partition.Machine](), reflect.TypeFor[partition.Table]()
 	return &encoder{number: number, hooks: map[reflect.Type]hook{
 		machine:                                    encodeMachine,
 		fieldType(machine, "replica"):              encodeReplica,
 		fieldType(machine, "released"):             encodeReleased,
 		fieldType(machine, "waiting").Elem():       encodeWaiting,
 		fieldType(machine, "ending").Elem().Elem(): encodeEnding,
+		fieldType(table, "records").Elem().Elem():  encodeRecord,
+		fieldType(table, "census"):                 encodeNothing,
 		reflect.TypeFor[partition.Sessions]():      encodeSessions,
 		reflect.TypeFor[error]():                   encodeError,
 	}}
@@ -83,6 +85,13 @@ func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
 	}
 	return b
 }
+
+// encodeRecord leaves out when a name was used last: only the removal of unused names, which
+// no scope has, reads it.
+func encodeRecord(e *encoder, b []byte, v reflect.Value) []byte { return e.fields(b, v, "used") }
+
+// encodeNothing is for what is counted from the rest.
+func encodeNothing(_ *encoder, b []byte, _ reflect.Value) []byte { return b }
 
 func acts(v reflect.Value) bool { return v.Addr().Interface().(interface{ Acts() bool }).Acts() }
 
