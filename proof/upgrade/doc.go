@@ -7,5 +7,9 @@
 // without that commit cannot run the tests; they say so and are skipped.
 package upgrade
 
-// Previous is the commit of the release before this one.
-const Previous = "8f14140b8c2cff91601d7871424decb3486d1afd"
+// Previous is the commit of the release before this one, and PreviousProtocol the latest
+// protocol that it has: see package roster.
+const (
+	Previous         = "0299653aa6af7912351f02c38d3c80cb5c105577"
+	PreviousProtocol = 2
+)

@@ -28,32 +28,32 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 	third := c.members[2]
 
 	c.change(third, before, syscall.SIGTERM)
-	code, text := apply(t, c.members[0], 1)
-	for _, word := range []string{"protocol 2", third.api + " runs snowgrid of an unknown build (protocol 1)", "upgrade it"} {
+	code, text := setQuota(t, c.members[0])
+	for _, word := range []string{fmt.Sprintf("protocol %d", roster.CurrentProtocol), fmt.Sprintf("%s runs snowgrid devel (protocols 1 to %d)", third.api, PreviousProtocol), "upgrade it"} {
 		if code == http.StatusOK || !strings.Contains(text, word) {
 			t.Errorf("a new feature beside the release before: %d %s; want %q", code, text, word)
 		}
 	}
 	t.Logf("refused: %d %s", code, text)
-	c.awaitProtocols(1, 1)
+	c.awaitProtocols(1, PreviousProtocol)
 
 	// The third member is away while the feature is used for the first time.
 	third.end(t, os.Kill)
 	third.runs = release{}
 	deadline := time.Now().Add(patience)
 	for {
-		if code, text = apply(t, c.members[0], 1); code == http.StatusOK {
+		if code, text = setQuota(t, c.members[0]); code == http.StatusOK {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no number: %d %s", code, text)
+			t.Fatalf("no quota: %d %s", code, text)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	c.awaitProtocols(2, int(roster.CurrentProtocol))
+	c.awaitProtocols(int(roster.CurrentProtocol), int(roster.CurrentProtocol))
 
 	c.launch(third, before)
-	said := awaitLog(t, third, "it has format 2 and this version of snowgrid reads format 1")
+	said := awaitLog(t, third, refusedProtocol)
 	t.Logf("with the log of the others: %s", said)
 	if !third.hasEnded() {
 		if response, err := client.Get("http://" + third.api + "/readyz"); err == nil {
@@ -73,11 +73,11 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 	select {
 	case <-third.ended:
 		t.Logf("on its own log: status %d: %s", third.cmd.ProcessState.ExitCode(), lastLine(third.log))
-		if third.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(tail(third.log), "format 2") {
+		if third.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(tail(third.log), unreadable) {
 			t.Errorf("a start on a log that it cannot read: %s", tail(third.log))
 		}
 	case <-time.After(10 * time.Second): // the entry did not reach its disk
-		t.Logf("on its own log: %s", awaitLog(t, third, "it has format 2"))
+		t.Logf("on its own log: %s", awaitLog(t, third, unreadable))
 		third.end(t, os.Kill)
 	}
 	l.running("beside a member that does not start")
@@ -88,13 +88,13 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 		m.await("/readyz")
 		m.await("/v1/settled")
 	}
-	c.awaitProtocols(2, int(roster.CurrentProtocol))
+	c.awaitProtocols(int(roster.CurrentProtocol), int(roster.CurrentProtocol))
 
 	fourth := c.add()
 	c.launch(fourth, before)
 	said = awaitLog(t, fourth, "join refused")
 	t.Logf("new: %s", said)
-	for _, word := range []string{"(protocol 1)", "uses protocol 2", "start the member with a release that has protocol 2"} {
+	for _, word := range []string{fmt.Sprintf("(protocols 1 to %d)", PreviousProtocol), fmt.Sprintf("uses protocol %d", roster.CurrentProtocol), refusedProtocol} {
 		if !strings.Contains(said, word) {
 			t.Errorf("a new member of the release before: %s; want %q", said, word)
 		}
@@ -107,11 +107,11 @@ func TestReleaseBeforeAndNewFeatures(t *testing.T) {
 	l.end()
 }
 
-// apply applies for a number of a set, which is a feature of protocol 2.
-func apply(t *testing.T, at *member, id int) (status int, text string) {
+// setQuota limits the names of a pattern, which is a feature of the present protocol.
+func setQuota(t *testing.T, at *member) (status int, text string) {
 	t.Helper()
-	body := fmt.Sprintf(`{"cluster":"shop","name":"web","id":%d,"code":"000102030405060708090a0b0c0d0e0f"}`, id)
-	response, err := (&http.Client{Timeout: 10 * time.Second}).Post("http://"+at.api+"/v1/identity/apply", "application/json", bytes.NewReader([]byte(body)))
+	body := `{"quotas":[{"pattern":"jobs-*","names":5}]}`
+	response, err := (&http.Client{Timeout: 10 * time.Second}).Post("http://"+at.api+"/v1/settings", "application/json", bytes.NewReader([]byte(body)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +148,13 @@ func awaitAnyLog(t *testing.T, text string, of ...*member) string {
 	t.Fatalf("%q is not in the logs:\n%s", text, tail(of[0].log))
 	return ""
 }
+
+// What the release before says in a grid that uses a part of protocol 3, and of its own log
+// with such a part.
+const (
+	refusedProtocol = "start the member with a release that has protocol 3"
+	unreadable      = "it has format 3 and this version of snowgrid reads format 2"
+)
 
 // lastLine returns the last line of a file.
 func lastLine(file string) string {

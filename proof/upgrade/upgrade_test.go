@@ -43,7 +43,7 @@ func TestRollingUpgrade(t *testing.T) {
 			if all && to == present {
 				c.awaitProtocols(1, int(roster.CurrentProtocol))
 			} else {
-				c.awaitProtocols(1, 1)
+				c.awaitProtocols(1, PreviousProtocol)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func TestRollingUpgrade(t *testing.T) {
 		roll(present, true, syscall.SIGTERM)
 	} else {
 		c.change(c.leader(), before, os.Kill)
-		c.awaitProtocols(1, 1)
+		c.awaitProtocols(1, PreviousProtocol)
 	}
 	if now := c.lost(); now != lost {
 		t.Errorf("partitions lost their tables: %d, %d before", now, lost)
