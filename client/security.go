@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,10 +48,15 @@ func (c *Client) watchCredentials(ctx context.Context, creds *security.Credentia
 	})
 }
 
-// isCut reports whether a connection ended in the middle of a call.
+// isCut reports whether a connection ended in the middle of a call, or as soon as it was open.
 func isCut(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		strings.HasSuffix(err.Error(), notEstablished)
 }
+
+// notEstablished is the text of net/http's error about a connection that ended before the first
+// call on it. That error has no name.
+const notEstablished = "http2: client conn could not be established"
 
 // errNoHTTP2 says that a server speaks TLS, and is no API of a member.
 var errNoHTTP2 = errors.New("the server speaks no HTTP/2 over TLS: check that this is a snowgrid API address")
