@@ -224,34 +224,43 @@ func TestOneWayBetweenReplicas(t *testing.T) {
 }
 
 // TestCutFromTheLeader: the leader does not reach an owner that all others reach,
-// so that owner does not hear of the ceiling. No holder waits for that.
+// so that owner does not hear of the ceiling. No holder waits for that, not even one all of
+// whose names the owner has, so that no other member tells it of a newer roster.
 func TestCutFromTheLeader(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"both ways", "one way"} {
-		t.Run(way, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := newCrowd(t, 4, nil)
-				name := heldByOthers(t, c)
-				c.use(3, append([]string{name}, several(3)...)...)
-				owner := c.g.OwnerOf(name)
-				c.gone(owner, c.g.Leader()) // their own handles cannot reach the other's partitions
-				cut := c.g.Network.Cut
-				if way == "one way" {
-					cut = c.g.Network.CutOneWay
-				}
-				cut(c.g.Leader(), owner)
-				time.Sleep(40 * time.Second)
-				c.calm("under the cut")
-				c.g.Network.HealAll()
-				full := awaitFull(t, c.g, 30*time.Second)
-				time.Sleep(5 * time.Second)
-				c.load.stop()
-				c.calm("at the end")
-				c.kept("at the end")
-				n, longest := c.waited()
-				t.Logf("%d waits, %v at the longest; full %v after the heal", n, longest, full)
+		for _, all := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, the owner of all: %v", way, all), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { cutFromTheLeader(t, way, all) })
 			})
-		})
+		}
 	}
+}
+
+func cutFromTheLeader(t *testing.T, way string, all bool) {
+	c := newCrowd(t, 4, nil)
+	name := heldByOthers(t, c)
+	owner := c.g.OwnerOf(name)
+	names := append([]string{name}, several(3)...)
+	if all {
+		names = []string{name, unused(t, c, owner)}
+	}
+	c.use(3, names...)
+	c.gone(owner, c.g.Leader()) // their own handles cannot reach the other's partitions
+	cut := c.g.Network.Cut
+	if way == "one way" {
+		cut = c.g.Network.CutOneWay
+	}
+	cut(c.g.Leader(), owner)
+	time.Sleep(40 * time.Second)
+	c.calm("under the cut")
+	c.g.Network.HealAll()
+	full := awaitFull(t, c.g, 30*time.Second)
+	time.Sleep(5 * time.Second)
+	c.load.stop()
+	c.calm("at the end")
+	c.kept("at the end")
+	n, longest := c.waited()
+	t.Logf("%d waits, %v at the longest; full %v after the heal", n, longest, full)
 }

@@ -291,14 +291,20 @@ func (m *Machine) denied(now Now, h *Handle, id sequencer.AttachmentID, err erro
 }
 
 // extend has a grant added to an attachment. One that does not reach as far ahead as it
-// should is renewed again soon.
+// should is renewed again soon, and the directory is asked for: an owner that was replaced and
+// does not know it grants less and less. It answers without an error and by its old roster, so
+// nothing else would tell.
 func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.AttachmentID, g sequencer.Grant) {
 	m.effects.Extend = append(m.effects.Extend, Extension{Handle: h, ID: id, Grant: g})
 	t := now.Time
 	if m.effects.Time > 0 {
 		t = max(t, stamp.Time) // as the clock will show
 	}
-	if g.From > t || g.Until.Sub(t) < clustertime.SpanOf(m.window()/2) {
+	short := g.Until.Sub(t) < clustertime.SpanOf(m.window()/2)
+	if short {
+		m.lookUp(now.Mono - m.window()/8)
+	}
+	if short || g.From > t {
 		h.next = now.Mono + RetryAfter
 	}
 }

@@ -25,6 +25,7 @@ var sessionMutants = []mutant{
 	{"session", "a stream that stands has nothing renewed", "internal/session/stream.go", "			h.next = 0\n", "			h.failures = 0\n", sessionTests},
 	{"states", "a handle that lost its node stays Attached", "internal/session/lost.go", "now.Time >= held.Grant.Until {", "now.Time < 0 {", sessionTests},
 	{"states", "a handle that lost its node tries only once for another", "internal/session/lost.go", "if !l.trying && l.next <= now.Mono {", "if l.try == 0 {", sessionTests},
+	{"session", "an owner that grants less and less is not looked up", "internal/session/renew.go", "		m.lookUp(now.Mono - m.window()/8)\n", "", sessionTests},
 	{"overload", "the first time-out asks for the directory", "internal/session/renew.go", "!TimedOut(err) || failures", "TimedOut(err) || failures", sessionTests},
 	{"overload", "failures do not lengthen the pause between renewals", "internal/session/renew.go", "RetryAfter<<h.failures", "RetryAfter", sessionTests},
 }
