@@ -324,7 +324,7 @@ func (m *Member) gossipConfig() gossip.Config {
 // about returns this member's description of itself for gossip.
 func (m *Member) about() gossip.Peer {
 	grid, left := m.formation.Whereabouts()
-	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.state.Leaving(), Name: m.cfg.MemberName, Release: wire.OwnRelease()}
+	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left, Leaving: m.state.Leaving(), FormsNone: m.formation.Expect() == 0, Name: m.cfg.MemberName, Release: wire.OwnRelease()}
 }
 
 // run starts the goroutines that take part in the grid.

@@ -101,6 +101,26 @@ func joinersExpectNothing(n int) func(name string, c *grid.Config) {
 	}
 }
 
+// TestJoinersFormNone: members that only join keep no other from forming the grid, whichever of
+// them has the lowest identity.
+func TestJoinersFormNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.New(t, gridtest.Config{Members: 9, Change: func(name string, c *grid.Config) {
+			c.Expect = 0
+			if name == "m1" {
+				c.Expect = 5 // so it sees joiners before it forms the grid
+			}
+		}})
+		var all []string
+		for i := range 9 {
+			all = append(all, fmt.Sprint("m", i+1))
+		}
+		g.StartMembers(all...)
+		create(t, g.Member("m9"), "orders", 0)
+	})
+}
+
 func TestStatusTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

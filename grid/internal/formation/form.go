@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -18,7 +19,8 @@ import (
 //	no grid --- another member has one ------------------------> joining
 //	   |                                                            ^
 //	   +-- Expect members without grid are seen, this is the        |
-//	       lowest, and Expect of them accept it ------> bootstraps -+
+//	       lowest that forms one (its Expect is not 0),             |
+//	       and Expect of them accept it --------------> bootstraps -+
 //
 // A member accepts one attempt to form a grid at a time, and another only after the
 // bootstrap member of the first has reported that it gave that one up.
@@ -92,13 +94,20 @@ func (f *Formation) seekGrid(ctx context.Context) {
 	}
 	f.releaseAcceptance(ctx)
 	peers := f.gossip.Peers()
-	if expect := f.Expect(); expect == 0 || len(peers) < expect || peers[0].Incarnation != f.self {
+	if expect := f.Expect(); expect == 0 || len(peers) < expect || !f.isFirst(peers) {
 		f.giveUpAttempt()
 		return
 	}
 	if err := f.formGrid(ctx, peers); err != nil && f.boot.hinder(err.Error(), f.clock.Mono()) {
 		f.log.Warn("grid not formed yet", "error", err)
 	}
+}
+
+// isFirst reports whether this member is the lowest of those that form a grid at all. One that
+// forms none must not have the others wait for it.
+func (f *Formation) isFirst(peers []gossip.Peer) bool {
+	i := slices.IndexFunc(peers, func(p gossip.Peer) bool { return !p.FormsNone })
+	return i >= 0 && peers[i].Incarnation == f.self
 }
 
 // adoptGrid makes the grid of a peer this member's, unless their settings differ.

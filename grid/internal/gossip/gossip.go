@@ -39,6 +39,7 @@ type Peer struct {
 	Grid        roster.GridID      `json:"grid"`           // zero: in no grid yet
 	Left        string             `json:"left,omitempty"` // of a member in no grid, the grid it left to form another
 	Leaving     bool               `json:"leaving"`
+	FormsNone   bool               `json:"forms_none,omitempty"`       // it joins a grid and forms none: its Expect is 0
 	Name        string             `json:"name,omitempty"`             // for people; "" if the member states none
 	Release     roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1, or no room for it
 
