@@ -16,14 +16,22 @@ import (
 type backend struct {
 	client *Client
 	entry  *entry
+	first  *firstAttach // nil when the handle has attached; the handle calls Attach in turns
 }
 
 // Attach implements sequencer.Backend. Every call makes a fresh attachment ID; its
-// tries all carry that one, so that a lost answer costs no second logical node.
+// tries all carry that one, so that a lost answer costs no second logical node. The call
+// that created the sequencer may have been the first of them.
 func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Preference) (sequencer.Attachment, error) {
 	c := b.client
-	var id sequencer.AttachmentID
-	_, _ = crand.Read(id[:])
+	id, first := newAttachmentID(), b.first
+	b.first = nil
+	if first != nil && p.Any {
+		if a, done, err := b.takeFirst(ref, first); done {
+			return a, err
+		}
+		id = first.id
+	}
 	p, previous := c.memory.wanted(b.entry.Control, p)
 	identity, err := c.identity()
 	if err != nil {
@@ -38,15 +46,26 @@ func (b *backend) Attach(ctx context.Context, ref sequencer.Ref, p sequencer.Pre
 	if err != nil {
 		return sequencer.Attachment{}, c.identified(identity, err)
 	}
-	if int(res.Node) >= ref.Definition.Nodes() {
-		return sequencer.Attachment{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the owner answered logical node %d of %d", ref.Definition.Name(), res.Node, ref.Definition.Nodes())
+	return b.attached(ref, sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}, res.Stamp, began)
+}
+
+// attached takes in an attachment that was answered to a request sent at began.
+func (b *backend) attached(ref sequencer.Ref, a sequencer.Attachment, s wire.Stamp, began time.Duration) (sequencer.Attachment, error) {
+	c := b.client
+	if int(a.Node) >= ref.Definition.Nodes() {
+		return sequencer.Attachment{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the owner answered logical node %d of %d", ref.Definition.Name(), a.Node, ref.Definition.Nodes())
 	}
-	a := sequencer.Attachment{ID: id, Node: res.Node, Grant: res.Grant}
 	c.memory.attached(b.entry.Control, a)
 	c.session.do(func(m *session.Machine, now session.Now) {
-		m.Attached(now, b.entry.State, a, session.Stamp(res.Stamp), began)
+		m.Attached(now, b.entry.State, a, session.Stamp(s), began)
 	})
 	return a, nil
+}
+
+// newAttachmentID returns an ID that was never used.
+func newAttachmentID() (id sequencer.AttachmentID) {
+	_, _ = crand.Read(id[:])
+	return id
 }
 
 // Detach implements sequencer.Backend. If ctx ends first it is tried again in the

@@ -28,7 +28,7 @@ func (c *Client) CreateSequencer(ctx context.Context, name string, cfg sequencer
 		return nil, err
 	}
 	return c.handles.Create(ctx, def, func() (*entry, error) {
-		return c.find(ctx, name, wire.PathCreate, wire.CreateRequestOf(def), true)
+		return c.createAttached(ctx, def)
 	})
 }
 
@@ -98,7 +98,7 @@ func (c *Client) find(ctx context.Context, name, path string, in any, owed bool)
 	if err != nil {
 		return nil, err
 	}
-	return c.keep(ref, stamp, &entry{Owed: owed})
+	return c.keep(ref, stamp, &entry{Owed: owed}, nil)
 }
 
 // life asks for a name's life.
@@ -115,10 +115,14 @@ func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer
 
 // keep makes a handle for an entry on a life that was answered with a stamp, and has the
 // session look after it. One that is owed no attachment is shown to the owner, so that
-// this tells it of a destroy.
-func (c *Client) keep(ref sequencer.Ref, s wire.Stamp, e *entry) (*entry, error) {
-	_, e.Control = sequencer.New(ref, &backend{client: c, entry: e}, c.clock)
+// this tells it of a destroy. first is what the answer said of an attachment, nil for nothing.
+func (c *Client) keep(ref sequencer.Ref, s wire.Stamp, e *entry, first *firstAttach) (*entry, error) {
+	_, e.Control = sequencer.New(ref, &backend{client: c, entry: e, first: first}, c.clock)
+	if first != nil {
+		c.memory.bind(e.Control, first.seat)
+	}
 	if err := c.handles.Put(e); err != nil {
+		c.memory.gone(e.Control, false)
 		return nil, err
 	}
 	c.session.do(func(m *session.Machine, now session.Now) {

@@ -60,8 +60,8 @@ func TestOneHandleForAName(t *testing.T) {
 				t.Fatal("two handles")
 			}
 		}
-		if n := len(f.made(wire.PathAttach)); n != 1 || f.attached() != 1 {
-			t.Errorf("%d attaches, %d logical nodes", n, f.attached())
+		if n := len(f.made(wire.PathCreate)); n != 1 || f.attached() != 1 {
+			t.Errorf("%d creates, %d logical nodes", n, f.attached())
 		}
 		works(t, handles[0])
 		if err := handles[0].DetachLogicalNode(t.Context()); err != nil {
@@ -97,6 +97,7 @@ func TestConflictShowsBothDefinitions(t *testing.T) {
 func TestFailedAttachLeavesADetachedHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
+		f.older = true // the attach is a call of its own
 		c := f.dial(t)
 		synctest.Wait() // the session has nothing to look after
 		f.hook(func(_ context.Context, _, path string, _ any) error {
@@ -130,6 +131,7 @@ func TestFailedAttachLeavesADetachedHandle(t *testing.T) {
 func TestLostAttachAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
+		f.older = true // the attach is a call of its own
 		c := f.dial(t)
 		lost := 3
 		f.hookAnswers(func(_ context.Context, _, path string, _ any) error {
@@ -161,6 +163,7 @@ func TestLostAttachAnswer(t *testing.T) {
 func TestLateAttachAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
+		f.older = true // the attach is a call of its own
 		c := f.dial(t)
 		f.hookAnswers(func(ctx context.Context, _, path string, _ any) error {
 			if path == wire.PathAttach {

@@ -29,6 +29,7 @@ func TestDeniedCallsEndAtOnce(t *testing.T) {
 				f := newFake()
 				c := f.dial(t)
 				create(t, c, "there")
+				f.older = path == wire.PathAttach
 				var tries atomic.Int32
 				f.hook(func(_ context.Context, _, at string, _ any) error {
 					if at == path {

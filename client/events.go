@@ -29,7 +29,7 @@ func (r *runner) listen(ctx context.Context, s *session.Stream) {
 			return
 		}
 		if event.Name == "" {
-			r.do(func(m *session.Machine, _ session.Now) { m.Stands(s) })
+			r.do(func(m *session.Machine, now session.Now) { m.Stands(now, s) })
 			continue
 		}
 		r.c.ended(event.Name, event.Life)

@@ -37,6 +37,7 @@ type fake struct {
 	calls         []made
 	streams       map[string]*fakeStream // by address and holder
 	skew          time.Duration          // added to cluster time
+	older         bool                   // of a release that does not attach by a create
 }
 
 type hook func(ctx context.Context, addr, path string, in any) error
@@ -188,7 +189,16 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 		}
 		copy(ref.Life[:], strconv.Itoa(len(f.calls))+"................")
 		ref, _, err = f.table.Create(ref, f.now())
-		return wire.SequencerResponse{Stamp: stamp, Sequencer: wire.SequencerOf(ref)}, err
+		out := wire.SequencerResponse{Stamp: stamp, Sequencer: wire.SequencerOf(ref)}
+		if err == nil && in.Attach != nil && !f.older {
+			req := in.Attach.Request(out)
+			a, err := f.attach(addr, req.Holder, req.Claim, false)
+			out.Attached = &wire.Attached{Node: a.Node, Grant: a.Grant}
+			if err != nil {
+				out.Attached.Error = wire.ErrorOf(err, stamp.Version)
+			}
+		}
+		return out, err
 	case wire.OpenRequest:
 		if err := f.owns(addr, in.Name); err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ const (
 // slow to decide.
 var limited = map[string]line{
 	wire.PathCreate: decided, wire.PathOpen: decided, wire.PathAttach: decided, wire.PathDetach: decided, wire.PathDestroy: decided,
-	wire.PathReplicate: replication,
+	wire.PathRelayCreate: decided, wire.PathReplicate: replication,
 }
 
 // limiter bounds the calls in progress for each key; the others wait. Its zero value is

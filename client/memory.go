@@ -33,20 +33,51 @@ func (m *memory) seat(control *sequencer.Control) *registrar.Seat {
 	return s
 }
 
+// take returns the memory of a handle on a name that is yet to be made, nil if there is none;
+// bind or give follows.
+func (m *memory) take(name string) *registrar.Seat {
+	if m.nodes == nil {
+		return nil
+	}
+	return m.nodes.Take(name)
+}
+
+// bind makes a memory that was taken that of a handle.
+func (m *memory) bind(control *sequencer.Control, s *registrar.Seat) {
+	if s == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seats[control] = s
+}
+
+// give takes a memory back for which no handle was made.
+func (m *memory) give(s *registrar.Seat) {
+	if s != nil {
+		m.nodes.Give(s, false)
+	}
+}
+
 // wanted returns the logical node that a handle asks for: its own, or that of an earlier
 // process, with the attachment which that one had.
 func (m *memory) wanted(control *sequencer.Control, own sequencer.Preference) (sequencer.Preference, *sequencer.AttachmentID) {
 	if m.nodes == nil || !own.Any {
 		return own, nil
 	}
-	s := m.seat(control)
+	return m.remembered(m.seat(control))
+}
+
+// remembered returns the logical node of an earlier process, any if there was none, and the
+// attachment that it had.
+func (m *memory) remembered(s *registrar.Seat) (sequencer.Preference, *sequencer.AttachmentID) {
 	if s == nil {
-		return own, nil
+		return sequencer.Preference{Any: true}, nil
 	}
 	node, previous, known := m.nodes.Wanted(s)
 	switch {
 	case !known:
-		return own, nil
+		return sequencer.Preference{Any: true}, nil
 	case previous.IsZero():
 		return sequencer.Preference{Node: node}, nil
 	}

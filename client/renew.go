@@ -57,9 +57,5 @@ func denial(err error) error {
 
 // claimOnWire converts a claim to its wire format.
 func claimOnWire(c session.Claim) wire.Claim {
-	out := wire.Claim{Sequencer: wire.SequencerOf(c.Ref), ID: c.ID, Grid: c.Grid, Version: c.Version, Until: c.Until}
-	if !c.Any {
-		out.Node = &c.Node
-	}
-	return out
+	return wire.Claim{Sequencer: wire.SequencerOf(c.Ref), ID: c.ID, Node: nodeOnWire(c.Preference), Grid: c.Grid, Version: c.Version, Until: c.Until}
 }

@@ -322,8 +322,11 @@ type wrongNode struct{ *fake }
 
 func (w wrongNode) Call(ctx context.Context, addr, path string, in, out any) error {
 	err := w.fake.Call(ctx, addr, path, in, out)
-	if res, ok := out.(*wire.AttachResponse); ok {
+	switch res := out.(type) {
+	case *wire.AttachResponse:
 		res.Node = 128
+	case *wire.SequencerResponse:
+		res.Attached.Node = 128
 	}
 	return err
 }

@@ -35,5 +35,5 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 	if err != nil {
 		return nil, err
 	}
-	return c.handles.Striped(ctx, stripes, func() (*entry, error) { return c.keep(ref, stamp, &entry{Stripe: true}) })
+	return c.handles.Striped(ctx, stripes, func() (*entry, error) { return c.keep(ref, stamp, &entry{Stripe: true}, nil) })
 }

@@ -53,6 +53,7 @@ const (
 	Held      Action = "held"
 	Stored    Action = "stored"
 	Collect   Action = "collect"
+	Relay     Action = "relay" // a create of another caller, to the owner
 	Count     Action = "count"
 	SetKeys   Action = "set-keys" // of the gossip, at one member
 )
@@ -69,7 +70,7 @@ var table = map[Action]Role{
 	CleanNumbers: Admin, ImportNumbers: Admin, Subscribe: Admin, Unsubscribe: Admin, Keyring: Admin, Debug: Admin,
 
 	Raft: Member, Gossip: Member, Hello: Member, Join: Member, Leave: Member, Accept: Member, Abandon: Member, Dismiss: Member,
-	Earlier: Member, Replicate: Member, Held: Member, Stored: Member, Collect: Member, Count: Member, SetKeys: Member,
+	Earlier: Member, Replicate: Member, Held: Member, Stored: Member, Collect: Member, Relay: Member, Count: Member, SetKeys: Member,
 }
 
 // rank orders the roles: each may do what those below it may.

@@ -51,6 +51,29 @@ type CreateRequest struct {
 	Epoch  *int64           `json:"epoch,omitempty"`           // Unix ms; nil = epoch.Default, 2026
 	Nodes  int              `json:"nodes"`                     // 0 = the layout's
 	Layout sequencer.Layout `json:"layout,omitempty,omitzero"` // zero = 63/23/8192
+	// Attach asks for a logical node of that life too, so that a process needs one call for its
+	// first ID. A member that does not own the name passes such a request on to the owner. Members
+	// of earlier releases ignore it, and their answers have no Attached.
+	Attach *CreateAttach `json:"attach,omitempty"`
+}
+
+// CreateAttach is the part of a [CreateRequest] that asks for a logical node for attachment ID,
+// Node if it is given and free. Its fields are those of AttachRequest.
+type CreateAttach struct {
+	Holder   sequencer.HolderID      `json:"holder"`
+	ID       sequencer.AttachmentID  `json:"id"`
+	Node     *sequencer.NodeID       `json:"node"`
+	Previous *sequencer.AttachmentID `json:"previous,omitempty"`
+	Identity *Identity               `json:"identity,omitempty"`
+	About    *About                  `json:"about,omitempty"`
+}
+
+// Request returns the request to attach to the life in an answer to the create.
+func (a CreateAttach) Request(of SequencerResponse) AttachRequest {
+	return AttachRequest{
+		Holder: a.Holder, Claim: Claim{Sequencer: of.Sequencer, ID: a.ID, Node: a.Node, Grid: of.Grid, Version: of.Version},
+		Previous: a.Previous, Identity: a.Identity, About: a.About,
+	}
 }
 
 // Config returns the definition asked for.
@@ -76,6 +99,17 @@ type OpenRequest struct {
 type SequencerResponse struct {
 	Stamp
 	Sequencer Sequencer `json:"sequencer"`
+	// Attached answers CreateRequest.Attach. It is nil if that was not given, or the owner runs
+	// an earlier release.
+	Attached *Attached `json:"attached,omitempty"`
+}
+
+// Attached is a logical node and its grant, or the error that there is none: the sequencer
+// exists in either case.
+type Attached struct {
+	Node  sequencer.NodeID `json:"node"`
+	Grant sequencer.Grant  `json:"grant"`
+	Error *Error           `json:"error,omitempty"`
 }
 
 // Claim is an attachment as a holder shows it; a zero ID stands for a handle

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -64,7 +65,14 @@ func messages() []any {
 		wire.IdentityListRequest{Cluster: "c", Name: "web", After: 7}, wire.IdentityListRequest{},
 		wire.IdentityListResponse{Sets: []wire.IdentitySet{{Cluster: "c", Name: "web", Next: 9, Count: 2, Members: []wire.IdentityMember{someNumbered()}, More: true}, {}}},
 		wire.CreateRequest{Name: "orders", Epoch: new(int64(-5)), Nodes: 128}, wire.CreateRequest{Name: "orders", Layout: sequencer.JSSafe}, wire.CreateRequest{Name: "orders"}, wire.OpenRequest{Name: "orders"},
+		wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID, Node: claim.Node, Previous: &claim.ID, Identity: pointer(someIdentity())}},
+		wire.RelayCreateRequest{
+			Caller: &wire.Caller{Role: security.Holder, Names: []security.Pattern{"orders-*"}, Name: "web", ID: "cert:12", Remote: "10.0.0.1:1"},
+			Create: wire.CreateRequest{Name: "orders", Attach: &wire.CreateAttach{Holder: "h", ID: claim.ID}},
+		}, wire.RelayCreateRequest{},
 		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer},
+		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer, Attached: &wire.Attached{Node: 8191, Grant: sequencer.Grant{From: 5, Until: 9}}},
+		wire.SequencerResponse{Stamp: stamp, Sequencer: claim.Sequencer, Attached: &wire.Attached{Error: &wire.Error{Code: "no_free_node", Message: "all taken"}}},
 		wire.AttachRequest{Holder: "h", Claim: claim}, wire.AttachRequest{},
 		wire.AttachResponse{Stamp: stamp, Node: 8191, Grant: sequencer.Grant{From: 5, Until: 9}},
 		wire.RenewRequest{Holder: "h", Claims: []wire.Claim{claim, {}}}, wire.RenewRequest{},

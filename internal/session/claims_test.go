@@ -60,12 +60,12 @@ func TestSetsRestOnAnswers(t *testing.T) {
 // older than the grid has told.
 func TestOvertakenAnswer(t *testing.T) {
 	s, h := ready(t)
-	h.saw(s.stamp(7))
-	h.saw(s.stamp(6))
+	h.saw(s.stamp(7), Now{})
+	h.saw(s.stamp(6), Now{})
 	if got := h.claim(sequencer.Attachment{}).Version; got != 7 {
 		t.Errorf("the claim is of version %d", got)
 	}
-	h.saw(Stamp{Grid: roster.GridID{2}, Version: 1})
+	h.saw(Stamp{Grid: roster.GridID{2}, Version: 1}, Now{})
 	if got := h.claim(sequencer.Attachment{}).Version; got != 1 {
 		t.Errorf("the claim in another grid is of version %d", got)
 	}

@@ -20,6 +20,7 @@ type Handle struct {
 	seen sequencer.Attachment // the newest answer about an attachment
 	// answered is the stamp of the newest answer about the life.
 	answered Stamp
+	heard    time.Duration // when the newest answer about an attachment came, negative for none
 	// print is the fingerprint of the life with that attachment, bare without one.
 	print, bare sequencer.Print
 
@@ -35,7 +36,7 @@ type Handle struct {
 func newHandle(control *sequencer.Control, s Stamp, stripe bool) *Handle {
 	ref := control.Ref()
 	return &Handle{
-		Control: control, name: ref.Definition.Name(), stripe: stripe, answered: s,
+		Control: control, name: ref.Definition.Name(), stripe: stripe, answered: s, heard: -1,
 		bare: sequencer.PrintOf(ref.Life, sequencer.Attachment{}),
 	}
 }
@@ -82,7 +83,7 @@ func (h *Handle) AttachClaim(id sequencer.AttachmentID, p sequencer.Preference) 
 // that the handle is given now.
 func (m *Machine) Attached(now Now, h *Handle, a sequencer.Attachment, s Stamp, began time.Duration) {
 	m.Stamped(now, s, began)
-	h.saw(s)
+	h.saw(s, now)
 	h.told(a)
 	h.next = now.Mono + m.pause()
 }
@@ -91,9 +92,10 @@ func (m *Machine) Attached(now Now, h *Handle, a sequencer.Attachment, s Stamp, 
 // so that the owner tells it of a destroy.
 func (m *Machine) AttachFailed(now Now, h *Handle) { h.next = now.Mono }
 
-// saw records the newest answer about the life. One that was overtaken must not
+// saw records the newest answer about the life, and when it came. One that was overtaken must not
 // replace it: the grid would take it for one from before a loss.
-func (h *Handle) saw(s Stamp) {
+func (h *Handle) saw(s Stamp, now Now) {
+	h.heard = now.Mono
 	if s.Grid != h.answered.Grid || s.Version >= h.answered.Version {
 		h.answered = s
 	}

@@ -247,7 +247,7 @@ func (m *Machine) extendSet(now Now, s set, stamp Stamp, until clustertime.Tick)
 		if h.removed {
 			continue
 		}
-		h.saw(stamp)
+		h.saw(stamp, now)
 		if shown := s.shown[i]; !shown.ID.IsZero() {
 			m.extend(now, h, stamp, shown.ID, sequencer.Grant{From: shown.Grant.From, Until: until})
 		}
@@ -260,7 +260,7 @@ func (m *Machine) claimRenewed(now Now, h *Handle, shown sequencer.Attachment, s
 	switch {
 	case h.removed:
 	case a.Err == nil:
-		h.saw(stamp)
+		h.saw(stamp, now)
 		if !shown.ID.IsZero() {
 			h.told(sequencer.Attachment{ID: shown.ID, Node: shown.Node, Grant: a.Grant})
 			m.extend(now, h, stamp, shown.ID, a.Grant)

@@ -47,7 +47,7 @@ var verbs = map[string]func(*stage, []string) string{
 	"answer":   (*stage).answered,
 	"fail":     (*stage).fail,
 	"replaced": (*stage).replaced,
-	"stands":   func(s *stage, a []string) string { s.m.Stands(s.stream(a[0])); return "" },
+	"stands":   func(s *stage, a []string) string { s.m.Stands(s.now(), s.stream(a[0])); return "" },
 	"broken":   func(s *stage, a []string) string { s.m.Broken(s.now(), s.stream(a[0])); return "" },
 	"states":   (*stage).states,
 }

@@ -9,6 +9,11 @@ import (
 // soon hears of a destroy from its first moment.
 const streamIdle = 10 * time.Second
 
+// freshAnswer is how old an answer about a handle may be when the first stream to its owner
+// stands for it not to be renewed for that. The owner keeps events for a holder whose stream
+// is on its way for longer.
+const freshAnswer = time.Second
+
 // Stream is the event stream to one owner, for as long as the process has handles there.
 // Its driver reports when it stands, each event, and its end, which a broken stream and
 // one that could not be opened have in common.
@@ -19,6 +24,7 @@ type Stream struct {
 	open   bool          // or being opened
 	opened time.Duration
 	stood  bool
+	broke  bool          // it has ended before
 	pause  time.Duration // after the next end
 	next   time.Duration // when to open it again
 	closed bool
@@ -61,11 +67,13 @@ func (m *Machine) need(now Now, owner string) {
 }
 
 // Stands takes in that a stream stands. Everything at its owner is renewed immediately:
-// the answers tell of the events that were missed.
-func (m *Machine) Stands(s *Stream) {
+// the answers tell of the events that were missed. Handles that were answered a moment before
+// the first stream stands have missed none.
+func (m *Machine) Stands(now Now, s *Stream) {
 	s.stood = true
 	for _, h := range m.handles {
-		if m.Owner(h.name) == s.Owner {
+		fresh := !s.broke && h.heard >= 0 && now.Mono-h.heard < freshAnswer
+		if m.Owner(h.name) == s.Owner && !fresh {
 			h.next = 0
 		}
 	}
@@ -77,7 +85,7 @@ func (m *Machine) Broken(now Now, s *Stream) {
 	if s.closed {
 		return
 	}
-	s.open = false
+	s.open, s.broke = false, true
 	if s.stood && now.Mono-s.opened > lastPause {
 		s.pause = firstPause
 	}

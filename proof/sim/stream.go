@@ -28,7 +28,7 @@ func (h *holder) openStream(s *session.Stream) {
 		case err != nil:
 			h.breakStream(s)
 		default:
-			h.do(func(m *session.Machine, _ session.Now) { m.Stands(s) })
+			h.do(func(m *session.Machine, now session.Now) { m.Stands(now, s) })
 			h.ping(s)
 		}
 	})

@@ -43,7 +43,7 @@ var accesses = map[string]access{
 	onGet(wire.PathHolders):     about(security.List, func(in wire.HoldersRequest) string { return in.Name }),
 	onPost(wire.PathHolders):    about(security.List, func(in wire.HoldersRequest) string { return in.Name }),
 
-	onPost(wire.PathCreate):  about(security.Create, func(in wire.CreateRequest) string { return in.Name }),
+	onPost(wire.PathCreate):  {action: security.Create, uses: usesOf(createUses)},
 	onPost(wire.PathOpen):    about(security.Open, func(in wire.OpenRequest) string { return in.Name }),
 	onPost(wire.PathAttach):  about(security.Attach, func(in wire.AttachRequest) string { return in.Claim.Sequencer.Name }),
 	onPost(wire.PathRenew):   {action: security.Renew},
@@ -88,6 +88,9 @@ var accesses = map[string]access{
 	onPost(wire.PathCount):     {action: security.Count},
 	onPost(wire.PathAbandon):   {action: security.Abandon},
 	onPost(wire.PathSetKeys):   {action: security.SetKeys},
+
+	// The owner authorizes the first caller (grid/internal/host/createattach.go).
+	onPost(wire.PathRelayCreate): {action: security.Relay},
 }
 
 // onGet and onPost return the key of a row.
@@ -102,6 +105,15 @@ func about[In any](action security.Action, name func(In) string) access {
 // usesOf adapts a function of a type of requests.
 func usesOf[In any](uses func(In) []use) func(any) []use {
 	return func(in any) []use { return uses(in.(In)) }
+}
+
+// createUses returns the uses of a request to create a sequencer, which may attach too.
+func createUses(in wire.CreateRequest) []use {
+	out := []use{{security.Create, in.Name}}
+	if in.Attach != nil {
+		out = append(out, use{security.Attach, in.Name})
+	}
+	return out
 }
 
 // idsUses returns the uses of a request for IDs, which may create the sequencer.

@@ -113,6 +113,7 @@ func allCalls() []*Call {
 		served[wire.EarlierRequest](wire.PathEarlier).ForMembers(), served[wire.ReplicateRequest](wire.PathReplicate).ForMembers(),
 		served[wire.HeldRequest](wire.PathHeld).ForMembers(), served[wire.StoredRequest](wire.PathStored).ForMembers(), served[wire.SetKeysRequest](wire.PathSetKeys).ForMembers(),
 		served[wire.CollectRequest](wire.PathCollect).ForMembers(), served[wire.CountRequest](wire.PathCount).ForMembers(), served[wire.UnusedRequest](wire.PathUnused),
+		served[wire.RelayCreateRequest](wire.PathRelayCreate).ForMembers(),
 	}
 }
 
@@ -239,6 +240,11 @@ func TestCallersByHand(t *testing.T) {
 		{"member", "POST", "/v1/member/leave", `{}`, 200},
 		{"orders", "POST", "/v1/create", `{"name":"orders-1"}`, 200},
 		{"orders", "POST", "/v1/create", `{"name":"bills-1"}`, 403},
+		{"orders", "POST", "/v1/create", `{"name":"orders-1","attach":{"holder":"h"}}`, 200},
+		{"orders", "POST", "/v1/create", `{"name":"bills-1","attach":{"holder":"h"}}`, 403},
+		{"reader", "POST", "/v1/create", `{"name":"orders-1","attach":{"holder":"h"}}`, 403},
+		{"admin", "POST", "/v1/member/create", `{"create":{"name":"a"}}`, 403},
+		{"member", "POST", "/v1/member/create", `{"create":{"name":"a"}}`, 200},
 		{"orders", "POST", "/v1/open", `{"name":"bills-1"}`, 403},
 		{"orders", "POST", "/v1/attach", `{"holder":"h","claim":{"sequencer":{"name":"bills-1"}}}`, 403},
 		{"orders", "POST", "/v1/detach", `{"holder":"h","sequencer":{"name":"bills-1"}}`, 403},

@@ -146,8 +146,12 @@ func WhoOf(ctx context.Context) string {
 	return RemoteOf(ctx)
 }
 
-// RemoteOf returns the address that a request came from.
+// RemoteOf returns the address that a request came from, at the first member if another has
+// passed it on.
 func RemoteOf(ctx context.Context) string {
+	if first, passedOn := ctx.Value(behalfKey{}).(wire.Caller); passedOn {
+		return first.Remote
+	}
 	if c, remote := ctx.Value(connectionKey{}).(*connection); remote && c.remote != nil {
 		return c.remote.String()
 	}

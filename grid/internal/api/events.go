@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -14,11 +16,26 @@ import (
 // answers to the renewals with which it opens the next.
 const eventQueue = 1024
 
+// A holder attaches and opens its stream concurrently. Events for holders without a stream are
+// kept for earlyKept, the newest earlyMax of them.
+const (
+	earlyKept = 5 * time.Second
+	earlyMax  = eventQueue / 2
+)
+
 // Events is the member's open event streams, one per holder.
 type Events struct {
 	mu      sync.Mutex // never held while waiting
 	streams map[sequencer.HolderID]*stream
 	peers   map[string]int // streams by the address that they come from, with the certificate or token
+	early   []earlyEvent   // oldest first
+}
+
+// earlyEvent is an event for a holder that had no stream.
+type earlyEvent struct {
+	holder sequencer.HolderID
+	event  wire.Event
+	at     time.Time
 }
 
 // peerStreams is how many event streams one address may have with one certificate or token,
@@ -78,6 +95,9 @@ func (e *Events) open(ctx context.Context, h sequencer.HolderID) *stream {
 		old.end()
 	}
 	e.streams[h] = s
+	for _, early := range e.takeEarly(h) {
+		s.put(early)
+	}
 	context.AfterFunc(ctx, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -88,13 +108,38 @@ func (e *Events) open(ctx context.Context, h sequencer.HolderID) *stream {
 	return s
 }
 
-// Publish sends an event to holders that have a stream.
+// keepEarly keeps an event for a holder that may be opening its stream. mu must be held.
+func (e *Events) keepEarly(h sequencer.HolderID, event wire.Event) {
+	if len(e.early) == earlyMax {
+		e.early = slices.Delete(e.early, 0, 1)
+	}
+	e.early = append(e.early, earlyEvent{h, event, time.Now()})
+}
+
+// takeEarly returns the events that came for a holder before its stream, and drops those
+// whose holder has opened none in time. mu must be held.
+func (e *Events) takeEarly(h sequencer.HolderID) (out []wire.Event) {
+	since := time.Now().Add(-earlyKept)
+	e.early = slices.DeleteFunc(e.early, func(k earlyEvent) bool {
+		late := k.at.Before(since)
+		if k.holder == h && !late {
+			out = append(out, k.event)
+		}
+		return late || k.holder == h
+	})
+	return out
+}
+
+// Publish sends an event to holders. One without a stream gets it when it opens one within
+// earlyKept.
 func (e *Events) Publish(holders []sequencer.HolderID, event wire.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, h := range holders {
 		if s := e.streams[h]; s != nil {
 			s.put(event)
+		} else {
+			e.keepEarly(h, event)
 		}
 	}
 }

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -102,4 +106,38 @@ func TestEventStreamsOfOnePeer(t *testing.T) {
 	if len(e.peers) != 2 || e.peers["10.0.0.1"] != 1 {
 		t.Errorf("in the end there are %v", e.peers)
 	}
+}
+
+// TestEventsBeforeTheStream: an event for a holder that opens its stream a moment later is
+// delivered by that, once; an old one, and one of another holder, is not.
+func TestEventsBeforeTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := NewEvents()
+		names := func(h sequencer.HolderID) (out []string) {
+			s := e.open(t.Context(), h)
+			defer func() { _ = s.Close() }()
+			for event, found := s.take(); found; event, found = s.take() {
+				out = append(out, event.Name)
+			}
+			return out
+		}
+		e.Publish([]sequencer.HolderID{"h"}, wire.Event{Name: "old"})
+		time.Sleep(earlyKept + time.Second)
+		e.Publish([]sequencer.HolderID{"other", "h"}, wire.Event{Name: "a"})
+		time.Sleep(earlyKept - time.Second)
+		e.Publish([]sequencer.HolderID{"h"}, wire.Event{Name: "b"})
+		if got := names("h"); !slices.Equal(got, []string{"", "a", "b"}) {
+			t.Errorf("the stream begins with %q", got)
+		}
+		synctest.Wait()
+		if got := names("h"); !slices.Equal(got, []string{""}) {
+			t.Errorf("the next one begins with %q", got)
+		}
+		for i := range 2 * earlyMax {
+			e.Publish([]sequencer.HolderID{"full"}, wire.Event{Name: strconv.Itoa(i)})
+		}
+		if got := names("full"); len(got) != 1+earlyMax || got[1] != strconv.Itoa(earlyMax) {
+			t.Errorf("%d events, the first %q", len(got), got[1])
+		}
+	})
 }

@@ -19,7 +19,7 @@ var purposes = map[string]string{
 	"/readyz": "whether the member should get traffic; ?verbose lists each condition",
 
 	wire.PathIDs:        "new IDs of a sequencer, for programs in any language",
-	wire.PathCreate:     "create a sequencer, or open the one of that name and definition",
+	wire.PathCreate:     "create a sequencer, or open the one so defined; attach if asked",
 	wire.PathOpen:       "open a sequencer that exists",
 	wire.PathDestroy:    "destroy a sequencer for all holders",
 	wire.PathAttach:     "take a logical node of a sequencer",
@@ -70,6 +70,8 @@ var purposes = map[string]string{
 	wire.PathSetKeys:   "keys of the gossip of this member, for other members",
 	wire.PathCount:     "number of sequencers of a member, for other members",
 	wire.PathAbandon:   "leave a grid that is being recovered, for other members",
+
+	wire.PathRelayCreate: "create and attach for a caller of another member, for the owner",
 }
 
 // handleIndex returns the handler that lists the paths of the API, with their methods and a

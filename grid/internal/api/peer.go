@@ -39,11 +39,15 @@ type (
 // identified returns the context of a request, with its caller.
 func (a *Server) identified(r *http.Request) context.Context {
 	c := a.callerOf(r)
-	who := RemoteOf(r.Context())
-	if c.peer.ID != "" {
-		who += " " + c.peer.String()
+	return context.WithValue(context.WithValue(r.Context(), callerKey{}, c), whoKey{}, whoIs(RemoteOf(r.Context()), c.peer))
+}
+
+// whoIs describes a caller at an address for the audit log.
+func whoIs(remote string, p security.Peer) string {
+	if p.ID == "" {
+		return remote
 	}
-	return context.WithValue(context.WithValue(r.Context(), callerKey{}, c), whoKey{}, who)
+	return remote + " " + p.String()
 }
 
 // callerOf returns the caller of a request, by the certificate of its connection, or by the

@@ -16,8 +16,17 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Create creates a sequencer, or opens the one that has the name and the same definition.
+// Create creates a sequencer, or opens the one that has the name and the same definition, and
+// attaches a logical node of it if the request says so.
 func (h *Host) Create(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
+	if in.Attach != nil {
+		return h.createOrPassOn(ctx, in)
+	}
+	return h.createHere(ctx, in)
+}
+
+// createHere is Create at the owner, without the attach.
+func (h *Host) createHere(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
 	def, err := sequencer.Define(in.Name, in.Config())
 	if err != nil {
 		h.cfg.Audit.Write(audit.Entry{Action: audit.Create, Name: in.Name, Who: api.WhoOf(ctx), Err: err})
@@ -79,13 +88,7 @@ func askForLife(ctx context.Context, h *Host, name string, request func(o *parti
 func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
 	claim, err := claimOf(ctx, in.Claim)
 	if err == nil {
-		err = checkAttachment(in.Holder, in.Claim)
-	}
-	if err == nil {
-		err = in.About.Check()
-	}
-	if err == nil {
-		err = h.checkIdentity(in.Identity)
+		err = h.checkAttach(in)
 	}
 	if err != nil {
 		return wire.AttachResponse{}, err
@@ -120,15 +123,18 @@ func (h *Host) noteEarlier(ctx context.Context, c partition.Claim, err error) {
 		slog.String("claimed_grid", c.Grid.String()), slog.Int64("claimed_until_ms", int64(c.Until)))
 }
 
-// checkAttachment refuses a request that names no attachment.
-func checkAttachment(h sequencer.HolderID, c wire.Claim) error {
-	if err := wire.CheckHolder(h); err != nil {
+// checkAttach refuses a request to attach that no table can serve, whatever it is about.
+func (h *Host) checkAttach(in wire.AttachRequest) error {
+	if err := wire.CheckHolder(in.Holder); err != nil {
 		return err
 	}
-	if c.ID.IsZero() {
+	if in.Claim.ID.IsZero() {
 		return failure.Errorf(wire.ErrBadRequest, "grid: the attachment ID is zero; give 128 random bits, new for each attach")
 	}
-	return nil
+	if err := in.About.Check(); err != nil {
+		return err
+	}
+	return h.checkIdentity(in.Identity)
 }
 
 // claimOf is a claim as the owner takes it.

@@ -121,6 +121,7 @@ func (h *Host) Calls() []*api.Call {
 		api.Typed(wire.PathDetach, h.Detach),
 		api.Typed(wire.PathDestroy, h.Destroy),
 		api.Typed(wire.PathDirectory, h.Directory),
+		api.Typed(wire.PathRelayCreate, h.RelayCreate).ForMembers(),
 		api.Typed(wire.PathCount, h.Count).ForMembers(),
 		api.Typed(wire.PathReplicate, h.Replicate).ForMembers(),
 		api.Typed(wire.PathStored, h.Stored).ForMembers(),

@@ -1,0 +1,76 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/registrar"
+	"github.com/snowgrid/snowgrid/internal/session"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// firstAttach is what the answer to a create said of the attachment that was asked for with
+// it. The first attach of the handle takes it in.
+type firstAttach struct {
+	id       sequencer.AttachmentID
+	seat     *registrar.Seat // nil for none
+	answer   *wire.Attached  // nil from an owner of an earlier release
+	identity *wire.Identity  // that was shown, nil for none
+	stamp    wire.Stamp
+	began    time.Duration
+}
+
+// createAttached creates a sequencer and attaches to it by one call, and makes the handle,
+// which is yet to take the attachment.
+func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (*entry, error) {
+	name, req := def.Name(), wire.CreateRequestOf(def)
+	identity, err := c.identity()
+	if err != nil { // the sequencer is created without one
+		return c.find(ctx, name, wire.PathCreate, req, true)
+	}
+	first := &firstAttach{id: newAttachmentID(), seat: c.memory.take(name), identity: identity, began: c.clock.Mono()}
+	p, previous := c.memory.remembered(first.seat)
+	req.Attach = &wire.CreateAttach{Holder: c.holder, ID: first.id, Node: nodeOnWire(p), Previous: previous, Identity: identity, About: c.about}
+	var res wire.SequencerResponse
+	err = c.callOwner(ctx, name, wire.PathCreate, req, &res)
+	var ref sequencer.Ref
+	if err == nil {
+		c.stamped(res.Stamp, first.began)
+		ref, err = res.Sequencer.Ref()
+	}
+	if err != nil {
+		c.memory.give(first.seat)
+		return nil, c.identified(identity, err)
+	}
+	first.answer, first.stamp = res.Attached, res.Stamp
+	return c.keep(ref, res.Stamp, &entry{Owed: true}, first)
+}
+
+// takeFirst returns the attachment that came with the create, or the error that the grid has
+// none to give. done is false if the handle has to ask by a call of its own, under the same ID,
+// which the owner may have recorded.
+func (b *backend) takeFirst(ref sequencer.Ref, first *firstAttach) (a sequencer.Attachment, done bool, err error) {
+	c, answer := b.client, first.answer
+	if answer == nil {
+		return a, false, nil
+	}
+	if err := answer.Error.Unwire(); err != nil {
+		if _, again := ask(c.session, (*session.Machine).NewCall).Tried(err); again {
+			return a, false, nil
+		}
+		c.counts.attached(0, err)
+		return a, true, c.identified(first.identity, err)
+	}
+	c.counts.attached(c.clock.Mono()-first.began, nil)
+	a, err = b.attached(ref, sequencer.Attachment{ID: first.id, Node: answer.Node, Grant: answer.Grant}, first.stamp, first.began)
+	return a, true, err
+}
+
+// nodeOnWire returns a preferred logical node for a request, nil for any.
+func nodeOnWire(p sequencer.Preference) *sequencer.NodeID {
+	if p.Any {
+		return nil
+	}
+	return &p.Node
+}

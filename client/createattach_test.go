@@ -1,0 +1,165 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// paths returns the calls that arrived since the last look, without those for the directory.
+func (f *fake) paths() (out []string) {
+	f.set(func() {
+		for _, m := range f.calls {
+			out = append(out, m.path)
+		}
+		f.calls = nil
+	})
+	return out
+}
+
+// TestFirstIDTakesTwoCalls: a fresh process asks for the directory, and creates and attaches
+// by one call. Nothing is renewed when the event stream stands.
+func TestFirstIDTakesTwoCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		works(t, h)
+		if got := f.paths(); len(got) < 2 || got[0] != wire.PathDirectory || got[1] != wire.PathCreate || len(got) > 3 {
+			t.Errorf("the calls were %v", got)
+		}
+		time.Sleep(2 * time.Second)
+		for _, path := range f.paths() {
+			if path != wire.PathEvents {
+				t.Errorf("then came %s", path)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		if n := len(f.made(wire.PathRenew)); n != 1 {
+			t.Errorf("%d renewals in a quarter of a window", n)
+		}
+		works(t, h)
+	})
+}
+
+// TestCreateAttachesAtAnOlderOwner: an owner that creates only is asked by two calls, as ever.
+func TestCreateAttachesAtAnOlderOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.older = true
+		c := f.dial(t)
+		works(t, create(t, c, "orders"))
+		if got := f.paths(); len(got) < 3 || got[1] != wire.PathCreate || got[2] != wire.PathAttach && got[3] != wire.PathAttach || f.attached() != 1 {
+			t.Errorf("the calls were %v; %d logical nodes", got, f.attached())
+		}
+	})
+}
+
+// TestLostCreateAnswer: a create that attaches is repeated under the same attachment ID, so
+// that a lost answer costs no second logical node.
+func TestLostCreateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		lost := 3
+		f.hookAnswers(func(_ context.Context, _, path string, _ any) error {
+			if path == wire.PathCreate && lost > 0 {
+				lost--
+				return errCut
+			}
+			return nil
+		})
+		h := create(t, c, "orders")
+		works(t, h)
+		seen := map[sequencer.AttachmentID]bool{}
+		for _, m := range f.made(wire.PathCreate) {
+			seen[m.in.(wire.CreateRequest).Attach.ID] = true
+		}
+		if n := len(f.made(wire.PathCreate)); n != 4 || len(seen) != 1 || f.attached() != 1 {
+			t.Errorf("%d creates under %d IDs, %d logical nodes", n, len(seen), f.attached())
+		}
+	})
+}
+
+// TestCreatedWithoutALogicalNode: if the sequencer is created and has no free logical node, the
+// handle comes Detached beside the error, by one call, and the next create asks again.
+func TestCreatedWithoutALogicalNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		var others []*sequencer.Sequencer
+		for range 128 {
+			others = append(others, create(t, f.dial(t), "orders"))
+		}
+		c := f.dial(t)
+		f.paths()
+		h, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{Nodes: 128})
+		wants(t, err, sequencer.ErrNoFreeNode)
+		if h == nil || h.State() != sequencer.Detached {
+			t.Fatalf("the handle is %v", h)
+		}
+		if n := len(f.made(wire.PathCreate)); n != 1 || len(f.made(wire.PathAttach)) != 0 {
+			t.Errorf("%d creates, %d attaches", n, len(f.made(wire.PathAttach)))
+		}
+		if s := c.Stats(); s.AttachFailures != 1 {
+			t.Errorf("%d attaches failed by the statistics", s.AttachFailures)
+		}
+		if err := others[0].DetachLogicalNode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		works(t, create(t, c, "orders"))
+		if n := len(f.made(wire.PathCreate)); n != 1 {
+			t.Errorf("%d creates", n)
+		}
+	})
+}
+
+// TestFirstAttachNotAnsweredYet: an owner that could not attach for now has recorded the
+// attachment, perhaps; it is asked again under the same ID.
+func TestFirstAttachNotAnsweredYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c, err := Dial(t.Context(), Config{Addrs: []string{"a:1"}, Transport: unanswered{f}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		works(t, create(t, c, "orders"))
+		created, attached := f.made(wire.PathCreate), f.made(wire.PathAttach)
+		if len(created) != 1 || len(attached) != 1 || created[0].in.(wire.CreateRequest).Attach.ID != attached[0].in.(wire.AttachRequest).Claim.ID || f.attached() != 1 {
+			t.Errorf("created by %+v, attached by %+v; %d logical nodes", created, attached, f.attached())
+		}
+	})
+}
+
+// unanswered has the attach of each create wait for backups that do not answer.
+type unanswered struct{ *fake }
+
+func (u unanswered) Call(ctx context.Context, addr, path string, in, out any) error {
+	err := u.fake.Call(ctx, addr, path, in, out)
+	if res, ok := out.(*wire.SequencerResponse); ok && res.Attached != nil {
+		res.Attached = &wire.Attached{Error: wire.ErrorOf(errors.Join(sequencer.ErrUnavailable), 0)}
+	}
+	return err
+}
+
+// TestCreatedByAClosedClient: an answer that comes when the client has closed makes no handle.
+func TestCreatedByAClosedClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		f.hookAnswers(func(_ context.Context, _, path string, _ any) error {
+			if path == wire.PathCreate {
+				go c.Close()
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		})
+		_, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{Nodes: 128})
+		wants(t, err, sequencer.ErrClosed)
+	})
+}

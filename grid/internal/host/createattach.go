@@ -1,0 +1,81 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// createOrPassOn serves a request to create and attach, at the owner if that is another
+// member. The owner passes nothing on: of two members that take each other for the owner, the
+// second says that it is not.
+func (h *Host) createOrPassOn(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
+	if err := api.CheckName(in.Name); err != nil {
+		return h.createAndAttach(ctx, in)
+	}
+	r := h.state.Roster()
+	if len(r.Partitions) == 0 {
+		return h.createAndAttach(ctx, in)
+	}
+	owner, found := r.Member(r.Partitions[roster.PartitionOf(in.Name, len(r.Partitions))].Owner)
+	if !found || owner.Incarnation == h.self {
+		return h.createAndAttach(ctx, in)
+	}
+	var res wire.SequencerResponse
+	err := h.caller.CallWithin(ctx, api.ServeTimeout, owner.API, owner.Incarnation, wire.PathRelayCreate, wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, &res)
+	if errors.Is(err, wire.ErrUnknownPath) || errors.Is(err, wire.ErrNotAddressed) {
+		// The owner runs an earlier release, or is of another start or grid by now.
+		return res, failure.Errorf(roster.ErrWrongOwner, "sequencer %q: this member is not the owner, and %s takes no calls of other members for it: %w", in.Name, owner.Incarnation, err)
+	}
+	return res, err
+}
+
+// RelayCreate serves a request to create and attach that another member has passed on. The
+// caller is the one that made it there: what that may do, and how often, is decided here once
+// more.
+func (h *Host) RelayCreate(ctx context.Context, in wire.RelayCreateRequest) (wire.SequencerResponse, error) {
+	if in.Create.Attach == nil {
+		return wire.SequencerResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a create without attach is passed on; its caller asks the owner itself")
+	}
+	if in.Caller != nil {
+		if err := in.Caller.Check(); err != nil {
+			return wire.SequencerResponse{}, err
+		}
+		ctx = api.OnBehalf(ctx, *in.Caller)
+	}
+	name := in.Create.Name
+	for _, action := range []security.Action{security.Create, security.Attach} {
+		if err := api.Authorize(ctx, h.cfg.Audit, action, name); err != nil {
+			return wire.SequencerResponse{}, err
+		}
+	}
+	if err := h.Charge(ctx, security.Create, name); err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	return h.createAndAttach(ctx, in.Create)
+}
+
+// createAndAttach creates a sequencer and then attaches to it, as two requests would. Nothing
+// is created if the attach is malformed. An attach that is refused is in the answer: the
+// sequencer exists.
+func (h *Host) createAndAttach(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
+	if err := h.checkAttach(in.Attach.Request(wire.SequencerResponse{})); err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	res, err := h.createHere(ctx, in)
+	if err != nil {
+		return res, err
+	}
+	a, err := h.Attach(ctx, in.Attach.Request(res))
+	if err != nil {
+		res.Attached = &wire.Attached{Error: wire.ErrorOf(err, h.state.Roster().Version)}
+		return res, nil
+	}
+	res.Stamp, res.Attached = a.Stamp, &wire.Attached{Node: a.Node, Grant: a.Grant}
+	return res, nil
+}
