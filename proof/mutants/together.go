@@ -1,0 +1,26 @@
+package main
+
+var (
+	togetherTests  = []string{"./client", "-run", "TestFirstAttach|TestFirstID|TestLostCreateAnswer|TestCreate"}
+	relayTests     = []string{"./grid/gridtest", "-run", "TestCreateAttach"}
+	earlyTests     = []string{"./grid/internal/api", "-run", "TestEvents"}
+	firstStreamSet = []string{"./internal/session"}
+)
+
+// togetherMutants weaken the call that creates and attaches, and the stream that follows it.
+var togetherMutants = []mutant{
+	{"create-attach", "a request that was passed on is the member's", "grid/internal/host/createattach.go", "		ctx = api.OnBehalf(ctx, *in.Caller)\n", "		_ = api.OnBehalf(ctx, *in.Caller)\n", relayTests},
+	{"create-attach", "the owner does not authorize the first caller", "grid/internal/host/createattach.go", "api.Authorize(ctx, h.cfg.Audit, action, name); err != nil {", "api.Authorize(ctx, h.cfg.Audit, action, name); err != nil && h == nil {", relayTests},
+	{"create-attach", "the owner does not count a request that was passed on", "grid/internal/host/createattach.go", "h.Charge(ctx, security.Create, name); err != nil {", "h.Charge(ctx, security.Create, name); err != nil && h == nil {", relayTests},
+	{"create-attach", "a caller of any form is believed", "grid/internal/host/createattach.go", "in.Caller.Check(); err != nil {", "in.Caller.Check(); err != nil && h == nil {", relayTests},
+	{"create-attach", "a holder may pass requests on", "security/action.go", "Relay: Member", "Relay: Holder", relayTests},
+	{"create-attach", "an attach that is malformed creates", "grid/internal/host/createattach.go", "h.checkAttach(in.Attach.Request(wire.SequencerResponse{})); err != nil {", "h.checkAttach(in.Attach.Request(wire.SequencerResponse{})); err != nil && h == nil {", relayTests},
+	{"create-attach", "no member passes a request on", "grid/internal/host/createattach.go", "if !found || owner.Incarnation == h.self {", "if !found || owner.Incarnation != \"\" {", relayTests},
+	{"create-attach", "an attachment that the owner may have recorded is asked for under another ID", "client/backend.go", "		id = first.id\n", "		_ = first.id\n", togetherTests},
+	{"create-attach", "an attach that is refused for good is asked for again", "client/createattach.go", "Tried(err); again {", "Tried(err); again || c != nil {", togetherTests},
+	{"create-attach", "an owner of an earlier release gives logical node 0", "client/createattach.go", "	if answer == nil {\n", "	if answer == nil {\n		answer = &wire.Attached{}\n	}\n	if answer == nil {\n", togetherTests},
+	{"events", "an event before the stream is lost", "grid/internal/api/events.go", "			e.keepEarly(h, event)\n", "			_ = event\n", earlyTests},
+	{"events", "events of holders without a stream are kept without end", "grid/internal/api/events.go", "if len(e.early) == earlyMax {", "if len(e.early) < 0 {", earlyTests},
+	{"session", "the first stream has everything renewed", "internal/session/stream.go", "fresh := !s.broke && h.heard", "fresh := s.broke && h.heard", firstStreamSet},
+	{"session", "a stream that breaks and stands has nothing renewed", "internal/session/stream.go", "fresh := !s.broke && h.heard", "fresh := h.heard", firstStreamSet},
+}
