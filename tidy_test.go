@@ -52,6 +52,7 @@ var importMap = map[string]imports{
 	"sequencer":                  {pure: true, internal: []string{"epoch", "clustertime", "internal/cycles", "internal/failure"}, besides: generatorUses},
 	"roster":                     {pure: true, internal: []string{"clustertime", "internal/hash", "internal/pattern"}},
 	"roster/plan":                {pure: true, internal: []string{"clustertime", "roster", "internal/hash"}, modules: []string{"github.com/buraksezer/consistent"}},
+	"roster/follow":              {pure: true, internal: []string{"roster"}},
 	"roster/internal/rostertest": {internal: []string{"clustertime", "roster"}, modules: []string{"pgregory.net/rapid"}},
 	"backup":                     {pure: true, internal: []string{"clustertime", "roster"}},
 	"partition":                  {pure: true, internal: []string{"clustertime", "sequencer", "roster", "backup", "internal/failure"}},
