@@ -259,8 +259,12 @@ func (l *lead) Reconfigure(c leader.Reconfiguration) {
 	}
 	l.calls.Go(func() {
 		operation := operations[c.Do]
-		l.of.reportStep(operation.name, operation.do().Error())
+		err := operation.do().Error()
+		l.of.reportStep(operation.name, err)
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Reconfigured(v, c) })
+		if err == nil {
+			l.of.now.Send() // what the server was wanted for is due
+		}
 	})
 }
 

@@ -55,7 +55,7 @@ func TestCreateAttachAtAnyMember(t *testing.T) {
 				t.Errorf("%s answers %+v, m1 %+v", member, res, first)
 			}
 		}
-		if n := g.Member("m1").Status().Sequencers; len(n) != 1 || n[0].Attached != 1 {
+		if n := g.Member(g.OwnerOf("orders")).Status().Sequencers; len(n) != 1 || n[0].Attached != 1 {
 			t.Errorf("the status shows %+v", n)
 		}
 	})
@@ -93,9 +93,11 @@ func TestCreateAttachThatIsRefused(t *testing.T) {
 				t.Errorf("at %s: the second attach: %+v", member, res)
 			}
 		}
-		for _, row := range g.Member("m1").Status().Sequencers {
-			if row.Name != "orders" {
-				t.Errorf("%+v was created", row)
+		for _, member := range g.Running() {
+			for _, row := range g.Member(member).Status().Sequencers {
+				if row.Name != "orders" {
+					t.Errorf("%+v was created", row)
+				}
 			}
 		}
 	})

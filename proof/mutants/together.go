@@ -5,9 +5,11 @@ var (
 	relayTests     = []string{"./grid/gridtest", "-run", "TestCreateAttach"}
 	earlyTests     = []string{"./grid/internal/api", "-run", "TestEvents"}
 	firstStreamSet = []string{"./internal/session"}
+	joinPaceTests  = []string{"./grid/gridtest", "-run", "TestJoinWaitsForNoTick"}
 )
 
-// togetherMutants weaken the call that creates and attaches, and the stream that follows it.
+// togetherMutants weaken the call that creates and attaches, the stream that follows it, and the
+// pace of a join.
 var togetherMutants = []mutant{
 	{"create-attach", "a request that was passed on is the member's", "grid/internal/host/createattach.go", "		ctx = api.OnBehalf(ctx, *in.Caller)\n", "		_ = api.OnBehalf(ctx, *in.Caller)\n", relayTests},
 	{"create-attach", "the owner does not authorize the first caller", "grid/internal/host/createattach.go", "api.Authorize(ctx, h.cfg.Audit, action, name); err != nil {", "api.Authorize(ctx, h.cfg.Audit, action, name); err != nil && h == nil {", relayTests},
@@ -21,6 +23,10 @@ var togetherMutants = []mutant{
 	{"create-attach", "an owner of an earlier release gives logical node 0", "client/createattach.go", "	if answer == nil {\n", "	if answer == nil {\n		answer = &wire.Attached{}\n	}\n	if answer == nil {\n", togetherTests},
 	{"events", "an event before the stream is lost", "grid/internal/api/events.go", "			e.keepEarly(h, event)\n", "			_ = event\n", earlyTests},
 	{"events", "events of holders without a stream are kept without end", "grid/internal/api/events.go", "if len(e.early) == earlyMax {", "if len(e.early) < 0 {", earlyTests},
+	{"join", "the next step into a grid waits for a tick", "grid/internal/formation/form.go", "		case atOnce:\n			continue\n", "		case atOnce:\n			changed = nil\n", joinPaceTests},
+	{"join", "a member that waits for a grid hears no news", "grid/internal/formation/form.go", "		return nextNews\n", "		return nextTick\n", joinPaceTests},
+	{"join", "a request to join waits for the leader's tick", "grid/leadcalls.go", "	o.now.Send()\n", "	_ = o.now\n", joinPaceTests},
+	{"join", "a server that was added waits for the leader's tick", "grid/lead.go", "			l.of.now.Send() // what", "			_ = l.of.now // what", joinPaceTests},
 	{"session", "the first stream has everything renewed", "internal/session/stream.go", "fresh := !s.broke && h.heard", "fresh := s.broke && h.heard", firstStreamSet},
 	{"session", "a stream that breaks and stands has nothing renewed", "internal/session/stream.go", "fresh := !s.broke && h.heard", "fresh := h.heard", firstStreamSet},
 }

@@ -29,37 +29,59 @@ const (
 	enterEvery = 100 * time.Millisecond
 )
 
-// Run brings the member into its grid and keeps it there.
+// Run brings the member into its grid and keeps it there. A step that has led further is
+// followed by the next one; else a step is taken at each tick and, while the member waits for
+// news of a grid, when there is news.
 func (f *Formation) Run(ctx context.Context) {
 	ticker := time.NewTicker(enterEvery)
 	defer ticker.Stop()
-	for {
+	for ctx.Err() == nil {
+		changed := f.state.Changed()
+		after := nextTick
 		if f.takeTurn(ctx) == nil {
-			f.enterStep(ctx)
+			after = f.enterStep(ctx)
 			f.endTurn()
+		}
+		switch after {
+		case atOnce:
+			continue
+		case nextTick:
+			changed = nil
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-ticker.C:
+		case <-changed:
 		}
 	}
 }
 
+// wait says when the next step into a grid is due.
+type wait uint8
+
+const (
+	nextTick wait = iota
+	nextNews      // or at the next tick
+	atOnce
+)
+
 // enterStep takes the next step into a grid.
-func (f *Formation) enterStep(ctx context.Context) {
+func (f *Formation) enterStep(ctx context.Context) wait {
 	switch {
 	case f.boot.failure() != nil:
 		f.giveUp(f.boot.failure())
 	case f.raft.TakesPart():
-		f.askToJoin(ctx)
+		return f.askToJoin(ctx)
 	case !f.Grid().IsZero():
-		f.takePart()
+		if f.takePart(); f.raft.TakesPart() {
+			return atOnce
+		}
 	case f.hasLeft():
 		f.followAttempt(ctx)
 	default:
-		f.seekGrid(ctx)
+		return f.seekGrid(ctx)
 	}
+	return nextTick
 }
 
 // takeTurn waits until nothing else brings this member into a grid or out of one.
@@ -83,24 +105,27 @@ func (f *Formation) Reopen() error {
 }
 
 // seekGrid looks for a grid to join, or forms one.
-func (f *Formation) seekGrid(ctx context.Context) {
+func (f *Formation) seekGrid(ctx context.Context) wait {
 	if len(f.gossip.Grids()) > 1 { // which of them is meant only a person can know
 		f.giveUpAttempt()
-		return
+		return nextTick
 	}
 	if p, found := f.gossip.Find(func(p gossip.Peer) bool { return !p.Grid.IsZero() && p.Incarnation != f.self }); found {
-		f.adoptGrid(ctx, p)
-		return
+		return f.adoptGrid(ctx, p)
 	}
 	f.releaseAcceptance(ctx)
 	peers := f.gossip.Peers()
 	if expect := f.Expect(); expect == 0 || len(peers) < expect || !f.isFirst(peers) {
 		f.giveUpAttempt()
-		return
+		if len(peers) > 1 {
+			return nextTick // the others have no grid either
+		}
+		return nextNews
 	}
 	if err := f.formGrid(ctx, peers); err != nil && f.boot.hinder(err.Error(), f.clock.Mono()) {
 		f.log.Warn("grid not formed yet", "error", err)
 	}
+	return nextTick
 }
 
 // isFirst reports whether this member is the lowest of those that form a grid at all. One that
@@ -111,25 +136,28 @@ func (f *Formation) isFirst(peers []gossip.Peer) bool {
 }
 
 // adoptGrid makes the grid of a peer this member's, unless their settings differ.
-func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) {
+func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) wait {
 	hello, err := f.caller.Hello(ctx, p.API, p.Incarnation)
 	if err != nil || hello.Grid != p.Grid {
-		return
+		return nextTick
 	}
 	if hello.Version > 0 {
 		if err := f.SameSettings(hello.Settings); err != nil {
 			f.state.Fail(err)
-			return
+			return nextTick
 		}
 	} else {
 		f.boot.hinder(fmt.Sprintf("grid %s at %s has no roster: its bootstrap member has not begun, or its majority is lost; its status says which", p.Grid, p.API), 0)
-		return
+		return nextTick
 	}
 	if err := f.belong(p.Grid, false); err != nil {
 		f.state.Fail(err)
-		return
+		return nextTick
 	}
-	f.takePart()
+	if f.takePart(); f.raft.TakesPart() {
+		return atOnce
+	}
+	return nextTick
 }
 
 // belong makes a grid this member's, on disk before anything else follows. If it is

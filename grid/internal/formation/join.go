@@ -19,16 +19,16 @@ import (
 const outOfTouch = 3 * time.Second
 
 // askToJoin asks the leader to be let in, unless this member is in the roster
-// and in touch with the leader.
-func (f *Formation) askToJoin(ctx context.Context) {
+// and in touch with the leader. A request that reached no leader is repeated when there is news.
+func (f *Formation) askToJoin(ctx context.Context) wait {
 	node := f.raft.Node()
 	if node.Leads() || f.state.Leaving() {
-		return
+		return nextTick
 	}
 	_, in := f.state.Roster().Member(f.self)
 	if in && time.Since(node.Raft.LastContact()) < outOfTouch {
 		f.clash.set(nil)
-		return
+		return nextTick
 	}
 	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server)}); err != nil {
 		f.log.Debug("not let in yet", "error", err)
@@ -36,7 +36,11 @@ func (f *Formation) askToJoin(ctx context.Context) {
 		if errors.Is(err, wire.ErrBadRequest) && f.boot.hinder(err.Error(), f.clock.Mono()) {
 			f.log.Warn("join refused", "error", err)
 		}
+		if errors.Is(err, sequencer.ErrUnavailable) {
+			return nextNews
+		}
 	}
+	return nextTick
 }
 
 // AtLeader makes one call at the leader, as this member or another knows it.
