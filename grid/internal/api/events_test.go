@@ -137,7 +137,7 @@ func TestEventsBeforeTheStream(t *testing.T) {
 			e.Publish([]sequencer.HolderID{"full"}, wire.Event{Name: strconv.Itoa(i)})
 		}
 		if got := names("full"); len(got) != 1+earlyMax || got[1] != strconv.Itoa(earlyMax) {
-			t.Errorf("%d events, the first %q", len(got), got[1])
+			t.Errorf("%d events, the first %q", len(got), got[:min(len(got), 2)])
 		}
 	})
 }
