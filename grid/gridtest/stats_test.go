@@ -35,8 +35,8 @@ func TestStatsShowTheUseOfSequencers(t *testing.T) {
 		if owner.Requests.Attaches.Count != 2 || owner.Replication.Calls.Count == 0 || owner.Requests.Connections == 0 || owner.Requests.Accepted == 0 {
 			t.Errorf("the owner's stats: %+v, %+v", owner.Requests, owner.Replication)
 		}
-		if n := answered(owner, "/v1/attach", "ok"); n != 2 {
-			t.Errorf("%d attaches were counted", n)
+		if n := answered(owner, "/v1/create", "ok"); n != 2 {
+			t.Errorf("%d creates that attach were counted", n)
 		}
 		if clocks := g.Member(g.Leader()).Stats().VoterClocks; len(clocks) != 3 {
 			t.Errorf("the leader knows the clocks %v", clocks)
