@@ -37,6 +37,7 @@ func (o *leadership) join(ctx context.Context, in wire.JoinRequest) (wire.Member
 	if err != nil {
 		return wire.MemberResponse{}, err
 	}
+	o.gossip.Learn(in.Member.Incarnation, in.Name)
 	o.now.Send()
 	return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 }

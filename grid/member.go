@@ -272,7 +272,7 @@ func (m *Member) open() error {
 // newFormation returns the way of this member, with its identity, into its grid.
 func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 	return formation.New(formation.Config{
-		Identity: id, Self: m.self, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),
+		Identity: id, Self: m.self, MemberName: m.cfg.MemberName, Lone: m.lone, DataDir: m.cfg.DataDir, Settings: m.cfg.settings(), Stated: m.cfg.stated(),
 		Expect: m.cfg.Expect, Join: m.cfg.Join, FirstLife: m.cfg.FirstLife, Anchored: m.anchorage.configured(), Floor: m.cfg.Floor, Clock: m.cfg.Clock,
 		State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Record: m.record, Lead: m.leadership.run,
 		Voters: func() (alive, count int) {

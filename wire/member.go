@@ -46,6 +46,8 @@ type AcceptResponse struct {
 type JoinRequest struct {
 	Member roster.Member `json:"member"`
 	Server string        `json:"server"` // Raft server ID
+	// Name is the member's name for people. Members of earlier releases ignore it.
+	Name string `json:"name,omitempty"`
 }
 
 // LeaveRequest asks the leader to take the sender out of the grid. The leader asks it

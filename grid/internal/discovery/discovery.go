@@ -93,6 +93,13 @@ func (f *Finder) Addrs() []string {
 	return out[:min(len(out), maxAllAddrs)]
 }
 
+// Complete reports whether every entry has led to its addresses, or to none, at least once.
+func (f *Finder) Complete() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.found) == len(f.sources)
+}
+
 // Changed is sent to when there are other addresses than before.
 func (f *Finder) Changed() <-chan struct{} { return f.changed }
 

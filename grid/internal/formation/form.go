@@ -35,13 +35,14 @@ const (
 func (f *Formation) Run(ctx context.Context) {
 	ticker := time.NewTicker(enterEvery)
 	defer ticker.Stop()
-	for ctx.Err() == nil {
+	for ticked := false; ctx.Err() == nil; {
 		changed := f.state.Changed()
 		after := nextTick
 		if f.takeTurn(ctx) == nil {
-			after = f.enterStep(ctx)
+			after = f.enterStep(ctx, ticked)
 			f.endTurn()
 		}
+		ticked = false
 		switch after {
 		case atOnce:
 			continue
@@ -51,6 +52,7 @@ func (f *Formation) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
+			ticked = true
 		case <-changed:
 		}
 	}
@@ -65,8 +67,8 @@ const (
 	atOnce
 )
 
-// enterStep takes the next step into a grid.
-func (f *Formation) enterStep(ctx context.Context) wait {
+// enterStep takes the next step into a grid, at a tick or between two.
+func (f *Formation) enterStep(ctx context.Context, ticked bool) wait {
 	switch {
 	case f.boot.failure() != nil:
 		f.giveUp(f.boot.failure())
@@ -79,7 +81,7 @@ func (f *Formation) enterStep(ctx context.Context) wait {
 	case f.hasLeft():
 		f.followAttempt(ctx)
 	default:
-		return f.seekGrid(ctx)
+		return f.seekGrid(ctx, ticked)
 	}
 	return nextTick
 }
@@ -104,13 +106,17 @@ func (f *Formation) Reopen() error {
 	return f.raft.Start(f.Grid(), false)
 }
 
-// seekGrid looks for a grid to join, or forms one.
-func (f *Formation) seekGrid(ctx context.Context) wait {
+// seekGrid looks for a grid to join, or forms one. Before a tick it joins the only grid that is
+// seen if no address is left at which another may be.
+func (f *Formation) seekGrid(ctx context.Context, ticked bool) wait {
 	if len(f.gossip.Grids()) > 1 { // which of them is meant only a person can know
 		f.giveUpAttempt()
 		return nextTick
 	}
 	if p, found := f.gossip.Find(func(p gossip.Peer) bool { return !p.Grid.IsZero() && p.Incarnation != f.self }); found {
+		if !ticked && !f.gossip.Searched() {
+			return nextNews
+		}
 		return f.adoptGrid(ctx, p)
 	}
 	f.releaseAcceptance(ctx)

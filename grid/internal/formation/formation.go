@@ -23,24 +23,25 @@ import (
 
 // Config says how a member forms and joins grids.
 type Config struct {
-	Identity  *Identity
-	Self      roster.Incarnation
-	Lone      bool // no other member can join it
-	DataDir   string
-	Settings  roster.Settings // of a grid that this member forms
-	Stated    roster.Settings // those that the configuration states
-	Expect    int             // how many members form the grid; 0: this one forms none
-	Join      []string
-	FirstLife bool
-	Anchored  bool // the grid has an anchor
-	Floor     time.Time
-	Clock     Clock
-	State     *state.State
-	Life      *tenure.Life
-	Log       *slog.Logger
-	Audit     *audit.Log
-	Raft      *raftlog.Server
-	Caller    api.Caller
+	Identity   *Identity
+	Self       roster.Incarnation
+	MemberName string // for people
+	Lone       bool   // no other member can join it
+	DataDir    string
+	Settings   roster.Settings // of a grid that this member forms
+	Stated     roster.Settings // those that the configuration states
+	Expect     int             // how many members form the grid; 0: this one forms none
+	Join       []string
+	FirstLife  bool
+	Anchored   bool // the grid has an anchor
+	Floor      time.Time
+	Clock      Clock
+	State      *state.State
+	Life       *tenure.Life
+	Log        *slog.Logger
+	Audit      *audit.Log
+	Raft       *raftlog.Server
+	Caller     api.Caller
 	// Record returns the roster's record of this member.
 	Record func() roster.Member
 	// Voters counts Raft's voters, and those that gossip sees.

@@ -30,7 +30,7 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 		f.clash.set(nil)
 		return nextTick
 	}
-	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server)}); err != nil {
+	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server), Name: f.cfg.MemberName}); err != nil {
 		f.log.Debug("not let in yet", "error", err)
 		f.noteRefusal(err)
 		if errors.Is(err, wire.ErrBadRequest) && f.boot.hinder(err.Error(), f.clock.Mono()) {

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -89,6 +90,7 @@ type Gossip struct {
 	failing map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
 
 	subscribes chan struct{} // one for each join by request
+	searched   atomic.Bool   // see Searched
 }
 
 // Start begins to listen and to answer.
@@ -186,6 +188,7 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 	dialing := make(chan struct{}, joinsMax)
 	for ctx.Err() == nil {
 		var wg sync.WaitGroup
+		complete := g.finder.Complete()
 		for _, addr := range g.missing() {
 			dialing <- struct{}{}
 			wg.Go(func() {
@@ -196,6 +199,9 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 			})
 		}
 		wg.Wait()
+		if complete && !g.searched.Swap(true) {
+			g.cfg.State.Notify()
+		}
 		g.logForeign()
 		g.failRefused()
 		select {
@@ -205,6 +211,10 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 		}
 	}
 }
+
+// Searched reports whether every address that the configured entries lead to has answered or
+// failed to. Before that, gossip may not have seen yet that there are two grids of the name.
+func (g *Gossip) Searched() bool { return g.searched.Load() }
 
 // failRefused fails the member if the only answers to it were refusals. With a key it does
 // not: any process can answer a dial with a greeting, and a member's messages are sealed.

@@ -60,6 +60,18 @@ func (g *Gossip) Describe(inc roster.Incarnation) string {
 	return string(inc)
 }
 
+// Learn keeps the name that a member states of itself when it joins: gossip may tell of it later.
+func (g *Gossip) Learn(inc roster.Incarnation, name string) {
+	if g == nil || CheckName(name) != nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.names[inc] == "" {
+		g.remember(Peer{Incarnation: inc, Name: name})
+	}
+}
+
 // remember keeps the name of a member, also after its end. mu must be held.
 func (g *Gossip) remember(p Peer) {
 	if p.Name == "" {
