@@ -87,6 +87,15 @@
 // may grant between two losses of all partitions is a segment, and no two segments may
 // have a common tick. [AnchorMutants] has the rules that are left out.
 //
+// # Followers of rosters
+//
+// A fifth exploration ([SearchFollow]) has members that learn committed rosters from one another
+// (package roster/follow), with and without a log of their own. Everything that a member
+// may send stays deliverable, in any order. Each served roster has to be the one that was
+// committed at its position, and none goes back; each voter's own roster has to be that of
+// the log; and no two owners may grant a tick. [FollowMutants] has the rules that are left
+// out.
+//
 //	go test ./proof/explore                                  # small scopes to their end, rules left out
 //	go test ./proof/explore -run Mutants -v                  # the stories
 //	go test ./proof/explore -run Large -long -long-for 2h    # large scopes, as far as time goes

@@ -135,6 +135,10 @@ func TestOtherGridIsForeign(t *testing.T) {
 	if to.Served().At != 0 {
 		t.Errorf("served: %+v", to.Served())
 	}
+	commit(t, to, 2, form(other))
+	if _, err := to.Push(grid, entries[1]); !errors.Is(err, follow.ErrForeign) || to.Served().At != 2 {
+		t.Errorf("a raise of another grid: %v", err)
+	}
 }
 
 // TestServedRosterNeverGoesBack: neither by position nor by content.

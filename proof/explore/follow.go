@@ -1,0 +1,272 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/follow"
+)
+
+// FollowScope bounds an exploration of members that follow committed rosters. Everything
+// that was ever sent stays deliverable, in any order, once or again.
+type FollowScope struct {
+	Name     string
+	Voters   int    // of A, B, C, from A on: the members with a log
+	Entries  int    // of the log after the start
+	Rises    int    // of the ceiling
+	Stale    bool   // raises of an earlier version are committed too, and refused
+	Restarts int    // of processes
+	Foreign  bool   // another grid's roster is sent too
+	Answers  bool   // the owner answers an operation
+	Grants   bool   // only ticks that two owners may grant count, and not the rules alone
+	Moves    string // of the roster, by the letters of Scope.Moves
+	Script   string // instead: one move and its member for each version
+}
+
+// followStart is the position of the roster that every member knows at the start.
+const followStart follow.Position = 3
+
+// followWorld is a state. Slices are shared and never written to.
+type followWorld struct {
+	log     []followEntry
+	members [maxMembers]followerID
+	started [maxMembers]uint8
+	sent    []followSentID // ascending
+	rights  []followRights // ascending
+	held    []holding      // reports about joiners
+	holders []followProcess
+	broken  string
+}
+
+// followEntry is one entry of the log, and the roster after it.
+type followEntry struct {
+	command followCommandID
+	roster  rosterID
+}
+
+// followProcess is a process of a member: an incarnation may have two if a rule is left out.
+type followProcess struct{ member, nth uint8 }
+
+// followRights are the ticks that a process may grant in a term, as bits.
+type followRights struct {
+	term  uint8
+	by    followProcess
+	ticks uint8
+}
+
+// followSent is a command or a whole roster that was sent.
+type followSent struct {
+	grid  roster.GridID
+	entry *follow.Entry // else image
+	image follow.Image
+}
+
+type (
+	followerID      uint32
+	followSentID    uint32
+	followCommandID uint32
+)
+
+// followLab is the space of a scope.
+type followLab struct {
+	scope     FollowScope
+	weak      FollowWeakness
+	rules     *lab // for the changes that a roster may get
+	rosters   shelf[rosterID, *roster.Roster]
+	commands  shelf[followCommandID, roster.Command]
+	followers shelf[followerID, *follow.Follower]
+	messages  shelf[followSentID, followSent]
+	outcomes  map[followWork]followOutcome
+}
+
+// followWork is an input to a follower, which has an outcome.
+type followWork struct {
+	follower followerID
+	kind     uint8
+	input    uint32
+	at       follow.Position
+}
+
+type followOutcome struct {
+	follower followerID
+	refused  bool
+}
+
+// SearchFollow tries everything that a scope allows, with a rule left out if weak says so,
+// and ends at the first tick that two owners may grant, and at the first broken rule.
+func SearchFollow(s FollowScope, weak FollowWeakness, limits Limits) Result {
+	rules := newLab(Scope{InSync: "BC", Nodes: 1, Holders: 1, Moves: s.Moves, Script: s.Script}, None)
+	if s.Script != "" {
+		rules.scope.InSync = "B"
+	}
+	return searchSpace(&followLab{scope: s, weak: weak, rules: rules, outcomes: map[followWork]followOutcome{}}, limits)
+}
+
+func (l *followLab) start() followWorld {
+	first, err := l.rules.begin()
+	if err != nil {
+		panic(err)
+	}
+	w := followWorld{log: []followEntry{{roster: keep(&l.rosters, first)}}}
+	for m := range maxMembers {
+		f := follow.New(first.Grid)
+		image := follow.Image{At: followStart, Roster: first}
+		if m < l.scope.Voters {
+			f.Install(image)
+		} else if _, err := f.Adopt(first.Grid, image); err != nil {
+			panic(err)
+		}
+		w.members[m] = keep(&l.followers, f)
+		l.note(&w, m)
+	}
+	if l.scope.Foreign {
+		other := *first
+		other.Grid, other.Version, other.Ceiling = roster.GridID{2}, first.Version+1, first.Ceiling+1
+		other.Partitions = slices.Clone(first.Partitions)
+		other.Partitions[0].Owner = incarnation(1, 0)
+		l.send(&w, followSent{grid: other.Grid, image: follow.Image{At: followStart + 1, Roster: &other}})
+	}
+	return w
+}
+
+// self is the incarnation of a member's process.
+func (l *followLab) self(w *followWorld, m int) roster.Incarnation {
+	if l.weak == RestartKeepsName {
+		return incarnation(m, 0)
+	}
+	return incarnation(m, int(w.started[m]))
+}
+
+// newest is the committed roster after the last entry.
+func (l *followLab) newest(w *followWorld) *roster.Roster {
+	return l.rosters.get(w.log[len(w.log)-1].roster)
+}
+
+// at returns the committed roster at a position, nil if there is none yet.
+func (l *followLab) at(w *followWorld, p follow.Position) (rosterID, bool) {
+	i := int(p) - int(followStart)
+	if i < 0 || i >= len(w.log) {
+		return 0, false
+	}
+	return w.log[i].roster, true
+}
+
+// send makes a message deliverable.
+func (l *followLab) send(w *followWorld, m followSent) {
+	w.sent = with(w.sent, keep(&l.messages, m))
+}
+
+// note takes in what a member knows now: what it sends to those that ask, what it may grant,
+// and whether its rosters are such as the rules allow.
+func (l *followLab) note(w *followWorld, m int) {
+	f := l.followers.get(w.members[m])
+	served, log := f.Served(), f.Log()
+	if committed, found := l.at(w, served.At); !found || committed != keep(&l.rosters, served.Roster) {
+		l.breaks(w, "%s serves a roster at %d that was not committed there (R6)", nameOf(l.self(w, m)), served.At)
+	}
+	if committed, found := l.at(w, log.At); m < l.scope.Voters && (!found || committed != keep(&l.rosters, log.Roster)) {
+		l.breaks(w, "the log's roster of %s at %d differs from the other voters'", nameOf(l.self(w, m)), log.At)
+	}
+	entries, _ := f.Since(followStart)
+	for i := range entries {
+		l.send(w, followSent{grid: served.Roster.Grid, entry: &entries[i]})
+	}
+	l.send(w, followSent{grid: served.Roster.Grid, image: served})
+	if p := served.Roster.Partitions[0]; p.Owner == l.self(w, m) {
+		w.grant(uint8(p.Term), followProcess{uint8(m), w.started[m]}, p.Floor, served.Roster.Ceiling)
+	}
+}
+
+// breaks notes a broken rule; the first one counts.
+func (l *followLab) breaks(w *followWorld, format string, args ...any) {
+	if w.broken == "" && !l.scope.Grants {
+		w.broken = fmt.Sprintf(format, args...)
+	}
+}
+
+// grant notes that a process may grant the ticks from a floor to a ceiling. What it grants
+// in one term it keeps apart by its table.
+func (w *followWorld) grant(term uint8, by followProcess, from, to clustertime.Tick) {
+	var ticks uint8
+	for t := from; t < to; t++ {
+		ticks |= 1 << (t - base)
+	}
+	w.rights = slices.Clone(w.rights)
+	own := -1
+	for i, r := range w.rights {
+		switch {
+		case r.term == term && r.by == by:
+			own = i
+		case r.ticks&ticks != 0:
+			w.broken = fmt.Sprintf("two owners may grant tick %d: %s in term %d and %s in term %d", lowestBit(r.ticks&ticks),
+				r.by, r.term, by, term)
+		}
+	}
+	if own >= 0 {
+		w.rights[own].ticks |= ticks
+		return
+	}
+	w.rights = append(w.rights, followRights{term, by, ticks})
+	slices.SortFunc(w.rights, func(a, b followRights) int {
+		return int(a.term)<<8 + int(a.by.member)<<4 + int(a.by.nth) - int(b.term)<<8 - int(b.by.member)<<4 - int(b.by.nth)
+	})
+}
+
+func (p followProcess) String() string {
+	name := string(rune('A' + p.member))
+	if p.nth > 0 {
+		name += fmt.Sprint(p.nth + 1)
+	}
+	return name
+}
+
+func lowestBit(b uint8) int {
+	for i := range 8 {
+		if b>>i&1 == 1 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (l *followLab) wrong(w *followWorld) string { return w.broken }
+
+func (l *followLab) append(b []byte, w *followWorld) []byte {
+	b = append(b, byte(len(w.log)))
+	for _, e := range w.log {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.command)), uint64(e.roster))
+	}
+	for m := range w.members {
+		b = append(binary.AppendUvarint(b, uint64(w.members[m])), w.started[m])
+	}
+	b = appendIDs(b, w.sent)
+	b = append(b, byte(len(w.rights)))
+	for _, r := range w.rights {
+		b = append(b, r.term, r.by.member, r.by.nth, r.ticks)
+	}
+	b = append(b, byte(len(w.held)))
+	for _, h := range w.held {
+		b = append(b, h.member, h.version)
+	}
+	b = append(b, byte(len(w.holders)))
+	for _, p := range w.holders {
+		b = append(b, p.member, p.nth)
+	}
+	return append(b, bit(w.broken != ""))
+}
+
+// run has a copy of a follower do something, once for each input.
+func (l *followLab) run(work followWork, do func(f *follow.Follower) error) followOutcome {
+	known, found := l.outcomes[work]
+	if !found {
+		f := deepCopy(l.followers.get(work.follower))
+		known.refused = do(f) != nil
+		known.follower = l.followers.put(plain.append(nil, reflect.ValueOf(f)), f)
+		l.outcomes[work] = known
+	}
+	return known
+}
