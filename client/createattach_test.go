@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,5 +162,31 @@ func TestCreatedByAClosedClient(t *testing.T) {
 		})
 		_, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{Nodes: 128})
 		wants(t, err, sequencer.ErrClosed)
+	})
+}
+
+// TestManyAttachedApartRenewTogether: sequencers that a process attached one after the other are
+// renewed by one call to each owner, a few calls in a quarter of a window however many they are.
+func TestManyAttachedApartRenewTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		for i := range 300 {
+			create(t, c, fmt.Sprint("s", i))
+			time.Sleep(30 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		f.paths()
+		const quarters = 16
+		time.Sleep(quarters * 15 * time.Second / 4)
+		renewals := f.made(wire.PathRenew)
+		if n, owners := len(renewals), len(f.members); n < owners*quarters-owners || n > owners*quarters*5/4+owners {
+			t.Errorf("%d renewals at %d owners in %d quarters of a window", n, owners, quarters)
+		}
+		for _, r := range renewals {
+			if in := r.in.(wire.RenewRequest); len(in.Claims) > 0 || len(in.Sets) != 2 {
+				t.Fatalf("a renewal shows %d sets and %d claims", len(in.Sets), len(in.Claims))
+			}
+		}
 	})
 }

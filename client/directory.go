@@ -82,6 +82,7 @@ func (c *Client) adopt(l lookedUp) {
 	}
 	c.session.do(func(m *session.Machine, now session.Now) {
 		if m.Adopt(now, directoryOf(l.directory), l.asked, l.directory.Time) {
+			l.directory.Owners = nil // the session has them
 			c.directory.Store(l.directory)
 		}
 	})

@@ -38,7 +38,8 @@ func (m *Machine) Adopt(now Now, d Directory, asked time.Duration, t clustertime
 	}
 	newer := !known || m.directory.Grid != d.Grid || m.directory.Version <= d.Version
 	if newer {
-		m.directory, m.groups = d, nil
+		m.directory, m.owners, m.groups = d, ownersOf(d.Owners), nil
+		m.directory.Owners = nil
 		m.tryNewOwners(now)
 	}
 	m.asked = asked
@@ -51,10 +52,33 @@ func (m *Machine) KnownSince(mono time.Duration) bool { return m.asked >= 0 && m
 
 // Owner returns the address of a name's owner, "" while it has none.
 func (m *Machine) Owner(name string) string {
-	if len(m.directory.Owners) == 0 {
+	if len(m.owners.of) == 0 {
 		return ""
 	}
-	return m.directory.Owners[roster.PartitionOf(name, len(m.directory.Owners))]
+	return m.owners.addrs[m.owners.of[roster.PartitionOf(name, len(m.owners.of))]]
+}
+
+// owners are the owners in a directory, in little memory: each process keeps them, also one with
+// a single handle.
+type owners struct {
+	addrs []string // each once
+	of    []uint16 // of each partition, an index of addrs; there are fewer members than that counts
+}
+
+// ownersOf returns the owners of partitions by their addresses.
+func ownersOf(partitions []string) owners {
+	out := owners{of: make([]uint16, len(partitions))}
+	index := map[string]uint16{}
+	for p, addr := range partitions {
+		i, known := index[addr]
+		if !known {
+			i = uint16(len(out.addrs))
+			index[addr] = i
+			out.addrs = append(out.addrs, addr)
+		}
+		out.of[p] = i
+	}
+	return out
 }
 
 // Stamped takes in the stamp of an answer to a request sent at began. The directory is

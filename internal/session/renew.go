@@ -135,7 +135,7 @@ func (m *Machine) renewDue(now Now, g *group) {
 	}
 	m.calling[g.owner] = true
 	r := &Renewal{Owner: g.owner, Grid: m.directory.Grid, began: now.Mono}
-	for _, s := range setsOf(g.handles, len(m.directory.Owners)) {
+	for _, s := range setsOf(g.handles, len(m.owners.of)) {
 		if s.whole {
 			r.sets, r.Sets = append(r.sets, s), append(r.Sets, s.ClaimSet)
 		} else {

@@ -47,7 +47,8 @@ type Config struct {
 type Machine struct {
 	cfg Config
 
-	directory Directory
+	directory Directory     // without Owners
+	owners    owners        // its
 	asked     time.Duration // when the directory was asked for; negative without one
 	lookingUp bool          // a look-up that the machine asked for is in progress
 	lookUps   int
