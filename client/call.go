@@ -15,8 +15,9 @@ import (
 )
 
 // callOwner calls a name's owner until it answers or ctx ends. Wrong owners and
-// unreachable ones lead to a new look at the directory; one that only was too slow does
-// not, since tryOwner has looked while it waited.
+// unreachable ones lead to a new look at the directory, and to a try without a pause as
+// soon as this names another owner; one that only was too slow does not, since tryOwner
+// has looked while it waited.
 func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) error {
 	if err := c.tasks.Begin(); err != nil {
 		return err
@@ -31,7 +32,8 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	var said error // by the last try that was not cut off
 	for {
 		began := c.clock.Mono()
-		err := c.tryOwner(ctx, name, path, in, out)
+		addr := c.owner(name)
+		err := c.tryOwner(ctx, addr, name, path, in, out)
 		retry, again := call.Tried(err)
 		if !again {
 			return err
@@ -47,7 +49,11 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 			}
 			err = errors.Join(err, seen)
 		}
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case retry.LookUp:
+			c.awaitMove(ctx, name, addr, retry.Pause)
+		default:
 			_ = sleep(ctx, retry.Pause)
 		}
 		if ctx.Err() != nil {
@@ -56,10 +62,9 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 	}
 }
 
-// tryOwner calls the owner in the directory once. A slow call is cancelled when the
+// tryOwner calls the owner at addr once. A slow call is cancelled when the
 // directory has another owner.
-func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) error {
-	addr := c.owner(name)
+func (c *Client) tryOwner(ctx context.Context, addr, name, path string, in, out any) error {
 	if addr == "" {
 		return failure.Errorf(sequencer.ErrUnavailable, "the partition of %q has no owner at the moment", name)
 	}
@@ -76,11 +81,12 @@ func (c *Client) tryOwner(ctx context.Context, name, path string, in, out any) e
 // when the owner is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
 	for looks := 1; ctx.Err() == nil; looks++ {
-		if c.lookUp(ctx, c.clock.Mono(), true) == nil && c.owner(name) != addr {
+		_ = c.lookUp(ctx, c.clock.Mono(), true) // an error leaves the directory as it is
+		c.awaitMove(ctx, name, addr, session.SlowTry(looks))
+		if c.movedFrom(name, addr) {
 			giveUp()
 			return
 		}
-		_ = sleep(ctx, session.SlowTry(looks))
 	}
 }
 

@@ -96,6 +96,7 @@ type Client struct {
 	tasks     *handles.Tasks
 	directory atomic.Pointer[wire.DirectoryResponse] // the newest, nil at first
 	lookingUp chan struct{}                          // holds one token while a directory is fetched
+	watch     watch
 	counts    counts
 }
 

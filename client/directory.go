@@ -39,7 +39,7 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 		if addr := search.Ask(); addr != "" {
 			go func() {
 				select {
-				case found <- c.askDirectory(ctx, addr):
+				case found <- c.askDirectory(ctx, addr, wire.DirectoryRequest{}):
 				case <-ctx.Done():
 				}
 			}()
@@ -65,9 +65,9 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 	}
 }
 
-func (c *Client) askDirectory(ctx context.Context, addr string) lookedUp {
+func (c *Client) askDirectory(ctx context.Context, addr string, in wire.DirectoryRequest) lookedUp {
 	l := lookedUp{directory: &wire.DirectoryResponse{}, asked: c.clock.Mono()}
-	l.err = c.tryCall(ctx, addr, wire.PathDirectory, wire.DirectoryRequest{}, l.directory)
+	l.err = c.tryCall(ctx, addr, wire.PathDirectory, in, l.directory)
 	if l.err == nil && len(l.directory.Owners) == 0 {
 		l.err = failure.Errorf(sequencer.ErrUnavailable, "member at %s is not part of a grid yet", addr)
 	}
@@ -86,6 +86,7 @@ func (c *Client) adopt(l lookedUp) {
 			c.directory.Store(l.directory)
 		}
 	})
+	c.watch.tell()
 }
 
 // directoryOf converts a directory for the session machine.

@@ -15,9 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 
 	"context"
-	"errors"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -25,7 +23,6 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -48,6 +45,8 @@ type leadership struct {
 	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
 	current   atomic.Pointer[lead] // the present lead, nil while another member leads
 	now       signal.Signal        // the leader's step is due
+	broken    signal.Signal        // a Raft stream from another member has ended
+	looking   atomic.Bool          // the leader is being told of a member that Raft does not reach
 	anchorage *anchorage
 	dismissal *dismissal
 	clocks    voterClocks
@@ -172,6 +171,21 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) bool {
 	return l.machine != nil
 }
 
+// tell brings news to the machine, and has it stepped when that makes a step due.
+func (l *lead) tell(news func(machine *leader.Leader, v leader.View)) {
+	due := leader.StepEvery
+	l.do(func(machine *leader.Leader, v leader.View) {
+		news(machine, v)
+		due = machine.Due(v)
+	})
+	switch {
+	case due <= 0:
+		l.of.now.Send()
+	case due < leader.StepEvery:
+		time.AfterFunc(due, l.of.now.Send)
+	}
+}
+
 // view returns what this member knows now.
 func (o *leadership) view(node *raftlog.Node) leader.View {
 	v := leader.View{
@@ -184,9 +198,7 @@ func (o *leadership) view(node *raftlog.Node) leader.View {
 		v.Raised = leader.Raise{Time: last.Time, At: last.At}
 	}
 	servers, _ := node.Servers()
-	for _, s := range servers {
-		v.Servers = append(v.Servers, leader.Server{ID: leader.ServerID(s.ID), Voter: s.Suffrage == raft.Voter})
-	}
+	v.Servers = serversOf(servers)
 	for _, p := range o.gossip.Peers() {
 		v.Peers = append(v.Peers, leader.Peer{Incarnation: p.Incarnation, API: p.API, Durable: p.Durable, Leaving: p.Leaving})
 	}
@@ -199,18 +211,15 @@ func (l *lead) Probe(p leader.Probe) {
 		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout)
 		defer cancel()
 		began := l.of.clock.Mono()
-		hello, err := l.of.caller.Hello(ctx, p.API, p.To)
+		hello, err := l.of.hello(ctx, p.API, p.To)
 		if err == nil {
 			l.noteClock(p.To, hello.Wall, began)
-		}
-		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrNotAddressed) {
-			err = failure.Errorf(leader.ErrAbsent, "%w", err)
 		}
 		answer := leader.Answer{
 			Record: hello.Record, Grid: hello.Grid, Version: hello.Version, Wall: hello.Wall, Time: hello.Time,
 			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release,
 		}
-		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
+		l.tell(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
 	})
 }
 
@@ -237,7 +246,7 @@ func (l *lead) Propose(c roster.Command) {
 		default:
 			l.of.reportChange(before, c.Change, err)
 		}
-		l.do(func(machine *leader.Leader, v leader.View) { machine.Proposed(v, c, err) })
+		l.tell(func(machine *leader.Leader, v leader.View) { machine.Proposed(v, c, err) })
 	})
 }
 

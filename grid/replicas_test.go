@@ -190,7 +190,7 @@ func TestTableOfManyPages(t *testing.T) {
 		g.Crash(g.OwnerOf("orders"))
 		create(800, 850)
 		for _, name := range g.Running() {
-			within(t, time.Minute, name+" has its replicas", g.Member(name).Ready)
+			within(t, time.Minute, name+" has its replicas", g.Member(name).Settled)
 		}
 		create(850, 860)
 		sameTables(t, g, "a crash")

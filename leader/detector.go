@@ -14,28 +14,40 @@ const (
 	// deadAfter for tables to be lost that no other member has.
 	suspectAfter = 500 * time.Millisecond
 	deadAfter    = 5 * time.Second
-	// seenExtra is added to both while gossip sees the member alive.
+	// seenExtra is added to deadAfter while gossip sees the member alive, and to
+	// suspectAfter if such a member answers by an old roster.
 	seenExtra = 3 * time.Second
 	// lagLimit is how old the roster may be that a member has applied.
 	lagLimit = 2 * time.Second
+	// suspectFailures is the least number of probes in a row that fail before silence
+	// counts. When the leader itself has stood still, the probe of that time fails alone.
+	suspectFailures = 2
 
-	probeEvery = time.Second            // pause after an answer
-	probeAgain = 200 * time.Millisecond // pause after a failure
+	probeEvery    = time.Second            // pause after an answer
+	probeUnsigned = 250 * time.Millisecond // the same, for a member without a Raft server: see Unreached
+	probeSoon     = 50 * time.Millisecond  // pause after the first failure
+	probeAgain    = 200 * time.Millisecond // pause after later ones
+	// detectTimeout is how long a member may take that has answered before.
+	detectTimeout = 250 * time.Millisecond
+	// probesMost is the most members without a Raft server that are probed in a second.
+	probesMost = 64
 )
 
 // detector is the leader's failure detector. It probes every member again and again,
 // since the word of gossip is not enough: its false alarms cost moves and waits (R7).
+// It probes immediately when Raft does not reach a member: see [Leader.Unreached].
 //
-//	          probes fail                  for suspectAfter           for deadAfter
-//	alive <----------------> failing ----------------------> suspect ---------------> dead
-//	  |       one succeeds                                                             ^
-//	  +--------------------------------------------------------------------------------+
+//	          probes fail             for suspectAfter, or two are refused    for deadAfter
+//	alive <----------------> failing -------------------------------> suspect ------------> dead
+//	  |       one succeeds                                                                   ^
+//	  +--------------------------------------------------------------------------------------+
 //	                    gossip does not see it, and it is absent
 //
 // A probe fails that is not answered, or is answered with a roster older than lagLimit:
-// such an owner can serve no holder. While gossip sees the member, both times are
-// longer by seenExtra: a member that only the leader does not reach gets no raise of
-// the ceiling, so its holders would wait.
+// such an owner can serve no holder. Two refused probes prove without gossip that the
+// process has ended: a process that is only busy refuses no connection. To be suspect
+// costs at most a move, and only replicas in sync take over. To be dead can cost tables,
+// so gossip has a say in it: while it sees the member, deadAfter is longer by seenExtra.
 type detector struct {
 	contacts map[roster.Incarnation]*contact // every member of the roster but this one
 	// versions of the roster, ascending, each with the time when this leader first saw it.
@@ -54,10 +66,14 @@ type contact struct {
 	heard   bool          // one was answered
 	// answered is when the newest one began that was answered.
 	answered time.Duration
+	began    time.Duration // when the newest one began
 	failing  bool          // the last one failed
 	since    time.Duration // if failing: when the first of those that failed began
+	failures int           // if failing: how many failed in a row
+	lags     bool          // if failing: the last one was answered, with an old roster
 	absent   bool          // if failing: the last one proved that the member is not there
-	said     bool          // it has said which release it runs, and its zone
+	refused  Refusals
+	said     bool // it has said which release it runs, and its zone
 	release  roster.Release
 	zone     string
 }
@@ -91,14 +107,14 @@ func (l *Leader) probeMembers(v View) {
 			d.contacts[m.Incarnation] = c
 		}
 		if stale := !c.failing && c.answered < d.wanted; !c.probing && (v.Mono >= c.next || stale) {
-			c.probing = true
+			c.probing, c.began = true, v.Mono
 			l.probe(v, m.Incarnation, m.API, forDetection, c.round)
 		}
 	}
 }
 
 // probed records the outcome of a member's probe.
-func (d *detector) probed(now time.Duration, p Probe, a Answer, err error) {
+func (d *detector) probed(v View, p Probe, a Answer, err error) {
 	c := d.contacts[p.To]
 	if c == nil || c.round != p.round {
 		return
@@ -107,14 +123,55 @@ func (d *detector) probed(now time.Duration, p Probe, a Answer, err error) {
 	if err == nil {
 		c.said, c.release, c.zone = true, a.Release, a.Record.Zone
 	}
+	c.refused.Note(p.began, err)
 	if lags := len(d.versions) > 0 && a.Version < d.versions[0].version; err == nil && !lags {
-		c.failing, c.absent, c.heard, c.answered, c.next = false, false, true, p.began, now+probeEvery
+		c.failing, c.absent, c.heard, c.answered, c.next = false, false, true, p.began, v.Mono+d.pause(v, p.To)
 		return
 	}
 	if !c.failing {
-		c.failing, c.since = true, p.began
+		c.failing, c.since, c.failures = true, p.began, 0
 	}
-	c.absent, c.next = errors.Is(err, ErrAbsent), now+probeAgain
+	c.failures++
+	c.absent, c.lags = errors.Is(err, ErrAbsent), err == nil
+	c.next = v.Mono + c.pause()
+}
+
+// pause returns the time between an answer and the next probe. Raft says immediately when
+// it does not reach one of its servers; all other members are probed more often.
+func (d *detector) pause(v View, to roster.Incarnation) time.Duration {
+	if m, _ := v.Roster.Member(to); v.serves(ServerOf(to, m.Durable)) {
+		return probeEvery
+	}
+	return min(probeEvery, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))
+}
+
+// pause returns the time between a failure and the next probe.
+func (c *contact) pause() time.Duration {
+	switch {
+	case c.absent && !c.refused.Prove():
+		return refusedApart
+	case c.failures < suspectFailures:
+		return probeSoon
+	}
+	return probeAgain
+}
+
+// Unreached takes in a sign that a member may have ended or stands still: Raft's last
+// request to its server failed, or with slow set has had no answer for a while. The
+// member is probed immediately, or, if it is only slow, not more often than each
+// probeUnsigned. A sign decides nothing.
+func (l *Leader) Unreached(v View, server ServerID, slow bool) {
+	m, found := MemberOf(v.Roster, server)
+	c := l.detector.contacts[m.Incarnation]
+	if !found || c == nil || c.failing {
+		return // those that fail are probed soon in any case
+	}
+	earliest := c.began + refusedApart
+	if slow {
+		earliest = c.began + probeUnsigned
+	}
+	c.next = min(c.next, max(v.Mono, earliest))
+	l.hurry(v, c)
 }
 
 // judge adds the members that are suspect and those that are dead to a sight.
@@ -134,6 +191,15 @@ func (d *detector) judge(v View, self roster.Incarnation, s *plan.Sight) {
 // suspect reports whether replicas that hold the same tables may take the member's
 // place; seen reports whether gossip sees it alive.
 func (c *contact) suspect(seen bool, now time.Duration) bool {
+	if c.absent && (!seen || c.refused.Prove()) {
+		return true
+	}
+	return c.failing && c.failures >= suspectFailures && now-c.since >= suspectAfter+extra(seen && c.lags)
+}
+
+// lost reports whether tables are no longer awaited that the member may have: gossip has
+// a say.
+func (c *contact) lost(seen bool, now time.Duration) bool {
 	return c.failing && now-c.since >= suspectAfter+extra(seen) || c.absent && !seen
 }
 
@@ -142,11 +208,11 @@ func (c *contact) dead(seen bool, now time.Duration) bool {
 	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen
 }
 
-// settled reports whether every other member has answered once, or is suspect.
+// settled reports whether every other member has answered once, or is lost.
 func (d *detector) settled(v View, self roster.Incarnation) bool {
 	for _, m := range v.Roster.Members {
 		c := d.contacts[m.Incarnation]
-		if m.Incarnation != self && (c == nil || !c.heard && !c.suspect(v.sees(m.Incarnation), v.Mono)) {
+		if m.Incarnation != self && (c == nil || !c.heard && !c.lost(v.sees(m.Incarnation), v.Mono)) {
 			return false
 		}
 	}

@@ -10,39 +10,50 @@ import (
 )
 
 // TestDetectorJudgesByItsOwnProbes: a member that gossip does not see is neither suspect
-// nor dead while the leader's own probes are answered. Absence counts immediately,
-// silence only when it lasts, and so does an answer by an old roster (R7).
+// nor dead while the leader's own probes are answered. One refusal counts where gossip
+// does not see the member, and two make one suspect that gossip sees. Silence counts only
+// when it lasts over two probes, and so does an answer by an old roster (R7).
 func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
 	silence := context.DeadlineExceeded
 	for what, c := range map[string]struct {
 		err                 error
-		lags, seen          bool
+		lags, seen, once    bool
 		after               time.Duration
 		suspectWanted, dead bool
 	}{
 		"answers, unseen":         {after: time.Hour},
 		"silent for a moment":     {err: silence, after: suspectAfter - 1},
 		"silent":                  {err: silence, after: suspectAfter, suspectWanted: true},
-		"silent, seen":            {err: silence, seen: true, after: suspectAfter + seenExtra - 1},
+		"silent, seen":            {err: silence, seen: true, after: suspectAfter, suspectWanted: true},
+		"silent once":             {err: silence, once: true, after: deadAfter - 1},
 		"silent for long":         {err: silence, after: deadAfter, suspectWanted: true, dead: true},
 		"silent for long, seen":   {err: silence, seen: true, after: deadAfter, suspectWanted: true},
-		"absent":                  {err: ErrAbsent, suspectWanted: true, dead: true},
-		"absent, seen":            {err: ErrAbsent, seen: true},
+		"absent once":             {err: ErrAbsent, once: true, suspectWanted: true, dead: true},
+		"absent once, seen":       {err: ErrAbsent, once: true, seen: true},
+		"absent too soon, seen":   {err: ErrAbsent, seen: true, after: refusedApart - 1},
+		"absent, seen":            {err: ErrAbsent, seen: true, after: refusedApart, suspectWanted: true},
+		"absent for long, seen":   {err: ErrAbsent, seen: true, after: deadAfter, suspectWanted: true},
+		"lags for a while":        {lags: true, seen: true, after: suspectAfter + seenExtra - 1},
 		"answers by an old one":   {lags: true, seen: true, after: suspectAfter + seenExtra, suspectWanted: true},
 		"answers by an older one": {lags: true, seen: true, after: deadAfter + seenExtra, suspectWanted: true, dead: true},
 	} {
 		m := &contact{round: 1}
 		d := detector{contacts: map[roster.Incarnation]*contact{"m": m}, versions: []seenVersion{{version: 8}}}
+		v := View{Roster: &roster.Roster{}}
 		a := Answer{Version: 8}
 		if c.lags {
 			a.Version = 7
 		}
-		now := time.Minute + c.after
-		d.probed(now, Probe{To: "m", round: 1, began: time.Minute}, a, c.err)
+		v.Mono = time.Minute + c.after
+		now := v.Mono
+		d.probed(v, Probe{To: "m", round: 1, began: time.Minute}, a, c.err)
+		if !c.once {
+			d.probed(v, Probe{To: "m", round: 1, began: now}, a, c.err)
+		}
 		if s, g := m.suspect(c.seen, now), m.dead(c.seen, now); s != c.suspectWanted || g != c.dead {
 			t.Errorf("%s: suspect %v, dead %v", what, s, g)
 		}
-		d.probed(now, Probe{To: "m", round: 1, began: now}, Answer{Version: 8}, nil)
+		d.probed(v, Probe{To: "m", round: 1, began: now}, Answer{Version: 8}, nil)
 		if m.suspect(c.seen, now+time.Hour) || m.dead(c.seen, now+time.Hour) {
 			t.Errorf("%s: it answers again and is suspect", what)
 		}
@@ -66,9 +77,19 @@ func TestDetectorProbesEveryMember(t *testing.T) {
 		o.l.Probed(o.v, got[0], Answer{Version: o.v.Roster.Version}, nil)
 		o.l.Probed(o.v, got[1], Answer{}, context.DeadlineExceeded)
 	}
-	o.step(probeAgain)
+	o.step(probeSoon)
 	if got := o.take(forDetection); len(got) != 1 || memberOf(got[0].To) != 3 {
 		t.Errorf("probes %v after a failure of member 3", got)
+	} else {
+		o.l.Probed(o.v, got[0], Answer{}, context.DeadlineExceeded)
+	}
+	o.step(probeSoon)
+	if got := o.take(forDetection); len(got) > 0 {
+		t.Errorf("probes %v soon after a second failure", got)
+	}
+	o.step(probeAgain - probeSoon)
+	if got := o.take(forDetection); len(got) != 1 || memberOf(got[0].To) != 3 {
+		t.Errorf("probes %v after a second failure", got)
 	}
 	var s plan.Sight
 	o.l.detector.judge(o.v, o.l.self, &s)

@@ -20,6 +20,7 @@
 package leader
 
 import (
+	"math"
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -127,6 +128,7 @@ type Leader struct {
 	changing bool
 	version  roster.Version // of the roster at the last plan
 	since    time.Duration  // when this leader first planned at that version
+	due      time.Duration  // when the next step is due, or any time after
 }
 
 // New returns the leader that a member becomes when it is elected.
@@ -143,10 +145,13 @@ func New(cfg Config, m Member) *Leader {
 }
 
 // Step does everything that is due. It is called every [StepEvery], and earlier when
-// [Leader.Reported] says so, once the member has applied the whole log of the
+// [Leader.Reported] or [Leader.Due] say so, once the member has applied the whole log of the
 // leaders before it and the grid is formed.
 func (l *Leader) Step(v View) {
 	l.numbers.begin(v.Mono)
+	if l.due <= v.Mono {
+		l.due = math.MaxInt64
+	}
 	if !l.keepAnchor(v) {
 		l.probeMembers(v)
 		l.passLead(v)
@@ -206,6 +211,9 @@ func (l *Leader) Proposed(v View, c roster.Command, err error) {
 		return
 	}
 	l.changing = false
+	if err == nil { // the next change may be due
+		l.due = v.Mono
+	}
 	l.keepProtocol(v)
 	l.continueForgets(v, c, err)
 	l.continueSettings(v, c, err)

@@ -58,8 +58,11 @@ var errForeign = errors.New("leader: the member is of this grid under another cl
 // probe asks a member, for a purpose.
 func (l *Leader) probe(v View, to roster.Incarnation, api string, why purpose, round uint64) {
 	p := Probe{To: to, API: api, Timeout: probeTimeout, purpose: why, round: round, began: v.Mono}
-	if why == forClocks {
+	switch c := l.detector.contacts[to]; {
+	case why == forClocks:
 		p.Timeout = clocksTimeout
+	case why == forDetection && c != nil && c.heard:
+		p.Timeout = detectTimeout
 	}
 	l.member.Probe(p)
 }
@@ -72,7 +75,7 @@ func (l *Leader) Probed(v View, p Probe, a Answer, err error) {
 		if err == nil && a.foreign(v.Roster) {
 			err = errForeign
 		}
-		l.detector.probed(v.Mono, p, a, err)
+		l.detectorProbed(v, p, a, err)
 	case forClocks:
 		l.clockRead(v, p, a, err)
 	case forVoters:

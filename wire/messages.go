@@ -230,8 +230,17 @@ type Event struct {
 	Life sequencer.Life `json:"life"`
 }
 
-// DirectoryRequest asks who owns what.
-type DirectoryRequest struct{}
+// DirectoryRequest asks who owns what. With Wait the answer comes when the owner of
+// Partition is at another API address than NotAt, as far as the member that is asked
+// knows, or when Wait is over. Members of the release before answer immediately.
+type DirectoryRequest struct {
+	Partition int              `json:"partition,omitempty"`
+	NotAt     string           `json:"not_at,omitempty"`
+	Wait      clustertime.Span `json:"wait,omitempty"` // ms, at most MaxDirectoryWait
+}
+
+// MaxDirectoryWait is the longest that a member waits with a directory.
+const MaxDirectoryWait clustertime.Span = 1_000
 
 // DirectoryResponse says who owns what. Owners[p] is an index into Members, -1
 // while partition p has no owner.

@@ -18,6 +18,11 @@ var leaderMutants = []mutant{
 	{"R7", "gossip's word alone ends a member", "leader/detector.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen", "	return !seen", leaderTests},
 	{"R7", "the dead are not removed", "leader/detector.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen", "	return c.failing && now < c.since", leaderTests},
 	{"R7", "a member that is silent for long is not removed while gossip sees it", "leader/detector.go", "	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen", "	return !seen && (c.failing && now-c.since >= deadAfter || c.absent)", leaderTests},
+	{"R7", "one refused call makes a member suspect that gossip sees", "leader/refusals.go", "r.refused && r.last-r.first >= refusedApart", "r.refused", leaderTests},
+	{"R7", "refusals of before an answer count", "leader/refusals.go", "		r.refused = false\n", "", leaderTests},
+	{"R7", "two refused calls end a member that gossip sees", "leader/detector.go", "deadAfter+extra(seen) || c.absent && !seen", "deadAfter+extra(seen) || c.absent && (!seen || c.refused.Prove())", leaderTests},
+	{"R7", "a leader that stood still suspects all members", "leader/detector.go", "c.failing && c.failures >= suspectFailures && now", "c.failing && now", leaderTests},
+	{"R7", "a voter stands against a leader that is slow", "leader/candidacy.go", "	case c.refusals.Prove():", "	case c.refusals.Prove() || c.tries == candidacyTries:", leaderTests},
 	{"R7", "a member that lags answers", "leader/detector.go", "err == nil && !lags {", "err == nil || lags {", leaderTests},
 	{"R7", "a probe of before a member was removed counts", "leader/detector.go", "if c == nil || c.round != p.round {", "if c == nil {", leaderTests},
 	{"R8", "a leader is not in its own roster", "leader/requests.go", "if _, in := v.Roster.Member(l.self); !in {", "if _, in := v.Roster.Member(l.self); !in && v.Mono < 0 {", []string{"./grid", "-run", "TestAnswers$"}},
@@ -61,6 +66,10 @@ var leaderMutants = []mutant{
 
 // leaderUnseen are those that the simulation cannot kill, and why.
 var leaderUnseen = map[string]string{
+	"one refused call makes a member suspect that gossip sees":             "a suspect costs a move, and only replicas in sync take over",
+	"refusals of before an answer count":                                   "a suspect costs a move, and only replicas in sync take over",
+	"a leader that stood still suspects all members":                       "a suspect costs a move, and only replicas in sync take over",
+	"a voter stands against a leader that is slow":                         "the simulation elects by itself: a candidacy is no part of it",
 	"the rounds of a raise are missing from cluster time":                  "cluster time that is slow costs a wait, and the simulation bounds waits in the quiet only",
 	"a leader that has just started ignores the cluster time of before":    "the roster's time never goes back, and the voters' clocks catch up before the quiet ends",
 	"a clock of an earlier round counts":                                   "a clock that is late by a round is behind, and the median hides it",

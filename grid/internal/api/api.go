@@ -180,13 +180,9 @@ func (a *Server) arriving(h http.Handler) http.Handler {
 		if a.refusedHere(w, r) {
 			return
 		}
-		conn := connectionOf(r)
-		end := conn.begin(r.ContentLength)
 		h.ServeHTTP(w, r.WithContext(tenure.NewContext(a.identified(r), a.cfg.Life.Tenure())))
-		answered := r.Context().Err() == nil
-		end(answered)
-		if !answered {
-			conn.givenUp()
+		if r.Context().Err() != nil {
+			connectionOf(r).givenUp()
 		}
 	})
 }

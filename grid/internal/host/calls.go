@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
-	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -184,29 +183,6 @@ func (h *Host) Destroy(ctx context.Context, in wire.DestroyRequest) (wire.Done, 
 // nothing makes a reply without a value.
 func nothing(reply func(struct{}, error)) func(error) {
 	return func(err error) { reply(struct{}{}, err) }
-}
-
-// Directory returns the owners. It fails when this member hears of no change of
-// owners any longer: callers, its own handles too, ask other members then.
-func (h *Host) Directory(context.Context, wire.DirectoryRequest) (wire.DirectoryResponse, error) {
-	if err := h.raft.Failure(); err != nil && h.state.Ended.Load() {
-		return wire.DirectoryResponse{}, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
-	}
-	r := h.state.Roster()
-	out := wire.DirectoryResponse{Stamp: h.stamp(), Name: r.Settings.Name, Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
-	index := map[roster.Incarnation]int{}
-	for i, member := range r.Members {
-		index[member.Incarnation] = i
-		out.Members = append(out.Members, wire.Address{Incarnation: member.Incarnation, API: member.API})
-	}
-	for p, state := range r.Partitions {
-		i, owned := index[state.Owner]
-		if !owned {
-			i = -1
-		}
-		out.Owners[p] = i
-	}
-	return out, nil
 }
 
 // stamp returns the stamp of this member's answers that come from no owner.

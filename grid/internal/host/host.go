@@ -63,6 +63,7 @@ type Host struct {
 	diskLog     diskLog
 	parking     parking
 	reports     atomic.Pointer[reports]
+	waiters     atomic.Int64 // requests for the directory that wait
 	book        holderBook
 	counts      counts
 	usage       usage

@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -19,6 +20,8 @@ import (
 type Node struct {
 	Raft   *raft.Raft
 	Server raft.ServerID
+
+	guarded *transport.GuardedRaft // nil without other servers
 
 	mu        sync.Mutex
 	ended     bool           // no proposal begins any longer; guarded by mu
@@ -94,6 +97,20 @@ func (n *Node) Runs() bool {
 
 // Leads reports whether this node leads.
 func (n *Node) Leads() bool { return n != nil && n.Raft.State() == raft.Leader }
+
+// standLimit bounds the time in which Raft begins an election that it is asked for.
+const standLimit = 200 * time.Millisecond
+
+// Stand begins an election in which this node is a candidate, unless another leader than
+// the one given is known by now, or this node is no follower. Whether it is safe to
+// elect it the votes alone decide.
+func (n *Node) Stand(after leader.ServerID) bool {
+	now := leader.ServerID(n.Leader())
+	if n.guarded == nil || now != "" && now != after || n.Raft.State() != raft.Follower {
+		return false
+	}
+	return n.guarded.Stand(n.Server, standLimit)
+}
 
 // Confirm returns nil if this node led after it was called: a majority of the voters has
 // confirmed it. A leader that was replaced may not know yet.

@@ -41,6 +41,9 @@ type ServerConfig struct {
 	Closed func()
 	// LeaderSeen is told when Raft has a leader, which may be this member.
 	LeaderSeen func()
+	// Unreached is told of servers that do not take what this one sends as the leader:
+	// see [transport.GuardedRaft].
+	Unreached func(server leader.ServerID, slow bool)
 }
 
 // Server is a member's part in the agreements on rosters: in that of its grid, and, once
@@ -78,6 +81,9 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 			return errors.Join(fmt.Errorf("grid: form the grid: %w", err), closeTransport(trans))
 		}
 	}
+	if guarded, ok := trans.(*transport.GuardedRaft); ok {
+		guarded.Unreached = func(id raft.ServerID, slow bool) { s.cfg.Unreached(leader.ServerID(id), slow) }
+	}
 	node, err := stores.newRaft(conf, fsm{s.cfg.State, s.diverged, last, s.noteLowered}, trans)
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
@@ -90,6 +96,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	}
 	node.RegisterObserver(raft.NewObserver(nil, false, s.observe))
 	part := &Node{Raft: node, Server: conf.LocalID}
+	part.guarded, _ = trans.(*transport.GuardedRaft)
 	s.SetNode(part)
 	if s.cfg.Life.Closed() { // Close may not have seen it
 		return errors.Join(refusal.ErrClosed, part.Stop().Error())

@@ -11,9 +11,7 @@ import (
 // Names for the tests in package transport_test, which use gridtest, which imports grid.
 const (
 	HandshakeTimeout = acceptor.Timeout
-	// SilentMost is how long a stream may be silent: while it waits for a place, and in its handshake.
-	SilentMost    = HandshakeTimeout + HandshakeTimeout/4 + HandshakeTimeout
-	HandshakesMax = acceptor.Handshakes
+	HandshakesMax    = acceptor.Handshakes
 )
 
 var (

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -18,6 +19,10 @@ type GuardedRaft struct {
 	view    atomic.Pointer[func() RaftView] // nil until Raft runs
 	// followed is the last server whose entries or snapshot went to Raft.
 	followed atomic.Pointer[raft.ServerID]
+	// Unreached, if not nil, is told of a server that does not take entries or
+	// heartbeats: the last request failed, or with slow set has had no answer for a while.
+	// It is set before Raft runs, and must not block.
+	Unreached func(server raft.ServerID, slow bool)
 
 	requests chan raft.RPC
 	end      chan struct{}
@@ -145,9 +150,47 @@ func (t *GuardedRaft) answered(err error, own, term uint64) error {
 	return err
 }
 
+// slowAnswer is how long a server may take over entries before Unreached is told. A probe
+// that was not needed is all that a busy server costs.
+const slowAnswer = 150 * time.Millisecond
+
 // AppendEntries implements raft.Transport.
 func (t *GuardedRaft) AppendEntries(id raft.ServerID, to raft.ServerAddress, in *raft.AppendEntriesRequest, out *raft.AppendEntriesResponse) error {
-	return t.answered(t.NetworkTransport.AppendEntries(id, to, in, out), in.Term, out.Term)
+	if t.Unreached != nil {
+		slow := time.AfterFunc(slowAnswer, func() { t.Unreached(id, true) })
+		defer slow.Stop()
+	}
+	err := t.NetworkTransport.AppendEntries(id, to, in, out)
+	if err != nil && t.Unreached != nil {
+		t.Unreached(id, false)
+	}
+	return t.answered(err, in.Term, out.Term)
+}
+
+// Stand has this server's Raft stand for election now, as if its leader had passed the
+// lead on to it. It returns when Raft has begun, and false when it does not within limit.
+func (t *GuardedRaft) Stand(self raft.ServerID, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	answer := make(chan raft.RPCResponse, 1)
+	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: t.EncodePeer(self, t.LocalAddr()),
+	}}
+	select {
+	case t.requests <- raft.RPC{Command: request, RespChan: answer}:
+	case <-t.end:
+		return false
+	case <-timer.C:
+		return false
+	}
+	select {
+	case a := <-answer:
+		return a.Error == nil
+	case <-t.end:
+		return false
+	case <-timer.C:
+		return false
+	}
 }
 
 // RequestVote implements raft.Transport.

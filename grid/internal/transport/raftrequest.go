@@ -33,6 +33,7 @@ type raftServed struct {
 	// authorize returns nil if the other end may send a request that begins with a byte.
 	authorize func(kind byte) error
 	ctx       context.Context // ends with the layer
+	broken    func()          // told of the stream's end before that of the layer; may be nil
 	large     chan struct{}   // of the layer
 
 	mu     sync.Mutex // guards what follows; never held while waiting
@@ -47,7 +48,7 @@ type raftServed struct {
 // immediately, later ones at any time.
 func (s *RaftStream) serveRaft(conn net.Conn) *raftServed {
 	_ = conn.SetReadDeadline(time.Now().Add(raftRequestTimeout))
-	served := &raftServed{Conn: conn, ctx: s.ctx, large: s.large}
+	served := &raftServed{Conn: conn, ctx: s.ctx, large: s.large, broken: s.Broken}
 	served.authorize = func(kind byte) error {
 		c := conn.(*raftConn)
 		return s.authorize(c.raw, c.remote, raftActions[kind])
@@ -144,6 +145,9 @@ func (r *raftServed) Write(b []byte) (int, error) {
 // Close implements net.Conn.
 func (r *raftServed) Close() error {
 	r.end(true)
+	if r.broken != nil && r.ctx.Err() == nil {
+		r.broken()
+	}
 	return r.Conn.Close()
 }
 

@@ -54,6 +54,9 @@ type RaftStream struct {
 	releases Releases
 	limit    streamLimit   // of accepted streams
 	large    chan struct{} // holds one while a request that is not small is read
+	// Broken, if not nil, is told when an accepted stream has ended and the layer has not.
+	// It is set before the first stream is accepted, and must not block.
+	Broken func()
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package acceptor
-
-// waitingMax returns how many streams may wait.
-func waitingMax() int { return waitingFew }

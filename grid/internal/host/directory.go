@@ -1,0 +1,82 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// waitersMax is how many requests may wait for another owner at the same time. More are
+// answered immediately.
+const waitersMax = 1024
+
+// Directory returns the owners. It fails when this member hears of no change of
+// owners any longer: callers, its own handles too, ask other members then.
+func (h *Host) Directory(ctx context.Context, in wire.DirectoryRequest) (wire.DirectoryResponse, error) {
+	if err := h.awaitMove(ctx, in); err != nil {
+		return wire.DirectoryResponse{}, err
+	}
+	if err := h.raft.Failure(); err != nil && h.state.Ended.Load() {
+		return wire.DirectoryResponse{}, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
+	}
+	r := h.state.Roster()
+	out := wire.DirectoryResponse{Stamp: h.stamp(), Name: r.Settings.Name, Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
+	index := map[roster.Incarnation]int{}
+	for i, member := range r.Members {
+		index[member.Incarnation] = i
+		out.Members = append(out.Members, wire.Address{Incarnation: member.Incarnation, API: member.API})
+	}
+	for p, state := range r.Partitions {
+		i, owned := index[state.Owner]
+		if !owned {
+			i = -1
+		}
+		out.Owners[p] = i
+	}
+	return out, nil
+}
+
+// awaitMove returns when a request for the directory is to be answered.
+func (h *Host) awaitMove(ctx context.Context, in wire.DirectoryRequest) error {
+	if in.Wait < 0 || in.Wait > wire.MaxDirectoryWait {
+		return failure.Errorf(wire.ErrBadRequest, "grid: directory: wait is %d ms; give 0 to %d", in.Wait, wire.MaxDirectoryWait)
+	}
+	if in.Wait == 0 {
+		return nil
+	}
+	defer h.waiters.Add(-1)
+	if h.waiters.Add(1) > waitersMax {
+		return nil
+	}
+	timer := time.NewTimer(in.Wait.Duration())
+	defer timer.Stop()
+	for {
+		changed := h.state.Changed()
+		if hasMoved(h.state.Roster(), in) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-h.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// hasMoved reports whether a partition has an owner that is not at the address in a request.
+// One that there is not has moved, too: the request is about another grid.
+func hasMoved(r *roster.Roster, in wire.DirectoryRequest) bool {
+	if in.Partition < 0 || in.Partition >= len(r.Partitions) {
+		return true
+	}
+	m, owned := r.Member(r.Partitions[in.Partition].Owner)
+	return owned && m.API != in.NotAt
+}

@@ -1,0 +1,297 @@
+// Command failover measures how long a new attach waits when a member's process ends or
+// stands still. It starts three agents with one backup, and in each round kills or stops
+// one of them and creates a sequencer that this one owns, through a client that has
+// known the grid before:
+//
+//	go build -o snowgrid ./cmd/snowgrid && go run ./proof/failover -agent ./snowgrid -rounds 20
+//
+// It prints one line for each round, and medians. To compare two commits, build the agent
+// and this program from both, and run them in turn.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+var (
+	agentPath = flag.String("agent", "./snowgrid", "the agent to start")
+	rounds    = flag.Int("rounds", 20, "rounds of each case")
+	cases     = flag.String("cases", "owner,leader,stop,roll", "what to do: kill an owner that follows, kill the leader that owns, stop an owner that follows, restart all in turn")
+	port      = flag.Int("port", 23_400, "the first of twelve free ports on 127.0.0.1")
+	verbose   = flag.Bool("v", false, "print the logs of the agents")
+)
+
+// patience is how long anything may take.
+const patience = time.Minute
+
+func main() {
+	flag.Parse()
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	f := &fleet{http: client.NewHTTP(client.TCP, nil)}
+	defer func() { err = errors.Join(err, f.close()) }()
+	if err := f.open(ctx); err != nil {
+		return err
+	}
+	for _, name := range strings.Split(*cases, ",") {
+		if name == "roll" {
+			if err := f.roll(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		var took, copies []time.Duration
+		for range *rounds {
+			one, err := f.round(ctx, name)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s: attach answered after %v; removed after %v, copies %v later\n", name, one.attach, one.removed, one.copies)
+			took = append(took, one.attach)
+			if one.removed > 0 {
+				copies = append(copies, one.copies)
+			}
+		}
+		fmt.Printf("RESULT %s: attach %s", name, summary(took))
+		if len(copies) > 0 {
+			fmt.Printf("; second copy after the removal %s", summary(copies))
+		}
+		fmt.Println()
+	}
+	return nil
+}
+
+// summary returns the median and the extremes of durations.
+func summary(all []time.Duration) string {
+	slices.Sort(all)
+	return fmt.Sprintf("median %v, %v to %v, n = %d", all[len(all)/2], all[0], all[len(all)-1], len(all))
+}
+
+// fleet is three agents.
+type fleet struct {
+	dir    string
+	agents [3]*exec.Cmd
+	http   *client.HTTP
+	names  int
+}
+
+func api(i int) string { return "127.0.0.1:" + strconv.Itoa(*port+4*i) }
+
+func (f *fleet) open(ctx context.Context) (err error) {
+	if f.dir, err = os.MkdirTemp("", "failover"); err != nil {
+		return err
+	}
+	for i := range f.agents {
+		if err := f.start(i); err != nil {
+			return err
+		}
+	}
+	return f.awaitSettled(ctx)
+}
+
+// start starts one agent.
+func (f *fleet) start(i int) error {
+	at := func(i, n int) string { return "127.0.0.1:" + strconv.Itoa(*port+4*i+n) }
+	join := []string{at(0, 1), at(1, 1), at(2, 1)}
+	a := exec.Command(*agentPath, "agent", "--api-addr", at(i, 0), "--gossip-addr", at(i, 1), "--raft-addr", at(i, 2),
+		"--data-dir", fmt.Sprint(f.dir, "/", i), "--join", strings.Join(join, ","), "--expect", "3", "--backups", "1")
+	if *verbose {
+		a.Stderr = os.Stderr
+	}
+	f.agents[i] = a
+	return a.Start()
+}
+
+// end ends an agent's process.
+func (f *fleet) end(i int, how syscall.Signal) {
+	_ = f.agents[i].Process.Signal(how) // it may have ended
+	_ = f.agents[i].Wait()              // its status does not matter
+}
+
+func (f *fleet) close() error {
+	for i, a := range f.agents {
+		if a != nil && a.Process != nil {
+			f.end(i, syscall.SIGKILL)
+		}
+	}
+	return os.RemoveAll(f.dir)
+}
+
+// status returns the view of one agent.
+func (f *fleet) status(ctx context.Context, i int) (s grid.Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err = f.http.Call(ctx, api(i), wire.PathStatus, wire.StatusRequest{Local: true}, &s)
+	return s, err
+}
+
+// answers reports whether an agent answers a path with 200.
+func answers(ctx context.Context, i int, path string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+api(i)+path, http.NoBody)
+	if err != nil {
+		return false
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	return res.Body.Close() == nil && res.StatusCode == http.StatusOK
+}
+
+func await(what string, ok func() bool) (time.Duration, error) {
+	began := time.Now()
+	for !ok() {
+		if time.Since(began) > patience {
+			return 0, fmt.Errorf("failover: not within %v: %s", patience, what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(began), nil
+}
+
+// awaitSettled waits until all agents are members, own partitions, and have all replicas.
+func (f *fleet) awaitSettled(ctx context.Context) error {
+	_, err := await("all agents are settled", func() bool {
+		for i := range f.agents {
+			s, err := f.status(ctx, i)
+			late := func(m grid.MemberInfo) bool { return !m.Settled || m.Partitions == 0 }
+			if err != nil || s.Leader == "" || len(s.Members) != len(f.agents) || slices.ContainsFunc(s.Members, late) || !answers(ctx, i, "/v1/settled") {
+				return false
+			}
+		}
+		return true
+	})
+	return err
+}
+
+// measured is the outcome of one round.
+type measured struct {
+	attach          time.Duration // from the kill to the answered attach
+	removed, copies time.Duration // from the kill to the removal, and from there to the second copies
+}
+
+func (f *fleet) round(ctx context.Context, name string) (out measured, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	s, err := f.status(ctx, 0)
+	if err != nil {
+		return out, err
+	}
+	victim := slices.IndexFunc(f.agents[:], func(a *exec.Cmd) bool {
+		i := slices.Index(f.agents[:], a)
+		m := slices.IndexFunc(s.Members, func(m grid.MemberInfo) bool { return m.API == api(i) })
+		return m >= 0 && s.Members[m].Leader == (name == "leader")
+	})
+	if victim < 0 {
+		return out, errors.New("failover: no leader is known")
+	}
+	c, err := client.Dial(ctx, client.Config{Addrs: []string{api(0), api(1), api(2)}})
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	fresh := f.nameOf(s, victim)
+	if name == "stop" {
+		if err := f.agents[victim].Process.Signal(syscall.SIGSTOP); err != nil {
+			return out, err
+		}
+	} else {
+		f.end(victim, syscall.SIGKILL)
+	}
+	began := time.Now()
+	q, err := c.CreateSequencer(ctx, fresh, sequencer.Config{})
+	if err == nil {
+		_, err = q.Next(ctx)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.attach = time.Since(began).Round(time.Millisecond)
+	if name == "stop" {
+		if err := f.agents[victim].Process.Signal(syscall.SIGCONT); err != nil {
+			return out, err
+		}
+		return out, f.awaitSettled(ctx)
+	}
+	if err := f.awaitCopies(ctx, victim, began, &out); err != nil {
+		return out, err
+	}
+	if err := f.start(victim); err != nil {
+		return out, err
+	}
+	return out, f.awaitSettled(ctx)
+}
+
+// nameOf returns a name that no sequencer has had, and that an agent owns.
+func (f *fleet) nameOf(s grid.Status, i int) string {
+	for {
+		f.names++
+		name := "name-" + strconv.Itoa(f.names)
+		if m := slices.IndexFunc(s.Members, func(m grid.MemberInfo) bool { return m.Incarnation == s.OwnerOf(name) }); m >= 0 && s.Members[m].API == api(i) {
+			return name
+		}
+	}
+}
+
+// awaitCopies waits until a member is removed, and until the others have all copies.
+func (f *fleet) awaitCopies(ctx context.Context, victim int, killed time.Time, out *measured) error {
+	other := (victim + 1) % len(f.agents)
+	if _, err := await("the member is removed", func() bool {
+		s, err := f.status(ctx, other)
+		return err == nil && len(s.Members) == len(f.agents)-1
+	}); err != nil {
+		return err
+	}
+	removed := time.Now()
+	out.removed = removed.Sub(killed).Round(time.Millisecond)
+	_, err := await("the second copies", func() bool {
+		s, err := f.status(ctx, other)
+		return err == nil && !slices.ContainsFunc(s.Partitions, func(p grid.PartitionInfo) bool { return len(p.InSync) < 2 })
+	})
+	out.copies = time.Since(removed).Round(time.Millisecond)
+	return err
+}
+
+// roll restarts all agents in turn, each as soon as the one before is settled.
+func (f *fleet) roll(ctx context.Context) error {
+	var all []time.Duration
+	for range max(1, *rounds/4) {
+		began := time.Now()
+		for i := range f.agents {
+			f.end(i, syscall.SIGTERM)
+			if err := f.start(i); err != nil {
+				return err
+			}
+			if err := f.awaitSettled(ctx); err != nil {
+				return err
+			}
+		}
+		all = append(all, time.Since(began).Round(time.Millisecond))
+		fmt.Printf("roll: three agents after %v\n", all[len(all)-1])
+	}
+	fmt.Printf("RESULT roll: three agents %s\n", summary(all))
+	return nil
+}
