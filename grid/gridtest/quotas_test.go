@@ -118,29 +118,32 @@ func TestQuotaOfNamesWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		setQuotas(t, g, "m1", `{"quotas":[{"pattern":"*","names":100}]}`)
+		lead := g.Leader()
+		others := slices.DeleteFunc(g.Running(), func(name string) bool { return name == lead })
+		asks, mute := others[0], others[1]
 		c := g.Client("client")
-		names := map[string]string{} // one of each owner, and of m2 one whose backup is m1
-		m1 := roster.Incarnation(g.Member("m1").Status().Answering)
+		names := map[string]string{} // one of each owner, and of the one that asks one whose backup is the leader
+		leader := roster.Incarnation(g.Member(lead).Status().Answering)
 		for i := 0; len(names) < 3; i++ {
 			name := fmt.Sprint("s", i)
-			owner, parts := g.OwnerOf(name), g.Member("m1").Status().Partitions
-			if owner != "m2" || slices.Contains(parts[roster.PartitionOf(name, len(parts))].InSync, m1) {
+			owner, parts := g.OwnerOf(name), g.Member(lead).Status().Partitions
+			if owner != asks || slices.Contains(parts[roster.PartitionOf(name, len(parts))].InSync, leader) {
 				names[owner] = name
 			}
 		}
-		create(t, c, names["m1"], 128)
-		// m2 has not asked yet. It is cut off from m3 for less time than it takes to be replaced.
-		g.Network.Cut("m2", "m3")
-		if _, err := c.CreateSequencer(within(t, 1500*time.Millisecond), names["m2"], sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), "another owner has not said yet how many it has") {
-			t.Errorf("an owner that knows no count of m3: %v", err)
+		create(t, c, names[lead], 128)
+		// It has not asked yet. It is cut off from a member that the leader reaches.
+		g.Network.Cut(asks, mute)
+		if _, err := c.CreateSequencer(within(t, 1500*time.Millisecond), names[asks], sequencer.Config{Nodes: 128}); !errors.Is(err, sequencer.ErrUnavailable) || !strings.Contains(err.Error(), "another owner has not said yet how many it has") {
+			t.Errorf("an owner that does not know every count: %v", err)
 		}
-		g.Network.Cut("m1", "m3")
-		if _, err := c.OpenSequencer(within(t, 900*time.Millisecond), names["m1"]); err != nil {
+		g.Network.Cut(lead, mute)
+		if _, err := c.OpenSequencer(within(t, 900*time.Millisecond), names[lead]); err != nil {
 			t.Errorf("a sequencer that exists: %v", err)
 		}
 		g.Network.HealAll()
-		create(t, c, names["m2"], 128)
-		create(t, c, names["m3"], 128)
+		create(t, c, names[asks], 128)
+		create(t, c, names[mute], 128)
 	})
 }
 
