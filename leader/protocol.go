@@ -112,7 +112,8 @@ func (l *Leader) answerNeed(v View, w protocolWait) (done bool, err error) {
 }
 
 // lacking returns the members that run a release without a protocol, and those that have
-// not said which release they run.
+// not said which release they run. One that was removed and still has a vote counts: if it
+// cannot read the roster it ends, and without a disk its vote is lost for good.
 func (l *Leader) lacking(v View, p roster.Protocol) (lack, silent []string) {
 	for _, m := range v.Roster.Members {
 		release, said := l.cfg.Release, true
@@ -124,6 +125,11 @@ func (l *Leader) lacking(v View, p roster.Protocol) (lack, silent []string) {
 			silent = append(silent, fmt.Sprintf("member %s at %.80s has not answered yet", m.Incarnation.Member(), m.API))
 		case !release.Reads(p):
 			lack = append(lack, fmt.Sprintf("member %s at %.80s runs %s", m.Incarnation.Member(), m.API, release))
+		}
+	}
+	for _, s := range v.Servers {
+		if _, member := MemberOf(v.Roster, s.ID); s.Voter && !member && !s.ID.IsDurable() {
+			silent = append(silent, fmt.Sprintf("server %s has a vote and is no member any longer", s.ID))
 		}
 	}
 	return lack, silent

@@ -189,3 +189,15 @@ func TestNeedIsBounded(t *testing.T) {
 		t.Errorf("%d of %d requests are answered at the end", answers, protocolWaits)
 	}
 }
+
+// TestProtocolWaitsForVotersThatWereRemoved: a member that was removed, and has a vote and no
+// disk, would end on a roster that it cannot read, and its vote with it.
+func TestProtocolWaitsForVotersThatWereRemoved(t *testing.T) {
+	for _, durable := range []bool{true, false} {
+		o := lead(t, 3, durable)
+		o.v.Servers = append(o.v.Servers, Server{ID: ServerOf(inc(9, 1), durable), Voter: true})
+		if _, silent := o.l.lacking(o.v, roster.Protocol2); (len(silent) == 3) != !durable {
+			t.Errorf("durable %v: awaited: %v", durable, silent)
+		}
+	}
+}

@@ -23,6 +23,7 @@ var leaderMutants = []mutant{
 	{"R7", "two refused calls end a member that gossip sees", "leader/detector.go", "deadAfter+extra(seen) || c.absent && !seen", "deadAfter+extra(seen) || c.absent && (!seen || c.refused.Prove())", leaderTests},
 	{"R7", "a leader that stood still suspects all members", "leader/detector.go", "c.failing && c.failures >= suspectFailures && now", "c.failing && now", leaderTests},
 	{"R7", "a voter stands against a leader that is slow", "leader/candidacy.go", "	case c.refusals.Prove():", "	case c.refusals.Prove() || c.tries == candidacyTries:", leaderTests},
+	{"votes", "a protocol is raised over a voter that was removed", "leader/protocol.go", "s.Voter && !member && !s.ID.IsDurable()", "s.Voter && !member && s.ID == \"\"", leaderTests},
 	{"R7", "a member that lags answers", "leader/detector.go", "err == nil && !lags {", "err == nil || lags {", leaderTests},
 	{"R7", "a probe of before a member was removed counts", "leader/detector.go", "if c == nil || c.round != p.round {", "if c == nil {", leaderTests},
 	{"R8", "a leader is not in its own roster", "leader/requests.go", "if _, in := v.Roster.Member(l.self); !in {", "if _, in := v.Roster.Member(l.self); !in && v.Mono < 0 {", []string{"./grid", "-run", "TestAnswers$"}},
