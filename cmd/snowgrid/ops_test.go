@@ -57,7 +57,7 @@ func TestOpsListener(t *testing.T) {
 	for _, want := range []string{
 		`snowgrid_sequencer_ids_total{sequencer="orders"} 1000`, `snowgrid_ready 1`, `snowgrid_leader 1`, `snowgrid_partitions_owned 271`,
 		`snowgrid_disk_write_duration_seconds_count{store="raft"} [1-9]`, `snowgrid_disk_write_duration_seconds_count{store="definitions"} [1-9]`,
-		`snowgrid_api_requests_total{code="ok",path="/v1/attach"} 1`, `snowgrid_attach_duration_seconds_count 1`, `go_goroutines `, `process_resident_memory_bytes `,
+		`snowgrid_api_requests_total{code="ok",path="/v1/create"} 1`, `snowgrid_attach_duration_seconds_count 1`, `go_goroutines `, `process_resident_memory_bytes `,
 		`snowgrid_alerts{name="too_few_members",severity="info"} 1`, `snowgrid_alerts{name="quorum_lost",severity="critical"} 0`,
 	} {
 		if !regexp.MustCompile("(?m)^" + want).MatchString(scrape) {
