@@ -1,15 +1,15 @@
 package main
 
 var (
-	limitTests    = []string{"./grid/internal/api", "-run", "Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|HandshakesTakeTurns|EventStreamsAreOf"}
+	limitTests    = []string{"./grid/internal/api", "-run", "Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|Handshake|EventStreamsAreOf|Input|KeptOut"}
 	acceptorTests = []string{"./grid/internal/acceptor"}
 	refusedTests  = []string{"./grid", "-run", "^TestTooManyConnectionsAreRefused$"}
 )
 
 // limitMutants take away limits of connections, handshakes and bytes of one caller.
 var limitMutants = []mutant{
-	{"limits", "unfinished handshakes of one address are not bounded", "grid/internal/acceptor/acceptor.go", "case a.of[from] >= a.cfg.PerAddress:", "case a.of[from] < 0:", acceptorTests},
-	{"limits", "unfinished handshakes are not bounded", "grid/internal/acceptor/acceptor.go", "case len(a.pending) >= a.cfg.Handshakes:", "case len(a.pending) < 0:", acceptorTests},
+	{"limits", "unfinished handshakes of one address are not bounded", "grid/internal/acceptor/acceptor.go", "return a.of[from] >= a.cfg.PerAddress ||", "return", acceptorTests},
+	{"limits", "unfinished handshakes are not bounded", "grid/internal/acceptor/acceptor.go", "return a.of[from] >= a.cfg.PerAddress || len(a.pending) >= a.cfg.Handshakes", "return a.of[from] >= a.cfg.PerAddress", acceptorTests},
 	{"limits", "one peer takes all connections", "grid/internal/api/places.go", "share.connections >= limit.peer:", "share.connections < 0:", limitTests},
 	{"limits", "a role that is no member's has the share of members", "grid/internal/api/places.go", "case p.Role == security.Member:", "case p.Role != security.NoRole:", limitTests},
 	{"limits", "connections of a kind are not bounded", "grid/internal/api/places.go", "case p.all[k.kind] >= limit.all:", "case p.all[k.kind] < 0:", limitTests},
@@ -18,8 +18,23 @@ var limitMutants = []mutant{
 	{"limits", "a refused body stays charged to its peer", "grid/internal/api/budget.go", "		own()\n		return func() {}, err", "		return func() {}, err", limitTests},
 	{"limits", "any number of requests wait for bytes", "grid/internal/api/budget.go", "if b.waits == 0 {", "if b.waits < -1000 {", limitTests},
 	{"limits", "silent refused connections keep health checks out", "grid/internal/api/listener.go", "		oldest = r.conns[0]", "		oldest = conn", limitTests},
-	{"limits", "a handshake keeps its turn while it waits to read", "grid/internal/api/handshaketurn.go", "func (c *turnConn) Read(b []byte) (int, error) {\n	if c.turns != nil {", "func (c *turnConn) Read(b []byte) (int, error) {\n	if c.turns != nil && len(b) == 0 {", limitTests},
-	{"limits", "a handshake keeps its turn while it waits to write", "grid/internal/api/handshaketurn.go", "func (c *turnConn) Write(b []byte) (int, error) {\n	if c.turns != nil {", "func (c *turnConn) Write(b []byte) (int, error) {\n	if c.turns != nil && len(b) == 0 {", limitTests},
+	{"limits", "silent streams displace others without end", "grid/internal/acceptor/acceptor.go", "	if a.paid.Sub(now) > (displacedAtOnce-1)*each {\n		return false", "	if a.paid.Sub(now) > (displacedAtOnce-1)*each {\n		return true", acceptorTests},
+	{"limits", "a flood keeps an address with few handshakes out", "grid/internal/acceptor/acceptor.go", "case a.of[from] < a.cfg.Handshakes/fewOf || a.mayDisplace(time.Now()):", "case a.mayDisplace(time.Now()):", acceptorTests},
+	{"limits", "streams wait for a place for ever", "grid/internal/acceptor/acceptor.go", "		time.AfterFunc(a.cfg.Timeout/4, a.expire)\n	}\n	a.mu.Unlock()\n	for _, conn := range gone", "	}\n	a.mu.Unlock()\n	for _, conn := range gone", acceptorTests},
+	{"limits", "a free place is given to none that waits", "grid/internal/acceptor/acceptor.go", "next != nil {\n		a.start(next, from)", "next != nil && a.closed {\n		a.start(next, from)", acceptorTests},
+	{"limits", "a handshake keeps its turn while it waits to read", "grid/internal/api/handshaketurn.go", "	c.leave()\n	n, err := c.Conn.Read(b)", "	n, err := c.Conn.Read(b)", limitTests},
+	{"limits", "handshakes compute without a bound", "grid/internal/api/handshaketurn.go", "	t.paid = t.paid.Add(time.Duration(float64(min(took, stretchMax)) / t.share))\n", "", limitTests},
+	{"limits", "a long wait for a processor stops all handshakes", "grid/internal/api/handshaketurn.go", "float64(min(took, stretchMax))", "float64(took)", limitTests},
+	{"limits", "one address has every turn of handshakes", "grid/internal/api/handshaketurn.go", "			t.order = append(t.order, from)\n		} else {", "			t.order = append([]string{from}, t.order...)\n		} else {", limitTests},
+	{"limits", "the oldest handshake of an address has the turn", "grid/internal/api/handshaketurn.go", "		next := all[len(all)-1]\n		if all = all[:len(all)-1]; len(all) > 0 {", "		next := all[0]\n		if all = all[1:]; len(all) > 0 {", limitTests},
+	{"limits", "a handshake that is gone keeps the turn", "grid/internal/api/handshaketurn.go", "	if !t.forget(from, mine) {", "	if t.forget(from, mine) && false {", limitTests},
+	{"limits", "frames without requests cost a connection nothing", "grid/internal/api/input.go", "	return i.bytes > unansweredMax+i.declared", "	return i.bytes < 0", limitTests},
+	{"limits", "a request that was given up counts as answered", "grid/internal/api/input.go", "		if answered {\n", "		if answered || true {\n", limitTests},
+	{"limits", "input counts for ever", "grid/internal/api/input.go", "if now.Sub(i.since) > unansweredPeriod {", "if i.since.IsZero() {", limitTests},
+	{"limits", "a peer that misused a connection comes back at once", "grid/internal/api/places.go", "		p.out[k] = now.Add(outFor)", "		p.out[k] = now", limitTests},
+	{"limits", "any number of peers is remembered", "grid/internal/api/places.go", "	if len(p.out) < outMax {", "	if len(p.out) >= 0 {", limitTests},
+	{"limits", "large bodies are read as fast as they come", "grid/internal/api/budget.go", "	b.paid = b.paid.Add(time.Duration(n) * time.Second / peerRate)\n", "", limitTests},
+	{"limits", "small bodies wait for large ones", "grid/internal/api/budget.go", "if c.kind != inClear && length > smallBody {", "if c.kind != inClear {", limitTests},
 	{"limits", "resets do not end a connection", "grid/internal/api/resets.go", "	return r.count > resetsMax", "	return r.count < 0", limitTests},
 	{"limits", "a caller's event streams use up those of another certificate", "grid/internal/api/connection.go", "strings.TrimSpace(c.peer + \" \" + id)", "strings.TrimSpace(c.peer + \" \" + id[:0])", limitTests},
 	{"limits", "a connection beyond the limit is closed without an answer", "grid/internal/api/listener.go", "	l.refusals.add(conn)\n	return out, nil", "	_ = conn.Close()\n	return nil, err", refusedTests},

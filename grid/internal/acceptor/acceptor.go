@@ -19,6 +19,16 @@ const (
 	Handshakes = 128
 )
 
+// How many handshakes may take the place of an unfinished one, each second and at once. A flood
+// of silent streams would cost a goroutine and the computation of a handshake for each.
+const (
+	displacedPerSecond = 100
+	displacedAtOnce    = 64
+	// fewOf is the part of the places below which an address has few. Those may always displace
+	// one of another address.
+	fewOf = 16
+)
+
 // delayMax is the longest pause after an error of Accept, for instance when the process is
 // out of file descriptors.
 const delayMax = time.Second
@@ -39,8 +49,9 @@ type Config struct {
 
 // Acceptor has finished streams in Streams.
 //
-// When too many are unfinished the oldest is dropped, not the newest: a process that opens
-// streams and stays silent has to do so faster than an honest peer finishes its handshake.
+// When too many are unfinished the newest takes the place of the oldest: a process that opens
+// streams and stays silent has to do so faster than an honest peer finishes its handshake. That
+// happens displacedPerSecond times a second at most. Those beyond it wait, see waiting.
 type Acceptor struct {
 	Streams chan net.Conn
 
@@ -54,6 +65,9 @@ type Acceptor struct {
 	pending []handshake    // unfinished, oldest first; guarded by mu
 	of      map[string]int // unfinished by address; guarded by mu
 	dropped uint64         // guarded by mu
+	paid    time.Time      // up to where displacements are used up; guarded by mu
+	waiting waiting        // guarded by mu
+	expires bool           // expire is due; guarded by mu
 }
 
 // handshake is a stream that is unfinished.
@@ -68,6 +82,7 @@ func New(ln net.Listener, cfg Config) *Acceptor {
 		cfg.PerAddress = cfg.Handshakes
 	}
 	a := &Acceptor{Streams: make(chan net.Conn, cfg.Handshakes), cfg: cfg, ln: ln, done: make(chan struct{}), of: map[string]int{}}
+	a.waiting.max = waitingMax()
 	if cfg.Wait {
 		a.Streams = make(chan net.Conn)
 	}
@@ -92,7 +107,11 @@ func (a *Acceptor) Close() {
 	first, pending := !a.closed, a.pending
 	a.closed, a.pending = true, nil
 	clear(a.of)
+	waiting := a.waiting.empty()
 	a.mu.Unlock()
+	for _, conn := range waiting {
+		_ = conn.Close()
+	}
 	if first {
 		close(a.done)
 		_ = a.ln.Close()
@@ -132,17 +151,27 @@ func (a *Acceptor) accept() {
 	}
 }
 
-// admit starts a handshake. It runs in accept only, which is part of the
-// group, so the group cannot be found empty while it adds to it.
+// admit starts a handshake, or lets the stream wait for a place.
 func (a *Acceptor) admit(conn net.Conn) {
 	from := Host(conn.RemoteAddr())
 	drop := conn
 	a.mu.Lock()
-	if !a.closed {
-		drop = a.makeRoom(from)
-		a.pending = append(a.pending, handshake{conn, from})
-		a.of[from]++
-		a.group.Go(func() { a.handshake(conn) })
+	switch {
+	case a.closed:
+	case !a.isFull(from):
+		drop = nil
+		a.start(conn, from)
+	case a.of[from] < a.cfg.Handshakes/fewOf || a.mayDisplace(time.Now()):
+		drop = a.displace(from)
+		a.start(conn, from)
+	default:
+		if !a.expires {
+			a.expires = true
+			time.AfterFunc(a.cfg.Timeout/4, a.expire)
+		}
+		if drop = a.waiting.add(waiter{conn, time.Now()}, from); drop != nil {
+			a.dropped++
+		}
 	}
 	a.mu.Unlock()
 	if drop != nil {
@@ -150,19 +179,43 @@ func (a *Acceptor) admit(conn net.Conn) {
 	}
 }
 
-// makeRoom removes the handshake that another one of an address replaces, and returns its
-// stream, nil for none. The caller holds mu.
-func (a *Acceptor) makeRoom(from string) net.Conn {
-	i := -1
-	switch {
-	case a.of[from] >= a.cfg.PerAddress:
-		i = slices.IndexFunc(a.pending, func(h handshake) bool { return h.from == from })
-	case len(a.pending) >= a.cfg.Handshakes:
-		i = 0
+// start starts a handshake. The caller holds mu, and the acceptor is not closed.
+func (a *Acceptor) start(conn net.Conn, from string) {
+	a.pending = append(a.pending, handshake{conn, from})
+	a.of[from]++
+	a.group.Go(func() { a.handshake(conn) })
+}
+
+// isFull reports whether there is no place for one more handshake of an address. The caller
+// holds mu.
+func (a *Acceptor) isFull(from string) bool {
+	return a.of[from] >= a.cfg.PerAddress || len(a.pending) >= a.cfg.Handshakes
+}
+
+// mayDisplace reports whether a handshake may take another one's place now, and counts it. The
+// caller holds mu.
+func (a *Acceptor) mayDisplace(now time.Time) bool {
+	const each = time.Second / displacedPerSecond
+	if a.paid.Before(now) {
+		a.paid = now
 	}
-	if i < 0 {
-		return nil
+	if a.paid.Sub(now) > (displacedAtOnce-1)*each {
+		return false
 	}
+	a.paid = a.paid.Add(each)
+	return true
+}
+
+// displace removes the handshake that another one of an address replaces, and returns its
+// stream. The caller holds mu.
+func (a *Acceptor) displace(from string) net.Conn {
+	i := slices.IndexFunc(a.pending, func(h handshake) bool {
+		if a.of[from] >= a.cfg.PerAddress {
+			return h.from == from
+		}
+		return a.of[h.from] > a.cfg.Handshakes/fewOf
+	})
+	i = max(i, 0) // there are many addresses with few
 	a.dropped++
 	return a.remove(i)
 }
@@ -214,7 +267,28 @@ func (a *Acceptor) finish(conn net.Conn) bool {
 		return false
 	}
 	a.remove(i)
+	if a.closed {
+		return true
+	}
+	if next, from := a.waiting.take(func(from string) int { return a.of[from] }, a.cfg.PerAddress); next != nil {
+		a.start(next, from)
+	}
 	return true
+}
+
+// expire closes the streams that have waited too long.
+func (a *Acceptor) expire() {
+	a.mu.Lock()
+	gone := a.waiting.before(time.Now().Add(-a.cfg.Timeout))
+	a.dropped += uint64(len(gone))
+	a.expires = a.waiting.count > 0
+	if a.expires {
+		time.AfterFunc(a.cfg.Timeout/4, a.expire)
+	}
+	a.mu.Unlock()
+	for _, conn := range gone {
+		_ = conn.Close()
+	}
 }
 
 // Host returns the host of an address: without its port, if it has one.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
@@ -64,7 +66,7 @@ func TestOldestOfAnAddressIsDropped(t *testing.T) {
 			_, err := c.Read(make([]byte, 1))
 			return c, err
 		},
-		Timeout: time.Minute, Handshakes: 4, PerAddress: 3, Wait: true,
+		Timeout: time.Minute, Handshakes: 5, PerAddress: 3, Wait: true,
 	})
 	defer a.Close()
 	honest := l.open("10.0.0.2:1")
@@ -72,6 +74,7 @@ func TestOldestOfAnAddressIsDropped(t *testing.T) {
 	if !isClosed(evil[0]) {
 		t.Error("the oldest of the address that has too many is open")
 	}
+	l.open("10.0.0.4:1")
 	third := l.open("10.0.0.3:1") // of all there are too many now: the honest one is the oldest
 	if !isClosed(honest) {
 		t.Error("the oldest of all is open")
@@ -90,4 +93,78 @@ func TestOldestOfAnAddressIsDropped(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("a finished handshake was not handed out")
 	}
+}
+
+// TestFloodWaits: of an address that opens silent streams without end, some displace others and
+// the rest wait, without a handshake, until there is a place or the time of one has passed. An
+// address with few gets a place at once meanwhile.
+func TestFloodWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const places, flood, timeout = 32, 1000, time.Minute
+		l := listener{make(chan net.Conn), make(chan struct{})}
+		begun := 0
+		a := acceptor.New(l, acceptor.Config{
+			Greet: func(c net.Conn) (net.Conn, error) {
+				begun++
+				_, err := c.Read(make([]byte, 1))
+				return c, err
+			},
+			Timeout: timeout, Handshakes: places, PerAddress: places, Wait: true,
+		})
+		defer a.Close()
+		var evil []*watched
+		for range flood {
+			evil = append(evil, watch(l.open("10.0.0.1:1")))
+			synctest.Wait()
+		}
+		closed := closedOf(evil)
+		if begun > 200 || closed != begun-places {
+			t.Errorf("of %d streams %d began a handshake and %d were closed", flood, begun, closed)
+		}
+		honest := l.open("10.0.0.2:1")
+		if _, err := honest.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if c := <-a.Streams; acceptor.Host(c.RemoteAddr()) != "10.0.0.2" {
+			t.Errorf("handed out: %v", c.RemoteAddr())
+		}
+		before := begun
+		synctest.Wait()
+		if begun != before+1 {
+			t.Errorf("%d began when a place became free", begun-before)
+		}
+		time.Sleep(timeout/2 + timeout/4 - time.Second)
+		if n := closedOf(evil); n > closed+2 {
+			t.Errorf("%d were closed before their time", n-closed)
+		}
+		time.Sleep(2 * timeout)
+		synctest.Wait()
+		if n := closedOf(evil); n != flood {
+			t.Errorf("%d of %d are closed at the end", n, flood)
+		}
+	})
+}
+
+// watched is the far end of a stream, and whether the acceptor has closed it.
+type watched struct {
+	net.Conn
+	closed atomic.Bool
+}
+
+func watch(c net.Conn) *watched {
+	w := &watched{Conn: c}
+	go func() {
+		_, _ = c.Read(make([]byte, 1))
+		w.closed.Store(true)
+	}()
+	return w
+}
+
+func closedOf(all []*watched) (n int) {
+	for _, w := range all {
+		if w.closed.Load() {
+			n++
+		}
+	}
+	return n
 }

@@ -180,9 +180,13 @@ func (a *Server) arriving(h http.Handler) http.Handler {
 		if a.refusedHere(w, r) {
 			return
 		}
+		conn := connectionOf(r)
+		end := conn.begin(r.ContentLength)
 		h.ServeHTTP(w, r.WithContext(tenure.NewContext(a.identified(r), a.cfg.Life.Tenure())))
-		if r.Context().Err() != nil {
-			connectionOf(r).givenUp()
+		answered := r.Context().Err() == nil
+		end(answered)
+		if !answered {
+			conn.givenUp()
 		}
 	})
 }

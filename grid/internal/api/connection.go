@@ -51,7 +51,8 @@ type connection struct {
 	kind    kind
 	refusal error // there is no place for it
 	resets  resets
-	end     func() error // closes it; nil if it is of another listener
+	misused func() // ends it; nil if it is of another listener
+	input   *input // nil likewise
 	// bodies and allBodies are charged with the bodies of requests; nil for none.
 	bodies, allBodies *budget
 }
@@ -68,7 +69,7 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 		conn.peer = host
 	}
 	if open := openConnOf(c); open != nil {
-		conn.kind, conn.refusal, conn.end = open.kind, open.refusal, open.Close
+		conn.kind, conn.refusal, conn.misused, conn.input = open.kind, open.refusal, open.misused, &open.input
 		if open.who != nil {
 			conn.who = open.who
 		}
@@ -86,6 +87,14 @@ func connectionOf(r *http.Request) *connection {
 		return c
 	}
 	return &connection{holders: make(semaphore, 1), members: make(semaphore, 1)}
+}
+
+// begin counts a request with the length of its body, until end says whether it was answered.
+func (c *connection) begin(length int64) (end func(answered bool)) {
+	if c.input == nil {
+		return func(bool) {}
+	}
+	return c.input.begin(length)
 }
 
 // acquire waits for the turn; leave ends it.

@@ -3,42 +3,165 @@ package api
 import (
 	"net"
 	"runtime"
+	"slices"
+	"sync"
+	"time"
 )
 
-// turnConn is a connection in its TLS handshake, which computes only in its turn. A handshake
-// costs as much processor time as dozens of requests: without turns, hundreds of them would share the
-// processor with each request of the callers that are connected. A connection that waits for
-// its other side leaves its turn to others.
-type turnConn struct {
-	net.Conn
-	turns semaphore // nil after the handshake
+// Processor time of TLS handshakes. One costs as much as dozens of requests, so callers that do
+// nothing but connect could keep a member from its work.
+const (
+	// handshakeShare is the part of the processors that handshakes may have in the long run.
+	handshakeShare = 1.0 / 16
+	// handshakeAhead is the time of whose share they may take at once: some hundred handshakes
+	// of a fleet that comes together wait for nothing.
+	handshakeAhead = time.Second
+	// stretchMax bounds what one stretch counts for. A process that has to wait for a processor
+	// itself would count that too.
+	stretchMax = 2 * time.Millisecond
+)
+
+// handshakeTurns gives handshakes their turns to compute. Addresses have turns in rotation, so
+// that one with thousands of connections delays no other one; of an address the newest comes
+// first, since the oldest are those whose other side is most likely to have given up.
+type handshakeTurns struct {
+	atOnce int     // how many may compute
+	share  float64 // processors that they may have in the long run
+
+	mu      sync.Mutex // guards what follows
+	running int
+	paid    time.Time // until when what they have taken is their share
+	waiting map[string][]*handshakeTurn
+	order   []string // the addresses that wait, the next one first
+	timer   *time.Timer
 }
 
-// newTurns returns turns for half of the processors.
-func newTurns() semaphore { return make(semaphore, max(1, runtime.GOMAXPROCS(0)/2)) }
+// handshakeTurn is one that waits.
+type handshakeTurn struct{ begins chan struct{} }
 
-// begin waits for the first turn, and end gives the last one back.
-func (c *turnConn) begin() { c.turns <- struct{}{} }
+func newHandshakeTurns() *handshakeTurns {
+	processors := runtime.GOMAXPROCS(0)
+	return &handshakeTurns{atOnce: max(1, processors/2), share: float64(processors) * handshakeShare, waiting: map[string][]*handshakeTurn{}}
+}
 
+// enter waits for a turn, and reports false if gone is closed before.
+func (t *handshakeTurns) enter(from string, gone <-chan struct{}) bool {
+	mine := &handshakeTurn{make(chan struct{})}
+	t.mu.Lock()
+	if len(t.waiting[from]) == 0 {
+		t.order = append(t.order, from)
+	}
+	t.waiting[from] = append(t.waiting[from], mine)
+	t.give()
+	t.mu.Unlock()
+	select {
+	case <-mine.begins:
+		return true
+	case <-gone:
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.forget(from, mine) { // it has begun meanwhile
+		t.running--
+		t.give()
+	}
+	return false
+}
+
+// leave ends a turn that took some time.
+func (t *handshakeTurns) leave(took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running--
+	if now := time.Now(); t.paid.Before(now) {
+		t.paid = now
+	}
+	t.paid = t.paid.Add(time.Duration(float64(min(took, stretchMax)) / t.share))
+	t.give()
+}
+
+// give begins the turns for which there is room. The caller holds mu.
+func (t *handshakeTurns) give() {
+	for t.running < t.atOnce && len(t.order) > 0 {
+		if wait := time.Until(t.paid.Add(-handshakeAhead)); wait > 0 {
+			if t.timer != nil {
+				t.timer.Stop()
+			}
+			t.timer = time.AfterFunc(wait, func() {
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				t.give()
+			})
+			return
+		}
+		from := t.order[0]
+		t.order = t.order[1:]
+		all := t.waiting[from]
+		next := all[len(all)-1]
+		if all = all[:len(all)-1]; len(all) > 0 {
+			t.waiting[from] = all
+			t.order = append(t.order, from)
+		} else {
+			delete(t.waiting, from)
+		}
+		t.running++
+		close(next.begins)
+	}
+}
+
+// forget removes one that waits, and reports whether it did. The caller holds mu.
+func (t *handshakeTurns) forget(from string, mine *handshakeTurn) bool {
+	all := t.waiting[from]
+	i := slices.Index(all, mine)
+	if i < 0 {
+		return false
+	}
+	if all = slices.Delete(all, i, i+1); len(all) > 0 {
+		t.waiting[from] = all
+		return true
+	}
+	delete(t.waiting, from)
+	t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == from })
+	return true
+}
+
+// turnConn is a connection in its TLS handshake, which computes only in its turn: from when it
+// has read something until it reads again. One that waits for its other side has no turn.
+type turnConn struct {
+	net.Conn
+	turns *handshakeTurns // nil after the handshake
+	from  string
+	gone  <-chan struct{} // closed when the connection is
+	since time.Time       // of its turn, zero for none
+}
+
+// leave ends the turn, if there is one.
+func (c *turnConn) leave() {
+	if !c.since.IsZero() {
+		c.turns.leave(time.Since(c.since))
+		c.since = time.Time{}
+	}
+}
+
+// end ends the turns of the connection.
 func (c *turnConn) end() {
-	<-c.turns
+	c.leave()
 	c.turns = nil
 }
 
 // Read implements net.Conn.
 func (c *turnConn) Read(b []byte) (int, error) {
-	if c.turns != nil {
-		<-c.turns
-		defer c.begin()
+	if c.turns == nil {
+		return c.Conn.Read(b)
 	}
-	return c.Conn.Read(b)
-}
-
-// Write implements net.Conn.
-func (c *turnConn) Write(b []byte) (int, error) {
-	if c.turns != nil {
-		<-c.turns
-		defer c.begin()
+	c.leave()
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		return n, err
 	}
-	return c.Conn.Write(b)
+	if !c.turns.enter(c.from, c.gone) {
+		return n, net.ErrClosed
+	}
+	c.since = time.Now()
+	return n, nil
 }

@@ -39,11 +39,11 @@ type listener struct {
 	server   *Server
 	acceptor *acceptor.Acceptor
 	refusals refusals
-	turns    semaphore // of handshakes
+	turns    *handshakeTurns
 }
 
 func (a *Server) newListener(ln net.Listener) *listener {
-	l := &listener{Listener: ln, server: a, turns: newTurns()}
+	l := &listener{Listener: ln, server: a, turns: newHandshakeTurns()}
 	l.acceptor = acceptor.New(ln, acceptor.Config{
 		Greet: l.greet, Timeout: tlsTimeout, Handshakes: handshakesMax, PerAddress: handshakesHost, Wait: true,
 	})
@@ -68,16 +68,15 @@ func (l *listener) Close() error {
 
 // greet finds out who opened a connection, and whether there is a place for it.
 func (l *listener) greet(raw net.Conn) (net.Conn, error) {
-	inTurn := &turnConn{Conn: raw}
+	inTurn := &turnConn{Conn: raw, from: acceptor.Host(raw.RemoteAddr())}
 	conn := &openConn{Conn: inTurn, closed: make(chan struct{})}
 	l.server.counts.opened()
 	conn.onClose(l.server.counts.ended)
-	key := placeKey{kind: inClear, host: acceptor.Host(raw.RemoteAddr())}
+	key := placeKey{kind: inClear, host: inTurn.from}
 	out := net.Conn(conn)
 	if creds := l.server.cfg.Security; creds != nil {
 		secured := tls.Server(conn, creds.Server())
-		inTurn.turns = l.turns
-		inTurn.begin()
+		inTurn.turns, inTurn.gone = l.turns, conn.closed
 		err := secured.HandshakeContext(context.Background()) // the acceptor's deadline ends it
 		inTurn.end()
 		if err != nil {
@@ -95,6 +94,7 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 		}
 		conn.who, key.kind, key.id = who, kindOf(peer), peer.ID
 		conn.onClose(who.Keep(func(error) { _ = conn.Close() }))
+		conn.keepOut = func() { l.server.places.keepOut(key, time.Now()) }
 		out = secured
 	}
 	share, leave, err := l.server.places.enter(key)
@@ -174,6 +174,8 @@ type openConn struct {
 	refusal error      // there is no place for it
 
 	allBodies *budget // of all callers
+	input     input
+	keepOut   func() // keeps the peer out for a time; nil in clear text
 
 	mu     sync.Mutex // guards atEnd and the closing of closed
 	closed chan struct{}

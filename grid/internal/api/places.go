@@ -1,7 +1,9 @@
 package api
 
 import (
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/security"
@@ -59,6 +61,29 @@ type places struct {
 	all     [kinds]int
 	peers   map[placeKey]*peerShare
 	refused [kinds]uint64
+	out     map[placeKey]time.Time // until when peers are kept out
+}
+
+// A peer that misused a connection is kept out for outFor: it would open another one. Of
+// all peers outMax are, at most.
+const (
+	outFor = 10 * time.Second
+	outMax = 1024
+)
+
+// keepOut keeps a peer out, from now on. Its other connections stay.
+func (p *places) keepOut(k placeKey, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.out == nil {
+		p.out = map[placeKey]time.Time{}
+	}
+	if len(p.out) >= outMax {
+		maps.DeleteFunc(p.out, func(_ placeKey, until time.Time) bool { return until.Before(now) })
+	}
+	if len(p.out) < outMax {
+		p.out[k] = now.Add(outFor)
+	}
 }
 
 // peerShare is what the connections of one peer have together.
@@ -73,7 +98,14 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 	defer p.mu.Unlock()
 	limit := shares[k.kind]
 	share = p.peers[k]
+	until, out := p.out[k]
+	if left := time.Until(until); left <= 0 {
+		delete(p.out, k)
+		out = false
+	}
 	switch {
+	case out:
+		err = failure.Errorf(sequencer.ErrUnavailable, "grid: %s misused a connection, with calls that it gave up or frames without calls, and is kept out for %v; come again later", k.host, outFor)
 	case share != nil && share.connections >= limit.peer:
 		err = failure.Errorf(sequencer.ErrUnavailable, "grid: %s has %d connections to this member, the most for one address and certificate; "+
 			"use one client for each process, or another member", k.host, share.connections)

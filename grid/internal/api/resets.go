@@ -23,8 +23,8 @@ type resets struct {
 // givenUp counts a call whose caller gave up, and closes the connection after too many. Members
 // trust each other.
 func (c *connection) givenUp() {
-	if c.end != nil && c.kind != fromMember && c.resets.note(time.Now()) {
-		_ = c.end()
+	if c.misused != nil && c.kind != fromMember && c.resets.note(time.Now()) {
+		c.misused()
 	}
 }
 

@@ -26,7 +26,7 @@ func TestResetsOfAConnection(t *testing.T) {
 func TestResetsEndTheConnection(t *testing.T) {
 	for _, k := range []kind{fromHolder, fromStranger, inClear, fromMember} {
 		closed := false
-		c := &connection{kind: k, end: func() error { closed = true; return nil }}
+		c := &connection{kind: k, misused: func() { closed = true }}
 		for range resetsMax {
 			c.givenUp()
 		}

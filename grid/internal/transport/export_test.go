@@ -11,7 +11,9 @@ import (
 // Names for the tests in package transport_test, which use gridtest, which imports grid.
 const (
 	HandshakeTimeout = acceptor.Timeout
-	HandshakesMax    = acceptor.Handshakes
+	// SilentMost is how long a stream may be silent: while it waits for a place, and in its handshake.
+	SilentMost    = HandshakeTimeout + HandshakeTimeout/4 + HandshakeTimeout
+	HandshakesMax = acceptor.Handshakes
 )
 
 var (

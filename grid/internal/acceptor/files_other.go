@@ -1,0 +1,6 @@
+//go:build !unix
+
+package acceptor
+
+// waitingMax returns how many streams may wait.
+func waitingMax() int { return waitingFew }

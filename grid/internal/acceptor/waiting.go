@@ -1,0 +1,107 @@
+package acceptor
+
+import (
+	"net"
+	"slices"
+	"time"
+)
+
+// waiting are accepted streams without a place for their handshake. Each is a file descriptor
+// and nothing more until it gets one, or has waited for the time of a handshake. So a caller
+// with thousands of silent streams is kept busy with few of them: closed at once, they would be
+// opened again at once, which costs the acceptor more than all honest work.
+//
+// A place that becomes free goes to the newest of an address with few handshakes.
+type waiting struct {
+	max   int
+	count int
+	of    map[string][]waiter // by address, oldest first, none empty
+}
+
+// waitingMost is how many streams may wait, and waitingFew if it is not known how many files the
+// process may open.
+const (
+	waitingMost = 8192
+	waitingFew  = 256
+)
+
+// waiter is a stream that waits.
+type waiter struct {
+	conn  net.Conn
+	since time.Time
+}
+
+// add adds a stream. If there are too many it returns the oldest of the address, which may be
+// the stream itself.
+func (w *waiting) add(s waiter, from string) (drop net.Conn) {
+	if w.of == nil {
+		w.of = map[string][]waiter{}
+	}
+	if w.count >= w.max {
+		if len(w.of[from]) == 0 {
+			return s.conn
+		}
+		drop = w.of[from][0].conn
+		w.keep(from, w.of[from][1:])
+	}
+	w.of[from] = append(w.of[from], s)
+	w.count++
+	return drop
+}
+
+// take removes the newest stream of the address that has the fewest handshakes, as far as a
+// look at some of them tells, unless it has most.
+func (w *waiting) take(handshakes func(from string) int, most int) (conn net.Conn, from string) {
+	const some = 64 // addresses, each time others
+	looked := 0
+	for other := range w.of {
+		if from == "" || handshakes(other) < handshakes(from) {
+			from = other
+		}
+		if looked++; looked == some {
+			break
+		}
+	}
+	if from == "" || handshakes(from) >= most {
+		return nil, ""
+	}
+	all := w.of[from]
+	conn = all[len(all)-1].conn
+	w.keep(from, all[:len(all)-1])
+	return conn, from
+}
+
+// keep replaces the streams of an address by some of them.
+func (w *waiting) keep(from string, rest []waiter) {
+	w.count -= len(w.of[from]) - len(rest)
+	w.of[from] = rest
+	if len(rest) == 0 {
+		delete(w.of, from)
+	}
+}
+
+// before removes the streams that have waited since a time or longer.
+func (w *waiting) before(end time.Time) (gone []net.Conn) {
+	for from, all := range w.of {
+		n := slices.IndexFunc(all, func(s waiter) bool { return s.since.After(end) })
+		if n < 0 {
+			n = len(all)
+		}
+		for _, s := range all[:n] {
+			gone = append(gone, s.conn)
+		}
+		w.keep(from, slices.Clone(all[n:]))
+	}
+	return gone
+}
+
+// empty removes every stream.
+func (w *waiting) empty() (all []net.Conn) {
+	for _, some := range w.of {
+		for _, s := range some {
+			all = append(all, s.conn)
+		}
+	}
+	w.of, w.count = nil, 0
+	return all
+}
