@@ -102,10 +102,10 @@ func TestFloodWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const places, flood, timeout = 32, 1000, time.Minute
 		l := listener{make(chan net.Conn), make(chan struct{})}
-		begun := 0
+		var begun atomic.Int64
 		a := acceptor.New(l, acceptor.Config{
 			Greet: func(c net.Conn) (net.Conn, error) {
-				begun++
+				begun.Add(1)
 				_, err := c.Read(make([]byte, 1))
 				return c, err
 			},
@@ -118,8 +118,8 @@ func TestFloodWaits(t *testing.T) {
 			synctest.Wait()
 		}
 		closed := closedOf(evil)
-		if begun > 200 || closed != begun-places {
-			t.Errorf("of %d streams %d began a handshake and %d were closed", flood, begun, closed)
+		if n := int(begun.Load()); n > 200 || closed != n-places {
+			t.Errorf("of %d streams %d began a handshake and %d were closed", flood, n, closed)
 		}
 		honest := l.open("10.0.0.2:1")
 		if _, err := honest.Write([]byte("x")); err != nil {
@@ -128,10 +128,10 @@ func TestFloodWaits(t *testing.T) {
 		if c := <-a.Streams; acceptor.Host(c.RemoteAddr()) != "10.0.0.2" {
 			t.Errorf("handed out: %v", c.RemoteAddr())
 		}
-		before := begun
+		before := begun.Load()
 		synctest.Wait()
-		if begun != before+1 {
-			t.Errorf("%d began when a place became free", begun-before)
+		if n := begun.Load(); n != before+1 {
+			t.Errorf("%d began when a place became free", n-before)
 		}
 		time.Sleep(timeout/2 + timeout/4 - time.Second)
 		if n := closedOf(evil); n > closed+2 {
