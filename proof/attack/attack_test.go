@@ -25,6 +25,7 @@ var (
 	connections = flag.Int("connections", 300, "connections of each attack")
 	lasting     = flag.Duration("for", time.Second, "how long each attack lasts")
 	ratioMax    = flag.Float64("ratio", 0, "most ratio of the 99th percentile of attaches under attack and calm; 0 = not judged, since a busy machine distorts it")
+	apart       = flag.Bool("apart", false, "attackers have one half of the processors, and members and the honest client the other")
 	only        = flag.String("only", "", "attacks whose name has this; empty = all")
 )
 
@@ -41,6 +42,7 @@ func TestAttacks(t *testing.T) {
 	if !allowFiles(4096) {
 		t.Skip("the limit of open files is below 4,096 and cannot be raised")
 	}
+	stayApart(t)
 	agents, dir := startAgents(t, 3)
 	var api, other []string
 	for _, a := range agents {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -65,6 +67,37 @@ func allowFiles(n uint64) bool {
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l) == nil
 }
 
+// Processors, with -apart: the first half are the members' and the honest client's, the second
+// half the attackers', as if those had machines of their own.
+const (
+	ours   = 0
+	theirs = 1
+)
+
+// processorsOf has a command run on one half of the processors, with -apart.
+func processorsOf(cmd *exec.Cmd, half int) *exec.Cmd {
+	if *apart {
+		n := runtime.NumCPU() / 2
+		cmd.Args = append([]string{"taskset", "--cpu-list", fmt.Sprintf("%d-%d", half*n, half*n+n-1), cmd.Path}, cmd.Args[1:]...)
+		cmd.Path, cmd.Err = exec.LookPath("taskset")
+	}
+	return cmd
+}
+
+// stayApart has this process run on the first half of the processors, with -apart.
+func stayApart(t *testing.T) {
+	if !*apart {
+		return
+	}
+	if runtime.NumCPU() < 2 {
+		t.Fatal("-apart needs two processors")
+	}
+	args := []string{"--all-tasks", "--pid", "--cpu-list", fmt.Sprintf("0-%d", runtime.NumCPU()/2-1), strconv.Itoa(os.Getpid())}
+	if out, err := exec.CommandContext(t.Context(), "taskset", args...).CombinedOutput(); err != nil {
+		t.Fatalf("-apart needs taskset, of util-linux: %v: %s", err, out)
+	}
+}
+
 // launch starts a process that carries out an order, and returns what it says at its end.
 func launch(t *testing.T, o order) (await func() string) {
 	t.Helper()
@@ -73,7 +106,7 @@ func launch(t *testing.T, o order) (await func() string) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), o.For+time.Minute)
-	cmd := exec.CommandContext(ctx, os.Args[0]) //nolint:gosec // this program
+	cmd := processorsOf(exec.CommandContext(ctx, os.Args[0]), theirs) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), orderVariable+"="+string(text), "GOMAXPROCS=1")
 	said := make(chan string, 1)
 	go func() {

@@ -19,9 +19,10 @@ import (
 // Limits of connections before it is known who opened them, and of those beyond the limit.
 const (
 	tlsTimeout = 5 * time.Second
-	// handshakesMax is how many TLS handshakes may be unfinished; each takes about 10 KB.
-	handshakesMax  = 1024
-	handshakesHost = 768 // of one address
+	// handshakesMax is how many TLS handshakes may be unfinished; each takes about 40 KB until
+	// the garbage of it is collected. More wait, as connections and nothing else.
+	handshakesMax  = 256
+	handshakesHost = 192 // of one address
 	// refusalsMax is how many connections beyond the limit wait for their one request, and
 	// refusalTimeout for how long. One more closes the oldest, so that a health check is
 	// answered among silent ones.
