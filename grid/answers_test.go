@@ -48,9 +48,9 @@ func TestAnswers(t *testing.T) {
 		"starting":             {true, func(a *answering) { a.restartAll(1) }, nil, nil, map[string]verdict{"m1": no}},
 		"started":              {true, func(a *answering) { a.restartAll(3) }, nil, []verdict{no}, map[string]verdict{"m1": yes, "m2": yes, "m3": yes}},
 		"started, one missing": {true, func(a *answering) { a.restartAll(2) }, nil, []verdict{no}, map[string]verdict{"m1": yes, "m2": yes}},
-		"majority lost": {false, func(a *answering) { a.g.Crash("m1"); a.g.Crash("m2") }, nil, nil,
+		"majority lost": {false, func(a *answering) { a.g.Crash("m1", "m2") }, nil, nil,
 			map[string]verdict{"m3": no}},
-		"majority lost, durable": {true, func(a *answering) { a.g.Crash("m1"); a.g.Crash("m2") }, nil, nil,
+		"majority lost, durable": {true, func(a *answering) { a.g.Crash("m1", "m2") }, nil, nil,
 			map[string]verdict{"m3": no}},
 		"all apart": {true, func(a *answering) { a.cut("m1", "m2"); a.cut("m1", "m3"); a.cut("m2", "m3") }, nil, nil,
 			map[string]verdict{"m1": no, "m2": no, "m3": no}},
@@ -262,9 +262,7 @@ func (a *answering) lead(name string) {
 // restartAll ends all members and starts n of the three again, without waiting for
 // them to serve.
 func (a *answering) restartAll(n int) {
-	for _, name := range a.g.Running() {
-		a.g.Crash(name)
-	}
+	a.g.Crash(a.g.Running()...)
 	for _, name := range []string{"m1", "m2", "m3"}[:n] {
 		go func() { _ = a.g.TryMember(a.t.Context(), name) }()
 	}

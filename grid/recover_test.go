@@ -53,9 +53,7 @@ func loseGrid(t *testing.T, members int) *lostGrid {
 			l.ceiling = s.Ceiling
 		}
 	}
-	for _, name := range l.Running() {
-		l.Crash(name)
-	}
+	l.Crash(l.Running()...)
 	return l
 }
 
@@ -286,9 +284,7 @@ func TestRecoverAfterMixedGrid(t *testing.T) {
 				lost = append(lost, roster.Incarnation(g.Member(name).Status().Answering).Member())
 			}
 		}
-		for _, name := range g.Running() {
-			g.Crash(name)
-		}
+		g.Crash(g.Running()...)
 		errs := make(chan error, 3)
 		for _, name := range []string{"m1", "m2", "m3"} {
 			go func() { errs <- g.TryMember(t.Context(), name) }()

@@ -33,8 +33,7 @@ func TestRestartWithOtherSettings(t *testing.T) {
 				}
 				g.Crash("m1")
 				if members < 0 {
-					g.Crash("m2")
-					g.Crash("m3")
+					g.Crash("m2", "m3")
 				}
 				for what, c := range map[string]struct {
 					change func(c *grid.Config)

@@ -45,6 +45,9 @@ func (l *Leader) keepAnchor(v View) bool {
 	if l.anchor == nil {
 		return true
 	}
+	if v.Leaving && !member && l.succeeded(v) {
+		return false // it has left, and takes no record: it passes the lead on
+	}
 	if !l.anchor.Registered(v.Roster) && l.yields(v) {
 		return false
 	}

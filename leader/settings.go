@@ -102,8 +102,13 @@ func (l *Leader) proposeSettings(v View) {
 			l.answerSettings(s, err)
 			continue
 		}
+		command := roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Change: &c}
+		if err := v.Roster.CheckProtocol(command); err != nil { // a member of an earlier release has joined since
+			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
+			continue
+		}
 		s.proposed = &c
-		l.propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Change: &c})
+		l.propose(command)
 	}
 }
 

@@ -158,11 +158,13 @@ func TestSetBackupsNeedsProtocol2(t *testing.T) {
 	o := mixed(t, 0)
 	o.agree()
 	o.l.changing = false
-	if answers := o.set(SettingsRequest{Backups: number(2)}); len(o.commands) == 0 {
-		t.Fatalf("answers %v", *answers)
+	before := len(o.commands)
+	answers := *o.set(SettingsRequest{Backups: number(2)})
+	if len(answers) != 1 || !errors.Is(answers[0], ErrNotNow) || !strings.Contains(answers[0].Error(), "protocol 2 is needed") || len(o.commands) > before {
+		t.Fatalf("answers %v, %d commands", answers, len(o.commands)-before)
 	}
-	c := o.commands[len(o.commands)-1]
-	if _, err := o.v.Roster.Apply(c); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "protocol 2 is needed") {
+	c := roster.Change{Backups: number(2)}
+	if _, err := o.v.Roster.Apply(roster.Command{From: o.v.Roster.Version, Change: &c}); !errors.Is(err, roster.ErrRefused) {
 		t.Errorf("applied: %v", err)
 	}
 	needed, part, err := NewsOfSettings(o.v.Roster, SettingsRequest{Backups: number(2)})

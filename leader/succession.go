@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"slices"
+
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -26,6 +28,26 @@ func (l *Leader) passLead(v View) {
 	if v.Leaving && l.voters.succession == nil {
 		l.askSuccessors(v, func(Peer) bool { return true })
 	}
+}
+
+// succeeded reports whether there is another member that stays and that gossip sees: it is a
+// voter soon if it is none, and may take the lead.
+func (l *Leader) succeeded(v View) bool {
+	return slices.ContainsFunc(v.Peers, func(p Peer) bool {
+		_, member := v.Roster.Member(p.Incarnation)
+		return member && p.Incarnation != l.self && !p.Leaving && !l.leaves(v, p.Incarnation)
+	})
+}
+
+// parting returns, sorted, the members that leave the roster now. This one passes its lead
+// first: a leader that is no member would have to begin again under an anchor. If that
+// failed, or all leave, it does not wait.
+func (l *Leader) parting(v View) []roster.Incarnation {
+	out := l.leavers(v)
+	if v.Leaving && !l.yielded && l.succeeded(v) {
+		out = slices.DeleteFunc(out, func(i roster.Incarnation) bool { return i == l.self })
+	}
+	return out
 }
 
 // askSuccessors probes the voters that stay and may lead, and passes the lead to the

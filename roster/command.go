@@ -79,7 +79,7 @@ func (r *Roster) apply(c Command) (*Roster, error) {
 	if err := r.checkClaim(c); err != nil {
 		return nil, err
 	}
-	if err := r.checkProtocol(c); err != nil {
+	if err := r.CheckProtocol(c); err != nil {
 		return nil, err
 	}
 	if c.Form != nil {

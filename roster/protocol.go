@@ -140,10 +140,10 @@ func (m Member) news() string {
 	return ""
 }
 
-// checkProtocol refuses a command with a part that the roster's protocol does not have.
+// CheckProtocol refuses a command with a part that the roster's protocol does not have.
 // A new grid begins with the protocol of its settings, and a change may raise the
-// protocol that it needs itself.
-func (r *Roster) checkProtocol(c Command) error {
+// protocol that it needs itself. Errors match [ErrRefused].
+func (r *Roster) CheckProtocol(c Command) error {
 	if c.Form != nil || c.Change != nil && c.Change.Protocol != 0 {
 		return nil
 	}

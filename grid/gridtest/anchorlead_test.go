@@ -95,9 +95,7 @@ func TestAnchorRestart(t *testing.T) {
 		load.run("web", create(t, g.Client("web"), "orders", 128))
 		claim := anchorOf(g).Claim
 		for range 2 {
-			for _, name := range names(3) {
-				g.Crash(name)
-			}
+			g.Crash(names(3)...)
 			began := time.Now()
 			g.StartMembers(names(3)...)
 			n := ids.count()

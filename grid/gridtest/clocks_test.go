@@ -43,9 +43,7 @@ func TestStartsUnderDifferentClocks(t *testing.T) {
 						time.Sleep(250 * time.Millisecond)
 						used = timeOf(s, ids.caller("on").must(s, 100))
 					}
-					for _, name := range g.Running() {
-						g.Crash(name)
-					}
+					g.Crash(g.Running()...)
 				}
 			})
 		})
@@ -159,9 +157,7 @@ func TestInitAfterAnUnheardJump(t *testing.T) {
 		}
 		ids := newChecker(t)
 		ids.caller("cut off").must(orders, 1)
-		for _, name := range voters[1:] {
-			g.Crash(name)
-		}
+		g.Crash(voters[1:]...)
 		time.Sleep(15 * time.Second)
 		out, err := initAt(t, g, others[0], time.Time{})
 		ok(t, "init", err)
@@ -294,9 +290,7 @@ func TestInitAboveTheClusterTime(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		last := g.Member(voters[0]).Status().Ceiling
-		for _, name := range voters {
-			g.Crash(name)
-		}
+		g.Crash(voters...)
 		if known := ceiling(g); !known.Before(last.Add(-30 * time.Second)) {
 			t.Fatalf("the survivors know the ceiling %v, and the last is %v", known, last)
 		}
@@ -322,8 +316,7 @@ func TestSmallerWindowWithASurvivor(t *testing.T) {
 		load := ids.load(time.Millisecond)
 		load.run("survivor", create(t, g.Client("old"), "orders", 0))
 		time.Sleep(70 * time.Second)
-		g.Crash("m1")
-		g.Crash("m2")
+		g.Crash("m1", "m2")
 		window = 3 * time.Second
 		g.StartMembers("m1", "m2")
 		load.run("new", create(t, g.Client("new"), "orders", 0))

@@ -139,8 +139,7 @@ func TestTwoOfThreeReplicas(t *testing.T) {
 		owner := c.g.OwnerOf(c.names[0])
 		second := backupOf(c.g, owner, c.names[0])
 		c.gone(owner, second)
-		c.g.Crash(owner)
-		c.g.Crash(second)
+		c.g.Crash(owner, second)
 		took := c.attachTime()
 		checkKnown(t, c.g, idle)
 		time.Sleep(15 * time.Second)
@@ -198,9 +197,7 @@ func lose(t *testing.T, c *crowd) {
 	c.probe, err = c.g.Client("late").OpenSequencer(c.t.Context(), c.names[0]) // it never had a node that it could ask for
 	ok(t, "open", err)
 	c.gone(victims...)
-	for _, name := range victims {
-		c.g.Crash(name)
-	}
+	c.g.Crash(victims...)
 	took := c.attachTime()
 	time.Sleep(20 * time.Second)
 	c.kept("after the loss")

@@ -85,9 +85,7 @@ func TestMemoryOnlyGridForgets(t *testing.T) {
 		g.Crash(g.OwnerOf("orders"))
 		expectConflict(t, c, "orders")
 		ok(t, "close", c.Close())
-		for _, name := range g.Running() {
-			g.Crash(name)
-		}
+		g.Crash(g.Running()...)
 		time.Sleep(time.Minute)
 		g.StartMembers("m1", "m2", "m3")
 		if s := g.Member("m1").Status(); len(s.Disks) > 0 {
@@ -152,9 +150,7 @@ func newLostBoth(t *testing.T) *lostBoth {
 	_, err := l.orders.Next(within(t, time.Minute))
 	ok(t, "next", err)
 	time.Sleep(5 * time.Second)
-	for _, host := range l.lost {
-		l.Crash(host)
-	}
+	l.Crash(l.lost...)
 	return l
 }
 

@@ -249,16 +249,23 @@ func (g *Grid) Load(role security.Role, names ...security.Pattern) *security.Cre
 // secureAll secures all grids: for tests of this package.
 var secureAll bool
 
-// Crash ends a member's host immediately: its connections break, and its process sends no
-// message. The memory of the process is lost; its handles are closed.
-func (g *Grid) Crash(name string) {
+// Crash ends the hosts of members immediately, all at one time: their connections break, and
+// their processes send no message. The memory of a process is lost; its handles are closed.
+func (g *Grid) Crash(names ...string) {
 	g.tb.Helper()
-	m := g.Member(name)
-	g.Network.Crash(name)
-	g.mu.Lock()
-	delete(g.members, name)
-	g.mu.Unlock()
-	_ = m.Close()
+	var crashed []*grid.Member
+	for _, name := range names {
+		crashed = append(crashed, g.Member(name))
+	}
+	for _, name := range names {
+		g.Network.Crash(name)
+		g.mu.Lock()
+		delete(g.members, name)
+		g.mu.Unlock()
+	}
+	for _, m := range crashed { // this takes time, and others go on meanwhile
+		_ = m.Close()
+	}
 }
 
 // Leave has a member leave the grid in order.

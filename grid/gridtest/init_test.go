@@ -63,9 +63,7 @@ func loseMajority(t *testing.T, g *gridtest.Grid, survivors int) time.Time {
 			others = append(others, name)
 		}
 	}
-	for _, name := range append(voters, others...)[:len(g.Running())-survivors] {
-		g.Crash(name)
-	}
+	g.Crash(append(voters, others...)[:len(g.Running())-survivors]...)
 	time.Sleep(15 * time.Second)
 	return ceiling(g)
 }
@@ -340,9 +338,7 @@ func TestInitOfAMemberThatWaits(t *testing.T) {
 				old := create(t, g.Member("m1"), "orders", 0)
 				ids := newChecker(t)
 				used := timeOf(old, ids.caller("old").must(old, 10))
-				for _, name := range g.Running() {
-					g.Crash(name)
-				}
+				g.Crash(g.Running()...)
 				started := make(chan error, 1)
 				go func() { started <- g.TryMember(context.WithoutCancel(t.Context()), "m1") }()
 				time.Sleep(5 * time.Second)

@@ -17,9 +17,7 @@ func TestCreateAfterALoss(t *testing.T) {
 		s := create(t, g.Client("c1"), "orders", 0)
 		late := g.Client("late")
 		time.Sleep(5 * time.Second)
-		for _, name := range g.Running() {
-			g.Crash(name)
-		}
+		g.Crash(g.Running()...)
 		g.StartMembers("m1", "m2", "m3")
 		create(t, late, "orders", 0)
 		time.Sleep(20 * time.Second)

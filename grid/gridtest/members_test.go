@@ -309,9 +309,7 @@ func TestDurableGridSurvivesTotalCrash(t *testing.T) {
 						old.must(s, 20)
 						time.Sleep(100 * time.Millisecond)
 					}
-					for _, name := range g.Running() {
-						g.Crash(name)
-					}
+					g.Crash(g.Running()...)
 					time.Sleep(time.Second)
 					for i, step := range steps {
 						g.StepClock(fmt.Sprint("m", i+1), step)

@@ -81,9 +81,7 @@ func TestNotPromised(t *testing.T) {
 				for _, name := range names {
 					g.Network.Cut("old", name)
 				}
-				for _, name := range names {
-					g.Crash(name)
-				}
+				g.Crash(names...)
 				now = c.second
 				g.StartMembers(names...)
 				fresh := create(t, g.Client("new"), "orders", 0)

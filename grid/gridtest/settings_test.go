@@ -120,9 +120,7 @@ func TestSettingsAfterRestart(t *testing.T) {
 		g.StartMembers("m3")
 		hasCopies(t, g, "m3", 2)
 		setSettings(t, g, "m3", `{"window_ms":20000}`)
-		for _, name := range g.Running() {
-			g.Crash(name)
-		}
+		g.Crash(g.Running()...)
 		g.StartMembers("m1", "m2", "m3")
 		if s := g.Member("m2").Status().Settings; s.Backups != 2 || s.Window != 20_000 {
 			t.Errorf("after the restart: %+v", s)

@@ -113,9 +113,7 @@ func (s *storm) crash(what string, names ...string) string {
 		s.note(what, name)
 		s.g.Network.Crash(s.host(name))
 	}
-	for _, name := range names {
-		s.g.Crash(name)
-	}
+	s.g.Crash(names...)
 	if !s.durable { // until the leader has other voters
 		time.Sleep(10 * time.Second)
 	}

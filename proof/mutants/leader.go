@@ -41,6 +41,8 @@ var leaderMutants = []mutant{
 	{"votes", "a leader that leaves takes votes of those that stay", "leader/voters.go", "if e.passing && len(e.leavers) == 0 {", "if false {", leaderTests},
 	{"votes", "a survey of other processes counts", "leader/voters.go", "if _, probed := asked.answered[p.Incarnation]; !probed {", "if _, probed := asked.answered[p.Incarnation]; !probed && v.Mono < 0 {", leaderTests},
 	{"votes", "votes are kept for good by those that leave", "leader/departures.go", "	return leaves && now-since < voteAwaited", "	return leaves && now >= since", leaderTests},
+	{"votes", "a leader leaves the roster before it passes its lead", "leader/succession.go", "if v.Leaving && !l.yielded && l.succeeded(v) {", "if v.Leaving && l.yielded && l.succeeded(v) {", leaderTests},
+	{"votes", "a leader that has left takes the anchor", "leader/anchoring.go", "if v.Leaving && !member && l.succeeded(v) {", "if v.Leaving && member && l.succeeded(v) {", leaderTests},
 	{"votes", "a leader that leaves keeps the lead", "leader/succession.go", "if v.Leaving && l.voters.succession == nil {", "if v.Mono < 0 && l.voters.succession == nil {", leaderTests},
 	{"S1", "a voter that leaves loses its vote immediately", "leader/departures.go", "return leaves && now-since < voteKept", "return leaves && now < since", leaderTests},
 	{"B2", "a server that forgot its votes comes back", "leader/servers.go", "	if durable {\n		return ServerID(i.Member())", "	if durable || i != \"\" {\n		return ServerID(i.Member())", leaderTests},

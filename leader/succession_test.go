@@ -1,0 +1,50 @@
+package leader
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// TestLeaverPassesItsLeadFirst: a leader that leaves stays a member until another one leads, or
+// the lead could not be passed on. Alone, or with others that all leave, it does not wait.
+func TestLeaverPassesItsLeadFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(o *office)
+		parts  bool
+	}{
+		"another voter stays": {func(*office) {}, false},
+		"a member stays that is no voter": {func(o *office) {
+			for i := range o.v.Servers[1:] {
+				o.v.Servers[1+i].Voter = false
+			}
+		}, false},
+		"none takes the lead": {func(o *office) {
+			o.l.Step(o.v)
+			o.answer(forSuccession, func(int) error { return errors.New("no answer") })
+		}, true},
+		"all leave":                    {func(o *office) { o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true }, true},
+		"gossip sees no other":         {func(o *office) { o.v.Peers = o.v.Peers[:1] }, true},
+		"the others have said it here": {func(o *office) { o.l.requests.leaves[inc(2, 1)], o.l.requests.leaves[inc(3, 1)] = true, true }, true},
+	} {
+		o := lead(t, 3, true)
+		o.v.Leaving = true
+		c.change(o)
+		if got := slices.Contains(o.l.parting(o.v), inc(1, 1)); got != c.parts {
+			t.Errorf("%s: leaves the roster %v, want %v", name, got, c.parts)
+		}
+	}
+}
+
+// TestLeaverTakesNoAnchor: a leader that has left the roster of an anchored grid passes its lead,
+// and neither reads the record nor registers again.
+func TestLeaverTakesNoAnchor(t *testing.T) {
+	o := anchoredLead(t, 2, false, false)
+	o.v.Leaving, o.l.yielded = true, true
+	for range 30 {
+		o.step(StepEvery)
+	}
+	if len(o.commands) > 0 || len(o.records) > 0 {
+		t.Errorf("commands %+v, steps of the record %+v", o.commands, o.records)
+	}
+}
