@@ -77,8 +77,10 @@ type Server struct {
 	places places
 	door   atomic.Pointer[listener] // nil before Serve
 	bodies budget                   // of all callers but members
-	counts counts
-	http   *http.Server
+	// unanswered are the bytes that all callers but members sent without an answer.
+	unanswered atomic.Int64
+	counts     counts
+	http       *http.Server
 }
 
 // New returns a server of calls and of the event streams.
@@ -182,9 +184,12 @@ func (a *Server) arriving(h http.Handler) http.Handler {
 		}
 		conn := connectionOf(r)
 		end := conn.begin(r.ContentLength)
-		h.ServeHTTP(w, r.WithContext(tenure.NewContext(a.identified(r), a.cfg.Life.Tenure())))
+		in := r.WithContext(tenure.NewContext(a.identified(r), a.cfg.Life.Tenure()))
+		body := &trackedBody{ReadCloser: r.Body, ended: r.ContentLength == 0}
+		in.Body = body
+		h.ServeHTTP(w, in)
 		answered := r.Context().Err() == nil
-		end(answered)
+		end(answered, body.ended)
 		if !answered {
 			conn.givenUp()
 		}

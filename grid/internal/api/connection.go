@@ -89,10 +89,11 @@ func connectionOf(r *http.Request) *connection {
 	return &connection{holders: make(semaphore, 1), members: make(semaphore, 1)}
 }
 
-// begin counts a request with the length of its body, until end says whether it was answered.
-func (c *connection) begin(length int64) (end func(answered bool)) {
+// begin counts a request with the length of its body, until end says whether it was answered,
+// and its body read.
+func (c *connection) begin(length int64) (end func(answered, read bool)) {
 	if c.input == nil {
-		return func(bool) {}
+		return func(bool, bool) {}
 	}
 	return c.input.begin(length)
 }

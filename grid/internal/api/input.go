@@ -1,17 +1,30 @@
 package api
 
 import (
+	"errors"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Bounds of what a connection may send without being answered: HTTP/2 has frames that cost
-// its server work and begin no request, or one that ends before it is served.
+// its server work and begin no request, or one that ends before it is served, and keeps what
+// arrives of bodies before they are read.
 const (
 	unansweredMax    = 256 << 10
 	unansweredPeriod = 10 * time.Second
+	// refusedMax is for a connection that is refused: it has one request, whose body is not read.
+	refusedMax = 32 << 10
+	// peerUnread is for all connections of a peer, as many bytes as its bodies and those that
+	// wait may have. A refused body is not read, and takes memory until that is collected.
+	// callerUnread is for those of all peers; beyond it connections end that have more than
+	// unreadFew. Both are under TLS, where peers are known.
+	peerUnread   = peerBodies + peerWaits*callWindow
+	callerUnread = 3 * peerUnread
+	unreadFew    = 64 << 10
 )
 
 // input counts what a connection sends. Its zero value is ready.
@@ -19,44 +32,109 @@ type input struct {
 	mu       sync.Mutex // guards what follows
 	since    time.Time  // of the period
 	bytes    int64      // of the period, since the last answer
+	unread   int64      // of the period, since the last request whose body was read
 	declared int64      // of the bodies of the requests in progress
+	closed   bool
+	refused  bool // the connection is; set before the first byte
+
+	peer, all *atomic.Int64 // unread of all connections of the peer, and of all peers; nil = not counted
 }
 
-// note counts bytes, and reports whether they are too many in a period.
-func (i *input) note(n int, now time.Time) (tooMany bool) {
+// excess is what is wrong with the input of a connection.
+type excess int
+
+const (
+	none    excess = iota
+	crowded        // all peers together sent too much
+	misuse         // this one, or its peer, sent too much
+)
+
+// note counts bytes.
+func (i *input) note(n int, now time.Time) excess {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.closed {
+		return none
+	}
 	if now.Sub(i.since) > unansweredPeriod {
 		i.since, i.bytes = now, 0
+		i.setUnread(0)
 	}
 	i.bytes += int64(n)
-	return i.bytes > unansweredMax+i.declared
+	i.setUnread(i.unread + int64(n))
+	switch {
+	case i.refused && i.bytes > refusedMax, i.bytes > unansweredMax+i.declared, i.peer != nil && i.peer.Load() > peerUnread:
+		return misuse
+	case i.all != nil && i.all.Load() > callerUnread && i.unread > unreadFew:
+		return crowded
+	}
+	return none
+}
+
+// setUnread sets the bytes that were not read. mu must be held.
+func (i *input) setUnread(bytes int64) {
+	for _, sum := range [...]*atomic.Int64{i.peer, i.all} {
+		if sum != nil {
+			sum.Add(bytes - i.unread)
+		}
+	}
+	i.unread = bytes
+}
+
+// end counts the connection no longer.
+func (i *input) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.setUnread(0)
+	i.closed = true
 }
 
 // begin counts a request with the length of its body, -1 for one of no stated length, in
 // progress until end. One that its caller did not give up was answered.
-func (i *input) begin(length int64) (end func(answered bool)) {
+func (i *input) begin(length int64) (end func(answered, read bool)) {
 	if length < 0 || length > wire.MaxBody {
 		length = wire.MaxBody // no more is read
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.declared += length
-	return func(answered bool) {
+	return func(answered, read bool) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.declared -= length
 		if answered {
 			i.bytes = 0
 		}
+		if answered && read {
+			i.setUnread(0)
+		}
 	}
+}
+
+// trackedBody notes whether a body was read to its end.
+type trackedBody struct {
+	io.ReadCloser
+	ended bool
+}
+
+// Read implements io.Reader.
+func (b *trackedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || errors.Is(err, io.EOF)
+	return n, err
 }
 
 // Read implements net.Conn. A connection that sends too much without being answered ends.
 func (c *openConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.kind != fromMember && c.input.note(n, time.Now()) {
+	if c.kind == fromMember {
+		return n, err
+	}
+	switch c.input.note(n, time.Now()) {
+	case misuse:
 		c.misused()
+	case crowded:
+		_ = c.Close()
 	}
 	return n, err
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,30 +15,95 @@ import (
 func TestInputWithoutAnswers(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var i input
-	if i.note(unansweredMax, now) || !i.note(1, now) {
-		t.Error("the bound is another one")
+	note := func(n int, want excess, what string) {
+		t.Helper()
+		if got := i.note(n, now); got != want {
+			t.Errorf("%s: %d, want %d", what, got, want)
+		}
 	}
+	note(unansweredMax, none, "as much as it may")
+	note(1, misuse, "one more")
 	now = now.Add(unansweredPeriod + 1)
-	if i.note(unansweredMax, now) {
-		t.Error("bytes of an earlier period count")
-	}
+	note(unansweredMax, none, "bytes of an earlier period")
 	end := i.begin(1000)
-	if i.note(1000, now) || !i.note(1, now) {
-		t.Error("a body in progress is not allowed for")
-	}
-	end(false)
-	if !i.note(0, now) {
-		t.Error("a request that was given up counts as answered")
-	}
-	i.begin(0)(true)
-	if i.note(unansweredMax, now) {
-		t.Error("bytes before an answer count")
-	}
+	note(1000, none, "a body in progress")
+	note(1, misuse, "more than that")
+	end(false, false)
+	note(0, misuse, "a request that was given up")
+	i.begin(0)(true, true)
+	note(unansweredMax, none, "bytes before an answer")
 	end = i.begin(-1)
-	if i.note(wire.MaxBody, now) || !i.note(1, now) {
-		t.Error("a body of no stated length is not allowed for as the longest")
+	note(wire.MaxBody, none, "a body of no stated length")
+	note(1, misuse, "more than the longest")
+	end(true, true)
+	refused := input{refused: true}
+	refused.begin(-1)
+	if refused.note(refusedMax, now) != none || refused.note(1, now) != misuse {
+		t.Error("the bound of a refused connection is another one")
 	}
-	end(true)
+}
+
+// TestInputOfAPeer: the connections of a peer together have a bound, and those of all peers,
+// where one that sent little stays. What was answered, is of an earlier period or came by a
+// connection that has ended does not count.
+func TestInputOfAPeer(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var all atomic.Int64
+	peer := func() func() *input {
+		var sum atomic.Int64
+		return func() *input { return &input{peer: &sum, all: &all} }
+	}
+	open, filled := peer(), []*input{}
+	fill := func() {
+		for sum := 0; sum < peerUnread; sum += unansweredMax {
+			i := open()
+			if got := i.note(unansweredMax, now); got != none {
+				t.Fatalf("%d after %d bytes", got, sum)
+			}
+			filled = append(filled, i)
+		}
+	}
+	fill()
+	first := filled[0]
+	if got := open().note(1, now); got != misuse {
+		t.Errorf("one more byte of the peer: %d", got)
+	}
+	for name, less := range map[string]func(*input){
+		"an answer":            func(i *input) { i.begin(0)(true, true) },
+		"the next period":      func(i *input) { i.note(0, now.Add(unansweredPeriod+1)) },
+		"the connection ended": func(i *input) { i.end() },
+	} {
+		less(first)
+		i := open()
+		if got := i.note(unansweredMax-2, now); got != none {
+			t.Errorf("%s: %d", name, got)
+		}
+		first = i
+	}
+	i := open()
+	for range 2 {
+		i.note(1, now)
+		i.begin(-1)(true, false)
+	}
+	if i.unread != 2 || i.bytes != 0 {
+		t.Errorf("bodies that were refused: %d unread, %d without an answer", i.unread, i.bytes)
+	}
+	i.end()
+	if first.end(); first.note(unansweredMax, now) != none {
+		t.Error("a connection that has ended counts")
+	}
+	for range callerUnread/peerUnread - 1 {
+		open = peer()
+		fill()
+	}
+	open = peer()
+	few := open()
+	if got := few.note(unreadFew, now); got != none {
+		t.Errorf("little of another peer: %d", got)
+	}
+	if got := few.note(unansweredMax-unreadFew, now); got != crowded {
+		t.Errorf("much of another peer: %d", got)
+	}
 }
 
 // TestTooMuchInputEndsTheConnection: of a caller, not of a member; and the peer of a

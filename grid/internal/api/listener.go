@@ -102,9 +102,11 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 	conn.kind, conn.share, conn.allBodies = key.kind, share, &l.server.bodies
 	conn.onClose(leave)
 	if err == nil {
+		conn.input.peer, conn.input.all = &share.unanswered, &l.server.unanswered
+		conn.onClose(conn.input.end)
 		return out, nil
 	}
-	conn.refusal = err
+	conn.refusal, conn.input.refused = err, true
 	timer := time.AfterFunc(refusalTimeout, func() { _ = conn.Close() })
 	conn.onClose(func() { timer.Stop() })
 	l.refusals.add(conn)

@@ -3,6 +3,7 @@ package api
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -90,6 +91,7 @@ func (p *places) keepOut(k placeKey, now time.Time) {
 type peerShare struct {
 	connections int // guarded by places.mu
 	bodies      budget
+	unanswered  atomic.Int64 // bytes that the connections sent without an answer
 }
 
 // enter counts a connection in, until leave. Errors match sequencer.ErrUnavailable.
