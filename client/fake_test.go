@@ -37,7 +37,8 @@ type fake struct {
 	calls         []made
 	streams       map[string]*fakeStream // by address and holder
 	skew          time.Duration          // added to cluster time
-	older         bool                   // of a release that does not attach by a create
+	older         bool                   // of a release that attaches by no create, and answers without waiting
+	moved         chan struct{}          // closed by the next move; nil if nothing waits
 }
 
 type hook func(ctx context.Context, addr, path string, in any) error
@@ -107,6 +108,36 @@ func (f *fake) move(to int) {
 	f.stamp.Version++
 	f.owners = slices.Repeat([]int{to}, len(f.owners))
 	clear(f.sessions)
+	if f.moved != nil {
+		close(f.moved)
+		f.moved = nil
+	}
+}
+
+// awaitMove waits, as a directory request asks to, until a partition is at another address;
+// a member that is down does not wait.
+func (f *fake) awaitMove(ctx context.Context, addr string, in wire.DirectoryRequest) {
+	timer := time.NewTimer(in.Wait.Duration())
+	defer timer.Stop()
+	for {
+		f.mu.Lock()
+		if f.older || f.down[addr] || in.Wait == 0 || f.members[f.owners[in.Partition]] != in.NotAt {
+			f.mu.Unlock()
+			return
+		}
+		if f.moved == nil {
+			f.moved = make(chan struct{})
+		}
+		moved := f.moved
+		f.mu.Unlock()
+		select {
+		case <-moved:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // owner returns the address of a name's owner.
@@ -153,6 +184,9 @@ func (f *fake) attached() (n int) {
 func (f *fake) Call(ctx context.Context, addr, path string, in, out any) error {
 	if err := f.run(ctx, &f.before, addr, path, in); err != nil {
 		return err
+	}
+	if in, ok := in.(wire.DirectoryRequest); ok {
+		f.awaitMove(ctx, addr, in)
 	}
 	result, err := f.serve(addr, path, in)
 	err = errors.Join(err, f.run(ctx, &f.after, addr, path, in))

@@ -95,10 +95,8 @@ func (c *Client) watchOwner(ctx context.Context, name, addr string) {
 	defer c.watch.end()
 	ctx, cancel := context.WithTimeout(ctx, wire.MaxDirectoryWait.Duration())
 	defer cancel()
-	request := wire.DirectoryRequest{NotAt: addr, Wait: wire.MaxDirectoryWait}
-	if d := c.directory.Load(); d != nil && len(d.Owners) > 0 {
-		request.Partition = int(roster.PartitionOf(name, len(d.Owners)))
-	}
+	partition := ask(c.session, func(m *session.Machine) roster.PartitionID { return m.Partition(name) })
+	request := wire.DirectoryRequest{Partition: int(partition), NotAt: addr, Wait: wire.MaxDirectoryWait}
 	search := ask(c.session, func(m *session.Machine) *session.LookUp { return m.NewLookUp(true) })
 	for member := search.Ask(); member != "" && ctx.Err() == nil; member = search.Ask() {
 		if member == addr {

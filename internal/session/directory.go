@@ -55,7 +55,15 @@ func (m *Machine) Owner(name string) string {
 	if len(m.owners.of) == 0 {
 		return ""
 	}
-	return m.owners.addrs[m.owners.of[roster.PartitionOf(name, len(m.owners.of))]]
+	return m.owners.addrs[m.owners.of[m.Partition(name)]]
+}
+
+// Partition returns the partition of a name, 0 while the directory names none.
+func (m *Machine) Partition(name string) roster.PartitionID {
+	if len(m.owners.of) == 0 {
+		return 0
+	}
+	return roster.PartitionOf(name, len(m.owners.of))
 }
 
 // owners are the owners in a directory, in little memory: each process keeps them, also one with
