@@ -1,9 +1,11 @@
 package grid_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -57,6 +59,59 @@ func securedOnSockets(t *testing.T) (m *grid.Member, dir string) {
 	return m, dir
 }
 
+// keptConn is a connection without a certificate that is in use.
+type keptConn struct {
+	dial func() (net.Conn, error)
+	conn net.Conn // nil before the first one
+	in   *bufio.Reader
+}
+
+// keep sends a request, on a new connection if the present one has ended. One that is refused,
+// since another that ended is still counted, is opened again the next time.
+func (c *keptConn) keep() error {
+	for range 2 {
+		if c.conn == nil {
+			var err error
+			if c.conn, err = c.dial(); err != nil {
+				return err
+			}
+			c.in = bufio.NewReader(c.conn)
+		}
+		if c.ask() == nil {
+			return nil
+		}
+		c.close()
+		c.conn = nil
+	}
+	return nil
+}
+
+// ask asks whether the member lives.
+func (c *keptConn) ask() error {
+	_ = c.conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(c.conn, "GET /livez HTTP/1.1\r\nHost: member\r\n\r\n"); err != nil {
+		return err
+	}
+	res, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return err
+	}
+	if res.Close {
+		return errors.New("the connection is refused")
+	}
+	return nil
+}
+
+func (c *keptConn) close() {
+	if c.conn != nil {
+		_ = c.conn.Close()
+	}
+}
+
 // TestTooManyConnectionsAreRefused: an address that has all the connections without a
 // certificate that it may gets an answer that says so on one more, health checks are answered
 // there, and a client with a certificate from that address is served.
@@ -73,27 +128,24 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 		d := tls.Dialer{Config: conf}
 		return d.DialContext(ctx, "tcp", addr)
 	}
-	var open []net.Conn
-	defer func() {
-		for _, c := range open {
-			_ = c.Close()
-		}
-	}()
-	for range strangersMax {
-		c, err := dial(t.Context(), "", "")
-		if err != nil {
-			t.Fatalf("connection %d: %v", len(open)+1, err)
-		}
-		open = append(open, c)
+	open := make([]*keptConn, strangersMax)
+	for i := range open {
+		open[i] = &keptConn{dial: func() (net.Conn, error) { return dial(t.Context(), "", "") }}
+		defer open[i].close()
 	}
 	get := func(path string) (*http.Response, []byte) {
 		t.Helper()
 		transport := &http.Transport{DialTLSContext: dial}
 		defer transport.CloseIdleConnections()
-		// A handshake ends for the caller before the member has counted its connection, so the
-		// last ones may be counted after this one: it is asked again until it is refused.
-		for {
-			res, err := (&http.Client{Transport: transport}).Get("https://" + addr + path)
+		// Handshakes take their turns, and the member closes connections that ask for nothing.
+		// So all are kept, and this one is asked again, until it is refused.
+		for deadline := time.Now().Add(time.Minute); ; {
+			for _, c := range open {
+				if err := c.keep(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get("https://" + addr + path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,10 +154,13 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.StatusCode != http.StatusUnauthorized {
+			if res.Close {
 				return res, body
 			}
 			transport.CloseIdleConnections()
+			if time.Now().After(deadline) {
+				t.Fatalf("no connection is refused beside %d: %s", len(open), res.Status)
+			}
 		}
 	}
 	res, body := get(wire.PathStatus)
