@@ -95,7 +95,7 @@ type Client struct {
 	releases  *handles.Releases
 	tasks     *handles.Tasks
 	directory atomic.Pointer[wire.DirectoryResponse] // the newest, nil at first
-	lookingUp chan struct{}                          // holds one token while a directory is fetched
+	rounds    rounds                                 // of searches for the directory
 	watch     watch
 	counts    counts
 }
@@ -188,7 +188,7 @@ func newClient(cfg Config) (*Client, error) {
 		log:       cfg.Logger,
 		transport: cfg.Transport,
 		clock:     cfg.Clock,
-		lookingUp: make(chan struct{}, 1),
+		rounds:    newRounds(),
 		tasks:     handles.NewTasks("client"),
 	}
 	if c.clock == nil {

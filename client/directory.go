@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -20,22 +21,23 @@ type lookedUp struct {
 
 // lookUp fetches the directory from the first member that answers. Concurrent calls
 // share one round. A directory that was asked for since the clock showed after is not
-// fetched again. urgent says that a call waits for it.
+// fetched again. urgent says that a call waits for it: a round in progress is then as urgent.
 func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) error {
-	select {
-	case c.lookingUp <- struct{}{}:
-		defer func() { <-c.lookingUp }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := c.rounds.enter(ctx, urgent); err != nil {
+		return err
 	}
+	defer c.rounds.leave()
 	if ask(c.session, func(m *session.Machine) bool { return m.KnownSince(after) }) {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	urgent = c.rounds.begin() || urgent
 	search := ask(c.session, func(m *session.Machine) *session.LookUp { return m.NewLookUp(urgent) })
 	found := make(chan lookedUp)
-	begin := func() {
+	var next <-chan time.Time // when to ask another member
+	askNext := func() {
+		next = time.After(search.Patience())
 		if addr := search.Ask(); addr != "" {
 			go func() {
 				select {
@@ -46,7 +48,7 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 		}
 	}
 	var failed []error
-	for begin(); ; begin() {
+	for askNext(); ; {
 		select {
 		case l := <-found:
 			if l.err == nil {
@@ -57,13 +59,59 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 			if search.Failed() {
 				return errors.Join(failed...)
 			}
-		case <-time.After(search.Patience()):
+			askNext()
+		case <-next:
 			search.Waited()
+			askNext()
+		case <-c.rounds.hurry:
+			if search.Hurry() {
+				askNext()
+			}
 		case <-ctx.Done():
 			return errors.Join(append(failed, ctx.Err())...)
 		}
 	}
 }
+
+// rounds lets one search for the directory be in progress at a time.
+type rounds struct {
+	turn   chan struct{} // holds one token while a search is in progress
+	hurry  chan struct{} // gets a token when an urgent search waits for its turn
+	urgent atomic.Int32  // the urgent ones that wait
+}
+
+func newRounds() rounds {
+	return rounds{turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
+}
+
+// enter waits for the turn of a search, which leave ends.
+func (r *rounds) enter(ctx context.Context, urgent bool) error {
+	if urgent {
+		r.urgent.Add(1)
+		defer r.urgent.Add(-1)
+		select {
+		case r.hurry <- struct{}{}:
+		default:
+		}
+	}
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// begin reports whether an urgent search waits for the one that has the turn.
+func (r *rounds) begin() bool {
+	select {
+	case <-r.hurry: // of one that is counted, or no longer waits
+	default:
+	}
+	return r.urgent.Load() > 0
+}
+
+func (r *rounds) leave() { <-r.turn }
 
 func (c *Client) askDirectory(ctx context.Context, addr string, in wire.DirectoryRequest) lookedUp {
 	l := lookedUp{directory: &wire.DirectoryResponse{}, asked: c.clock.Mono()}

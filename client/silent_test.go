@@ -66,3 +66,43 @@ func TestSilentOwner(t *testing.T) {
 		works(t, h)
 	})
 }
+
+// TestUrgentLookUpHurries: a look-up that no call waits for gives a silent member the time of a
+// whole call; as soon as a call waits for it, it asks the next member.
+func TestUrgentLookUpHurries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		for first := range f.members { // members are asked in rotation
+			asked := 0
+			f.hook(func(ctx context.Context, _, _ string, _ any) error {
+				var hang bool
+				f.set(func() { hang = asked == 0; asked++ })
+				if !hang {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			background, began := make(chan struct{}), c.clock.Mono()
+			go func() {
+				defer close(background)
+				_ = c.lookUp(t.Context(), began, false)
+			}()
+			time.Sleep(time.Second)
+			f.set(func() {
+				if asked != 1 {
+					t.Fatalf("%d members were asked while no call waits", asked)
+				}
+			})
+			called := time.Now()
+			if err := c.lookUp(t.Context(), c.clock.Mono(), true); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(called); took > 10*time.Millisecond {
+				t.Errorf("member %d: a call had a directory after %v", first, took)
+			}
+			<-background
+		}
+	})
+}

@@ -115,6 +115,12 @@ func TestLookUpAsksEachMemberOnce(t *testing.T) {
 	if urgent.Waited(); urgent.Patience() != 2*nextMember {
 		t.Errorf("the second member has %v", urgent.Patience())
 	}
+	if urgent.Hurry() || urgent.Patience() != 2*nextMember {
+		t.Errorf("an urgent look-up is hurried again: %v", urgent.Patience())
+	}
+	if !other.Hurry() || other.Hurry() || other.Patience() != nextMember {
+		t.Errorf("a look-up is hurried once: %v", other.Patience())
+	}
 }
 
 // TestStaleAnswers: an answer to a request sent long ago tells no time, but its version

@@ -126,13 +126,14 @@ const nextMember = 200 * time.Millisecond
 type LookUp struct {
 	members       []string
 	asked, failed int
+	urgent        bool
 	patience      time.Duration
 }
 
 // NewLookUp returns a search, urgent if a call waits for it. It asks the members in the
 // directory first, beginning with another one each time.
 func (m *Machine) NewLookUp(urgent bool) *LookUp {
-	l := &LookUp{patience: CallTimeout}
+	l := &LookUp{urgent: urgent, patience: CallTimeout}
 	if urgent {
 		l.patience = nextMember
 	}
@@ -167,6 +168,16 @@ func (l *LookUp) Failed() bool {
 
 // Patience returns how long to wait for an answer before another member is asked too.
 func (l *LookUp) Patience() time.Duration { return l.patience }
+
+// Hurry makes a search urgent from now on, since a call waits for it, and reports whether it
+// was not: another member is asked at once then.
+func (l *LookUp) Hurry() bool {
+	if l.urgent {
+		return false
+	}
+	l.urgent, l.patience = true, nextMember
+	return true
+}
 
 // Waited takes in that Patience has passed.
 func (l *LookUp) Waited() { l.patience *= 2 }

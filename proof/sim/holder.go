@@ -24,6 +24,7 @@ type holder struct {
 
 	looking  time.Duration // when the machine looks next, by the world's time; negative for never
 	searches []search      // for the directory: one is in progress, and the others wait
+	hurry    func()        // makes the one in progress urgent; nil without one
 	streams  map[*session.Stream]bool
 	target   clustertime.Tick // cluster time of the next IDs
 }

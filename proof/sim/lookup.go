@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,11 +74,15 @@ type search struct {
 }
 
 // lookUp fetches the directory from the first member that answers, unless there is one
-// that was asked for after a time. Concurrent look-ups go one after the other.
+// that was asked for after a time. Concurrent look-ups go one after the other; one that waits
+// and is urgent hurries the one in progress.
 func (h *holder) lookUp(since time.Duration, urgent bool, done func(error)) {
 	h.searches = append(h.searches, search{since, urgent, done})
-	if len(h.searches) == 1 {
+	switch {
+	case len(h.searches) == 1:
 		h.search()
+	case urgent && h.hurry != nil:
+		h.hurry()
 	}
 }
 
@@ -85,7 +90,7 @@ func (h *holder) lookUp(since time.Duration, urgent bool, done func(error)) {
 func (h *holder) search() {
 	s, over := h.searches[0], false
 	end := func(err error) {
-		over = true
+		over, h.hurry = true, nil
 		s.done(err)
 		if h.searches = h.searches[1:]; len(h.searches) > 0 {
 			h.after(0, h.search)
@@ -95,7 +100,8 @@ func (h *holder) search() {
 		end(nil)
 		return
 	}
-	l, waits := h.machine.NewLookUp(s.urgent), 0
+	urgent := slices.ContainsFunc(h.searches, func(s search) bool { return s.urgent })
+	l, waits := h.machine.NewLookUp(urgent), 0
 	var begin, wait func()
 	begin = func() {
 		addr, asked := l.Ask(), h.Mono()
@@ -126,6 +132,12 @@ func (h *holder) search() {
 				wait()
 			}
 		})
+	}
+	h.hurry = func() {
+		if l.Hurry() {
+			begin()
+			wait()
+		}
 	}
 	begin()
 	wait()
