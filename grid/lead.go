@@ -280,8 +280,7 @@ func (l *lead) Reconfigure(c leader.Reconfiguration) {
 // TransferLead implements leader.Member.
 func (l *lead) TransferLead(to leader.ServerID) {
 	l.calls.Go(func() {
-		id := raft.ServerID(to)
-		l.of.reportStep("pass the lead on", l.node.Raft.LeadershipTransferToServer(id, l.node.Address(id)).Error())
+		l.of.reportStep("pass the lead on", l.node.PassLead(raft.ServerID(to)))
 		l.do(func(machine *leader.Leader, _ leader.View) { machine.LeadTransferred() })
 	})
 }

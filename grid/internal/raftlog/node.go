@@ -26,6 +26,8 @@ type Node struct {
 	mu        sync.Mutex
 	ended     bool           // no proposal begins any longer; guarded by mu
 	proposals sync.WaitGroup // that are being agreed on
+	halted    bool           // the lead is passed on no longer; guarded by mu
+	passing   sync.WaitGroup // calls that pass the lead on
 
 	stopping sync.Once
 	stopped  raft.Future // of the shutdown of Raft; set by stopping
@@ -81,8 +83,47 @@ func (n *Node) Shutdown() error {
 // Stop begins to end Raft, whatever is being agreed on. Raft's own future waits for the
 // end and closes the transport for its first caller alone; this one does for every caller.
 func (n *Node) Stop() raft.Future {
-	n.stopping.Do(func() { n.stopped = n.Raft.Shutdown() })
+	n.stopping.Do(func() {
+		n.awaitPassing()
+		n.stopped = n.Raft.Shutdown()
+	})
 	return n.stopped
+}
+
+// passLimit bounds the wait for a lead that is passed on. Raft gives up after one election
+// timeout.
+const passLimit = 2 * transport.HeartbeatTimeout
+
+// awaitPassing lets nothing pass the lead on any longer, and waits until nothing does: Raft
+// gives no answer to a request that is still in its queue when it ends.
+func (n *Node) awaitPassing() {
+	n.mu.Lock()
+	n.halted = true
+	n.mu.Unlock()
+	passed := make(chan struct{})
+	go func() {
+		n.passing.Wait()
+		close(passed)
+	}()
+	timer := time.NewTimer(passLimit)
+	defer timer.Stop()
+	select {
+	case <-passed:
+	case <-timer.C:
+	}
+}
+
+// PassLead has another server elected, and returns when it is or will not be.
+func (n *Node) PassLead(to raft.ServerID) error {
+	n.mu.Lock()
+	if n.halted {
+		n.mu.Unlock()
+		return refusal.ErrNotLeader
+	}
+	n.passing.Add(1)
+	n.mu.Unlock()
+	defer n.passing.Done()
+	return n.Raft.LeadershipTransferToServer(to, n.Address(to)).Error()
 }
 
 // Runs reports whether the member takes part by this node.
