@@ -61,15 +61,18 @@ const notEstablished = "http2: client conn could not be established"
 // errNoHTTP2 says that a server speaks TLS, and is no API of a member.
 var errNoHTTP2 = errors.New("the server speaks no HTTP/2 over TLS: check that this is a snowgrid API address")
 
-// dialTLS opens a connection with the credentials of this moment.
-func (h *HTTP) dialTLS(ctx context.Context, addr string) (net.Conn, error) {
+// errOtherProtocol says that a server speaks TLS, and no HTTP/1.1.
+var errOtherProtocol = errors.New("the server speaks no HTTP/1.1 over TLS")
+
+// dialTLS opens a connection for a protocol, h2 or http/1.1, with the credentials of this moment.
+func (h *HTTP) dialTLS(ctx context.Context, addr, protocol string) (net.Conn, error) {
 	raw, err := h.dialInTurn(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
 	kept := &keptConn{Conn: raw}
 	conf := h.creds.Client(addr).Clone()
-	conf.NextProtos = []string{"h2"}
+	conf.NextProtos = []string{protocol}
 	conn := tls.Client(kept, conf)
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -78,9 +81,12 @@ func (h *HTTP) dialTLS(ctx context.Context, addr string) (net.Conn, error) {
 		return nil, fmt.Errorf("TLS handshake: %w", err)
 	}
 	state := conn.ConnectionState()
-	if state.NegotiatedProtocol != "h2" {
+	if state.NegotiatedProtocol != protocol {
 		_ = raw.Close()
-		return nil, errNoHTTP2
+		if protocol == "h2" {
+			return nil, errNoHTTP2
+		}
+		return nil, errOtherProtocol
 	}
 	kept.forget = h.creds.Called(&state).Keep(func(error) { _ = raw.Close() })
 	return conn, nil

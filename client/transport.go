@@ -32,13 +32,19 @@ type Stream interface {
 	Close() error
 }
 
-// HTTP is the transport over HTTP/2, in clear text or TLS. It has one connection to a
-// member for renewals, the directory and the event stream, and up to two for calls that a
-// member may be slow to decide, so that renewals never wait for these; members have one more
-// for replication (see limiter.go). A call waits for its turn on the connection there is, and
-// its end costs no more than itself.
+// HTTP is the transport to members, in clear text or TLS. It has one connection to a member,
+// which begins as HTTP/1.1 and is upgraded to frames (package internal/frames): calls and event
+// streams share it, and none waits behind a slow one.
+//
+// Members of a release without frames, and requests with other headers, have HTTP/2: one
+// connection to a member for renewals, the directory and the event stream, and up to two for
+// calls that a member may be slow to decide, so that renewals never wait for these; members have
+// one more for replication (see limiter.go). A call waits for its turn on the connection there
+// is, and its end costs no more than itself.
 type HTTP struct {
 	creds  *security.Credentials // nil: clear text
+	plain  bool                  // no frames
+	lines  framedLines
 	base   [lines]*http.Transport
 	calls  limiter
 	dials  limiter // by address alone
@@ -73,6 +79,13 @@ func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), cred
 	return h
 }
 
+// NewPlainHTTP is NewHTTP without frames: for measurements and tests.
+func NewPlainHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), creds *security.Credentials) *HTTP {
+	h := NewHTTP(dial, creds)
+	h.plain = true
+	return h
+}
+
 // transport returns the transport of one line. It has no IdleConnTimeout: a member closes
 // connections that are idle for 20 s, and with one net/http dials without need whenever a
 // connection in use reaches that age.
@@ -87,7 +100,7 @@ func (h *HTTP) transport() *http.Transport {
 		Protocols:       &protocols,
 		MaxConnsPerHost: connsMax,
 		DialContext:     func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dialInTurn(ctx, addr) },
-		DialTLSContext:  func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dialTLS(ctx, addr) },
+		DialTLSContext:  func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dialTLS(ctx, addr, "h2") },
 		HTTP2: &http.HTTP2Config{
 			StrictMaxConcurrentRequests: true, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
 		},
@@ -121,8 +134,9 @@ func (h *HTTP) turn(ctx context.Context, addr, path string) (on line, done func(
 	return h.calls.enter(ctx, limitKey{addr, first}, connectionCalls, first == decided)
 }
 
-// Close closes the connections that no call uses.
+// Close closes the framed connections, and those over HTTP that no call uses.
 func (h *HTTP) Close() {
+	h.lines.close()
 	for _, base := range h.base {
 		base.CloseIdleConnections()
 	}
@@ -140,27 +154,49 @@ func (h *HTTP) CallWith(ctx context.Context, addr, path string, header http.Head
 		return unreachable(addr, err)
 	}
 	defer done()
-	res, err := h.post(ctx, on, addr, path, header, in)
+	body, err := wire.Encode(wire.MsgPack, in)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }()
-	data, err := wire.ReadBody(res.Body)
-	if err != nil {
-		return unreadable(addr, res.StatusCode, err)
+	status, data, framed, err := h.inFrames(ctx, addr, path, header, body)
+	if !framed {
+		status, data, err = h.overHTTP(ctx, on, addr, path, header, body)
 	}
-	if res.StatusCode != http.StatusOK {
-		return answered(addr, res.StatusCode, data)
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return answered(addr, status, data)
 	}
 	if err := wire.DecodeTolerant(wire.MsgPack, data, out); err != nil {
-		return unreadable(addr, res.StatusCode, err)
+		return unreadable(addr, status, err)
 	}
 	return nil
 }
 
+// overHTTP makes a call over HTTP.
+func (h *HTTP) overHTTP(ctx context.Context, on line, addr, path string, header http.Header, body []byte) (status int, data []byte, err error) {
+	res, err := h.post(ctx, on, addr, path, header, body)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if data, err = wire.ReadBody(res.Body); err != nil {
+		return 0, nil, unreadable(addr, res.StatusCode, err)
+	}
+	return res.StatusCode, data, nil
+}
+
 // Events implements Transport.
 func (h *HTTP) Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error) {
-	res, err := h.post(ctx, vital, addr, wire.PathEvents, http.Header{}, in)
+	body, err := wire.Encode(wire.MsgPack, in)
+	if err != nil {
+		return nil, err
+	}
+	if stream, framed, err := h.eventsInFrames(ctx, addr, body); framed {
+		return stream, err
+	}
+	res, err := h.post(ctx, vital, addr, wire.PathEvents, http.Header{}, body)
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +211,7 @@ func (h *HTTP) Events(ctx context.Context, addr string, in wire.EventsRequest) (
 	return httpStream{res.Body}, nil
 }
 
-func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http.Header, in any) (*http.Response, error) {
-	body, err := wire.Encode(wire.MsgPack, in)
-	if err != nil {
-		return nil, err
-	}
+func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http.Header, body []byte) (*http.Response, error) {
 	scheme := "http"
 	if h.creds != nil {
 		scheme = "https"
@@ -194,10 +226,8 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	if h.creds != nil && h.creds.Token() != "" {
 		req.Header.Set("Authorization", "Bearer "+h.creds.Token())
 	}
-	if end, ok := ctx.Deadline(); ok {
-		// Rounded up: a member that gives up first would say less than it said before.
-		left := time.Until(end) + time.Millisecond - 1
-		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(left.Milliseconds(), 1), 10))
+	if ms := remaining(ctx); ms > 0 {
+		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(ms, 10))
 	}
 	res, err := h.base[on].RoundTrip(req)
 	if err != nil && h.creds == nil && isCut(err) {
@@ -211,6 +241,16 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 		return nil, failure.Errorf(wire.ErrProtocol, "member at %s: %w", addr, err)
 	}
 	return res, nil
+}
+
+// remaining returns how many milliseconds a call waits, 0 for as long as it takes. They are
+// rounded up: a member that gives up first would say less than it said before.
+func remaining(ctx context.Context) int64 {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max((time.Until(end) + time.Millisecond - 1).Milliseconds(), 1)
 }
 
 // unreachable wraps what kept a call from being answered.

@@ -60,6 +60,10 @@ func attacks(m *grid.Member) []attack {
 		{"API, HTTP/2, bodies", addrs.API, manyStreams(wire.PathRenew, grid.CallsMax, 64<<10, false), nil, 1000 << 10, true, 0},
 		{"API, HTTP/2, events", addrs.API, manyStreams(wire.PathEvents, grid.CallsMax, 0, true), nil, 0, false, 0},
 		{"API, HTTP/2, bodies for members", addrs.API, manyStreams(wire.PathReplicate, grid.CallsMax, 64<<10, false), nil, 1000 << 10, true, 0},
+		{"API, frames, nothing", addrs.API, []byte(upgrade), nil, 0, false, 30 * time.Second},
+		{"API, frames, half of one", addrs.API, manyFrames(wire.PathRenew, 1, 100)[:len(upgrade)+50], nil, 0, false, 20 * time.Second},
+		{"API, frames, bodies", addrs.API, manyFrames(wire.PathRenew, 64, 1<<20), nil, 1000 << 10, true, 0},
+		{"API, frames, bodies for members", addrs.API, manyFrames(wire.PathReplicate, 64, 1<<20), nil, 1000 << 10, true, 0},
 		{"gossip, silence", addrs.Gossip, nil, nil, 0, false, gossip},
 		{"gossip, half a greeting", addrs.Gossip, greeting[:7], nil, 0, false, gossip},
 		{"gossip, nothing after it", addrs.Gossip, greeting, nil, 0, false, gossip},
@@ -159,7 +163,11 @@ func (a attack) launch(conn net.Conn, said chan<- struct{}) {
 	_, err := conn.Write(a.opener)
 	if a.streams {
 		_ = conn.SetDeadline(time.Now().Add(time.Second))
-		fillStreams(conn, a.total)
+		if bytes.HasPrefix(a.opener, []byte(upgrade)) {
+			fillFrames(conn, a.total)
+		} else {
+			fillStreams(conn, a.total)
+		}
 		return
 	}
 	for sent := 0; err == nil && sent < a.total; sent += len(a.flood) {

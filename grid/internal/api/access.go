@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // access is what the caller of a path has to be allowed.
@@ -33,6 +34,7 @@ var accesses = map[string]access{
 	onGet("/"):                  {action: security.Health},
 	onGet("/livez"):             {action: security.Health},
 	onGet("/readyz"):            {action: security.Health},
+	onGet(frame.Path):           {action: security.Directory}, // each request in frames is authorized by its own row too
 	onGet(wire.PathSettled):     {action: security.Status},
 	onGet(wire.PathStatus):      {action: security.Status},
 	onPost(wire.PathStatus):     {action: security.Status},

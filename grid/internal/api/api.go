@@ -28,6 +28,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // Bounds of the API server.
@@ -79,6 +80,7 @@ type Server struct {
 	bodies budget                   // of all callers but members
 	// unanswered are the bytes that all callers but members sent without an answer.
 	unanswered atomic.Int64
+	framed     framed
 	counts     counts
 	http       *http.Server
 }
@@ -120,7 +122,11 @@ func (a *Server) Serve(ln net.Listener) {
 }
 
 // Close ends the listener, every connection and every call.
-func (a *Server) Close() error { return a.http.Close() }
+func (a *Server) Close() error {
+	err := a.http.Close()
+	a.framed.close()
+	return err
+}
 
 // Handler returns the handler of all calls.
 func (a *Server) Handler() http.Handler { return a.http.Handler }
@@ -152,6 +158,7 @@ func (a *Server) newHTTP() *http.Server {
 	mux.HandleFunc("GET "+wire.PathIdentity, a.handleIdentity)
 	mux.HandleFunc("GET "+wire.PathSettled, a.handleSettled)
 	mux.HandleFunc("POST "+wire.PathEvents, a.handleEvents)
+	mux.HandleFunc("GET "+frame.Path, a.handleFrames)
 	mux.HandleFunc("GET /livez", handleLive)
 	mux.HandleFunc("GET /readyz", a.handleReady)
 	mux.HandleFunc("GET /", a.handleIndex(mux))

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // purposes says in a line what each path of the API is for. A path that is served without
@@ -26,6 +27,7 @@ var purposes = map[string]string{
 	wire.PathRenew:      "renew the grants of a holder",
 	wire.PathDetach:     "give a logical node back",
 	wire.PathEvents:     "stream of the sequencers of a holder that are destroyed",
+	frame.Path:          "calls and events of Go processes, by an upgrade of the connection",
 	wire.PathDirectory:  "members, and the owner of each partition",
 	wire.PathStatus:     "state of the grid as this member sees it",
 	wire.PathSettled:    "whether an orderly stop of one more member loses nothing",

@@ -1,0 +1,335 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/frames"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
+)
+
+const (
+	// upgradeTimeout bounds the upgrade of a connection. A member with little processor time
+	// has to meet it.
+	upgradeTimeout = 10 * time.Second
+	// plainFor is for how long a member that did not upgrade is called over HTTP.
+	plainFor = 30 * time.Second
+	// backoffBase and backoffMax bound the pause before the next dial to an address, which is
+	// random: it doubles with each dial that failed. The most is short beside the time limit
+	// of a call, so that a refused connection is not taken for a silent one.
+	backoffBase = 10 * time.Millisecond
+	backoffMax  = 250 * time.Millisecond
+)
+
+// framedLines are the framed connections of a transport, by address. Its zero value is ready.
+type framedLines struct {
+	mu     sync.Mutex // guards what follows; never held while waiting
+	of     map[string]*framedLine
+	closes int // counts calls of close
+}
+
+// framedLine is the framed connection to an address, or why there is none.
+type framedLine struct {
+	attempt    *attempt // the last, nil before the first
+	failures   int      // of dials in succession
+	plainUntil time.Time
+}
+
+// attempt is an attempt to open a connection. The rest is set before done is closed.
+type attempt struct {
+	done  chan struct{}
+	conn  *frames.Client // nil if there is none
+	plain bool           // the member does not upgrade: call it over HTTP
+	err   error
+}
+
+// usable reports whether calls may wait for an attempt, or use its connection.
+func (a *attempt) usable() bool {
+	if a == nil {
+		return false
+	}
+	select {
+	case <-a.done:
+	default:
+		return true
+	}
+	if a.conn == nil {
+		return false
+	}
+	select {
+	case <-a.conn.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// framed returns the framed connection to an address, nil if its member is called over HTTP.
+// All callers wait for one dial, which does not end with the context of any.
+func (h *HTTP) framed(ctx context.Context, addr string) (*frames.Client, error) {
+	a := h.lines.attemptFor(addr, h.connect)
+	if a == nil {
+		return nil, nil
+	}
+	select {
+	case <-a.done:
+	default:
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			return nil, unreachable(addr, ctx.Err())
+		}
+	}
+	if a.plain {
+		return nil, nil
+	}
+	return a.conn, a.err
+}
+
+// attemptFor returns the attempt to wait for, after starting one if there is none; nil if the
+// member does not upgrade.
+func (f *framedLines) attemptFor(addr string, connect func(addr string, pause time.Duration) *attempt) *attempt {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	line := f.of[addr]
+	if line == nil {
+		f.sweep()
+		line = &framedLine{}
+		f.of[addr] = line
+	}
+	if line.attempt.usable() {
+		return line.attempt
+	}
+	if time.Now().Before(line.plainUntil) {
+		return nil
+	}
+	a := &attempt{done: make(chan struct{})}
+	line.attempt = a
+	pause, closes := backoff(line.failures), f.closes
+	go func() {
+		result := connect(addr, pause)
+		a.conn, a.plain, a.err = result.conn, result.plain, result.err
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		switch {
+		case a.plain:
+			line.plainUntil, line.failures = time.Now().Add(plainFor), 0
+		case a.err != nil:
+			line.failures++
+		default:
+			line.failures = 0
+		}
+		if a.conn != nil && f.closes != closes {
+			a.conn.Close()
+		}
+		close(a.done)
+	}()
+	return a
+}
+
+// backoff returns the pause after a number of failures: full jitter.
+func backoff(failures int) time.Duration {
+	if failures == 0 {
+		return 0
+	}
+	return rand.N(min(backoffBase<<min(failures-1, 10), backoffMax)) + 1
+}
+
+// sweep forgets the addresses about which there is nothing to know. mu must be held.
+func (f *framedLines) sweep() {
+	if f.of == nil {
+		f.of = map[string]*framedLine{}
+	}
+	for addr, line := range f.of {
+		if !line.attempt.usable() && time.Now().After(line.plainUntil) {
+			delete(f.of, addr)
+		}
+	}
+}
+
+// close ends every connection, and those that are being opened.
+func (f *framedLines) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closes++
+	for _, line := range f.of {
+		if a := line.attempt; a.usable() {
+			select {
+			case <-a.done:
+				a.conn.Close()
+			default:
+			}
+		}
+	}
+}
+
+// connect opens a framed connection after a pause.
+func (h *HTTP) connect(addr string, pause time.Duration) *attempt {
+	if pause > 0 {
+		time.Sleep(pause)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout+upgradeTimeout)
+	defer cancel()
+	req, err := h.upgradeRequest(addr)
+	if err != nil {
+		return &attempt{err: err}
+	}
+	conn, err := h.dialFor(ctx, addr)
+	if errors.Is(err, errOtherProtocol) {
+		return &attempt{plain: true}
+	}
+	if err != nil {
+		return &attempt{err: unreachable(addr, err)}
+	}
+	a := upgrade(conn, addr, req)
+	if a.conn == nil {
+		_ = conn.Close()
+	}
+	return a
+}
+
+// dialFor opens a connection to be upgraded.
+func (h *HTTP) dialFor(ctx context.Context, addr string) (net.Conn, error) {
+	if h.creds == nil {
+		return h.dialInTurn(ctx, addr)
+	}
+	return h.dialTLS(ctx, addr, "http/1.1")
+}
+
+// upgradeRequest returns the request to speak frames.
+func (h *HTTP) upgradeRequest(addr string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr+frame.Path, nil)
+	if err != nil {
+		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
+	}
+	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {frame.Protocol}, "Content-Type": {wire.MsgPack}}
+	wire.SetRelease(req.Header)
+	if h.creds != nil && h.creds.Token() != "" {
+		req.Header.Set("Authorization", "Bearer "+h.creds.Token())
+	}
+	return req, nil
+}
+
+// upgrade asks a member to speak frames on a connection.
+func upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
+	_ = conn.SetDeadline(time.Now().Add(upgradeTimeout))
+	if err := req.Write(conn); err != nil {
+		return refusedUpgrade(addr, err)
+	}
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, req)
+	if err != nil {
+		return refusedUpgrade(addr, err)
+	}
+	switch {
+	case res.StatusCode == http.StatusServiceUnavailable:
+		data, err := wire.ReadBody(res.Body)
+		if err != nil {
+			return &attempt{err: unreadable(addr, res.StatusCode, err)}
+		}
+		return &attempt{err: answered(addr, res.StatusCode, data)}
+	case res.StatusCode != http.StatusSwitchingProtocols || res.Header.Get("Upgrade") != frame.Protocol:
+		return &attempt{plain: true}
+	}
+	if err := wire.CheckRelease(res.Header); err != nil {
+		return &attempt{err: failure.Errorf(wire.ErrProtocol, "member at %s: %w", addr, err)}
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return &attempt{conn: frames.NewClient(conn, in)}
+}
+
+// refusedUpgrade returns the result of an upgrade that had no answer, or one that is not HTTP:
+// another protocol is tried, and a member that takes too long, or refuses the certificate, says
+// no more to that.
+func refusedUpgrade(addr string, err error) *attempt {
+	var silent net.Error
+	var alert tls.AlertError
+	var certificate *net.OpError
+	if errors.As(err, &silent) && silent.Timeout() || errors.As(err, &alert) || errors.As(err, &certificate) && certificate.Op == "remote error" {
+		return &attempt{err: unreachable(addr, err)}
+	}
+	return &attempt{plain: true}
+}
+
+// headOf returns the head of a request with some headers; ok is false if one of them is not of
+// a head.
+func headOf(ctx context.Context, path string, header http.Header) (head frame.Head, ok bool) {
+	head = frame.Head{Path: path}
+	for key, values := range header {
+		if len(values) != 1 {
+			return head, false
+		}
+		switch key {
+		case wire.HeaderTarget:
+			head.Target = values[0]
+		case wire.HeaderGrid:
+			head.Grid = values[0]
+		case wire.HeaderClaim:
+			head.Claim = values[0]
+		default:
+			return head, false
+		}
+	}
+	head.Timeout = uint32(min(remaining(ctx), 1<<31))
+	return head, true
+}
+
+// inFrames makes a call in frames; ok is false if it has to be made over HTTP.
+func (h *HTTP) inFrames(ctx context.Context, addr, path string, header http.Header, body []byte) (status int, answer []byte, ok bool, err error) {
+	if h.plain {
+		return 0, nil, false, nil
+	}
+	head, ok := headOf(ctx, path, header)
+	if !ok {
+		return 0, nil, false, nil
+	}
+	for {
+		conn, err := h.framed(ctx, addr)
+		if err != nil || conn == nil {
+			return 0, nil, err != nil, err
+		}
+		status, answer, err := conn.Do(ctx, head, body)
+		if errors.Is(err, frames.ErrNotSent) {
+			continue // it ended while this call began; the next is dialed
+		}
+		if err != nil {
+			err = unreachable(addr, err)
+		}
+		return status, answer, true, err
+	}
+}
+
+// eventsInFrames opens an event stream in frames; ok is false if it has to be opened over HTTP.
+func (h *HTTP) eventsInFrames(ctx context.Context, addr string, body []byte) (stream Stream, ok bool, err error) {
+	if h.plain {
+		return nil, false, nil
+	}
+	conn, err := h.framed(ctx, addr)
+	if err != nil || conn == nil {
+		return nil, err != nil, err
+	}
+	head, _ := headOf(ctx, wire.PathEvents, nil)
+	status, answer, err := conn.Open(ctx, head, body)
+	if err != nil {
+		return nil, true, unreachable(addr, err)
+	}
+	if status == http.StatusOK {
+		return httpStream{answer}, true, nil
+	}
+	defer func() { _ = answer.Close() }()
+	data, err := wire.ReadBody(answer)
+	if err != nil {
+		return nil, true, unreadable(addr, status, err)
+	}
+	return nil, true, answered(addr, status, data)
+}

@@ -1,0 +1,211 @@
+package grid_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/faultproxy"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+	frames "github.com/snowgrid/snowgrid/wire/frame"
+)
+
+const upgrade = "GET " + frames.Path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + frames.Protocol + "\r\n\r\n"
+
+// manyFrames is a connection that is upgraded, and n requests to a path of which each states a
+// body of the given length.
+func manyFrames(path string, n, length int) []byte {
+	out := []byte(upgrade)
+	for i := range n {
+		head, _ := frames.AppendHead(nil, frames.Head{Path: path, Length: uint32(length)})
+		head = append(head, strings.Repeat(" ", min(length, frames.Inline))...)
+		out = frames.AppendHeader(out, frames.Header{Length: uint32(len(head)), Number: uint32(i + 1), Kind: frames.Request})
+		out = append(out, head...)
+	}
+	return out
+}
+
+// fillFrames sends the rest of each body that the member asks for, up to most bytes.
+func fillFrames(conn net.Conn, most int) {
+	in := bufio.NewReader(conn)
+	if _, err := http.ReadResponse(in, nil); err != nil {
+		return
+	}
+	var head [frames.HeaderSize]byte
+	data := frames.AppendHeader(nil, frames.Header{Length: frames.Chunk, Number: 1, Kind: frames.Data})
+	data = append(data, strings.Repeat(" ", frames.Chunk)...)
+	for {
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return
+		}
+		h, err := frames.ParseHeader(head[:])
+		if err != nil {
+			return
+		}
+		if _, err := in.Discard(int(h.Length)); err != nil {
+			return
+		}
+		for sent := frames.Inline; h.Kind == frames.Continue && sent+frames.Chunk < most; sent += frames.Chunk {
+			binary.BigEndian.PutUint32(data[4:], h.Number)
+			if _, err := conn.Write(data); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// TestFramesAreServedAsHTTP: each call in frames has the answer that it has over HTTP, by every
+// role, and all share a connection.
+func TestFramesAreServedAsHTTP(t *testing.T) {
+	m, dir := securedOnSockets(t)
+	addr, self := m.Addrs().API, m.Status().Answering
+	creds := map[string]*security.Credentials{}
+	for _, role := range []security.Role{security.Member, security.Holder} {
+		c, err := security.Load(security.Config{Dir: dir, Role: role}, role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		creds[string(role)] = c
+	}
+	toMember := func(target, grid string) http.Header {
+		return http.Header{wire.HeaderTarget: {target}, wire.HeaderGrid: {grid}}
+	}
+	ours := m.Status().Grid.String()
+	for name, c := range map[string]struct {
+		path   string
+		header http.Header
+		in     any
+	}{
+		"a directory":             {wire.PathDirectory, nil, wire.DirectoryRequest{}},
+		"a create":                {wire.PathCreate, nil, wire.CreateRequest{Name: "orders"}},
+		"an invalid name":         {wire.PathCreate, nil, wire.CreateRequest{Name: strings.Repeat("x", 1000)}},
+		"a large body":            {wire.PathCreate, nil, wire.CreateRequest{Name: strings.Repeat("x", 100<<10)}},
+		"a body beyond the limit": {wire.PathCreate, nil, wire.CreateRequest{Name: strings.Repeat("x", wire.MaxBody)}},
+		"not found":               {wire.PathOpen, nil, wire.OpenRequest{Name: "none"}},
+		"another message":         {wire.PathRenew, nil, 7},
+		"an unknown path":         {"/v1/none", nil, wire.Done{}},
+		"another method":          {wire.PathSettled, nil, wire.Done{}},
+		"hello":                   {wire.PathHello, toMember(self, ours), wire.HelloRequest{}},
+		"hello to another":        {wire.PathHello, toMember("another", ours), wire.HelloRequest{}},
+		"of another grid":         {wire.PathHeld, toMember(self, "another"), wire.Done{}},
+		"no holder of a stream":   {wire.PathEvents, nil, wire.EventsRequest{}},
+	} {
+		for role, creds := range creds {
+			framed, plain := client.NewHTTP(client.TCP, creds), client.NewPlainHTTP(client.TCP, creds)
+			call := func(h *client.HTTP) string {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				header := c.header.Clone()
+				if header == nil {
+					header = http.Header{}
+				}
+				if err := h.CallWith(ctx, addr, c.path, header, c.in, &struct{}{}); err != nil {
+					return err.Error()
+				}
+				return ""
+			}
+			call(plain) // the second create of a name has another answer than the first
+			want := call(plain)
+			for range 3 {
+				if got := call(framed); got != want {
+					t.Errorf("%s by a %s: %q in frames, %q over HTTP", name, role, got, want)
+				}
+			}
+			if dials, _ := framed.Dials(); dials != 1 {
+				t.Errorf("%s by a %s: %d dials", name, role, dials)
+			}
+			framed.Close()
+			plain.Close()
+		}
+	}
+}
+
+// TestFramesThroughFaults: a client whose framed connections are cut, slowed and lose answers
+// issues IDs again after each fault, over frames.
+func TestFramesThroughFaults(t *testing.T) {
+	t.Parallel()
+	m := startOne(t, nil)
+	p, err := faultproxy.Start(m.Addrs().API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	h := client.NewHTTP(client.TCP, nil)
+	defer h.Close()
+	for name, f := range map[string]faultproxy.Fault{
+		"cut": {Cut: true}, "hang": {Hang: true}, "lost answers": {Lose: 0.3}, "slow": {Delay: 50 * time.Millisecond},
+	} {
+		call := func(limit time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			return h.Call(ctx, p.Addr(), wire.PathDirectory, wire.DirectoryRequest{}, &wire.DirectoryResponse{})
+		}
+		p.Set(f)
+		for range 10 {
+			if err := call(200 * time.Millisecond); err != nil && !errors.Is(err, sequencer.ErrUnavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		p.Set(faultproxy.Fault{})
+		within(t, 15*time.Second, "a call after "+name, func() bool { return call(2*time.Second) == nil })
+	}
+}
+
+// TestUpgradeIsRefused: what is no upgrade, or comes from a page, has an answer that says so.
+func TestUpgradeIsRefused(t *testing.T) {
+	t.Parallel()
+	m := startOne(t, nil)
+	for name, c := range map[string]struct {
+		request string
+		status  int
+	}{
+		"no upgrade":       {"GET " + frames.Path + " HTTP/1.1\r\nHost: localhost\r\n\r\n", http.StatusBadRequest},
+		"another protocol": {strings.Replace(upgrade, frames.Protocol, "websocket", 1), http.StatusBadRequest},
+		"a page":           {strings.Replace(upgrade, "Host: a", "Host: localhost\r\nOrigin: http://localhost", 1), http.StatusForbidden},
+		"another release":  {strings.Replace(upgrade, "Host: a", "Host: a\r\nSnowgrid-Release: 98-99 v9", 1), http.StatusUpgradeRequired},
+		"an upgrade":       {upgrade, http.StatusSwitchingProtocols},
+	} {
+		conn, err := net.Dial("tcp", m.Addrs().API)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = io.WriteString(conn, c.request)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != c.status {
+			t.Errorf("%s: %v, %v", name, res, err)
+		}
+		_ = conn.Close()
+	}
+}
+
+// TestFramesEndWithTheMember: Close of a member ends its framed connections and their streams.
+func TestFramesEndWithTheMember(t *testing.T) {
+	t.Parallel()
+	m := startOne(t, func(c *grid.Config) {})
+	h := client.NewHTTP(client.TCP, nil)
+	defer h.Close()
+	stream, err := h.Events(t.Context(), m.Addrs().API, wire.EventsRequest{Holder: "h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	if _, err := stream.Next(); err != nil {
+		t.Fatal(err)
+	}
+	_ = m.Close()
+	if e, err := stream.Next(); err == nil {
+		t.Errorf("an event of a member that is closed: %+v", e)
+	}
+}

@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/frames"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
+)
+
+// framed are the connections that were upgraded. The HTTP server no longer knows them. Its zero
+// value is ready.
+type framed struct {
+	workers frames.Workers
+
+	mu     sync.Mutex // guards what follows
+	closed bool
+	open   map[net.Conn]struct{}
+}
+
+// add records a connection until leave, or reports false if the server is closed.
+func (f *framed) add(conn net.Conn) (leave func(), ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, false
+	}
+	if f.open == nil {
+		f.open = map[net.Conn]struct{}{}
+	}
+	f.open[conn] = struct{}{}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.open, conn)
+	}, true
+}
+
+// close ends every connection.
+func (f *framed) close() {
+	f.mu.Lock()
+	f.closed = true
+	for conn := range f.open {
+		_ = conn.Close()
+	}
+	f.mu.Unlock()
+	f.workers.Close()
+}
+
+// upgradeError returns why a request is no upgrade to frames. A browser has no part in it: the
+// requests in frames name no origin.
+func upgradeError(r *http.Request) error {
+	switch {
+	case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
+		return failure.Errorf(wire.ErrCrossOrigin, "grid: %s: a browser asks; it is for programs", frame.Path)
+	case r.ProtoMajor != 1 || !strings.EqualFold(r.Header.Get("Connection"), "Upgrade") || r.Header.Get("Upgrade") != frame.Protocol:
+		return failure.Errorf(wire.ErrBadRequest, "grid: %s: send HTTP/1.1 with Connection: Upgrade and Upgrade: %s", frame.Path, frame.Protocol)
+	case r.ContentLength != 0:
+		return failure.Errorf(wire.ErrBadRequest, "grid: %s: the request has a body; send none", frame.Path)
+	}
+	return wire.CheckRelease(r.Header)
+}
+
+// handleFrames serves a connection in frames from now on.
+func (a *Server) handleFrames(w http.ResponseWriter, r *http.Request) {
+	wire.SetRelease(w.Header())
+	if err := upgradeError(r); err != nil {
+		a.refuse(w, answerKind(r), err)
+		return
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		a.refuse(w, answerKind(r), failure.Errorf(wire.ErrBadRequest, "grid: %s: the connection cannot be upgraded: %w", frame.Path, err))
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	noteCode(w, codeOK)
+	leave, ok := a.framed.add(conn)
+	if !ok {
+		return
+	}
+	defer leave()
+	_ = conn.SetWriteDeadline(time.Now().Add(bodyTimeout))
+	_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n"+
+		wire.HeaderRelease+": "+wire.FormatRelease(wire.OwnRelease())+"\r\n\r\n")
+	_ = conn.SetWriteDeadline(time.Time{})
+	if err != nil {
+		return
+	}
+	f := a.newFramedRequests(r)
+	ctx := context.WithValue(a.cfg.Life.Context(), connectionKey{}, connectionOf(r))
+	_ = frames.Serve(ctx, conn, buffered.Reader, &a.framed.workers, a.tooManyStreams, f.serve)
+}
+
+// tooManyStreams is the answer to a request beyond those that a connection may have.
+func (a *Server) tooManyStreams() (status int, body []byte) {
+	a.counts.shedStreams.Add(1)
+	e := wire.ErrorOf(failure.Errorf(sequencer.ErrUnavailable, "grid: this connection has %d requests and event streams in progress, the most that it may have", frames.StreamsMax), 0)
+	body, _ = wire.Encode(wire.MsgPack, e) // it is known to have an encoding
+	return e.Status(), body
+}
+
+// framedRequests are the requests of a connection. Each is served as one over HTTP, by the same
+// handlers: a request in frames is short for a POST with a body in msgpack and the headers of
+// the upgrade.
+type framedRequests struct {
+	handler                http.Handler
+	log                    *slog.Logger
+	host, remote           string
+	release, authorization []string
+}
+
+func (a *Server) newFramedRequests(r *http.Request) *framedRequests {
+	return &framedRequests{
+		handler: a.http.Handler, log: a.cfg.Log, host: r.Host, remote: r.RemoteAddr,
+		release: r.Header[wire.HeaderRelease], authorization: r.Header["Authorization"],
+	}
+}
+
+var msgPackHeader = []string{wire.MsgPack}
+
+// serve serves one request.
+func (f *framedRequests) serve(w *frames.Writer, r *frames.Request) {
+	header := make(http.Header, 8)
+	header["Content-Type"] = msgPackHeader
+	if f.release != nil {
+		header[wire.HeaderRelease] = f.release
+	}
+	if f.authorization != nil {
+		header["Authorization"] = f.authorization
+	}
+	stated := func(key, value string) {
+		if value != "" {
+			header[key] = []string{value}
+		}
+	}
+	stated(wire.HeaderTarget, r.Head.Target)
+	stated(wire.HeaderGrid, r.Head.Grid)
+	stated(wire.HeaderClaim, r.Head.Claim)
+	if r.Head.Timeout > 0 {
+		stated(wire.HeaderTimeout, strconv.FormatUint(uint64(r.Head.Timeout), 10))
+	}
+	in := &http.Request{
+		Method: http.MethodPost, URL: &url.URL{Path: r.Head.Path}, Host: f.host, RequestURI: r.Head.Path, RemoteAddr: f.remote,
+		Proto: "HTTP/2.0", ProtoMajor: 2, Header: header, Body: io.NopCloser(r.Body), ContentLength: int64(r.Head.Length),
+	}
+	defer f.recovered(w)
+	f.handler.ServeHTTP(&framedAnswer{Writer: w, body: r.Body}, in.WithContext(r.Context()))
+}
+
+// recovered ends the connection of a request whose handler panicked, as the HTTP server does.
+func (f *framedRequests) recovered(w *frames.Writer) {
+	if reason := recover(); reason != nil {
+		f.log.Error("request panicked", "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
+		w.Abort(errPanicked)
+	}
+}
+
+var errPanicked = errors.New("the handler of a request panicked")
+
+// framedAnswer is the answer to a request in frames. Headers of answers stay here: the release
+// was stated by the upgrade, and an error has the rest in its body.
+type framedAnswer struct {
+	*frames.Writer
+	body   *frames.Body
+	header http.Header
+}
+
+// Header implements http.ResponseWriter.
+func (w *framedAnswer) Header() http.Header {
+	if w.header == nil {
+		w.header = http.Header{}
+	}
+	return w.header
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *framedAnswer) WriteHeader(status int) { w.SetStatus(status) }
+
+// FlushError lets http.ResponseController send what was written.
+func (w *framedAnswer) FlushError() error { return w.Flush() }
+
+// SetReadDeadline lets http.ResponseController bound the wait for the body.
+func (w *framedAnswer) SetReadDeadline(by time.Time) error {
+	w.body.SetDeadline(by)
+	return nil
+}
+
+// SetWriteDeadline lets http.ResponseController have its way: the connection bounds each write.
+func (w *framedAnswer) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,160 @@
+package frames
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/wire/frame"
+)
+
+// Body is the body of a request. The caller sends what it did not send with the request when
+// that is read for the first time, so that a member decides when it takes the memory.
+type Body struct {
+	exchange *exchange
+	ctx      context.Context
+
+	mu       sync.Mutex // guards what follows
+	have     []byte     // arrived and not read
+	left     int64      // bytes that have not arrived
+	asked    bool       // for the rest
+	deadline time.Time
+	arrived  chan struct{} // holds one when there is more
+}
+
+// SetDeadline bounds the wait of Read; zero is no bound.
+func (b *Body) SetDeadline(by time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.deadline = by
+}
+
+// Read implements io.Reader.
+func (b *Body) Read(p []byte) (int, error) {
+	for {
+		n, ask, by, err := b.take(p)
+		if n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+		if ask {
+			if err := b.exchange.server.send(b.ctx.Done(), frame.Header{Kind: frame.Continue, Number: b.exchange.number}, nil, nil); err != nil {
+				return 0, err
+			}
+		}
+		if err := b.wait(by); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// take reads what there is, or says whether to ask for more.
+func (b *Body) take(p []byte) (n int, ask bool, by time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n = copy(p, b.have)
+	if b.have = b.have[n:]; len(b.have) == 0 {
+		b.have = nil
+	}
+	if n == 0 && b.left == 0 {
+		return 0, false, by, io.EOF
+	}
+	ask = n == 0 && !b.asked
+	b.asked = b.asked || ask
+	return n, ask, b.deadline, nil
+}
+
+func (b *Body) wait(by time.Time) error {
+	var late <-chan time.Time
+	if !by.IsZero() {
+		timer := time.NewTimer(time.Until(by))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-b.arrived:
+		return nil
+	case <-late:
+		return os.ErrDeadlineExceeded
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	}
+}
+
+// add adds what arrived.
+func (b *Body) add(data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.asked || int64(len(data)) > b.left {
+		return fmt.Errorf("%w: %d bytes of a body that was not asked for, or is longer than stated", frame.ErrMalformed, len(data))
+	}
+	b.left -= int64(len(data))
+	b.have = append(b.have, data...)
+	select {
+	case b.arrived <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Writer writes the answer to a request. Only one goroutine may use it.
+type Writer struct {
+	exchange *exchange
+	status   int // 0 = 200
+	begun    bool
+	buf      []byte
+}
+
+// SetStatus sets the status of the answer before the first byte is sent.
+func (w *Writer) SetStatus(status int) { w.status = status }
+
+// Write adds to the body of the answer.
+func (w *Writer) Write(p []byte) (int, error) {
+	total := len(p)
+	for len(w.buf)+len(p) > frame.Chunk {
+		n := frame.Chunk - len(w.buf)
+		w.buf, p = append(w.buf, p[:n]...), p[n:]
+		if err := w.Flush(); err != nil {
+			return 0, err
+		}
+	}
+	w.buf = append(w.buf, p...)
+	return total, nil
+}
+
+// Flush sends what was written.
+func (w *Writer) Flush() error { return w.emit(0, func() {}) }
+
+// end sends the last frame of the answer, and frees the place of the request.
+func (w *Writer) end() error {
+	return w.emit(frame.Last, func() { w.exchange.server.forget(w.exchange) })
+}
+
+// Abort ends the connection: the request has no answer.
+func (w *Writer) Abort(err error) { w.exchange.server.end(err) }
+
+// emit sends what was written.
+func (w *Writer) emit(flags uint8, queued func()) error {
+	h := frame.Header{Kind: frame.Data, Number: w.exchange.number, Flags: flags}
+	var head []byte
+	if !w.begun {
+		if w.status == 0 {
+			w.status = 200
+		}
+		h.Kind, head = frame.Answer, frame.AppendStatus(make([]byte, 0, 2), w.status)
+	}
+	w.begun = true
+	err := w.exchange.server.sendAnd(w.exchange.stop(), h, head, w.buf, queued)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// stop is closed when the caller no longer waits.
+func (x *exchange) stop() <-chan struct{} {
+	if x.body.ctx == nil {
+		return nil
+	}
+	return x.body.ctx.Done()
+}

@@ -1,0 +1,327 @@
+// Package frames is a connection between two Go processes that carries calls and event streams
+// as frames (package wire/frame). [Serve] is the member's end, [Client] that of the caller.
+//
+//	caller                                   member
+//	Client.Call --> queue --> connection --> reader --> parked goroutine --> Handler
+//	            <-- reader <- connection <-- queue <--  Writer <------------/
+//
+// Frames that are ready together are written together. Each request is served by a goroutine
+// of its own, so none waits behind a slow one; goroutines of ended requests are parked and used
+// again, because a fresh one has to grow its stack. Bounds, for each end of a connection:
+//
+//   - the queue of frames not yet written has a limit; writers wait, and so does the reader,
+//     which answers pings: a peer that reads nothing is read no more;
+//   - a member serves at most [StreamsMax] requests and streams of a connection;
+//   - at most frame.Inline bytes of a body are read before the handler asks for more;
+//   - half a frame, or a write that does not end, ends the connection (see watch);
+//   - a peer that is silent while something waits for it is pinged, and the connection ended
+//     without an answer; connections without calls end.
+package frames
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/wire/frame"
+)
+
+const (
+	// StreamsMax is how many requests and streams a member serves on one connection.
+	StreamsMax = 64
+	// queueMax is how many bytes wait to be written before writers wait.
+	queueMax = 64 << 10
+	// queueKept is the memory that an empty queue keeps.
+	queueKept = 4 << 10
+	// period is how often a connection is looked at.
+	period = 5 * time.Second
+	// stuckPeriods is for how many periods a frame or a write may take, and silentPeriods for
+	// how many a peer may say nothing: its process may get little time.
+	stuckPeriods  = 2
+	silentPeriods = 4
+	// A caller closes a connection that had no call for callerIdle periods, a member later, so
+	// that it seldom closes one on which a call begins.
+	callerIdle = 2
+	memberIdle = 4
+)
+
+// ErrEnded is part of the error of each call on a connection that has ended.
+var ErrEnded = errors.New("frames: the connection has ended")
+
+// ErrNotSent is part of the error of a call that did not begin: nothing of it was sent.
+var ErrNotSent = errors.New("frames: the call was not sent")
+
+// link is what both ends have: the queue of frames, and the watch over the connection.
+type link struct {
+	conn   net.Conn
+	in     *bufio.Reader
+	inline bool // writers write themselves; else a goroutine does
+	idle   int  // periods without calls after which the connection ends
+
+	mu          sync.Mutex    // guards what follows; never held while waiting
+	out, spare  []byte        // frames to write, and memory for the next
+	writing     bool          // out is being written
+	room        chan struct{} // closed when out was taken; nil if no writer waits
+	wake        chan struct{} // holds one when there is something to write
+	err         error         // why it ended
+	done        chan struct{}
+	timer       *time.Timer
+	flushes     uint64
+	lastFlushes uint64
+	stuckWrite  int
+
+	frames  atomic.Uint64 // read
+	partial atomic.Bool   // a frame has begun to arrive
+	begun   atomic.Uint64 // exchanges
+	open    atomic.Int64  // exchanges
+	last    struct {      // used by watch alone
+		frames, begun             uint64
+		silent, stuckRead, unused int
+	}
+}
+
+func newLink(conn net.Conn, in *bufio.Reader, inline bool, idle int) *link {
+	l := &link{conn: conn, in: in, inline: inline, idle: idle, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer = time.AfterFunc(period, l.watch)
+	return l
+}
+
+// end ends the connection; the first reason counts.
+func (l *link) end(err error) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.err = failure.Errorf(ErrEnded, "%w", err)
+	l.timer.Stop()
+	close(l.done)
+	l.mu.Unlock()
+	_ = l.conn.Close()
+}
+
+// reason returns why the connection ended.
+func (l *link) reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// watch looks at the connection once in a period. It counts instead of setting deadlines, so
+// that a frame costs none.
+func (l *link) watch() {
+	err := l.looksDead()
+	l.mu.Lock()
+	if err == nil && l.err == nil {
+		l.timer.Reset(period)
+	}
+	l.mu.Unlock()
+	if err != nil {
+		l.end(err)
+	}
+}
+
+func (l *link) looksDead() error {
+	w, read := &l.last, l.frames.Load()
+	moved := read != w.frames
+	w.frames = read
+	if moved || !l.partial.Load() {
+		w.stuckRead = 0
+	} else if w.stuckRead++; w.stuckRead >= stuckPeriods {
+		return errors.New("a frame did not arrive in time")
+	}
+	if l.writeStuck() {
+		return errors.New("the peer does not read")
+	}
+	begun := l.begun.Load()
+	used := begun != w.begun || l.open.Load() > 0
+	w.begun = begun
+	if used {
+		w.unused = 0
+	} else if w.unused++; w.unused >= l.idle {
+		return errors.New("idle")
+	}
+	if moved {
+		w.silent = 0
+		return nil
+	}
+	if w.silent++; w.silent >= silentPeriods {
+		return fmt.Errorf("the peer was silent for %v", silentPeriods*period)
+	}
+	if used {
+		l.offer(frame.Header{Kind: frame.Ping})
+	}
+	return nil
+}
+
+// writeStuck reports whether one write has lasted for too many periods.
+func (l *link) writeStuck() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.writing || l.flushes != l.lastFlushes {
+		l.stuckWrite = 0
+	} else {
+		l.stuckWrite++
+	}
+	l.lastFlushes = l.flushes
+	return l.stuckWrite >= stuckPeriods
+}
+
+// append adds a frame to the queue. mu must be held.
+func (l *link) append(h frame.Header, head, body []byte) {
+	h.Length = uint32(len(head) + len(body))
+	l.out = append(append(frame.AppendHeader(l.out, h), head...), body...)
+}
+
+// offer adds a frame without a payload, without waiting, unless the queue is full.
+func (l *link) offer(h frame.Header) {
+	l.mu.Lock()
+	full := len(l.out) >= queueMax
+	if !full && l.err == nil {
+		l.append(h, nil, nil)
+	}
+	l.mu.Unlock()
+	if !full {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+		if l.inline {
+			go l.flush()
+		}
+	}
+}
+
+// send adds a frame to the queue when there is room, and has it written. It fails if the
+// connection ends, or stop is closed, before.
+func (l *link) send(stop <-chan struct{}, h frame.Header, head, body []byte) error {
+	return l.sendAnd(stop, h, head, body, func() {})
+}
+
+// sendAnd is send; queued is called when the frame is in the queue, before any of it is written.
+// It must not wait.
+func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, queued func()) error {
+	for {
+		l.mu.Lock()
+		if l.err != nil {
+			l.mu.Unlock()
+			return l.err
+		}
+		if len(l.out) < queueMax {
+			l.append(h, head, body)
+			queued()
+			l.mu.Unlock()
+			l.written()
+			return nil
+		}
+		if l.room == nil {
+			l.room = make(chan struct{})
+		}
+		room := l.room
+		l.mu.Unlock()
+		select {
+		case <-room:
+		case <-l.done:
+		case <-stop:
+			return errStopped
+		}
+	}
+}
+
+var errStopped = errors.New("frames: the caller no longer waits")
+
+// written has the queue written: here, or by the goroutine that writes.
+func (l *link) written() {
+	if l.inline {
+		l.flush()
+		return
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// flush writes the queue until it is empty, unless another goroutine does.
+func (l *link) flush() {
+	l.mu.Lock()
+	if l.writing {
+		l.mu.Unlock()
+		return
+	}
+	l.writing = true
+	for len(l.out) > 0 && l.err == nil {
+		now := l.out
+		l.out, l.spare = l.spare[:0], nil
+		if l.room != nil {
+			close(l.room)
+			l.room = nil
+		}
+		l.flushes++
+		l.mu.Unlock()
+		_, err := l.conn.Write(now)
+		if err != nil {
+			l.end(err)
+		}
+		l.mu.Lock()
+		if cap(now) <= queueKept {
+			l.spare = now
+		}
+	}
+	l.writing = false
+	l.mu.Unlock()
+}
+
+// write writes what is queued until the connection ends.
+func (l *link) write() {
+	for {
+		select {
+		case <-l.wake:
+			l.flush()
+		case <-l.done:
+			return
+		}
+	}
+}
+
+// next reads a frame. A payload is the reader's own memory.
+func (l *link) next() (h frame.Header, payload []byte, err error) {
+	if _, err := l.in.Peek(1); err != nil {
+		return h, nil, err
+	}
+	whole := l.in.Buffered() >= frame.HeaderSize
+	if !whole {
+		l.partial.Store(true)
+	}
+	head, err := l.in.Peek(frame.HeaderSize)
+	if err != nil {
+		return h, nil, err
+	}
+	if h, err = frame.ParseHeader(head); err != nil {
+		return h, nil, err
+	}
+	_, _ = l.in.Discard(frame.HeaderSize)
+	if h.Length > 0 {
+		if whole && l.in.Buffered() < int(h.Length) {
+			whole = false
+			l.partial.Store(true)
+		}
+		payload = make([]byte, h.Length)
+		if _, err := io.ReadFull(l.in, payload); err != nil {
+			return h, nil, err
+		}
+	}
+	l.frames.Add(1)
+	if !whole {
+		l.partial.Store(false)
+	}
+	return h, payload, nil
+}
