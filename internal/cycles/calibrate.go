@@ -23,8 +23,11 @@ const (
 	// takes far longer.
 	widest, little = 4, 64
 	// slack is taken off, in parts of the pace: a clock may run a hundredth slower
-	// for a time, and a millisecond counted by cycles must not end late.
-	slack = 80
+	// for a time, and a millisecond counted by cycles must not end late. After steadyAfter
+	// paces without a break, which take two seconds or more, steadySlack is: the slowest of
+	// the last ones is well known then.
+	slack, steadySlack = 80, 2000
+	steadyAfter        = 100
 )
 
 // Pace is how many cycles a millisecond of some clock has. The zero value knows nothing
@@ -35,6 +38,7 @@ type Pace struct {
 	narrow int64       // the narrowest reading
 	paces  [kept]int64 // cycles a millisecond between the last readings
 	n      int         // how many there were
+	steady int         // how many since the counter went back
 }
 
 // Reading is a look at the clock between two at the counter.
@@ -48,7 +52,7 @@ func (p *Pace) Note(r Reading) bool {
 	elapsed := r.At - p.last.At
 	if p.known && r.Before < p.last.Before {
 		p.note(0) // the counter went back
-		p.last = r
+		p.last, p.steady = r, 0
 		return p.Known()
 	}
 	width := r.After - r.Before
@@ -65,7 +69,7 @@ func (p *Pace) Note(r Reading) bool {
 	default:
 		noted = true
 		pace := int64(float64(r.Before-p.last.Before) / float64(elapsed) * float64(time.Millisecond))
-		p.note(pace - pace/slack)
+		p.note(pace)
 	}
 	p.known, p.last = true, r
 	return noted && p.Known()
@@ -74,6 +78,7 @@ func (p *Pace) Note(r Reading) bool {
 func (p *Pace) note(pace int64) {
 	p.paces[p.n%kept] = pace
 	p.n++
+	p.steady++
 }
 
 // Known reports whether there were enough readings to tell a pace.
@@ -91,5 +96,8 @@ func (p *Pace) PerMilli() int64 {
 	for _, pace := range p.paces[:min(p.n, kept)] {
 		least = min(least, pace)
 	}
-	return least
+	if p.steady >= steadyAfter {
+		return least - least/steadySlack
+	}
+	return least - least/slack
 }

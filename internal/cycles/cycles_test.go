@@ -62,20 +62,24 @@ func TestReadings(t *testing.T) {
 		readings []reading
 		want     int64
 	}{
-		"nothing":                 {nil, 0},
-		"one":                     {[]reading{at(1, 0)}, 0},
-		"4,000 a millisecond":     {[]reading{at(0, 0), at(80_000, 20*ms), at(160_000, 40*ms)}, 3950},
-		"two":                     {[]reading{at(0, 0), at(80_000, 20*ms)}, 0},
-		"too soon":                {[]reading{at(0, 0), at(40_000, 10*ms)}, 0},
-		"the slower of two":       {[]reading{at(0, 0), at(80_000, 20*ms), at(120_000, 40*ms)}, 1975},
-		"the clock went back":     {[]reading{at(0, 50*ms), at(80_000, 20*ms), at(160_000, 40*ms), at(240_000, 60*ms)}, 3950},
-		"it was suspended":        {[]reading{at(0, 0), at(80_000, time.Hour), at(160_000, time.Hour+20*ms), at(240_000, time.Hour+40*ms)}, 3950},
-		"the counter goes back":   {[]reading{at(80_000, 0), at(0, 20*ms), at(80_000, 40*ms)}, 0},
-		"that was long ago":       {append([]reading{at(80_000, 0), at(0, 20*ms)}, steady(80_000, 18)...), 3950},
-		"one was interrupted":     {[]reading{at(0, 0), at(80_000, 20*ms), wide(120_000, 40*ms), at(160_000, 40*ms)}, 3950},
-		"the first was":           {[]reading{wide(0, 10*ms), at(4000, ms), at(84_000, 21*ms), at(164_000, 41*ms)}, 3950},
-		"all of them were":        {[]reading{wide(0, 0), wide(80_000, 20*ms), wide(160_000, 40*ms)}, 3950},
-		"the counter hardly runs": {[]reading{{0, 0, 0}, {80_000, 60, 20 * ms}, {160_000, 1, 40 * ms}}, 3950},
+		"nothing":                  {nil, 0},
+		"one":                      {[]reading{at(1, 0)}, 0},
+		"4,000 a millisecond":      {[]reading{at(0, 0), at(80_000, 20*ms), at(160_000, 40*ms)}, 3950},
+		"two":                      {[]reading{at(0, 0), at(80_000, 20*ms)}, 0},
+		"too soon":                 {[]reading{at(0, 0), at(40_000, 10*ms)}, 0},
+		"the slower of two":        {[]reading{at(0, 0), at(80_000, 20*ms), at(120_000, 40*ms)}, 1975},
+		"the clock went back":      {[]reading{at(0, 50*ms), at(80_000, 20*ms), at(160_000, 40*ms), at(240_000, 60*ms)}, 3950},
+		"it was suspended":         {[]reading{at(0, 0), at(80_000, time.Hour), at(160_000, time.Hour+20*ms), at(240_000, time.Hour+40*ms)}, 3950},
+		"the counter goes back":    {[]reading{at(80_000, 0), at(0, 20*ms), at(80_000, 40*ms)}, 0},
+		"that was long ago":        {append([]reading{at(80_000, 0), at(0, 20*ms)}, steady(80_000, 18)...), 3950},
+		"steady for two seconds":   {steady(0, 101), 3998},
+		"and then slower":          {append(steady(0, 101), at(101*80_000-40_000, 101*20*ms)), 1999},
+		"not yet steady":           {steady(0, 100), 3950},
+		"steady, and it goes back": {append(steady(0, 101), append([]reading{at(0, 102*20*ms)}, steady(80_000, 18)...)...), 3950},
+		"one was interrupted":      {[]reading{at(0, 0), at(80_000, 20*ms), wide(120_000, 40*ms), at(160_000, 40*ms)}, 3950},
+		"the first was":            {[]reading{wide(0, 10*ms), at(4000, ms), at(84_000, 21*ms), at(164_000, 41*ms)}, 3950},
+		"all of them were":         {[]reading{wide(0, 0), wide(80_000, 20*ms), wide(160_000, 40*ms)}, 3950},
+		"the counter hardly runs":  {[]reading{{0, 0, 0}, {80_000, 60, 20 * ms}, {160_000, 1, 40 * ms}}, 3950},
 	} {
 		var p cycles.Pace
 		for _, r := range c.readings {

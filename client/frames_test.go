@@ -1,0 +1,219 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/frames"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
+)
+
+// framing is a dial to a member that speaks frames, and answers each call with a handler. Its
+// connections end with ctx.
+func framing(ctx context.Context, handler frames.Handler) func(context.Context, int32) (net.Conn, error) {
+	workers := &frames.Workers{}
+	context.AfterFunc(ctx, workers.Close)
+	return func(context.Context, int32) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			defer far.Close()
+			in := bufio.NewReader(far)
+			if _, err := http.ReadRequest(in); err != nil {
+				return
+			}
+			_, _ = io.WriteString(far, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n"+
+				wire.HeaderRelease+": "+wire.FormatRelease(wire.OwnRelease())+"\r\n\r\n")
+			_ = frames.Serve(ctx, far, in, workers, func() (int, []byte) { return http.StatusServiceUnavailable, nil }, handler)
+		}()
+		return near, nil
+	}
+}
+
+// done answers a call.
+func done(t *testing.T) frames.Handler {
+	answer := encoded(t, wire.Done{})
+	return func(w *frames.Writer, _ *frames.Request) { _, _ = io.WriteString(w, answer) }
+}
+
+// callHost makes a call of the directory, which waits for no turn.
+func callHost(ctx context.Context, h *HTTP) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return h.Call(ctx, "host:1", wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{})
+}
+
+// TestCallsWaitForOneDial: calls that begin while a connection is being opened share it.
+func TestCallsWaitForOneDial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := framing(t.Context(), done(t))
+		d := &dialled{answer: func(ctx context.Context, n int32) (net.Conn, error) {
+			time.Sleep(time.Second)
+			return open(ctx, n)
+		}}
+		h := NewHTTP(d.dial, nil)
+		defer h.Close()
+		var all sync.WaitGroup
+		for range 40 {
+			all.Go(func() {
+				if err := callHost(t.Context(), h); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := d.begun.Load(); n != 1 {
+			t.Errorf("%d dials", n)
+		}
+	})
+}
+
+// TestRefusedDialsArePaced: calls without end to an address where nothing listens dial a few
+// times in a second, and one is answered soon after a member listens.
+func TestRefusedDialsArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var listens atomic.Bool
+		open := framing(t.Context(), done(t))
+		d := &dialled{answer: func(ctx context.Context, n int32) (net.Conn, error) {
+			if listens.Load() {
+				return open(ctx, n)
+			}
+			return nil, errors.New("refused")
+		}}
+		h := NewHTTP(d.dial, nil)
+		defer h.Close()
+		for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) {
+			if err := callHost(t.Context(), h); !errors.Is(err, sequencer.ErrUnavailable) {
+				t.Fatalf("a call ends with %v", err)
+			}
+		}
+		// The pause is backoffMax/2 on average.
+		if n, most := d.begun.Load(), int32(2*20*time.Second/(backoffMax/2)); n > most {
+			t.Errorf("%d dials in 20 s, more than %d", n, most)
+		}
+		listens.Store(true)
+		began := time.Now()
+		for callHost(t.Context(), h) != nil {
+		}
+		if took := time.Since(began); took > 2*backoffMax {
+			t.Errorf("the first answer after %v", took)
+		}
+	})
+}
+
+// TestEndedConnectionIsDialedAgain: a call that begins after its connection has ended is made on
+// the next, and one that was under way ends with an error.
+func TestEndedConnectionIsDialedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := done(t)
+		d := &dialled{answer: framing(t.Context(), func(w *frames.Writer, r *frames.Request) {
+			if r.Head.Path == wire.PathOpen {
+				w.Abort(io.ErrUnexpectedEOF)
+				return
+			}
+			answer(w, r)
+		})}
+		h := NewHTTP(d.dial, nil)
+		defer h.Close()
+		for range 5 {
+			if err := callHost(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Call(t.Context(), "host:1", wire.PathOpen, wire.OpenRequest{}, &wire.Done{}); !errors.Is(err, sequencer.ErrUnavailable) {
+				t.Fatalf("a call on a connection that ended: %v", err)
+			}
+		}
+		if n := d.begun.Load(); n != 5 {
+			t.Errorf("%d dials, want 5", n)
+		}
+	})
+}
+
+// TestCloseEndsDialsUnderWay: no connection is left of a transport that was closed while one was
+// being opened.
+func TestCloseEndsDialsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := framing(t.Context(), done(t))
+		d := &dialled{answer: func(ctx context.Context, n int32) (net.Conn, error) {
+			time.Sleep(time.Second)
+			return open(ctx, n)
+		}}
+		h := NewHTTP(d.dial, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if err := callHost(ctx, h); !errors.Is(err, sequencer.ErrUnavailable) {
+			t.Errorf("a call that ended during the dial: %v", err)
+		}
+		h.Close()
+		time.Sleep(2 * time.Second)
+		if n := d.open.Load(); n != 0 || d.begun.Load() != 1 {
+			t.Errorf("%d connections are left of %d", n, d.begun.Load())
+		}
+	})
+}
+
+// TestMemberWithoutFrames: a member that does not upgrade is called over HTTP, and asked to
+// upgrade again later. One that has no place now says so, and is not taken for such a member.
+func TestMemberWithoutFrames(t *testing.T) {
+	var upgrades, calls atomic.Int32
+	refuses := wire.ErrorOf(failure.Errorf(sequencer.ErrUnavailable, "grid: too many connections"), 0)
+	var full atomic.Bool
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != frame.Path {
+			calls.Add(1)
+			answers(http.StatusOK, encoded(t, wire.Done{}))(w, r)
+			return
+		}
+		upgrades.Add(1)
+		if full.Load() {
+			answers(http.StatusServiceUnavailable, encoded(t, refuses))(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	addr := server.Listener.Addr().String()
+	h := NewHTTP(dialTCP, nil)
+	defer h.Close()
+	call := func() error {
+		return h.Call(t.Context(), addr, wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{})
+	}
+	later := func() {
+		h.lines.mu.Lock()
+		defer h.lines.mu.Unlock()
+		h.lines.of[addr].plainUntil = time.Time{}
+	}
+	for range 3 {
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if upgrades.Load() != 1 || calls.Load() != 3 {
+		t.Errorf("%d upgrades, %d calls over HTTP", upgrades.Load(), calls.Load())
+	}
+	later()
+	if err := call(); err != nil || upgrades.Load() != 2 {
+		t.Errorf("later: %d upgrades, %v", upgrades.Load(), err)
+	}
+	later()
+	full.Store(true)
+	if err := call(); !errors.Is(err, sequencer.ErrUnavailable) || calls.Load() != 4 {
+		t.Errorf("a member that is full: %v, %d calls over HTTP", err, calls.Load())
+	}
+}

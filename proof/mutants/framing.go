@@ -1,0 +1,43 @@
+package main
+
+var (
+	frameTests       = []string{"./wire/frame"}
+	framesTests      = []string{"./internal/frames"}
+	frameClientTests = []string{"./client", "-run", "OneDial|Paced|DialedAgain|UnderWay|WithoutFrames"}
+	frameServerTests = []string{"./grid", "-run", "^Test(Frames|Upgrade)"}
+)
+
+// framingMutants take away limits and rules of connections in frames.
+var framingMutants = []mutant{
+	{"frames", "a payload of any length is read", "wire/frame/frame.go", "case h.Length > longest[h.Kind]:", "case h.Length > 1<<31:", frameTests},
+	{"frames", "a frame of an unknown kind is read", "wire/frame/frame.go", "h.Kind < Request || h.Kind > Pong", "h.Kind < Request || h.Kind > Pong+1", frameTests},
+	{"frames", "an exchange may have the number 0", "wire/frame/frame.go", "case (h.Number == 0) != (h.Kind >= Ping):", "case h.Number != 0 && h.Kind >= Ping:", frameTests},
+	{"frames", "a head takes bytes of the body", "wire/frame/frame.go", "len(fields) == 0 || len(fields) <= int(fields[0])", "len(fields) == 0 && len(rest) == 0", frameTests},
+	{"frames", "a request has more of its body with it than it may", "wire/frame/frame.go", "len(rest) > Inline || len(rest) != int(min(h.Length, Inline))", "len(rest) > int(h.Length)", frameTests},
+	{"frames", "any number of requests of a connection is served", "internal/frames/serve.go", "full := len(s.exchanges) >= StreamsMax", "full := len(s.exchanges) < 0", framesTests},
+	{"frames", "a number in use is used again", "internal/frames/serve.go", "	if used {\n", "	if used && full {\n", framesTests},
+	{"frames", "a handler does not hear that its caller has gone", "internal/frames/serve.go", "			x.cancel()\n		}", "			_ = x\n		}", framesTests},
+	{"frames", "a body arrives that the member did not ask for", "internal/frames/body.go", "if !b.asked || int64(len(data)) > b.left {", "if int64(len(data)) > b.left {", framesTests},
+	{"frames", "the queue of frames has no limit", "internal/frames/frames.go", "		if len(l.out) < queueMax {\n			l.append(h, head, body)", "		if len(l.out) >= 0 {\n			l.append(h, head, body)", framesTests},
+	{"frames", "half a frame keeps its connection", "internal/frames/frames.go", "w.stuckRead >= stuckPeriods", "w.stuckRead < 0", framesTests},
+	{"frames", "a peer that reads nothing keeps its connection", "internal/frames/frames.go", "return l.stuckWrite >= stuckPeriods", "return l.stuckWrite < 0", framesTests},
+	{"frames", "a silent peer keeps its connection", "internal/frames/frames.go", "w.silent >= silentPeriods", "w.silent < 0", framesTests},
+	{"frames", "connections without calls stay", "internal/frames/frames.go", "w.unused >= l.idle", "w.unused < 0", framesTests},
+	{"frames", "a ping has no answer", "internal/frames/client.go", "		c.link.offer(frame.Header{Kind: frame.Pong})\n", "", framesTests},
+	{"frames", "the member is not told that a call was given up", "internal/frames/client.go", "call.client.remove(call) && !last", "call.client.remove(call) && last", framesTests},
+	{"frames", "an answer of any length is kept", "internal/frames/client.go", "len(call.have)+len(payload) > wire.MaxBody", "len(call.have)+len(payload) < 0", framesTests},
+	{"frames", "parts of an answer in any order", "internal/frames/client.go", "call.begun != (h.Kind == frame.Data) || call.last", "call.last", framesTests},
+	{"frames", "a call that did not begin is taken for one that did", "internal/frames/client.go", "			err = failure.Errorf(ErrNotSent, \"%w\", err)\n", "			err = failure.Errorf(ErrEnded, \"%w\", err)\n", frameClientTests},
+	{"frames", "each call dials", "client/frames.go", "	if line.attempt.usable() {\n", "	if line.attempt.usable() && line.attempt.conn != nil {\n", frameClientTests},
+	{"frames", "refused dials follow each other at once", "client/frames.go", "pause, closes := backoff(line.failures), f.closes", "pause, closes := backoff(0), f.closes", frameClientTests},
+	{"frames", "the pause between dials grows without end", "client/frames.go", "return rand.N(min(backoffBase<<min(failures-1, 10), backoffMax)) + 1", "return rand.N(backoffBase<<min(failures-1, 10)) + 1", frameClientTests},
+	{"frames", "a connection opened during Close stays", "client/frames.go", "a.conn != nil && f.closes != closes", "a.conn != nil && f.closes < closes", frameClientTests},
+	{"frames", "a member that is full is called over HTTP", "client/frames.go", "	case res.StatusCode == http.StatusServiceUnavailable:\n", "	case res.StatusCode == http.StatusServiceUnavailable && res.Close:\n", frameClientTests},
+	{"frames", "each call to a member without frames asks for them", "client/frames.go", "if time.Now().Before(line.plainUntil) {", "if time.Now().Before(line.plainUntil) && line.failures > 0 {", frameClientTests},
+	{"frames", "a browser's page is upgraded", "grid/internal/api/frames.go", "case r.Header.Get(\"Origin\") != \"\" || r.Header.Get(\"Sec-Fetch-Site\") != \"\":", "case r.Header.Get(\"Sec-Fetch-Site\") != \"\":", frameServerTests},
+	{"frames", "any release is upgraded", "grid/internal/api/frames.go", "	return wire.CheckRelease(r.Header)\n", "	return nil\n", frameServerTests},
+	{"frames", "framed connections outlive their member", "grid/internal/api/frames.go", "	for conn := range f.open {\n		_ = conn.Close()\n	}", "", frameServerTests},
+	{"frames", "a call for another incarnation counts", "grid/internal/api/frames.go", "	stated(wire.HeaderTarget, r.Head.Target)\n", "", frameServerTests},
+	{"frames", "a call of another grid counts", "grid/internal/api/frames.go", "	stated(wire.HeaderGrid, r.Head.Grid)\n", "", frameServerTests},
+	{"frames", "a token is not passed on", "grid/internal/api/frames.go", "		header[\"Authorization\"] = f.authorization\n", "", frameServerTests},
+}
