@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/faultproxy"
 	"github.com/snowgrid/snowgrid/security"
+	certificates "github.com/snowgrid/snowgrid/security/authority"
+	"github.com/snowgrid/snowgrid/security/token"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 	frames "github.com/snowgrid/snowgrid/wire/frame"
@@ -32,6 +36,18 @@ func manyFrames(path string, n, length int) []byte {
 		head = append(head, strings.Repeat(" ", min(length, frames.Inline))...)
 		out = frames.AppendHeader(out, frames.Header{Length: uint32(len(head)), Number: uint32(i + 1), Kind: frames.Request})
 		out = append(out, head...)
+	}
+	return out
+}
+
+// manyCancels is a connection that is upgraded, and n requests of which each is given up at once.
+func manyCancels(n int) []byte {
+	out := []byte(upgrade)
+	head, _ := frames.AppendHead(nil, frames.Head{Path: wire.PathDirectory})
+	for i := range uint32(n) {
+		out = frames.AppendHeader(out, frames.Header{Length: uint32(len(head)), Number: i + 1, Kind: frames.Request})
+		out = append(out, head...)
+		out = frames.AppendHeader(out, frames.Header{Number: i + 1, Kind: frames.Cancel})
 	}
 	return out
 }
@@ -145,6 +161,7 @@ func TestFramesThroughFaults(t *testing.T) {
 	defer h.Close()
 	for name, f := range map[string]faultproxy.Fault{
 		"cut": {Cut: true}, "hang": {Hang: true}, "lost answers": {Lose: 0.3}, "slow": {Delay: 50 * time.Millisecond},
+		"garbage": {Garbage: 0.3},
 	} {
 		call := func(limit time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -207,5 +224,94 @@ func TestFramesEndWithTheMember(t *testing.T) {
 	_ = m.Close()
 	if e, err := stream.Next(); err == nil {
 		t.Errorf("an event of a member that is closed: %+v", e)
+	}
+}
+
+// TestFramesFollowCredentials: each request on an open framed connection is authorized by the
+// keys of tokens and the authorities of that moment, and an event stream ends with them.
+func TestFramesFollowCredentials(t *testing.T) {
+	t.Parallel()
+	dir, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	for _, d := range []string{dir, other} {
+		if err := certificates.Create(d, certificates.Options{}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := startOne(t, func(c *grid.Config) { c.Security = &security.Config{Dir: dir, Every: 20 * time.Millisecond} })
+	signer, err := token.LoadSigner(filepath.Join(dir, security.TokensKeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signer.Sign(token.Request{Name: "ci", Role: security.Holder, Names: []security.Pattern{"orders-*"}, TTL: time.Hour}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := func(conf security.Config, role security.Role) *client.HTTP {
+		creds, err := security.Load(conf, role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := client.NewHTTP(client.TCP, creds)
+		t.Cleanup(h.Close)
+		return h
+	}
+	create := func(h *client.HTTP, name string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		return h.Call(ctx, m.Addrs().API, wire.PathCreate, wire.CreateRequest{Name: name}, &struct{}{})
+	}
+	copied := func(name string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(other, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reload := func() {
+		t.Helper()
+		if _, err := m.ReloadSecurity(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byToken := transport(security.Config{Dir: dir, Token: text}, security.NoRole)
+	byCert := transport(security.Config{Dir: dir, Role: security.Holder}, security.Holder)
+	for name, want := range map[string]error{"orders-1": nil, "billing": security.ErrDenied} {
+		if err := create(byToken, name); !errors.Is(err, want) {
+			t.Errorf("a create of %s by a token of orders-*: %v, want %v", name, err, want)
+		}
+	}
+	if err := create(byCert, "shipping"); err != nil {
+		t.Error(err)
+	}
+	stream, err := byCert.Events(t.Context(), m.Addrs().API, wire.EventsRequest{Holder: "h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+
+	copied(security.TokensFile)
+	reload()
+	if err := create(byToken, "orders-2"); !errors.Is(err, security.ErrUnauthenticated) {
+		t.Errorf("a token of a key that is gone: %v", err)
+	}
+	if err := create(byCert, "shipping-2"); err != nil {
+		t.Errorf("a certificate after the keys of tokens changed: %v", err)
+	}
+	if dials, _ := byToken.Dials(); dials != 1 {
+		t.Errorf("%d dials", dials)
+	}
+
+	for _, name := range []string{security.AuthorityFile, "member.crt", "member.key"} {
+		copied(name)
+	}
+	reload()
+	if err := create(byCert, "shipping-3"); err == nil {
+		t.Error("a certificate of an authority that is gone created a sequencer")
+	}
+	for err = nil; err == nil; { // greetings, and then the end
+		_, err = stream.Next()
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/wire"
+	framing "github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // attack is the data that an attacker sends on a connection before keeping it open.
@@ -51,6 +52,7 @@ func attacks(m *grid.Member) []attack {
 	raftSays := func(b string) []byte { return append(bytes.Clone(preamble), b...) }
 	spaces := bytes.Repeat([]byte{' '}, 16<<10)
 	const post = "POST /v1/renew HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+	pings := bytes.Repeat(framing.AppendHeader(nil, framing.Header{Kind: framing.Ping}), 1<<10)
 	const header, body, gossip, raftRequest = 6 * time.Second, 16 * time.Second, 3 * time.Second, 11 * time.Second
 	return []attack{
 		{"API, silence", addrs.API, nil, nil, 0, false, header},
@@ -62,6 +64,8 @@ func attacks(m *grid.Member) []attack {
 		{"API, HTTP/2, bodies for members", addrs.API, manyStreams(wire.PathReplicate, grid.CallsMax, 64<<10, false), nil, 1000 << 10, true, 0},
 		{"API, frames, nothing", addrs.API, []byte(upgrade), nil, 0, false, 30 * time.Second},
 		{"API, frames, half of one", addrs.API, manyFrames(wire.PathRenew, 1, 100)[:len(upgrade)+50], nil, 0, false, 20 * time.Second},
+		{"API, frames, pings", addrs.API, []byte(upgrade), pings, 1 << 20, false, header},
+		{"API, frames, requests given up", addrs.API, manyCancels(8 << 10), nil, 0, false, header},
 		{"API, frames, bodies", addrs.API, manyFrames(wire.PathRenew, 64, 1<<20), nil, 1000 << 10, true, 0},
 		{"API, frames, bodies for members", addrs.API, manyFrames(wire.PathReplicate, 64, 1<<20), nil, 1000 << 10, true, 0},
 		{"gossip, silence", addrs.Gossip, nil, nil, 0, false, gossip},

@@ -1,5 +1,5 @@
 // Package faultproxy is a TCP proxy on loopback for tests: it cuts connections, holds
-// them, delays answers, or forwards requests and drops the answers.
+// them, delays answers, adds garbage, or forwards requests and drops the answers.
 package faultproxy
 
 import (
@@ -21,6 +21,9 @@ type Fault struct {
 	Lose float64
 	// Delay is how long answers are held back.
 	Delay time.Duration
+	// Garbage is the probability, 0 to 1, that random bytes are forwarded before a piece, in
+	// either direction.
+	Garbage float64
 }
 
 // Proxy forwards connections to one address. Start one with [Start].
@@ -158,7 +161,7 @@ func (p *Proxy) forward(to, from net.Conn, admit func() bool) {
 				abort(to)
 				return
 			}
-			if _, err := to.Write(buf[:n]); err != nil {
+			if _, err := to.Write(append(p.garbage(), buf[:n]...)); err != nil {
 				return
 			}
 		}
@@ -199,6 +202,24 @@ func (p *Proxy) answer() bool {
 		return false
 	}
 	return true
+}
+
+// garbageSize is how many random bytes are forwarded at once.
+const garbageSize = 64
+
+// garbage returns the random bytes that go before a piece, often none.
+func (p *Proxy) garbage() []byte {
+	p.mu.Lock()
+	share := p.fault.Garbage
+	p.mu.Unlock()
+	if share == 0 || rand.Float64() >= share {
+		return nil
+	}
+	noise := make([]byte, garbageSize)
+	for i := range noise {
+		noise[i] = byte(rand.Uint32())
+	}
+	return noise
 }
 
 // wait returns the fault as soon as it does not hang. false: the proxy is closed.

@@ -21,6 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/security/authority"
 	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // attacker is a process that attacks members.
@@ -59,6 +60,8 @@ var attacks = map[string]func(ctx context.Context, a *attacker){
 	"names":                              func(ctx context.Context, a *attacker) { a.names(ctx) },
 	"HTTP/2 resets":                      func(ctx context.Context, a *attacker) { a.repeat(ctx, 4, over("h2", a.holder), a.resets) },
 	"HTTP/2 CONTINUATION":                func(ctx context.Context, a *attacker) { a.repeat(ctx, 4, over("h2", a.holder), a.continuations) },
+	"frames, requests given up":          func(ctx context.Context, a *attacker) { a.repeat(ctx, 4, over("http/1.1", a.holder), a.givenUp) },
+	"frames, pings":                      func(ctx context.Context, a *attacker) { a.repeat(ctx, 4, over("http/1.1", a.holder), a.pings) },
 	"garbage on every port":              func(ctx context.Context, a *attacker) { a.garbage(ctx) },
 	"silent connections to Raft, gossip": func(ctx context.Context, a *attacker) { a.API = a.Other; a.crowd(ctx, nil, nil) },
 }
@@ -249,6 +252,36 @@ func (a *attacker) continuations(_ context.Context, c net.Conn) {
 	for err == nil {
 		err = f.write(frameContinuation, 0, 1, nil)
 		a.sent.Add(1)
+	}
+}
+
+// upgrade begins a framed connection.
+func upgrade(c net.Conn) error {
+	_, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", frame.Path, frame.Protocol)
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+	return err
+}
+
+// givenUp sends requests in frames, and gives each up at once.
+func (a *attacker) givenUp(_ context.Context, c net.Conn) {
+	head, err := frame.AppendHead(nil, frame.Head{Path: wire.PathRenew})
+	if err == nil {
+		err = upgrade(c)
+	}
+	var out []byte
+	for n := uint32(1); err == nil; n++ {
+		out = frame.AppendHeader(out[:0], frame.Header{Length: uint32(len(head)), Number: n, Kind: frame.Request})
+		out = frame.AppendHeader(append(out, head...), frame.Header{Number: n, Kind: frame.Cancel})
+		_, err = c.Write(out)
+		a.sent.Add(1)
+	}
+}
+
+// pings sends pings in frames.
+func (a *attacker) pings(_ context.Context, c net.Conn) {
+	ping := frame.AppendHeader(nil, frame.Header{Kind: frame.Ping})
+	for err := upgrade(c); err == nil; a.sent.Add(1) {
+		_, err = c.Write(ping)
 	}
 }
 

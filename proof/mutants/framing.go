@@ -4,7 +4,7 @@ var (
 	frameTests       = []string{"./wire/frame"}
 	framesTests      = []string{"./internal/frames"}
 	frameClientTests = []string{"./client", "-run", "OneDial|Paced|DialedAgain|UnderWay|WithoutFrames"}
-	frameServerTests = []string{"./grid", "-run", "^Test(Frames|Upgrade)"}
+	frameServerTests = []string{"./grid", "-run", "^Test(Frames(Are|End|Follow)|Upgrade)"}
 )
 
 // framingMutants take away limits and rules of connections in frames.
