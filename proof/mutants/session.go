@@ -27,6 +27,10 @@ var sessionMutants = []mutant{
 	{"states", "a handle that lost its node tries only once for another", "internal/session/lost.go", "if !l.trying && l.next <= now.Mono {", "if l.try == 0 {", sessionTests},
 	{"session", "an owner that grants less and less is not looked up", "internal/session/renew.go", "		m.lookUp(now.Mono - m.window()/8)\n", "", sessionTests},
 	{"overload", "the first time-out asks for the directory", "internal/session/renew.go", "!TimedOut(err) || failures", "TimedOut(err) || failures", sessionTests},
+	{"failover", "an urgent look-up waits behind one that is not", "client/directory.go", "			if search.Hurry() {\n", "			if false {\n", clientTests},
+	{"failover", "a look-up that is hurried gives the next member as long", "internal/session/directory.go", "l.urgent, l.patience = true, nextMember", "l.urgent = true", sessionTests},
+	{"failover", "a waiting call asks for another partition's new owner", "client/watch.go", "Partition: int(partition), ", "Partition: int(partition) + 1, ", clientTests},
+	{"failover", "a waiting call sleeps out its pause", "client/call.go", "			c.awaitMove(ctx, name, addr, retry.Pause)\n", "			_ = sleep(ctx, retry.Pause)\n", clientTests},
 	{"overload", "failures do not lengthen the pause between renewals", "internal/session/renew.go", "RetryAfter<<h.failures", "RetryAfter", sessionTests},
 }
 
@@ -47,4 +51,5 @@ var sessionUnseen = map[string]string{
 	"a handle that lost its node tries only once for another":                   "its tries last for a window, and nodes are free before that",
 	"the first time-out asks for the directory":                                 "it costs calls, and no ID",
 	"failures do not lengthen the pause between renewals":                       "it costs calls, and no ID",
+	"a look-up that is hurried gives the next member as long":                   "it costs time, and no ID",
 }
