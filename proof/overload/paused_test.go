@@ -80,6 +80,7 @@ func TestPausedMembers(t *testing.T) {
 type agent struct {
 	cmd *exec.Cmd
 	api string
+	ops string // address of its metrics
 	log bytes.Buffer
 }
 
@@ -91,15 +92,15 @@ func startAgents(t *testing.T, n int, secured string) (all []*agent) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
-	ports := freePorts(t, 3*n)
+	ports := freePorts(t, 4*n)
 	var join []string
 	for i := range n {
-		join = append(join, ports[3*i])
+		join = append(join, ports[4*i])
 	}
 	for i := range n {
-		a := &agent{api: ports[3*i+2]}
+		a := &agent{api: ports[4*i+2], ops: ports[4*i+3]}
 		a.cmd = exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", strings.Join(join, ","), //nolint:gosec // it was built above
-			"--gossip-addr", ports[3*i], "--raft-addr", ports[3*i+1], "--api-addr", a.api, "--data-dir", t.TempDir(), "--log-level", "warn", "--window", window.String())
+			"--gossip-addr", ports[4*i], "--raft-addr", ports[4*i+1], "--api-addr", a.api, "--ops-addr", a.ops, "--data-dir", t.TempDir(), "--log-level", "warn", "--window", window.String())
 		if secured != "" {
 			a.cmd.Args = append(a.cmd.Args, "--security-dir", secured)
 		}
