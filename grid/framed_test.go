@@ -178,6 +178,10 @@ func TestFramesThroughFaults(t *testing.T) {
 		p.Set(faultproxy.Fault{})
 		within(t, 40*time.Second, "a call after "+name, func() bool { return call(2*time.Second) == nil })
 	}
+	// The HTTP server closes a connection with garbage after a second.
+	h.Close()
+	p.Close()
+	within(t, 10*time.Second, "the end of the connections", func() bool { return m.Stats().Requests.Connections == 0 })
 }
 
 // TestUpgradeIsRefused: what is no upgrade, or comes from a page, has an answer that says so.
