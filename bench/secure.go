@@ -67,8 +67,8 @@ type side struct {
 	creds     *security.Credentials
 	http      *client.HTTP
 	directory wire.DirectoryResponse
-	holder    sequencer.HolderID // of what is renewed
-	visitor   sequencer.HolderID // of what is attached and detached
+	holder    sequencer.HolderID // of the renewals
+	visitor   sequencer.HolderID // of the attaches and detaches
 	one, many wire.RenewRequest
 	sequencer wire.Sequencer
 	end       func()

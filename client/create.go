@@ -115,7 +115,7 @@ func (c *Client) life(ctx context.Context, name, path string, in any) (sequencer
 
 // keep makes a handle for an entry on a life that was answered with a stamp, and has the
 // session look after it. One that is owed no attachment is shown to the owner, so that
-// this tells it of a destroy. first is what the answer said of an attachment, nil for nothing.
+// this tells it of a destroy. first is the attachment of the answer, nil for none.
 func (c *Client) keep(ref sequencer.Ref, s wire.Stamp, e *entry, first *firstAttach) (*entry, error) {
 	_, e.Control = sequencer.New(ref, &backend{client: c, entry: e, first: first}, c.clock)
 	if first != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// firstAttach is what the answer to a create said of the attachment that was asked for with
+// firstAttach is the part of an answer to a create about the attachment requested with
 // it. The first attach of the handle takes it in.
 type firstAttach struct {
 	id       sequencer.AttachmentID

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// errDenied and errUnknown are what members answer to a process that may not make a call.
+// errDenied and errUnknown are the answers of members to a process that may not make a call.
 var (
 	errDenied  = fmt.Errorf("%w: the caller is a reader", security.ErrDenied)
 	errUnknown = fmt.Errorf("%w: the token has ended", security.ErrUnauthenticated)
@@ -53,7 +53,7 @@ func TestDeniedCallsEndAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeniedDial: a process that may not see the directory is told so at once, also by a look
+// TestDeniedDial: a process that may not see the directory is told so immediately, also by a look
 // at it that a later call needs.
 func TestDeniedDial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestDeniedDial(t *testing.T) {
 }
 
 // TestDeniedRenewals: a handle whose renewals are denied keeps its grant to the end. Then its
-// calls return the reason at once, renewals are tried every few seconds, and the first one
+// calls return the reason immediately, renewals are tried every few seconds, and the first one
 // that is allowed has the handle work again.
 func TestDeniedRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

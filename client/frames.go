@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -20,8 +21,9 @@ import (
 
 const (
 	// upgradeTimeout bounds the upgrade of a connection. A member with little processor time
-	// has to meet it.
-	upgradeTimeout = 10 * time.Second
+	// has to meet it, since another dial would cost it more; each call that waits has a time
+	// limit of its own, and the kernel detects a broken path earlier, see TCP.
+	upgradeTimeout = time.Minute
 	// plainFor is for how long a member that did not upgrade is called over HTTP.
 	plainFor = 30 * time.Second
 	// backoffBase and backoffMax bound the pause before the next dial to an address, which is
@@ -248,14 +250,13 @@ func upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 	return &attempt{conn: frames.NewClient(conn, in)}
 }
 
-// refusedUpgrade returns the result of an upgrade that had no answer, or one that is not HTTP:
-// another protocol is tried, and a member that takes too long, or refuses the certificate, says
-// no more to that.
+// refusedUpgrade returns the result of an upgrade that has no answer. A process that speaks
+// HTTP/2 alone answers bytes that are not HTTP/1.1, and is called so. A connection that ends, or
+// an answer that does not come, is no reason for another protocol.
 func refusedUpgrade(addr string, err error) *attempt {
-	var silent net.Error
+	var network net.Error
 	var alert tls.AlertError
-	var certificate *net.OpError
-	if errors.As(err, &silent) && silent.Timeout() || errors.As(err, &alert) || errors.As(err, &certificate) && certificate.Op == "remote error" {
+	if errors.As(err, &network) || errors.As(err, &alert) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &attempt{err: unreachable(addr, err)}
 	}
 	return &attempt{plain: true}

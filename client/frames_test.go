@@ -114,7 +114,7 @@ func TestRefusedDialsArePaced(t *testing.T) {
 }
 
 // TestEndedConnectionIsDialedAgain: a call that begins after its connection has ended is made on
-// the next, and one that was under way ends with an error.
+// the next, and one in progress ends with an error.
 func TestEndedConnectionIsDialedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := done(t)
@@ -162,6 +162,35 @@ func TestCloseEndsDialsUnderWay(t *testing.T) {
 			t.Errorf("%d connections are left of %d", n, d.begun.Load())
 		}
 	})
+}
+
+// TestEndedUpgrade: a member that ends connections, as one with too many does, is not taken for
+// one without frames: that would open a connection for each kind of call.
+func TestEndedUpgrade(t *testing.T) {
+	var upgrades, calls atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != frame.Path {
+			calls.Add(1)
+			return
+		}
+		upgrades.Add(1)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_ = conn.Close()
+		}
+	}))
+	defer server.Close()
+	h := NewHTTP(dialTCP, nil)
+	defer h.Close()
+	for range 3 {
+		err := h.Call(t.Context(), server.Listener.Addr().String(), wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{})
+		if !errors.Is(err, sequencer.ErrUnavailable) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if upgrades.Load() != 3 || calls.Load() != 0 {
+		t.Errorf("%d upgrades, %d calls over HTTP", upgrades.Load(), calls.Load())
+	}
 }
 
 // TestMemberWithoutFrames: a member that does not upgrade is called over HTTP, and asked to

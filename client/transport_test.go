@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // dialTCP opens a connection.
@@ -29,8 +30,15 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 // clear text, and a transport to it.
 func serving(t *testing.T, handler http.HandlerFunc) (string, *HTTP) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(handler)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == frame.Path {
+			http.NotFound(w, r) // as of a member without frames
+			return
+		}
+		handler(w, r)
+	}))
 	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	h := NewHTTP(dialTCP, nil)

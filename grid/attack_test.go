@@ -136,7 +136,7 @@ func (b *besieged) target(name string) evil.Target {
 	}
 }
 
-// state is what no attack may change.
+// state is the state that no attack may change.
 func (b *besieged) state() string {
 	b.t.Helper()
 	s := b.g.Member("m1").Status()

@@ -38,7 +38,7 @@ func (b *besieged) nameOf(i roster.Incarnation) string {
 }
 
 // TestAttackTableAndGoodbye: a backup takes no table, and the leader no goodbye of the
-// owner, from a process that is no member: together they make equal IDs.
+// owner, from a process without the role member: together they make equal IDs.
 func TestAttackTableAndGoodbye(t *testing.T) {
 	underAttack(t, true, func(t *testing.T, b *besieged) {
 		s := b.g.Member("m1").Status()

@@ -20,7 +20,7 @@ func TestAttackByOtherWaysToAPath(t *testing.T) {
 		owner := b.g.OwnerOf(victimName)
 		m := b.target(owner)
 		body := []byte(`{"name":"` + victimName + `"}`)
-		believed := http.Header{ // what a proxy or a member might say of its caller
+		believed := http.Header{ // headers by which a proxy or a member might name its caller
 			"Content-Type": {wire.JSON}, wire.HeaderTarget: {string(m.Member)}, wire.HeaderGrid: {m.Grid.String()},
 			"X-Forwarded-For": {"127.0.0.1"}, "Forwarded": {"for=127.0.0.1"}, "X-Real-Ip": {"127.0.0.1"},
 			"X-Forwarded-Client-Cert": {"URI=spiffe://snowgrid/role/member"}, "X-Ssl-Client-S-Dn": {"CN=m1"}, "X-Client-Cert": {"m1"},

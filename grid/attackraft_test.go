@@ -66,7 +66,7 @@ func TestAttackRaftRepeated(t *testing.T) {
 			}
 		}
 		if b.audit.denied(t, security.Raft) == 0 {
-			t.Error("there is no line in the audit log")
+			t.Error("the audit log has no line")
 		}
 		b.withstood("higher terms and TimeoutNow")
 	})

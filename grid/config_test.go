@@ -107,7 +107,7 @@ func TestConfigRefused(t *testing.T) {
 		{"TLS|Security", func(c *grid.Config) { c.TLS, c.Security = newAuthority(t).mutual(), &security.Config{Dir: "x"} }},
 		{"TLS|ClientCAs", func(c *grid.Config) { c.TLS = &tls.Config{MinVersion: tls.VersionTLS13} }},
 		{"Security|neither Dir", func(c *grid.Config) { c.Security = &security.Config{} }},
-		{"Security|there is no file nowhere/member.crt|secure init", func(c *grid.Config) { c.Security = &security.Config{Dir: "nowhere"} }},
+		{"Security|no such file: nowhere/member.crt|secure init", func(c *grid.Config) { c.Security = &security.Config{Dir: "nowhere"} }},
 		{"AdvertiseHost|no-such-host.invalid", func(c *grid.Config) { c.AdvertiseHost = "no-such-host.invalid" }},
 		{"clock|2025-12-31", func(c *grid.Config) { c.Clock = wallClock(time.Date(2025, 12, 31, 23, 59, 59, 999e6, time.UTC)) }},
 		{"clock|1970", func(c *grid.Config) { c.Clock = wallClock(time.Unix(0, 0)) }},

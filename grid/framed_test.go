@@ -40,7 +40,7 @@ func manyFrames(path string, n, length int) []byte {
 	return out
 }
 
-// manyCancels is a connection that is upgraded, and n requests of which each is given up at once.
+// manyCancels is a connection that is upgraded, and n requests of which each is given up immediately.
 func manyCancels(n int) []byte {
 	out := []byte(upgrade)
 	head, _ := frames.AppendHead(nil, frames.Head{Path: wire.PathDirectory})
@@ -184,7 +184,7 @@ func TestFramesThroughFaults(t *testing.T) {
 	within(t, 10*time.Second, "the end of the connections", func() bool { return m.Stats().Requests.Connections == 0 })
 }
 
-// TestUpgradeIsRefused: what is no upgrade, or comes from a page, has an answer that says so.
+// TestUpgradeIsRefused: a request that does not upgrade, or comes from a page, has an answer that says so.
 func TestUpgradeIsRefused(t *testing.T) {
 	t.Parallel()
 	m := startOne(t, nil)

@@ -201,7 +201,7 @@ func TestEveryMessageWithoutTheKey(t *testing.T) {
 	})
 }
 
-// TestEveryMessageWithTheKey shows that the forgeries are well made, and what a process with
+// TestEveryMessageWithTheKey shows that the forgeries are well made, and the power of a process with
 // the key can do: it makes members contact any host, but a number that no member reaches is
 // refused, and padding that is not there ends no process.
 func TestEveryMessageWithTheKey(t *testing.T) {

@@ -205,7 +205,7 @@ func failures(members []wire.KeyringMember) error {
 	return errors.Join(errs...)
 }
 
-// keyringAdvice says what an operator is to do about differences between members.
+// keyringAdvice is the advice to an operator about differences between members.
 func keyringAdvice(of wire.KeyringResponse) (out []string) {
 	var all, first, silent, unsaved []string
 	for _, m := range of.Members {
@@ -228,7 +228,7 @@ func keyringAdvice(of wire.KeyringResponse) (out []string) {
 		}
 		switch {
 		case len(lack) > 0 && slices.Contains(first, print):
-			out = append(out, fmt.Sprintf("%s cannot open what is encrypted with %s: install that key again", strings.Join(lack, ", "), print))
+			out = append(out, fmt.Sprintf("%s cannot open messages encrypted with %s: install that key again", strings.Join(lack, ", "), print))
 		case len(lack) > 0:
 			out = append(out, fmt.Sprintf("%s lacks the key %s: install it again, or remove it", strings.Join(lack, ", "), print))
 		}

@@ -272,7 +272,7 @@ func (l *lead) Reconfigure(c leader.Reconfiguration) {
 		l.of.reportStep(operation.name, err)
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Reconfigured(v, c) })
 		if err == nil {
-			l.of.now.Send() // what the server was wanted for is due
+			l.of.now.Send() // the step that needed the server is due
 		}
 	})
 }

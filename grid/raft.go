@@ -51,7 +51,7 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)}, log), refused), nil
 }
 
-// raftDenied returns what writes the audit line of a Raft stream whose other side is no member.
+// raftDenied returns a function that writes the audit line of a Raft stream whose other side is not a member.
 func raftDenied(lines *audit.Log) transport.Denied {
 	return func(from net.Addr, who security.Peer, err error) {
 		lines.Write(audit.Entry{Action: string(security.Raft), Who: from.String() + " " + who.String(), Err: err})

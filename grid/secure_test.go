@@ -16,7 +16,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// textLog keeps what is logged.
+// textLog keeps the lines of a log.
 type textLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -33,7 +33,7 @@ func (l *Leader) anchorView(v View) anchor.View {
 	return anchor.View{Roster: v.Roster, Mono: v.Mono, Wall: v.Wall, Need: l.requests.earlier, Draw: v.Draw}
 }
 
-// keepAnchor does what is due about the record, and reports whether this leader may
+// keepAnchor makes the requests that are due about the record, and reports whether this leader may
 // propose anything else.
 func (l *Leader) keepAnchor(v View) bool {
 	_, member := v.Roster.Member(l.self)

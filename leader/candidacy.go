@@ -17,8 +17,8 @@ const (
 	candidacyTurn = 150 * time.Millisecond
 )
 
-// Candidacy is what a voter makes of a broken stream from the leader. Its driver calls the
-// leader, reports the outcome, and does what that leads to:
+// Candidacy judges a broken stream from the leader, for a voter. Its driver calls the
+// leader, reports the outcome, and takes the step that follows:
 //
 //	calling --- answered, or too many tries ---> over
 //	   |

@@ -54,7 +54,7 @@ func TestTwoRefusalsAtOnceProveNothing(t *testing.T) {
 	r.Note(time.Second, ErrAbsent)
 	r.Note(time.Second+refusedApart-1, ErrAbsent)
 	if r.Prove() {
-		t.Error("two at once prove")
+		t.Error("two together prove")
 	}
 	r.Note(time.Second+refusedApart, ErrAbsent)
 	if !r.Prove() {

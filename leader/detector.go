@@ -156,7 +156,7 @@ func (c *contact) pause() time.Duration {
 	return probeAgain
 }
 
-// Unreached takes in a sign that a member may have ended or stands still: Raft's last
+// Unreached takes in a sign that a member may have ended or paused: Raft's last
 // request to its server failed, or with slow set has had no answer for a while. The
 // member is probed immediately, or, if it is only slow, not more often than each
 // probeUnsigned. A sign decides nothing.

@@ -129,7 +129,7 @@ func (l *Leader) lacking(v View, p roster.Protocol) (lack, silent []string) {
 	}
 	for _, s := range v.Servers {
 		if _, member := MemberOf(v.Roster, s.ID); s.Voter && !member && !s.ID.IsDurable() {
-			silent = append(silent, fmt.Sprintf("server %s has a vote and is no member any longer", s.ID))
+			silent = append(silent, fmt.Sprintf("server %s has a vote and is not a member", s.ID))
 		}
 	}
 	return lack, silent

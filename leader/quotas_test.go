@@ -20,7 +20,7 @@ func atProtocol3(t *testing.T) *office {
 	return o
 }
 
-// TestSetQuotas: limits are set one by one, and what is as asked for changes nothing.
+// TestSetQuotas: limits are set one by one, and a limit that is as requested changes nothing.
 func TestSetQuotas(t *testing.T) {
 	for what, c := range map[string]struct {
 		in   SettingsRequest

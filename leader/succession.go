@@ -40,7 +40,7 @@ func (l *Leader) succeeded(v View) bool {
 }
 
 // parting returns, sorted, the members that leave the roster now. This one passes its lead
-// first: a leader that is no member would have to begin again under an anchor. If that
+// first: a leader that is not a member would have to begin again under an anchor. If that
 // failed, or all leave, it does not wait.
 func (l *Leader) parting(v View) []roster.Incarnation {
 	out := l.leavers(v)

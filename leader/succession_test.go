@@ -14,7 +14,7 @@ func TestLeaverPassesItsLeadFirst(t *testing.T) {
 		parts  bool
 	}{
 		"another voter stays": {func(*office) {}, false},
-		"a member stays that is no voter": {func(o *office) {
+		"a member stays that is not a voter": {func(o *office) {
 			for i := range o.v.Servers[1:] {
 				o.v.Servers[1+i].Voter = false
 			}

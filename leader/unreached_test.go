@@ -116,7 +116,7 @@ func TestLeaderThatStoodStillSuspectsNoMember(t *testing.T) {
 	}
 }
 
-// TestSilenceIsNoticedWithinASecond: two probes of a member that stands still are over
+// TestSilenceIsNoticedWithinASecond: two probes of a paused member are over
 // within 800 ms of the first sign, whatever gossip says.
 func TestSilenceIsNoticedWithinASecond(t *testing.T) {
 	o := failover(t)

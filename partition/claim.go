@@ -20,7 +20,7 @@ type Claim struct {
 	// Previous is the attachment that an earlier process of the same holder had on Node,
 	// zero for none; see expirePrevious. Only an attach has one.
 	Previous sequencer.AttachmentID
-	// Limit is what the holder is under; its caller has checked that the name is within it.
+	// Limit is the holder's limit; its caller has checked that the name is within it.
 	Limit Limit
 	// Peer is whose claim it is, and Quota what it may have; see [Machine.withinQuota].
 	Peer  Peer

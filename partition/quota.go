@@ -15,7 +15,7 @@ import (
 type Peer string
 
 // Quota is how many logical nodes of one sequencer a claim's holder may have, and all
-// holders of its peer together; 0 is no limit. They refuse a new attachment and nothing else,
+// holders of its peer together; 0 means without limit. They refuse a new attachment and nothing else,
 // so a limit that is lowered takes no node away. It has no part in the rules of the table:
 // without it the same request would have been served.
 type Quota struct {
@@ -44,7 +44,7 @@ func (m *Machine) withinQuota(v View, h sequencer.HolderID, c Claim) error {
 }
 
 // quotaOnRenewal is withinQuota for a holder that comes back with an attachment that the owner
-// has forgotten. It answers as if the node were another holder's: what was granted stays
+// has forgotten. It answers as if the node were another holder's: the time already granted stays
 // usable, and the holder attaches again, which tells it of the limit.
 func (m *Machine) quotaOnRenewal(v View, h sequencer.HolderID, c Claim) error {
 	if c.ID.IsZero() {

@@ -119,7 +119,7 @@ func TestPeerLimit(t *testing.T) {
 	}
 }
 
-// TestLimitsAfterTakeover: a renewal registers what a new owner inherited, and no attachment
+// TestLimitsAfterTakeover: a renewal registers the attachments that a new owner inherited, and no attachment
 // that the limit would have refused. Its answer is that of a lost node.
 func TestLimitsAfterTakeover(t *testing.T) {
 	p := newLimitedPair(t)
@@ -146,7 +146,7 @@ func TestLimitsAfterTakeover(t *testing.T) {
 }
 
 // TestLimitKeepsAShownNode: a holder that has all that it may shows a grant of an earlier life
-// of the grid that reaches further than floors go on its word. The logical node is kept for it
+// of the grid that reaches further than floors are raised on its word. The logical node is kept for it
 // all the same, so no other holder gets a grant of it below that end.
 func TestLimitKeepsAShownNode(t *testing.T) {
 	p := newLimitedPair(t)

@@ -181,7 +181,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestSessionsUnderALimit: a holder under a limit confirms a set only of what it has shown
+// TestSessionsUnderALimit: a holder under a limit confirms a set only of attachments that it has shown
 // under that limit. One without a limit confirms anything, and a Detached handle changes nothing.
 func TestSessionsUnderALimit(t *testing.T) {
 	var life sequencer.Life

@@ -11,7 +11,7 @@ import (
 
 // An anchored grid keeps a limit of its ceiling in a record of a store outside the grid
 // (package leader/anchor). Each take of that record has a claim, and the roster rises no
-// further than what the record said under the roster's claim (A2).
+// further than the limit of the record under the roster's claim (A2).
 
 // Claim names one take of the record of an anchored grid: 128 random bits as 32 lower-case
 // hex digits, "" for no anchor.

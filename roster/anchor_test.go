@@ -79,7 +79,7 @@ func TestResetKeepsDisks(t *testing.T) {
 	}
 }
 
-// TestRaiseUpToTheLimit: time goes on without the anchor, the ceiling does not.
+// TestRaiseUpToTheLimit: time advances without the anchor, the ceiling does not.
 func TestRaiseUpToTheLimit(t *testing.T) {
 	r := anchored(t, 0)
 	for _, test := range []struct{ time, limit, ceiling clustertime.Tick }{

@@ -64,7 +64,7 @@ type Change struct {
 	// ceiling rises there before floors are taken from it, so that partitions lost
 	// in the same change start above those grants (S2); 0 leaves it.
 	Granted clustertime.Tick `json:"granted_ms,omitempty"`
-	// Limit is what the leader has seen in the record of an anchored grid under the
+	// Limit is the limit that the leader has seen in the record of an anchored grid under the
 	// roster's claim, at least Granted (A2); 0 without an anchor.
 	Limit clustertime.Tick `json:"limit_ms,omitempty"`
 	// Stop is the first tick that was not granted, stated by the last member of a

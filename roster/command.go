@@ -52,7 +52,7 @@ type Form struct {
 // no pending command.
 type Raise struct {
 	Time clustertime.Tick `json:"time_ms"`
-	// Limit is what the leader has seen in the record of an anchored grid under the
+	// Limit is the limit that the leader has seen in the record of an anchored grid under the
 	// roster's claim (A1): the ceiling rises no further. 0 without an anchor.
 	Limit clustertime.Tick `json:"limit_ms,omitempty"`
 }

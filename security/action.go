@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Action is what a caller asks for. Its text is that of the audit log.
+// Action is the kind of a caller's request. Its text is that of the audit log.
 type Action string
 
 // The actions.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config says by what a process proves its identity, and whom it trusts. Give Dir, or the
+// Config names the credentials of a process, and whom it trusts. Give Dir, or the
 // files of another authority, or TLS.
 type Config struct {
 	// Dir is a directory made by snowgrid secure init or snowgrid secure issue.

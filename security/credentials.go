@@ -54,7 +54,7 @@ type material struct {
 	tokens  []byte // the file, as it is
 }
 
-// Load reads what a configuration names. role is that of a process whose configuration
+// Load reads the files that a configuration names. role is that of a process whose configuration
 // states none. Errors match [ErrInvalid] and name the file and the remedy.
 func Load(cfg Config, role Role) (*Credentials, error) {
 	if err := cfg.Check(); err != nil {

@@ -38,7 +38,7 @@ func Explain(err error) string {
 	return text
 }
 
-// alerts are what the other side says about this side's certificate. Package tls has no
+// alerts are the other side's words about this side's certificate. Package tls has no
 // sentinels for them.
 var alerts = []struct{ text, sentence string }{
 	{"remote error: tls: expired certificate", "the member says that this certificate is expired, or not valid yet: renew it with snowgrid secure issue, and check the clocks"},

@@ -20,7 +20,7 @@ type Remote struct {
 	last   atomic.Pointer[verdict]
 }
 
-// verdict is who a remote was when it was last verified.
+// verdict is the identity of a remote when it was last verified.
 type verdict struct {
 	generation int
 	peer       Peer
@@ -118,7 +118,7 @@ func (o *openRemotes) all() map[*Remote]func(error) {
 
 // PeerOf returns who is at the other end of a connection, by the authorities that are
 // trusted now and at the present time: a certificate that was valid at the handshake may
-// not be any more. A connection without a certificate is a peer without a role. Errors
+// not be any longer. A connection without a certificate is a peer without a role. Errors
 // match [ErrUnauthenticated].
 func (c *Credentials) PeerOf(state *tls.ConnectionState) (Peer, error) { return c.Caller(state).Peer() }
 
@@ -205,7 +205,7 @@ func issuerExpiry(own *x509.Certificate, conf *tls.Config, now time.Time) (until
 	return until
 }
 
-// errNotMember is part of each error of a connection to a process that is no member.
+// errNotMember is part of each error of a connection to a process that is not a member.
 var errNotMember = errors.New("no member")
 
 // notMember is the error of a connection to a process that should be a member.

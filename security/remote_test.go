@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/security/authority"
 )
 
-// TestDialersAcceptMembersAlone: at the handshake, and later, a process that is no member is
+// TestDialersAcceptMembersAlone: at the handshake, and later, a process that is not a member is
 // refused though its authority is trusted.
 func TestDialersAcceptMembersAlone(t *testing.T) {
 	dir := directory(t, newAuthority(t), authority.Request{Name: "m1", Role: security.Member})
@@ -76,7 +76,7 @@ func TestConnectionsEndWithTheirRemotes(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if len(short) != 1 || len(long) > 0 {
-			t.Error("the connection of an expired certificate goes on, or that of another ends")
+			t.Error("the connection of an expired certificate stays, or that of another ends")
 		} else if err := <-short; !errors.Is(err, security.ErrUnauthenticated) || !strings.Contains(err.Error(), "expired") {
 			t.Errorf("it ends with %v", err)
 		}
@@ -84,7 +84,7 @@ func TestConnectionsEndWithTheirRemotes(t *testing.T) {
 		replace(t, dir, fresh, "ca.crt", "member.crt", "member.key")
 		time.Sleep(11 * time.Second)
 		if len(long) != 1 {
-			t.Error("the connection of an authority that is trusted no longer goes on")
+			t.Error("the connection of an authority that is trusted no longer stays")
 		}
 		if len(closed) > 0 {
 			t.Error("a connection that has ended is ended again")

@@ -7,10 +7,10 @@ import (
 	"github.com/snowgrid/snowgrid/internal/pattern"
 )
 
-// Role is what a caller is to a grid.
+// Role is the role of a caller at a grid.
 type Role string
 
-// The roles. An admin may do what a holder may, and a holder what a reader may. A member may
+// The roles. An admin has the permissions of a holder, and a holder those of a reader. A member may
 // do everything: members act for each other and pass the calls of admins on.
 const (
 	NoRole Role = ""

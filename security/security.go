@@ -17,7 +17,7 @@ package security
 
 import "errors"
 
-// Errors of a call that its caller may not make. Both say what the caller can do about it.
+// Errors of a call that its caller may not make. Both name the remedy.
 var (
 	// ErrDenied says that the role or the names of a caller do not allow an action.
 	ErrDenied = errors.New("security: denied")

@@ -60,7 +60,7 @@ func TestRefusedRenewal(t *testing.T) {
 	})
 }
 
-// TestRefusedStripes: a handle of several logical nodes goes on with those that are renewed,
+// TestRefusedStripes: a handle of several logical nodes continues with those that are renewed,
 // and returns the reason when none is.
 func TestRefusedStripes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,7 @@ type KeyringResponse struct {
 	Members []KeyringMember `json:"members"`
 	// Fingerprint is that of the key in question.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Advice says what an operator is to do, a sentence each; empty if nothing is.
+	// Advice is for an operator, a sentence for each step; empty if nothing is due.
 	Advice []string `json:"advice,omitempty"`
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Bounds of what is remembered of callers.
+// Bounds of the memory of callers.
 const (
 	callersMax = 1024
 	callerFor  = time.Minute
 )
 
-// access decides what a caller may do, by its certificate. A nil access allows everything.
+// access decides about the requests of a caller, by its certificate. A nil access allows everything.
 type access struct {
 	credentials *security.Credentials
 	open        bool // callers are not asked for certificates

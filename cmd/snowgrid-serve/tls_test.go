@@ -163,7 +163,7 @@ type calls struct {
 	rpc snowflakepb.SnowflakeIDClient
 }
 
-// status returns the status of a path, 0 if no connection comes about.
+// status returns the status of a path, 0 without a connection.
 func (c calls) status(method, path, body string) int {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, "https://"+c.http+path, strings.NewReader(body))
@@ -288,7 +288,7 @@ func TestStartFailsWithoutCertificates(t *testing.T) {
 		"10.0.0.1:0 can be reached":                    {"--http-addr", "10.0.0.1:0", "--tls-cert", f.TLSCert, "--tls-key", f.TLSKey},
 		"give both or neither":                         {"--tls-cert", f.TLSCert},
 		"give --tls-cert and --tls-key, too":           {"--tls-client-ca", f.TLSClientCA},
-		"there is no file":                             {"--tls-cert", f.TLSCert, "--tls-key", f.TLSKey, "--tls-client-ca", filepath.Join(dir, "none")},
+		"no such file":                                 {"--tls-cert", f.TLSCert, "--tls-key", f.TLSKey, "--tls-client-ca", filepath.Join(dir, "none")},
 		"bad.pem has no certificate":                   {"--tls-cert", f.TLSCert, "--tls-key", f.TLSKey, "--tls-client-ca", bad},
 	} {
 		status, stdout, stderr := command(t, append([]string{"serve", "--store", "file:" + filepath.Join(dir, "ids"), "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}, args...)...)

@@ -28,7 +28,7 @@ func TestKeyOfAnArgument(t *testing.T) {
 		}
 	}
 	for named, want := range map[string]string{
-		key[:40]: "no gossip key", "": "there are 0 keys", file(""): "there are 0 keys", file(key + "\n" + key): "there are 2 keys", "@/no/such/file": "no such file",
+		key[:40]: "not a gossip key", "": "there are 0 keys", file(""): "there are 0 keys", file(key + "\n" + key): "there are 2 keys", "@/no/such/file": "no such file",
 	} {
 		if _, err := readKey(named); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "AAAA") {
 			t.Errorf("%q: %v, want %s", named, err, want)
@@ -36,7 +36,7 @@ func TestKeyOfAnArgument(t *testing.T) {
 	}
 }
 
-// TestKeyringTable: what a member did, and what is to be done.
+// TestKeyringTable: the action of each member, and the advice.
 func TestKeyringTable(t *testing.T) {
 	var out strings.Builder
 	err := printKeyring(&out, wire.KeyringResponse{

@@ -77,7 +77,7 @@ type commands struct {
 	Identity   identityCommand    `cmd:"" help:"List, remove and restore the persistent numbers of processes."`
 	Settings   settingsCommand    `cmd:"" help:"Show or change the settings that the members have agreed on."`
 	Keyring    keyringCommands    `cmd:"" help:"List and change the keys that encrypt the gossip, while the grid runs."`
-	Quota      quotaCommands      `cmd:"" help:"List, set and remove limits of what holders may take."`
+	Quota      quotaCommands      `cmd:"" help:"List, set and remove the limits of holders."`
 	Config     configCommand      `cmd:"" help:"Check, print and explain the configuration."`
 	Secure     secureCommand      `cmd:"" help:"Make certificates, keys and tokens for a grid."`
 	Version    versionCommand     `cmd:"" help:"Print the version of this program."`

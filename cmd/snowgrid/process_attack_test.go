@@ -82,7 +82,7 @@ func TestAttackProcesses(t *testing.T) {
 		await(t, fmt.Sprintf("the audit log has a line for %s", attack.action), func() bool { return s.audited(attack.action) })
 		c.calm("after " + string(attack.action))
 	}
-	<-time.After(3 * time.Second) // what was believed would show itself
+	<-time.After(3 * time.Second) // a message that is believed shows itself by then
 	now := s.g.securedStatus(s.dir)
 	if was, is := stateOf(s.status), stateOf(now); was != is {
 		t.Errorf("before\n%.1000s\nafter\n%.1000s", was, is)

@@ -17,10 +17,10 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// commandRow is what a command does at a secured grid.
+// commandRow is a command at a secured grid, with its outcome.
 type commandRow struct {
 	args   string        // see securedGrid.line
-	says   string        // a part of what it prints as an admin
+	says   string        // a part of its output as an admin
 	status int           // as an admin
 	needs  security.Role // lowest role; lower ones are denied
 	local  bool          // it calls no member
@@ -109,7 +109,7 @@ func TestEveryCommandHasARow(t *testing.T) {
 	}
 	for name, row := range commandRows {
 		if !known[name] || row.local == ordered[name] {
-			t.Errorf("snowgrid %s: there is no such command, or it is missing in commandOrder", name)
+			t.Errorf("snowgrid %s: no such command, or it is missing in commandOrder", name)
 		}
 	}
 }

@@ -46,7 +46,7 @@ type rotation struct {
 // TestRotationUnderLoad replaces the authority, every certificate, the gossip's key and the
 // key of tokens, while holders issue IDs and a caller over HTTP takes some by a token, on a
 // new connection each time. No Next fails or waits, and the caller is never refused for long.
-// Afterwards what was before counts no longer.
+// Afterwards the old credentials count no longer.
 func TestRotationUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -326,7 +326,7 @@ func (r *rotation) ids(ctx context.Context, api, token string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// earlier is what counted before a rotation.
+// earlier are the credentials of before a rotation.
 type earlier struct {
 	web, member tls.Certificate
 	token       string

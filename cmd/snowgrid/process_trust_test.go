@@ -59,9 +59,9 @@ func TestErrorsOfTrust(t *testing.T) {
 		{"a token of another key", good, "--token " + tokenOf(other, "1h") + " --tls-ca " + dir + "/ca.crt", "not in tokens.pub of this member"},
 		{"a token to clear text", clear, "--token " + tokenOf(dir, "1h"), "give --tls-ca, or --security-dir"},
 		{"another server name", good, "--security-dir " + dir + " --tls-server-name x.example", "is for another host"},
-		{"a process that is no member", good, "--security-dir " + dir + " --identity-rules " + rules, "role holder), and no member"},
-		{"a role without certificate", good, "--role reader --security-dir " + web, "there is no file " + web + "/reader.crt"},
-		{"no directory", good, "--security-dir /nowhere", "there is no file /nowhere/admin.crt; make the directory with snowgrid secure init"},
+		{"a process without the role member", good, "--security-dir " + dir + " --identity-rules " + rules, "role holder), and no member"},
+		{"a role without certificate", good, "--role reader --security-dir " + web, "no such file: " + web + "/reader.crt"},
+		{"no directory", good, "--security-dir /nowhere", "no such file: /nowhere/admin.crt; make the directory with snowgrid secure init"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			for _, command := range []string{"status", "next orders-1", "alive"} {
@@ -72,7 +72,7 @@ func TestErrorsOfTrust(t *testing.T) {
 				began := time.Now()
 				status, stdout, stderr := runCommand(t, words...)
 				want := exitFailed
-				if strings.Contains(c.says, "there is no file") || strings.Contains(c.says, "give --tls-ca") {
+				if strings.Contains(c.says, "no such file:") || strings.Contains(c.says, "give --tls-ca") {
 					want = exitUsage
 				}
 				if status != want || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.says) {

@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// quotaCommands are about the limits of what holders may take.
+// quotaCommands are about the limits of holders.
 type quotaCommands struct {
 	List   quotaListCommand   `cmd:"" default:"withargs" help:"List the quotas, and how much of each is used."`
 	Set    quotaSetCommand    `cmd:"" help:"Set limits of the sequencers whose names match a pattern."`
@@ -92,7 +92,7 @@ func (c *quotaSetCommand) Run(ctx context.Context, to streams) error {
 	edit := roster.QuotaEdit{Pattern: security.Pattern(c.Pattern), Names: c.Names, HolderNodes: c.HolderNodes, PeerNodes: c.PeerNodes, Calls: c.Calls}
 	err := edit.Of(roster.Quota{}).Check()
 	if err == nil && c.Names == nil && c.HolderNodes == nil && c.PeerNodes == nil && c.Calls == nil {
-		err = errors.New("give one of --names, --holder-nodes, --peer-nodes and --calls; 0 is no limit")
+		err = errors.New("give one of --names, --holder-nodes, --peer-nodes and --calls; 0 means without limit")
 	}
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}

@@ -98,13 +98,13 @@ func TestSecureInit(t *testing.T) {
 	refuse(t, "positive", "secure", "init", "--out", dir+"2", "--ttl=-1h")
 	refuse(t, "parent", "secure", "init", "--out", filepath.Join(dir, "none", "security"))
 	if entries := filesOf(t, filepath.Dir(dir)); len(entries) != 1 {
-		t.Errorf("something is left of what failed: %v", entries)
+		t.Errorf("something is left of the failed command: %v", entries)
 	}
 	empty := t.TempDir()
 	succeed(t, "secure", "init", "--out", empty)
 }
 
-// TestSecureIssue: a directory for a process has what it needs, and no key of another.
+// TestSecureIssue: a directory for a process has everything that it needs, and no key of another.
 func TestSecureIssue(t *testing.T) {
 	dir := secureDir(t)
 	web, member := filepath.Join(t.TempDir(), "web"), filepath.Join(t.TempDir(), "m1")
@@ -154,7 +154,7 @@ func TestSecureToken(t *testing.T) {
 	}
 }
 
-// TestSecureRotate: each step says what to copy and what comes next, and a step out of turn is
+// TestSecureRotate: each step names the files to copy and the next step, and a step out of turn is
 // refused with the one that is due.
 func TestSecureRotate(t *testing.T) {
 	dir := secureDir(t)

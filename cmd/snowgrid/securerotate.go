@@ -11,7 +11,7 @@ import (
 type secureRotateCommand struct {
 	What string `arg:"" help:"What to replace: authority, certificates, tokens or gossip." enum:"authority,certificates,tokens,gossip"`
 	directoryFlag
-	Finish bool          `help:"End the rotation: remove what was before."`
+	Finish bool          `help:"End the rotation: remove the old credentials."`
 	TTL    time.Duration `name:"ttl" help:"Time to live of the certificates. Default: as before." placeholder:"DURATION"`
 }
 

@@ -85,8 +85,8 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 		says   string
 	}{
 		"good":               {"security-dir: " + good, exitDone, "no errors"},
-		"no directory":       {"security-dir: /nowhere", exitUsage, `:1: security-dir: "/nowhere": there is no file /nowhere/member.crt; make the directory with snowgrid secure init`},
-		"no authority":       {"security-dir: " + changed(rename("ca.crt", "x")), exitUsage, "there is no file"},
+		"no directory":       {"security-dir: /nowhere", exitUsage, `:1: security-dir: "/nowhere": no such file: /nowhere/member.crt; make the directory with snowgrid secure init`},
+		"no authority":       {"security-dir: " + changed(rename("ca.crt", "x")), exitUsage, "no such file:"},
 		"another key":        {"security-dir: " + changed(rename("holder.key", "member.key")), exitUsage, "private key does not match"},
 		"damaged token keys": {"security-dir: " + changed(rename("tokens.key", "tokens.pub")), exitUsage, "Ed25519"},
 		"damaged keys":       {"security-dir: " + changed(rename("ca.key", "gossip.keys")), exitUsage, "line 1"},

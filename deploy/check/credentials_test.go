@@ -98,7 +98,7 @@ func project(t *testing.T, volume *corev1.ProjectedVolumeSource, secrets map[str
 	for _, source := range volume.Sources {
 		content := secrets[source.Secret.Name]
 		if content == nil {
-			t.Fatalf("there is no secret %q", source.Secret.Name)
+			t.Fatalf("no such secret: %q", source.Secret.Name)
 		}
 		for _, item := range source.Secret.Items {
 			put(item.Path, content[item.Key])

@@ -188,7 +188,7 @@ func (m manifests) checkServices(t *testing.T, selects func(string, map[string]s
 	}
 }
 
-// mounted returns what the container has mounted at a directory.
+// mounted returns the volume that the container has mounted at a directory.
 func (m manifests) mounted(t *testing.T, dir string) corev1.VolumeMount {
 	t.Helper()
 	for _, v := range m.container().VolumeMounts {

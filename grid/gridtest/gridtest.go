@@ -220,7 +220,7 @@ func (g *Grid) TryClient(host string, conf *security.Config) (*client.Client, er
 // Secrets returns the authorities of a secured grid, nil of any other.
 func (g *Grid) Secrets() *Secrets { return g.secrets }
 
-// Credentials returns what a process of a role proves itself by, limited to sequencers of some
+// Credentials returns the credentials of a process of a role, limited to sequencers of some
 // names if any are given; nil for a grid in clear text.
 func (g *Grid) Credentials(role security.Role, names ...security.Pattern) *security.Config {
 	g.tb.Helper()
@@ -263,7 +263,7 @@ func (g *Grid) Crash(names ...string) {
 		delete(g.members, name)
 		g.mu.Unlock()
 	}
-	for _, m := range crashed { // this takes time, and others go on meanwhile
+	for _, m := range crashed { // this takes time, and others continue meanwhile
 		_ = m.Close()
 	}
 }

@@ -169,7 +169,7 @@ func (n *Network) Crash(name string) {
 	})
 }
 
-// Break resets the open streams of a host, whose process goes on.
+// Break resets the open streams of a host, whose process continues.
 func (n *Network) Break(name string) {
 	n.change(func() {
 		m := n.machine(name)

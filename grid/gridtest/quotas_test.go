@@ -48,7 +48,7 @@ func refusalsAt(g *gridtest.Grid, kind grid.Refusal) (n uint64) {
 	return n
 }
 
-// TestQuotaOfNames: the sequencers of a pattern are counted over all owners. What is there
+// TestQuotaOfNames: the sequencers of a pattern are counted over all owners. A sequencer that exists
 // already stays and can be opened, also after an owner has crashed.
 func TestQuotaOfNames(t *testing.T) {
 	t.Parallel()
@@ -237,7 +237,7 @@ func TestQuotaOfCalls(t *testing.T) {
 	})
 }
 
-// TestUnusedAreRemoved: in bulk, by any member, a page at a time. What is attached, or was
+// TestUnusedAreRemoved: in bulk, by any member, a page at a time. A sequencer that is attached, or was
 // used within the time, stays.
 func TestUnusedAreRemoved(t *testing.T) {
 	t.Parallel()
@@ -285,7 +285,7 @@ func TestUnusedAreRemoved(t *testing.T) {
 		if _, err := used.Next(within(t, time.Second)); err != nil {
 			t.Error(err)
 		}
-		create(t, c, "old03", 128) // anew
+		create(t, c, "old03", 128) // again
 		// An owner that was told to remove one that is used meanwhile does not.
 		own := g.OwnerOf("old-used")
 		body := `{"unused_for_ms":1000,"remove":true,"names":["old-used"],"forwarded":true}`

@@ -127,7 +127,7 @@ func gossipSize(t *testing.T, g *gridtest.Grid, member string) (n int) {
 	return n
 }
 
-// standing is what a replay must not touch.
+// standing is the state that a replay must not touch.
 type standing struct {
 	leader  string
 	members []roster.Incarnation
@@ -217,7 +217,7 @@ func TestReplayedGossip(t *testing.T) {
 						}
 					}
 				}
-				t.Logf("%d members that are gone were seen at once, until %v after a replay", ghosts, last)
+				t.Logf("%d members that are gone were seen together, until %v after a replay", ghosts, last)
 				if ghosts == 0 {
 					t.Error("no recorded message was believed, so this test shows nothing")
 				}

@@ -55,7 +55,7 @@ func (r *roles) call(role security.Role, names []security.Pattern, member, path 
 }
 
 // TestRolesInAGrid: a reader looks, a holder uses its names and sees those alone, and an admin
-// destroys. What is denied fails at once, and is a line of the audit log.
+// destroys. A denied call fails immediately, and is a line of the audit log.
 func TestRolesInAGrid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoles(t)

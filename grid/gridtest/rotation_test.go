@@ -154,7 +154,7 @@ func TestRotation(t *testing.T) {
 }
 
 // TestFormerAuthorityEnds: without a time in which both are trusted, a member that keeps its
-// certificates is out of the grid, which goes on.
+// certificates is out of the grid, which continues.
 func TestFormerAuthorityEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log rotationLog
@@ -182,7 +182,7 @@ func TestFormerAuthorityEnds(t *testing.T) {
 }
 
 // TestExpiredHolder: the calls of a holder end with its certificate, and not those of others;
-// with a new one it goes on without a restart.
+// with a new one it continues without a restart.
 func TestExpiredHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})

@@ -204,7 +204,7 @@ func (p *Proxy) answer() bool {
 	return true
 }
 
-// garbageSize is how many random bytes are forwarded at once.
+// garbageSize is the number of random bytes that are forwarded together.
 const garbageSize = 64
 
 // garbage returns the random bytes that go before a piece, often none.

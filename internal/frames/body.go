@@ -25,7 +25,7 @@ type Body struct {
 	arrived  chan struct{} // holds one when there is more
 }
 
-// SetDeadline bounds the wait of Read; zero is no bound.
+// SetDeadline bounds the wait of Read; zero means without a bound.
 func (b *Body) SetDeadline(by time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,7 +124,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// Flush sends what was written.
+// Flush sends the bytes written so far.
 func (w *Writer) Flush() error { return w.emit(0, func() {}) }
 
 // end sends the last frame of the answer, and frees the place of the request.
@@ -135,7 +135,7 @@ func (w *Writer) end() error {
 // Abort ends the connection: the request has no answer.
 func (w *Writer) Abort(err error) { w.exchange.server.end(err) }
 
-// emit sends what was written.
+// emit sends the bytes written so far.
 func (w *Writer) emit(flags uint8, queued func()) error {
 	h := frame.Header{Kind: frame.Data, Number: w.exchange.number, Flags: flags}
 	var head []byte

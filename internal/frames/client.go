@@ -146,7 +146,7 @@ func (call *Call) exchange(ctx context.Context, body []byte) error {
 	}
 }
 
-// ready reports whether what the caller waits for has arrived.
+// ready reports whether the caller's answer has arrived.
 func (call *Call) ready() (bool, error) {
 	call.mu.Lock()
 	defer call.mu.Unlock()
@@ -186,7 +186,7 @@ func (c *Client) remove(call *Call) bool {
 	return true
 }
 
-// read reads what the member sends until the connection ends.
+// read reads the member's frames until the connection ends.
 func (c *Client) read() {
 	for {
 		h, payload, err := c.link.next()

@@ -122,7 +122,7 @@ func TestCancel(t *testing.T) {
 		}
 		synctest.Wait()
 		if !heard.Load() {
-			t.Error("the handler goes on")
+			t.Error("the handler continues")
 		}
 		if _, answer, err := e.client.Do(t.Context(), frame.Head{}, []byte("a")); err != nil || string(answer) != "a" {
 			t.Errorf("%q, %v", answer, err)

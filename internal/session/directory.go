@@ -170,7 +170,7 @@ func (l *LookUp) Failed() bool {
 func (l *LookUp) Patience() time.Duration { return l.patience }
 
 // Hurry makes a search urgent from now on, since a call waits for it, and reports whether it
-// was not: another member is asked at once then.
+// was not: another member is asked immediately then.
 func (l *LookUp) Hurry() bool {
 	if l.urgent {
 		return false

@@ -89,7 +89,7 @@ func (r Record) check() error {
 // Seen is the result of a read: a record with its revision, or that there is none.
 type Seen struct {
 	Record   Record
-	Revision string // "" if there is no record
+	Revision string // "" without a record
 }
 
 // Absent reports whether there was no record.

@@ -69,7 +69,7 @@ func (a *Authority) allow(claim roster.Claim, ceiling clustertime.Tick) {
 func (a *Authority) Landed(r *roster.Roster, s Swap) { a.Saw(r, s.Record) }
 
 // Limit returns how far the ceiling of a roster may rise, 0 for no further: nothing that
-// stood under another claim counts, nor what was sent and is not known to have happened
+// stood under another claim counts, nor a swap that was sent and is not known to have happened
 // (A1), and a leader that is not a member may raise nothing (A2).
 func (a *Authority) Limit(r *roster.Roster) clustertime.Tick {
 	var limit clustertime.Tick
@@ -83,7 +83,7 @@ func (a *Authority) Limit(r *roster.Roster) clustertime.Tick {
 	return limit
 }
 
-// Take returns the swap that takes the record from what was seen (A4). The limit that it
+// Take returns the swap that takes the record that was seen (A4). The limit that it
 // finds is that of the very revision that it replaces, and a claim that was drawn is used
 // once. Errors: ErrDeleted.
 func (a *Authority) Take(r *roster.Roster, seen Seen, d Draw) (Swap, error) {

@@ -56,7 +56,7 @@ type Step struct {
 // Outcome is the result of a step.
 type Outcome struct {
 	Seen Seen // of a read, and of a swap that happened its revision
-	// Err is nil, or why there is no result: ErrRefused, ErrDamaged, or any other for a
+	// Err is nil, or the reason of a missing result: ErrRefused, ErrDamaged, or any other for a
 	// store that did not answer.
 	Err error
 }

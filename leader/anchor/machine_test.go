@@ -26,7 +26,7 @@ type desk struct {
 	v       View
 	draws   int
 	record  Record
-	writes  int // names the revision, 0 is no record
+	writes  int // names the revision, 0 means without a record
 	swaps   []Swap
 	reads   int
 	fail    func(Step) error // before it is carried out
@@ -57,7 +57,7 @@ func (d *desk) foreign(ceiling clustertime.Tick) {
 	d.record = Record{Claim: claim(900), Ceiling: ceiling, Grid: roster.GridID{9}, Holder: self(9), Nonce: strconv.Itoa(d.writes)}
 }
 
-// step lets time pass, carries out what is due until nothing is, and agrees on resets.
+// step lets time pass, carries out all requests that are due, and agrees on resets.
 func (d *desk) step(pass time.Duration) {
 	d.t.Helper()
 	d.v.Mono += pass
@@ -312,7 +312,7 @@ func TestRefusedSwapIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestStoreAway: reads are repeated at a bounded pace, and what was seen stays usable.
+// TestStoreAway: reads are repeated at a bounded pace, and the record that was seen stays usable.
 func TestStoreAway(t *testing.T) {
 	d := newDesk(t)
 	d.step(0)

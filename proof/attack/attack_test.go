@@ -114,7 +114,7 @@ func watch(agents []*agent) (end func() int) {
 	return func() int { close(done); return <-most }
 }
 
-// honest is a client and a prober, whose work goes on whatever attackers do.
+// honest is a client and a prober, whose work continues whatever attackers do.
 type honest struct {
 	client  *client.Client
 	api     []string
@@ -144,7 +144,7 @@ func newHonest(t *testing.T, dir string, api []string) *honest {
 	return h
 }
 
-// measured is what an honest client and a prober saw.
+// measured are the figures of an honest client and a prober.
 type measured struct {
 	mu          sync.Mutex // guards what follows
 	took        []time.Duration

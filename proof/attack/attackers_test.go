@@ -45,7 +45,7 @@ func newAttacker(o order) (*attacker, error) {
 	return &attacker{order: o, stranger: evil.Trusting(by), holder: evil.Trusting(by, cert)}, nil
 }
 
-// attacks are what an attacker does until ctx ends, by name.
+// attacks are the ways to attack until ctx ends, by name.
 var attacks = map[string]func(ctx context.Context, a *attacker){
 	"silent connections":              func(ctx context.Context, a *attacker) { a.crowd(ctx, nil, nil) },
 	"half TLS handshakes":             func(ctx context.Context, a *attacker) { a.crowd(ctx, nil, say("\x16\x03\x01\x02\x00\x01\x00\x01")) },
@@ -262,7 +262,7 @@ func upgrade(c net.Conn) error {
 	return err
 }
 
-// givenUp sends requests in frames, and gives each up at once.
+// givenUp sends requests in frames, and gives each up immediately.
 func (a *attacker) givenUp(_ context.Context, c net.Conn) {
 	head, err := frame.AppendHead(nil, frame.Head{Path: wire.PathRenew})
 	if err == nil {
@@ -299,7 +299,7 @@ func (a *attacker) garbage(ctx context.Context) {
 			defer c.Close()
 			for ctx.Err() == nil {
 				_, _ = rand.Read(noise)
-				_, _ = c.Write(noise) // what answers is no matter
+				_, _ = c.Write(noise) // the answers do not matter
 				a.sent.Add(1)
 				time.Sleep(time.Millisecond)
 			}

@@ -18,7 +18,7 @@ import (
 // orderVariable has an attacker's order, in the environment of the process that carries it out.
 const orderVariable = "SNOWGRID_TEST_ATTACK"
 
-// order says what an attacker does.
+// order is the task of an attacker.
 type order struct {
 	Attack      string
 	Dir         string // of the security files

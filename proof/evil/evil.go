@@ -29,7 +29,7 @@ type Attacker struct {
 	Name string
 	// Role is that of its certificate, if members believe that.
 	Role security.Role
-	// Refusal is what its requests end with: security.ErrDenied with a certificate that
+	// Refusal is the error of its requests: security.ErrDenied with a certificate that
 	// members believe, security.ErrUnauthenticated without any, else ErrUnwelcome.
 	Refusal error
 	// TLS has its certificate; nil: it speaks clear text.
@@ -49,7 +49,7 @@ func (a *Attacker) May(action security.Action) bool {
 	return security.Authorize(security.Peer{Role: a.Role, ID: "cert:"}, action, "") == nil
 }
 
-// IsRefusal reports whether an error is what this attacker has to get.
+// IsRefusal reports whether an error is the one that this attacker has to get.
 func (a *Attacker) IsRefusal(err error) bool { return errors.Is(err, a.Refusal) }
 
 // Connect opens a connection, over TLS if the attacker speaks it.

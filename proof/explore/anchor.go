@@ -9,7 +9,7 @@ import (
 )
 
 // AnchorScope bounds an exploration of anchored grids: several grids of one name, started
-// empty or from one another's data, under one record of a store. There is no time: a
+// empty or from one another's data, under one record of a store. It has no time: a
 // leader may act at any moment on anything that was ever true, and a swap that was sent
 // may land at any time later, or never.
 type AnchorScope struct {
@@ -46,7 +46,7 @@ type anchorWorld struct {
 	Grids   [anchorGrids]anchorGrid
 }
 
-// anchorRoster is what a roster says, with ticks from anchorTick.
+// anchorRoster is the content of a roster, with ticks from anchorTick.
 type anchorRoster struct {
 	Ceiling, Floor, Claim uint8
 	Stop                  uint8 // + 1

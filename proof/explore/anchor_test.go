@@ -33,7 +33,7 @@ func TestAnchorScopes(t *testing.T) {
 }
 
 // TestAnchorMutantScopes explores the scopes of the mutants with every rule in force:
-// what is found there is due to the mutant.
+// an overlap there is due to the mutant.
 func TestAnchorMutantScopes(t *testing.T) {
 	skipUnderRace(t)
 	seen := map[AnchorScope]bool{}

@@ -160,7 +160,7 @@ func (l *followLab) send(w *followWorld, m followSent) {
 	w.sent = with(w.sent, keep(&l.messages, m))
 }
 
-// note takes in what a member knows now: what it sends to those that ask, what it may grant,
+// note records the present knowledge of a member: what it sends to those that ask, what it may grant,
 // and whether its rosters are such as the rules allow.
 func (l *followLab) note(w *followWorld, m int) {
 	f := l.followers.get(w.members[m])

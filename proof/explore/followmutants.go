@@ -7,12 +7,12 @@ type FollowWeakness int
 const (
 	FollowNone              FollowWeakness = iota
 	FollowInMachine                        // none here: a line of the source, by proof/mutants
-	PushBeforeCommit                       // F1: a leader pushes what is only proposed
+	PushBeforeCommit                       // F1: a leader pushes a command that is only proposed
 	CeilingFromElsewhere                   // F2: a ceiling without its version
 	OwnersFromElsewhere                    // F2: owners and floors without their version
 	ApplyOnServed                          // F4: the log's commands are applied to the learned roster
 	SnapshotOfServed                       // F4: a snapshot has the learned roster
-	RestartKeepsName                       // F6: a process keeps what the one before it owned
+	RestartKeepsName                       // F6: a process keeps the partitions of the one before it
 	AdmissionOfOtherVersion                // F7: the report of another version admits a joiner
 
 	followWeaknesses // how many there are

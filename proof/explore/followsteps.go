@@ -186,7 +186,7 @@ func tellSent(m followSent) string {
 
 func positionText(p follow.Position) string { return strconv.FormatUint(uint64(p), 10) }
 
-// become replaces what a process knows. The served roster never goes back.
+// become replaces the knowledge of a process. The served roster never goes back.
 func (l *followLab) become(w *followWorld, m int, to followerID) {
 	before, after := l.followers.get(w.members[m]).Served(), l.followers.get(to).Served()
 	w.members[m] = to

@@ -90,7 +90,7 @@ func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
 // no scope has, reads it.
 func encodeRecord(e *encoder, b []byte, v reflect.Value) []byte { return e.fields(b, v, "used") }
 
-// encodeNothing is for what is counted from the rest.
+// encodeNothing is for counts that follow from the rest.
 func encodeNothing(_ *encoder, b []byte, _ reflect.Value) []byte { return b }
 
 func acts(v reflect.Value) bool { return v.Addr().Interface().(interface{ Acts() bool }).Acts() }

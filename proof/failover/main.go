@@ -1,5 +1,5 @@
 // Command failover measures how long a new attach waits when a member's process ends or
-// stands still. It starts three agents with one backup, and in each round kills or stops
+// is paused. It starts three agents with one backup, and in each round kills or stops
 // one of them and creates a sequencer that this one owns, through a client that has
 // known the grid before:
 //

@@ -16,7 +16,7 @@ var anchorMutants = []mutant{
 	{"A5", "a reset forgets the limit that was found", "roster/anchor.go", "floor := max(r.granted(), c.Found)", "floor := r.granted()", anchorRosterTests},
 	{"A5", "a reset forgets the own ceiling", "roster/anchor.go", "floor := max(r.granted(), c.Found)", "floor := c.Found", anchorRosterTests},
 	{"A5", "a reset keeps the owners", "roster/anchor.go", "next.Partitions[id] = Partition{Term", "next.Partitions[id] = Partition{Owner: p.Owner, InSync: p.InSync, Term", anchorRosterTests},
-	{"A5", "a reset is no loss", "roster/anchor.go", "Floor: floor, LostTerm: Term(next.Version), Disk: p.Disk}", "Floor: floor, LostTerm: p.LostTerm, Disk: p.Disk}", anchorRosterTests},
+	{"A5", "a reset is not a loss", "roster/anchor.go", "Floor: floor, LostTerm: Term(next.Version), Disk: p.Disk}", "Floor: floor, LostTerm: p.LostTerm, Disk: p.Disk}", anchorRosterTests},
 	{"A5", "a reset does not register the leader", "roster/anchor.go", "next.Members = membersAfter(r.Members, registered.Join, out)", "_ = out", anchorRosterTests},
 	{"A5", "the floor of a reset is lost with the first owner", "roster/reassign.go", "floor = max(was.Floor, granted)", "floor = granted", anchorRosterTests},
 	{"A8", "a stopped grid takes other commands than a reset", "roster/anchor.go", "case r.Claim != \"\" && r.Stopped > 0 && c.Reset == nil:", "case false:", anchorRosterTests},

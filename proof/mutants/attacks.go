@@ -20,7 +20,7 @@ var attackMutants = []mutant{
 	{"C2", "a dialer accepts any role later", "security/remote.go", "if dialed && p.Role != Member {", "if dialed && p.Role == NoRole {", credentialTests},
 	{"C2", "a reload verifies no one again", "security/remote.go", "v.generation == m.number && !v.ended", "!v.ended", credentialTests},
 	{"C2", "a certificate does not end", "security/remote.go", "v.err == nil && !v.until.IsZero() && now.After(v.until)", "false", credentialTests},
-	{"C2", "connections go on when their remotes are not valid", "security/remote.go", "			end(v.err)", "			_ = end", credentialTests},
+	{"C2", "connections stay when their remotes are not valid", "security/remote.go", "			end(v.err)", "			_ = end", credentialTests},
 	{"C2", "clear text beyond loopback", "grid/security.go", "conf == nil && setting != \"\" && !c.Insecure {", "conf == nil && setting == \"-\" {", refusalTests},
 	{"C2", "gossip without a key beyond loopback", "grid/security.go", "if c.Insecure || !c.isExposed(false) {", "if c.Insecure || c.isExposed(false) {", refusalTests},
 	{"C2", "no check before the body", "grid/internal/api/routes.go", "err = t.authorize(r)", "err = nil", accessTests},

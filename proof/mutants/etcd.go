@@ -25,7 +25,7 @@ var etcdMutants = []mutant{
 	{"mixed", "reports are seldom", "client/etcd/swap.go", "s.cfg.CompatMixed && r.Until.Sub(r.From) > spanOf(window)", "false", etcdTests},
 	{"E1", "a lease ends with its window", "client/etcd/leases.go", ".Duration()) + leaseMargin", ".Duration())", etcdTests},
 	{"EH13", "a watch ends when its revision was compacted", "client/etcd/watch.go", "if !compacted || ctx.Err() != nil {", "if true {", etcdTests},
-	{"EH13", "a watch goes on after a compaction without a list", "client/etcd/watch.go", "for _, e := range all {", "for _, e := range all[:0] {", etcdTests},
+	{"EH13", "a watch continues after a compaction without a list", "client/etcd/watch.go", "for _, e := range all {", "for _, e := range all[:0] {", etcdTests},
 	{"watch", "renewals are told", "client/etcd/swap.go", `s.commit(ctx, "renew", w, s.puts(w, r))`, `s.commit(ctx, "renew", w, s.puts(w, r, s.tells(w.key)))`, etcdTests},
 	{"watch", "a return is not told", "client/etcd/swap.go", "	ops := s.puts(w, r, s.tells(w.key))", "	ops := s.puts(w, r)", etcdTests},
 	{"watch", "a claim is not told", "client/etcd/swap.go", "clientv3.WithLease(granted.id)), s.tells(w.key)))", "clientv3.WithLease(granted.id))))", etcdTests},

@@ -40,7 +40,7 @@ var recordUnseen = map[string]string{
 	"an extension reports more than was granted":                    "it costs ticks, and makes no ID twice",
 	"a taken record keeps its version":                              "a version is for people and other programs",
 	"a record of another attachment is extended":                    "an attachment that finds another one's record has lost its own",
-	"an attachment that finds a body it has not written goes on":    "no process of the simulation is cloned with its attachment",
+	"an attachment that finds a body it has not written continues":  "no process of the simulation is cloned with its attachment",
 	"a refused copy counts although an earlier one may have landed": "it costs a node until it expires",
 	"an answer after a stop changes the grant":                      "the handle has stopped as well",
 	"a record of another attachment is returned":                    "an attachment that finds another one's record has lost its own",

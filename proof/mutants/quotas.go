@@ -11,7 +11,7 @@ var (
 	quotaSessionTests   = []string{"./internal/session", "-run", "Call"}
 )
 
-// quotaMutants weaken the limits of what holders may take, and the removal of what none uses.
+// quotaMutants weaken the limits of holders, and the removal of unused names.
 var quotaMutants = []mutant{
 	{"quota", "the least specific row counts", "roster/quota.go", "q.Pattern.Literal() > rows[best].Pattern.Literal()", "q.Pattern.Literal() < rows[best].Pattern.Literal()", quotaRosterTests},
 	{"quota", "any number of rows is agreed on", "roster/quota.go", "	if len(rows) > MaxQuotas {", "	if len(rows) > 99*MaxQuotas {", quotaRosterTests},
@@ -41,7 +41,7 @@ var quotaMutants = []mutant{
 
 	{"unused", "a sequencer that is attached is removed", "partition/quota.go", "m.ending[name] != nil || m.table.Attached(name) > 0 {", "m.ending[name] != nil {", quotaPartitionTests},
 	{"unused", "a sequencer that was used just now is removed", "partition/quota.go", "	case time < unused:", "	case time < 0:", quotaPartitionTests},
-	{"unused", "an open is no use", "partition/life.go", "	m.table.use(o.name, v.Mono)\n", "", quotaPartitionTests},
+	{"unused", "an open does not count as use", "partition/life.go", "	m.table.use(o.name, v.Mono)\n", "", quotaPartitionTests},
 	{"unused", "a new owner takes a sequencer of which it knows nothing for old", "partition/quota.go", "	if len(r.slots) == 0 {\n", "	if len(r.slots) < 0 {\n", quotaPartitionTests},
 	{"unused", "a page ends beyond the last name of an owner that has more", "grid/unused.go", "	if next != \"\" {\n		rows = slices.DeleteFunc", "	if next == \"-\" {\n		rows = slices.DeleteFunc", []string{"./grid", "-run", "MergePages"}},
 }

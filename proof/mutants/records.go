@@ -19,7 +19,7 @@ var recordMutants = []mutant{
 	{"H4", "an extension is used before it has landed", "client/store/record/holding.go", "	h.pending, h.copies, h.refused = &want, 0, false\n	return nil", "	h.pending, h.copies, h.refused, h.grant = &want, 0, false, want.Grant()\n	return nil", recordTests},
 	{"H4", "an unknown outcome counts as landed", "client/store/record/holding.go", "case a == Landed:", "case a != Refused:", recordTests},
 	{"H4", "a record of the same task counts as one's own", "client/store/record/holding.go", "s.Record.Nonce == h.pending.Nonce:", "s.Record.State == Held && s.Record.Task == h.pending.Task:", recordTests},
-	{"H4", "an attachment that finds a body it has not written goes on", "client/store/record/holding.go", "h.pending != nil && s.Record.Nonce == h.pending.Nonce:", "h.pending != nil && s.Record.HeldBy(h.id):", recordTests},
+	{"H4", "an attachment that finds a body it has not written continues", "client/store/record/holding.go", "h.pending != nil && s.Record.Nonce == h.pending.Nonce:", "h.pending != nil && s.Record.HeldBy(h.id):", recordTests},
 	{"H4", "a refused copy counts although an earlier one may have landed", "client/store/record/holding.go", "	default: // also if", "	case a == Refused:\n		h.lose(ErrRetired)\n	default: // also if", recordTests},
 	{"H5", "a return frees ticks below its own grant", "client/store/record/take.go", "max(r.From, used+1)", "used + 1", recordTests},
 	{"H5", "a return frees used ticks", "client/store/record/take.go", "max(r.From, used+1)", "max(r.From, used)", recordTests},

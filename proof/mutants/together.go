@@ -27,7 +27,7 @@ var togetherMutants = []mutant{
 	{"join", "a member that waits for a grid hears no news", "grid/internal/formation/form.go", "		case nextTick:\n", "		default:\n", joinPaceTests},
 	{"join", "a member joins the first grid that it sees of two", "grid/internal/formation/form.go", "if !ticked && !f.gossip.Searched() {", "if !ticked && f.gossip == nil {", []string{"./grid/gridtest", "-run", "TestForeignGrid"}},
 	{"join", "a request to join waits for the leader's tick", "grid/leadcalls.go", "	o.now.Send()\n", "	_ = o.now\n", joinPaceTests},
-	{"join", "a server that was added waits for the leader's tick", "grid/lead.go", "			l.of.now.Send() // what", "			_ = l.of.now // what", joinPaceTests},
+	{"join", "a server that was added waits for the leader's tick", "grid/lead.go", "			l.of.now.Send() // the step", "			_ = l.of.now // the step", joinPaceTests},
 	{"session", "handles that were not due when others were renewed are renewed again soon", "internal/session/renew.go", "	for _, h := range g.handles {\n		h.next = next\n", "	for _, h := range g.handles {\n		if h.next > now.Mono {\n			continue\n		}\n		h.next = next\n", []string{"./client", "-run", "TestManyAttachedApart"}},
 	{"session", "the first stream has everything renewed", "internal/session/stream.go", "fresh := !s.broke && h.heard", "fresh := s.broke && h.heard", firstStreamSet},
 	{"session", "a stream that breaks and stands has nothing renewed", "internal/session/stream.go", "fresh := !s.broke && h.heard", "fresh := h.heard", firstStreamSet},

@@ -19,7 +19,7 @@ import (
 // at times and extends it.
 type anchorStore struct {
 	record anchor.Record
-	writes int // names the revision; 0 is no record
+	writes int // names the revision; 0 means without a record
 	away   time.Duration
 	rival  time.Duration // until when a rival extends the record
 

@@ -78,7 +78,7 @@ type fleet struct {
 	result  StoreResult
 }
 
-// lifeGrant is what an attachment may have used, in its life.
+// lifeGrant is the range that an attachment may have used, in its life.
 type lifeGrant struct {
 	life  sequencer.Life
 	grant sequencer.Grant

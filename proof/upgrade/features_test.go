@@ -145,7 +145,7 @@ func awaitLog(t *testing.T, of *member, texts ...string) string {
 	return ""
 }
 
-// What the release before says in a grid that uses a part of protocol 3, and of its own log
+// The words of the release before in a grid that uses a part of protocol 3, and of its own log
 // with such a part.
 const (
 	refusedProtocol = "start the member with a release that has protocol 3"

@@ -30,7 +30,7 @@ const (
 
 // Errors that callers tell apart.
 var (
-	// ErrForeign means that what was sent is of another grid.
+	// ErrForeign means that a message is of another grid.
 	ErrForeign = errors.New("follow: of another grid")
 	// ErrGap means that commands are missing before the one that was sent: pull them.
 	ErrGap = errors.New("follow: commands are missing")

@@ -20,7 +20,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Validity of what is issued, unless a request states one.
+// Validity of certificates, unless a request states one.
 const (
 	AuthorityTTL   = 10 * 365 * 24 * time.Hour
 	CertificateTTL = 365 * 24 * time.Hour

@@ -120,7 +120,7 @@ func renewal(cert *x509.Certificate) string {
 	return ": issue it again with snowgrid secure issue, or snowgrid secure rotate certificates"
 }
 
-// warningsOf says what is wrong with the certificate of a role.
+// warningsOf returns the faults of the certificate of a role.
 func warningsOf(dir, name string, cert *x509.Certificate, authorities []*x509.Certificate) (out []string) {
 	base := strings.TrimSuffix(name, certificateSuffix)
 	if role := string(security.Identity(cert, nil).Role); role != base {

@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Permissions of what is written. Only the user that made them reads private files.
+// Permissions of the files. Only the user that made them reads private files.
 const (
 	directoryMode = 0o700
 	secretMode    = 0o600

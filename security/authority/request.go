@@ -11,7 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Request says what a certificate is for.
+// Request states the use of a certificate.
 type Request struct {
 	Name  string // common name, for people and logs
 	Role  security.Role

@@ -27,7 +27,7 @@ func (d *Directory) RotateAuthority(now time.Time) error {
 	}
 	// Without the key of the first one an earlier rotation was interrupted, and begins again.
 	if len(trusted) > 1 && trusted[0].Equal(d.authority.cert) {
-		return fmt.Errorf("%w: a rotation of the authority is in progress; go on with snowgrid secure rotate certificates, and end it with snowgrid secure rotate authority --finish", security.ErrInvalid)
+		return fmt.Errorf("%w: a rotation of the authority is in progress; continue with snowgrid secure rotate certificates, and end it with snowgrid secure rotate authority --finish", security.ErrInvalid)
 	}
 	next, err := New(d.authority.cert.Subject.CommonName, now, AuthorityTTL)
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *Directory) FinishAuthority() error {
 	return nil
 }
 
-// RotateCertificates issues each certificate of the directory anew, with a new key, for the
+// RotateCertificates issues each certificate of the directory again, with a new key, for the
 // same role, names and hosts. It returns their roles. A ttl of 0 is that of each certificate.
 func (d *Directory) RotateCertificates(ttl time.Duration, now time.Time) ([]security.Role, error) {
 	names, err := certificateFiles(d.path)

@@ -25,7 +25,7 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// MaxTTL is the longest that a token is valid: there is no way to take one back but a new key.
+// MaxTTL is the longest that a token is valid: only a new key takes one back.
 const MaxTTL = 90 * 24 * time.Hour
 
 const (
@@ -39,7 +39,7 @@ const (
 	skew = time.Minute
 )
 
-// Request says what a token is for.
+// Request states the use of a token.
 type Request struct {
 	Name  string // of the caller, for people and logs
 	Role  security.Role

@@ -44,7 +44,7 @@ const (
 	statusSize = 2
 )
 
-// Kind is what a frame is.
+// Kind is the kind of a frame.
 type Kind uint8
 
 // The kinds of frames.

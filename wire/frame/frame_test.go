@@ -54,8 +54,21 @@ func TestHead(t *testing.T) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
-	if _, _, err := ParseHead(append(bytes.Clone(b), "abcd"...)); !errors.Is(err, ErrMalformed) {
-		t.Errorf("a body longer than stated: %v", err)
+	long, err := AppendHead(nil, Head{Path: "/v1/attach", Length: Inline + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	beyond := append(bytes.Clone(b), "abc"...)
+	beyond[len(b)-2]++ // the length of the last field
+	for what, in := range map[string][]byte{
+		"a body longer than stated":       append(bytes.Clone(b), "abcd"...),
+		"a body shorter than stated":      append(bytes.Clone(b), "ab"...),
+		"more of a body than may be":      append(long, make([]byte, Inline+1)...),
+		"a field that goes into the body": beyond,
+	} {
+		if h, rest, err := ParseHead(in); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %+v, %q, %v", what, h, rest, err)
+		}
 	}
 	if _, err := AppendHead(nil, Head{Path: strings.Repeat("x", 256)}); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a path of 256 bytes: %v", err)

@@ -19,7 +19,7 @@ const (
 	Handshakes = 128
 )
 
-// How many handshakes may take the place of an unfinished one, each second and at once. A flood
+// How many handshakes may take the place of an unfinished one, each second and in a burst. A flood
 // of silent streams would cost a goroutine and the computation of a handshake for each.
 const (
 	displacedPerSecond = 100
@@ -186,7 +186,7 @@ func (a *Acceptor) start(conn net.Conn, from string) {
 	a.group.Go(func() { a.handshake(conn) })
 }
 
-// isFull reports whether there is no place for one more handshake of an address. The caller
+// isFull reports whether no place is left for one more handshake of an address. The caller
 // holds mu.
 func (a *Acceptor) isFull(from string) bool {
 	return a.of[from] >= a.cfg.PerAddress || len(a.pending) >= a.cfg.Handshakes

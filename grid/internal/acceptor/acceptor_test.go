@@ -97,7 +97,7 @@ func TestOldestOfAnAddressIsDropped(t *testing.T) {
 
 // TestFloodWaits: of an address that opens silent streams without end, some displace others and
 // the rest wait, without a handshake, until there is a place or the time of one has passed. An
-// address with few gets a place at once meanwhile.
+// address with few gets a place immediately meanwhile.
 func TestFloodWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const places, flood, timeout = 32, 1000, time.Minute

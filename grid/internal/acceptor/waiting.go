@@ -8,8 +8,8 @@ import (
 
 // waiting are accepted streams without a place for their handshake. Each is a file descriptor
 // and nothing more until it gets one, or has waited for the time of a handshake. So a caller
-// with thousands of silent streams is kept busy with few of them: closed at once, they would be
-// opened again at once, which costs the acceptor more than all honest work.
+// with thousands of silent streams is kept busy with few of them: closed immediately, they would be
+// opened again immediately, which costs the acceptor more than all honest work.
 //
 // A place that becomes free goes to the newest of an address with few handshakes.
 type waiting struct {

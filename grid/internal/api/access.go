@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
-// access is what the caller of a path has to be allowed.
+// access is the permission that the caller of a path needs.
 type access struct {
 	// action is authorized before the request is read.
 	action security.Action

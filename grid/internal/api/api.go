@@ -281,7 +281,7 @@ func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Ca
 	release := func() {}
 	if !c.target {
 		if release, err = conn.chargeBody(r.Context(), r.ContentLength); err != nil {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // the server reads what was not
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // the server reads the rest
 			return nil, release, err
 		}
 	}

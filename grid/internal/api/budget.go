@@ -23,7 +23,7 @@ const (
 	// chargeTimeout is how long they wait.
 	chargeTimeout = 2 * time.Second
 	// peerRate is how many bytes of large bodies a peer may send in a second, under TLS, and
-	// peerAhead of how many seconds at once. Those beyond it wait before they are read.
+	// peerAhead of how many seconds in a burst. Those beyond it wait before they are read.
 	peerRate  = 4 * wire.MaxBody
 	peerAhead = 2 * time.Second
 )
@@ -35,7 +35,7 @@ type budget struct {
 	free  int64
 	freed chan struct{} // closed and replaced when bytes become free
 	waits int           // how many more may wait
-	paid  time.Time     // until when what was paced is the rate
+	paid  time.Time     // until when the bodies that were paced take the rate
 }
 
 func newBudget(bytes int64, waits int) budget {

@@ -49,7 +49,7 @@ type connection struct {
 
 	who     remote // nil in clear text
 	kind    kind
-	refusal error // there is no place for it
+	refusal error // no place is left for it
 	resets  resets
 	misused func() // ends it; nil if it is of another listener
 	input   *input // nil likewise

@@ -61,7 +61,7 @@ func (f *framed) close() {
 	f.workers.Close()
 }
 
-// upgradeError returns why a request is no upgrade to frames. A browser has no part in it: the
+// upgradeError returns why a request does not upgrade to frames. A browser has no part in it: the
 // requests in frames name no origin.
 func upgradeError(r *http.Request) error {
 	switch {
@@ -191,7 +191,7 @@ func (w *framedAnswer) Header() http.Header {
 // WriteHeader implements http.ResponseWriter.
 func (w *framedAnswer) WriteHeader(status int) { w.SetStatus(status) }
 
-// FlushError lets http.ResponseController send what was written.
+// FlushError lets http.ResponseController send the bytes written so far.
 func (w *framedAnswer) FlushError() error { return w.Flush() }
 
 // SetReadDeadline lets http.ResponseController bound the wait for the body.

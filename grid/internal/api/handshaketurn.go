@@ -13,7 +13,7 @@ import (
 const (
 	// handshakeShare is the part of the processors that handshakes may have in the long run.
 	handshakeShare = 1.0 / 16
-	// handshakeAhead is the time of whose share they may take at once: some hundred handshakes
+	// handshakeAhead is the time of whose share they may take in a burst: some hundred handshakes
 	// of a fleet that comes together wait for nothing.
 	handshakeAhead = time.Second
 	// stretchMax bounds what one stretch counts for. A process that has to wait for a processor

@@ -119,7 +119,7 @@ func TestHandshakeGone(t *testing.T) {
 		turns.leave(0)
 		gone := make(chan struct{})
 		close(gone)
-		for range 100 { // some get their turn and are gone at once
+		for range 100 { // some get their turn and are gone immediately
 			if turns.enter("c", gone) {
 				turns.leave(0)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Bounds of what a connection may send without being answered: HTTP/2 has frames that cost
+// Bounds of the bytes that a connection may send without being answered: HTTP/2 has frames that cost
 // its server work and begin no request, or one that ends before it is served, and keeps what
 // arrives of bodies before they are read.
 const (
@@ -27,7 +27,7 @@ const (
 	unreadFew    = 64 << 10
 )
 
-// input counts what a connection sends. Its zero value is ready.
+// input counts the bytes that a connection sends. Its zero value is ready.
 type input struct {
 	mu       sync.Mutex // guards what follows
 	since    time.Time  // of the period
@@ -40,7 +40,7 @@ type input struct {
 	peer, all *atomic.Int64 // unread of all connections of the peer, and of all peers; nil = not counted
 }
 
-// excess is what is wrong with the input of a connection.
+// excess is the fault of a connection's input.
 type excess int
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// TestInputWithoutAnswers: what a connection sends counts from the last answer and within a
+// TestInputWithoutAnswers: the bytes of a connection count from the last answer and within a
 // period; the bodies of requests in progress are allowed besides.
 func TestInputWithoutAnswers(t *testing.T) {
 	now := time.Unix(1000, 0)
@@ -44,7 +44,7 @@ func TestInputWithoutAnswers(t *testing.T) {
 }
 
 // TestInputOfAPeer: the connections of a peer together have a bound, and those of all peers,
-// where one that sent little stays. What was answered, is of an earlier period or came by a
+// where one that sent little stays. Input that was answered, is of an earlier period or came by a
 // connection that has ended does not count.
 func TestInputOfAPeer(t *testing.T) {
 	now := time.Unix(1000, 0)
@@ -165,7 +165,7 @@ func TestPeerIsKeptOut(t *testing.T) {
 	})
 }
 
-// TestLargeBodiesArePaced: a peer's, beyond what it may send at once, and small ones are not.
+// TestLargeBodiesArePaced: a peer's, beyond its burst, and small ones are not.
 func TestLargeBodiesArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newBudget(callerBodies, callerWaits)

@@ -159,7 +159,7 @@ func answerClearText(err error) {
 	}
 }
 
-// report logs why a caller was not understood; a silent one is no matter.
+// report logs why a caller was not understood; a silent one does not matter.
 func (l *listener) report(from net.Addr, err error) {
 	var silent net.Error
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &silent) && silent.Timeout() {
@@ -174,7 +174,7 @@ type openConn struct {
 	who     *security.Remote // nil in clear text
 	kind    kind
 	share   *peerShare // nil if it is refused
-	refusal error      // there is no place for it
+	refusal error      // no place is left for it
 
 	allBodies *budget // of all callers
 	input     input

@@ -23,7 +23,7 @@ type remote interface {
 	Peer() (security.Peer, error)
 }
 
-// caller is who makes a request, or why it is refused.
+// caller identifies the sender of a request, or says why it is refused.
 type caller struct {
 	peer security.Peer
 	err  error // the certificate or the token is not valid
@@ -51,7 +51,7 @@ func whoIs(remote string, p security.Peer) string {
 }
 
 // callerOf returns the caller of a request, by the certificate of its connection, or by the
-// token in its header if there is no certificate.
+// token in its header without a certificate.
 func (a *Server) callerOf(r *http.Request) caller {
 	if a.cfg.Security == nil {
 		return caller{peer: security.Everyone}
@@ -152,7 +152,7 @@ func (a *Server) authorize(r *http.Request) error {
 	return Authorize(r.Context(), a.cfg.Audit, row.action, "")
 }
 
-// authorizeUses authorizes what a decoded request does to each sequencer that it names, and
+// authorizeUses authorizes each use of a sequencer that a decoded request names, and
 // counts it as a call about that. Renewals name none here, and so cost nothing.
 func (a *Server) authorizeUses(r *http.Request, in any) error {
 	row, _ := accessOf(r.Method, r.URL.Path)

@@ -87,7 +87,7 @@ func (p *places) keepOut(k placeKey, now time.Time) {
 	}
 }
 
-// peerShare is what the connections of one peer have together.
+// peerShare is the common state of the connections of one peer.
 type peerShare struct {
 	connections int // guarded by places.mu
 	bodies      budget

@@ -109,7 +109,7 @@ func TestRetriesAreOneAction(t *testing.T) {
 	}
 	l.Write(Entry{Destroy, "bills", "a", security.ErrDenied})
 	if got := r.lines(t); len(got) != 13 {
-		t.Errorf("%d lines, want 10 of what is not there, and 3 of 2 denials", len(got))
+		t.Errorf("%d lines, want 10 of unknown paths, and 3 of 2 denials", len(got))
 	}
 	r.now += repeatAfter
 	l.Write(Entry{Forget, "m1", "a", failed})

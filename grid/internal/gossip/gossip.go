@@ -224,7 +224,7 @@ func (g *Gossip) failRefused() {
 	}
 	if g.keys != nil {
 		if err := g.transport.Refusal(); err != nil {
-			g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused", "a process that was dialed is no member of this grid", "error", err.Error())
+			g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused", "a process that was dialed is not a member of this grid", "error", err.Error())
 		}
 		return
 	}

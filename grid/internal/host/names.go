@@ -39,7 +39,7 @@ type names struct {
 	tables sync.Map // roster.PartitionID -> *atomic.Pointer[partition.Census], of owned partitions
 }
 
-// memberCount is what another owner said last.
+// memberCount is the last count of another owner.
 type memberCount struct {
 	rows map[pattern.Pattern]int
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 )
 
-// TestRatesOfEachPeer: a peer gets the calls of a second at once, and then as many as the
+// TestRatesOfEachPeer: a peer gets the calls of a second in a burst, and then as many as the
 // rate allows. Another one is not concerned.
 func TestRatesOfEachPeer(t *testing.T) {
 	var r rates
@@ -40,7 +40,7 @@ func TestRatesOfEachPeer(t *testing.T) {
 			served++
 		}
 	}
-	if served < 109 || served > 111 { // 10 at once, and 100 in 10 s
+	if served < 109 || served > 111 { // 10 in a burst, and 100 in 10 s
 		t.Errorf("%d calls were served in 10 s", served)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // Renew answers each set and each claim separately: a failed one has its error, and the
 // others are renewed. A claim on a sequencer that the caller may not use is a failed one, and
-// a set, which names no sequencers, counts for what the caller has shown by claims under the
+// a set, which names no sequencers, counts for the attachments that the caller has shown by claims under the
 // names that it may use now. Partitions are asked concurrently, and one that does not answer within
 // partition.RenewTime does not delay the rest.
 func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewResponse, error) {

@@ -143,7 +143,7 @@ func (n *Node) Leads() bool { return n != nil && n.Raft.State() == raft.Leader }
 const standLimit = 200 * time.Millisecond
 
 // Stand begins an election in which this node is a candidate, unless another leader than
-// the one given is known by now, or this node is no follower. Whether it is safe to
+// the one given is known by now, or this node is not a follower. Whether it is safe to
 // elect it the votes alone decide.
 func (n *Node) Stand(after leader.ServerID) bool {
 	now := leader.ServerID(n.Leader())

@@ -15,7 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
-// refusals collects what a gossip reports.
+// refusals collects the reports of a gossip.
 type refusals struct {
 	mu   sync.Mutex
 	errs []error

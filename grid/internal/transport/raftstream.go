@@ -67,7 +67,7 @@ type RaftStream struct {
 
 var _ raft.StreamLayer = (*RaftStream)(nil)
 
-// Denied is told of a stream that was refused because its other side is no member. It must
+// Denied is told of a stream that was refused because its other side is not a member. It must
 // not block. nil tells no one.
 type Denied func(from net.Addr, who security.Peer, err error)
 

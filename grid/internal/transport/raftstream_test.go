@@ -72,7 +72,7 @@ func echo(s raft.StreamLayer) {
 	}
 }
 
-// answers sends a stream to an echo what a request could begin with.
+// answers sends to an echo bytes that a request could begin with.
 func answers(conn net.Conn) error {
 	if _, err := conn.Write([]byte("\x00ello")); err != nil {
 		return err

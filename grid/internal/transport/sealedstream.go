@@ -169,7 +169,7 @@ func (s *gossipStream) refuse(err error) {
 	}
 }
 
-// unopened returns a message that no key opens: what a member answers that has no key in
+// unopened returns a message that no key opens: the answer of a member that has no key in
 // common. Nothing is sealed for a process that may be anyone.
 func unopened() ([]byte, error) {
 	b := make([]byte, sealedHead+sealedMin+1)
