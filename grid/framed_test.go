@@ -226,7 +226,22 @@ func TestFramesEndWithTheMember(t *testing.T) {
 	if _, err := stream.Next(); err != nil {
 		t.Fatal(err)
 	}
+	conn, err := net.Dial("tcp", m.Addrs().API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(conn, upgrade)
+	quiet := bufio.NewReader(conn)
+	if res, err := http.ReadResponse(quiet, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", res, err)
+	}
 	_ = m.Close()
+	var silent net.Error
+	if _, err := quiet.ReadByte(); err == nil || errors.As(err, &silent) && silent.Timeout() {
+		t.Errorf("a connection without requests: %v", err)
+	}
 	if e, err := stream.Next(); err == nil {
 		t.Errorf("an event of a member that is closed: %+v", e)
 	}

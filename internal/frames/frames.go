@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -259,6 +260,9 @@ func (l *link) flush() {
 		return
 	}
 	l.writing = true
+	l.mu.Unlock()
+	runtime.Gosched() // goroutines that are ready add their frames first: a write costs more
+	l.mu.Lock()
 	for len(l.out) > 0 && l.err == nil {
 		now := l.out
 		l.out, l.spare = l.spare[:0], nil

@@ -138,7 +138,7 @@ func TestStream(t *testing.T) {
 			for i := range 2 {
 				_, _ = fmt.Fprintf(w, "part %d\n", i)
 				_ = w.Flush()
-				time.Sleep(time.Minute) // longer than a silent connection lives without pings
+				time.Sleep(2 * silentPeriods * period) // a silent connection lives by pings alone
 			}
 			<-r.Context().Done()
 			close(ended)
@@ -266,6 +266,49 @@ func TestCallerThatReadsNothing(t *testing.T) {
 	})
 }
 
+// TestAnswersThatAreNotRead: their handlers wait before much of them is in memory.
+func TestAnswersThatAreNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wrote atomic.Int64
+		e := serving(t, true, func(w *Writer, _ *Request) {
+			for range 1000 {
+				n, err := w.Write(make([]byte, 1000))
+				if err == nil {
+					err = w.Flush()
+				}
+				if err != nil {
+					return
+				}
+				wrote.Add(int64(n))
+			}
+		})
+		_, _ = e.raw.Write(request(1, 0, "")) // the handler of this one writes to the connection
+		_, _ = e.raw.Write(request(2, 0, ""))
+		<-e.ended
+		if n := wrote.Load(); n > 2*queueMax {
+			t.Errorf("%d bytes were written to a caller that reads nothing", n)
+		}
+	})
+}
+
+// TestPingOfMember: it is answered.
+func TestPingOfMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		c := NewClient(near, bufio.NewReader(near))
+		defer c.Close()
+		_ = far.SetDeadline(time.Now().Add(time.Second))
+		_, _ = far.Write(frame.AppendHeader(nil, frame.Header{Kind: frame.Ping}))
+		answer := make([]byte, frame.HeaderSize)
+		if _, err := io.ReadFull(far, answer); err != nil {
+			t.Fatal(err)
+		}
+		if h, err := frame.ParseHeader(answer); err != nil || h.Kind != frame.Pong {
+			t.Errorf("the answer is %+v, %v", h, err)
+		}
+	})
+}
+
 // TestBodyThatDoesNotCome: the handler bounds its wait.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -293,9 +336,9 @@ func TestHostileMembers(t *testing.T) {
 	}
 	part := bytes.Repeat([]byte("x"), frame.Chunk)
 	for name, sends := range map[string][]byte{
-		"data first":    answer(frame.Data, 0, []byte("x")),
+		"data first":    answer(frame.Data, frame.Last, []byte{0, 200, 'x'}),
 		"no status":     answer(frame.Answer, 0, nil),
-		"two answers":   append(answer(frame.Answer, 0, []byte{0, 200}), answer(frame.Answer, 0, []byte{0, 200})...),
+		"two answers":   append(answer(frame.Answer, 0, []byte{0, 200}), answer(frame.Answer, frame.Last, []byte{0, 200})...),
 		"a request":     request(1, 0, ""),
 		"without end":   append(answer(frame.Answer, 0, []byte{0, 200}), bytes.Repeat(answer(frame.Data, 0, part), wire.MaxBody/frame.Chunk+1)...),
 		"garbage":       []byte("HTTP/1.1 400 Bad Request\r\n"),

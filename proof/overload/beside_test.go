@@ -187,7 +187,7 @@ func startHolders(t *testing.T, n int, cfg holderConfig) (all holderProcesses) {
 		t.Fatal(err)
 	}
 	for range n {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestHolderProcess$", "-test.timeout", "0") //nolint:gosec // this program
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestHolderProcess$", "-test.timeout", "0", "-together", strconv.Itoa(*together)) //nolint:gosec // this program
 		cmd.Env = append(os.Environ(), holderEnvironment+"="+string(text))
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -286,7 +286,7 @@ func TestHolderProcess(t *testing.T) {
 	answer := json.NewEncoder(os.Stdout)
 	lines := bufio.NewScanner(os.Stdin)
 	u.add(t, cfg.Holders, cfg.Addrs, func(int) dialer { return client.TCP },
-		func(i int) []string { return []string{fmt.Sprint("n", os.Getpid()%8, "-", i%1000)} })
+		func(i int) []string { return []string{fmt.Sprint("n", i%100)} })
 	for lines.Scan() {
 		if err := answer.Encode(u.figures(t)); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 )
 
 var (
+	together = flag.Int("together", 64, "clients of a process that start at the same time")
 	holders  = flag.Int("holders", 200, "holders of TestSpinningHolders, each a client with one handle")
 	spinning = flag.Int("spinning", 60, "goroutines that spin beside them")
 	spinFor  = flag.Duration("spin-for", 3*time.Second, "how long they do")

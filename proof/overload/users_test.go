@@ -86,14 +86,14 @@ func (u *users) credentials(t *testing.T) *security.Credentials {
 	return c
 }
 
-// add starts n clients by dialers of their own, each with handles of the names given, 64 at
-// once.
+// add starts n clients by dialers of their own, each with handles of the names given, some at
+// the same time.
 func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer, names func(i int) []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(n, 64) {
+	for range min(n, *together) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/wire/frame"
+)
+
+// TestCloseEndsFramedConnections: the HTTP server knows them no longer.
+func TestCloseEndsFramedConnections(t *testing.T) {
+	life := tenure.NewLife()
+	defer life.Stop()
+	clock := client.NewClock()
+	a := New(Config{
+		State: state.New(clock, clock), Life: life, Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
+		NotReady: func() error { return nil }, NotSettled: func() error { return nil },
+	}, NewEvents(), nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() { defer close(served); a.Serve(listener) }()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, _ = io.WriteString(conn, "GET "+frame.Path+" HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n\r\n")
+	in := bufio.NewReader(conn)
+	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", res, err)
+	}
+	_ = a.Close()
+	<-served
+	var silent net.Error
+	if _, err := in.ReadByte(); err == nil || errors.As(err, &silent) && silent.Timeout() {
+		t.Errorf("after Close: %v", err)
+	}
+}
