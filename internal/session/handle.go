@@ -26,6 +26,7 @@ type Handle struct {
 
 	next     time.Duration // when to renew next
 	failures int           // of renewals, in succession
+	shorts   int           // answers in succession whose grants end soon
 	failedAt string        // the owner at which the last one failed, "" for none
 	denied   bool          // it was told that its renewal was denied, and not renewed since
 	busy     bool          // an idle detach or a replacement is in progress

@@ -26,8 +26,11 @@ const (
 	// looked up. One that is only slow answers before that, and one whose machine is gone
 	// has been replaced by then, long before a grant ends.
 	silentTries = 2
-	// failuresMax bounds the count of failures in succession.
+	// failuresMax bounds the counts of failures and of short grants in succession.
 	failuresMax = 10
+	// shortLookUps is how many short grants in succession have the directory looked up after an
+	// eighth of the window. If it names the same owner by then, half a window is enough.
+	shortLookUps = 3
 	// deniedRetry is when a renewal that was denied is tried again: the process may get
 	// another certificate or token while it runs.
 	deniedRetry = 5 * time.Second
@@ -293,20 +296,37 @@ func (m *Machine) denied(now Now, h *Handle, id sequencer.AttachmentID, err erro
 // extend has a grant added to an attachment. One that does not reach as far ahead as it
 // should is renewed again soon, and the directory is asked for: an owner that was replaced and
 // does not know it grants less and less. It answers without an error and by its old roster, so
-// nothing else would tell.
+// nothing else would tell. As after failures the pause doubles: without a majority all grants of
+// all processes are short, and members that are asked too often elect no leader.
 func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.AttachmentID, g sequencer.Grant) {
 	m.effects.Extend = append(m.effects.Extend, Extension{Handle: h, ID: id, Grant: g})
 	t := now.Time
 	if m.effects.Time > 0 {
 		t = max(t, stamp.Time) // as the clock will show
 	}
-	short := g.Until.Sub(t) < clustertime.SpanOf(m.window()/2)
-	if short {
-		m.lookUp(now.Mono - m.window()/8)
+	if g.Until.Sub(t) >= clustertime.SpanOf(m.window()/2) {
+		h.shorts = 0
+		if g.From > t {
+			h.next = now.Mono + RetryAfter
+		}
+		return
 	}
-	if short || g.From > t {
-		h.next = now.Mono + RetryAfter
+	every := m.window() / 8
+	if h.shorts >= shortLookUps {
+		every = m.window() / 2
 	}
+	m.lookUp(now.Mono - every)
+	h.next = now.Mono + RetryAfter
+	if h.shorts > 0 {
+		h.next = now.Mono + m.again(h.shorts)
+	}
+	h.shorts, h.failedAt = min(h.shorts+1, failuresMax), m.Owner(h.name)
+}
+
+// again returns the pause before another renewal after so many earlier failures in succession.
+func (m *Machine) again(failures int) time.Duration {
+	pause := max(min(RetryAfter<<failures, m.window()/8), RetryAfter)
+	return pause - m.cfg.Rand(pause/4)
 }
 
 // failed has handles renewed again soon, by the owner that they have then. Each failure
@@ -316,13 +336,15 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures := 0
 	for _, h := range handles {
-		pause := max(min(RetryAfter<<h.failures, m.window()/8), RetryAfter)
+		h.next = now.Mono + m.again(h.failures)
 		h.failures, h.failedAt = min(h.failures+1, failuresMax), owner
-		h.next = now.Mono + pause - m.cfg.Rand(pause/4)
 		failures = max(failures, h.failures)
 	}
-	if !TimedOut(err) || failures >= silentTries {
+	switch {
+	case !TimedOut(err) || failures == silentTries:
 		m.lookUp(now.Mono)
+	case failures > silentTries:
+		m.lookUp(now.Mono - m.window()/2) // when all members are slow, to ask all makes them slower
 	}
 }
 
@@ -332,8 +354,8 @@ func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 // owner that is gone learn of the new one at about the same time, so they spread.
 func (m *Machine) tryNewOwners(now Now) {
 	for _, h := range m.handles {
-		if owner := m.Owner(h.name); h.failures > 0 && owner != "" && owner != h.failedAt {
-			h.failures = 0
+		if owner := m.Owner(h.name); h.failures+h.shorts > 0 && owner != "" && owner != h.failedAt {
+			h.failures, h.shorts = 0, 0
 			h.next = min(h.next, now.Mono+m.cfg.Rand(RetryAfter))
 		}
 	}
