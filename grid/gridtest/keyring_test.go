@@ -284,7 +284,7 @@ func TestKeyringRefuses(t *testing.T) {
 		refused(security.Admin, remove(next), "no member has a key")
 		refused(security.Admin, remove(before), "m1", "m2", "m3", "encrypts with it")
 		refused(security.Admin, wire.KeyringRequest{Operation: "turn"}, "give list, install, use or remove")
-		refused(security.Admin, wire.KeyringRequest{Operation: wire.KeyringInstall, Key: "eA=="}, "no gossip key")
+		refused(security.Admin, wire.KeyringRequest{Operation: wire.KeyringInstall, Key: "eA=="}, "not a gossip key")
 		refused(security.Admin, wire.KeyringRequest{Operation: wire.KeyringUse, Fingerprint: "x"}, "8 hex digits")
 
 		file("m2", before, next)
