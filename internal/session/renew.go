@@ -28,9 +28,11 @@ const (
 	silentTries = 2
 	// failuresMax bounds the counts of failures and of short grants in succession.
 	failuresMax = 10
-	// shortLookUps is how many short grants in succession have the directory looked up after an
-	// eighth of the window. If it names the same owner by then, half a window is enough.
-	shortLookUps = 3
+	// manyTries is how many short grants or time-outs in succession have the directory looked up
+	// once in an eighth of the window. They take longer than half a window, in which the last
+	// grant of an owner that was replaced ends. If the directory names no other owner by then,
+	// once in half a window is enough.
+	manyTries = 7
 	// deniedRetry is when a renewal that was denied is tried again: the process may get
 	// another certificate or token while it runs.
 	deniedRetry = 5 * time.Second
@@ -311,11 +313,7 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 		}
 		return
 	}
-	every := m.window() / 8
-	if h.shorts >= shortLookUps {
-		every = m.window() / 2
-	}
-	m.lookUp(now.Mono - every)
+	m.lookUpAfter(now, h.shorts)
 	h.next = now.Mono + RetryAfter
 	if h.shorts > 0 {
 		h.next = now.Mono + m.again(h.shorts)
@@ -344,8 +342,18 @@ func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	case !TimedOut(err) || failures == silentTries:
 		m.lookUp(now.Mono)
 	case failures > silentTries:
-		m.lookUp(now.Mono - m.window()/2) // when all members are slow, to ask all makes them slower
+		m.lookUpAfter(now, failures)
 	}
+}
+
+// lookUpAfter has the directory looked up after so many short grants or time-outs in succession.
+// When all members are slow, to ask all of them makes them slower.
+func (m *Machine) lookUpAfter(now Now, tries int) {
+	every := m.window() / 8
+	if tries >= manyTries {
+		every = m.window() / 2
+	}
+	m.lookUp(now.Mono - every)
 }
 
 // tryNewOwners has handles renewed soon that failed at another owner than theirs is by

@@ -34,7 +34,7 @@ var sessionMutants = []mutant{
 	{"overload", "failures do not lengthen the pause between renewals", "internal/session/renew.go", "RetryAfter<<failures", "RetryAfter", sessionTests},
 	{"overload", "each time-out has the directory looked up", "internal/session/renew.go", "m.lookUp(now.Mono - m.window()/2) // when", "m.lookUp(now.Mono) // when", sessionTests},
 	{"overload", "short grants do not lengthen the pause between renewals", "internal/session/renew.go", "	if h.shorts > 0 {\n", "	if h.shorts < 0 {\n", sessionTests},
-	{"overload", "short grants have the directory looked up at a constant pace", "internal/session/renew.go", "	if h.shorts >= shortLookUps {\n", "	if h.shorts < 0 {\n", sessionTests},
+	{"overload", "short grants have the directory looked up at a constant pace", "internal/session/renew.go", "	if tries >= manyTries {\n", "	if tries < 0 {\n", sessionTests},
 	{"overload", "the pause after short grants stays when they are long", "internal/session/renew.go", "		h.shorts = 0\n", "", sessionTests},
 	{"failover", "a new owner waits for the pause of short grants", "internal/session/renew.go", "h.failures+h.shorts > 0", "h.failures > 0", sessionTests},
 }
