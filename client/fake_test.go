@@ -64,7 +64,7 @@ func (f *fake) run(ctx context.Context, h *hook, addr, path string, in any) erro
 type made struct {
 	addr, path string
 	in         any
-	at         time.Duration // since newFake
+	at         time.Time
 }
 
 const fakeEpoch = 27 * 365 * 24 * time.Hour
@@ -203,7 +203,7 @@ func (f *fake) Call(ctx context.Context, addr, path string, in, out any) error {
 func (f *fake) serve(addr, path string, in any) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls = append(f.calls, made{addr: addr, path: path, in: in, at: time.Duration(f.now()) * time.Millisecond})
+	f.calls = append(f.calls, made{addr: addr, path: path, in: in, at: time.Now()})
 	if f.down[addr] {
 		return nil, errCut
 	}

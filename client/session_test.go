@@ -21,7 +21,7 @@ import (
 // gaps returns the times between calls.
 func gaps(calls []made) (out []time.Duration) {
 	for i := 1; i < len(calls); i++ {
-		out = append(out, calls[i].at-calls[i-1].at)
+		out = append(out, calls[i].at.Sub(calls[i-1].at))
 	}
 	return out
 }
@@ -128,9 +128,9 @@ func TestHungOwner(t *testing.T) {
 				works(t, h)
 			}
 		}
-		last := map[string]time.Duration{}
+		last := map[string]time.Time{}
 		for _, m := range f.made(wire.PathRenew) {
-			if gap := m.at - last[m.addr]; last[m.addr] > 0 && gap > 4*time.Second {
+			if gap := m.at.Sub(last[m.addr]); !last[m.addr].IsZero() && gap > 4*time.Second {
 				t.Errorf("%v between two renewals at %s", gap, m.addr)
 			}
 			last[m.addr] = m.at

@@ -19,7 +19,7 @@ func TestSilentOwner(t *testing.T) {
 		c := f.dial(t)
 		h := create(t, c, "orders")
 		owner := f.owner("orders")
-		var timeouts []time.Duration
+		var timeouts []time.Time
 		silent := true
 		f.hook(func(ctx context.Context, addr, path string, _ any) error {
 			var hang bool
@@ -29,7 +29,7 @@ func TestSilentOwner(t *testing.T) {
 			}
 			<-ctx.Done()
 			if path == wire.PathRenew {
-				f.set(func() { timeouts = append(timeouts, time.Duration(f.now())*time.Millisecond) })
+				f.set(func() { timeouts = append(timeouts, time.Now()) })
 			}
 			return ctx.Err()
 		})
@@ -50,7 +50,7 @@ func TestSilentOwner(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if lookUps = f.made(wire.PathDirectory); len(lookUps) == 0 || lookUps[0].at < timeouts[1] {
+		if lookUps = f.made(wire.PathDirectory); len(lookUps) == 0 || lookUps[0].at.Before(timeouts[1]) {
 			t.Fatalf("%d look-ups, not one at the second of %d time-outs", len(lookUps), len(timeouts))
 		}
 		if left := clustertime.TickOf(h.Stats().GrantUntil).Sub(f.now()); left < 4000 {
