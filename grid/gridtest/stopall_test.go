@@ -2,6 +2,7 @@ package gridtest_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -74,4 +75,31 @@ func TestStopOfTwo(t *testing.T) {
 		}
 		load.stop()
 	})
+}
+
+// TestPowerFailure: three durable members end together, in the middle of their work, and one
+// disk is lost. The other two start the grid again, with all its names: the leader they elect
+// notices one dead member after the other, and each of their disks is as good as before.
+func TestPowerFailure(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []string{"m1", "m2", "m3"} {
+		t.Run(lost+" is lost", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
+				ids := newChecker(t)
+				var names []string
+				for i := range 12 {
+					names = append(names, fmt.Sprintf("orders-%d", i))
+					ids.caller("c").must(create(t, g.Client("c"), names[i], 0), 100)
+				}
+				time.Sleep(10 * time.Second)
+				g.Crash("m1", "m2", "m3")
+				g.StartMembers(slices.DeleteFunc([]string{"m1", "m2", "m3"}, func(name string) bool { return name == lost })...)
+				for _, name := range names {
+					ids.caller("new").must(create(t, g.Client("new"), name, 0), 100)
+				}
+			})
+		})
+	}
 }

@@ -62,21 +62,3 @@ func (v *view) renames(id roster.PartitionID) bool {
 	disks := v.r.DurableReplicas(id)
 	return len(disks) > 0 && !slices.Equal(disks, v.r.Partitions[id].Disk)
 }
-
-// dead gives, sorted, the members that do not answer and that a change takes out of an
-// in-sync set.
-func (v *view) dead(c roster.Change) []roster.MemberID {
-	var out []roster.MemberID
-	for _, m := range c.Drop {
-		if up, stays := v.up[m.Member]; stays && !up {
-			out = append(out, m.Member.Member())
-		}
-	}
-	for _, i := range c.Remove {
-		if slices.Contains(v.s.Gone, i) {
-			out = append(out, i.Member())
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}

@@ -75,9 +75,9 @@ type Planner struct {
 //     them: a replica joins, is admitted, becomes the owner if it is placed first, and
 //     replicas that the ring does not name are dropped. Every step starts from the
 //     roster alone, so the next leader continues with it.
-//   - Disks that have everything are named. The disk of a dead replica is named no
-//     longer once it is taken out of sync, and no replica in sync is dropped before a
-//     disk is named that stays. Where the grid has durable members, each partition is
+//   - Disks that have everything are named, and those of the dead stay named until then: a
+//     power failure may look like one death after the other, and each of the disks is good.
+//     No replica in sync is dropped before a disk is named that stays. Where the grid has durable members, each partition is
 //     placed on one at least.
 //   - If an earlier grid granted beyond a floor, the assumption about clocks at the
 //     start of the grid was wrong, and every partition is lost again, above those
@@ -111,7 +111,6 @@ func (p *Planner) change(r *roster.Roster, s Sight) roster.Change {
 	}
 	c.Doubt = v.doubted()
 	c.Persist = v.persisted(c)
-	c.Strike = v.dead(c)
 	return c
 }
 
