@@ -32,7 +32,7 @@ var sessionMutants = []mutant{
 	{"failover", "a waiting call asks for another partition's new owner", "client/watch.go", "Partition: int(partition), ", "Partition: int(partition) + 1, ", clientTests},
 	{"failover", "a waiting call sleeps out its pause", "client/call.go", "			c.awaitMove(ctx, name, addr, retry.Pause)\n", "			_ = sleep(ctx, retry.Pause)\n", clientTests},
 	{"overload", "failures do not lengthen the pause between renewals", "internal/session/renew.go", "RetryAfter<<failures", "RetryAfter", sessionTests},
-	{"overload", "each time-out has the directory looked up", "internal/session/renew.go", "m.lookUp(now.Mono - m.window()/2) // when", "m.lookUp(now.Mono) // when", sessionTests},
+	{"overload", "each time-out has the directory looked up", "internal/session/renew.go", "m.lookUpAfter(now, failures)\n", "m.lookUp(now.Mono)\n", sessionTests},
 	{"overload", "short grants do not lengthen the pause between renewals", "internal/session/renew.go", "	if h.shorts > 0 {\n", "	if h.shorts < 0 {\n", sessionTests},
 	{"overload", "short grants have the directory looked up at a constant pace", "internal/session/renew.go", "	if tries >= manyTries {\n", "	if tries < 0 {\n", sessionTests},
 	{"overload", "the pause after short grants stays when they are long", "internal/session/renew.go", "		h.shorts = 0\n", "", sessionTests},
