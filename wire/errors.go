@@ -75,6 +75,11 @@ var (
 	ErrProtocol = errors.New("wire: protocol version too old")
 )
 
+// ErrOverloaded says that a member has more requests than it can serve in time, and refused one
+// of them before it did anything about it. The answer says when to send it again. It matches
+// sequencer.ErrUnavailable, which is how processes of earlier releases read it.
+var ErrOverloaded = fmt.Errorf("wire: overloaded: %w", sequencer.ErrUnavailable)
+
 // Error is the body of every answer that is not 200 OK.
 type Error struct {
 	Code    string         `json:"code"`
@@ -85,8 +90,8 @@ type Error struct {
 	CodeLegacy int `json:"code_legacy,omitempty"`
 	// Next is the number that the set gives next, with code id_refused.
 	Next uint64 `json:"next,omitempty"`
-	// RetryAfter is after how many milliseconds the same call may succeed, with code quota;
-	// 0 if time alone does not help. The answer has it as Retry-After too, in seconds.
+	// RetryAfter is after how many milliseconds the same call may succeed, with codes quota
+	// and overloaded; 0 if time alone does not help. The answer has it as Retry-After too, in seconds.
 	RetryAfter int64 `json:"retry_after_ms,omitempty"`
 }
 
@@ -135,6 +140,7 @@ var codes = []code{
 	{"detached", http.StatusConflict, sequencer.ErrDetached, 0},
 	{"attached", http.StatusConflict, sequencer.ErrAttached, 0},
 	{"closed", http.StatusServiceUnavailable, sequencer.ErrClosed, 0},
+	{"overloaded", http.StatusServiceUnavailable, ErrOverloaded, 0},
 	{"unavailable", http.StatusServiceUnavailable, sequencer.ErrUnavailable, 0},
 }
 

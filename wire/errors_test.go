@@ -170,3 +170,23 @@ func TestRetryAfterTravels(t *testing.T) {
 		t.Errorf("without a time: %v", err)
 	}
 }
+
+// TestOverloadedTravels: a refusal for overload says when to call again, and processes that do not
+// know its code read it as unavailable.
+func TestOverloadedTravels(t *testing.T) {
+	e := wire.ErrorOf(&wire.LaterError{Message: "grid: too much to do", After: time.Second, Of: wire.ErrOverloaded}, 7)
+	if e.Code != "overloaded" || e.Status() != http.StatusServiceUnavailable || e.RetryAfter != 1000 {
+		t.Fatalf("%+v, status %d", e, e.Status())
+	}
+	for _, code := range []string{"overloaded", "a code of a later release"} {
+		e.Code = code
+		var read *wire.LaterError
+		err := e.Unwire()
+		if !errors.Is(err, sequencer.ErrUnavailable) || !errors.As(err, &read) || read.RetryAfter() != time.Second {
+			t.Errorf("%s arrived as %v", code, err)
+		}
+		if errors.Is(err, wire.ErrOverloaded) != (code == "overloaded") {
+			t.Errorf("%s arrived as overloaded: %v", code, errors.Is(err, wire.ErrOverloaded))
+		}
+	}
+}

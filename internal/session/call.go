@@ -25,6 +25,8 @@ const slowCall = 300 * time.Millisecond
 type Call struct {
 	rand  func(below time.Duration) time.Duration
 	pause time.Duration // after the next failure
+	// overloaded is whether the last try was refused by a member that is overloaded.
+	overloaded bool
 }
 
 // Retry precedes the next try of a call.
@@ -42,12 +44,16 @@ func SlowTry(looks int) time.Duration { return slowCall << max(looks-1, 0) }
 
 // Tried takes in the end of a try, and reports whether another one would end otherwise.
 // A wrong or unreachable owner leads to a look-up; one that was too slow does not, since
-// the owner has been looked up while it was waited for. One that refuses more calls than a
-// quota allows is called again when it said.
+// the owner has been looked up while it was waited for. A member that
+// refuses a call for some time, by a quota or because it is overloaded, is called again when it
+// said. The first time that needs no look-up; one that stays overloaded may have been replaced.
 func (c *Call) Tried(err error) (Retry, bool) {
 	if after := laterBy(err); after > 0 {
-		return Retry{Pause: after + c.rand(after/2+1)}, true
+		again := c.overloaded
+		c.overloaded = errors.Is(err, sequencer.ErrUnavailable)
+		return Retry{LookUp: again && c.overloaded, Pause: after + c.rand(after/2+1)}, true
 	}
+	c.overloaded = false
 	if !passing(err) {
 		return Retry{}, false
 	}
@@ -63,7 +69,7 @@ func laterBy(err error) time.Duration {
 		error
 		RetryAfter() time.Duration
 	}
-	if errors.Is(err, sequencer.ErrQuota) && errors.As(err, &later) {
+	if (errors.Is(err, sequencer.ErrQuota) || errors.Is(err, sequencer.ErrUnavailable)) && errors.As(err, &later) {
 		return later.RetryAfter()
 	}
 	return 0

@@ -75,6 +75,56 @@ func TestCallIsRepeatedWhenTheMemberSaid(t *testing.T) {
 	}
 }
 
+// overloaded is the refusal of a member that has too much to do.
+type overloaded struct{ later }
+
+func (overloaded) Unwrap() error { return sequencer.ErrUnavailable }
+
+// TestCallWaitsForAnOverloadedMember: as long as the member said, and with a look-up from the
+// second refusal in succession on, since such a member may have been replaced.
+func TestCallWaitsForAnOverloadedMember(t *testing.T) {
+	whole := func(below time.Duration) time.Duration { return below - 1 }
+	c := New(Config{Rand: whole}).NewCall()
+	refused := fmt.Errorf("wrapped: %w", overloaded{later{2 * time.Second}})
+	for i, step := range []struct {
+		err    error
+		lookUp bool
+	}{{refused, false}, {refused, true}, {refused, true}, {later{2 * time.Second}, false}, {refused, false}} {
+		retry, again := c.Tried(step.err)
+		if want := 3 * time.Second; !again || retry.LookUp != step.lookUp || retry.Pause != want {
+			t.Errorf("try %d: %+v, %v, want a pause of %v", i, retry, again, want)
+		}
+	}
+	if retry, _ := c.Tried(sequencer.ErrUnavailable); retry.Pause >= 2*firstPause {
+		t.Errorf("the refusals lengthened the pause after another failure to %v", retry.Pause)
+	}
+}
+
+// TestRenewalWaitsForAnOverloadedOwner: as long as the owner said, but not so long that grants
+// end, and with a look-up at the second refusal only.
+func TestRenewalWaitsForAnOverloadedOwner(t *testing.T) {
+	for _, c := range []struct{ said, want time.Duration }{
+		{time.Millisecond, RetryAfter}, {time.Second, time.Second}, {time.Hour, 20 * time.Second / 8},
+	} {
+		s, h := ready(t)
+		for try, lookUp := range []bool{false, true} {
+			s.mono = h.next
+			s.m.Look(s.now())
+			r := s.m.Take().Renew
+			if len(r) != 1 {
+				t.Fatalf("said %v, try %d: %d renewals", c.said, try, len(r))
+			}
+			s.m.Renewed(s.now(), r[0], Renewed{}, overloaded{later{c.said}})
+			if got := h.next - s.mono; try == 0 && got != c.want {
+				t.Errorf("said %v: the next renewal is after %v, want %v", c.said, got, c.want)
+			}
+			if got := s.m.Take().LookUp; got != lookUp {
+				t.Errorf("said %v, refusal %d: look-up %v", c.said, try, got)
+			}
+		}
+	}
+}
+
 // TestSlowTries: while a call is not answered its owner is looked up ever more seldom.
 func TestSlowTries(t *testing.T) {
 	var got []time.Duration

@@ -330,16 +330,23 @@ func (m *Machine) again(failures int) time.Duration {
 // failed has handles renewed again soon, by the owner that they have then. Each failure
 // in succession doubles the pause, so that an owner with more to do than it can is not
 // called more and more often. It does not wait for the directory: a member that hangs must not
-// hold up renewals.
+// hold up renewals. An owner that is overloaded and says when to call again is not called
+// earlier, nor looked up the first time: it has answered. However long it asks for, renewals are
+// tried often enough for grants to go on.
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures := 0
+	later := min(laterBy(err), m.window()/8)
 	for _, h := range handles {
-		h.next = now.Mono + m.again(h.failures)
+		pause := m.again(h.failures)
+		if later > 0 {
+			pause = max(pause, later+m.cfg.Rand(later/4+1))
+		}
+		h.next = now.Mono + pause
 		h.failures, h.failedAt = min(h.failures+1, failuresMax), owner
 		failures = max(failures, h.failures)
 	}
 	switch {
-	case !TimedOut(err) || failures == silentTries:
+	case !TimedOut(err) && later == 0 || failures == silentTries:
 		m.lookUp(now.Mono)
 	case failures > silentTries:
 		m.lookUpAfter(now, failures)

@@ -13,7 +13,7 @@ var sessionMutants = []mutant{
 	{"session", "what an owner does not know is not shown to it", "internal/session/renew.go", "		if a.Sets[i] == 0 {\n			r.rest = append(r.rest, s.handles...)\n", "		if a.Sets[i] == 0 {\n			h := s.handles[0]\n			h.failures = 0\n", sessionTests},
 	{"session", "a renewal that failed is the last at its owner", "internal/session/renew.go", "		delete(m.calling, r.Owner)\n		m.failed(", "		m.failed(", sessionTests},
 	{"session", "the pause of an owner that is gone holds up the renewal at the next one", "internal/session/directory.go", "		m.tryNewOwners(now)\n", "", sessionTests},
-	{"session", "a failed renewal does not look the owner up", "internal/session/renew.go", "!TimedOut(err) || failures == silentTries:", "failures > 1000:", sessionTests},
+	{"session", "a failed renewal does not look the owner up", "internal/session/renew.go", "!TimedOut(err) && later == 0 || failures == silentTries:", "failures > 1000:", sessionTests},
 	{"session", "a lost logical node is not replaced", "internal/session/renew.go", "		m.lost(h, shown.ID)\n", "		h.failures = 0\n", sessionTests},
 	{"session", "a logical node is replaced once in a handle's life", "internal/session/lost.go", "h.loss, h.busy = nil, false", "h.loss = nil", sessionTests},
 	{"session", "a directory is never asked for again", "internal/session/directory.go", "return m.asked >= 0 && m.asked > mono", "return m.asked >= 0", sessionTests},
@@ -26,7 +26,7 @@ var sessionMutants = []mutant{
 	{"states", "a handle that lost its node stays Attached", "internal/session/lost.go", "now.Time >= held.Grant.Until {", "now.Time < 0 {", sessionTests},
 	{"states", "a handle that lost its node tries only once for another", "internal/session/lost.go", "if !l.trying && l.next <= now.Mono {", "if l.try == 0 {", sessionTests},
 	{"session", "an owner that grants less and less is not looked up", "internal/session/renew.go", "	m.lookUp(now.Mono - every)\n", "	_ = every\n", sessionTests},
-	{"overload", "the first time-out asks for the directory", "internal/session/renew.go", "!TimedOut(err) || failures", "TimedOut(err) || failures", sessionTests},
+	{"overload", "the first time-out asks for the directory", "internal/session/renew.go", "!TimedOut(err) && later == 0", "later == 0", sessionTests},
 	{"failover", "an urgent look-up waits behind one that is not", "client/directory.go", "			if search.Hurry() {\n", "			if false {\n", clientTests},
 	{"failover", "a look-up that is hurried gives the next member as long", "internal/session/directory.go", "l.urgent, l.patience = true, nextMember", "l.urgent = true", sessionTests},
 	{"failover", "a waiting call asks for another partition's new owner", "client/watch.go", "Partition: int(partition), ", "Partition: int(partition) + 1, ", clientTests},
@@ -37,6 +37,14 @@ var sessionMutants = []mutant{
 	{"overload", "short grants have the directory looked up at a constant pace", "internal/session/renew.go", "	if tries >= manyTries {\n", "	if tries < 0 {\n", sessionTests},
 	{"overload", "the pause after short grants stays when they are long", "internal/session/renew.go", "		h.shorts = 0\n", "", sessionTests},
 	{"failover", "a new owner waits for the pause of short grants", "internal/session/renew.go", "h.failures+h.shorts > 0", "h.failures > 0", sessionTests},
+	{"overload", "a call to an overloaded member does not wait as it said", "internal/session/call.go", " || errors.Is(err, sequencer.ErrUnavailable)) && errors.As", ") && errors.As", sessionTests},
+	{"overload", "a call that an overloaded member refuses again and again never looks for another owner", "internal/session/call.go", "LookUp: again && c.overloaded,", "LookUp: again && after < 0,", sessionTests},
+	{"overload", "each refusal of an overloaded member asks for the directory", "internal/session/call.go", "LookUp: again && c.overloaded,", "LookUp: (again || after > 0) && c.overloaded,", sessionTests},
+	{"overload", "a renewal comes sooner than an overloaded owner said", "internal/session/renew.go", "later+m.cfg.Rand(later/4+1)", "0", sessionTests},
+	{"overload", "an overloaded owner can stop renewals until grants end", "internal/session/renew.go", "min(laterBy(err), m.window()/8)", "laterBy(err)", sessionTests},
+	{"overload", "the first refusal of a renewal for overload asks for the directory", "internal/session/renew.go", "!TimedOut(err) && later == 0", "!TimedOut(err)", sessionTests},
+	{"overload", "an overloaded member does not say when to call again", "grid/internal/api/requestlimit.go", "overloadedRetry, Of: wire.ErrOverloaded", "0, Of: wire.ErrOverloaded", []string{"./grid/internal/api", "-run", "CountsOfRequests"}},
+	{"overload", "a refusal for overload has no code of its own", "wire/errors.go", "	{\"overloaded\", http.StatusServiceUnavailable, ErrOverloaded, 0},\n", "", []string{"./wire", "-run", "Overloaded"}},
 }
 
 // sessionUnseen are those that the simulation may not kill in its usual time, and why.

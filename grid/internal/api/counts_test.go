@@ -51,10 +51,14 @@ func TestCountsOfRequests(t *testing.T) {
 	if res, err = http.Post(url+wire.PathDirectory, wire.JSON, strings.NewReader("{}")); err != nil {
 		t.Fatal(err)
 	}
+	body, _ := io.ReadAll(res.Body)
 	_ = res.Body.Close()
 	empty()
+	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), `"retry_after_ms":1000`) {
+		t.Errorf("a request too many: %s, Retry-After %q, %s", res.Status, res.Header.Get("Retry-After"), body)
+	}
 	c := a.Counts()
-	want := "[{/livez ok 1} {/readyz unready 1} {/v1/directory unavailable 1} {/v1/directory wrong_owner 1} {/v1/settled ok 1} {other unknown_path 2}]"
+	want := "[{/livez ok 1} {/readyz unready 1} {/v1/directory overloaded 1} {/v1/directory wrong_owner 1} {/v1/settled ok 1} {other unknown_path 2}]"
 	if got := fmt.Sprint(c.Requests); got != want {
 		t.Errorf("requests %s, want %s", got, want)
 	}
