@@ -115,8 +115,11 @@ func (r *rounds) leave() { <-r.turn }
 
 func (c *Client) askDirectory(ctx context.Context, addr string, in wire.DirectoryRequest) lookedUp {
 	l := lookedUp{directory: &wire.DirectoryResponse{}, asked: c.clock.Mono()}
+	if have := c.directory.Load(); have != nil {
+		in.Known = &wire.DirectoryVersion{Grid: have.Grid, Version: have.Version}
+	}
 	l.err = c.tryCall(ctx, addr, wire.PathDirectory, in, l.directory)
-	if l.err == nil && len(l.directory.Owners) == 0 {
+	if l.err == nil && len(l.directory.Owners) == 0 && !l.directory.Same {
 		l.err = failure.Errorf(sequencer.ErrUnavailable, "member at %s is not part of a grid yet", addr)
 	}
 	return l
@@ -124,6 +127,12 @@ func (c *Client) askDirectory(ctx context.Context, addr string, in wire.Director
 
 // adopt keeps a directory unless there is a newer one.
 func (c *Client) adopt(l lookedUp) {
+	if d := l.directory; d.Same {
+		stamp := session.Stamp{Grid: d.Grid, Version: d.Version, Time: d.Time}
+		c.session.do(func(m *session.Machine, now session.Now) { m.Confirm(now, stamp, l.asked) })
+		c.watch.tell()
+		return
+	}
 	have := c.directory.Load()
 	if have != nil && have.Grid != l.directory.Grid {
 		c.log.Warn("grid replaced by a new one", "grid", l.directory.Grid.String(), "before", have.Grid.String())

@@ -237,6 +237,15 @@ type DirectoryRequest struct {
 	Partition int              `json:"partition,omitempty"`
 	NotAt     string           `json:"not_at,omitempty"`
 	Wait      clustertime.Span `json:"wait,omitempty"` // ms, at most MaxDirectoryWait
+	// Known is the directory that the caller has. A member that has no other answers that it is
+	// the same, and nothing else. Members of the release before answer with all of it.
+	Known *DirectoryVersion `json:"known,omitempty"`
+}
+
+// DirectoryVersion says which directory of which grid is meant.
+type DirectoryVersion struct {
+	Grid    roster.GridID  `json:"grid"`
+	Version roster.Version `json:"version"`
 }
 
 // MaxDirectoryWait is the longest that a member waits with a directory.
@@ -247,6 +256,9 @@ const MaxDirectoryWait clustertime.Span = 1_000
 type DirectoryResponse struct {
 	Stamp
 	Window clustertime.Span `json:"window"` // ms
+	// Same says that the caller's directory is the one of the stamp. Members and Owners are
+	// empty then.
+	Same bool `json:"same,omitempty"`
 	// Name is the grid's. Members of protocol 1 leave it empty.
 	Name    string    `json:"name,omitempty"`
 	Members []Address `json:"members"`

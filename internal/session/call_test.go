@@ -104,7 +104,7 @@ func TestCallWaitsForAnOverloadedMember(t *testing.T) {
 // end, and with a look-up at the second refusal only.
 func TestRenewalWaitsForAnOverloadedOwner(t *testing.T) {
 	for _, c := range []struct{ said, want time.Duration }{
-		{time.Millisecond, RetryAfter}, {time.Second, time.Second}, {time.Hour, 20 * time.Second / 8},
+		{time.Millisecond, RetryAfter}, {time.Second, time.Second}, {time.Hour, 20 * time.Second / 4},
 	} {
 		s, h := ready(t)
 		for try, lookUp := range []bool{false, true} {

@@ -47,6 +47,17 @@ func (m *Machine) Adopt(now Now, d Directory, asked time.Duration, t clustertime
 	return newer
 }
 
+// Confirm takes in that some member has the directory of a stamp too, and no other: what is known
+// is as new as if the directory had been fetched.
+func (m *Machine) Confirm(now Now, s Stamp, asked time.Duration) {
+	if m.asked < 0 || m.directory.Grid != s.Grid || m.directory.Version < s.Version {
+		return
+	}
+	m.asked = asked
+	m.tryNewOwners(now)
+	m.Stamped(now, s, asked)
+}
+
 // KnownSince reports whether the directory was asked for after a time.
 func (m *Machine) KnownSince(mono time.Duration) bool { return m.asked >= 0 && m.asked > mono }
 

@@ -32,7 +32,7 @@ const (
 	// once in an eighth of the window. They take longer than half a window, in which the last
 	// grant of an owner that was replaced ends. If the directory names no other owner by then,
 	// once in half a window is enough.
-	manyTries = 7
+	manyTries = 5
 	// deniedRetry is when a renewal that was denied is tried again: the process may get
 	// another certificate or token while it runs.
 	deniedRetry = 5 * time.Second
@@ -314,16 +314,19 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 		return
 	}
 	m.lookUpAfter(now, h.shorts)
-	h.next = now.Mono + RetryAfter
-	if h.shorts > 0 {
-		h.next = now.Mono + m.again(h.shorts)
-	}
+	h.next = now.Mono + m.again(m.slowRetry(), h.shorts)
 	h.shorts, h.failedAt = min(h.shorts+1, failuresMax), m.Owner(h.name)
 }
 
-// again returns the pause before another renewal after so many earlier failures in succession.
-func (m *Machine) again(failures int) time.Duration {
-	pause := max(min(RetryAfter<<failures, m.window()/8), RetryAfter)
+// slowRetry is when a handle is renewed again after its first short grant or time-out. Its grant
+// has most of a window left, and the members too much to do.
+func (m *Machine) slowRetry() time.Duration { return max(m.window()/16, RetryAfter) }
+
+// again returns the pause before another renewal, which doubles with each failure in succession
+// before this one. In the end it is the pause between renewals that succeed: members that serve
+// none in time have not more of them to serve than before.
+func (m *Machine) again(first time.Duration, failures int) time.Duration {
+	pause := max(min(first<<failures, m.window()/4), RetryAfter)
 	return pause - m.cfg.Rand(pause/4)
 }
 
@@ -335,9 +338,13 @@ func (m *Machine) again(failures int) time.Duration {
 // tried often enough for grants to go on.
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures := 0
-	later := min(laterBy(err), m.window()/8)
+	later := min(laterBy(err), m.window()/4)
+	first := RetryAfter
+	if TimedOut(err) {
+		first = m.slowRetry()
+	}
 	for _, h := range handles {
-		pause := m.again(h.failures)
+		pause := m.again(first, h.failures)
 		if later > 0 {
 			pause = max(pause, later+m.cfg.Rand(later/4+1))
 		}

@@ -24,7 +24,11 @@ func (h *Host) Directory(ctx context.Context, in wire.DirectoryRequest) (wire.Di
 		return wire.DirectoryResponse{}, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
 	r := h.state.Roster()
-	out := wire.DirectoryResponse{Stamp: h.stamp(), Name: r.Settings.Name, Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
+	stamp := wire.Stamp{Grid: r.Identity(), Version: r.Version, Time: h.clock.Now()}
+	if in.Known != nil && *in.Known == (wire.DirectoryVersion{Grid: stamp.Grid, Version: stamp.Version}) {
+		return wire.DirectoryResponse{Stamp: stamp, Window: r.Settings.Window, Same: true}, nil
+	}
+	out := wire.DirectoryResponse{Stamp: stamp, Name: r.Settings.Name, Window: r.Settings.Window, Owners: make([]int, len(r.Partitions))}
 	index := map[roster.Incarnation]int{}
 	for i, member := range r.Members {
 		index[member.Incarnation] = i
