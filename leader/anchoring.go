@@ -45,7 +45,7 @@ func (l *Leader) keepAnchor(v View) bool {
 	if l.anchor == nil {
 		return true
 	}
-	if v.Leaving && !member && l.succeeded(v) {
+	if v.Leaving && !member && l.succeeded(v) && l.hasSuccessor(v) {
 		return false // it has left, and takes no record: it passes the lead on
 	}
 	if !l.anchor.Registered(v.Roster) && l.yields(v) {

@@ -214,6 +214,9 @@ func (l *Leader) Proposed(v View, c roster.Command, err error) {
 	if err == nil { // the next change may be due
 		l.due = v.Mono
 	}
+	if c.Reset != nil && err == nil { // a member again: it stays until another leads
+		l.yielded = false
+	}
 	l.keepProtocol(v)
 	l.continueForgets(v, c, err)
 	l.continueSettings(v, c, err)

@@ -107,6 +107,10 @@ func (l *Leader) proposeSettings(v View) {
 			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
 			continue
 		}
+		if _, err := v.Roster.Apply(command); err != nil { // the grid's anchor has not been taken yet, for instance
+			l.answerSettings(s, failure.Errorf(ErrNotNow, "grid: the settings were not changed: %w", err))
+			continue
+		}
 		s.proposed = &c
 		l.propose(command)
 	}

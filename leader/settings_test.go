@@ -218,3 +218,17 @@ func TestSetBackupsMovesReplicas(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsBeforeTheAnchor: a leader that has not taken the grid's record yet says so, and
+// proposes nothing.
+func TestSettingsBeforeTheAnchor(t *testing.T) {
+	o := anchoredLead(t, 1, true, true)
+	r := *o.v.Roster
+	r.Claim = ""
+	o.v.Roster = &r
+	var answer error
+	o.l.SetSettings(o.v, SettingsRequest{Window: 2 * clustertime.Span(window)}, func(err error) { answer = err })
+	if !errors.Is(answer, ErrNotNow) || !strings.Contains(answer.Error(), "the grid's anchor has not been taken yet") || len(o.commands) > 0 {
+		t.Errorf("answer %v, commands %+v", answer, o.commands)
+	}
+}

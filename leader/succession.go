@@ -39,6 +39,15 @@ func (l *Leader) succeeded(v View) bool {
 	})
 }
 
+// hasSuccessor reports whether the lead can be passed to another voter that stays: gossip sees
+// it. Without one this leader goes on, and has another member get a vote.
+func (l *Leader) hasSuccessor(v View) bool {
+	return slices.ContainsFunc(v.Servers, func(s Server) bool {
+		p, seen := v.peerOf(s.ID)
+		return seen && s.Voter && s.ID != l.server && !p.Leaving
+	})
+}
+
 // parting returns, sorted, the members that leave the roster now. This one passes its lead
 // first: a leader that is not a member would have to begin again under an anchor. If that
 // failed, or all leave, it does not wait.

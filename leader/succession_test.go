@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/leader/anchor"
 )
 
 // TestLeaverPassesItsLeadFirst: a leader that leaves stays a member until another one leads, or
@@ -37,14 +39,44 @@ func TestLeaverPassesItsLeadFirst(t *testing.T) {
 }
 
 // TestLeaverTakesNoAnchor: a leader that has left the roster of an anchored grid passes its lead,
-// and neither reads the record nor registers again.
+// and neither reads the record nor registers again. It does if no voter stays: nothing would ever
+// be granted again.
 func TestLeaverTakesNoAnchor(t *testing.T) {
+	for _, c := range []struct{ members, reads int }{{3, 0}, {2, 1}} {
+		o := anchoredLead(t, c.members, false, false)
+		o.v.Leaving, o.l.yielded = true, true
+		for range 30 {
+			o.step(StepEvery)
+		}
+		if len(o.commands) > 0 || len(o.records) != c.reads {
+			t.Errorf("%d members: commands %+v, steps of the record %+v", c.members, o.commands, o.records)
+		}
+	}
+}
+
+// TestLeaverStaysAfterItsReset: a leader that registered again, for want of another voter, stays
+// until another one leads. Else it would leave and register again without end.
+func TestLeaverStaysAfterItsReset(t *testing.T) {
 	o := anchoredLead(t, 2, false, false)
 	o.v.Leaving, o.l.yielded = true, true
-	for range 30 {
+	o.step(StepEvery)
+	o.seen(anchor.Record{Claim: claim1, Ceiling: start - 1, Holder: inc(1, 1)})
+	for range 10 {
 		o.step(StepEvery)
+		if len(o.records) > 0 {
+			o.seen(anchor.Record{})
+		}
+		if len(o.commands) > 0 && o.commands[0].Reset != nil {
+			break
+		}
 	}
-	if len(o.commands) > 0 || len(o.records) > 0 {
-		t.Errorf("commands %+v, steps of the record %+v", o.commands, o.records)
+	if len(o.commands) != 1 || o.commands[0].Reset == nil {
+		t.Fatalf("commands %+v, want a reset", o.commands)
+	}
+	reset := o.commands[0]
+	o.apply(reset)
+	o.l.Proposed(o.v, reset, nil)
+	if out := o.l.parting(o.v); slices.Contains(out, inc(1, 2)) {
+		t.Errorf("it leaves again: %v", out)
 	}
 }

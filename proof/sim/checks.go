@@ -51,6 +51,10 @@ func checkPartition(before *roster.Roster, version roster.Version, was, p roster
 		return nil
 	case p.Term != roster.Term(version):
 		return fmt.Errorf("R2: it is %s's with term %d at version %d", p.Owner, p.Term, version)
+	case was.Owner == "" && was.LostTerm > 0: // nothing is granted between a reset and the first owner (A5)
+		if p.Floor < was.Floor || p.LostTerm != p.Term {
+			return fmt.Errorf("A5: its floor is %d, and was %d after the reset; term %d, lost %d", p.Floor, was.Floor, p.Term, p.LostTerm)
+		}
 	case p.Floor < before.Ceiling && before.Stopped == 0:
 		return fmt.Errorf("R2: its floor is %d and the ceiling was %d", p.Floor, before.Ceiling)
 	case p.LostTerm != p.Term && !slices.Contains(was.InSync, p.Owner):

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/partition"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -28,8 +29,9 @@ func (g *grid) play() {
 	g.settle()
 	began := g.w.now
 	bound := g.cfg.Window.Duration() + slack
-	if g.anchor != nil { // a rival may hold it, ahead of the clocks
-		bound += 4 * anchorAhead
+	if g.anchor != nil { // a rival may hold it, and each one has put the ceiling further ahead of the clocks
+		r := g.agreed.newest()
+		bound += 4*anchorAhead + max(0, max(r.Ceiling, g.anchor.record.Ceiling).Sub(r.Time).Duration())
 	}
 	for g.w.now < began+bound && g.failed == nil {
 		g.w.run(g.w.now + step)
@@ -81,12 +83,28 @@ func (g *grid) checkLive(since time.Duration) {
 					held, _ := e.control.Held()
 					state = fmt.Sprintf("%v at cluster time %d, %+v", e.handle.State(), h.Now(), held)
 				}
-				g.fail("holder %s made no ID of %q for %v after all faults had ended: %s",
-					h.name, e.def.Name(), g.w.now-since, state)
+				g.fail("holder %s made no ID of %q for %v after all faults had ended: %s%s",
+					h.name, e.def.Name(), g.w.now-since, state, g.leadersViews())
 				return
 			}
 		}
 	}
+}
+
+// leadersViews tells how the leaders stand to the anchor's record, and since when they have raised
+// nothing.
+func (g *grid) leadersViews() (out string) {
+	for _, m := range g.running() {
+		if m.lead == nil {
+			continue
+		}
+		m.lead.do(func(machine *leader.Leader, v leader.View) {
+			if s, anchored := machine.AnchorStatus(v); anchored {
+				out += fmt.Sprintf("; leader %s: anchor %s, limit %d, record %+v, cluster time %d, ceiling %d", m.name, s.State, s.Limit, s.Record, v.Roster.Time, v.Roster.Ceiling)
+			}
+		})
+	}
+	return out
 }
 
 // checkLeft wants every member that leaves to have left, if another stays.

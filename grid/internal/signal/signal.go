@@ -35,6 +35,9 @@ func (s Signal) Wait(ctx context.Context, limit time.Duration) {
 
 // Sleep waits for d or until ctx ends.
 func Sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
