@@ -96,12 +96,17 @@ func TestNoSignOfLifeWhileItHangs(t *testing.T) {
 	manager := listenNotify(t)
 	t.Setenv("WATCHDOG_USEC", "20000")
 	probed := make(chan struct{})
-	go new(serviceManager).watch(t.Context(), func() {
-		select {
-		case probed <- struct{}{}:
-		case <-t.Context().Done():
-		}
-	})
+	watched := make(chan struct{})
+	t.Cleanup(func() { <-watched }) // before the socket is closed
+	go func() {
+		defer close(watched)
+		new(serviceManager).watch(t.Context(), func() {
+			select {
+			case probed <- struct{}{}:
+			case <-t.Context().Done():
+			}
+		})
+	}()
 	for range 3 {
 		<-probed
 		manager.await("WATCHDOG=1")

@@ -66,6 +66,9 @@ func (m *serviceManager) watch(ctx context.Context, probe func()) {
 	defer ticker.Stop()
 	for {
 		probe()
+		if ctx.Err() != nil {
+			return
+		}
 		m.notify(daemon.SdNotifyWatchdog)
 		select {
 		case <-ctx.Done():
