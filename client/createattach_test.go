@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,8 +42,10 @@ func TestFirstIDTakesTwoCalls(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Second)
-		if n := len(f.made(wire.PathRenew)); n != 1 {
-			t.Errorf("%d renewals in a quarter of a window", n)
+		// The stream may stand before the attach is answered: the handle is shown by itself then.
+		sets := slices.DeleteFunc(f.made(wire.PathRenew), func(m made) bool { return len(m.in.(wire.RenewRequest).Sets) == 0 })
+		if len(sets) != 1 {
+			t.Errorf("%d renewals in a quarter of a window", len(sets))
 		}
 		works(t, h)
 	})

@@ -87,7 +87,7 @@ func TestFailedRenewals(t *testing.T) {
 			if gap < pause*3/4 || gap > pause+session.LookEvery {
 				t.Errorf("a failed renewal is tried again after %v, want %v", gap, pause)
 			}
-			pause = min(2*pause, 15*time.Second/4)
+			pause = min(2*pause, 15*time.Second/8)
 		}
 		if n := f.count(); n < 6 || n > 30 {
 			t.Errorf("%d calls in 8 s of a cut", n)

@@ -314,19 +314,27 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 		return
 	}
 	m.lookUpAfter(now, h.shorts)
-	h.next = now.Mono + m.again(m.slowRetry(), h.shorts)
+	h.next = now.Mono + m.slowly(h.shorts)
 	h.shorts, h.failedAt = min(h.shorts+1, failuresMax), m.Owner(h.name)
 }
 
-// slowRetry is when a handle is renewed again after its first short grant or time-out. Its grant
-// has most of a window left, and the members too much to do.
-func (m *Machine) slowRetry() time.Duration { return max(m.window()/16, RetryAfter) }
+// soon returns the pause before another renewal at an owner that is gone. It doubles with each
+// failure in succession before this one.
+func (m *Machine) soon(failures int) time.Duration {
+	return m.drawn(RetryAfter<<failures, m.window()/8)
+}
 
-// again returns the pause before another renewal, which doubles with each failure in succession
-// before this one. In the end it is the pause between renewals that succeed: members that serve
-// none in time have not more of them to serve than before.
-func (m *Machine) again(first time.Duration, failures int) time.Duration {
-	pause := max(min(first<<failures, m.window()/4), RetryAfter)
+// slowly returns the pause after a time-out or a short grant, by such answers in succession before
+// this one. The grant has most of a window left, and the members have too much to do. In the end
+// the pause is that between renewals that succeed: members that serve none in time have not more
+// of them to serve than before.
+func (m *Machine) slowly(before int) time.Duration {
+	return m.drawn(m.window()/16<<before, m.window()/4)
+}
+
+// drawn bounds a pause, and draws it.
+func (m *Machine) drawn(pause, most time.Duration) time.Duration {
+	pause = max(min(pause, most), RetryAfter)
 	return pause - m.cfg.Rand(pause/4)
 }
 
@@ -339,12 +347,12 @@ func (m *Machine) again(first time.Duration, failures int) time.Duration {
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures := 0
 	later := min(laterBy(err), m.window()/4)
-	first := RetryAfter
+	next := m.soon
 	if TimedOut(err) {
-		first = m.slowRetry()
+		next = m.slowly
 	}
 	for _, h := range handles {
-		pause := m.again(first, h.failures)
+		pause := next(h.failures)
 		if later > 0 {
 			pause = max(pause, later+m.cfg.Rand(later/4+1))
 		}
