@@ -36,6 +36,7 @@ type seat struct {
 	durable bool
 	index   int // of the log on its disk
 	starts  int
+	ended   time.Duration // when its last member ended
 	running *member
 	disk    map[roster.PartitionID]definitions // by partition
 	zone    string
@@ -272,6 +273,26 @@ func (a *agreement) changed(c leader.Reconfiguration) []server {
 	return next
 }
 
+// stays reports whether a seat's member can still vote tomorrow: it runs and was not let go,
+// or has a disk to come back from.
+func (s *seat) stays() bool {
+	if s.running != nil {
+		return !s.running.letGo
+	}
+	return s.durable
+}
+
+// unawareFor is how long a leader may count on a voter that has ended: until a probe fails.
+const unawareFor = 2 * time.Second
+
+// unaware reports whether a leader that lets the member of a seat go loses the majority by
+// the end of another voter that it cannot know of yet.
+func (a *agreement) unaware(letGo *seat) bool {
+	return !a.expendable(letGo) && slices.ContainsFunc(a.servers, func(s server) bool {
+		return s.Voter && s.seat.running == nil && a.g.w.now-s.seat.ended < unawareFor
+	})
+}
+
 // expendable reports whether the voters can still agree when the members of some seats are
 // gone for good.
 func (a *agreement) expendable(gone ...*seat) bool {
@@ -279,7 +300,7 @@ func (a *agreement) expendable(gone ...*seat) bool {
 	for _, s := range a.servers {
 		if s.Voter {
 			of++
-			if !slices.Contains(gone, s.seat) && (s.seat.durable || s.seat.running != nil) {
+			if !slices.Contains(gone, s.seat) && s.seat.stays() {
 				n++
 			}
 		}

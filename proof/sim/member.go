@@ -32,6 +32,7 @@ type member struct {
 	heard   time.Duration // when
 	deaf    time.Duration // it hears nothing of the log until then
 	leaving bool
+	letGo   bool          // the leader has answered that it may end
 	unseen  time.Duration // when gossip sees it no longer, after its end
 	ended   bool          // it stops in order and grants nothing more
 	old     bool          // it is of the release before, and reads protocol 1 alone
@@ -155,8 +156,10 @@ func (m *member) depart() {
 		l.machine.Leave(l.view(), m.inc, false, func(err error) {
 			departed := err == nil && l.machine.Departed(l.view(), m.inc, leader.ServerOf(m.inc, m.seat.durable))
 			if departed && m.g.agreed.confirms(l.m) {
+				m.letGo = true
+				comesBack := m.g.agreed.unaware(m.seat) // an operator starts it again: its vote is needed
 				m.w.net.send(&l.m.process, &m.process, func() {
-					m.seat.durable = false
+					m.seat.durable = m.seat.durable && comesBack
 					m.g.crash(m)
 				})
 			}
@@ -221,6 +224,7 @@ func (m *member) rebuff(old *member) {
 // crash ends a member without a word.
 func (g *grid) crash(m *member) {
 	m.alive = false
+	m.seat.ended = g.w.now
 	m.resign()
 	m.unseen = g.w.now + g.w.between(0, gossipTime)
 	g.lingering = append(g.lingering, m)
