@@ -121,6 +121,7 @@ func TestAttackMemberCalls(t *testing.T) {
 		backups := 0
 		b.attack("calls of members",
 			b.memberBlow(security.Hello, leader, wire.PathHello, wire.HelloRequest{}),
+			b.memberBlow(security.Push, leader, wire.PathPush, wire.PushRequest{Leader: "0123456789abcdef", At: 1 << 40, Age: -1}),
 			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef", Grid: grid, Settings: s.Settings}),
 			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef", Grid: grid, Settings: settings}),
 			b.memberBlow(security.Abandon, leader, wire.PathAbandon, wire.AbandonRequest{Old: s.Grid, Grid: grid, BootstrapMember: "0123456789abcdef", Expect: 3}),

@@ -19,10 +19,16 @@ import (
 // the incarnation is not at the address.
 func (o *leadership) hello(ctx context.Context, api string, to roster.Incarnation) (wire.HelloResponse, error) {
 	hello, err := o.caller.Hello(ctx, api, to)
+	return hello, markAbsent(err)
+}
+
+// markAbsent has the error of a call match leader.ErrAbsent if it proves that the incarnation
+// is not at the address that was called.
+func markAbsent(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrNotAddressed) {
-		err = failure.Errorf(leader.ErrAbsent, "%w", err)
+		return failure.Errorf(leader.ErrAbsent, "%w", err)
 	}
-	return hello, err
+	return err
 }
 
 // unreached has the leader look at a member that does not take what Raft sends to it.

@@ -34,6 +34,7 @@ type leadership struct {
 	self      roster.Incarnation
 	lone      bool
 	record    func() roster.Member // the roster's record of this member
+	ownView   func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
 	wall      Clock
 	state     *state.State
 	clock     *client.Clock // of the state, sampled by the log alone
@@ -65,6 +66,7 @@ func (o *leadership) calls() []*api.Call {
 		api.Typed(wire.PathLeave, o.serveLeave).ForMembers().OfAnyClaim(),
 		api.Typed(wire.PathEarlier, o.serveEarlier).ForMembers(),
 		api.Typed(wire.PathHeld, o.serveHeld).ForMembers(),
+		api.Typed(wire.PathPush, o.servePush).ForMembers(),
 		api.Typed(wire.PathForget, o.serveForget).ForTarget(),
 		api.Typed(wire.PathRemove, o.serveRemove).ForTarget(),
 		api.Typed(wire.PathTake, o.serveTake).ForTarget(),
@@ -81,6 +83,7 @@ type lead struct {
 	ctx      context.Context // ends with the lead
 	end      context.CancelFunc
 	calls    sync.WaitGroup // whose outcomes the machine waits for
+	pushes   pushes
 
 	mu      sync.Mutex     // guards what follows; never held while waiting
 	machine *leader.Leader // nil when the lead has ended
@@ -117,6 +120,9 @@ func (o *leadership) begin(ctx context.Context, node *raftlog.Node) *lead {
 		Self: o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(), Release: wire.OwnRelease(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
 	}, l)
 	o.current.Store(l)
+	if !o.lone {
+		l.calls.Go(l.pushChanges)
+	}
 	return l
 }
 
@@ -211,7 +217,11 @@ func (l *lead) Probe(p leader.Probe) {
 		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout)
 		defer cancel()
 		began := l.of.clock.Mono()
-		hello, err := l.of.hello(ctx, p.API, p.To)
+		ask := l.of.hello
+		if _, member := l.of.state.Roster().Member(p.To); member {
+			ask = l.ask
+		}
+		hello, err := ask(ctx, p.API, p.To)
 		if err == nil {
 			l.noteClock(p.To, hello.Wall, began)
 		}

@@ -227,7 +227,7 @@ func (m *Member) open() error {
 	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)
 	m.leadership = &leadership{
-		self: m.self, lone: m.lone, record: m.record, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
+		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
 		raft: m.raft, caller: m.caller, now: signal.New(), broken: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
 	}
 	m.health = &health{

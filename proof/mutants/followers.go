@@ -6,7 +6,10 @@ func followed(scope string) []string {
 	return append(scopeTests("TestFollowMutantScopes", scope), "-follow-states", "500000")
 }
 
-var followTests = []string{"./roster/follow"}
+var (
+	followTests = []string{"./roster/follow"}
+	pushTests   = []string{"./grid/internal/raftlog", "-run", "Push|UnknownAge"}
+)
 
 // followMutants weaken the rules of members that follow committed rosters.
 var followMutants = []mutant{
@@ -25,4 +28,11 @@ var followMutants = []mutant{
 	{"F4", "a push changes the roster of the log", "roster/follow/follow.go", "	f.serve(learned, e)\n	return true, nil", "	f.serve(learned, e)\n	f.log.Roster = next\n	return true, nil", followed("a push changes the roster of the log")},
 	{"F5", "the time of a raise of unknown age is believed", "roster/follow/follow.go", "return age >= 0 && age < FreshWithin", "return age < FreshWithin", followTests},
 	{"F5", "the time of an old raise is believed", "roster/follow/follow.go", "return age >= 0 && age < FreshWithin", "return age >= 0", followTests},
+	{"F4", "a snapshot has the learned roster", "grid/internal/raftlog/followed.go", "	return f.follower.Log().Roster\n", "	return f.follower.Served().Roster\n", pushTests},
+	{"F5", "the time of every pushed raise is believed", "grid/internal/raftlog/followed.go", "fresh && served.Roster.Time >", "served.Roster.Time >", pushTests},
+	{"F5", "a pushed raise is of no age", "grid/pushed.go", "answered <= 0 || answered > mono", "answered > mono", []string{"./grid", "-run", "TestAgeOfAPush"}},
+	{"F5", "the sender's time with a raise is not part of its age", "grid/pushed.go", "return mono - answered + time.Duration(p.Age)*time.Millisecond", "return mono - answered", []string{"./grid", "-run", "TestAgeOfAPush"}},
+	{"F6", "a push counts after the member has left the grid", "grid/internal/raftlog/followed.go", "	if f.ended {\n", "	if false {\n", pushTests},
+	{"F1", "a push of a server that is not the leader counts", "grid/internal/raftlog/followed.go", "id != leader || leader == n.Server", "id == \"\" || leader == n.Server", []string{"./grid/gridtest", "-run", "TestPushOfAnotherThanTheLeader"}},
+	{"F1", "nothing is pushed", "grid/lead.go", "		l.calls.Go(l.pushChanges)\n", "", []string{"./grid/gridtest", "-run", "TestChangesArePushed"}},
 }

@@ -6,9 +6,6 @@
 //	                                                +-- the later one --> served roster
 //	other members ---- Push, Adopt ---> learned ----+
 //
-// No member runs it yet: package grid serves the roster of its own log. The exploration of
-// package proof/explore runs it.
-//
 // The package is pure: it does not wait, log or read a clock. Its rules are in DESIGN.md;
 // the letters in comments are those of RELIABILITY.md and of that file.
 package follow

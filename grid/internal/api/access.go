@@ -78,6 +78,7 @@ var accesses = map[string]access{
 	onPost(wire.PathInit):     {action: security.Init},
 
 	onPost(wire.PathHello):     {action: security.Hello},
+	onPost(wire.PathPush):      {action: security.Push},
 	onPost(wire.PathAccept):    {action: security.Accept},
 	onPost(wire.PathJoin):      {action: security.Join},
 	onPost(wire.PathLeave):     {action: security.Leave},

@@ -60,6 +60,7 @@ var purposes = map[string]string{
 	wire.PathInit:   "recover a memory-only grid (snowgrid init)",
 
 	wire.PathHello:     "view of a member, for other members",
+	wire.PathPush:      "changes of the roster, from the leader",
 	wire.PathAccept:    "accept the formation of a grid, for other members",
 	wire.PathJoin:      "join the grid, for other members",
 	wire.PathLeave:     "leave the grid, for other members",

@@ -7,14 +7,14 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/follow"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
 // fsm applies agreed commands to the roster.
 type fsm struct {
-	state    *state.State
+	followed *followed
 	diverged *divergence
 	last     raft.Log // of the log at the start; the zero value if it was empty
 	changed  func(before, after *roster.Roster)
@@ -46,13 +46,11 @@ func (f fsm) Apply(entry *raft.Log) any {
 	if err != nil {
 		return f.diverged.because(unreadable(fmt.Sprintf("entry %d of the roster's log", entry.Index), err))
 	}
-	before := f.state.Roster()
-	next, err := before.Apply(c)
+	before, after, err := f.followed.commit(follow.Position(entry.Index), c, !f.replays(entry))
 	if err != nil {
 		return err
 	}
-	f.changed(before, next)
-	f.state.Apply(next, c.Raise != nil && !f.replays(entry))
+	f.changed(before, after)
 	return nil
 }
 
@@ -62,7 +60,7 @@ func (f fsm) Snapshot() (raft.FSMSnapshot, error) {
 	if err := f.diverged.failure(); err != nil {
 		return nil, err
 	}
-	return rosterSnapshot{f.state.Roster()}, nil
+	return rosterSnapshot{f.followed.log()}, nil
 }
 
 // Restore implements raft.FSM.
@@ -76,8 +74,44 @@ func (f fsm) Restore(from io.ReadCloser) error {
 	if err != nil {
 		return f.diverged.because(unreadable("a snapshot of the roster", err))
 	}
-	f.state.Apply(r, false)
+	at, known := positionOf(from)
+	if !known {
+		return errors.New("grid: a snapshot of the roster has no position")
+	}
+	f.followed.install(follow.Image{At: at, Roster: r})
 	return nil
+}
+
+// positioned tells the position of each snapshot to whom it is opened for: Raft passes only
+// its contents on.
+type positioned struct{ raft.SnapshotStore }
+
+// Open implements raft.SnapshotStore.
+func (s positioned) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	meta, from, err := s.SnapshotStore.Open(id)
+	if err != nil {
+		return meta, from, err
+	}
+	return meta, positionedSnapshot{from, follow.Position(meta.Index)}, nil
+}
+
+type positionedSnapshot struct {
+	io.ReadCloser
+	at follow.Position
+}
+
+// positionOf returns the position of a snapshot that positioned opened.
+func positionOf(from io.ReadCloser) (follow.Position, bool) {
+	for {
+		if s, ok := from.(positionedSnapshot); ok {
+			return s.at, true
+		}
+		wrapper, ok := from.(raft.ReadCloserWrapper)
+		if !ok {
+			return 0, false
+		}
+		from = wrapper.WrappedReadCloser()
+	}
 }
 
 type rosterSnapshot struct{ roster *roster.Roster }

@@ -21,7 +21,9 @@ type Node struct {
 	Raft   *raft.Raft
 	Server raft.ServerID
 
-	guarded *transport.GuardedRaft // nil without other servers
+	guarded  *transport.GuardedRaft // nil without other servers
+	followed *followed              // nil without a roster
+	diverged *divergence
 
 	mu        sync.Mutex
 	ended     bool           // no proposal begins any longer; guarded by mu
@@ -85,6 +87,7 @@ func (n *Node) Shutdown() error {
 func (n *Node) Stop() raft.Future {
 	n.stopping.Do(func() {
 		n.awaitPassing()
+		n.followed.end() // no later ceiling is heard of
 		n.stopped = n.Raft.Shutdown()
 	})
 	return n.stopped

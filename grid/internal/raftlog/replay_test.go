@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/follow"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -33,8 +34,8 @@ func TestTimesOfTheLog(t *testing.T) {
 			{"one of a later term, in the place of its own", 35, 9, true},
 		} {
 			m := state.New(client.NewExactClock(), client.NewExactClock())
-			m.SetRoster(r)
-			f := fsm{m, newDivergence(), raft.Log{Index: 40, Term: 7}, func(_, _ *roster.Roster) {}}
+			f := fsm{newFollowed(r.Grid, m), newDivergence(), raft.Log{Index: 40, Term: 7}, func(_, _ *roster.Roster) {}}
+			f.followed.install(follow.Image{At: 1, Roster: r})
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {
 				t.Fatalf("%s: %v", c.what, err)
 			}

@@ -21,8 +21,12 @@ import (
 
 // Raft's pace.
 const (
-	leaderTimeout = 250 * time.Millisecond
-	commitTimeout = 20 * time.Millisecond
+	// leaderTimeout is for how long a leader that hears from no majority leads on. While nothing
+	// is agreed on, each server answers once in a round trip and 50 to 100 ms.
+	leaderTimeout = transport.HeartbeatTimeout
+	// commitTimeout is how long a server without a push may not know of a commit; it does
+	// within twice that.
+	commitTimeout = time.Second
 	snapshotEvery = 2048
 	trailingLogs  = 512
 )
@@ -84,7 +88,8 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	if guarded, ok := trans.(*transport.GuardedRaft); ok {
 		guarded.Unreached = func(id raft.ServerID, slow bool) { s.cfg.Unreached(leader.ServerID(id), slow) }
 	}
-	node, err := stores.newRaft(conf, fsm{s.cfg.State, s.diverged, last, s.noteLowered}, trans)
+	roster := newFollowed(grid, s.cfg.State)
+	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, s.noteLowered}, trans)
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
 	}
@@ -95,7 +100,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 		guarded.Begin(func() transport.RaftView { return s.view(node) })
 	}
 	node.RegisterObserver(raft.NewObserver(nil, false, s.observe))
-	part := &Node{Raft: node, Server: conf.LocalID}
+	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, diverged: s.diverged}
 	part.guarded, _ = trans.(*transport.GuardedRaft)
 	s.SetNode(part)
 	if s.cfg.Life.Closed() { // Close may not have seen it

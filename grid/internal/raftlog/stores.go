@@ -46,8 +46,9 @@ func InMemory() Stores {
 // what it cannot read; that is an error of the directory, and never the end of the
 // process.
 func (s Stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transport) (*raft.Raft, error) {
+	snaps := positioned{s.Snaps}
 	if s.Disk == nil {
-		return raft.NewRaft(conf, machine, s.Logs, s.Stable, s.Snaps, trans)
+		return raft.NewRaft(conf, machine, s.Logs, s.Stable, snaps, trans)
 	}
 	var node *raft.Raft
 	var err error
@@ -64,7 +65,7 @@ func (s Stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transpor
 			}
 		}()
 		log := fatalLog{s.Disk}
-		node, err = raft.NewRaft(conf, machine, log, log, s.Snaps, trans)
+		node, err = raft.NewRaft(conf, machine, log, log, snaps, trans)
 	}()
 	<-ended
 	if node == nil && err == nil {

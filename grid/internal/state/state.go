@@ -1,6 +1,6 @@
 // Package state holds the shared state of a member: the newest roster, the clocks that
-// follow it, and whether the member still takes part. Only the Raft log (package raftlog)
-// and the change from one grid to the next write the roster.
+// follow it, and whether the member still takes part. Only package raftlog, by the Raft log
+// and what the leader pushes, and the change from one grid to the next write the roster.
 package state
 
 import (
@@ -61,11 +61,23 @@ func (s *State) Apply(r *roster.Roster, raised bool) {
 	}
 	s.roster.Store(r)
 	if raised {
-		s.Clock.Sample(r.Time)
-		s.Handles.Sample(r.Time)
-		s.raised.Store(&Raise{Time: r.Time, At: s.Clock.Mono()})
+		s.noteRaise(r.Time)
 	}
 	s.changed.Send()
+}
+
+// NoteRaise has the clocks follow a raise of the ceiling that was committed just now, unless
+// a later one is known already.
+func (s *State) NoteRaise(t clustertime.Tick) {
+	if last := s.raised.Load(); last == nil || last.Time < t {
+		s.noteRaise(t)
+	}
+}
+
+func (s *State) noteRaise(t clustertime.Tick) {
+	s.Clock.Sample(t)
+	s.Handles.Sample(t)
+	s.raised.Store(&Raise{Time: t, At: s.Clock.Mono()})
 }
 
 // LastRaise returns the last raise of the ceiling that was applied here, nil before the

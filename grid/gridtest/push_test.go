@@ -1,0 +1,74 @@
+package gridtest_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// TestChangesArePushed: every member serves a change, and a raise of the ceiling, a network's
+// delay after the leader has applied it. Raft alone would tell it up to two seconds later.
+func TestChangesArePushed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.New(t, gridtest.Config{Members: 3})
+		g.StartMembers("m1", "m2", "m3")
+		eventually(t, time.Minute, "the grid is settled", func() bool { return g.Member("m1").Status().Settled })
+		g.Network.SetDelay(time.Millisecond)
+		time.Sleep(5 * time.Second) // every member has answered a push
+		leader := g.Member(g.Leader())
+		for range 20 {
+			before := leader.Status().Ceiling
+			eventually(t, time.Minute, "the ceiling rises", func() bool { return leader.Status().Ceiling != before })
+			time.Sleep(20 * time.Millisecond)
+			want := leader.Status()
+			for _, name := range g.Running() {
+				if s := g.Member(name).Status(); s.Version != want.Version || s.Ceiling != want.Ceiling {
+					t.Errorf("%s serves version %d with ceiling %v, the leader %d with %v", name, s.Version, s.Ceiling, want.Version, want.Ceiling)
+				}
+			}
+		}
+	})
+}
+
+// TestPushOfAnotherThanTheLeader: a member believes pushes of the leader that its Raft server
+// follows, and of no other.
+func TestPushOfAnotherThanTheLeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.New(t, gridtest.Config{Members: 3})
+		g.StartMembers("m1", "m2", "m3")
+		time.Sleep(5 * time.Second)
+		to := other(g, g.Leader())
+		before := g.Member(to).Status()
+		r := roster.Command{From: before.Version, Raise: &roster.Raise{Time: clustertime.TickOf(before.Ceiling) + 3_600_000}}
+		data, err := wire.EncodeCommand(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := client.NewHTTP(g.Network.Host("evil").Dial, nil)
+		defer h.Close()
+		header := http.Header{wire.HeaderTarget: {before.Answering}, wire.HeaderGrid: {before.Grid.String()}}
+		call := func(req wire.PushRequest) (res wire.PushResponse) {
+			t.Helper()
+			if err := h.CallWith(t.Context(), to+":7948", wire.PathPush, header, req, &res); err != nil {
+				t.Fatal(err)
+			}
+			return res
+		}
+		at := call(wire.PushRequest{Age: -1}).At
+		for _, name := range []string{"", "0123456789abcdef", before.Answering} {
+			res := call(wire.PushRequest{Leader: name, Age: -1, Commands: []wire.PushedCommand{{After: at, At: at + 1000, Command: data}}})
+			if now := g.Member(to).Status().Ceiling; res.At >= at+1000 || now.Sub(before.Ceiling) > time.Minute {
+				t.Errorf("a push in the name of %q is served: position %d, ceiling %v", name, res.At, now)
+			}
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package raftlog
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/follow"
+)
+
+// followed is the roster of one grid as this member knows it: by its log, and by what the
+// leader pushes. It writes the state's roster.
+type followed struct {
+	grid  roster.GridID
+	state *state.State
+
+	mu       sync.Mutex // guards what follows, and orders the state's rosters
+	follower *follow.Follower
+	ended    bool // nothing that is pushed counts any longer
+}
+
+func newFollowed(grid roster.GridID, s *state.State) *followed {
+	return &followed{grid: grid, state: s, follower: follow.New(grid)}
+}
+
+// commit applies a command of the log. now says that it was committed just now, so that
+// the time in it counts.
+func (f *followed) commit(at follow.Position, c roster.Command, now bool) (before, after *roster.Roster, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before = f.follower.Log().Roster
+	news, err := f.follower.Commit(at, c)
+	if err != nil {
+		return before, before, err
+	}
+	after = f.follower.Log().Roster
+	switch timed := c.Raise != nil && now; {
+	case news:
+		f.state.Apply(after, timed)
+	case timed:
+		f.state.NoteRaise(after.Time)
+	}
+	return before, after, nil
+}
+
+// install takes over a snapshot of the log.
+func (f *followed) install(i follow.Image) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.follower.Install(i) {
+		f.state.Apply(i.Roster, false)
+	}
+}
+
+// log returns the roster of the log, which snapshots have.
+func (f *followed) log() *roster.Roster {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.follower.Log().Roster
+}
+
+// end has nothing count that is pushed from now on.
+func (f *followed) end() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+}
+
+// push takes what the leader pushed; fresh says that the time of the newest raise counts.
+func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) (at follow.Position, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return 0, refusal.ErrClosed
+	}
+	before := f.follower.Served()
+	if image.Roster != nil {
+		_, err = f.follower.Adopt(f.grid, image)
+	}
+	for _, e := range entries {
+		if err == nil {
+			_, err = f.follower.Push(f.grid, e)
+		}
+	}
+	served := f.follower.Served()
+	if served.At > before.At {
+		f.state.Apply(served.Roster, fresh && served.Roster.Time > before.Roster.Time)
+	}
+	return served.At, err
+}
+
+// Push takes what a leader pushed, and returns the position of the roster that is served
+// then. It counts if this member's Raft server follows that leader, too: a push is trusted as
+// far as the log is. age is that of the newest raise at most, negative if it is not known.
+func (n *Node) Push(leader raft.ServerID, entries []follow.Entry, image follow.Image, age time.Duration) (at follow.Position, err error) {
+	if n == nil || n.followed == nil {
+		return 0, nil
+	}
+	if _, id := n.Raft.LeaderWithID(); id != leader || leader == n.Server || n.diverged.failure() != nil {
+		return n.followed.servedAt(), nil
+	}
+	at, err = n.followed.push(entries, image, follow.Fresh(age))
+	if errors.Is(err, follow.ErrGap) { // the leader sends it again, from the position that is returned
+		err = nil
+	}
+	return at, err
+}
+
+func (f *followed) servedAt() follow.Position {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.follower.Served().At
+}
+
+// Since returns the committed commands after a position, or the whole roster if they are no
+// longer known, and the position that they lead to (F1).
+func (n *Node) Since(at follow.Position) (entries []follow.Entry, image follow.Image, newest follow.Position) {
+	if n == nil || n.followed == nil {
+		return nil, image, 0
+	}
+	n.followed.mu.Lock()
+	defer n.followed.mu.Unlock()
+	served := n.followed.follower.Served()
+	entries, known := n.followed.follower.Since(at)
+	if !known {
+		image = served
+	}
+	return entries, image, served.At
+}

@@ -1,0 +1,237 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/follow"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// Raft tells a server of a commit with its next message, so within a second or two. So
+// whoever leads pushes each applied command to every member (package roster/follow).
+
+// servePush takes over what the leader pushed, and tells this member's view then.
+func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.PushResponse, error) {
+	entries, image, err := contentsOf(in)
+	if err != nil {
+		return wire.PushResponse{}, err
+	}
+	mono := o.clock.Mono()
+	at, err := o.raft.Node().Push(raft.ServerID(in.Leader), entries, image, ageAt(in, mono))
+	if err != nil {
+		return wire.PushResponse{}, wireErrorOf(err)
+	}
+	hello, err := o.ownView(ctx, wire.HelloRequest{})
+	return wire.PushResponse{Hello: hello, At: uint64(at), Mono: max(1, mono.Milliseconds())}, err
+}
+
+// wireErrorOf returns the error of the API for one of a push.
+func wireErrorOf(err error) error {
+	if errors.Is(err, follow.ErrForeign) || errors.Is(err, follow.ErrBackward) {
+		return errors.Join(wire.ErrBadRequest, err)
+	}
+	return err
+}
+
+// pushes are what a lead knows of the rosters of other members.
+type pushes struct {
+	mu  sync.Mutex // guards of
+	of  map[roster.Incarnation]*pushed
+	was []roster.Member // of the roster that was pushed last
+}
+
+// pushed is one process of a member. What it says of its release is true for as long as it runs.
+type pushed struct {
+	at      follow.Position // of the roster that it serves
+	echo    int64           // its clock in the last answer
+	takes   bool            // it takes pushes
+	refuses bool            // its release does not know them
+	busy    bool            // it is being told of a change
+	again   bool            // there is another one
+}
+
+// get returns a member's record. The caller has the lock.
+func (p *pushes) get(of roster.Incarnation) *pushed {
+	if p.of == nil {
+		p.of = map[roster.Incarnation]*pushed{}
+	}
+	if p.of[of] == nil {
+		p.of[of] = &pushed{}
+	}
+	return p.of[of]
+}
+
+// ask asks a member for its view, and tells it of every command that it lacks. A member that
+// takes no push is asked alone. The error matches leader.ErrAbsent as that of hello does.
+func (l *lead) ask(ctx context.Context, api string, to roster.Incarnation) (wire.HelloResponse, error) {
+	l.pushes.mu.Lock()
+	known := *l.pushes.get(to)
+	l.pushes.mu.Unlock()
+	if known.refuses {
+		return l.of.hello(ctx, api, to)
+	}
+	res, err := l.push(ctx, to, api, known)
+	err = markAbsent(err)
+	if err == nil || errors.Is(err, leader.ErrAbsent) || ctx.Err() != nil {
+		return res.Hello, err
+	}
+	if errors.Is(err, wire.ErrUnknownPath) {
+		l.pushes.mu.Lock()
+		l.pushes.get(to).refuses = true
+		l.pushes.mu.Unlock()
+	}
+	return l.of.hello(ctx, api, to)
+}
+
+// push makes one push.
+func (l *lead) push(ctx context.Context, to roster.Incarnation, api string, known pushed) (res wire.PushResponse, err error) {
+	req, err := l.pushSince(known)
+	if err != nil {
+		return res, err
+	}
+	if err = l.of.caller.Call(ctx, api, to, wire.PathPush, req, &res); err != nil {
+		return res, err
+	}
+	if err = res.Hello.Release.Check(); err != nil {
+		return res, err
+	}
+	l.pushes.mu.Lock()
+	defer l.pushes.mu.Unlock()
+	now := l.pushes.get(to)
+	now.takes, now.at, now.echo = true, max(now.at, follow.Position(res.At)), max(now.echo, res.Mono)
+	return res, nil
+}
+
+// pushSince returns the push for a member. Nothing is sent that is only proposed: the node
+// has applied it, or learned it so (F1). Of a member that has not answered yet the position
+// is not known, and it is asked first.
+func (l *lead) pushSince(known pushed) (wire.PushRequest, error) {
+	age := int64(-1)
+	if last := l.of.state.LastRaise(); last != nil { // before the commands, which may have a later one
+		age = (l.of.clock.Mono() - last.At).Milliseconds()
+	}
+	var entries []follow.Entry
+	var image follow.Image
+	if known.takes {
+		entries, image, _ = l.node.Since(known.at)
+	}
+	req, err := newPush(entries, image)
+	req.Leader, req.Echo, req.Age = string(l.node.Server), known.echo, age
+	return req, err
+}
+
+// pushChanges tells every member of each change, until the lead ends.
+func (l *lead) pushChanges() {
+	var told follow.Position
+	for {
+		changed := l.of.state.Changed()
+		if _, _, newest := l.node.Since(told); newest > told {
+			told = newest
+			l.pushAll(l.of.state.Roster())
+		}
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// pushAll tells the members of a roster of it, and those that it has no longer.
+func (l *lead) pushAll(r *roster.Roster) {
+	l.pushes.mu.Lock()
+	defer l.pushes.mu.Unlock()
+	targets := slices.Clone(r.Members)
+	for _, m := range l.pushes.was {
+		if _, still := r.Member(m.Incarnation); !still {
+			targets = append(targets, m)
+		}
+	}
+	untold := 0
+	for _, m := range targets {
+		if m.Incarnation == l.of.self {
+			continue
+		}
+		switch p := l.pushes.get(m.Incarnation); {
+		case p.refuses:
+			untold++
+		case p.busy:
+			p.again = true
+		default:
+			p.busy = true
+			l.calls.Go(func() { l.inform(m) })
+		}
+	}
+	for inc := range l.pushes.of {
+		if !slices.ContainsFunc(targets, func(m roster.Member) bool { return m.Incarnation == inc }) {
+			delete(l.pushes.of, inc)
+		}
+	}
+	l.pushes.was = r.Members
+	if untold > 0 {
+		l.calls.Go(l.tellByRaft)
+	}
+}
+
+// inform brings one member up to date. A failure is left to the next probe.
+func (l *lead) inform(m roster.Member) {
+	ctx, cancel := context.WithTimeout(l.ctx, timeToTell)
+	defer cancel()
+	for {
+		before := l.pushes.begin(m.Incarnation)
+		_, err := l.ask(ctx, m.API, m.Incarnation)
+		now, over := l.pushes.end(m.Incarnation, l.node, err)
+		switch {
+		case over && now.refuses && err == nil:
+			l.tellByRaft()
+			return
+		case over:
+			return
+		case before.takes && now.at == before.at: // its Raft server does not follow this one yet
+			select {
+			case <-ctx.Done():
+			case <-time.After(tellAgain):
+			}
+		}
+	}
+}
+
+// begin returns a member's record before it is told of everything there is now.
+func (p *pushes) begin(of roster.Incarnation) pushed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.get(of)
+	r.again = false
+	return *r
+}
+
+// end returns a member's record afterwards, and whether it need not be told anything more.
+func (p *pushes) end(of roster.Incarnation, node *raftlog.Node, err error) (now pushed, over bool) {
+	_, _, newest := node.Since(0)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.get(of)
+	over = err != nil || !r.takes || !r.again && r.at >= newest
+	r.busy = !over
+	return *r, over
+}
+
+// tellByRaft has Raft tell its servers of the last commit now: with an entry without a
+// command, for members that take no pushes.
+func (l *lead) tellByRaft() { _ = l.node.Raft.Barrier(transport.RaftCallTimeout).Error() }
+
+const (
+	// timeToTell bounds how long a member is told of a change.
+	timeToTell = time.Second
+	tellAgain  = 50 * time.Millisecond
+)

@@ -1,0 +1,61 @@
+package grid
+
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/roster/follow"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// newPush returns a push of commands, or of a whole roster if image has one.
+func newPush(entries []follow.Entry, image follow.Image) (wire.PushRequest, error) {
+	var p wire.PushRequest
+	var err error
+	if image.Roster != nil {
+		p.At = uint64(image.At)
+		p.Roster, err = wire.EncodeRoster(image.Roster)
+		return p, err
+	}
+	for _, e := range entries {
+		data, err := wire.EncodeCommand(e.Command)
+		if err != nil {
+			return p, err
+		}
+		p.Commands = append(p.Commands, wire.PushedCommand{After: uint64(e.After), At: uint64(e.At), Command: data})
+	}
+	return p, nil
+}
+
+// contentsOf returns what newPush was given. Commands and rosters are read as strictly as
+// those of the log.
+func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image, err error) {
+	if len(p.Commands) > follow.Kept {
+		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: a push of %d commands; send %d at most", len(p.Commands), follow.Kept)
+	}
+	for _, c := range p.Commands {
+		command, err := wire.DecodeCommand(c.Command)
+		if err != nil {
+			return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: command %d of a push: %w", c.At, err)
+		}
+		entries = append(entries, follow.Entry{After: follow.Position(c.After), At: follow.Position(c.At), Command: command})
+	}
+	if len(p.Roster) == 0 {
+		return entries, image, nil
+	}
+	r, err := wire.DecodeRoster(p.Roster)
+	if err != nil {
+		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: roster %d of a push: %w", p.At, err)
+	}
+	return entries, follow.Image{At: follow.Position(p.At), Roster: r}, nil
+}
+
+// ageAt returns how old the newest raise of the push is at most when it arrives, by the
+// receiver's monotonic clock; negative if that is not known.
+func ageAt(p wire.PushRequest, mono time.Duration) time.Duration {
+	answered := time.Duration(p.Echo) * time.Millisecond
+	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) || answered <= 0 || answered > mono {
+		return -1
+	}
+	return mono - answered + time.Duration(p.Age)*time.Millisecond
+}
