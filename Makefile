@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale lint fmt demo
+.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale idle lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,11 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+idle: ## count the bytes, wake-ups and processor time of three idle agents (a minute; needs root)
+	@mkdir -p bin
+	$(GO) build -o bin/snowgrid ./cmd/snowgrid
+	$(GO) run ./proof/idle -agent bin/snowgrid
 
 bench: ## measure speed beside other generators, etcd and Redis, in one run, into bench/REPORT.md (minutes)
 	cd bench && $(GO) run . -out .
