@@ -18,13 +18,16 @@ import (
 //
 // Servers of an anchored grid state the claim of their roster, by a number of its own.
 // A server of protocol 2 tells another one its release, as a greeting of gossip does, by a
-// third number with a claim of 16 bytes, zero for none. So a message counts only if it is
+// third number with a claim of 16 bytes, zero for none. A fourth number is that of a stream
+// on which repeated messages are sent in short (repeats.go); servers from protocol 3 on take
+// it. So a message counts only if it is
 // meant for this grid and this incarnation: an address taken over by another process hears
 // nothing.
 const (
 	raftProtocol    = 0x21
 	claimProtocol   = 0x22 // with a claim
 	releaseProtocol = 0x23 // with a claim and a release
+	repeatProtocol  = 0x24 // the same, and repeated messages are sent in short
 	serverIDMax     = 255
 )
 
@@ -59,6 +62,8 @@ type Preamble struct {
 	Claim   [16]byte // zero: none
 	Target  string
 	Release roster.Release // of the dialer; zero: not stated
+	// Repeats says that repeated messages are sent in short; only with a release.
+	Repeats bool
 }
 
 // Encode returns the preamble as it is sent.
@@ -66,6 +71,8 @@ func (p Preamble) Encode() []byte {
 	b := append(make([]byte, 0, len(greetingMagic)+1+2*len(p.Grid)+1+len(p.Target)), greetingMagic...)
 	stated := p.Release != (roster.Release{})
 	switch {
+	case stated && p.Repeats:
+		b = append(append(append(b, repeatProtocol), p.Grid[:]...), p.Claim[:]...)
 	case stated:
 		b = append(append(append(b, releaseProtocol), p.Grid[:]...), p.Claim[:]...)
 	case p.Claim == [16]byte{}:
@@ -88,7 +95,7 @@ func readPreamble(r io.Reader) (Preamble, error) {
 		return Preamble{}, err
 	}
 	rest, ok := bytes.CutPrefix(head[:], []byte(greetingMagic))
-	if !ok || rest[0] < raftProtocol || rest[0] > releaseProtocol {
+	if !ok || rest[0] < raftProtocol || rest[0] > repeatProtocol {
 		return Preamble{}, errNotPreamble
 	}
 	copy(p.Grid[:], rest[1:])
@@ -112,9 +119,10 @@ func readPreamble(r io.Reader) (Preamble, error) {
 		return Preamble{}, err
 	}
 	p.Target = string(target)
-	if rest[0] != releaseProtocol {
+	if rest[0] < releaseProtocol {
 		return p, nil
 	}
+	p.Repeats = rest[0] == repeatProtocol
 	release, err := readRelease(r)
 	if err != nil {
 		return Preamble{}, err

@@ -149,8 +149,9 @@ func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort s
 	stream, remote, err := s.secureDial(ctx, raw, hostPort)
 	claim := s.claims.Own()
 	p := Preamble{Grid: s.grid, Claim: claim, Target: id}
-	if s.releases.At(hostPort).Reads(roster.Protocol2) {
+	if theirs := s.releases.At(hostPort); theirs.Reads(roster.Protocol2) {
 		p.Release = s.releases.Own()
+		p.Repeats = theirs.Reads(roster.Protocol3) && p.Release != (roster.Release{})
 	}
 	if err == nil {
 		_, err = stream.Write(p.Encode())
@@ -160,6 +161,9 @@ func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort s
 	}
 	if err != nil {
 		return nil, err
+	}
+	if p.Repeats {
+		stream = newRepeating(stream)
 	}
 	return s.track(raw, stream, claim, remote)
 }
@@ -183,6 +187,9 @@ func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 	}
 	if err := s.claims.Admit(p.Claim); err != nil {
 		return nil, err
+	}
+	if p.Repeats {
+		stream = newRepeating(stream)
 	}
 	tracked, err := s.track(raw, stream, p.Claim, remote)
 	if err != nil {
