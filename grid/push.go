@@ -11,9 +11,11 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/roster/follow"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -32,7 +34,13 @@ func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.P
 		return wire.PushResponse{}, wireErrorOf(err)
 	}
 	hello, err := o.ownView(ctx, wire.HelloRequest{})
-	return wire.PushResponse{Hello: hello, At: uint64(at), Mono: max(1, mono.Milliseconds())}, err
+	res := wire.PushResponse{At: uint64(at), Mono: max(1, mono.Milliseconds())}
+	if in.Brief {
+		res.Brief = hello.Brief()
+	} else {
+		res.Hello = &hello
+	}
+	return res, err
 }
 
 // wireErrorOf returns the error of the API for one of a push.
@@ -52,12 +60,13 @@ type pushes struct {
 
 // pushed is one process of a member. What it says of its release is true for as long as it runs.
 type pushed struct {
-	at      follow.Position // of the roster that it serves
-	echo    int64           // its clock in the last answer
-	takes   bool            // it takes pushes
-	refuses bool            // its release does not know them
-	busy    bool            // it is being told of a change
-	again   bool            // there is another one
+	at      follow.Position    // of the roster that it serves
+	echo    int64              // its clock in the last answer
+	view    wire.HelloResponse // its last answer, if it takes pushes
+	takes   bool               // it takes pushes
+	refuses bool               // its release does not know them
+	busy    bool               // it is being told of a change
+	again   bool               // there is another one
 }
 
 // get returns a member's record. The caller has the lock.
@@ -80,10 +89,10 @@ func (l *lead) ask(ctx context.Context, api string, to roster.Incarnation) (wire
 	if known.refuses {
 		return l.of.hello(ctx, api, to)
 	}
-	res, err := l.push(ctx, to, api, known)
+	view, err := l.push(ctx, to, api, known)
 	err = markAbsent(err)
 	if err == nil || errors.Is(err, leader.ErrAbsent) || ctx.Err() != nil {
-		return res.Hello, err
+		return view, err
 	}
 	if errors.Is(err, wire.ErrUnknownPath) {
 		l.pushes.mu.Lock()
@@ -93,23 +102,32 @@ func (l *lead) ask(ctx context.Context, api string, to roster.Incarnation) (wire
 	return l.of.hello(ctx, api, to)
 }
 
-// push makes one push.
-func (l *lead) push(ctx context.Context, to roster.Incarnation, api string, known pushed) (res wire.PushResponse, err error) {
+// push makes one push, and returns the member's view.
+func (l *lead) push(ctx context.Context, to roster.Incarnation, api string, known pushed) (view wire.HelloResponse, err error) {
 	req, err := l.pushSince(known)
 	if err != nil {
-		return res, err
+		return view, err
 	}
+	var res wire.PushResponse
 	if err = l.of.caller.Call(ctx, api, to, wire.PathPush, req, &res); err != nil {
-		return res, err
+		return view, err
 	}
-	if err = res.Hello.Release.Check(); err != nil {
-		return res, err
+	switch {
+	case req.Brief && res.Brief != nil: // the call named its grid
+		view = known.view.With(*res.Brief)
+	case res.Hello != nil:
+		view = *res.Hello
+	default:
+		return view, failure.Errorf(sequencer.ErrUnavailable, "grid: member %s answered a push without its view", to)
+	}
+	if err = view.Release.Check(); err != nil {
+		return view, err
 	}
 	l.pushes.mu.Lock()
 	defer l.pushes.mu.Unlock()
 	now := l.pushes.get(to)
-	now.takes, now.at, now.echo = true, max(now.at, follow.Position(res.At)), max(now.echo, res.Mono)
-	return res, nil
+	now.takes, now.view, now.at, now.echo = true, view, max(now.at, follow.Position(res.At)), max(now.echo, res.Mono)
+	return view, nil
 }
 
 // pushSince returns the push for a member. Nothing is sent that is only proposed: the node
@@ -126,7 +144,7 @@ func (l *lead) pushSince(known pushed) (wire.PushRequest, error) {
 		entries, image, _ = l.node.Since(known.at)
 	}
 	req, err := newPush(entries, image)
-	req.Leader, req.Echo, req.Age = string(l.node.Server), known.echo, age
+	req.Leader, req.Echo, req.Age, req.Brief = string(l.node.Server), known.echo, age, known.takes
 	return req, err
 }
 

@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
 // PathPush is the call by which the leader tells a member of committed commands
 // (package roster/follow). The answer has what that of [PathHello] has. A member of an
 // older release does not serve it, and is told by Raft alone.
@@ -16,6 +21,9 @@ type PushRequest struct {
 	Echo int64 `json:"echo_ms,omitempty"`
 	// Age is for how long the sender has known the newest raise, -1 if it does not know.
 	Age int64 `json:"age_ms"`
+	// Brief asks for an answer without what a process says the same each time: the sender
+	// has a whole answer of this incarnation.
+	Brief bool `json:"brief,omitempty"`
 }
 
 // PushedCommand is a command as the log has it, and where.
@@ -27,7 +35,29 @@ type PushedCommand struct {
 
 // PushResponse tells the member's view, and the position of the roster that it serves.
 type PushResponse struct {
-	Hello HelloResponse `json:"hello"`
-	At    uint64        `json:"at"`
-	Mono  int64         `json:"mono_ms"` // the member's monotonic clock, above 0
+	Hello *HelloResponse `json:"hello,omitempty"` // nil in a brief answer
+	Brief *BriefView     `json:"brief,omitempty"` // nil in another
+	At    uint64         `json:"at"`
+	Mono  int64          `json:"mono_ms"` // the member's monotonic clock, above 0
+}
+
+// BriefView has what may change of a member's view from one answer to the next.
+type BriefView struct {
+	Version    roster.Version   `json:"version"`
+	Wall       clustertime.Tick `json:"wall"`
+	Time       clustertime.Tick `json:"time"`
+	Leaving    bool             `json:"leaving,omitempty"`
+	DiskFailed bool             `json:"disk_failed,omitempty"`
+	Claim      roster.Claim     `json:"claim,omitempty"`
+}
+
+// Brief returns what may change of a view.
+func (h HelloResponse) Brief() *BriefView {
+	return &BriefView{Version: h.Version, Wall: h.Wall, Time: h.Time, Leaving: h.Leaving, DiskFailed: h.DiskFailed, Claim: h.Claim}
+}
+
+// With returns an earlier view of the same process as it is now.
+func (h HelloResponse) With(b BriefView) HelloResponse {
+	h.Version, h.Wall, h.Time, h.Leaving, h.DiskFailed, h.Claim = b.Version, b.Wall, b.Time, b.Leaving, b.DiskFailed, b.Claim
+	return h
 }
