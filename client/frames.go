@@ -251,8 +251,8 @@ func upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 }
 
 // refusedUpgrade returns the result of an upgrade that has no answer. A process that speaks
-// HTTP/2 alone answers bytes that are not HTTP/1.1, and is called so. A connection that ends, or
-// an answer that does not come, is no reason for another protocol.
+// HTTP/2 alone answers bytes that are not HTTP/1.1, and is called so. A connection that ends is no
+// reason for another protocol, and neither is a missing answer.
 func refusedUpgrade(addr string, err error) *attempt {
 	var network net.Error
 	var alert tls.AlertError

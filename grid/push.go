@@ -20,9 +20,9 @@ import (
 )
 
 // Raft tells a server of a commit with its next message, so within a second or two. So
-// whoever leads pushes each applied command to every member (package roster/follow).
+// the leader pushes each applied command to every member (package roster/follow).
 
-// servePush takes over what the leader pushed, and tells this member's view then.
+// servePush takes a push of the leader, and tells this member's view then.
 func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.PushResponse, error) {
 	entries, image, err := contentsOf(in)
 	if err != nil {
@@ -51,7 +51,7 @@ func wireErrorOf(err error) error {
 	return err
 }
 
-// pushes are what a lead knows of the rosters of other members.
+// pushes are the rosters of other members, as far as a lead knows them.
 type pushes struct {
 	mu  sync.Mutex // guards of
 	of  map[roster.Incarnation]*pushed

@@ -39,8 +39,8 @@ func (l *Leader) succeeded(v View) bool {
 	})
 }
 
-// hasSuccessor reports whether the lead can be passed to another voter that stays: gossip sees
-// it. Without one this leader goes on, and has another member get a vote.
+// hasSuccessor reports whether another voter stays that gossip sees: it can take the lead.
+// Without one this leader leads on, and another member gets a vote.
 func (l *Leader) hasSuccessor(v View) bool {
 	return slices.ContainsFunc(v.Servers, func(s Server) bool {
 		p, seen := v.peerOf(s.ID)

@@ -6,7 +6,7 @@ import (
 )
 
 // PathPush is the call by which the leader tells a member of committed commands
-// (package roster/follow). The answer has what that of [PathHello] has. A member of an
+// (package roster/follow). The answer is like that of [PathHello]. A member of an
 // older release does not serve it, and is told by Raft alone.
 const PathPush = "/v1/member/push"
 
@@ -21,8 +21,8 @@ type PushRequest struct {
 	Echo int64 `json:"echo_ms,omitempty"`
 	// Age is for how long the sender has known the newest raise, -1 if it does not know.
 	Age int64 `json:"age_ms"`
-	// Brief asks for an answer without what a process says the same each time: the sender
-	// has a whole answer of this incarnation.
+	// Brief asks for an answer without the parts that stay the same: the sender has a whole
+	// answer of this incarnation.
 	Brief bool `json:"brief,omitempty"`
 }
 
@@ -41,7 +41,7 @@ type PushResponse struct {
 	Mono  int64          `json:"mono_ms"` // the member's monotonic clock, above 0
 }
 
-// BriefView has what may change of a member's view from one answer to the next.
+// BriefView has the parts of a member's view that may change from one answer to the next.
 type BriefView struct {
 	Version    roster.Version   `json:"version"`
 	Wall       clustertime.Tick `json:"wall"`

@@ -25,7 +25,7 @@ const slowCall = 300 * time.Millisecond
 type Call struct {
 	rand  func(below time.Duration) time.Duration
 	pause time.Duration // after the next failure
-	// overloaded is whether the last try was refused by a member that is overloaded.
+	// overloaded says that a member with too much to do refused the last try.
 	overloaded bool
 }
 

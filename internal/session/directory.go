@@ -47,8 +47,8 @@ func (m *Machine) Adopt(now Now, d Directory, asked time.Duration, t clustertime
 	return newer
 }
 
-// Confirm takes in that some member has the directory of a stamp too, and no other: what is known
-// is as new as if the directory had been fetched.
+// Confirm takes in that some member has the directory of a stamp too, and no other: the own one
+// counts as fetched.
 func (m *Machine) Confirm(now Now, s Stamp, asked time.Duration) {
 	if m.asked < 0 || m.directory.Grid != s.Grid || m.directory.Version < s.Version {
 		return

@@ -343,7 +343,7 @@ func (m *Machine) drawn(pause, most time.Duration) time.Duration {
 // called more and more often. It does not wait for the directory: a member that hangs must not
 // hold up renewals. An owner that is overloaded and says when to call again is not called
 // earlier, nor looked up the first time: it has answered. However long it asks for, renewals are
-// tried often enough for grants to go on.
+// tried so often that grants do not end meanwhile.
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures := 0
 	later := min(laterBy(err), m.window()/4)

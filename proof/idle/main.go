@@ -136,7 +136,7 @@ func awaitSettled(ctx context.Context, url string) error {
 	}
 }
 
-// usage is what a process has used since its start.
+// usage is the processor time and the wake-ups of a process since its start.
 type usage struct {
 	processor time.Duration
 	wakes     uint64 // times that a thread of it went to sleep

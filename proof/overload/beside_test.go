@@ -31,7 +31,7 @@ var (
 
 // TestHoldersBesideBusyLoops runs agents, and processes with many holders, beside busy loops.
 // While the loops run a call may time out; a window after their end none does, every handle
-// issues IDs, and memory is what it was.
+// issues IDs, and memory has not grown.
 func TestHoldersBesideBusyLoops(t *testing.T) {
 	secured := credentials(t)
 	members := startAgents(t, 3, secured)
@@ -121,7 +121,7 @@ func awaitReady(t *testing.T, members []*agent) {
 	}
 }
 
-// memory is what Go's heap and stacks take.
+// memory is the size of Go's heap and stacks.
 type memory struct{ heap, stacks int64 }
 
 // memoryOf returns what members take together, as their metrics say.
@@ -155,14 +155,14 @@ func memoryOf(t *testing.T, members []*agent) (sum memory) {
 	return sum
 }
 
-// holderConfig is what a process of holders is told.
+// holderConfig is the configuration of a process of holders.
 type holderConfig struct {
 	Addrs   []string
 	Secured string
 	Holders int
 }
 
-// figures are what processes of holders answer to a look.
+// figures are the answer of a process of holders to a look.
 type figures struct {
 	Handles, Issuing               int
 	Renewed, Failed, Dials, Lookup int64
@@ -294,7 +294,7 @@ func TestHolderProcess(t *testing.T) {
 	}
 }
 
-// figures returns what the users of this process say to a look.
+// figures returns the figures of the users of this process.
 func (u *users) figures(t *testing.T) figures {
 	issuing := u.issuing(t)
 	runtime.GC()

@@ -74,7 +74,7 @@ func (f *followed) end() {
 	f.ended = true
 }
 
-// push takes what the leader pushed; fresh says that the time of the newest raise counts.
+// push takes a push of the leader; fresh says that the time of the newest raise counts.
 func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) (at follow.Position, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +97,7 @@ func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) 
 	return served.At, err
 }
 
-// Push takes what a leader pushed, and returns the position of the roster that is served
+// Push takes a push of a leader, and returns the position of the roster that is served
 // then. It counts if this member's Raft server follows that leader, too: a push is trusted as
 // far as the log is. age is that of the newest raise at most, negative if it is not known.
 func (n *Node) Push(leader raft.ServerID, entries []follow.Entry, image follow.Image, age time.Duration) (at follow.Position, err error) {

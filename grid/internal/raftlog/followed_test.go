@@ -12,7 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster/follow"
 )
 
-// TestPushedRaises: what is pushed is served, the log's roster stays as it is, and the time
+// TestPushedRaises: a pushed roster is served, the log's roster stays as it is, and the time
 // counts if the raise is fresh, or when the log has it. After the end nothing counts.
 func TestPushedRaises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package state holds the shared state of a member: the newest roster, the clocks that
 // follow it, and whether the member still takes part. Only package raftlog, by the Raft log
-// and what the leader pushes, and the change from one grid to the next write the roster.
+// and the leader's pushes, and the change from one grid to the next write the roster.
 package state
 
 import (

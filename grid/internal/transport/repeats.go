@@ -9,8 +9,8 @@ import (
 	"net"
 )
 
-// Nearly all that Raft servers of an idle grid send is what they sent before: a heartbeat of
-// 260 bytes, and its answer. So a stream between servers of this release names a message that
+// Raft servers of an idle grid send nearly always the same: a heartbeat of 260 bytes, and its
+// answer. So a stream between servers of this release names a message that
 // it has carried lately. Each write is a message, in either direction:
 //
 //	+----------------+-------------+
@@ -47,7 +47,7 @@ type repeating struct {
 	read, written  repeatRing
 	left           uint64 // bytes still to come of the message that is read
 	keeps          bool   // that one goes into the ring
-	partial, again []byte // what of it has come; what is left of a repeated one
+	partial, again []byte // its part that has come; the rest of a repeated one
 	out            []byte
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pipe is one direction of a stream: it keeps what is written until that is read.
+// pipe is one direction of a stream: it keeps written bytes until they are read.
 type pipe struct {
 	net.Conn
 	bytes.Buffer
@@ -18,7 +18,7 @@ type pipe struct {
 func (p *pipe) Read(b []byte) (int, error)  { return p.Buffer.Read(b) }
 func (p *pipe) Write(b []byte) (int, error) { return p.Buffer.Write(b) }
 
-// TestRepeatedMessages: what is written is read, in reads and messages of any size.
+// TestRepeatedMessages: a reader gets the written bytes, in reads and messages of any size.
 func TestRepeatedMessages(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
