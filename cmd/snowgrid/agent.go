@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/alecthomas/kong"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/logring"
@@ -66,6 +67,7 @@ func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args argum
 	if err := a.checkConfig(cfg); err != nil {
 		return from.place(err)
 	}
+	limitMemory(ctx, logger, memlimit.FromCgroup)
 	for _, note := range from.notes {
 		logger.InfoContext(ctx, "key without effect", "file", from.path, "key", note.Key, "reason", note.Reason)
 	}

@@ -37,6 +37,9 @@ import (
 // runsCommand is the environment variable that makes the test binary the command.
 const runsCommand = "TEST_BINARY_IS_THE_COMMAND"
 
+// ownCgroup is the environment variable that names the control group of the command.
+const ownCgroup = "TEST_BINARY_IN_CGROUP"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(runsCommand) == "" {
 		flag.Parse()
@@ -47,6 +50,11 @@ func TestMain(m *testing.M) {
 		status := m.Run()
 		remove()
 		os.Exit(status)
+	}
+	if group := os.Getenv(ownCgroup); group != "" {
+		if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0); err != nil {
+			log.Fatal(err)
+		}
 	}
 	go func() {
 		// Standard input ends when the test does, however it ends.

@@ -26,6 +26,7 @@ var credentialMutants = []mutant{
 	{"authority", "tokens of the earlier key end immediately", "security/authority/rotate.go", "both := append(public, earlier...)", "both := append(public, earlier[:0]...)", authorityTests},
 	{"agent", "an agent beyond loopback without certificates", "cmd/snowgrid/securitycheck.go", "case cfg.Security == nil:", "case false:", secureTests},
 	{"agent", "an agent beyond loopback without a gossip key", "cmd/snowgrid/securitycheck.go", "case !f.hasGossipKeys(cfg.Security):", "case false:", secureTests},
+	{"agent", "an agent does not know the memory of its container", "cmd/snowgrid/agent.go", "	limitMemory(ctx, logger, memlimit.FromCgroup)\n", "	_ = memlimit.FromCgroup\n", []string{"./cmd/snowgrid", "-run", "TestAgentInACgroup"}},
 	{"agent", "an expired certificate passes config check", "cmd/snowgrid/securitycheck.go", "!ends.IsZero() && ends.Before(now)", "false", secureTests},
 	{"command", "a token is sent to any process", "cmd/snowgrid/credentialflags.go", "case cfg == nil && f.Token != \"\":", "case false:", []string{"./cmd/snowgrid", "-run", "TestErrorsOfTrust"}},
 }

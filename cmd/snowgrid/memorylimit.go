@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+// limitMemory has the garbage collector keep this process below nine tenths of the memory that
+// limit names, so that a burst of calls makes it slower instead of having it killed. The
+// variables GOMEMLIMIT and AUTOMEMLIMIT take precedence.
+func limitMemory(ctx context.Context, log *slog.Logger, limit memlimit.Provider) {
+	set, err := memlimit.Set(memlimit.WithProvider(limit))
+	switch {
+	case errors.Is(err, memlimit.ErrCgroupsNotSupported), errors.Is(err, memlimit.ErrNoCgroup):
+		log.DebugContext(ctx, "no memory limit", "reason", err)
+	case err != nil:
+		log.WarnContext(ctx, "no memory limit: set GOMEMLIMIT to nine tenths of what the process may use", "error", err)
+	case set == math.MaxInt64:
+		log.DebugContext(ctx, "no memory limit")
+	default:
+		log.InfoContext(ctx, "memory limit", "bytes", set)
+	}
+}
