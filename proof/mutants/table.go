@@ -33,6 +33,8 @@ var protocolMutants = []mutant{
 	{"R3", "no floor at a loss", "roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, LostTerm: term, Disk: disk}", rosterTests},
 	{"R3", "a loss is not remembered", "roster/reassign.go", "Term: term, Floor: floor, LostTerm: term, Disk: disk}", "Term: term, Floor: floor, Disk: disk}", rosterTests},
 	{"R4", "the owner is dropped like a backup", "roster/reassign.go", "case p.Owner == m.Member || !slices.Contains(p.InSync, m.Member):", "case !slices.Contains(p.InSync, m.Member):", rosterTests},
+	{"R7", "nothing is due, whatever the leader has seen since", "roster/plan/plan.go", "r == p.calm.roster && reflect.DeepEqual(s, p.calm.sight)", "r == p.calm.roster && (p.calm.roster != nil || reflect.DeepEqual(s, p.calm.sight))", []string{"./roster/plan", "-run", "TestPlan"}},
+	{"R7", "nothing is due, whatever the roster has become since", "roster/plan/plan.go", "r == p.calm.roster && reflect.DeepEqual", "p.calm.roster != nil && reflect.DeepEqual", []string{"./roster/plan", "-run", "TestPlan"}},
 	{"R4", "a replica that answers is dropped beside one that is removed", "roster/plan/view.go", "len(staying) > len(want)", "len(p.InSync) > len(want)", []string{"./roster/plan", "-run", "TestPlanKeepsBackupsOfTheGone"}},
 	{"R4", "an owner does not wait for a backup that never answered", "backup/owner.go", "!said || p.number < number", "said && p.number < number", replicaTests},
 	{"R5", "a joiner is not needed", "backup/owner.go", "if r.entry.Joining != \"\" {", "if false {", replicaTests},

@@ -11,6 +11,7 @@ package plan
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -49,9 +50,15 @@ type Sight struct {
 // maxJoining is how many partitions copy their table to a new replica at a time.
 const maxJoining = 64
 
-// Planner computes commands. It keeps nothing but the last placement; its zero
-// value is ready.
+// Planner computes commands. It keeps nothing but the last placement, and what it has seen
+// when nothing was due; its zero value is ready.
 type Planner struct {
+	calm struct { // when nothing was due
+		roster  *roster.Roster // nil since something was
+		sight   Sight
+		command roster.Command
+	}
+
 	members    []candidate
 	partitions int
 	copies     int
@@ -84,13 +91,25 @@ type Planner struct {
 //     grants (S2).
 //
 // If no member would be left, nothing is done.
+//
+// The caller changes neither r nor s afterwards: a leader plans ten times a second, and as long
+// as both are what they were when nothing was due, nothing is.
 func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
 	if !r.Formed() {
 		return roster.Command{}, false
 	}
+	if r == p.calm.roster && reflect.DeepEqual(s, p.calm.sight) {
+		return p.calm.command, false
+	}
 	c := p.change(r, s)
 	c.Settle = p.settled(r, s, c)
-	return roster.Command{From: r.Version, Claim: r.Claim, Change: &c}, !c.IsEmpty()
+	command := roster.Command{From: r.Version, Claim: r.Claim, Change: &c}
+	if !c.IsEmpty() {
+		p.calm.roster = nil
+		return command, true
+	}
+	p.calm.roster, p.calm.sight, p.calm.command = r, s, command
+	return command, false
 }
 
 // change plans everything but who is settled by it.

@@ -232,6 +232,17 @@ func TestPlanKeepsThePlacement(t *testing.T) {
 	}
 }
 
+// TestPlanAgainOnNews: nothing was due, and something is as soon as the leader sees it.
+func TestPlanAgainOnNews(t *testing.T) {
+	var p Planner
+	r := settledGrid(t, 5, "a1", "b1")
+	for _, gone := range [][]roster.Incarnation{nil, nil, r.Partitions[0].InSync[:1], nil} {
+		if c, found := p.Plan(r, Sight{Gone: gone}); found != (gone != nil) {
+			t.Errorf("gone %v: due %v, %+v", gone, found, c.Change)
+		}
+	}
+}
+
 // settledGrid gives a grid at rest, of one backup.
 func settledGrid(t *testing.T, partitions int, names ...string) *roster.Roster {
 	t.Helper()
