@@ -37,10 +37,12 @@ func (l *Leader) electorate(v View) (e electorate, found bool) {
 				e.absent++
 			}
 		case !stays && !l.expected(v, s.ID):
-			e.remove = append(e.remove, s)
 			held = held || s.Voter && l.left(v, s.ID) && !keeps(s.ID)
 			if s.Voter && s.ID.IsDurable() && !l.voters.givenUp[s.ID] && (!l.left(v, s.ID) || keeps(s.ID)) {
 				e.absent++
+				e.down = append(e.down, s)
+			} else {
+				e.gone = append(e.gone, s)
 			}
 		case stays && s.Voter:
 			e.voting++

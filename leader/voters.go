@@ -52,7 +52,8 @@ type electorate struct {
 	idle    []Server // that stay and have no vote, durable ones first
 	surplus []Server // that stay and may lose their vote, durable ones last
 	leavers []Server // voters of members that leave
-	remove  []Server // of no member, and of none that is expected
+	gone    []Server // of no member, and of none that is expected
+	down    []Server // the same: voters with a disk, which may come back
 	passing bool     // this leader leaves and has a vote
 
 	zone  map[ServerID]string // of the servers that stay
@@ -104,7 +105,7 @@ func (l *Leader) surveyOf(v View, e electorate) (out []Peer) {
 		m, member := v.memberOf(s.ID)
 		return !member || l.detector.failing(m.Incarnation)
 	})
-	for _, s := range slices.Concat(e.voters, e.remove, answering[:min(len(answering), candidates)]) {
+	for _, s := range slices.Concat(e.voters, e.gone, answering[:min(len(answering), candidates)]) {
 		if m, member := v.memberOf(s.ID); member && !l.detector.failing(m.Incarnation) {
 			add(m.Incarnation, m.API)
 		}
@@ -188,8 +189,15 @@ func (s *survey) reached(v View, server Server) bool {
 func (e electorate) promotes() bool { return e.voting < e.want && len(e.idle) > 0 }
 
 // removes reports whether a server may be removed.
-func (e electorate) removes() bool {
-	return len(e.remove) > 0 && (e.absent == 0 || e.voting >= e.want)
+func (e electorate) removes() bool { return len(e.obsolete()) > 0 }
+
+// obsolete returns the servers that may be removed. A voter that may come back is among
+// them once as many vote as should.
+func (e electorate) obsolete() []Server {
+	if e.absent == 0 || e.voting >= e.want {
+		return slices.Concat(e.gone, e.down)
+	}
+	return e.gone
 }
 
 // demotes reports whether a vote may be taken.
@@ -207,12 +215,13 @@ func (e electorate) spare() []Server {
 // left and still answers may be needed to agree on the removal of another. A voter is
 // removed only if the rest have a majority that answers.
 func (e electorate) removable(reached func(Server) bool) (Server, bool) {
-	if !e.removes() {
+	obsolete := e.obsolete()
+	if len(obsolete) == 0 {
 		return Server{}, false
 	}
-	s := e.remove[0]
-	if i := slices.IndexFunc(e.remove, func(s Server) bool { return !reached(s) }); i >= 0 {
-		s = e.remove[i]
+	s := obsolete[0]
+	if i := slices.IndexFunc(obsolete, func(s Server) bool { return !reached(s) }); i >= 0 {
+		s = obsolete[i]
 	}
 	return s, !s.Voter || e.agreesWithout(s, reached)
 }

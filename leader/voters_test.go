@@ -85,6 +85,12 @@ func TestVoters(t *testing.T) {
 		"nor to the only other one": {4, true, func(o *office) { o.without(3); o.unseen(3) }, []int{4},
 			[][2]int{{remove, 3}}},
 		"a dead voter with a disk stays until another takes its place": {3, false, func(o *office) { o.without(3); o.unseen(3) }, nil, nil},
+		"one without a disk that died goes, although one with a disk is down": {4, false, func(o *office) {
+			o.vote(1, 2, 3, 4)
+			o.without(3, 4)
+			o.unseen(3, 4)
+			o.v.Servers[3].ID = ServerOf(inc(4, 1), false)
+		}, nil, [][2]int{{remove, 4}}},
 		"and goes then": {4, false, func(o *office) { o.without(3); o.unseen(3) }, nil, [][2]int{{promote, 4}, {remove, 3}}},
 		"a server that gossip sees is about to be a member's": {4, true, func(o *office) { o.without(4) }, nil, nil},
 		"a voter too many that is silent goes first":          {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, []int{4}, [][2]int{{demote, 4}}},

@@ -73,7 +73,7 @@ func (e electorate) respreads() bool { return slices.ContainsFunc(e.idle, e.spre
 // fewer, or, where there are zones, from a server without a disk to one with a disk: each
 // such step brings the voters closer to the best, so there is an end to them.
 func (e electorate) spreads(s Server) bool {
-	if e.voting != e.want || e.absent > 0 || e.passing || len(e.surplus) == 0 || len(e.leavers)+len(e.remove) > 0 || e.zones() < 2 {
+	if e.voting != e.want || e.absent > 0 || e.passing || len(e.surplus) == 0 || len(e.leavers)+len(e.gone)+len(e.down) > 0 || e.zones() < 2 {
 		return false
 	}
 	goes := e.surplus[0]
