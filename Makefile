@@ -36,12 +36,12 @@ kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes
 	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner)' ./cmd/snowgrid \
 		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge $(secure)
 
-mutants: ## weaken each rule, one line at a time, and see that its tests notice (ten minutes)
-	$(GO) run ./proof/mutants
+mutants: ## weaken each rule, one line at a time, and see that its tests notice (an hour)
+	$(GO) run ./proof/mutants -j 2
 
-sim-mutants: ## weaken each rule, and see that the simulation notices (ten minutes)
-	$(GO) run ./proof/mutants -in '^(clustertime|roster|backup|partition|leader|sequencer/[^b]|internal/session)' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
-	$(GO) run ./proof/mutants -in '^client/store/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
+sim-mutants: ## weaken each rule, and see that the simulation notices (half an hour)
+	$(GO) run ./proof/mutants -j 2 -in '^(clustertime|roster|backup|partition|leader|sequencer/[^b]|internal/session)' -by './proof/sim -run ^TestSeeds$$ -seeds 80'
+	$(GO) run ./proof/mutants -j 2 -in '^client/store/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
 
 explore: ## search larger scopes of the model for an hour
 	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge' ./proof/explore -long -long-for 1h

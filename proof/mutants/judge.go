@@ -6,47 +6,51 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // judge decides whether a mutant is killed. A single failure proves little: the test
 // may be flaky. So the test that failed is repeated alone, without the mutant, where it
 // has to pass, and with it, where it has to fail again.
 type judge struct {
-	run      func(ctx context.Context, m mutant, tests []string) (verdict, error)
-	baseline map[string]verdict // of the unchanged code, by test command
+	run func(ctx context.Context, m mutant, tests []string) (verdict, error)
+
+	mu       sync.Mutex
+	baseline map[string]func() (verdict, error) // of the unchanged code, by test command
+}
+
+func newJudge(run func(ctx context.Context, m mutant, tests []string) (verdict, error)) *judge {
+	return &judge{run: run, baseline: map[string]func() (verdict, error){}}
 }
 
 // repeats is how often a kill is repeated at most: a property that draws its values
 // at random may miss a mutant in one run.
 const repeats = 3
 
-// checkUnchanged runs every test command once without any mutant.
-func (j judge) checkUnchanged(ctx context.Context, chosen []mutant) error {
-	for _, m := range chosen {
-		if v, err := j.unchanged(ctx, m.command()); err != nil {
-			return err
-		} else if v.outcome != survived {
-			return fmt.Errorf("go test %s fails without any mutant: %s: %s", strings.Join(m.command(), " "), v.test, v.said)
-		}
+// checkUnchanged runs a test command without any mutant.
+func (j *judge) checkUnchanged(ctx context.Context, command []string) error {
+	v, err := j.unchanged(ctx, command)
+	if err == nil && v.outcome != survived {
+		err = fmt.Errorf("go test %s fails without any mutant: %s: %s", strings.Join(command, " "), v.test, v.said)
 	}
-	return nil
+	return err
 }
 
 // unchanged runs a test command on the unchanged code, once per command.
-func (j judge) unchanged(ctx context.Context, command []string) (verdict, error) {
+func (j *judge) unchanged(ctx context.Context, command []string) (verdict, error) {
 	key := strings.Join(command, " ")
-	if v, known := j.baseline[key]; known {
-		return v, nil
+	j.mu.Lock()
+	run := j.baseline[key]
+	if run == nil {
+		run = sync.OnceValues(func() (verdict, error) { return j.run(ctx, mutant{}, command) })
+		j.baseline[key] = run
 	}
-	v, err := j.run(ctx, mutant{}, command)
-	if err == nil {
-		j.baseline[key] = v
-	}
-	return v, err
+	j.mu.Unlock()
+	return run()
 }
 
 // verdict runs a mutant's tests, and confirms a kill.
-func (j judge) verdict(ctx context.Context, m mutant) (verdict, error) {
+func (j *judge) verdict(ctx context.Context, m mutant) (verdict, error) {
 	v, err := j.run(ctx, m, m.command())
 	if err != nil || v.outcome != killed {
 		return v, err

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,7 +59,7 @@ func TestKillIsConfirmed(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := &script{with: test.with, without: test.without}
-			j := judge{run: s.run, baseline: map[string]verdict{}}
+			j := newJudge(s.run)
 			v, err := j.verdict(t.Context(), mutant{file: "x.go", tests: strings.Fields(whole)})
 			if err != nil || v.outcome != test.want || !reflect.DeepEqual(s.ran, test.ran) {
 				t.Errorf("outcome %v, want %v, error %v, ran %q", v.outcome, test.want, err, s.ran)
@@ -70,10 +72,15 @@ func TestKillIsConfirmed(t *testing.T) {
 // run, and one that fails ends the sweep.
 func TestUnchangedCodeRunsOncePerCommand(t *testing.T) {
 	s := &script{with: []verdict{fails}, without: []verdict{passes}}
-	j := judge{run: s.run, baseline: map[string]verdict{}}
+	j := newJudge(s.run)
 	all := []mutant{{file: "x.go", tests: []string{"./x"}}, {file: "y.go", tests: []string{"./x"}}, {file: "z.go", tests: []string{"./z"}}}
-	if err := j.checkUnchanged(t.Context(), all); err != nil || len(s.ran) != 2 {
-		t.Errorf("ran %q, %v", s.ran, err)
+	for _, m := range all {
+		if err := j.checkUnchanged(t.Context(), m.tests); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(s.ran) != 2 {
+		t.Errorf("ran %q", s.ran)
 	}
 	for _, m := range all[:2] {
 		if v, err := j.verdict(t.Context(), m); err != nil || v.outcome != killed {
@@ -84,8 +91,8 @@ func TestUnchangedCodeRunsOncePerCommand(t *testing.T) {
 		t.Errorf("ran %q", s.ran)
 	}
 	for _, v := range []verdict{fails, broken} {
-		j = judge{run: (&script{without: []verdict{v}}).run, baseline: map[string]verdict{}}
-		if err := j.checkUnchanged(t.Context(), all); err == nil {
+		j = newJudge((&script{without: []verdict{v}}).run)
+		if err := j.checkUnchanged(t.Context(), all[0].tests); err == nil {
 			t.Errorf("a baseline of %+v passes", v)
 		}
 	}
@@ -104,6 +111,69 @@ func TestVerdictOfOutput(t *testing.T) {
 	}
 	if got := alone([]string{"./x"}, unknownTest); !reflect.DeepEqual(got, []string{"./x"}) {
 		t.Errorf("an unknown test alone: %q", got)
+	}
+}
+
+// TestSuiteOf: the arguments of go test become packages and the flags of their programs.
+func TestSuiteOf(t *testing.T) {
+	for args, want := range map[string]suite{
+		"./x ./y/...":                {packages: []string{"./x", "./y/..."}},
+		"./x -short -run A -seeds 8": {packages: []string{"./x"}, flags: []string{"-test.short", "-test.run", "A", "-seeds", "8"}},
+		"-C a/b . -skip B":           {module: "a/b", packages: []string{"."}, flags: []string{"-test.skip", "B"}},
+	} {
+		got := suiteOf(strings.Fields(args))
+		if got.module != want.module || !slices.Equal(got.packages, want.packages) || !slices.Equal(got.flags, want.flags) {
+			t.Errorf("%s is %+v, want %+v", args, got, want)
+		}
+	}
+}
+
+// TestRunner: the test programs of a package notice a weakened line; they pass on the
+// unchanged code, and a line that does not compile is told apart.
+func TestRunner(t *testing.T) {
+	t.Chdir("../..")
+	r := runner{newBuilds(t.TempDir())}
+	weak := mutant{file: "internal/pattern/pattern.go", old: "return string(p) == name", tests: []string{"./internal/pattern", "-run", "^TestMatches$"}}
+	for line, want := range map[string]verdict{
+		weak.old:           {},
+		"return false":     {outcome: killed, test: "TestMatches"},
+		"return something": {outcome: unbuilt},
+	} {
+		m := weak
+		m.new = line
+		v, err := r.run(t.Context(), m, m.tests)
+		if v.said = ""; err != nil || v != want {
+			t.Errorf("%s: %+v, want %+v; %v", line, v, want, err)
+		}
+		r.forget(m)
+	}
+	if v, err := r.run(t.Context(), mutant{}, weak.tests); err != nil || v != (verdict{}) {
+		t.Errorf("the unchanged code: %+v, %v", v, err)
+	}
+	if left := len(r.builds.known); left != 1 { // of the unchanged code
+		t.Errorf("%d builds are kept", left)
+	}
+}
+
+// TestEachInOrder: outcomes come in the order of the values, and the first error ends the
+// rest.
+func TestEachInOrder(t *testing.T) {
+	second := make(chan struct{})
+	do := func(_ context.Context, n int) (int, error) {
+		switch n {
+		case 1:
+			<-second
+		case 2:
+			close(second)
+		case 4:
+			return 0, errors.New("four")
+		}
+		return 10 * n, nil
+	}
+	var got []int
+	err := each(t.Context(), 2, []int{1, 2, 3, 4, 5}, do, func(_, r int) { got = append(got, r) })
+	if err == nil || err.Error() != "four" || !slices.Equal(got, []int{10, 20, 30}) {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 

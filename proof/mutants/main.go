@@ -6,6 +6,7 @@
 //	go run ./proof/mutants -rule O4           # only those of some rules, by a regular expression
 //	go run ./proof/mutants -only 'R9.*stream' # only those whose rule, text or file matches
 //	go run ./proof/mutants -list              # print the mutants and run nothing
+//	go run ./proof/mutants -j 2               # two beside each other
 //	go run ./proof/mutants -in '^(roster|backup|partition)/' -by './proof/sim -run TestSeeds -seeds 80'
 //
 // A mutant is killed only by a test that passes on the unchanged code and fails
@@ -35,6 +36,7 @@ var (
 	list  = flag.Bool("list", false, "print the chosen mutants and run nothing")
 	in    = flag.String("in", "", "run the mutants of files whose path matches this regular expression only")
 	by    = flag.String("by", "", "what to run in place of the tests beside each rule: arguments of go test")
+	jobs  = flag.Int("j", 1, "how many mutants are run beside each other; tests that depend on time may need a processor each")
 	limit = flag.Duration("limit", 3*time.Minute, "how long the tests of one mutant may take; a mutant that hangs them is killed")
 )
 
@@ -93,34 +95,54 @@ type tally struct{ run, killed, amiss int }
 
 // sweep runs mutants and prints a row for each.
 func sweep(ctx context.Context, chosen []mutant) (t tally, err error) {
-	run := func(ctx context.Context, m mutant, tests []string) (verdict, error) { return m.run(ctx, tests) }
-	j := judge{run: run, baseline: map[string]verdict{}}
-	if err := j.checkUnchanged(ctx, chosen); err != nil {
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return t, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	r := runner{newBuilds(dir)}
+	j := newJudge(r.run)
+	check := func(ctx context.Context, m mutant) (struct{}, error) {
+		return struct{}{}, j.checkUnchanged(ctx, m.command())
+	}
+	if err := each(ctx, *jobs, chosen, check, func(mutant, struct{}) {}); err != nil {
 		return t, err
 	}
 	fmt.Print("| rule | weakened | noticed by | what it said |\n|---|---|---|---|\n")
-	for _, m := range chosen {
-		if why, same := equivalents[m.what]; same && *by != "" {
-			fmt.Printf("| %s | %s | equivalent | %s |\n", m.rule, m.what, why)
-			continue
+	judge := func(ctx context.Context, m mutant) (verdict, error) {
+		if m.isEquivalent() {
+			return verdict{}, nil
 		}
+		defer r.forget(m)
 		v, err := j.verdict(ctx, m)
 		if err != nil {
-			return t, fmt.Errorf("%s, %s: %w", m.rule, m.what, err)
+			err = fmt.Errorf("%s, %s: %w", m.rule, m.what, err)
 		}
-		t.run++
-		switch {
-		case v.outcome == killed:
-			t.killed++
-		case v.outcome != survived || *by == "" || m.unseen() == "":
-			t.amiss++
-		default:
-			v.said = m.unseen()
-		}
-		fmt.Printf("| %s | %s | %s | %s |\n", m.rule, m.what, v.noticed(), cell(v.said))
+		return v, err
 	}
-	return t, nil
+	return t, each(ctx, *jobs, chosen, judge, t.print)
 }
+
+// print prints a mutant's row and counts it.
+func (t *tally) print(m mutant, v verdict) {
+	if m.isEquivalent() {
+		fmt.Printf("| %s | %s | equivalent | %s |\n", m.rule, m.what, equivalents[m.what])
+		return
+	}
+	t.run++
+	switch {
+	case v.outcome == killed:
+		t.killed++
+	case v.outcome != survived || *by == "" || m.unseen() == "":
+		t.amiss++
+	default:
+		v.said = m.unseen()
+	}
+	fmt.Printf("| %s | %s | %s | %s |\n", m.rule, m.what, v.noticed(), cell(v.said))
+}
+
+// isEquivalent reports whether a mutant changes nothing that a grid could show.
+func (m mutant) isEquivalent() bool { return *by != "" && equivalents[m.what] != "" }
 
 // unseen returns why the simulation cannot kill a mutant, "" if it should.
 func (m mutant) unseen() string {

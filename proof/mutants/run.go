@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // mutant is one weakening of one rule: new takes the place of old in a file.
@@ -57,27 +54,42 @@ type verdict struct {
 // unknownTest stands for a failure that the output attributes to no test.
 const unknownTest = "?"
 
+// runner runs the tests of mutants.
+type runner struct{ builds *builds }
+
 // run tests a mutant; the zero mutant is the unchanged code.
-func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
-	dir, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return verdict{}, err
+func (r runner) run(ctx context.Context, m mutant, tests []string) (verdict, error) {
+	s := suiteOf(tests)
+	programs, err := r.builds.programs(ctx, s, m.edits(*by != ""))
+	if text := unbuiltError(""); errors.As(err, &text) {
+		return verdict{outcome: unbuilt, said: string(text)}, nil
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	args := []string{"test"}
-	if len(tests) > 1 && tests[0] == "-C" { // a module of its own; go wants it first
-		args, tests = append(args, tests[:2]...), tests[2:]
-	}
-	args = append(args, "-count=1", "-failfast", "-timeout", limit.String())
-	if edits := m.edits(*by != ""); len(edits) > 0 {
-		overlay, err := overlay(dir, edits)
+	for _, p := range programs {
 		if err != nil {
-			return verdict{}, err
+			break
 		}
-		args = append(args, "-overlay", overlay)
+		var v verdict
+		if v, err = p.run(ctx, s.flags); v.outcome != survived {
+			return v, err
+		}
 	}
+	return verdict{}, err
+}
+
+// forget removes the test programs of a mutant.
+func (r runner) forget(m mutant) {
+	r.builds.forget(suiteOf(m.command()), m.edits(*by != ""))
+}
+
+// run runs a test program as go test does.
+func (p program) run(ctx context.Context, flags []string) (verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, *limit+time.Minute) // one that hangs ends itself at the limit
+	defer cancel()
+	args := []string{"-test.paniconexit0", "-test.count=1", "-test.failfast", "-test.timeout=" + limit.String()}
+	cmd := exec.CommandContext(ctx, p.path, slices.Concat(args, flags)...)
+	cmd.Dir = p.dir
+	cmd.WaitDelay = time.Second // processes that it started may have its output open
 	// Properties draw new values in each run, and leave no file that a later run would try first.
-	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, tests)...)
 	cmd.Env = append(os.Environ(), "RAPID_NOFAILFILE=1")
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
@@ -86,49 +98,7 @@ func (m mutant) run(ctx context.Context, tests []string) (verdict, error) {
 	if err == nil {
 		return verdict{}, nil
 	}
-	if bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")) {
-		return verdict{outcome: unbuilt, said: string(out)}, nil
-	}
 	return verdictOf(string(out)), nil
-}
-
-// overlay writes the weakened files, and what go test needs to take them.
-func overlay(dir string, edits []edit) (string, error) {
-	replace := map[string]string{}
-	for _, e := range edits {
-		path, err := filepath.Abs(e.file)
-		if err != nil {
-			return "", err
-		}
-		source, weak := path, replace[path]
-		if weak == "" {
-			weak = filepath.Join(dir, fmt.Sprintf("%d-%s", len(replace), filepath.Base(e.file)))
-			replace[path] = weak
-		} else {
-			source = weak // it has lost a line already
-		}
-		if err := e.apply(source, weak); err != nil {
-			return "", err
-		}
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	list := filepath.Join(dir, "overlay.json")
-	return list, os.WriteFile(list, text, 0o600)
-}
-
-// apply writes a file with the line weakened.
-func (e edit) apply(source, weak string) error {
-	text, err := os.ReadFile(source)
-	if err != nil {
-		return err
-	}
-	if n := strings.Count(string(text), e.old); n != 1 {
-		return fmt.Errorf("%s has the line to weaken %d times: %s", e.file, n, e.old)
-	}
-	return os.WriteFile(weak, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600)
 }
 
 var (

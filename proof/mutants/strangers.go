@@ -40,7 +40,7 @@ var strangerMutants = []mutant{
 	{"R7", "numbers in an exchange of states are not looked at", "grid/internal/transport/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
 	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "		return checkPacket(b) == nil\n", "		return len(b) > 0\n", gossipTests},
 
-	{"R12", "a command that cannot be read is skipped", "grid/internal/raftlog/fsm.go", "		return f.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return err", readTests},
+	{"R12", "a command that cannot be read is skipped", "grid/internal/raftlog/fsm.go", "		return f.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return fmt.Errorf(\"entry %d: %w\", entry.Index, err)", readTests},
 	{"R12", "a command with an unknown part is taken", "wire/formatted.go", "	return format, Decode(MsgPack, data[1:], v)", "	return format, DecodeTolerant(MsgPack, data[1:], v)", commandTests},
 	{"R12", "a command of any format is taken", "wire/formatted.go", "format < roster.OldestProtocol || format > roster.CurrentProtocol {", "format < roster.OldestProtocol {", commandTests},
 	{"R12", "a command that does nothing is taken", "wire/formatted.go", "	if err == nil && c.Parts() == 0 {", "	if err != nil && c.Parts() == 0 {", commandTests},

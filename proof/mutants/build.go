@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// suite is the arguments of go test that name tests, taken apart.
+type suite struct {
+	module   string   // the folder of a nested module, "" for this one
+	packages []string // patterns
+	flags    []string // of the test programs
+}
+
+// ofGoTest are the flags of go test that test programs know by another name.
+var ofGoTest = []string{"-run", "-skip", "-short", "-v"}
+
+func suiteOf(tests []string) (s suite) {
+	if len(tests) > 1 && tests[0] == "-C" {
+		s.module, tests = tests[1], tests[2:]
+	}
+	first := slices.IndexFunc(tests, func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if first < 0 {
+		first = len(tests)
+	}
+	s.packages = tests[:first]
+	for _, arg := range tests[first:] {
+		if slices.Contains(ofGoTest, arg) {
+			arg = "-test." + arg[1:]
+		}
+		s.flags = append(s.flags, arg)
+	}
+	return s
+}
+
+// program is a test program and the folder of its package, in which it runs.
+type program struct{ path, dir string }
+
+// builds compiles test programs, each once: to compile and link takes most of the time of
+// a mutant, and a verdict needs several runs. Its methods may be called concurrently.
+type builds struct {
+	dir string
+
+	mu    sync.Mutex
+	count int
+	known map[string]func() ([]program, error) // by source and packages
+}
+
+func newBuilds(dir string) *builds {
+	return &builds{dir: dir, known: map[string]func() ([]program, error){}}
+}
+
+// unbuiltError is the output of a compiler.
+type unbuiltError string
+
+func (e unbuiltError) Error() string { return string(e) }
+
+// programs returns the test programs of a suite, of the code with some lines weakened.
+// An error of the compiler is an [unbuiltError].
+func (b *builds) programs(ctx context.Context, s suite, weak []edit) ([]program, error) {
+	b.mu.Lock()
+	k := key(s, weak)
+	build := b.known[k]
+	if build == nil {
+		dir := filepath.Join(b.dir, strconv.Itoa(b.count))
+		b.count++
+		build = sync.OnceValues(func() ([]program, error) { return compile(ctx, dir, s, weak) })
+		b.known[k] = build
+	}
+	b.mu.Unlock()
+	return build()
+}
+
+// forget removes the programs of weakened code.
+func (b *builds) forget(s suite, weak []edit) {
+	b.mu.Lock()
+	k := key(s, weak)
+	build := b.known[k]
+	delete(b.known, k)
+	b.mu.Unlock()
+	if build == nil {
+		return
+	}
+	if programs, err := build(); err == nil && len(programs) > 0 {
+		_ = os.RemoveAll(filepath.Dir(programs[0].path))
+	}
+}
+
+func key(s suite, weak []edit) string { return fmt.Sprintf("%q %q %q", s.module, s.packages, weak) }
+
+// compile writes the test programs of a suite to a new folder.
+func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	var first []string
+	if s.module != "" { // go wants it first
+		first = []string{"-C", s.module}
+	}
+	const form = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"
+	list, err := goCommand(ctx, slices.Concat([]string{"list"}, first, []string{"-f", form}, s.packages))
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat([]string{"test"}, first, []string{"-c", "-vet=off", "-o", dir + string(filepath.Separator)})
+	if len(weak) > 0 {
+		overlay, err := overlay(dir, weak)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	if _, err := goCommand(ctx, slices.Concat(args, s.packages)); err != nil {
+		return nil, err
+	}
+	var out []program
+	for line := range strings.Lines(list) {
+		if path, folder, found := strings.Cut(strings.TrimSpace(line), "\t"); found {
+			out = append(out, program{filepath.Join(dir, filepath.Base(path)+".test"), folder})
+		}
+	}
+	return out, nil
+}
+
+// goCommand returns the output of the go command.
+func goCommand(ctx context.Context, args []string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
+		return "", unbuiltError(out)
+	}
+	return string(out), errors.Join(err, ctx.Err())
+}
+
+// overlay writes the weakened files, and the list of them for the compiler.
+func overlay(dir string, edits []edit) (string, error) {
+	replace := map[string]string{}
+	for _, e := range edits {
+		path, err := filepath.Abs(e.file)
+		if err != nil {
+			return "", err
+		}
+		source, weak := path, replace[path]
+		if weak == "" {
+			weak = filepath.Join(dir, fmt.Sprintf("%d-%s", len(replace), filepath.Base(e.file)))
+			replace[path] = weak
+		} else {
+			source = weak // it has lost a line already
+		}
+		if err := e.apply(source, weak); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	return list, os.WriteFile(list, text, 0o600)
+}
+
+// apply writes a file with the line weakened.
+func (e edit) apply(source, weak string) error {
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(string(text), e.old); n != 1 {
+		return fmt.Errorf("%s has the line to weaken %d times: %s", e.file, n, e.old)
+	}
+	return os.WriteFile(weak, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600)
+}
