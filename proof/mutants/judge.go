@@ -27,15 +27,6 @@ func newJudge(run func(ctx context.Context, m mutant, tests []string) (verdict, 
 // at random may miss a mutant in one run.
 const repeats = 3
 
-// checkUnchanged runs a test command without any mutant.
-func (j *judge) checkUnchanged(ctx context.Context, command []string) error {
-	v, err := j.unchanged(ctx, command)
-	if err == nil && v.outcome != survived {
-		err = fmt.Errorf("go test %s fails without any mutant: %s: %s", strings.Join(command, " "), v.test, v.said)
-	}
-	return err
-}
-
 // unchanged runs a test command on the unchanged code, once per command.
 func (j *judge) unchanged(ctx context.Context, command []string) (verdict, error) {
 	key := strings.Join(command, " ")
