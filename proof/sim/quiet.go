@@ -57,7 +57,7 @@ func (g *grid) settle() {
 			g.start(s)
 		}
 	}
-	for len(g.running()) < g.cfg.Members && !g.agreed.newest().Assigned() { // it waits for so many
+	for g.staying() < g.cfg.Members && !g.agreed.newest().Assigned() { // it waits for so many
 		g.start(g.addSeat(false))
 	}
 	for _, m := range g.running() {
@@ -71,6 +71,16 @@ func (g *grid) settle() {
 		h.run(0)
 	}
 	g.w.note(quiet, "", int64(len(g.running())), int64(len(g.holders)))
+}
+
+// staying returns how many members run and do not leave.
+func (g *grid) staying() (n int) {
+	for _, m := range g.running() {
+		if !m.leaving {
+			n++
+		}
+	}
+	return n
 }
 
 // checkLive wants a new ID of every handle.
