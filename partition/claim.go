@@ -68,6 +68,10 @@ func (m *Machine) check(v View, c Claim) error {
 	if m.life(name) == c.Ref.Life {
 		return m.released.refuse(name, c.ID)
 	}
+	if v.ofLaterClaim(c) {
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its holder was answered under another claim of the grid's anchor, and this member has heard of no raise of the ceiling for a while",
+			name)
+	}
 	return m.notYet(v, c)
 }
 

@@ -96,3 +96,11 @@ func (m *Machine) shownUntil(v View, c Claim) clustertime.Tick {
 	}
 	return c.Until
 }
+
+// ofLaterClaim reports whether a holder may have been answered under a later claim of the
+// grid's anchor than this member knows. A member that hears of raises of the ceiling knows the
+// present one. An owner that was replaced unheard, and has no replica to ask, would take a life
+// that began under the later claim for one that has ended.
+func (v View) ofLaterClaim(c Claim) bool {
+	return v.Roster.Claim != "" && c.Grid != v.Roster.Identity() && v.Roster.Ceiling < v.Time.Add(v.Roster.Settings.Window/2)
+}

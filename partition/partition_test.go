@@ -155,6 +155,37 @@ func claim(r sequencer.Ref, id byte) partition.Claim {
 	return partition.Claim{Ref: r, ID: sequencer.AttachmentID{id}, Preference: sequencer.Preference{Any: true}, Grid: roster.GridID{1}}
 }
 
+// TestHolderOfALaterClaim: an owner under an anchor that hears of no raises says nothing of
+// a life to a holder under another claim of the anchor. Else one that was replaced unheard
+// would tell the holder of a life that began since that it has ended (simulation of anchored
+// grids, seed 393).
+func TestHolderOfALaterClaim(t *testing.T) {
+	p := newPair(t)
+	m := p.machines[0]
+	m.Create(p.view(), ref(t, "orders", 1), func(sequencer.Ref, error) {})
+	p.deliver()
+	anchored := *p.roster
+	anchored.Claim, anchored.Version = "01", p.roster.Version+1
+	p.roster = &anchored
+	m.Observe(p.view())
+	for _, c := range []struct {
+		since time.Duration // the last raise
+		want  error
+	}{{time.Second, sequencer.ErrDestroyed}, {window * time.Millisecond, sequencer.ErrUnavailable}} {
+		view := p.view()
+		view.Time = view.Time.Add(clustertime.SpanOf(c.since))
+		other := claim(ref(t, "orders", 2), 7)
+		other.Grid = roster.GridID{2}
+		var attach, renewal error
+		m.Attach(view, "h", other, func(_ sequencer.Attachment, err error) { attach = err })
+		m.Renew(view, "h", []partition.Claim{other}, func(out []partition.Renewed, err error) { renewal = errors.Join(err, out[0].Err) })
+		p.deliver()
+		if !errors.Is(attach, c.want) || !errors.Is(renewal, c.want) {
+			t.Errorf("%v after the last raise: %v, %v, want %v", c.since, attach, renewal, c.want)
+		}
+	}
+}
+
 // TestRepliesOnce: every request is replied to once, whatever happens to the
 // deliveries and to the owner; when the partition has no owner any longer, no request is
 // left without a reply.
