@@ -83,9 +83,9 @@
 // store: started empty, from one another's data or from an old copy, with several leaders
 // that may act on anything that was ever true, and swaps that land at any time later. It
 // runs the real anchor.Authority of each leader and the real commands of roster.Roster; a
-// state is a handful of small numbers, from which both are made for each step. What a grid
-// may grant between two losses of all partitions is a segment, and no two segments may
-// have a common tick. [AnchorMutants] has the rules that are left out.
+// state is a handful of small numbers, from which both are made for each step. The ticks that
+// a grid may grant between two losses of all partitions are a segment, and no two segments
+// may have a common tick. [AnchorMutants] has the rules that are left out.
 //
 // # Followers of rosters
 //

@@ -92,8 +92,8 @@ type Planner struct {
 //
 // If no member would be left, nothing is done.
 //
-// The caller changes neither r nor s afterwards: a leader plans ten times a second, and as long
-// as both are what they were when nothing was due, nothing is.
+// The caller changes neither r nor s afterwards: a leader plans ten times a second, and
+// nothing is due for a roster and a sight that equal those of the last plan without a change.
 func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
 	if !r.Formed() {
 		return roster.Command{}, false
