@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -45,7 +46,7 @@ type HTTP struct {
 	creds  *security.Credentials // nil: clear text
 	plain  bool                  // no frames
 	lines  framedLines
-	base   [lines]*http.Transport
+	base   [lines]baseLine
 	calls  limiter
 	dials  limiter // by address alone
 	dial   func(ctx context.Context, addr string) (net.Conn, error)
@@ -72,11 +73,20 @@ const (
 // NewHTTP returns a transport that opens connections by dial, and speaks TLS on them with
 // credentials, those of the moment for each connection, unless they are nil.
 func NewHTTP(dial func(ctx context.Context, addr string) (net.Conn, error), creds *security.Credentials) *HTTP {
-	h := &HTTP{creds: creds, dial: dial}
-	for i := range h.base {
-		h.base[i] = h.transport()
-	}
-	return h
+	return &HTTP{creds: creds, dial: dial}
+}
+
+// baseLine is a line over HTTP, made for the first request: most processes need none.
+type baseLine struct {
+	once      sync.Once
+	transport *http.Transport
+}
+
+// baseOf returns the transport of a line, after making it if need be.
+func (h *HTTP) baseOf(on line) *http.Transport {
+	b := &h.base[on]
+	b.once.Do(func() { b.transport = h.transport() })
+	return b.transport
 }
 
 // NewPlainHTTP is NewHTTP without frames: for measurements and tests.
@@ -137,8 +147,8 @@ func (h *HTTP) turn(ctx context.Context, addr, path string) (on line, done func(
 // Close closes the framed connections, and those over HTTP that no call uses.
 func (h *HTTP) Close() {
 	h.lines.close()
-	for _, base := range h.base {
-		base.CloseIdleConnections()
+	for i := range h.base {
+		h.baseOf(line(i)).CloseIdleConnections()
 	}
 }
 
@@ -229,7 +239,7 @@ func (h *HTTP) post(ctx context.Context, on line, addr, path string, header http
 	if ms := remaining(ctx); ms > 0 {
 		req.Header.Set(wire.HeaderTimeout, strconv.FormatInt(ms, 10))
 	}
-	res, err := h.base[on].RoundTrip(req)
+	res, err := h.baseOf(on).RoundTrip(req)
 	if err != nil && h.creds == nil && isCut(err) {
 		err = fmt.Errorf("the connection ended before the answer, as a member with security ends one in clear text: give Security (--security-dir) if the grid has certificates: %w", err)
 	}

@@ -1,7 +1,6 @@
 package frames
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +23,9 @@ type Client struct {
 	number uint32
 }
 
-// NewClient returns the caller's end of a connection that was upgraded. in reads from it.
-func NewClient(conn net.Conn, in *bufio.Reader) *Client {
+// NewClient returns the caller's end of a connection that was upgraded. in reads from it, after
+// what was read already.
+func NewClient(conn net.Conn, in io.Reader) *Client {
 	c := &Client{link: newLink(conn, in, false, callerIdle), calls: map[uint32]*Call{}}
 	go c.link.write()
 	go c.read()

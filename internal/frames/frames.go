@@ -19,7 +19,6 @@
 package frames
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -62,7 +61,7 @@ var ErrNotSent = errors.New("frames: the call was not sent")
 // link is the common part of both ends: the queue of frames, and the watch over the connection.
 type link struct {
 	conn   net.Conn
-	in     *bufio.Reader
+	in     *reader
 	inline bool // writers write themselves; else a goroutine does
 	idle   int  // periods without calls after which the connection ends
 
@@ -88,8 +87,8 @@ type link struct {
 	}
 }
 
-func newLink(conn net.Conn, in *bufio.Reader, inline bool, idle int) *link {
-	l := &link{conn: conn, in: in, inline: inline, idle: idle, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newLink(conn net.Conn, in io.Reader, inline bool, idle int) *link {
+	l := &link{conn: conn, in: newReader(in), inline: inline, idle: idle, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(period, l.watch)
@@ -313,6 +312,7 @@ func (l *link) next() (h frame.Header, payload []byte, err error) {
 	if h, err = frame.ParseHeader(head); err != nil {
 		return h, nil, err
 	}
+	l.in.grow(frame.HeaderSize + int(h.Length))
 	_, _ = l.in.Discard(frame.HeaderSize)
 	if h.Length > 0 {
 		if whole && l.in.Buffered() < int(h.Length) {

@@ -1,9 +1,9 @@
 package frames
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 
@@ -47,8 +47,8 @@ type exchange struct {
 type Refusal func() (status int, body []byte)
 
 // Serve serves the requests of a connection until it ends, and returns why. in reads from the
-// connection, and may have read some already. Contexts of requests are of ctx.
-func Serve(ctx context.Context, conn net.Conn, in *bufio.Reader, workers *Workers, busy Refusal, handler Handler) error {
+// connection, after what was read already. Contexts of requests are of ctx.
+func Serve(ctx context.Context, conn net.Conn, in io.Reader, workers *Workers, busy Refusal, handler Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &server{link: newLink(conn, in, true, memberIdle), workers: workers, handler: handler, busy: busy, exchanges: map[uint32]*exchange{}}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +77,8 @@ func upgradeError(r *http.Request) error {
 	return wire.CheckRelease(r.Header)
 }
 
-// handleFrames serves a connection in frames from now on.
+// handleFrames upgrades a connection, which is served in frames from now on. It returns
+// immediately, so that the memory and the stack of the HTTP server's connection are free.
 func (a *Server) handleFrames(w http.ResponseWriter, r *http.Request) {
 	wire.SetRelease(w.Header())
 	if err := upgradeError(r); err != nil {
@@ -87,23 +90,39 @@ func (a *Server) handleFrames(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, answerKind(r), failure.Errorf(wire.ErrBadRequest, "grid: %s: the connection cannot be upgraded: %w", frame.Path, err))
 		return
 	}
-	defer func() { _ = conn.Close() }()
 	noteCode(w, codeOK)
+	f, in := a.newFramedRequests(r), rest(conn, buffered.Reader)
+	ctx := context.WithValue(a.cfg.Life.Context(), connectionKey{}, connectionOf(r))
+	if !a.cfg.Life.Go(func() { a.serveFrames(ctx, conn, in, f) }) {
+		_ = conn.Close()
+	}
+}
+
+// rest returns a reader of a connection, without the buffers of the HTTP server.
+func rest(conn net.Conn, buffered *bufio.Reader) io.Reader {
+	early, _ := buffered.Peek(buffered.Buffered())
+	if len(early) == 0 {
+		return conn
+	}
+	return io.MultiReader(bytes.NewReader(bytes.Clone(early)), conn)
+}
+
+// serveFrames serves a connection in frames until it ends.
+func (a *Server) serveFrames(ctx context.Context, conn net.Conn, in io.Reader, f *framedRequests) {
+	defer func() { _ = conn.Close() }()
 	leave, ok := a.framed.add(conn)
 	if !ok {
 		return
 	}
 	defer leave()
 	_ = conn.SetWriteDeadline(time.Now().Add(bodyTimeout))
-	_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n"+
+	_, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n"+
 		wire.HeaderRelease+": "+wire.FormatRelease(wire.OwnRelease())+"\r\n\r\n")
 	_ = conn.SetWriteDeadline(time.Time{})
 	if err != nil {
 		return
 	}
-	f := a.newFramedRequests(r)
-	ctx := context.WithValue(a.cfg.Life.Context(), connectionKey{}, connectionOf(r))
-	_ = frames.Serve(ctx, conn, buffered.Reader, &a.framed.workers, a.tooManyStreams, f.serve)
+	_ = frames.Serve(ctx, conn, in, &a.framed.workers, a.tooManyStreams, f.serve)
 }
 
 // tooManyStreams is the answer to a request beyond those that a connection may have.
@@ -126,9 +145,18 @@ type framedRequests struct {
 
 func (a *Server) newFramedRequests(r *http.Request) *framedRequests {
 	return &framedRequests{
-		handler: a.http.Handler, log: a.cfg.Log, host: r.Host, remote: r.RemoteAddr,
-		release: r.Header[wire.HeaderRelease], authorization: r.Header["Authorization"],
+		handler: a.http.Handler, log: a.cfg.Log, host: strings.Clone(r.Host), remote: r.RemoteAddr,
+		release: cloned(r.Header[wire.HeaderRelease]), authorization: cloned(r.Header["Authorization"]),
 	}
+}
+
+// cloned returns the values of a header without the memory of the others.
+func cloned(values []string) []string {
+	var out []string
+	for _, v := range values {
+		out = append(out, strings.Clone(v))
+	}
+	return out
 }
 
 var msgPackHeader = []string{wire.MsgPack}

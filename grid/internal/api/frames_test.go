@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +19,8 @@ import (
 	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
-// TestCloseEndsFramedConnections: the HTTP server knows them no longer.
+// TestCloseEndsFramedConnections: the HTTP server knows them no longer, and none of its
+// goroutines and buffers stays with them.
 func TestCloseEndsFramedConnections(t *testing.T) {
 	life := tenure.NewLife()
 	defer life.Stop()
@@ -42,6 +45,12 @@ func TestCloseEndsFramedConnections(t *testing.T) {
 	in := bufio.NewReader(conn)
 	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%v, %v", res, err)
+	}
+	for stack, by := make([]byte, 1<<20), time.Now().Add(5*time.Second); strings.Contains(string(stack[:runtime.Stack(stack, true)]), "net/http.(*conn).serve("); {
+		if time.Now().After(by) {
+			t.Fatal("a goroutine of the HTTP server serves a connection in frames")
+		}
+		time.Sleep(time.Millisecond) // its end is no event
 	}
 	_ = a.Close()
 	<-served
