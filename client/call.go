@@ -34,7 +34,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		began := c.clock.Mono()
 		addr := c.owner(name)
 		err := c.tryOwner(ctx, addr, name, path, in, out)
-		retry, again := call.Tried(err)
+		retry, again := c.tried(call, err)
 		if !again {
 			return err
 		}
@@ -60,6 +60,13 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 			return c.gaveUp(ctx, name, err)
 		}
 	}
+}
+
+// tried reports whether a call is tried again after an error, and how.
+func (c *Client) tried(call *session.Call, err error) (retry session.Retry, again bool) {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return call.Tried(c.clock.Mono(), err)
 }
 
 // tryOwner calls the owner at addr once. A slow call is cancelled when the

@@ -144,7 +144,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) || isDenied(err) {
 			return err
 		}
-		retry, _ := call.Tried(sequencer.ErrUnavailable)
+		retry, _ := c.tried(call, sequencer.ErrUnavailable)
 		_ = sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
 			return failure.Errorf(sequencer.ErrUnavailable, "client: no member answered at %s: %w; last error: %s; check the addresses, and that members run there",

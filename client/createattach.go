@@ -56,7 +56,7 @@ func (b *backend) takeFirst(ref sequencer.Ref, first *firstAttach) (a sequencer.
 		return a, false, nil
 	}
 	if err := answer.Error.Unwire(); err != nil {
-		if _, again := ask(c.session, (*session.Machine).NewCall).Tried(err); again {
+		if _, again := c.tried(ask(c.session, (*session.Machine).NewCall), err); again {
 			return a, false, nil
 		}
 		c.counts.attached(0, err)

@@ -58,8 +58,11 @@ func TestCreateAttachesAtAnOlderOwner(t *testing.T) {
 		f.older = true
 		c := f.dial(t)
 		works(t, create(t, c, "orders"))
-		if got := f.paths(); len(got) < 3 || got[1] != wire.PathCreate || got[2] != wire.PathAttach && got[3] != wire.PathAttach || f.attached() != 1 {
-			t.Errorf("the calls were %v; %d logical nodes", got, f.attached())
+		// The event stream may stand, and have a renewal made, before the attach.
+		all := f.paths()
+		got := slices.DeleteFunc(slices.Clone(all), func(path string) bool { return path != wire.PathCreate && path != wire.PathAttach })
+		if !slices.Equal(got, []string{wire.PathCreate, wire.PathAttach}) || f.attached() != 1 {
+			t.Errorf("the calls were %v; %d logical nodes", all, f.attached())
 		}
 	})
 }

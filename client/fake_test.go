@@ -37,6 +37,7 @@ type fake struct {
 	calls         []made
 	streams       map[string]*fakeStream // by address and holder
 	skew          time.Duration          // added to cluster time
+	pace          time.Duration          // for renewals; 0 is as usual
 	older         bool                   // of a release that attaches by no create, and answers without waiting
 	moved         chan struct{}          // closed by the next move; nil if nothing waits
 }
@@ -246,7 +247,7 @@ func (f *fake) serve(addr, path string, in any) (any, error) {
 		a, err := f.attach(addr, in.Holder, in.Claim, false)
 		return wire.AttachResponse{Stamp: stamp, Node: a.Node, Grant: a.Grant}, err
 	case wire.RenewRequest:
-		out := wire.RenewResponse{Stamp: stamp, Sets: make([]clustertime.Tick, len(in.Sets))}
+		out := wire.RenewResponse{Stamp: stamp, Sets: make([]clustertime.Tick, len(in.Sets)), Pace: f.pace.Milliseconds()}
 		for i, set := range in.Sets {
 			if f.session(set.Partition).Confirm(in.Holder, partition.ClaimSet{Count: set.Count, Print: set.Print}, 0, 0) {
 				out.Sets[i] = f.bounds().Ceiling

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/session"
@@ -34,7 +35,7 @@ func (r *runner) renew(ctx context.Context, call *session.Renewal) {
 	if err = denial(err); err != nil {
 		r.c.log.Debug("renewal failed; retrying", "error", err)
 	}
-	answer := session.Renewed{Stamp: session.Stamp(res.Stamp), Sets: res.Sets}
+	answer := session.Renewed{Stamp: session.Stamp(res.Stamp), Sets: res.Sets, Pace: time.Duration(res.Pace) * time.Millisecond}
 	for _, result := range res.Results {
 		answer.Claims = append(answer.Claims, session.ClaimRenewed{Grant: result.Grant, Err: denial(result.Error.Unwire())})
 	}

@@ -54,6 +54,21 @@ func TestRenewalPeriod(t *testing.T) {
 	})
 }
 
+// TestRenewalsKeepThePace: a member that has much to do says when it wants the next renewal.
+func TestRenewalsKeepThePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		h := create(t, f.dial(t), "orders")
+		f.set(func() { f.pace = 7 * time.Second })
+		time.Sleep(10 * time.Minute)
+		works(t, h)
+		all := gaps(f.made(wire.PathRenew))
+		if n := len(all); n < 80 || n > 120 { // 150 or more as usual
+			t.Errorf("%d renewals in 10 minutes, %v apart", n, all)
+		}
+	})
+}
+
 // TestSessionDoesNotSpin: with nothing held nothing is called.
 func TestSessionDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

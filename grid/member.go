@@ -292,6 +292,7 @@ func newHost(m *Member) *host.Host {
 	return host.New(host.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Events: m.events,
 		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Changed: m.health.noteReady,
+		Stretch: func() float64 { return m.api.Stretch() },
 	})
 }
 

@@ -186,6 +186,9 @@ type RenewResponse struct {
 	// by claims.
 	Sets    []clustertime.Tick `json:"sets,omitempty"`
 	Results []RenewResult      `json:"results,omitempty"`
+	// Pace is after how many milliseconds the member wants the next renewal, because it has
+	// much to do; 0 is as usual.
+	Pace int64 `json:"pace_ms,omitempty"`
 }
 
 // RenewResult is a grant or the error that ends it.

@@ -22,8 +22,11 @@ const slowCall = 300 * time.Millisecond
 // Call decides, try by try, how a request reaches the owner of its name. Its driver
 // tries the owner that [Machine.Owner] returns; without an answer it looks the owner up
 // after each [SlowTry], and cancels the try if there is another owner.
+//
+// It is used under the same lock as its machine.
 type Call struct {
 	rand  func(below time.Duration) time.Duration
+	spent *retries
 	pause time.Duration // after the next failure
 	// overloaded says that a member with too much to do refused the last try.
 	overloaded bool
@@ -36,7 +39,9 @@ type Retry struct {
 }
 
 // NewCall returns a call that has not been tried.
-func (m *Machine) NewCall() *Call { return &Call{rand: m.cfg.Rand, pause: firstPause} }
+func (m *Machine) NewCall() *Call {
+	return &Call{rand: m.cfg.Rand, spent: &m.retries, pause: firstPause}
+}
 
 // SlowTry returns how long to wait for an answer, after a number of looks for another
 // owner, before the next one.
@@ -47,7 +52,7 @@ func SlowTry(looks int) time.Duration { return slowCall << max(looks-1, 0) }
 // the owner has been looked up while it was waited for. A member that
 // refuses a call for some time, by a quota or because it is overloaded, is called again when it
 // said. The first time that needs no look-up; one that stays overloaded may have been replaced.
-func (c *Call) Tried(err error) (Retry, bool) {
+func (c *Call) Tried(now time.Duration, err error) (Retry, bool) {
 	if after := laterBy(err); after > 0 {
 		again := c.overloaded
 		c.overloaded = errors.Is(err, sequencer.ErrUnavailable)
@@ -59,7 +64,30 @@ func (c *Call) Tried(err error) (Retry, bool) {
 	}
 	half := c.pause / 2
 	c.pause = min(2*c.pause, lastPause)
-	return Retry{LookUp: !TimedOut(err), Pause: half + c.rand(half+1)}, true
+	return Retry{LookUp: !TimedOut(err), Pause: max(half+c.rand(half+1), c.spent.take(now))}, true
+}
+
+// retries is the budget of a process for tries after those that failed. Many calls that wait for
+// one member that has too much to do would together call it more and more often: beyond the
+// budget each waits longer. A call whose owner moves goes to the new one in any case, without
+// waiting for its turn.
+type retries struct {
+	due time.Duration // when the tries that were taken are all due, at one each retryEvery
+}
+
+const (
+	// retryEvery is the time between two tries on average, and retriesAtOnce how many come
+	// earlier.
+	retryEvery    = 20 * time.Millisecond
+	retriesAtOnce = 100
+	// retryWaitMax bounds the wait of one, so that the end of a trouble is noticed soon.
+	retryWaitMax = 4 * time.Second
+)
+
+// take returns how long to wait before another try.
+func (r *retries) take(now time.Duration) time.Duration {
+	r.due = min(max(r.due, now)+retryEvery, now+retriesAtOnce*retryEvery+retryWaitMax)
+	return max(0, r.due-now-retriesAtOnce*retryEvery)
 }
 
 // laterBy returns the time after which the member that refused a call wants it again, 0 if

@@ -19,7 +19,7 @@ func TestCallPauses(t *testing.T) {
 	c := New(Config{Rand: whole}).NewCall()
 	var got []time.Duration
 	for range 8 {
-		retry, again := c.Tried(sequencer.ErrUnavailable)
+		retry, again := c.Tried(0, sequencer.ErrUnavailable)
 		if !again || !retry.LookUp {
 			t.Fatalf("an unreachable owner: %+v, %v", retry, again)
 		}
@@ -50,10 +50,36 @@ func TestCallsWorthAnotherTry(t *testing.T) {
 		{sequencer.ErrDestroyed, false, false},
 		{errors.New("any other"), false, false},
 	} {
-		retry, again := newStage().m.NewCall().Tried(c.err)
+		retry, again := newStage().m.NewCall().Tried(0, c.err)
 		if again != c.again || retry.LookUp != c.lookUp {
 			t.Errorf("%v: %+v, %v", c.err, retry, again)
 		}
+	}
+}
+
+// TestRetryBudget: of many calls that fail at the same time a hundred are tried again as if
+// alone, fifty more in each second, and none later than four seconds after.
+func TestRetryBudget(t *testing.T) {
+	m := New(Config{Rand: func(time.Duration) time.Duration { return 0 }})
+	var soon, later, last int
+	for range 1000 {
+		retry, again := m.NewCall().Tried(time.Hour, sequencer.ErrUnavailable)
+		switch {
+		case !again:
+			t.Fatal("no other try")
+		case retry.Pause == firstPause/2:
+			soon++
+		case retry.Pause < retryWaitMax:
+			later++
+		case retry.Pause == retryWaitMax:
+			last++
+		}
+	}
+	if soon != 100 || later != 199 || last != 701 {
+		t.Errorf("%d tries soon, %d later, %d at last", soon, later, last)
+	}
+	if retry, _ := m.NewCall().Tried(time.Hour+7*time.Second, sequencer.ErrUnavailable); retry.Pause != firstPause/2 {
+		t.Errorf("after the budget is whole again: a pause of %v", retry.Pause)
 	}
 }
 
@@ -68,7 +94,7 @@ func (l later) RetryAfter() time.Duration { return l.after }
 func TestCallIsRepeatedWhenTheMemberSaid(t *testing.T) {
 	for _, spread := range []time.Duration{0, time.Second} {
 		c := New(Config{Rand: func(below time.Duration) time.Duration { return min(spread, below-1) }}).NewCall()
-		retry, again := c.Tried(fmt.Errorf("wrapped: %w", later{2 * time.Second}))
+		retry, again := c.Tried(0, fmt.Errorf("wrapped: %w", later{2 * time.Second}))
 		if want := 2*time.Second + spread; !again || retry.LookUp || retry.Pause != want {
 			t.Errorf("%+v, %v, want a pause of %v", retry, again, want)
 		}
@@ -90,12 +116,12 @@ func TestCallWaitsForAnOverloadedMember(t *testing.T) {
 		err    error
 		lookUp bool
 	}{{refused, false}, {refused, true}, {refused, true}, {later{2 * time.Second}, false}, {refused, false}} {
-		retry, again := c.Tried(step.err)
+		retry, again := c.Tried(0, step.err)
 		if want := 3 * time.Second; !again || retry.LookUp != step.lookUp || retry.Pause != want {
 			t.Errorf("try %d: %+v, %v, want a pause of %v", i, retry, again, want)
 		}
 	}
-	if retry, _ := c.Tried(sequencer.ErrUnavailable); retry.Pause >= 2*firstPause {
+	if retry, _ := c.Tried(0, sequencer.ErrUnavailable); retry.Pause >= 2*firstPause {
 		t.Errorf("the refusals lengthened the pause after another failure to %v", retry.Pause)
 	}
 }

@@ -71,6 +71,9 @@ type Renewed struct {
 	Stamp  Stamp
 	Sets   []clustertime.Tick // where the grants of each set end now, 0 to have it shown by claims
 	Claims []ClaimRenewed
+	// Pace is after how long the member wants the next renewal, because it has much to do; 0
+	// is as usual.
+	Pace time.Duration
 }
 
 // ClaimRenewed is the answer to one claim.
@@ -217,6 +220,7 @@ func (m *Machine) Renewed(now Now, r *Renewal, a Renewed, err error) {
 		return
 	}
 	m.Stamped(now, a.Stamp, r.began)
+	m.paced(r, a.Pace)
 	for i, s := range r.sets {
 		if a.Sets[i] == 0 {
 			r.rest = append(r.rest, s.handles...)
@@ -235,6 +239,24 @@ func (m *Machine) Renewed(now Now, r *Renewal, a Renewed, err error) {
 		m.failed(now, r.Owner, again, last)
 	}
 	m.showRest(now, r)
+}
+
+// paced has the next renewal of handles begun when their member wants it. Whatever that says,
+// it is begun while half of what the last one granted is left.
+func (m *Machine) paced(r *Renewal, pace time.Duration) {
+	if pace <= 0 {
+		return
+	}
+	pace = max(min(pace, m.window()/2), m.window()/4)
+	next := r.began + pace - m.cfg.Rand(pace/5+1)
+	for _, s := range r.sets {
+		for _, h := range s.handles {
+			h.next = next
+		}
+	}
+	for _, h := range r.handles {
+		h.next = next
+	}
 }
 
 // all returns the handles that a renewal has not renewed yet.

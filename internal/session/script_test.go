@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/script"
@@ -115,7 +116,7 @@ func (s *stage) detachNode(a []string) string {
 }
 
 // answered answers the oldest renewal: for each set "known" or "unknown", for each claim
-// "ok" or an error. "stale" before them is an answer by roster version 4, "newer" by 9.
+// "ok" or an error, with "paced" from a member that has too much to do. "stale" before them is an answer by roster version 4, "newer" by 9.
 func (s *stage) answered(a []string) string {
 	r := s.renewals[0]
 	s.renewals = s.renewals[1:]
@@ -130,6 +131,8 @@ func (s *stage) answered(a []string) string {
 			version = 9
 		case "short":
 			grant.Until = s.tick() + 2_000
+		case "paced": // the member wants the next one after eleven hours
+			out.Pace = 11 * time.Hour
 		case "known":
 			out.Sets = append(out.Sets, grant.Until)
 		case "unknown":

@@ -56,6 +56,7 @@ type Machine struct {
 	handles []*Handle       // by name, see before
 	groups  []*group        // of them by owner; nil after a change of either
 	calling map[string]bool // owners with a renewal in progress
+	retries retries
 	streams []*Stream
 
 	effects Effects

@@ -1,9 +1,10 @@
 package main
 
 var (
-	limitTests    = []string{"./grid/internal/api", "-run", "Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|Handshake|EventStreamsAreOf|Input|KeptOut"}
-	acceptorTests = []string{"./grid/internal/acceptor"}
-	refusedTests  = []string{"./grid", "-run", "^TestTooManyConnectionsAreRefused$"}
+	limitTests     = []string{"./grid/internal/api", "-run", "Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|Handshake|EventStreamsAreOf|Input|KeptOut"}
+	admissionTests = []string{"./grid/internal/api", "-run", "Admission|FewRequests|Stretch|Median"}
+	acceptorTests  = []string{"./grid/internal/acceptor"}
+	refusedTests   = []string{"./grid", "-run", "^TestTooManyConnectionsAreRefused$"}
 )
 
 // limitMutants take away limits of connections, handshakes and bytes of one caller.
@@ -40,6 +41,15 @@ var limitMutants = []mutant{
 	{"limits", "any number of peers is remembered", "grid/internal/api/places.go", "	if len(p.out) < outMax {", "	if len(p.out) >= 0 {", limitTests},
 	{"limits", "large bodies are read as fast as they come", "grid/internal/api/budget.go", "	b.paid = b.paid.Add(time.Duration(n) * time.Second / peerRate)\n", "", limitTests},
 	{"limits", "small bodies wait for large ones", "grid/internal/api/budget.go", "if c.kind != inClear && length > smallBody {", "if c.kind != inClear {", limitTests},
+	{"limits", "queries are served as long as attaches", "grid/internal/api/admission.go", "query: 10 * time.Millisecond", "query: 40 * time.Millisecond", admissionTests},
+	{"limits", "creates are served as long as attaches", "grid/internal/api/admission.go", "create: 20 * time.Millisecond", "create: 40 * time.Millisecond", admissionTests},
+	{"limits", "renewals are refused like attaches", "grid/internal/api/admission.go", "renewal: math.MaxInt64", "renewal: 40 * time.Millisecond + 0*math.MaxInt8", admissionTests},
+	{"limits", "requests are served whose callers do not wait so long", "grid/internal/api/admission.go", "left > 0 && queued*delay > left", "left < 0", admissionTests},
+	{"limits", "few requests are refused for the work of others", "grid/internal/api/admission.go", "} else if n > int64(fewRequests*runtime.GOMAXPROCS(0)) {", "} else if n > 0 {", admissionTests},
+	{"limits", "requests in progress have no bound", "grid/internal/api/admission.go", "if n > requestsMax {", "if n < 0 {", admissionTests},
+	{"limits", "a refused request stays in progress", "grid/internal/api/admission.go", "	a.requests.Add(-1)\n	a.refused.Add(1)", "	a.refused.Add(1)", admissionTests},
+	{"limits", "waits of long ago count", "grid/internal/api/queuedelay.go", "below += n - before[i]; 2*below", "below += n; 2*below", admissionTests},
+	{"limits", "holders of a busy member renew as usual", "grid/internal/api/admission.go", "return min(float64(a.delay.now())/float64(patience[attach]), 1)", "return 0", admissionTests},
 	{"limits", "resets do not end a connection", "grid/internal/api/resets.go", "	return r.count > resetsMax", "	return r.count < 0", limitTests},
 	{"limits", "a caller's event streams use up those of another certificate", "grid/internal/api/connection.go", "strings.TrimSpace(c.peer + \" \" + id)", "strings.TrimSpace(c.peer + \" \" + id[:0])", limitTests},
 	{"limits", "a connection beyond the limit is closed without an answer", "grid/internal/api/listener.go", "	l.refusals.add(conn)\n	return out, nil", "	_ = conn.Close()\n	return nil, err", refusedTests},

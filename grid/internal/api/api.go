@@ -74,7 +74,7 @@ type Server struct {
 	cfg    Config
 	calls  map[string]*Call // by path
 	events *Events
-	limit  requestLimit
+	load   admission
 	places places
 	door   atomic.Pointer[listener] // nil before Serve
 	bodies budget                   // of all callers but members
@@ -137,9 +137,13 @@ func (a *Server) Paths() []string { return slices.Sorted(maps.Keys(a.calls)) }
 // Fill takes every place that the request limit has, until empty: for tests. Requests in
 // progress that end meanwhile leave no place either.
 func (a *Server) Fill() (empty func()) {
-	a.limit.requests.Add(requestsMax)
-	return func() { a.limit.requests.Add(-requestsMax) }
+	a.load.requests.Add(requestsMax)
+	return func() { a.load.requests.Add(-requestsMax) }
 }
+
+// Stretch returns how much longer than usual holders may wait with their next renewal, from 0 to
+// 1: renewals are the most requests of a member that has too much to do.
+func (a *Server) Stretch() float64 { return a.load.stretch() }
 
 // newHTTP returns the HTTP server.
 func (a *Server) newHTTP() *http.Server {
@@ -244,7 +248,7 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 		a.cfg.Hold(r.Context().Done())
 	}
 	if !c.target {
-		leave, err := a.limit.enter()
+		leave, err := a.load.enter(priorityOf(c.path), timeLeft(r.Context()))
 		if err != nil {
 			a.refuseUnread(w, kind, err)
 			return

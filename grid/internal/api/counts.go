@@ -67,7 +67,7 @@ func (c *counts) countRequest(path, code string) {
 func (a *Server) Counts() Counts {
 	c := &a.counts
 	out := Counts{
-		InProgress: int(a.limit.requests.Load()), ShedRequests: a.limit.refused.Load(), ShedStreams: c.shedStreams.Load(),
+		InProgress: int(a.load.requests.Load()), ShedRequests: a.load.refused.Load(), ShedStreams: c.shedStreams.Load(),
 		Streams: a.events.len(), Connections: int(c.connections.Load()), Accepted: c.accepted.Load(),
 		RefusedConnections: a.places.refusals(),
 	}

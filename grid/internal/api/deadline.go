@@ -27,3 +27,12 @@ func withDeadline(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(min(ms, (bodyTimeout+ServeTimeout).Milliseconds()))*time.Millisecond)
 	return r.WithContext(ctx), cancel, nil
 }
+
+// timeLeft returns how long the caller of a request waits for the answer, 0 if it did not say.
+func timeLeft(ctx context.Context) time.Duration {
+	by, known := ctx.Deadline()
+	if !known {
+		return 0
+	}
+	return max(time.Until(by), 1)
+}

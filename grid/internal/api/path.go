@@ -32,7 +32,7 @@ func (a *Server) handlePath(w http.ResponseWriter, r *http.Request, p Path) {
 		return
 	}
 	defer cancel()
-	leave, err := a.limit.enter()
+	leave, err := a.load.enter(priorityOf(p.Path), timeLeft(r.Context()))
 	if err != nil {
 		a.refuseUnread(w, wire.JSON, err)
 		return

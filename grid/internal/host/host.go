@@ -42,6 +42,9 @@ type Config struct {
 	ReportHeld func(context.Context, wire.HeldRequest) error
 	// Changed is called after each change that the state tells of.
 	Changed func()
+	// Stretch returns how much longer than usual holders may wait with their next renewal,
+	// from 0 to 1; nil is 0.
+	Stretch func() float64
 }
 
 // Host runs a member's actors. Its methods may be called from any goroutine.

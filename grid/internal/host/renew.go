@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
@@ -58,7 +59,19 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 	for range cap(store) {
 		(<-store)()
 	}
+	if h.cfg.Stretch != nil {
+		out.Pace = paceOf(h.state.Roster().Settings.Window.Duration(), h.cfg.Stretch())
+	}
 	return out, nil
+}
+
+// paceOf returns when the next renewal is wanted, in ms: after a quarter of the window as usual,
+// which is 0, up to half of it. A grant then reaches half a window further.
+func paceOf(window time.Duration, stretch float64) int64 {
+	if stretch == 0 {
+		return 0
+	}
+	return (window/4 + time.Duration(stretch*float64(window/4))).Milliseconds()
 }
 
 // usable returns the reports of sequencers that the caller may use.
