@@ -53,7 +53,7 @@ var sessionMutants = []mutant{
 	{"overload", "a renewal comes sooner than an overloaded owner said", "internal/session/renew.go", "later+m.cfg.Rand(later/4+1)", "0", sessionTests},
 	{"overload", "an overloaded owner can stop renewals until grants end", "internal/session/renew.go", "min(laterBy(err), m.window()/4)", "laterBy(err)", sessionTests},
 	{"overload", "the first refusal of a renewal for overload asks for the directory", "internal/session/renew.go", "!TimedOut(err) && later == 0", "!TimedOut(err)", sessionTests},
-	{"overload", "an overloaded member does not say when to call again", "grid/internal/api/requestlimit.go", "overloadedRetry, Of: wire.ErrOverloaded", "0, Of: wire.ErrOverloaded", []string{"./grid/internal/api", "-run", "CountsOfRequests"}},
+	{"overload", "an overloaded member does not say when to call again", "grid/internal/api/admission.go", "After: overloadedRetry, Of: wire.ErrOverloaded", "Of: wire.ErrOverloaded", []string{"./grid/internal/api", "-run", "CountsOfRequests"}},
 	{"overload", "a refusal for overload has no code of its own", "wire/errors.go", "	{\"overloaded\", http.StatusServiceUnavailable, ErrOverloaded, 0},\n", "", []string{"./wire", "-run", "Overloaded"}},
 }
 

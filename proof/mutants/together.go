@@ -19,7 +19,7 @@ var togetherMutants = []mutant{
 	{"create-attach", "an attach that is malformed creates", "grid/internal/host/createattach.go", "h.checkAttach(in.Attach.Request(wire.SequencerResponse{})); err != nil {", "h.checkAttach(in.Attach.Request(wire.SequencerResponse{})); err != nil && h == nil {", relayTests},
 	{"create-attach", "no member passes a request on", "grid/internal/host/createattach.go", "if !found || owner.Incarnation == h.self {", "if !found || owner.Incarnation != \"\" {", relayTests},
 	{"create-attach", "an attachment that the owner may have recorded is asked for under another ID", "client/backend.go", "		id = first.id\n", "		_ = first.id\n", togetherTests},
-	{"create-attach", "an attach that is refused for good is asked for again", "client/createattach.go", "Tried(err); again {", "Tried(err); again || c != nil {", togetherTests},
+	{"create-attach", "an attach that is refused for good is asked for again", "client/createattach.go", "NewCall), err); again {", "NewCall), err); again || c != nil {", togetherTests},
 	{"create-attach", "an owner of an earlier release gives logical node 0", "client/createattach.go", "	if answer == nil {\n", "	if answer == nil {\n		answer = &wire.Attached{}\n	}\n	if answer == nil {\n", togetherTests},
 	{"events", "an event before the stream is lost", "grid/internal/api/events.go", "			e.keepEarly(h, event)\n", "			_ = event\n", earlyTests},
 	{"events", "events of holders without a stream are kept without end", "grid/internal/api/events.go", "if len(e.early) == earlyMax {", "if len(e.early) < 0 {", earlyTests},
