@@ -61,11 +61,16 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) {
 	}
 }
 
-// step steps the machine. A leader that reaches no majority steps down after a while.
+// step steps the machine. A leader that reaches no majority of the servers that it knows steps
+// down after a while.
 func (l *lead) step() {
 	m, a := l.m, l.m.g.agreed
 	m.heard = m.w.now
-	if m.g.cfg.Baseline == Real && !a.majority(m, a.servers) {
+	servers := l.servers
+	if a.leader == m {
+		servers = a.servers
+	}
+	if m.g.cfg.Baseline == Real && !a.majority(m, servers) {
 		if l.alone == 0 {
 			l.alone = m.w.now + m.w.between(0, 8*time.Second)
 		} else if m.w.now > l.alone && a.leader != m {
