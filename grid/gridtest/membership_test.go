@@ -204,16 +204,18 @@ func TestPausedMemberIsSuspectedThenRemoved(t *testing.T) {
 }
 
 // TestShortPauseRemovesNothing: a pause that ends before the suspicion does is refuted, and
-// the member was listed all the time.
+// the member was listed all the time. Each other member probes the paused one within 3 s and
+// suspects it a second later; a suspicion lasts for 6 s.
 func TestShortPauseRemovesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 4, Change: debugging(func(_ string, c *grid.Config) {
-			c.FirstLife, c.Gossip, c.GossipKey = true, slowPace, []byte(strings.Repeat("k", 32))
+			c.FirstLife, c.GossipKey = true, []byte(strings.Repeat("k", 32))
+			c.Gossip = grid.GossipPace{Interval: time.Second, Timeout: 300 * time.Millisecond, Cycles: 6}
 		})})
 		others := []string{"m1", "m3", "m4"}
 		id := idOf(g, "m2")
-		pause(t, g, "m2", 3500*time.Millisecond)
+		pause(t, g, "m2", 5500*time.Millisecond)
 		suspected, failing := 0, 0
 		for end := time.Now().Add(14 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 			for _, name := range others {
