@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -85,14 +86,18 @@ func TestDialsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(context.Context, int32) (net.Conn, error)
 		begun  int32
+
+		transport func(func(context.Context, string) (net.Conn, error), *security.Credentials) *HTTP
 	}{
-		"swallows": {swallowed, 14/2 + 4}, // one in each two seconds, and those that wait for their turn
-		"silent":   {silent, 3},           // one for each line: no time-out closes a connection
+		"swallows":            {swallowed, 14/2 + 4, NewHTTP}, // one in each two seconds, and those that wait for their turn
+		"silent":              {silent, 1, NewHTTP},           // no time-out closes a connection
+		"swallows, over HTTP": {swallowed, 14/2 + 4, NewPlainHTTP},
+		"silent, over HTTP":   {silent, 3, NewPlainHTTP}, // one for each line
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &dialled{answer: c.answer}
-				h := NewHTTP(d.dial, nil)
+				h := c.transport(d.dial, nil)
 				began := time.Now()
 				for time.Since(began) < 14*time.Second {
 					callAtOnce(t, h, 500, time.Millisecond)

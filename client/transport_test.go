@@ -111,7 +111,7 @@ func TestAnswersOfALaterVersion(t *testing.T) {
 	}
 	type errorOfLater struct {
 		wire.Error
-		RetryAfter int `json:"retry_after_ms"`
+		Zone string `json:"zone"`
 	}
 	want := wire.SequencerResponse{Stamp: wire.Stamp{Version: 7, Time: 9}, Sequencer: wire.Sequencer{Name: "a", Nodes: 128}}
 	later := encoded(t, answerOfLater{want.Stamp, sequencerOfLater{want.Sequencer, "z"}, added{[]any{1, "x", nil, map[string]int{"y": 2}}}})
@@ -120,7 +120,7 @@ func TestAnswersOfALaterVersion(t *testing.T) {
 	if err := h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out); err != nil || out != want {
 		t.Errorf("%+v, %v", out, err)
 	}
-	addr, h = serving(t, answers(http.StatusNotFound, encoded(t, errorOfLater{*wire.ErrorOf(sequencer.ErrNotFound, 3), 50})))
+	addr, h = serving(t, answers(http.StatusNotFound, encoded(t, errorOfLater{*wire.ErrorOf(sequencer.ErrNotFound, 3), "z"})))
 	wants(t, h.Call(t.Context(), addr, wire.PathOpen, wire.OpenRequest{Name: "a"}, &out), sequencer.ErrNotFound)
 }
 
