@@ -38,7 +38,7 @@ func TestCreateAttachAtAnyMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		time.Sleep(30 * time.Second) // the partitions serve
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, nil)
+		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		answers := map[string]wire.SequencerResponse{}
 		for _, member := range g.Running() {
@@ -68,7 +68,7 @@ func TestCreateAttachThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		setQuotas(t, g, "m1", `{"quotas":[{"pattern":"orders","holder_nodes":1}]}`)
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, nil)
+		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		for _, member := range []string{g.OwnerOf("orders"), otherThan(g, "orders")} {
 			call := func(in wire.CreateRequest) (res wire.SequencerResponse, err error) {

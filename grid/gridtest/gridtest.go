@@ -43,6 +43,8 @@ type Config struct {
 	// Secured gives every member and client certificates, and the gossip a key; see
 	// [Grid.Secrets]. Without it everything is in clear text.
 	Secured bool
+	// InClear leaves a grid in clear text that is about that, when all grids are secured.
+	InClear bool
 	// Change, if not nil, changes a member's configuration before each start.
 	Change func(name string, c *grid.Config)
 	// Logger gets what all members log; nil = nothing.
@@ -89,7 +91,7 @@ func New(tb testing.TB, cfg Config) *Grid {
 		members: map[string]*grid.Member{}, clocks: map[string]*clock{}, dirs: map[string]string{},
 	}
 	g.Network.SetDelay(cfg.Delay)
-	if cfg.Secured || secureAll {
+	if cfg.Secured || secureAll && !cfg.InClear {
 		g.secrets = newSecrets(tb)
 	}
 	tb.Cleanup(func() {

@@ -221,7 +221,11 @@ func TestOtherSettingsAreRefused(t *testing.T) {
 		for setting := range changes {
 			began := time.Now()
 			err := g.TryMember(within(t, 20*time.Second), setting)
-			want(t, setting, err, sequencer.ErrInvalidConfig)
+			kind := sequencer.ErrInvalidConfig
+			if *secure && setting == "name" {
+				kind = context.DeadlineExceeded // anyone can greet: a name without proof ends no member
+			}
+			want(t, setting, err, kind)
 			if err == nil || !strings.Contains(strings.ToLower(err.Error()), setting) {
 				t.Errorf("%v: want the setting %q in it", err, setting)
 			}

@@ -210,8 +210,10 @@ func TestShortPauseRemovesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 4, Change: debugging(func(_ string, c *grid.Config) {
-			c.FirstLife, c.GossipKey = true, []byte(strings.Repeat("k", 32))
-			c.Gossip = grid.GossipPace{Interval: time.Second, Timeout: 300 * time.Millisecond, Cycles: 6}
+			c.FirstLife, c.Gossip = true, grid.GossipPace{Interval: time.Second, Timeout: 300 * time.Millisecond, Cycles: 6}
+			if c.Security == nil {
+				c.GossipKey = []byte(strings.Repeat("k", 32))
+			}
 		})})
 		others := []string{"m1", "m3", "m4"}
 		id := idOf(g, "m2")

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -53,7 +54,7 @@ func TestPushOfAnotherThanTheLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := client.NewHTTP(g.Network.Host("evil").Dial, nil)
+		h := client.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
 		defer h.Close()
 		header := http.Header{wire.HeaderTarget: {before.Answering}, wire.HeaderGrid: {before.Grid.String()}}
 		call := func(req wire.PushRequest) (res wire.PushResponse) {

@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -148,11 +149,12 @@ func TestQuotaOfNamesWithoutAnAnswer(t *testing.T) {
 }
 
 // TestQuotaOfNodes: a process, and all processes of an address together, get as many logical
-// nodes of a sequencer as quotas allow. What they have stays when a limit is lowered.
+// nodes of a sequencer as quotas allow. What they have stays when a limit is lowered. Addresses
+// are the peers of a grid in clear text.
 func TestQuotaOfNodes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		g := gridtest.Start(t, gridtest.Config{Members: 3, InClear: true})
 		setQuotas(t, g, "m2", `{"quotas":[{"pattern":"orders","holder_nodes":3,"peer_nodes":5}]}`)
 		stripe := func(c *client.Client, stripes int) (*sequencer.Striped, error) {
 			return c.CreateStriped(within(t, 5*time.Second), "orders", sequencer.Config{}, stripes)
@@ -287,9 +289,12 @@ func TestUnusedAreRemoved(t *testing.T) {
 		}
 		create(t, c, "old03", 128) // again
 		// An owner that was told to remove one that is used meanwhile does not.
-		own := g.OwnerOf("old-used")
-		body := `{"unused_for_ms":1000,"remove":true,"names":["old-used"],"forwarded":true}`
-		if p := answerAt[wire.UnusedResponse](t, g, own, http.MethodPost, wire.PathUnused, body); len(p.Sequencers) != 1 || p.Sequencers[0].Removed || !strings.Contains(p.Sequencers[0].Error, "it is in use") {
+		passing := client.NewHTTP(g.Network.Host("m1").Dial, g.Load(security.Member))
+		defer passing.Close()
+		in := wire.UnusedRequest{UnusedFor: 1000, Remove: true, Names: []string{"old-used"}, Relay: wire.Relay{Forwarded: true}}
+		var p wire.UnusedResponse
+		ok(t, "pass on", passing.Call(t.Context(), g.OwnerOf("old-used")+":7948", wire.PathUnused, in, &p))
+		if len(p.Sequencers) != 1 || p.Sequencers[0].Removed || !strings.Contains(p.Sequencers[0].Error, "it is in use") {
 			t.Errorf("%+v", p)
 		}
 		for body, want := range map[string]string{`{}`: "unused_for_ms is 0; give 1000 to", `{"unused_for_ms":5000,"limit":501}`: "limit 501", `{"unused_for_ms":5000,"names":["a"]}`: "only members state those"} {
@@ -307,7 +312,7 @@ func TestPagesOfManySequencers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		time.Sleep(30 * time.Second) // the partitions serve
-		ops := client.NewHTTP(g.Network.Host("ops").Dial, nil)
+		ops := client.NewHTTP(g.Network.Host("ops").Dial, g.Load(security.Admin))
 		defer ops.Close()
 		var want []string
 		for i := range 2500 {
