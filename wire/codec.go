@@ -120,15 +120,22 @@ func decodeMsgPack(data []byte, v any, strict bool) error {
 }
 
 // ReadBody reads at most MaxBody bytes; more is an error that says so.
-func ReadBody(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxBody+1))
-	if err != nil {
+func ReadBody(r io.Reader) ([]byte, error) { return ReadBodyOf(r, 0) }
+
+// ReadBodyOf is ReadBody of a body with a stated length. It takes the memory for that immediately,
+// where a body that grows takes several times as much one after the other. 0 or less = not stated.
+func ReadBodyOf(r io.Reader, length int64) ([]byte, error) {
+	var data bytes.Buffer
+	if length > 0 && length <= MaxBody {
+		data.Grow(int(length) + bytes.MinRead)
+	}
+	if _, err := data.ReadFrom(io.LimitReader(r, MaxBody+1)); err != nil {
 		return nil, failure.Errorf(ErrBadRequest, "the body ended early: %w", err)
 	}
-	if len(data) > MaxBody {
+	if data.Len() > MaxBody {
 		return nil, failure.Errorf(ErrBadRequest, "the body is larger than %d bytes; send less in one call", MaxBody)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // WriteEvent writes one event, with its length before it.

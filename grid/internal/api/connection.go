@@ -125,7 +125,7 @@ func readBody(w http.ResponseWriter, r *http.Request, small int64, t semaphore) 
 			return nil, func() {}, err
 		}
 		bound(time.Now().Add(bodyTimeout))
-		body, err = wire.ReadBody(io.MultiReader(bytes.NewReader(body), r.Body))
+		body, err = wire.ReadBodyOf(io.MultiReader(bytes.NewReader(body), r.Body), r.ContentLength)
 	}
 	if err == nil {
 		bound(time.Time{})
