@@ -167,7 +167,7 @@ func (a *Acceptor) admit(conn net.Conn) {
 	default:
 		if !a.expires {
 			a.expires = true
-			time.AfterFunc(a.cfg.Timeout/4, a.expire)
+			time.AfterFunc(a.cfg.Timeout/expiries, a.expire)
 		}
 		if drop = a.waiting.add(waiter{conn, time.Now()}, from); drop != nil {
 			a.dropped++
@@ -279,11 +279,11 @@ func (a *Acceptor) finish(conn net.Conn) bool {
 // expire closes the streams that have waited too long.
 func (a *Acceptor) expire() {
 	a.mu.Lock()
-	gone := a.waiting.before(time.Now().Add(-a.cfg.Timeout))
+	gone := a.waiting.before(time.Now().Add(-WaitTimes * a.cfg.Timeout))
 	a.dropped += uint64(len(gone))
 	a.expires = a.waiting.count > 0
 	if a.expires {
-		time.AfterFunc(a.cfg.Timeout/4, a.expire)
+		time.AfterFunc(a.cfg.Timeout/expiries, a.expire)
 	}
 	a.mu.Unlock()
 	for _, conn := range gone {

@@ -138,6 +138,10 @@ func TestFloodWaits(t *testing.T) {
 			t.Errorf("%d were closed before their time", n-closed)
 		}
 		time.Sleep(2 * timeout)
+		if n := closedOf(evil); n > closed+4*places {
+			t.Errorf("%d that wait were closed, so that they are opened again", n-closed)
+		}
+		time.Sleep(4 * timeout)
 		synctest.Wait()
 		if n := closedOf(evil); n != flood {
 			t.Errorf("%d of %d are closed at the end", n, flood)

@@ -4,12 +4,12 @@ package acceptor
 
 import "syscall"
 
-// waitingMax returns how many streams may wait: no more than an eighth of the files that the
+// waitingMax returns how many streams may wait: no more than two fifths of the files that the
 // process may open.
 func waitingMax() int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return waitingFew
 	}
-	return int(min(waitingMost, uint64(files.Cur)/8))
+	return int(min(waitingMost, uint64(files.Cur)/5*2))
 }

@@ -2,14 +2,13 @@ package acceptor
 
 import (
 	"net"
-	"slices"
 	"time"
 )
 
 // waiting are accepted streams without a place for their handshake. Each is a file descriptor
-// and nothing more until it gets one, or has waited for the time of a handshake. So a caller
-// with thousands of silent streams is kept busy with few of them: closed immediately, they would be
-// opened again immediately, which costs the acceptor more than all honest work.
+// and nothing more until it gets one, or has waited for WaitTimes the time of a handshake. So a
+// caller with thousands of silent streams is kept busy with few of them: closed soon, they would
+// be opened again soon, which costs the acceptor more than all honest work.
 //
 // A place that becomes free goes to the newest of an address with few handshakes.
 type waiting struct {
@@ -18,11 +17,17 @@ type waiting struct {
 	of    map[string][]waiter // by address, oldest first, none empty
 }
 
+// WaitTimes is how many times as long as a handshake may take a stream waits for a place.
+const WaitTimes = 4
+
 // waitingMost is how many streams may wait, and waitingFew if it is not known how many files the
 // process may open.
 const (
 	waitingMost = 8192
 	waitingFew  = 256
+	// expiries is how often streams are looked for that have waited too long, in the time of a
+	// handshake: thousands closed together would hold up a request for tens of milliseconds.
+	expiries = 50
 )
 
 // waiter is a stream that waits.
@@ -83,14 +88,14 @@ func (w *waiting) keep(from string, rest []waiter) {
 // before removes the streams that have waited since a time or longer.
 func (w *waiting) before(end time.Time) (gone []net.Conn) {
 	for from, all := range w.of {
-		n := slices.IndexFunc(all, func(s waiter) bool { return s.since.After(end) })
-		if n < 0 {
-			n = len(all)
+		n := 0
+		for ; n < len(all) && !all[n].since.After(end); n++ {
+			gone = append(gone, all[n].conn)
+			all[n].conn = nil
 		}
-		for _, s := range all[:n] {
-			gone = append(gone, s.conn)
+		if n > 0 {
+			w.keep(from, all[n:])
 		}
-		w.keep(from, slices.Clone(all[n:]))
 	}
 	return gone
 }

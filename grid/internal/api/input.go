@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,9 @@ const (
 	unansweredMax    = 256 << 10
 	unansweredPeriod = 10 * time.Second
 	// refusedMax is for a connection that is refused: it has one request, whose body is not read.
+	// keptOutMax is for one of a peer that is kept out, which would go on as before.
 	refusedMax = 32 << 10
+	keptOutMax = 4 << 10
 	// peerUnread is for all connections of a peer, as many bytes as its bodies and those that
 	// wait may have. A refused body is not read, and takes memory until that is collected.
 	// callerUnread is for those of all peers; beyond it connections end that have more than
@@ -35,7 +38,7 @@ type input struct {
 	unread   int64      // of the period, since the last request whose body was read
 	declared int64      // of the bodies of the requests in progress
 	closed   bool
-	refused  bool // the connection is; set before the first byte
+	refused  int64 // bytes that it may send since it is refused, 0 if it is not; set before the first byte
 
 	peer, all *atomic.Int64 // unread of all connections of the peer, and of all peers; nil = not counted
 }
@@ -63,7 +66,7 @@ func (i *input) note(n int, now time.Time) excess {
 	i.bytes += int64(n)
 	i.setUnread(i.unread + int64(n))
 	switch {
-	case i.refused && i.bytes > refusedMax, i.bytes > unansweredMax+i.declared, i.peer != nil && i.peer.Load() > peerUnread:
+	case i.refused > 0 && i.bytes > i.refused, i.bytes > unansweredMax+i.declared, i.peer != nil && i.peer.Load() > peerUnread:
 		return misuse
 	case i.all != nil && i.all.Load() > callerUnread && i.unread > unreadFew:
 		return crowded
@@ -124,7 +127,8 @@ func (b *trackedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Read implements net.Conn. A connection that sends too much without being answered ends.
+// Read implements net.Conn. A connection that sends too much without being answered ends, and the
+// last of it is not looked at.
 func (c *openConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.kind == fromMember {
@@ -133,8 +137,10 @@ func (c *openConn) Read(b []byte) (int, error) {
 	switch c.input.note(n, time.Now()) {
 	case misuse:
 		c.misused()
+		return 0, net.ErrClosed
 	case crowded:
 		_ = c.Close()
+		return 0, net.ErrClosed
 	}
 	return n, err
 }

@@ -36,7 +36,7 @@ func TestInputWithoutAnswers(t *testing.T) {
 	note(wire.MaxBody, none, "a body of no stated length")
 	note(1, misuse, "more than the longest")
 	end(true, true)
-	refused := input{refused: true}
+	refused := input{refused: refusedMax}
 	refused.begin(-1)
 	if refused.note(refusedMax, now) != none || refused.note(1, now) != misuse {
 		t.Error("the bound of a refused connection is another one")

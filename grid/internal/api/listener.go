@@ -106,7 +106,10 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 		conn.onClose(conn.input.end)
 		return out, nil
 	}
-	conn.refusal, conn.input.refused = err, true
+	conn.refusal, conn.input.refused = err, refusedMax
+	if errors.As(err, new(keptOutError)) {
+		conn.input.refused = keptOutMax
+	}
 	timer := time.AfterFunc(refusalTimeout, func() { _ = conn.Close() })
 	conn.onClose(func() { timer.Stop() })
 	l.refusals.add(conn)

@@ -72,6 +72,12 @@ const (
 	outMax = 1024
 )
 
+// keptOutError is the refusal of a peer that is kept out.
+type keptOutError struct{ error }
+
+// Unwrap returns the cause.
+func (e keptOutError) Unwrap() error { return e.error }
+
 // keepOut keeps a peer out, from now on. Its other connections stay.
 func (p *places) keepOut(k placeKey, now time.Time) {
 	p.mu.Lock()
@@ -107,7 +113,7 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 	}
 	switch {
 	case out:
-		err = failure.Errorf(sequencer.ErrUnavailable, "grid: %s misused a connection, with calls that it gave up or frames without calls, and is kept out for %v; come again later", k.host, outFor)
+		err = keptOutError{failure.Errorf(sequencer.ErrUnavailable, "grid: %s misused a connection, with calls that it gave up or frames without calls, and is kept out for %v; come again later", k.host, outFor)}
 	case share != nil && share.connections >= limit.peer:
 		err = failure.Errorf(sequencer.ErrUnavailable, "grid: %s has %d connections to this member, the most for one address and certificate; "+
 			"use one client for each process, or another member", k.host, share.connections)

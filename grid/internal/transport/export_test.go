@@ -12,7 +12,7 @@ import (
 const (
 	HandshakeTimeout = acceptor.Timeout
 	// SilentMost is how long a stream may be silent: while it waits for a place, and in its handshake.
-	SilentMost    = HandshakeTimeout + HandshakeTimeout/4 + HandshakeTimeout
+	SilentMost    = acceptor.WaitTimes*HandshakeTimeout + HandshakeTimeout/4 + HandshakeTimeout
 	HandshakesMax = acceptor.Handshakes
 )
 
