@@ -5,7 +5,7 @@ var (
 	quotaLeaderTests    = []string{"./leader", "-run", "Quota"}
 	quotaWireTests      = []string{"./wire", "-run", "Format|RetryAfter"}
 	quotaPartitionTests = []string{"./partition", "-run", "Limit|Census|Unused|CreateUnless|Table|Change"}
-	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site"}
+	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site|Pace"}
 	quotaAPITests       = []string{"./grid/internal/api", "-run", "Charged"}
 	quotaGridTests      = []string{"./grid/gridtest", "-run", "Quota|Unused|PagesOfMany"}
 	quotaSessionTests   = []string{"./internal/session", "-run", "Call"}
@@ -36,6 +36,10 @@ var quotaMutants = []mutant{
 	{"quota", "any number of calls is served", "grid/internal/host/rate.go", "	if b.tokens < 1 {", "	if b.tokens < 1 && rate == 0 {", quotaHostTests},
 	{"quota", "callers beyond the bound have no limit", "grid/internal/host/rate.go", "		key.peer = \"\"\n		b = r.buckets[key]\n", "		return 0\n", quotaHostTests},
 	{"quota", "each address of a network is another caller", "grid/internal/host/rate.go", "ip.Prefix(64)", "ip.Prefix(128)", quotaHostTests},
+	{"quota", "a credential creates as many new sequencers as it can", "grid/internal/host/creates.go", "own.paid.Sub(now) >= newBurst()", "own.paid.Sub(now) < 0", quotaHostTests},
+	{"quota", "creates wait for their turn without end", "grid/internal/host/creates.go", "left > newWait || own.waits >= newWaits ||", "", quotaHostTests},
+	{"quota", "a create that waits has its turn immediately", "grid/internal/host/creates.go", "time.NewTimer(left)", "time.NewTimer(0*left)", quotaHostTests},
+	{"quota", "paces of credentials are kept without end", "grid/internal/host/creates.go", "c.waits == 0 && c.paid.Before(now)", "c.waits < 0", quotaHostTests},
 	{"quota", "calls are not counted", "grid/internal/api/peer.go", "		if err := a.cfg.Charge(r.Context(), u.action, u.name); err != nil {", "		if err := a.cfg.Charge(r.Context(), u.action, u.name); err != nil && u.name == \"\" {", quotaAPITests},
 	{"quota", "a client gives up a call that it may repeat", "internal/session/call.go", "	if after := laterBy(err); after > 0 {", "	if after := laterBy(err); after > time.Hour {", quotaSessionTests},
 

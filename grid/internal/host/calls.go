@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
@@ -41,8 +42,32 @@ func (h *Host) createHere(ctx context.Context, in wire.CreateRequest) (wire.Sequ
 }
 
 // create has the owner of a name create it, if quotas leave room for one more, or return the
-// life that it has.
+// life that it has. Only a new sequencer needs a turn of its caller.
 func (h *Host) create(ctx context.Context, ref sequencer.Ref) (wire.SequencerResponse, error) {
+	peer := h.pacedPeer(ctx, ref.Definition.Name())
+	if peer == "" {
+		return h.createUnless(ctx, ref, nil)
+	}
+	if h.paces.take(peer, time.Now()) {
+		res, err := h.createUnless(ctx, ref, nil)
+		if err != nil || res.Sequencer.Life != ref.Life { // it was there, or is not
+			h.paces.giveBack(peer, time.Now())
+		}
+		return res, err
+	}
+	res, err := h.createUnless(ctx, ref, errTurn)
+	if !errors.Is(err, errTurn) {
+		return res, err
+	}
+	if err := h.paces.wait(ctx, peer); err != nil {
+		return wire.SequencerResponse{}, err
+	}
+	return h.createUnless(ctx, ref, nil)
+}
+
+// createUnless is create, which answers with an error, if it is not nil, in place of a new
+// sequencer.
+func (h *Host) createUnless(ctx context.Context, ref sequencer.Ref, instead error) (wire.SequencerResponse, error) {
 	name := ref.Definition.Name()
 	o, err := h.ownerOf(name)
 	if err != nil {
@@ -50,6 +75,9 @@ func (h *Host) create(ctx context.Context, ref sequencer.Ref) (wire.SequencerRes
 	}
 	room := h.room(ctx, name)
 	defer room.end()
+	if room.full == nil {
+		room.full = instead
+	}
 	a := await(ctx, o, func(v partition.View, reply func(sequencer.Ref, error)) {
 		o.machine.CreateUnless(v, ref, room.full, reply)
 		o.count(v)

@@ -73,6 +73,7 @@ type Host struct {
 	names       names
 	namesMax    int
 	rates       rates
+	paces       paces
 
 	mu     sync.Mutex // guards what follows; never held while waiting
 	actors map[roster.PartitionID]*actor
