@@ -84,3 +84,18 @@ func resident(agents []*agent) (mb int) {
 	}
 	return mb
 }
+
+// used returns the processor time that the agents have had.
+func used(agents []*agent) (all time.Duration) {
+	const tick = time.Second / 100 // of /proc, whatever the kernel's
+	for _, a := range agents {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
+		_, rest, _ := strings.Cut(string(text), ") ") // the name of the program
+		if fields := strings.Fields(rest); len(fields) > 12 {
+			user, _ := strconv.Atoi(fields[11])
+			system, _ := strconv.Atoi(fields[12])
+			all += time.Duration(user+system) * tick
+		}
+	}
+	return all
+}

@@ -1,0 +1,135 @@
+//go:build linux
+
+package attack_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/proof/evil"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/security/authority"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+const (
+	pace      = 20 * time.Millisecond // of the honest client
+	probePace = 100 * time.Millisecond
+)
+
+// honest is a client and a prober, whose work continues whatever attackers do.
+type honest struct {
+	client  *client.Client
+	api     []string
+	prober  *http.Client
+	attempt atomic.Int64
+}
+
+func newHonest(t *testing.T, dir string, api []string) *honest {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := client.Dial(ctx, client.Config{Addrs: api, Security: &security.Config{Dir: dir, Role: security.Holder}})
+	for err != nil && ctx.Err() == nil { // agents are starting
+		<-time.After(100 * time.Millisecond)
+		c, err = client.Dial(ctx, client.Config{Addrs: api, Security: &security.Config{Dir: dir, Role: security.Holder}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	by, err := authority.Load(dir+"/"+security.AuthorityFile, dir+"/"+security.AuthorityKeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := evil.Trusting(by)
+	h := &honest{client: c, api: api, prober: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true}}}
+	return h
+}
+
+// measured are the figures of an honest client and a prober.
+type measured struct {
+	mu          sync.Mutex // guards what follows
+	took        []time.Duration
+	failed      int
+	alive, dead int // health checks
+	why         error
+}
+
+// at returns a percentile.
+func (m *measured) at(percent int) time.Duration {
+	slices.Sort(m.took)
+	if len(m.took) == 0 {
+		return 0
+	}
+	return m.took[(len(m.took)-1)*percent/100].Round(100 * time.Microsecond)
+}
+
+// measure attaches to a new sequencer and detaches every 20 ms, whether or not those before
+// have ended, and asks a member after its health on a new connection every 100 ms.
+func (h *honest) measure(t *testing.T, span time.Duration) *measured {
+	t.Helper()
+	m := &measured{}
+	var all sync.WaitGroup
+	end, work, probe := time.After(span), time.NewTicker(pace), time.NewTicker(probePace)
+	defer work.Stop()
+	defer probe.Stop()
+	for {
+		select {
+		case <-work.C:
+			all.Go(func() { h.attach(t.Context(), m) })
+		case <-probe.C:
+			all.Go(func() { h.probe(m) })
+		case <-end:
+			all.Wait()
+			return m
+		}
+	}
+}
+
+func (h *honest) attach(ctx context.Context, m *measured) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	began := time.Now()
+	s, err := h.client.CreateSequencer(ctx, fmt.Sprint("orders-", h.attempt.Add(1)), sequencer.Config{})
+	if err == nil {
+		_, err = s.Next(ctx) // attaches
+	}
+	took := time.Since(began)
+	if err == nil {
+		err = s.DetachLogicalNode(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		m.failed++
+		m.why = err
+		return
+	}
+	m.took = append(m.took, took)
+}
+
+func (h *honest) probe(m *measured) {
+	res, err := h.prober.Get("https://" + h.api[int(h.attempt.Load())%len(h.api)] + "/livez")
+	if err == nil {
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			err = fmt.Errorf("/livez: %s", res.Status)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		m.dead++
+		m.why = err
+		return
+	}
+	m.alive++
+}
