@@ -32,6 +32,8 @@ var limitMutants = []mutant{
 	{"limits", "a handshake that is gone keeps the turn", "grid/internal/api/handshaketurn.go", "	if !t.forget(from, mine) {", "	if t.forget(from, mine) && false {", limitTests},
 	{"limits", "frames without requests cost a connection nothing", "grid/internal/api/input.go", "i.bytes > unansweredMax+i.declared", "i.bytes < 0", limitTests},
 	{"limits", "a refused connection sends as much as others", "grid/internal/api/input.go", "i.refused > 0 && i.bytes > i.refused", "i.refused > 0 && i.bytes < 0", limitTests},
+	{"limits", "a connection of a peer that is kept out sends as much as others", "grid/internal/api/input.go", "		return keptOutMax", "		return refusedMax", limitTests},
+	{"limits", "the last input of a misused connection is served", "grid/internal/api/input.go", "		c.misused()\n		return 0, net.ErrClosed", "		c.misused()\n		return n, err", limitTests},
 	{"limits", "the connections of a peer together have no bound of input", "grid/internal/api/input.go", "i.peer.Load() > peerUnread", "i.peer.Load() < 0", limitTests},
 	{"limits", "all connections together have no bound of input", "grid/internal/api/input.go", "i.all.Load() > callerUnread", "i.all.Load() < 0", limitTests},
 	{"limits", "a connection that has ended counts for its peer", "grid/internal/api/input.go", "	i.setUnread(0)\n	i.closed = true", "	i.closed = true", limitTests},

@@ -74,6 +74,14 @@ func (i *input) note(n int, now time.Time) excess {
 	return none
 }
 
+// refusedBytes returns what a connection may send that is refused by an error.
+func refusedBytes(err error) int64 {
+	if errors.As(err, new(keptOutError)) {
+		return keptOutMax
+	}
+	return refusedMax
+}
+
 // setUnread sets the bytes that were not read. mu must be held.
 func (i *input) setUnread(bytes int64) {
 	for _, sum := range [...]*atomic.Int64{i.peer, i.all} {

@@ -117,11 +117,15 @@ func TestTooMuchInputEndsTheConnection(t *testing.T) {
 			_, _ = far.Write(make([]byte, unansweredMax+1))
 			_ = far.Close()
 		}()
-		b := make([]byte, 64<<10)
+		b, served := make([]byte, 64<<10), 0
 		for {
-			if _, err := c.Read(b); err != nil {
+			n, err := c.Read(b)
+			if served += n; err != nil {
 				break
 			}
+		}
+		if k != fromMember && served > unansweredMax {
+			t.Errorf("%s: %d bytes are served", shares[k].name, served)
 		}
 		ended := false
 		select {
@@ -141,8 +145,11 @@ func TestPeerIsKeptOut(t *testing.T) {
 		p := &places{}
 		evil, other := placeKey{fromHolder, "cert:1", "10.0.0.1"}, placeKey{fromHolder, "cert:1", "10.0.0.2"}
 		p.keepOut(evil, time.Now())
-		if _, _, err := p.enter(evil); err == nil {
-			t.Error("it is let in")
+		if _, _, err := p.enter(evil); refusedBytes(err) != keptOutMax {
+			t.Errorf("it is let in, or may send as much as others: %v", err)
+		}
+		if got := refusedBytes(errTooManyBytes); got != refusedMax {
+			t.Errorf("a connection that has no place may send %d bytes", got)
 		}
 		if _, _, err := p.enter(other); err != nil {
 			t.Error(err)

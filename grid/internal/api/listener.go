@@ -106,10 +106,7 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 		conn.onClose(conn.input.end)
 		return out, nil
 	}
-	conn.refusal, conn.input.refused = err, refusedMax
-	if errors.As(err, new(keptOutError)) {
-		conn.input.refused = keptOutMax
-	}
+	conn.refusal, conn.input.refused = err, refusedBytes(err)
 	timer := time.AfterFunc(refusalTimeout, func() { _ = conn.Close() })
 	conn.onClose(func() { timer.Stop() })
 	l.refusals.add(conn)
