@@ -35,6 +35,31 @@ func Encode(kind string, v any) ([]byte, error) {
 	if kind == JSON {
 		return json.Marshal(v)
 	}
+	return AppendMsgPack(nil, v)
+}
+
+// quickSize is the room for a message with an encoder of its own: most fit into it.
+const quickSize = 448
+
+// AppendMsgPack appends v in msgpack.
+func AppendMsgPack(b []byte, v any) ([]byte, error) {
+	if m, quick := v.(packs); quick {
+		p := packer(b)
+		if p == nil {
+			p = make(packer, 0, quickSize)
+		}
+		m.pack(&p)
+		return p, nil
+	}
+	data, err := encodeMsgPack(v)
+	if b == nil {
+		return data, err
+	}
+	return append(b, data...), err
+}
+
+// encodeMsgPack encodes any value, by reflection.
+func encodeMsgPack(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
 	enc.SetCustomStructTag("json")
@@ -69,6 +94,9 @@ func DecodeRequest(kind string, data []byte, v any) error {
 func DecodeTolerant(kind string, data []byte, v any) error { return decodeAs(kind, data, v, false) }
 
 func decodeAs(kind string, data []byte, v any, strict bool) error {
+	if kind != JSON && quickly(data, v) {
+		return nil
+	}
 	decode := decodeMsgPack
 	if kind == JSON {
 		decode = decodeJSON
@@ -102,6 +130,7 @@ func decodeJSON(data []byte, v any, strict bool) error {
 	return nil
 }
 
+// decodeMsgPack reads any value, by reflection.
 func decodeMsgPack(data []byte, v any, strict bool) error {
 	if err := checkMsgPack(data, reflect.TypeOf(v)); err != nil {
 		return err

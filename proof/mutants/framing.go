@@ -2,10 +2,21 @@ package main
 
 var (
 	frameTests       = []string{"./wire/frame"}
+	quickTests       = []string{"./wire", "-run", "Quick"}
 	framesTests      = []string{"./internal/frames"}
 	frameClientTests = []string{"./client", "-run", "OneDial|Paced|DialedAgain|UnderWay|WithoutFrames|EndedUpgrade"}
 	frameServerTests = []string{"./grid", "-run", "^Test(Frames(Are|End|Follow)|Upgrade)"}
 )
+
+// quickMutants take away checks of the decoders by hand.
+var quickMutants = []mutant{
+	{"quick", "a decoder by hand reads capital digits", "wire/unpack.go", "	for i, c := range \"0123456789abcdef\" {", "	for i, c := range \"0123456789Abcdef\" {", quickTests},
+	{"quick", "a decoder by hand reads a number that its field cannot hold", "wire/unpack.go", "	if n > most {\n", "	if n > most && most == 0 {\n", quickTests},
+	{"quick", "a decoder by hand makes lists of any size", "wire/unpack.go", "n == 0 || n > MaxElements || u.room < 0 || n > len(u.rest)", "n == 0", quickTests},
+	{"quick", "a decoder by hand ignores what follows the value", "wire/quick.go", "u.bad || len(u.rest) > 0", "u.bad", quickTests},
+	{"quick", "a decoder by hand ignores fields beyond those it knows", "wire/unpack.go", "	if left != 0 {\n", "	if left < 0 {\n", quickTests},
+	{"quick", "a number is encoded in fewer bytes than it has", "wire/pack.go", "	case n < 1<<16:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", "	case n < 1<<17:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", quickTests},
+}
 
 // framingMutants take away limits and rules of connections in frames.
 var framingMutants = []mutant{

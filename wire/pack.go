@@ -1,0 +1,127 @@
+package wire
+
+import "encoding/hex"
+
+// The messages of an attach, a detach and a replication have encoders and decoders of their own:
+// msgpack by reflection takes more time than all else that a member does for them.
+//
+// The bytes are those of the encoder by reflection. The decoders read these bytes alone: at
+// anything else (fields in another order, of a later release, a number that is negative) they
+// give up, and the decoder by reflection decides. So they accept nothing that it refuses, which
+// TestQuickAgrees and FuzzQuick check.
+
+// Codes of msgpack.
+const (
+	packMap    = 0x80
+	packArray  = 0x90
+	packString = 0xa0
+	packNil    = 0xc0
+	packTrue   = 0xc3
+	packBin8   = 0xc4
+	packUint8  = 0xcc
+	packInt8   = 0xd0
+	packStr8   = 0xd9
+	packList16 = 0xdc
+	packMap16  = 0xde
+
+	hexSize = 32 // bytes of an ID of 16 bytes as text
+)
+
+// packer appends values in msgpack, each in its shortest form.
+type packer []byte
+
+// fields begins a struct with n fields.
+func (p *packer) fields(n int) { *p = append(*p, packMap|byte(n)) }
+
+// name appends the name of a field, which is short.
+func (p *packer) name(s string) { *p = append(append(*p, packString|byte(len(s))), s...) }
+
+func (p *packer) uint(n uint64) {
+	switch {
+	case n < 1<<7:
+		*p = append(*p, byte(n))
+	case n < 1<<8:
+		*p = append(*p, packUint8, byte(n))
+	case n < 1<<16:
+		*p = bigEndian(append(*p, packUint8+1), n, 2)
+	case n < 1<<32:
+		*p = bigEndian(append(*p, packUint8+2), n, 4)
+	default:
+		*p = bigEndian(append(*p, packUint8+3), n, 8)
+	}
+}
+
+func (p *packer) int(n int64) {
+	switch {
+	case n >= 0:
+		p.uint(uint64(n))
+	case n >= -1<<5:
+		*p = append(*p, byte(n))
+	case n >= -1<<7:
+		*p = append(*p, packInt8, byte(n))
+	case n >= -1<<15:
+		*p = bigEndian(append(*p, packInt8+1), uint64(n), 2)
+	case n >= -1<<31:
+		*p = bigEndian(append(*p, packInt8+2), uint64(n), 4)
+	default:
+		*p = bigEndian(append(*p, packInt8+3), uint64(n), 8)
+	}
+}
+
+func (p *packer) string(s string) {
+	switch n := len(s); {
+	case n < 1<<5:
+		*p = append(*p, packString|byte(n))
+	case n < 1<<8:
+		*p = append(*p, packStr8, byte(n))
+	case n < 1<<16:
+		*p = bigEndian(append(*p, packStr8+1), uint64(n), 2)
+	default:
+		*p = bigEndian(append(*p, packStr8+2), uint64(n), 4)
+	}
+	*p = append(*p, s...)
+}
+
+// list begins a list, pairs a map.
+func (p *packer) list(n int)  { p.many(n, packArray, packList16) }
+func (p *packer) pairs(n int) { p.many(n, packMap, packMap16) }
+
+func (p *packer) many(n int, short, long byte) {
+	switch {
+	case n < 1<<4:
+		*p = append(*p, short|byte(n))
+	case n < 1<<16:
+		*p = bigEndian(append(*p, long), uint64(n), 2)
+	default:
+		*p = bigEndian(append(*p, long+1), uint64(n), 4)
+	}
+}
+
+// id appends an ID as its text, which the encoder by reflection takes for bytes.
+func (p *packer) id(id [16]byte) { *p = hex.AppendEncode(append(*p, packBin8, hexSize), id[:]) }
+
+func (p *packer) null() { *p = append(*p, packNil) }
+
+// yes appends a field that is true; false ones are omitted.
+func (p *packer) yes(name string) {
+	p.name(name)
+	*p = append(*p, packTrue)
+}
+
+// bigEndian appends the last size bytes of n.
+func bigEndian(b []byte, n uint64, size int) []byte {
+	for i := size - 1; i >= 0; i-- {
+		b = append(b, byte(n>>(8*i)))
+	}
+	return b
+}
+
+// some counts the fields that are not omitted.
+func some(present ...bool) (n int) {
+	for _, p := range present {
+		if p {
+			n++
+		}
+	}
+	return n
+}
