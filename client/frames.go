@@ -339,3 +339,50 @@ func (h *HTTP) eventsInFrames(ctx context.Context, addr string, body []byte) (st
 	}
 	return nil, true, answered(addr, status, data)
 }
+
+// ready returns the framed connection to an address, nil if there is none yet.
+func (f *framedLines) ready(addr string) *frames.Client {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	line := f.of[addr]
+	if line == nil || line.attempt == nil {
+		return nil
+	}
+	select {
+	case <-line.attempt.done:
+		return line.attempt.conn
+	default:
+		return nil
+	}
+}
+
+// StartCall makes a call between members without waiting. done is called once with the answer or
+// with an error as of [HTTP.CallWith], by the goroutine that reads the connection: it must not
+// wait. StartCall reports false, and calls nothing, if the call would have to wait: there is no
+// connection in frames, or it has many calls already.
+func StartCall[In, Out any](h *HTTP, addr string, head frame.Head, limit time.Duration, in In, done func(Out, error)) bool {
+	conn := h.lines.ready(addr)
+	if conn == nil {
+		return false
+	}
+	buf := bodies.Get().(*[]byte)
+	defer bodies.Put(buf)
+	body, err := wire.AppendMsgPack((*buf)[:0], in)
+	if err != nil {
+		return false
+	}
+	*buf = body[:0]
+	head.Timeout = uint32(limit.Milliseconds())
+	return conn.Start(time.Now().Add(limit), head, body, func(status int, answer []byte, err error) {
+		var out Out
+		if err != nil {
+			err = unreachable(addr, err)
+		} else {
+			err = readAnswer(addr, status, answer, &out)
+		}
+		done(out, err)
+	})
+}
+
+// bodies are buffers for messages on their way into a queue of frames.
+var bodies = sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}

@@ -36,7 +36,8 @@ func framing(ctx context.Context, handler frames.Handler) func(context.Context, 
 			}
 			_, _ = io.WriteString(far, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+frame.Protocol+"\r\n"+
 				wire.HeaderRelease+": "+wire.FormatRelease(wire.OwnRelease())+"\r\n\r\n")
-			_ = frames.Serve(ctx, far, in, workers, func() (int, []byte) { return http.StatusServiceUnavailable, nil }, handler)
+			busy := func() (int, []byte) { return http.StatusServiceUnavailable, nil }
+			_ = frames.Server{Workers: workers, Busy: busy, Handler: handler}.Serve(ctx, far, in)
 		}()
 		return near, nil
 	}

@@ -175,6 +175,11 @@ func (h *HTTP) CallWith(ctx context.Context, addr, path string, header http.Head
 	if err != nil {
 		return err
 	}
+	return readAnswer(addr, status, data, out)
+}
+
+// readAnswer reads an answer: a result or an error.
+func readAnswer(addr string, status int, data []byte, out any) error {
 	if status != http.StatusOK {
 		return answered(addr, status, data)
 	}

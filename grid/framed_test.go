@@ -116,6 +116,17 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 		"hello to another":        {wire.PathHello, toMember("another", ours), wire.HelloRequest{}},
 		"of another grid":         {wire.PathHeld, toMember(self, "another"), wire.Done{}},
 		"no holder of a stream":   {wire.PathEvents, nil, wire.EventsRequest{}},
+		"no such attach":          {wire.PathAttach, nil, wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: sequencerNamed("none"), ID: sequencer.AttachmentID{1}}}},
+		"an attach of nothing":    {wire.PathAttach, nil, wire.AttachRequest{}},
+		"an attach of number 7":   {wire.PathAttach, nil, 7},
+		"a detach of nothing":     {wire.PathDetach, nil, wire.DetachRequest{}},
+		"a detach":                {wire.PathDetach, nil, wire.DetachRequest{Holder: "h", Sequencer: sequencerNamed("none"), ID: sequencer.AttachmentID{1}}},
+		"a detach to another":     {wire.PathDetach, toMember("another", ours), wire.DetachRequest{}},
+		"a large detach":          {wire.PathDetach, nil, wire.DetachRequest{Holder: sequencer.HolderID(strings.Repeat("x", 4400))}},
+		"replicate":               {wire.PathReplicate, toMember(self, ours), wire.ReplicateRequest{}},
+		"replicate to another":    {wire.PathReplicate, toMember("another", ours), wire.ReplicateRequest{}},
+		"replicate elsewhere":     {wire.PathReplicate, toMember(self, "another"), wire.ReplicateRequest{}},
+		"replicate to nobody":     {wire.PathReplicate, nil, wire.ReplicateRequest{}},
 	} {
 		for role, creds := range creds {
 			framed, plain := client.NewHTTP(client.TCP, creds), client.NewPlainHTTP(client.TCP, creds)
@@ -145,6 +156,10 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 			plain.Close()
 		}
 	}
+}
+
+func sequencerNamed(name string) wire.Sequencer {
+	return wire.Sequencer{Name: name, Epoch: 1, Nodes: 128, Life: sequencer.Life{1}}
 }
 
 // TestFramesThroughFaults: a client whose framed connections are cut, slowed and lose answers

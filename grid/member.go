@@ -224,7 +224,7 @@ func (m *Member) open() error {
 	m.raft = m.newServer()
 	m.creds.log = m.log
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.creds.Credentials)
-	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
+	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)
 	m.leadership = &leadership{
 		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
@@ -310,7 +310,7 @@ func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library, Audit: m.audit,
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
-		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait, Charge: m.host.Charge,
+		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
 	}, m.events, m.calls())
 }
 

@@ -101,6 +101,13 @@ func (g GridID) MarshalText() ([]byte, error) {
 	return hex.AppendEncode(nil, g[:]), nil
 }
 
+// IsText reports whether text is that of [GridID.String].
+func (g GridID) IsText(text string) bool {
+	var own [2 * len(g)]byte
+	hex.Encode(own[:], g[:])
+	return text == string(own[:])
+}
+
 // UnmarshalText accepts exactly what [GridID.MarshalText] gives; anything else
 // is an [ErrInvalid] and leaves the ID as it was.
 func (g *GridID) UnmarshalText(text []byte) error {

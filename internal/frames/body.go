@@ -1,7 +1,6 @@
 package frames
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -15,14 +14,13 @@ import (
 // that is read for the first time, so that a member decides when it takes the memory.
 type Body struct {
 	exchange *exchange
-	ctx      context.Context
 
 	mu       sync.Mutex // guards what follows
 	have     []byte     // arrived and not read
 	left     int64      // bytes that have not arrived
 	asked    bool       // for the rest
 	deadline time.Time
-	arrived  chan struct{} // holds one when there is more
+	arrived  chan struct{} // holds one when there is more; nil until the rest is asked for
 }
 
 // SetDeadline bounds the wait of Read; zero means without a bound.
@@ -40,7 +38,7 @@ func (b *Body) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if ask {
-			if err := b.exchange.server.send(b.ctx.Done(), frame.Header{Kind: frame.Continue, Number: b.exchange.number}, nil, nil); err != nil {
+			if err := b.exchange.server.send(b.exchange.Done(), frame.Header{Kind: frame.Continue, Number: b.exchange.number}, nil, nil); err != nil {
 				return 0, err
 			}
 		}
@@ -62,7 +60,9 @@ func (b *Body) take(p []byte) (n int, ask bool, by time.Time, err error) {
 		return 0, false, by, io.EOF
 	}
 	ask = n == 0 && !b.asked
-	b.asked = b.asked || ask
+	if ask {
+		b.asked, b.arrived = true, make(chan struct{}, 1)
+	}
 	return n, ask, b.deadline, nil
 }
 
@@ -78,8 +78,8 @@ func (b *Body) wait(by time.Time) error {
 		return nil
 	case <-late:
 		return os.ErrDeadlineExceeded
-	case <-b.ctx.Done():
-		return b.ctx.Err()
+	case <-b.exchange.Done():
+		return b.exchange.Err()
 	}
 }
 
@@ -146,15 +146,7 @@ func (w *Writer) emit(flags uint8, queued func()) error {
 		h.Kind, head = frame.Answer, frame.AppendStatus(make([]byte, 0, 2), w.status)
 	}
 	w.begun = true
-	err := w.exchange.server.sendAnd(w.exchange.stop(), h, head, w.buf, queued)
+	err := w.exchange.server.sendAnd(w.exchange.Done(), h, head, w.buf, queued)
 	w.buf = w.buf[:0]
 	return err
-}
-
-// stop is closed when the caller no longer waits.
-func (x *exchange) stop() <-chan struct{} {
-	if x.body.ctx == nil {
-		return nil
-	}
-	return x.body.ctx.Done()
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/wire"
@@ -17,6 +20,7 @@ import (
 // of goroutines.
 type Client struct {
 	link *link
+	late expiry
 
 	mu     sync.Mutex // guards what follows
 	calls  map[uint32]*Call
@@ -26,7 +30,8 @@ type Client struct {
 // NewClient returns the caller's end of a connection that was upgraded. in reads from it, after
 // what was read already.
 func NewClient(conn net.Conn, in io.Reader) *Client {
-	c := &Client{link: newLink(conn, in, false, callerIdle), calls: map[uint32]*Call{}}
+	c := &Client{link: newLink(conn, in, nil, callerIdle), calls: map[uint32]*Call{}}
+	c.late.fire = c.expire
 	go c.link.write()
 	go c.read()
 	return c
@@ -42,8 +47,10 @@ func (c *Client) Done() <-chan struct{} { return c.link.done }
 type Call struct {
 	client *Client
 	number uint32
-	more   chan struct{} // holds one when something has arrived
+	by     time.Time     // zero: no deadline
+	more   chan struct{} // holds one when something has arrived; nil if done is called instead
 	goOn   chan struct{} // holds one when the rest of the body may be sent
+	done   func(status int, answer []byte, err error)
 
 	mu     sync.Mutex // guards what follows
 	begun  bool       // the status is known
@@ -60,7 +67,13 @@ var errTooLong = fmt.Errorf("the answer is larger than %d bytes", wire.MaxBody)
 // Do makes a call and returns its answer. Errors of the connection match ErrEnded; if ctx ends
 // first, the error matches its.
 func (c *Client) Do(ctx context.Context, head frame.Head, body []byte) (status int, answer []byte, err error) {
-	call, err := c.begin(ctx, head, body, true)
+	return c.DoBy(ctx, time.Time{}, head, body)
+}
+
+// DoBy is Do with a deadline, unless that is zero: after it the error matches
+// context.DeadlineExceeded.
+func (c *Client) DoBy(ctx context.Context, by time.Time, head frame.Head, body []byte) (status int, answer []byte, err error) {
+	call, err := c.begin(ctx, by, head, body, true)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -71,9 +84,36 @@ func (c *Client) Do(ctx context.Context, head frame.Head, body []byte) (status i
 	return call.status, call.have, nil
 }
 
+// startedMax is how many calls a connection may have for another to be started.
+const startedMax = StreamsMax / 2
+
+// Start makes a call with a deadline and does not wait: done is called once, with the answer or
+// an error as of DoBy, by the goroutine that reads the connection. It must not wait, and must not
+// keep the answer. Start reports false, and calls nothing, if the call has to be made by Do: the
+// body is long, the connection has ended, or it has many calls already.
+func (c *Client) Start(by time.Time, head frame.Head, body []byte, done func(status int, answer []byte, err error)) bool {
+	if len(body) > frame.Inline || c.link.open.Load() >= startedMax || !c.link.hasRoom() {
+		return false
+	}
+	head.Length = uint32(len(body))
+	var room [160]byte
+	first, err := frame.AppendHead(room[:0], head)
+	if err != nil {
+		return false
+	}
+	call := &Call{client: c, by: by, done: done}
+	c.add(call)
+	if c.link.reason() != nil && c.remove(call) { // what was added later is not ended with it
+		return false
+	}
+	c.late.note(by)
+	c.link.force(frame.Header{Kind: frame.Request, Number: call.number}, first, body, func() {})
+	return true
+}
+
 // Open makes a call whose answer is a stream. It ends with ctx, and has to be closed.
 func (c *Client) Open(ctx context.Context, head frame.Head, body []byte) (status int, stream *Stream, err error) {
-	call, err := c.begin(ctx, head, body, false)
+	call, err := c.begin(ctx, time.Time{}, head, body, false)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -85,25 +125,22 @@ func (c *Client) Open(ctx context.Context, head frame.Head, body []byte) (status
 }
 
 // begin sends a request.
-func (c *Client) begin(ctx context.Context, head frame.Head, body []byte, whole bool) (*Call, error) {
+func (c *Client) begin(ctx context.Context, by time.Time, head frame.Head, body []byte, whole bool) (*Call, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	head.Length = uint32(len(body))
-	first, err := frame.AppendHead(make([]byte, 0, 160), head)
+	var room [160]byte
+	first, err := frame.AppendHead(room[:0], head)
 	if err != nil {
 		return nil, err
 	}
-	call := &Call{client: c, more: make(chan struct{}, 1), goOn: make(chan struct{}, 1), whole: whole}
-	c.link.begun.Add(1)
-	c.link.open.Add(1)
-	c.mu.Lock()
-	for call.number == 0 || c.calls[call.number] != nil {
-		c.number++
-		call.number = c.number
+	call := &Call{client: c, by: by, more: make(chan struct{}, 1), whole: whole}
+	if len(body) > frame.Inline {
+		call.goOn = make(chan struct{}, 1)
 	}
-	c.calls[call.number] = call
-	c.mu.Unlock()
+	c.add(call)
+	c.late.note(by)
 	err = c.link.send(ctx.Done(), frame.Header{Kind: frame.Request, Number: call.number}, first, body[:min(len(body), frame.Inline)])
 	if err != nil {
 		c.remove(call)
@@ -113,6 +150,55 @@ func (c *Client) begin(ctx context.Context, head frame.Head, body []byte, whole 
 		return nil, err
 	}
 	return call, nil
+}
+
+// add gives a call a number.
+func (c *Client) add(call *Call) {
+	c.link.begun.Add(1)
+	c.link.open.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for call.number == 0 || c.calls[call.number] != nil {
+		c.number++
+		call.number = c.number
+	}
+	c.calls[call.number] = call
+}
+
+// expire ends the calls whose deadline is over, and returns the first deadline of the others.
+func (c *Client) expire(now time.Time) (next time.Time) {
+	var over []*Call
+	c.mu.Lock()
+	for _, call := range c.calls {
+		switch {
+		case call.by.IsZero():
+		case !now.Before(call.by):
+			over = append(over, call)
+		case next.IsZero() || call.by.Before(next):
+			next = call.by
+		}
+	}
+	c.mu.Unlock()
+	for _, call := range over {
+		call.fail(context.DeadlineExceeded)
+	}
+	return next
+}
+
+// fail ends a call that has no answer.
+func (call *Call) fail(err error) {
+	if call.done != nil {
+		if call.forget() {
+			call.done(0, nil, err)
+		}
+		return
+	}
+	call.mu.Lock()
+	defer call.mu.Unlock()
+	if call.err == nil && !call.last {
+		call.err = err
+		notify(call.more)
+	}
 }
 
 // because returns the error of a context that has ended, else err.
@@ -165,14 +251,17 @@ func (call *Call) sendRest(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// forget ends a call; the member is told if it has not answered.
-func (call *Call) forget() {
+// forget ends a call, and reports whether it had not ended; the member is told if it has not
+// answered.
+func (call *Call) forget() bool {
 	call.mu.Lock()
 	last := call.last
 	call.mu.Unlock()
-	if call.client.remove(call) && !last {
+	ended := call.client.remove(call)
+	if ended && !last {
 		call.client.link.offer(frame.Header{Kind: frame.Cancel, Number: call.number})
 	}
+	return ended
 }
 
 func (c *Client) remove(call *Call) bool {
@@ -195,7 +284,21 @@ func (c *Client) read() {
 		}
 		if err != nil {
 			c.link.end(err)
+			c.late.stop()
+			c.failStarted()
 			return
+		}
+	}
+}
+
+// failStarted ends the calls that no goroutine waits for. The connection has ended.
+func (c *Client) failStarted() {
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.calls))
+	c.mu.Unlock()
+	for _, call := range all {
+		if call.done != nil {
+			call.fail(c.link.reason())
 		}
 	}
 }
@@ -218,10 +321,24 @@ func (c *Client) arrived(h frame.Header, payload []byte) error {
 		return nil // it was given up
 	}
 	if h.Kind == frame.Continue {
-		notify(call.goOn)
+		if call.goOn != nil {
+			notify(call.goOn)
+		}
 		return nil
 	}
+	if call.done != nil && h.Kind == frame.Answer && h.Flags == frame.Last {
+		return call.answered(payload)
+	}
 	return call.add(h, payload)
+}
+
+// answered ends a started call with its whole answer.
+func (call *Call) answered(payload []byte) error {
+	status, answer, err := frame.ParseStatus(payload)
+	if err == nil && call.client.remove(call) {
+		call.done(status, answer, nil)
+	}
+	return err
 }
 
 func notify(c chan struct{}) {
@@ -248,14 +365,23 @@ func (call *Call) add(h frame.Header, payload []byte) error {
 	switch {
 	case len(call.have)+len(payload) > wire.MaxBody:
 		call.err = errTooLong
-	case call.have == nil:
-		call.have = payload
 	default:
 		call.have = append(call.have, payload...)
 	}
 	call.last = h.Flags&frame.Last != 0
+	if call.done != nil {
+		return call.addedTo()
+	}
 	if call.last || !call.whole || call.err != nil {
 		notify(call.more)
+	}
+	return nil
+}
+
+// addedTo ends a started call whose answer came in parts.
+func (call *Call) addedTo() error {
+	if (call.last || call.err != nil) && call.client.remove(call) {
+		call.done(call.status, call.have, call.err)
 	}
 	return nil
 }

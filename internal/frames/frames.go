@@ -2,12 +2,14 @@
 // as frames (package wire/frame). [Serve] is the member's end, [Client] that of the caller.
 //
 //	caller                                   member
-//	Client.Call --> queue --> connection --> reader --> parked goroutine --> Handler
-//	            <-- reader <- connection <-- queue <--  Writer <------------/
+//	Client.Do    --> queue --> connection --> reader --> Quick, or parked goroutine --> Handler
+//	Client.Start <-- reader <- connection <-- queue <--  Request.Answer, or Writer <---/
 //
-// Frames that are ready together are written together. Each request is served by a goroutine
-// of its own, so none waits behind a slow one; goroutines of ended requests are parked and used
-// again, because a fresh one has to grow its stack. Bounds, for each end of a connection:
+// Frames that are ready together are written together. A request that needs no wait is served by
+// the reader ([Quick]), and its answer may come from any goroutine. Every other request is served
+// by a goroutine of its own, so none waits behind a slow one; goroutines of ended requests are
+// parked and used again, because a fresh one has to grow its stack. Deadlines of requests and of
+// calls have one timer for each connection. Bounds, for each end of a connection:
 //
 //   - the queue of frames not yet written has a limit; writers wait, and so does the reader,
 //     which answers pings: a peer that reads nothing is read no more;
@@ -60,14 +62,18 @@ var ErrNotSent = errors.New("frames: the call was not sent")
 
 // link is the common part of both ends: the queue of frames, and the watch over the connection.
 type link struct {
-	conn   net.Conn
-	in     *reader
-	inline bool // writers write themselves; else a goroutine does
-	idle   int  // periods without calls after which the connection ends
+	conn net.Conn
+	in   *reader
+	// writer, if not nil, runs a function in a goroutine: writers write themselves, or have that
+	// done. With nil the goroutine of write does it.
+	writer func(func())
+	idle   int // periods without calls after which the connection ends
 
 	mu          sync.Mutex    // guards what follows; never held while waiting
 	out, spare  []byte        // frames to write, and memory for the next
 	writing     bool          // out is being written
+	scheduled   bool          // ... or will be soon
+	batch       bool          // the reader writes when it has served all that it has read
 	room        chan struct{} // closed when out was taken; nil if no writer waits
 	wake        chan struct{} // holds one when there is something to write
 	err         error         // why it ended
@@ -77,6 +83,7 @@ type link struct {
 	lastFlushes uint64
 	stuckWrite  int
 
+	taken   int           // bytes of the last frame, which are still in the buffer of in
 	frames  atomic.Uint64 // read
 	partial atomic.Bool   // a frame has begun to arrive
 	begun   atomic.Uint64 // exchanges
@@ -87,8 +94,8 @@ type link struct {
 	}
 }
 
-func newLink(conn net.Conn, in io.Reader, inline bool, idle int) *link {
-	l := &link{conn: conn, in: newReader(in), inline: inline, idle: idle, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newLink(conn net.Conn, in io.Reader, writer func(func()), idle int) *link {
+	l := &link{conn: conn, in: newReader(in), writer: writer, idle: idle, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(period, l.watch)
@@ -190,14 +197,43 @@ func (l *link) offer(h frame.Header) {
 		l.append(h, nil, nil)
 	}
 	l.mu.Unlock()
-	if !full {
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
-		if l.inline {
-			go l.flush()
-		}
+	if full {
+		return
+	}
+	if l.writer != nil {
+		l.writer(l.flush)
+		return
+	}
+	l.written()
+}
+
+// hasRoom reports whether the queue has room.
+func (l *link) hasRoom() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.out) < queueMax
+}
+
+// force adds a frame to the queue even if that is full, and has it written by another goroutine.
+// It never waits. Its callers are bounded: there is one frame for each exchange.
+func (l *link) force(h frame.Header, head, body []byte, queued func()) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.append(h, head, body)
+	queued()
+	soon := l.writing || l.scheduled || l.batch
+	if l.writer != nil && !soon {
+		l.scheduled = true
+	}
+	l.mu.Unlock()
+	switch {
+	case l.writer == nil:
+		l.written()
+	case !soon:
+		l.writer(l.flush)
 	}
 }
 
@@ -227,7 +263,12 @@ func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, 
 			l.room = make(chan struct{})
 		}
 		room := l.room
+		soon := l.writer == nil || l.writing || l.scheduled
+		l.scheduled = l.scheduled || !soon
 		l.mu.Unlock()
+		if !soon {
+			l.writer(l.flush) // the reader may be the one that waits
+		}
 		select {
 		case <-room:
 		case <-l.done:
@@ -241,7 +282,7 @@ var errStopped = errors.New("frames: the caller no longer waits")
 
 // written has the queue written: here, or by the goroutine that writes.
 func (l *link) written() {
-	if l.inline {
+	if l.writer != nil {
 		l.flush()
 		return
 	}
@@ -251,16 +292,28 @@ func (l *link) written() {
 	}
 }
 
-// flush writes the queue until it is empty, unless another goroutine does.
+// flush writes the queue until it is empty, unless another goroutine does. Goroutines that are
+// ready add their frames first: a write costs more.
 func (l *link) flush() {
+	if l.startWriting() {
+		runtime.Gosched()
+		l.writeQueue()
+	}
+}
+
+func (l *link) startWriting() bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.scheduled = false
 	if l.writing {
-		l.mu.Unlock()
-		return
+		return false
 	}
 	l.writing = true
-	l.mu.Unlock()
-	runtime.Gosched() // goroutines that are ready add their frames first: a write costs more
+	return true
+}
+
+// writeQueue is the rest of flush.
+func (l *link) writeQueue() {
 	l.mu.Lock()
 	for len(l.out) > 0 && l.err == nil {
 		now := l.out
@@ -284,6 +337,44 @@ func (l *link) flush() {
 	l.mu.Unlock()
 }
 
+// beginBatch has frames that are forced from now on written by endBatch.
+func (l *link) beginBatch() {
+	l.mu.Lock()
+	l.batch = true
+	l.mu.Unlock()
+}
+
+// endBatch writes what the queue has, unless another goroutine does.
+func (l *link) endBatch() {
+	l.mu.Lock()
+	l.batch = false
+	write := len(l.out) > 0 && !l.writing
+	l.writing = l.writing || write
+	l.mu.Unlock()
+	if write {
+		l.writeQueue()
+	}
+}
+
+// awaitRoom waits until the queue has room.
+func (l *link) awaitRoom() {
+	l.mu.Lock()
+	if len(l.out) < queueMax || l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	if l.room == nil {
+		l.room = make(chan struct{})
+	}
+	room := l.room
+	l.mu.Unlock()
+	l.endBatch()
+	select {
+	case <-room:
+	case <-l.done:
+	}
+}
+
 // write writes the queued frames until the connection ends.
 func (l *link) write() {
 	for {
@@ -296,8 +387,9 @@ func (l *link) write() {
 	}
 }
 
-// next reads a frame. A payload is the reader's own memory.
+// next reads a frame. The payload is good until the next call of next or hasFrame.
 func (l *link) next() (h frame.Header, payload []byte, err error) {
+	l.discard()
 	if _, err := l.in.Peek(1); err != nil {
 		return h, nil, err
 	}
@@ -312,21 +404,51 @@ func (l *link) next() (h frame.Header, payload []byte, err error) {
 	if h, err = frame.ParseHeader(head); err != nil {
 		return h, nil, err
 	}
-	l.in.grow(frame.HeaderSize + int(h.Length))
-	_, _ = l.in.Discard(frame.HeaderSize)
-	if h.Length > 0 {
-		if whole && l.in.Buffered() < int(h.Length) {
-			whole = false
-			l.partial.Store(true)
-		}
-		payload = make([]byte, h.Length)
-		if _, err := io.ReadFull(l.in, payload); err != nil {
-			return h, nil, err
-		}
+	size := frame.HeaderSize + int(h.Length)
+	l.in.grow(size)
+	if whole && l.in.Buffered() < size {
+		whole = false
+		l.partial.Store(true)
+	}
+	if payload, err = l.payload(size); err != nil {
+		return h, nil, err
 	}
 	l.frames.Add(1)
 	if !whole {
 		l.partial.Store(false)
 	}
 	return h, payload, nil
+}
+
+// payload reads the rest of a frame: in the buffer, or into memory of its own if it is larger.
+func (l *link) payload(size int) ([]byte, error) {
+	if size <= l.in.Size() {
+		b, err := l.in.Peek(size)
+		if err != nil {
+			return nil, err
+		}
+		l.taken = size
+		return b[frame.HeaderSize:], nil
+	}
+	_, _ = l.in.Discard(frame.HeaderSize)
+	b := make([]byte, size-frame.HeaderSize)
+	_, err := io.ReadFull(l.in, b)
+	return b, err
+}
+
+// discard drops the last frame from the buffer.
+func (l *link) discard() {
+	_, _ = l.in.Discard(l.taken) // it was peeked at
+	l.taken = 0
+}
+
+// hasFrame reports whether the next frame has arrived as a whole.
+func (l *link) hasFrame() bool {
+	l.discard()
+	if l.in.Buffered() < frame.HeaderSize {
+		return false
+	}
+	head, _ := l.in.Peek(frame.HeaderSize)
+	h, err := frame.ParseHeader(head)
+	return err != nil || l.in.Buffered() >= frame.HeaderSize+int(h.Length)
 }

@@ -34,7 +34,7 @@ func serving(t *testing.T, bare bool, handler Handler) *ends {
 	workers := &Workers{}
 	busy := func() (int, []byte) { return 503, []byte("busy") }
 	go func() {
-		e.ended <- Serve(context.Background(), far, bufio.NewReader(far), workers, busy, handler)
+		e.ended <- Server{Workers: workers, Busy: busy, Handler: handler}.Serve(context.Background(), far, bufio.NewReader(far))
 	}()
 	if !bare {
 		e.client = NewClient(near, bufio.NewReader(near))

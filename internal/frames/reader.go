@@ -26,7 +26,7 @@ func newReader(from io.Reader) *reader {
 
 // grow is called before a frame is read, with its size.
 func (r *reader) grow(size int) {
-	if r.Size() > calmBuffer || r.Buffered() < calmBuffer || size > calmBuffer/2 {
+	if r.Size() > calmBuffer || r.Buffered() < calmBuffer || size > calmBuffer {
 		return // a large payload is read without the buffer
 	}
 	have, _ := r.Peek(r.Buffered())

@@ -1,35 +1,69 @@
 package frames
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
-// Handler serves a request and writes its answer.
+// Handler serves a request and writes its answer. It has a goroutine of its own.
 type Handler func(w *Writer, r *Request)
+
+// Quick is asked first about each request that has arrived as a whole. It reports whether it
+// takes the request; then [Request.Answer] is called once, from any goroutine. It must not wait:
+// the next request is not read before it returns.
+type Quick func(r *Request) (taken bool)
 
 // Request is a request that arrived.
 type Request struct {
 	Head frame.Head
 	Body *Body
-	ctx  context.Context
+	// Inline has the bytes of the body that came with the request. They are good until Quick
+	// returns.
+	Inline []byte
+
+	exchange *exchange
 }
 
 // Context returns a context that ends when the caller no longer waits, when the connection
-// ends, and when the handler returns.
-func (r *Request) Context() context.Context { return r.ctx }
+// ends, and when the request has been answered. It implements AfterFunc(func()) func() bool.
+func (r *Request) Context() context.Context { return &r.exchange.callContext }
+
+// Limit has the context end at a time at the latest.
+func (r *Request) Limit(by time.Time) {
+	if r.exchange.limit(by) {
+		r.exchange.server.late.note(by)
+	}
+}
+
+// Answer answers a request that [Quick] has taken. It does not wait.
+func (r *Request) Answer(status int, body []byte) { r.exchange.answer(status, body) }
+
+// Abort ends the connection: the request has no answer.
+func (r *Request) Abort(err error) { r.exchange.server.end(err) }
+
+// Server serves the requests of connections.
+type Server struct {
+	Workers *Workers
+	Busy    Refusal // answers requests beyond StreamsMax
+	Quick   Quick   // nil: takes none
+	Handler Handler
+}
 
 // server is the member's end of a connection.
 type server struct {
 	*link
-	workers *Workers
-	handler Handler
-	busy    Refusal
+	Server
+	late  expiry
+	texts map[string]string // of the heads of earlier requests
 
 	mu        sync.Mutex // guards exchanges
 	exchanges map[uint32]*exchange
@@ -37,30 +71,37 @@ type server struct {
 
 // exchange is a request in progress.
 type exchange struct {
-	server *server
-	number uint32
-	cancel context.CancelFunc
-	body   Body
+	server  *server
+	number  uint32
+	request Request
+	body    Body
+	callContext
 }
 
 // Refusal returns the status and the body of the answer to a request beyond StreamsMax.
 type Refusal func() (status int, body []byte)
 
 // Serve serves the requests of a connection until it ends, and returns why. in reads from the
-// connection, after what was read already. Contexts of requests are of ctx.
-func Serve(ctx context.Context, conn net.Conn, in io.Reader, workers *Workers, busy Refusal, handler Handler) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s := &server{link: newLink(conn, in, true, memberIdle), workers: workers, handler: handler, busy: busy, exchanges: map[uint32]*exchange{}}
-	defer context.AfterFunc(ctx, func() { s.end(ctx.Err()) })()
+// connection, after what was read already. Contexts of requests have the values of ctx and end
+// with it.
+func (of Server) Serve(ctx context.Context, conn net.Conn, in io.Reader) error {
+	s := &server{link: newLink(conn, in, of.Workers.run, memberIdle), Server: of, exchanges: map[uint32]*exchange{}}
+	s.late.fire = s.expire
+	defer s.late.stop()
+	defer s.cancelAll()
+	defer context.AfterFunc(ctx, func() { s.end(ctx.Err()); s.cancelAll() })()
 	for {
 		h, payload, err := s.next()
 		if err == nil {
+			s.beginBatch()
 			err = s.arrived(ctx, h, payload)
 		}
 		if err != nil {
 			s.end(err)
 			return s.reason()
+		}
+		if !s.hasFrame() {
+			s.endBatch()
 		}
 	}
 }
@@ -86,13 +127,16 @@ func (s *server) arrived(ctx context.Context, h frame.Header, payload []byte) er
 
 // begin has a request served.
 func (s *server) begin(ctx context.Context, number uint32, payload []byte) error {
-	head, inline, err := frame.ParseHead(payload)
+	head, inline, err := frame.ParseHeadWith(payload, s.text)
 	if err != nil {
 		return err
 	}
+	s.awaitRoom() // answers of Quick do not wait for it
 	s.begun.Add(1)
 	x := &exchange{server: s, number: number}
-	x.body = Body{exchange: x, have: inline, left: int64(head.Length) - int64(len(inline)), arrived: make(chan struct{}, 1)}
+	x.values = ctx
+	x.request = Request{Head: head, Body: &x.body, Inline: inline, exchange: x}
+	x.body = Body{exchange: x, have: inline, left: int64(head.Length) - int64(len(inline))}
 	s.mu.Lock()
 	_, used := s.exchanges[number]
 	full := len(s.exchanges) >= StreamsMax
@@ -105,26 +149,104 @@ func (s *server) begin(ctx context.Context, number uint32, payload []byte) error
 	}
 	if full {
 		w := Writer{exchange: x}
-		w.status, w.buf = s.busy()
+		w.status, w.buf = s.Busy()
 		return w.end()
 	}
 	s.open.Add(1)
-	ctx, x.cancel = context.WithCancel(ctx)
-	x.body.ctx = ctx
-	s.workers.run(func() { x.serve(&Request{Head: head, Body: &x.body, ctx: ctx}) })
+	if x.body.left == 0 && s.Quick != nil && s.Quick(&x.request) {
+		return nil
+	}
+	x.body.have, x.request.Inline = bytes.Clone(inline), nil
+	s.Workers.run(x.serve)
 	return nil
+}
+
+// textsMax is how many texts of heads a connection keeps: paths, and the addresses of calls
+// between members.
+const textsMax = 16
+
+// text returns the text of a head, the same string for each request that has it.
+func (s *server) text(b []byte) string {
+	if known, found := s.texts[string(b)]; found {
+		return known
+	}
+	text := string(b)
+	if s.texts == nil {
+		s.texts = map[string]string{}
+	}
+	if len(s.texts) < textsMax {
+		s.texts[text] = text
+	}
+	return text
+}
+
+func (x *exchange) cancel() { x.end(context.Canceled) }
+
+// cancelAll ends the contexts of all requests.
+func (s *server) cancelAll() {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.exchanges))
+	s.mu.Unlock()
+	for _, x := range all {
+		x.cancel()
+	}
+}
+
+// expire ends the contexts whose deadline is over, and returns the first deadline of the others.
+func (s *server) expire(now time.Time) (next time.Time) {
+	s.mu.Lock()
+	var over []*exchange
+	for _, x := range s.exchanges {
+		switch by, bounded := x.Deadline(); {
+		case !bounded:
+		case !now.Before(by):
+			over = append(over, x)
+		case next.IsZero() || by.Before(next):
+			next = by
+		}
+	}
+	s.mu.Unlock()
+	for _, x := range over {
+		x.end(context.DeadlineExceeded)
+	}
+	return next
+}
+
+// answer has the answer to a request written, and frees its place.
+func (x *exchange) answer(status int, body []byte) {
+	var head [2]byte
+	first := body[:min(len(body), frame.Chunk)]
+	h := frame.Header{Kind: frame.Answer, Number: x.number}
+	if len(first) == len(body) {
+		h.Flags = frame.Last
+	}
+	s := x.server
+	if h.Flags != frame.Last { // few are so long
+		rest := bytes.Clone(body)
+		s.Workers.run(func() {
+			w := &Writer{exchange: x, status: status}
+			_, _ = w.Write(rest)
+			_ = w.end() // the connection may have ended
+			s.open.Add(-1)
+			x.cancel()
+		})
+		return
+	}
+	s.force(h, frame.AppendStatus(head[:0], status), first, func() { s.forget(x) })
+	s.open.Add(-1)
+	x.cancel()
 }
 
 // serve serves a request. Its place is free when the answer is in the queue: the caller that
 // reads the answer may begin another, and answers that wait for a caller that reads nothing are
 // not more than there are places.
-func (x *exchange) serve(r *Request) {
+func (x *exchange) serve() {
 	defer x.cancel()
 	s := x.server
 	defer s.open.Add(-1)
 	defer s.forget(x)
 	w := &Writer{exchange: x}
-	s.handler(w, r)
+	s.Handler(w, &x.request)
 	_ = w.end() // the connection may have ended
 }
 

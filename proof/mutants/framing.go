@@ -2,6 +2,7 @@ package main
 
 var (
 	frameTests       = []string{"./wire/frame"}
+	quickServerTests = []string{"./grid/internal/api", "-run", "Quick"}
 	quickTests       = []string{"./wire", "-run", "Quick"}
 	framesTests      = []string{"./internal/frames"}
 	frameClientTests = []string{"./client", "-run", "OneDial|Paced|DialedAgain|UnderWay|WithoutFrames|EndedUpgrade"}
@@ -18,6 +19,20 @@ var quickMutants = []mutant{
 	{"quick", "a number is encoded in fewer bytes than it has", "wire/pack.go", "	case n < 1<<16:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", "	case n < 1<<17:\n		*p = bigEndian(append(*p, packUint8+1), n, 2)", quickTests},
 }
 
+// quickRequestMutants take away checks of the requests that need no goroutine.
+var quickRequestMutants = []mutant{
+	{"quick", "a quick request needs no role", "grid/internal/api/quick.go", "if err := Authorize(q, a.cfg.Audit, row.action, \"\"); err != nil {", "if err := Authorize(q, a.cfg.Audit, row.action, \"\"); err != nil && head.Length == 1 {", frameServerTests},
+	{"quick", "a quick call for another member counts", "grid/internal/api/quick.go", "if c.target || head.Target != \"\" {", "if c.target && head.Target == \"\" {", quickServerTests},
+	{"quick", "any number of quick requests is served", "grid/internal/api/quick.go", "	if !c.target {\n		if q.leave", "	if !c.target && head.Timeout == 1 {\n		if q.leave", quickServerTests},
+	{"quick", "a quick request is neither checked nor charged by its names", "grid/internal/api/quick.go", "return in, a.authorizeUses(q, http.MethodPost, head.Path, in)", "return in, nil", quickServerTests},
+	{"quick", "a shut gate lets quick calls through", "grid/internal/api/quick.go", "case c.target && a.cfg.Open != nil && !a.cfg.Open():", "case c.target && a.cfg.Open == nil:", quickServerTests},
+	{"quick", "the bytes of quick requests stay charged", "grid/internal/api/quick.go", "		q.of.conn.releaseBody(int64(q.request.Head.Length))\n", "		_ = q.of\n", quickServerTests},
+	{"quick", "the limit of a request's context does not count", "internal/frames/serve.go", "if r.exchange.limit(by) {", "if r.exchange.limit(by) && by.IsZero() {", framesTests},
+	{"quick", "any number of calls is started", "internal/frames/client.go", "c.link.open.Load() >= startedMax", "c.link.open.Load() < 0", framesTests},
+	{"quick", "a started call does not end with its connection", "internal/frames/client.go", "			call.fail(c.link.reason())\n", "			_ = call\n", framesTests},
+	{"quick", "a started call has no time limit", "internal/frames/client.go", "	c.late.note(by)\n	c.link.force", "	c.link.force", framesTests},
+}
+
 // framingMutants take away limits and rules of connections in frames.
 var framingMutants = []mutant{
 	{"frames", "a payload of any length is read", "wire/frame/frame.go", "case h.Length > longest[h.Kind]:", "case h.Length > 1<<31:", frameTests},
@@ -27,7 +42,7 @@ var framingMutants = []mutant{
 	{"frames", "a request has more of its body with it than it may", "wire/frame/frame.go", "len(rest) > Inline || len(rest) != int(min(h.Length, Inline))", "len(rest) > int(h.Length)", frameTests},
 	{"frames", "any number of requests of a connection is served", "internal/frames/serve.go", "full := len(s.exchanges) >= StreamsMax", "full := len(s.exchanges) < 0", framesTests},
 	{"frames", "a number in use is used again", "internal/frames/serve.go", "	if used {\n", "	if used && full {\n", framesTests},
-	{"frames", "a handler does not hear that its caller has gone", "internal/frames/serve.go", "			x.cancel()\n		}", "			_ = x\n		}", framesTests},
+	{"frames", "a handler does not hear that its caller has gone", "internal/frames/serve.go", "if x := s.exchange(h.Number); x != nil {\n			x.cancel()", "if x := s.exchange(h.Number); x != nil {\n			_ = x", framesTests},
 	{"frames", "a body arrives that the member did not ask for", "internal/frames/body.go", "if !b.asked || int64(len(data)) > b.left {", "if int64(len(data)) > b.left {", framesTests},
 	{"frames", "the queue of frames has no limit", "internal/frames/frames.go", "		if len(l.out) < queueMax {\n			l.append(h, head, body)", "		if len(l.out) >= 0 {\n			l.append(h, head, body)", framesTests},
 	{"frames", "half a frame keeps its connection", "internal/frames/frames.go", "w.stuckRead >= stuckPeriods", "w.stuckRead < 0", framesTests},
@@ -35,7 +50,7 @@ var framingMutants = []mutant{
 	{"frames", "a silent peer keeps its connection", "internal/frames/frames.go", "w.silent >= silentPeriods", "w.silent < 0", framesTests},
 	{"frames", "connections without calls stay", "internal/frames/frames.go", "w.unused >= l.idle", "w.unused < 0", framesTests},
 	{"frames", "a ping has no answer", "internal/frames/client.go", "		c.link.offer(frame.Header{Kind: frame.Pong})\n", "", framesTests},
-	{"frames", "the member is not told that a call was given up", "internal/frames/client.go", "call.client.remove(call) && !last", "call.client.remove(call) && last", framesTests},
+	{"frames", "the member is not told that a call was given up", "internal/frames/client.go", "if ended && !last {", "if ended && last {", framesTests},
 	{"frames", "an answer of any length is kept", "internal/frames/client.go", "len(call.have)+len(payload) > wire.MaxBody", "len(call.have)+len(payload) < 0", framesTests},
 	{"frames", "parts of an answer in any order", "internal/frames/client.go", "call.begun != (h.Kind == frame.Data) || call.last", "call.last", framesTests},
 	{"frames", "a call that did not begin is taken for one that did", "internal/frames/client.go", "			err = failure.Errorf(ErrNotSent, \"%w\", err)\n", "			err = failure.Errorf(ErrEnded, \"%w\", err)\n", framesTests},

@@ -40,7 +40,7 @@ var quotaMutants = []mutant{
 	{"quota", "creates wait for their turn without end", "grid/internal/host/creates.go", "left > newWait || own.waits >= newWaits ||", "", quotaHostTests},
 	{"quota", "a create that waits has its turn immediately", "grid/internal/host/creates.go", "time.NewTimer(left)", "time.NewTimer(0*left)", quotaHostTests},
 	{"quota", "paces of credentials are kept without end", "grid/internal/host/creates.go", "c.waits == 0 && c.paid.Before(now)", "c.waits < 0", quotaHostTests},
-	{"quota", "calls are not counted", "grid/internal/api/peer.go", "		if err := a.cfg.Charge(r.Context(), u.action, u.name); err != nil {", "		if err := a.cfg.Charge(r.Context(), u.action, u.name); err != nil && u.name == \"\" {", quotaAPITests},
+	{"quota", "calls are not counted", "grid/internal/api/peer.go", "		if err := a.cfg.Charge(ctx, u.action, u.name); err != nil {", "		if err := a.cfg.Charge(ctx, u.action, u.name); err != nil && u.name == \"\" {", quotaAPITests},
 	{"quota", "a client gives up a call that it may repeat", "internal/session/call.go", "	if after := laterBy(err); after > 0 {", "	if after := laterBy(err); after > time.Hour {", quotaSessionTests},
 
 	{"unused", "a sequencer that is attached is removed", "partition/quota.go", "m.ending[name] != nil || m.table.Attached(name) > 0 {", "m.ending[name] != nil {", quotaPartitionTests},

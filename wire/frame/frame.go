@@ -134,6 +134,11 @@ func AppendHead(b []byte, h Head) ([]byte, error) {
 
 // ParseHead reads a head, and returns what follows it. Errors match ErrMalformed.
 func ParseHead(b []byte) (h Head, rest []byte, err error) {
+	return ParseHeadWith(b, func(b []byte) string { return string(b) })
+}
+
+// ParseHeadWith is ParseHead; text returns the string of some bytes, which need not be a new one.
+func ParseHeadWith(b []byte, text func([]byte) string) (h Head, rest []byte, err error) {
 	if len(b) < 2 {
 		return h, nil, fmt.Errorf("%w: a request without a head", ErrMalformed)
 	}
@@ -145,12 +150,15 @@ func ParseHead(b []byte) (h Head, rest []byte, err error) {
 	fields, rest := b[:size], b[size:]
 	h.Timeout, h.Length = binary.BigEndian.Uint32(fields), binary.BigEndian.Uint32(fields[4:])
 	fields = fields[8:]
-	for _, text := range [...]*string{&h.Path, &h.Target, &h.Grid, &h.Claim} {
+	for _, of := range [...]*string{&h.Path, &h.Target, &h.Grid, &h.Claim} {
 		if len(fields) == 0 || len(fields) <= int(fields[0]) {
 			return h, nil, fmt.Errorf("%w: a head that ends early", ErrMalformed)
 		}
-		n := 1 + int(fields[0])
-		*text, fields = string(fields[1:n]), fields[n:]
+		if n := 1 + int(fields[0]); n > 1 {
+			*of, fields = text(fields[1:n]), fields[n:]
+		} else {
+			fields = fields[1:]
+		}
 	}
 	if len(rest) > Inline || len(rest) != int(min(h.Length, Inline)) {
 		return h, nil, fmt.Errorf("%w: %d bytes with the head of a body of %d", ErrMalformed, len(rest), h.Length)

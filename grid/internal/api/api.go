@@ -65,8 +65,9 @@ type Config struct {
 	// Paths are the calls besides those under /v1.
 	Paths []Path
 	// Hold, if not nil, returns when calls between members may be served, or when done is
-	// closed.
+	// closed. Open reports whether it returns immediately.
 	Hold func(done <-chan struct{})
+	Open func() bool
 }
 
 // Server serves the calls of a member over HTTP, and to its own handles without.
@@ -104,12 +105,23 @@ func (c *Call) ofTenure(life *tenure.Life) *Call {
 	guarded := *c
 	guarded.serve = func(ctx context.Context, in any) (any, error) {
 		if life.Tenure().Elsewhere(ctx) {
-			return nil, failure.Errorf(wire.ErrNotAddressed, "grid: this member has left that grid")
+			return nil, errElsewhere
 		}
 		return c.serve(ctx, in)
 	}
+	if c.start != nil {
+		guarded.start = func(ctx context.Context, in any, reply func(any, error)) {
+			if life.Tenure().Elsewhere(ctx) {
+				reply(nil, errElsewhere)
+				return
+			}
+			c.start(ctx, in, reply)
+		}
+	}
 	return &guarded
 }
+
+var errElsewhere = failure.Errorf(wire.ErrNotAddressed, "grid: this member has left that grid")
 
 // Serve serves the calls that come by a listener, until Close.
 func (a *Server) Serve(ln net.Listener) {
@@ -239,7 +251,7 @@ func (a *Server) handle(w http.ResponseWriter, r *http.Request, c *Call) {
 	}
 	defer cancel()
 	if c.target || r.Header.Get(wire.HeaderTarget) != "" {
-		if err := a.addressed(r.Header, c); err != nil {
+		if err := a.addressed(r.Header.Get(wire.HeaderTarget), r.Header.Get(wire.HeaderGrid), r.Header.Get(wire.HeaderClaim), c); err != nil {
 			a.refuseUnread(w, kind, err)
 			return
 		}
@@ -303,21 +315,20 @@ func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Ca
 	if PeerOf(r.Context()).Role != security.Member {
 		in = c.unrelayed(in)
 	}
-	return in, leave, a.authorizeUses(r, in)
+	return in, leave, a.authorizeUses(r.Context(), r.Method, r.URL.Path, in)
 }
 
 // addressed refuses a call between members that is for another grid or another
 // incarnation.
-func (a *Server) addressed(h http.Header, c *Call) error {
-	target := h.Get(wire.HeaderTarget)
+func (a *Server) addressed(target, grid, claim string, c *Call) error {
 	if target != string(a.cfg.Self) {
 		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for %.80q, this is %s", target, a.cfg.Self)
 	}
-	if id := a.cfg.Grid(); c.members && h.Get(wire.HeaderGrid) != id.String() {
-		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for grid %.80q, this is %s", h.Get(wire.HeaderGrid), id)
+	if id := a.cfg.Grid(); c.members && !id.IsText(grid) {
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for grid %.80q, this is %s", grid, id)
 	}
-	if own := a.cfg.State.Roster().Claim; c.members && !c.anyClaim && h.Get(wire.HeaderClaim) != string(own) {
-		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is of claim %.40q of the grid's anchor, this member's is %q", h.Get(wire.HeaderClaim), string(own))
+	if own := a.cfg.State.Roster().Claim; c.members && !c.anyClaim && claim != string(own) {
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is of claim %.40q of the grid's anchor, this member's is %q", claim, string(own))
 	}
 	return nil
 }

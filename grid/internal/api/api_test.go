@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"testing"
 
 	"github.com/snowgrid/snowgrid/client"
@@ -59,16 +58,11 @@ func TestCallsOfOtherClaims(t *testing.T) {
 		a := &Server{cfg: Config{Self: self, Grid: func() roster.GridID { return roster.GridID{1} }, State: state.New(clock, clock)}}
 		a.cfg.State.SetRoster(&roster.Roster{Claim: own})
 		for _, claim := range []roster.Claim{"", "01", "02"} {
-			h := http.Header{}
-			h.Set(wire.HeaderTarget, self)
-			h.Set(wire.HeaderGrid, roster.GridID{1}.String())
-			if claim != "" {
-				h.Set(wire.HeaderClaim, string(claim))
-			}
-			if err := a.addressed(h, between); (err == nil) != (claim == own) {
+			of := roster.GridID{1}.String()
+			if err := a.addressed(self, of, string(claim), between); (err == nil) != (claim == own) {
 				t.Errorf("own claim %q, call of %q: %v", own, claim, err)
 			}
-			if err := a.addressed(h, any); err != nil {
+			if err := a.addressed(self, of, string(claim), any); err != nil {
 				t.Errorf("own claim %q, call of %q of any claim: %v", own, claim, err)
 			}
 		}

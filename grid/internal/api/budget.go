@@ -35,6 +35,7 @@ type budget struct {
 	free  int64
 	freed chan struct{} // closed and replaced when bytes become free
 	waits int           // how many more may wait
+	wait  int           // how many do
 	paid  time.Time     // until when the bodies that were paced take the rate
 }
 
@@ -59,6 +60,7 @@ func (b *budget) charge(ctx context.Context, n int64) (release func(), err error
 			return func() {}, errTooManyBytes
 		}
 		b.waits--
+		b.wait++
 		freed := b.freed
 		b.mu.Unlock()
 		select {
@@ -103,14 +105,51 @@ func (b *budget) waited() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waits++
+	b.wait--
 }
 
 func (b *budget) release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free += n
-	close(b.freed)
-	b.freed = make(chan struct{})
+	if b.wait > 0 {
+		close(b.freed)
+		b.freed = make(chan struct{})
+	}
+}
+
+// take takes n bytes if they are free, until release.
+func (b *budget) take(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.free < n {
+		return false
+	}
+	b.free -= n
+	return true
+}
+
+// takeBody takes the bytes of a small body from both budgets if they are free, until
+// releaseBody.
+func (c *connection) takeBody(length int64) bool {
+	if c.bodies == nil || c.kind == fromMember {
+		return true
+	}
+	if !c.bodies.take(length) {
+		return false
+	}
+	if !c.allBodies.take(length) {
+		c.bodies.release(length)
+		return false
+	}
+	return true
+}
+
+func (c *connection) releaseBody(length int64) {
+	if c.bodies != nil && c.kind != fromMember {
+		c.bodies.release(length)
+		c.allBodies.release(length)
+	}
 }
 
 // chargeBody takes the bytes of a body from the budgets of its connection's peer and of all

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
 // MemberTimeout bounds one call between members.
@@ -21,8 +22,10 @@ type Caller struct {
 	Grid    func() roster.GridID // this member's, zero for none
 	Claim   func() roster.Claim  // of its roster
 	Library *librarylog.Log
-	// Hold, if not nil, returns when calls may be made, or when done is closed.
+	// Hold, if not nil, returns when calls may be made, or when done is closed. Open reports
+	// whether it returns immediately.
 	Hold func(done <-chan struct{})
+	Open func() bool
 }
 
 // Hello asks a member for its view.
@@ -58,4 +61,15 @@ func (c Caller) CallWithin(ctx context.Context, limit time.Duration, addr string
 		c.Library.Report(slog.LevelWarn, "member call failed", "certificates of the members do not match", "addr", addr, "error", err.Error())
 	}
 	return err
+}
+
+// StartCall makes one call to one incarnation of another member, as [Caller.Call] does, and does
+// not wait: done is called once, and must not wait either. It reports false, and calls nothing,
+// if the call would have to wait; Call has to make it then.
+func StartCall[In, Out any](c Caller, addr string, target roster.Incarnation, path string, in In, done func(Out, error)) bool {
+	if c.Open != nil && !c.Open() {
+		return false
+	}
+	head := frame.Head{Path: path, Target: string(target), Grid: c.Grid().String(), Claim: string(c.Claim())}
+	return client.StartCall(c.HTTP, addr, head, MemberTimeout, in, done)
 }

@@ -44,8 +44,8 @@ const (
 type connection struct {
 	holders, members semaphore
 	streams          atomic.Int32
-	remote           net.Addr // where it comes from
-	peer             string   // the other side's address without port
+	from             string // the address it comes from, "" for none
+	peer             string // the other side's address without port
 
 	who     remote // nil in clear text
 	kind    kind
@@ -64,7 +64,8 @@ type connectionKey struct{}
 
 // withConnection is how the API server begins each connection.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
-	conn := &connection{holders: make(semaphore, 1), members: make(semaphore, 1), remote: c.RemoteAddr(), peer: c.RemoteAddr().String()}
+	from := c.RemoteAddr().String()
+	conn := &connection{holders: make(semaphore, 1), members: make(semaphore, 1), from: from, peer: from}
 	if host, _, err := net.SplitHostPort(conn.peer); err == nil {
 		conn.peer = host
 	}
@@ -162,8 +163,8 @@ func RemoteOf(ctx context.Context) string {
 	if first, passedOn := ctx.Value(behalfKey{}).(wire.Caller); passedOn {
 		return first.Remote
 	}
-	if c, remote := ctx.Value(connectionKey{}).(*connection); remote && c.remote != nil {
-		return c.remote.String()
+	if c, remote := ctx.Value(connectionKey{}).(*connection); remote && c.from != "" {
+		return c.from
 	}
 	return "this process"
 }

@@ -122,7 +122,8 @@ func (a *Server) serveFrames(ctx context.Context, conn net.Conn, in io.Reader, f
 	if err != nil {
 		return
 	}
-	_ = frames.Serve(ctx, conn, in, &a.framed.workers, a.tooManyStreams, f.serve)
+	of := frames.Server{Workers: &a.framed.workers, Busy: a.tooManyStreams, Quick: f.quick, Handler: f.serve}
+	_ = of.Serve(ctx, conn, in)
 }
 
 // tooManyStreams is the answer to a request beyond those that a connection may have.
@@ -137,6 +138,8 @@ func (a *Server) tooManyStreams() (status int, body []byte) {
 // handlers: a request in frames is short for a POST with a body in msgpack and the headers of
 // the upgrade.
 type framedRequests struct {
+	server                 *Server
+	conn                   *connection
 	handler                http.Handler
 	log                    *slog.Logger
 	host, remote           string
@@ -145,7 +148,7 @@ type framedRequests struct {
 
 func (a *Server) newFramedRequests(r *http.Request) *framedRequests {
 	return &framedRequests{
-		handler: a.http.Handler, log: a.cfg.Log, host: strings.Clone(r.Host), remote: r.RemoteAddr,
+		server: a, conn: connectionOf(r), handler: a.http.Handler, log: a.cfg.Log, host: strings.Clone(r.Host), remote: r.RemoteAddr,
 		release: cloned(r.Header[wire.HeaderRelease]), authorization: cloned(r.Header["Authorization"]),
 	}
 }

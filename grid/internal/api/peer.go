@@ -38,7 +38,7 @@ type (
 
 // identified returns the context of a request, with its caller.
 func (a *Server) identified(r *http.Request) context.Context {
-	c := a.callerOf(r)
+	c := a.callerOf(connectionOf(r), r.Header.Get("Authorization"))
 	return context.WithValue(context.WithValue(r.Context(), callerKey{}, c), whoKey{}, whoIs(RemoteOf(r.Context()), c.peer))
 }
 
@@ -51,12 +51,12 @@ func whoIs(remote string, p security.Peer) string {
 }
 
 // callerOf returns the caller of a request, by the certificate of its connection, or by the
-// token in its header without a certificate.
-func (a *Server) callerOf(r *http.Request) caller {
+// token in its Authorization header without a certificate.
+func (a *Server) callerOf(conn *connection, header string) caller {
 	if a.cfg.Security == nil {
 		return caller{peer: security.Everyone}
 	}
-	if who := connectionOf(r).who; who != nil {
+	if who := conn.who; who != nil {
 		peer, err := who.Peer()
 		if err != nil {
 			return caller{err: err}
@@ -65,7 +65,6 @@ func (a *Server) callerOf(r *http.Request) caller {
 			return caller{peer: peer}
 		}
 	}
-	header := r.Header.Get("Authorization")
 	if header == "" {
 		return caller{}
 	}
@@ -154,23 +153,24 @@ func (a *Server) authorize(r *http.Request) error {
 
 // authorizeUses authorizes each use of a sequencer that a decoded request names, and
 // counts it as a call about that. Renewals name none here, and so cost nothing.
-func (a *Server) authorizeUses(r *http.Request, in any) error {
-	row, _ := accessOf(r.Method, r.URL.Path)
+func (a *Server) authorizeUses(ctx context.Context, method, path string, in any) error {
+	row, _ := accessOf(method, path)
 	if row.uses == nil {
 		return nil
 	}
-	for _, u := range row.uses(in) {
-		if err := Authorize(r.Context(), a.cfg.Audit, u.action, u.name); err != nil {
+	uses := row.uses(in)
+	for _, u := range uses {
+		if err := Authorize(ctx, a.cfg.Audit, u.action, u.name); err != nil {
 			return err
 		}
 	}
 	charged := ""
-	for _, u := range row.uses(in) {
+	for _, u := range uses {
 		if u.name == charged || a.cfg.Charge == nil { // one call, even if it may create what it uses
 			continue
 		}
 		charged = u.name
-		if err := a.cfg.Charge(r.Context(), u.action, u.name); err != nil {
+		if err := a.cfg.Charge(ctx, u.action, u.name); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func (a *Server) handleQuery(w http.ResponseWriter, r *http.Request, c *Call) {
 	defer leave()
 	in, err := c.query(r.URL.Query())
 	if err == nil {
-		err = a.authorizeUses(r, in)
+		err = a.authorizeUses(r.Context(), r.Method, r.URL.Path, in)
 	}
 	var out any
 	if err == nil {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,18 +14,24 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// actor runs this member's part in one partition: one goroutine that has the machine
-// serve one request after the other, each with the newest roster that this member
-// knows. It serves one grid: it ends when the member leaves that.
+// actor runs this member's part in one partition: it has the machine do one job after the
+// other, each with the newest roster that this member knows. The goroutine that brings a job
+// does it, unless another one has the machine: that does it next (see inbox.go). A goroutine
+// of the actor's own attends to the roster and to time. An actor serves one grid: it ends when
+// the member leaves that.
 type actor struct {
-	host    *Host
-	tenure  *tenure.Tenure
-	id      roster.PartitionID
+	host   *Host
+	tenure *tenure.Tenure
+	id     roster.PartitionID
+
+	inbox chan job
+	nudge chan struct{} // the roster says something new, or the machine wants ticks
+	ticks atomic.Bool   // the machine wants ticks
+
+	mu      sync.Mutex // held by the goroutine that has the machine; guards what follows
 	machine *partition.Machine
 	partial partial
-
-	inbox chan func(v partition.View)
-	nudge chan struct{} // the roster says something new
+	over    bool // the tenure has ended
 
 	census atomic.Pointer[partition.Census] // of the table while this is the owner
 }
@@ -35,7 +42,7 @@ const inboxSize = 256
 func newActor(h *Host, id roster.PartitionID) *actor {
 	o := &actor{
 		host: h, tenure: h.life.Tenure(), id: id,
-		inbox: make(chan func(partition.View), inboxSize),
+		inbox: make(chan job, inboxSize),
 		nudge: make(chan struct{}, 1),
 	}
 	o.machine = partition.New(id, h.self, h.clock.Mono(), o)
@@ -53,30 +60,37 @@ func stampOf(v partition.View) wire.Stamp {
 	return wire.Stamp{Grid: v.Roster.Identity(), Version: v.Roster.Version, Time: v.Bounds().Now}
 }
 
-// run serves requests until ctx ends.
+// run attends to the roster and to time until ctx ends.
 func (o *actor) run(ctx context.Context) {
-	defer o.machine.Fail(roster.ErrWrongOwner)
-	defer o.census.Store(nil)
+	defer o.end()
 	ticker := time.NewTicker(partition.TickEvery)
 	defer ticker.Stop()
-	for {
-		v := o.host.view()
-		o.machine.Observe(v)
-		o.count(v)
+	observe := func(v partition.View) { o.machine.Observe(v) }
+	for turn := observe; ; {
+		o.take(turn)
 		var tick <-chan time.Time
-		if o.machine.Ticks() {
+		if o.ticks.Load() {
 			tick = ticker.C
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case f := <-o.inbox:
-			f(o.host.view())
 		case <-o.nudge:
+			turn = observe
 		case <-tick:
-			o.machine.Tick(o.host.view())
+			turn = func(v partition.View) { o.machine.Tick(v) }
 		}
 	}
+}
+
+// end gives up everything that waits.
+func (o *actor) end() {
+	o.mu.Lock()
+	o.over = true
+	o.machine.Fail(roster.ErrWrongOwner)
+	o.census.Store(nil)
+	o.mu.Unlock()
+	o.pump()
 }
 
 // TellEnded implements partition.Member.

@@ -120,6 +120,17 @@ func askOwner[T any](ctx context.Context, h *Host, name string, request func(o *
 	return a.value, a.stamp, a.err
 }
 
+// startAtOwner is askOwner for callers that must not wait: done is called once (see start).
+func startAtOwner[T any](ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View, reply func(T, error)), done func(T, wire.Stamp, error)) {
+	o, err := h.ownerOf(name)
+	if err != nil {
+		var none T
+		done(none, wire.Stamp{}, err)
+		return
+	}
+	start(ctx, o, func(v partition.View, reply func(T, error)) { request(o.machine, v, reply) }, done)
+}
+
 // await puts a request to an actor and waits for its reply. A request whose caller
 // has gone is not begun.
 func await[T any](ctx context.Context, o *actor, request func(v partition.View, reply func(T, error))) answer[T] {
@@ -131,21 +142,21 @@ func await[T any](ctx context.Context, o *actor, request func(v partition.View, 
 		}
 		request(v, func(value T, err error) { answers <- answer[T]{value, stampOf(v), err} })
 	}
-	select {
-	case o.inbox <- served:
-	case <-ctx.Done():
-		return answer[T]{err: failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d is busy: %w", o.id, ctx.Err())}
-	case <-o.tenure.Done():
-		return answer[T]{err: o.gone()}
+	if err := o.put(ctx, job{serve: served}); err != nil {
+		return answer[T]{err: err}
 	}
 	select {
 	case a := <-answers:
 		return a
 	case <-ctx.Done():
-		return answer[T]{err: failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err())}
+		return answer[T]{err: o.unanswered(ctx)}
 	case <-o.tenure.Done():
 		return answer[T]{err: o.gone()}
 	}
+}
+
+func (o *actor) unanswered(ctx context.Context) error {
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err())
 }
 
 // refuses says why a request need not or must not be begun: its caller has gone,

@@ -113,21 +113,50 @@ func askForLife(ctx context.Context, h *Host, name string, request func(o *parti
 
 // Attach gives a holder a logical node, or shows that it has one.
 func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
+	claim, err := h.attachClaim(ctx, in)
+	if err != nil {
+		return wire.AttachResponse{}, err
+	}
+	began := h.clock.Mono()
+	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
+		o.Attach(v, in.Holder, claim, reply)
+	})
+	return h.attached(ctx, in, claim, began, a, stamp, err)
+}
+
+// startAttach is Attach without waiting.
+func (h *Host) startAttach(ctx context.Context, in wire.AttachRequest, reply func(wire.AttachResponse, error)) {
+	claim, err := h.attachClaim(ctx, in)
+	if err != nil {
+		reply(wire.AttachResponse{}, err)
+		return
+	}
+	began := h.clock.Mono()
+	startAtOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
+		o.Attach(v, in.Holder, claim, reply)
+	}, func(a sequencer.Attachment, stamp wire.Stamp, err error) {
+		reply(h.attached(ctx, in, claim, began, a, stamp, err))
+	})
+}
+
+// attachClaim checks a request to attach, and returns the claim in it.
+func (h *Host) attachClaim(ctx context.Context, in wire.AttachRequest) (partition.Claim, error) {
 	claim, err := claimOf(ctx, in.Claim)
 	if err == nil {
 		err = h.checkAttach(in)
 	}
 	if err != nil {
-		return wire.AttachResponse{}, err
+		return claim, err
 	}
-	began := h.clock.Mono()
 	if in.Previous != nil {
 		claim.Previous = *in.Previous
 	}
 	h.setQuota(ctx, &claim)
-	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(sequencer.Attachment, error)) {
-		o.Attach(v, in.Holder, claim, reply)
-	})
+	return claim, nil
+}
+
+// attached returns the answer to a request to attach that was served from began on.
+func (h *Host) attached(ctx context.Context, in wire.AttachRequest, claim partition.Claim, began time.Duration, a sequencer.Attachment, stamp wire.Stamp, err error) (wire.AttachResponse, error) {
 	if quota, refused := errors.AsType[*partition.QuotaError](err); refused {
 		h.refusedByQuota(ctx, Refusal(quota.Kind), security.Attach, in.Claim.Sequencer.Name, err)
 	}
@@ -178,17 +207,38 @@ func claimOf(ctx context.Context, in wire.Claim) (partition.Claim, error) {
 
 // Detach takes a logical node back.
 func (h *Host) Detach(ctx context.Context, in wire.DetachRequest) (wire.Done, error) {
+	request, err := detaching(in)
+	if err != nil {
+		return wire.Done{}, err
+	}
+	_, stamp, err := askOwner(ctx, h, in.Sequencer.Name, request)
+	return h.detached(in, stamp, err)
+}
+
+// startDetach is Detach without waiting.
+func (h *Host) startDetach(ctx context.Context, in wire.DetachRequest, reply func(wire.Done, error)) {
+	request, err := detaching(in)
+	if err != nil {
+		reply(wire.Done{}, err)
+		return
+	}
+	startAtOwner(ctx, h, in.Sequencer.Name, request, func(_ struct{}, stamp wire.Stamp, err error) { reply(h.detached(in, stamp, err)) })
+}
+
+// detaching checks a request to detach, and returns what the owner's machine has to do.
+func detaching(in wire.DetachRequest) (func(o *partition.Machine, v partition.View, reply func(struct{}, error)), error) {
 	ref, err := in.Sequencer.Ref()
 	if err == nil {
 		err = wire.CheckHolder(in.Holder)
 	}
-	if err != nil {
-		return wire.Done{}, err
-	}
 	rel := sequencer.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
-	_, stamp, err := askOwner(ctx, h, in.Sequencer.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
+	return func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 		o.Detach(v, in.Holder, ref, rel, nothing(reply))
-	})
+	}, err
+}
+
+// detached returns the answer to a request to detach.
+func (h *Host) detached(in wire.DetachRequest, stamp wire.Stamp, err error) (wire.Done, error) {
 	if err == nil {
 		h.usage.add(h.clock.Mono(), wire.Used{Name: in.Sequencer.Name, IDs: in.IDs, Waits: in.Waits})
 	}

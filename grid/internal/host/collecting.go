@@ -42,10 +42,7 @@ func (o *actor) Collect(c partition.Collection) {
 			}
 			signal.Sleep(ctx, collectRetry)
 		}
-		select {
-		case o.inbox <- func(v partition.View) { o.machine.Collected(v, c, d, err) }:
-		case <-ctx.Done():
-		}
+		_ = o.put(ctx, job{serve: func(v partition.View) { o.machine.Collected(v, c, d, err) }}) // else the tenure has ended
 	})
 }
 

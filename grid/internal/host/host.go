@@ -121,14 +121,14 @@ func (h *Host) Calls() []*api.Call {
 	return []*api.Call{
 		api.Typed(wire.PathCreate, h.Create),
 		api.Typed(wire.PathOpen, h.Open),
-		api.Typed(wire.PathAttach, h.Attach),
+		api.Typed(wire.PathAttach, h.Attach).Starting(api.Start(h.startAttach)),
 		api.Typed(wire.PathRenew, h.Renew),
-		api.Typed(wire.PathDetach, h.Detach),
+		api.Typed(wire.PathDetach, h.Detach).Starting(api.Start(h.startDetach)),
 		api.Typed(wire.PathDestroy, h.Destroy),
 		api.Typed(wire.PathDirectory, h.Directory),
 		api.Typed(wire.PathRelayCreate, h.RelayCreate).ForMembers(),
 		api.Typed(wire.PathCount, h.Count).ForMembers(),
-		api.Typed(wire.PathReplicate, h.Replicate).ForMembers(),
+		api.Typed(wire.PathReplicate, h.Replicate).Starting(api.Start(h.startReplicate)).ForMembers(),
 		api.Typed(wire.PathStored, h.Stored).ForMembers(),
 		api.Typed(wire.PathCollect, h.Collect).ForMembers().WithLargeAnswer(),
 	}
@@ -182,7 +182,7 @@ func (h *Host) Stall(name string) (release func(), err error) {
 		return nil, err
 	}
 	stalled, end := make(chan struct{}), make(chan struct{})
-	o.inbox <- func(partition.View) { close(stalled); <-end }
+	go o.tell(job{serve: func(partition.View) { close(stalled); <-end }})
 	<-stalled
 	return func() { close(end) }, nil
 }

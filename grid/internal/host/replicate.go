@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
@@ -13,48 +15,90 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// Send implements partition.Member: it sends a replica an update from a goroutine of its own,
-// and delivers the answer to the machine.
+// Send implements partition.Member: it sends a replica an update, and delivers the answer to the
+// machine. Changes go out with those of other partitions, and no goroutine waits for the answer;
+// a whole table has a goroutine of its own, and so has an update for which there is no connection.
 func (o *actor) Send(d partition.Delivery) {
+	if d.Update.Whole == nil && o.startDelivery(d) {
+		return
+	}
 	o.host.life.Background(func(ctx context.Context) { o.deliver(ctx, d) })
 }
+
+// startDelivery sends changes, and reports whether it could without waiting.
+func (o *actor) startDelivery(d partition.Delivery) bool {
+	h := o.host
+	member, found := h.state.Roster().Member(d.To)
+	if !found {
+		return false
+	}
+	began := h.clock.Mono()
+	h.counts.unacknowledged.sent(update{o.id, d.To}, began)
+	req := changes(headOf(o.id, d.Update), d.Update)
+	return api.StartCall(h.caller, member.API, d.To, wire.PathReplicate, req, func(res wire.ReplicateResponse, err error) {
+		if err != nil || res.NotYet || !partition.Shows(h.state.Roster(), newestOf(res)) {
+			h.life.Background(func(ctx context.Context) { o.answered(ctx, d, began, res, err) })
+			return
+		}
+		o.acknowledged(d, began, res)
+		o.tell(o.delivered(d, res, nil))
+	})
+}
+
+func newestOf(res wire.ReplicateResponse) roster.Term { return max(res.Newest, res.Held.Term) }
 
 func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
 	var res wire.ReplicateResponse
 	var err error
 	began := o.host.clock.Mono()
-	sent := update{o.id, d.To}
-	o.host.counts.unacknowledged.sent(sent, began)
+	o.host.counts.unacknowledged.sent(update{o.id, d.To}, began)
 	for req := range requests(o.id, d.Update) {
 		res = wire.ReplicateResponse{}
 		if err = o.host.callReplica(ctx, d.To, req, &res); err != nil || res.Gap || res.NotYet {
 			break
 		}
 	}
-	if err == nil && !res.Gap && !res.NotYet {
-		o.host.counts.unacknowledged.acknowledged(sent)
-		o.host.counts.replications.Observe(o.host.clock.Mono() - began)
-	}
-	if err != nil {
+	o.answered(ctx, d, began, res, err)
+}
+
+// answered delivers an answer, or the failure of a delivery after a pause.
+func (o *actor) answered(ctx context.Context, d partition.Delivery, began time.Duration, res wire.ReplicateResponse, err error) {
+	if err == nil {
+		o.acknowledged(d, began, res)
+	} else {
 		o.host.log.Debug("a replica does not take its table; retrying", "partition", o.id, "replica", string(d.To), "error", err)
 		signal.Sleep(ctx, d.Pause)
 	}
-	holds := partition.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
-	o.host.awaitTerm(ctx, max(res.Newest, res.Held.Term))
-	if holds.NotYet {
+	o.host.awaitTerm(ctx, newestOf(res))
+	if res.NotYet {
 		signal.Sleep(ctx, partition.NotYetPause)
 	}
-	select {
-	case o.inbox <- func(v partition.View) { o.machine.Delivered(v, d, holds, err) }:
-	case <-ctx.Done():
+	_ = o.put(ctx, o.delivered(d, res, err)) // else the tenure has ended
+}
+
+// acknowledged counts an update that a replica has.
+func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res wire.ReplicateResponse) {
+	if !res.Gap && !res.NotYet {
+		o.host.counts.unacknowledged.acknowledged(update{o.id, d.To})
+		o.host.counts.replications.Observe(o.host.clock.Mono() - began)
 	}
+}
+
+// delivered returns the job that tells the machine of an answer.
+func (o *actor) delivered(d partition.Delivery, res wire.ReplicateResponse, err error) job {
+	holds := partition.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
+	return job{serve: func(v partition.View) { o.machine.Delivered(v, d, holds, err) }, settled: true}
+}
+
+func headOf(id roster.PartitionID, u partition.Update) wire.ReplicateRequest {
+	return wire.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position}
 }
 
 // requests returns the calls that carry an update. Each is made when its turn comes, so
 // that a table on its way is there once and not three times.
 func requests(id roster.PartitionID, u partition.Update) iter.Seq[wire.ReplicateRequest] {
 	return func(yield func(wire.ReplicateRequest) bool) {
-		head := wire.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position}
+		head := headOf(id, u)
 		if u.Whole == nil {
 			yield(changes(head, u))
 			return
@@ -97,14 +141,7 @@ type partial struct {
 
 // Replicate takes what an owner sends.
 func (h *Host) Replicate(ctx context.Context, in wire.ReplicateRequest) (wire.ReplicateResponse, error) {
-	u, err := readUpdate(in)
-	if err != nil {
-		return wire.ReplicateResponse{}, err
-	}
-	if r := h.state.Roster(); r.Formed() && int(in.Partition) >= len(r.Partitions) {
-		return wire.ReplicateResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", in.Partition, len(r.Partitions))
-	}
-	o, err := h.actorOf(in.Partition)
+	o, u, err := h.replicated(in)
 	if err != nil {
 		return wire.ReplicateResponse{}, err
 	}
@@ -113,7 +150,40 @@ func (h *Host) Replicate(ctx context.Context, in wire.ReplicateRequest) (wire.Re
 		leave()
 	}
 	holds, err := look(ctx, o, func(v partition.View) (partition.Holds, error) { return o.accept(v, in, u) })
-	return wire.ReplicateResponse{Held: holds.Held, Stored: holds.Stored, Newest: holds.Newest, Gap: holds.Gap, NotYet: holds.NotYet}, err
+	return answerOf(holds), err
+}
+
+// startReplicate is Replicate without waiting.
+func (h *Host) startReplicate(ctx context.Context, in wire.ReplicateRequest, reply func(wire.ReplicateResponse, error)) {
+	r := h.state.Roster()
+	if !r.Formed() || in.Table != nil || !partition.Shows(r, in.Position.Term) {
+		h.life.Go(func() { reply(h.Replicate(ctx, in)) })
+		return
+	}
+	o, u, err := h.replicated(in)
+	if err != nil {
+		reply(wire.ReplicateResponse{}, err)
+		return
+	}
+	start(ctx, o, func(v partition.View, reply func(partition.Holds, error)) { reply(o.accept(v, in, u)) },
+		func(holds partition.Holds, _ wire.Stamp, err error) { reply(answerOf(holds), err) })
+}
+
+func answerOf(h partition.Holds) wire.ReplicateResponse {
+	return wire.ReplicateResponse{Held: h.Held, Stored: h.Stored, Newest: h.Newest, Gap: h.Gap, NotYet: h.NotYet}
+}
+
+// replicated checks a request, and returns what it carries and for which actor.
+func (h *Host) replicated(in wire.ReplicateRequest) (*actor, partition.Update, error) {
+	u, err := readUpdate(in)
+	if err != nil {
+		return nil, u, err
+	}
+	if r := h.state.Roster(); r.Formed() && int(in.Partition) >= len(r.Partitions) {
+		return nil, u, failure.Errorf(wire.ErrBadRequest, "grid: partition %d does not exist; the grid has %d", in.Partition, len(r.Partitions))
+	}
+	o, err := h.actorOf(in.Partition)
+	return o, u, err
 }
 
 // readUpdate checks a request and returns what it carries: changes, or one page.
@@ -139,10 +209,13 @@ func readUpdate(in wire.ReplicateRequest) (partition.Update, error) {
 
 // accept takes changes, or a page of a table; the last page completes the table.
 func (o *actor) accept(v partition.View, in wire.ReplicateRequest, u partition.Update) (partition.Holds, error) {
-	if holds, believed := o.machine.Believes(v, u.Position.Term); !believed {
+	holds, believed := o.machine.Believes(v, u.Position.Term)
+	if !believed || u.Whole != nil {
+		o.machine.Observe(v)
+	}
+	if !believed {
 		return holds, nil
 	}
-	o.machine.Observe(v)
 	if u.Whole != nil {
 		if in.Page == 0 {
 			o.partial = partial{position: u.Position, version: u.Version, table: partition.TableState{Base: u.Whole.Base, Complete: u.Whole.Complete}}

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
@@ -20,22 +19,8 @@ func (o *actor) Store(w partition.Write) {
 		return
 	}
 	o.host.disk.add(o.id, w, func(err error) {
-		o.tell(func(v partition.View) { o.machine.Stored(v, w.Position, err) })
+		o.tell(job{serve: func(v partition.View) { o.machine.Stored(v, w.Position, err) }})
 	})
-}
-
-// tell has the actor do something, from a goroutine that never waits for it.
-func (o *actor) tell(f func(v partition.View)) {
-	select {
-	case o.inbox <- f:
-	default:
-		o.host.life.Background(func(ctx context.Context) {
-			select {
-			case o.inbox <- f:
-			case <-ctx.Done():
-			}
-		})
-	}
 }
 
 // ReportStored implements partition.Member.
@@ -93,12 +78,8 @@ func (h *Host) Stored(ctx context.Context, in wire.StoredRequest) (wire.StoredRe
 		if err != nil {
 			return wire.StoredResponse{}, err
 		}
-		select {
-		case o.inbox <- func(v partition.View) { o.machine.StoredBy(v, in.Replica, s.Position) }:
-		case <-ctx.Done():
-			return wire.StoredResponse{}, fmt.Errorf("partition %d is busy: %w", s.Partition, ctx.Err())
-		case <-o.tenure.Done():
-			return wire.StoredResponse{}, o.gone()
+		if err := o.put(ctx, job{serve: func(v partition.View) { o.machine.StoredBy(v, in.Replica, s.Position) }}); err != nil {
+			return wire.StoredResponse{}, err
 		}
 	}
 	return wire.StoredResponse{}, nil

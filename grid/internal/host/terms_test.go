@@ -14,10 +14,10 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// do runs f in the actor's goroutine.
+// do has the actor do f.
 func (l *lonely) do(f func(now partition.View)) {
 	done := make(chan struct{})
-	l.o.inbox <- func(now partition.View) { f(now); close(done) }
+	l.o.tell(job{serve: func(now partition.View) { f(now); close(done) }})
 	<-done
 }
 

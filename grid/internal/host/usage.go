@@ -165,10 +165,7 @@ func (h *Host) noteUsed(reported []wire.Used) {
 		if err != nil {
 			continue
 		}
-		select {
-		case o.inbox <- func(v partition.View) { o.noteUsed(v, used) }:
-		default:
-		}
+		o.tryPut(job{serve: func(v partition.View) { o.noteUsed(v, used) }})
 	}
 }
 

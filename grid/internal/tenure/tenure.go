@@ -133,16 +133,17 @@ func (t *Tenure) End() {
 	t.ended = true
 }
 
-type key struct{}
+// Key is the key, in the context of a request, of the tenure in which that arrived: a *Tenure.
+type Key struct{}
 
 // NewContext returns a context that carries the tenure in which a request arrived.
 func NewContext(ctx context.Context, t *Tenure) context.Context {
-	return context.WithValue(ctx, key{}, t)
+	return context.WithValue(ctx, Key{}, t)
 }
 
 // Elsewhere reports whether a request arrived in another tenure than t. One without a
 // tenure, of this process, never did.
 func (t *Tenure) Elsewhere(ctx context.Context) bool {
-	arrived, carried := ctx.Value(key{}).(*Tenure)
+	arrived, carried := ctx.Value(Key{}).(*Tenure)
 	return carried && arrived != t
 }

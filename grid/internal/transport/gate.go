@@ -41,12 +41,18 @@ func (g *Gate) Wait(done <-chan struct{}) {
 	}
 }
 
+// Open reports whether the gate is open.
+func (g *Gate) Open() bool { return g.left() <= 0 }
+
 func (g *Gate) left() time.Duration {
 	if g == nil {
 		return 0
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.opens.IsZero() {
+		return 0
+	}
 	return time.Until(g.opens)
 }
 

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/frames"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// quick serves a request in frames whose call need not wait, without a goroutine of its own and
+// without the form of HTTP. What is checked, counted and limited, and in which order, is as in
+// arriving, counting, routes.ServeHTTP, handle and read; TestQuickRequestsAreChecked compares
+// the two. It leaves to them each request that might have to wait: for large bodies, for others
+// to free their memory, or for a gate that is shut.
+func (f *framedRequests) quick(r *frames.Request) (taken bool) {
+	a := f.server
+	c := a.calls[r.Head.Path]
+	length := int64(r.Head.Length)
+	switch {
+	case c == nil || c.start == nil || c.large || length > smallBody || f.conn.refusal != nil:
+		return false
+	case c.target && a.cfg.Open != nil && !a.cfg.Open():
+		return false
+	case !c.target && !f.conn.takeBody(length):
+		return false
+	}
+	q := &quickRequest{of: f, call: c, request: r, end: f.conn.begin(length), read: length == 0}
+	q.caller = everyone
+	if a.cfg.Security != nil {
+		q.caller = a.callerOf(f.conn, f.token())
+	}
+	q.tenure = a.cfg.Life.Tenure()
+	q.ctx, _ = r.Context().(endingContext)
+	defer q.recovered()
+	in, err := q.admit()
+	if err != nil {
+		q.reply(nil, err)
+		return true
+	}
+	r.Limit(time.Now().Add(ServeTimeout))
+	c.start(q, in, q.reply)
+	return true
+}
+
+// token is the Authorization header of the upgrade, which all requests have.
+func (f *framedRequests) token() string {
+	if len(f.authorization) == 0 {
+		return ""
+	}
+	return f.authorization[0]
+}
+
+// endingContext is the context of a request in frames.
+type endingContext interface {
+	context.Context
+	AfterFunc(f func()) (stop func() bool)
+}
+
+// quickRequest is a request that quick serves, and its context.
+type quickRequest struct {
+	of      *framedRequests
+	call    *Call
+	request *frames.Request
+	ctx     endingContext
+	end     func(answered, read bool)
+	read    bool   // its body was
+	leave   func() // ends its admission; nil before it
+	caller  any    // a caller
+	tenure  *tenure.Tenure
+}
+
+// everyone is the caller without security.
+var everyone any = caller{peer: security.Everyone}
+
+// admit checks a request, and decodes it.
+func (q *quickRequest) admit() (in any, err error) {
+	a, c, head := q.of.server, q.call, &q.request.Head
+	row, _ := accessOf(http.MethodPost, head.Path)
+	if err := Authorize(q, a.cfg.Audit, row.action, ""); err != nil {
+		return nil, err
+	}
+	if head.Timeout > 0 {
+		q.request.Limit(time.Now().Add(min(time.Duration(head.Timeout)*time.Millisecond, bodyTimeout+ServeTimeout)))
+	}
+	if c.target || head.Target != "" {
+		if err := a.addressed(head.Target, head.Grid, head.Claim, c); err != nil {
+			return nil, err
+		}
+	}
+	if !c.target {
+		if q.leave, err = a.load.enter(priorityOf(c.path), timeLeft(q)); err != nil {
+			return nil, err
+		}
+	}
+	q.read = true
+	if err := q.Err(); err != nil {
+		return nil, fmt.Errorf("grid: %w", err)
+	}
+	if in, err = c.decode(wire.MsgPack, q.request.Inline); err != nil {
+		return nil, fmt.Errorf("grid: %w", err)
+	}
+	if PeerOf(q).Role != security.Member {
+		in = c.unrelayed(in)
+	}
+	return in, a.authorizeUses(q, http.MethodPost, head.Path, in)
+}
+
+// answers are buffers for answers on their way into a queue of frames.
+var answers = sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}
+
+// reply answers the request.
+func (q *quickRequest) reply(out any, err error) {
+	a, status, code := q.of.server, http.StatusOK, codeOK
+	if err != nil {
+		e := wire.ErrorOf(err, a.cfg.State.Roster().Version)
+		out, status, code = e, e.Status(), e.Code
+	}
+	buf := answers.Get().(*[]byte)
+	body, err := wire.AppendMsgPack((*buf)[:0], out)
+	if err != nil {
+		a.cfg.Log.Error("answer not encoded", "error", err)
+		status, body = http.StatusInternalServerError, nil
+	}
+	a.counts.countRequest(q.request.Head.Path, code)
+	gone := errors.Is(q.Err(), context.Canceled)
+	q.request.Answer(status, body)
+	*buf = body[:0]
+	answers.Put(buf)
+	if q.leave != nil {
+		q.leave()
+	}
+	if !q.call.target {
+		q.of.conn.releaseBody(int64(q.request.Head.Length))
+	}
+	q.end(!gone, q.read)
+	if gone {
+		q.of.conn.givenUp()
+	}
+}
+
+// recovered ends the connection of a request that made its handler panic.
+func (q *quickRequest) recovered() {
+	if reason := recover(); reason != nil {
+		q.of.log.Error("request panicked", "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
+		q.request.Abort(errPanicked)
+	}
+}
+
+// Deadline implements context.Context.
+func (q *quickRequest) Deadline() (time.Time, bool) { return q.ctx.Deadline() }
+
+// Done implements context.Context.
+func (q *quickRequest) Done() <-chan struct{} { return q.ctx.Done() }
+
+// Err implements context.Context.
+func (q *quickRequest) Err() error { return q.ctx.Err() }
+
+// AfterFunc has f called when the context ends; f must not wait.
+func (q *quickRequest) AfterFunc(f func()) (stop func() bool) { return q.ctx.AfterFunc(f) }
+
+// Value implements context.Context.
+func (q *quickRequest) Value(key any) any {
+	switch key.(type) {
+	case callerKey:
+		return q.caller
+	case whoKey:
+		return whoIs(RemoteOf(q.ctx), PeerOf(q))
+	case tenure.Key:
+		return q.tenure
+	}
+	return q.ctx.Value(key)
+}

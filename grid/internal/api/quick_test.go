@@ -1,0 +1,218 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// quickServer is a server whose attaches and replications are served by quick in frames.
+type quickServer struct {
+	*Server
+	life    *tenure.Life
+	addr    string
+	started atomic.Int64
+	shut    atomic.Bool
+	charge  func(ctx context.Context, action security.Action, name string) error
+	hang    func(ctx context.Context) bool
+}
+
+const quickSelf = "aaaaaaaaaaaaaaaa-0000000000000001"
+
+func newQuickServer(t *testing.T) *quickServer {
+	q := &quickServer{life: tenure.NewLife()}
+	clock := client.NewClock()
+	attach := func(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
+		if q.hang != nil && q.hang(ctx) {
+			return wire.AttachResponse{}, sequencer.ErrUnavailable
+		}
+		if in.Holder == "" {
+			return wire.AttachResponse{}, wire.ErrBadRequest
+		}
+		if _, bounded := ctx.Deadline(); !bounded {
+			t.Error("an attach has no time limit")
+		}
+		return wire.AttachResponse{Node: sequencer.NodeID(len(in.Holder)), Stamp: wire.Stamp{Version: roster.Version(len(WhoOf(ctx)))}}, nil
+	}
+	replicate := func(context.Context, wire.ReplicateRequest) (wire.ReplicateResponse, error) {
+		return wire.ReplicateResponse{Newest: 7}, nil
+	}
+	q.Server = New(Config{
+		Self: quickSelf, Grid: func() roster.GridID { return roster.GridID{1} },
+		State: state.New(clock, clock), Life: q.life, Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
+		NotReady: func() error { return nil }, NotSettled: func() error { return nil },
+		Hold: func(<-chan struct{}) {}, Open: func() bool { return !q.shut.Load() },
+		Charge: func(ctx context.Context, action security.Action, name string) error {
+			if q.charge != nil {
+				return q.charge(ctx, action, name)
+			}
+			return nil
+		},
+	}, NewEvents(), []*Call{
+		Typed(wire.PathAttach, attach).Starting(Start(func(ctx context.Context, in wire.AttachRequest, reply func(wire.AttachResponse, error)) {
+			q.started.Add(1)
+			go func() { reply(attach(ctx, in)) }()
+		})),
+		Typed(wire.PathReplicate, replicate).Starting(Start(func(ctx context.Context, in wire.ReplicateRequest, reply func(wire.ReplicateResponse, error)) {
+			q.started.Add(1)
+			reply(replicate(ctx, in))
+		})).ForMembers(),
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.addr = ln.Addr().String()
+	served := make(chan struct{})
+	go func() { defer close(served); q.Serve(ln) }()
+	t.Cleanup(func() { _ = q.Close(); <-served; q.life.Stop() })
+	return q
+}
+
+// TestQuickRequestsAreChecked: a request that quick serves has the answer and the count that it
+// has over HTTP, and leaves nothing behind.
+func TestQuickRequestsAreChecked(t *testing.T) {
+	q := newQuickServer(t)
+	framed, plain := client.NewHTTP(client.TCP, nil), client.NewPlainHTTP(client.TCP, nil)
+	defer framed.Close()
+	defer plain.Close()
+	member := func(target, grid, claim string) http.Header {
+		return http.Header{wire.HeaderTarget: {target}, wire.HeaderGrid: {grid}, wire.HeaderClaim: {claim}}
+	}
+	ours := roster.GridID{1}.String()
+	attach := wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: wire.Sequencer{Name: "orders"}}}
+	late := &wire.LaterError{Of: sequencer.ErrQuota, After: time.Second, Message: "too many calls"}
+	for name, c := range map[string]struct {
+		path    string
+		header  http.Header
+		in      any
+		charge  error
+		full    bool
+		shut    bool
+		started bool
+	}{
+		"an attach":                {path: wire.PathAttach, in: attach, started: true},
+		"an attach that fails":     {path: wire.PathAttach, in: wire.AttachRequest{}, started: true},
+		"another message":          {path: wire.PathAttach, in: 7},
+		"an attach to another":     {path: wire.PathAttach, header: member("another", "", ""), in: attach},
+		"an attach to this member": {path: wire.PathAttach, header: member(quickSelf, "", ""), in: attach, started: true},
+		"too many requests":        {path: wire.PathAttach, in: attach, full: true},
+		"a quota":                  {path: wire.PathAttach, in: attach, charge: late},
+		"replicate":                {path: wire.PathReplicate, header: member(quickSelf, ours, ""), in: wire.ReplicateRequest{}, started: true},
+		"replicate, full":          {path: wire.PathReplicate, header: member(quickSelf, ours, ""), in: wire.ReplicateRequest{}, full: true, started: true},
+		"replicate at a gate":      {path: wire.PathReplicate, header: member(quickSelf, ours, ""), in: wire.ReplicateRequest{}, shut: true},
+		"replicate to another":     {path: wire.PathReplicate, header: member("another", ours, ""), in: wire.ReplicateRequest{}},
+		"of another grid":          {path: wire.PathReplicate, header: member(quickSelf, "another", ""), in: wire.ReplicateRequest{}},
+		"of another claim":         {path: wire.PathReplicate, header: member(quickSelf, ours, "01"), in: wire.ReplicateRequest{}},
+		"to nobody":                {path: wire.PathReplicate, in: wire.ReplicateRequest{}},
+	} {
+		q.charge = func(_ context.Context, action security.Action, name string) error {
+			if action != security.Attach || name != "orders" && name != "" {
+				t.Errorf("%s of %q is charged", action, name)
+			}
+			return c.charge
+		}
+		q.shut.Store(c.shut)
+		call := func(h *client.HTTP) (said string, counted string) {
+			before := q.Counts()
+			if c.full {
+				defer q.Fill()()
+			}
+			header := http.Header{}
+			for key, value := range c.header {
+				if value[0] != "" {
+					header[key] = value
+				}
+			}
+			var out any = &wire.AttachResponse{}
+			if c.path == wire.PathReplicate {
+				out = &wire.ReplicateResponse{}
+			}
+			err := h.CallWith(t.Context(), q.addr, c.path, header, c.in, out)
+			return fmt.Sprint(out, err), difference(before, q.Counts())
+		}
+		want, counted := call(plain)
+		started := q.started.Load()
+		got, also := call(framed)
+		if got != want || also != counted {
+			t.Errorf("%s: %s (%s) in frames, %s (%s) over HTTP", name, got, also, want, counted)
+		}
+		if did := q.started.Load() > started; did != c.started {
+			t.Errorf("%s: started %v", name, did)
+		}
+	}
+	if n := q.load.requests.Load(); n != 0 {
+		t.Errorf("%d requests are counted as in progress", n)
+	}
+	if q.bodies.free != callerBodies {
+		t.Errorf("%d bytes are charged to nobody", callerBodies-q.bodies.free)
+	}
+}
+
+// difference returns the requests that were counted between two counts.
+func difference(before, after Counts) string {
+	had := map[RequestCount]uint64{}
+	for _, r := range before.Requests {
+		had[RequestCount{Path: r.Path, Code: r.Code}] = r.Count
+	}
+	out := ""
+	for _, r := range after.Requests {
+		if n := r.Count - had[RequestCount{Path: r.Path, Code: r.Code}]; n > 0 && r.Path != otherPath && r.Path != "/v1/frames" {
+			out += fmt.Sprintf("%s %s %d ", r.Path, r.Code, n)
+		}
+	}
+	return out
+}
+
+// TestQuickRequestsEnd: the context of a request ends when its caller no longer waits, and a
+// request of an earlier tenure is refused.
+func TestQuickRequestsEnd(t *testing.T) {
+	q := newQuickServer(t)
+	h := client.NewHTTP(client.TCP, nil)
+	defer h.Close()
+	ended := make(chan error, 2)
+	q.hang = func(ctx context.Context) bool {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return true
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(50*time.Millisecond, cancel).Stop()
+	in := wire.AttachRequest{Holder: "h"}
+	if err := h.Call(ctx, q.addr, wire.PathAttach, in, &wire.AttachResponse{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that was given up: %v", err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the context of a request that was given up: %v", err)
+	}
+	bounded, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_ = h.Call(bounded, q.addr, wire.PathAttach, in, &wire.AttachResponse{})
+	if err := <-ended; !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		t.Errorf("the context of a request with a time limit: %v", err)
+	}
+	guarded := Typed("", func(context.Context, wire.ReplicateRequest) (wire.Done, error) { return wire.Done{}, nil }).
+		Starting(Start(func(_ context.Context, _ wire.ReplicateRequest, reply func(wire.Done, error)) {
+			reply(wire.Done{}, nil)
+		})).ForMembers().ofTenure(q.life)
+	var err error
+	guarded.start(tenure.NewContext(t.Context(), tenure.NewLife().Tenure()), wire.ReplicateRequest{}, func(_ any, said error) { err = said })
+	if !errors.Is(err, wire.ErrNotAddressed) {
+		t.Errorf("a call of another tenure: %v", err)
+	}
+}

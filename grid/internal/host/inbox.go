@@ -1,0 +1,192 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// The jobs of an actor wait in its inbox. Whoever adds one takes the machine, if no other
+// goroutine has it, and does all jobs that wait; else the one that has it does. So a message that
+// arrives is served by the goroutine that has read it, and no other has to be woken.
+
+// job is something to do with an actor's machine. It must not wait.
+type job struct {
+	serve func(v partition.View)
+	// settled says that serve has the machine do all that follows.
+	settled bool
+	// gone, if not nil, is called instead of serve when the tenure has ended.
+	gone func()
+}
+
+// pumpMax is how many jobs a goroutine does before it has another one continue: it has other
+// work too.
+const pumpMax = 128
+
+// pump does the jobs that wait, unless another goroutine does.
+func (o *actor) pump() {
+	for len(o.inbox) > 0 && o.mu.TryLock() { // again: a job may come as the last one is done
+		if !o.doSome() {
+			o.host.life.Background(func(context.Context) { o.pump() })
+			return
+		}
+	}
+}
+
+// doSome does the jobs that wait, and reports false if there are too many. mu must be held,
+// and is given back.
+func (o *actor) doSome() (all bool) {
+	defer o.mu.Unlock()
+	defer crash()
+	for range pumpMax {
+		select {
+		case j := <-o.inbox:
+			o.do(j)
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// take has the machine do something, as soon as no other goroutine has it.
+func (o *actor) take(turn func(v partition.View)) {
+	o.mu.Lock()
+	func() {
+		defer o.mu.Unlock()
+		defer crash()
+		o.do(job{serve: turn, settled: true})
+	}()
+	o.pump()
+}
+
+// do does a job. mu must be held.
+func (o *actor) do(j job) {
+	if o.over {
+		if j.gone != nil {
+			j.gone()
+		}
+		return
+	}
+	v := o.host.view()
+	j.serve(v)
+	if !j.settled {
+		v = o.host.view()
+		o.machine.Observe(v)
+	}
+	o.count(v)
+	if ticks := o.machine.Ticks(); ticks != o.ticks.Load() {
+		o.ticks.Store(ticks)
+		select {
+		case o.nudge <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// crash ends the process after a panic of a machine: an invariant is broken. The goroutine that
+// has the machine may be one whose panics are recovered, as the HTTP server does, and the
+// partition would stand still.
+func crash() {
+	if reason := recover(); reason != nil {
+		text := fmt.Sprintf("%v\n%s", reason, debug.Stack())
+		go func() { panic(text) }()
+		select {}
+	}
+}
+
+// tryPut adds a job if there is room, and reports whether.
+func (o *actor) tryPut(j job) bool {
+	select {
+	case o.inbox <- j:
+		o.pump()
+		return true
+	default:
+		return false
+	}
+}
+
+// put adds a job when there is room.
+func (o *actor) put(ctx context.Context, j job) error {
+	select {
+	case o.inbox <- j:
+		o.pump()
+		return nil
+	case <-ctx.Done():
+		return failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d is busy: %w", o.id, ctx.Err())
+	case <-o.tenure.Done():
+		return o.gone()
+	}
+}
+
+// tell has the machine do something, without waiting.
+func (o *actor) tell(j job) {
+	if !o.tryPut(j) {
+		o.host.life.Background(func(ctx context.Context) { _ = o.put(ctx, j) })
+	}
+}
+
+// start puts a request to an actor; done is called once with the answer, or when ctx or the
+// tenure has ended. It is await for callers that must not wait. After an error done has a
+// goroutine of its own, since errors are written to logs.
+func start[T any](ctx context.Context, o *actor, request func(v partition.View, reply func(T, error)), done func(T, wire.Stamp, error)) {
+	var answered atomic.Bool
+	finish := func(value T, s wire.Stamp, err error) {
+		switch {
+		case answered.Swap(true):
+		case err == nil:
+			done(value, s, nil)
+		default:
+			if errors.Is(err, roster.ErrWrongOwner) && o.tenureEnded() {
+				err = o.gone()
+			}
+			o.host.life.Go(func() { done(value, s, err) })
+		}
+	}
+	fail := func(err error) {
+		var none T
+		finish(none, wire.Stamp{}, err)
+	}
+	served := func(v partition.View) {
+		if err := o.refuses(ctx); err != nil {
+			fail(err)
+			return
+		}
+		request(v, func(value T, err error) { finish(value, stampOf(v), err) })
+	}
+	afterEnd(ctx, func() { fail(o.unanswered(ctx)) })
+	j := job{serve: served, settled: true, gone: func() { fail(o.gone()) }}
+	if !o.tryPut(j) {
+		o.host.life.Go(func() {
+			if err := o.put(ctx, j); err != nil {
+				fail(err)
+			}
+		})
+	}
+}
+
+// afterEnd has f called when ctx ends.
+func afterEnd(ctx context.Context, f func()) {
+	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
+		own.AfterFunc(f)
+		return
+	}
+	context.AfterFunc(ctx, f)
+}
+
+func (o *actor) tenureEnded() bool {
+	select {
+	case <-o.tenure.Done():
+		return true
+	default:
+		return false
+	}
+}
