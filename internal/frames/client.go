@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/wire"
 	"github.com/snowgrid/snowgrid/wire/frame"
 )
 
@@ -42,27 +41,6 @@ func (c *Client) Close() { c.link.end(net.ErrClosed) }
 
 // Done is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.link.done }
-
-// Call is a call in progress, or an event stream.
-type Call struct {
-	client *Client
-	number uint32
-	by     time.Time     // zero: no deadline
-	more   chan struct{} // holds one when something has arrived; nil if done is called instead
-	goOn   chan struct{} // holds one when the rest of the body may be sent
-	done   func(status int, answer []byte, err error)
-
-	mu     sync.Mutex // guards what follows
-	begun  bool       // the status is known
-	status int
-	have   []byte // arrived and not read
-	last   bool   // everything has arrived
-	err    error  // no more will
-	whole  bool   // wakes its reader only for the whole answer
-}
-
-// errTooLong is why a call ends whose answer is too long, or is not read in time.
-var errTooLong = fmt.Errorf("the answer is larger than %d bytes", wire.MaxBody)
 
 // Do makes a call and returns its answer. Errors of the connection match ErrEnded; if ctx ends
 // first, the error matches its.
@@ -185,85 +163,6 @@ func (c *Client) expire(now time.Time) (next time.Time) {
 	return next
 }
 
-// fail ends a call that has no answer.
-func (call *Call) fail(err error) {
-	if call.done != nil {
-		if call.forget() {
-			call.done(0, nil, err)
-		}
-		return
-	}
-	call.mu.Lock()
-	defer call.mu.Unlock()
-	if call.err == nil && !call.last {
-		call.err = err
-		notify(call.more)
-	}
-}
-
-// because returns the error of a context that has ended, else err.
-func because(ctx context.Context, err error) error {
-	if errors.Is(err, errStopped) {
-		return ctx.Err()
-	}
-	return err
-}
-
-// exchange waits for the answer, and sends the rest of the body when the member wants it.
-func (call *Call) exchange(ctx context.Context, body []byte) error {
-	for {
-		select {
-		case <-call.more:
-			if ready, err := call.ready(); ready || err != nil {
-				return err
-			}
-		case <-call.goOn:
-			if err := call.sendRest(ctx, body); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-call.client.link.done:
-			if ready, err := call.ready(); ready || err != nil {
-				return err
-			}
-			return call.client.link.reason()
-		}
-	}
-}
-
-// ready reports whether the caller's answer has arrived.
-func (call *Call) ready() (bool, error) {
-	call.mu.Lock()
-	defer call.mu.Unlock()
-	return call.last || call.begun && !call.whole, call.err
-}
-
-func (call *Call) sendRest(ctx context.Context, body []byte) error {
-	for rest := body[min(len(body), frame.Inline):]; len(rest) > 0; {
-		n := min(len(rest), frame.Chunk)
-		err := call.client.link.send(ctx.Done(), frame.Header{Kind: frame.Data, Number: call.number}, nil, rest[:n])
-		if err != nil {
-			return because(ctx, err)
-		}
-		rest = rest[n:]
-	}
-	return nil
-}
-
-// forget ends a call, and reports whether it had not ended; the member is told if it has not
-// answered.
-func (call *Call) forget() bool {
-	call.mu.Lock()
-	last := call.last
-	call.mu.Unlock()
-	ended := call.client.remove(call)
-	if ended && !last {
-		call.client.link.offer(frame.Header{Kind: frame.Cancel, Number: call.number})
-	}
-	return ended
-}
-
 func (c *Client) remove(call *Call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -330,108 +229,4 @@ func (c *Client) arrived(h frame.Header, payload []byte) error {
 		return call.answered(payload)
 	}
 	return call.add(h, payload)
-}
-
-// answered ends a started call with its whole answer.
-func (call *Call) answered(payload []byte) error {
-	status, answer, err := frame.ParseStatus(payload)
-	if err == nil && call.client.remove(call) {
-		call.done(status, answer, nil)
-	}
-	return err
-}
-
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// add adds a part of the answer.
-func (call *Call) add(h frame.Header, payload []byte) error {
-	call.mu.Lock()
-	defer call.mu.Unlock()
-	if call.begun != (h.Kind == frame.Data) || call.last {
-		return fmt.Errorf("%w: parts of an answer out of order", frame.ErrMalformed)
-	}
-	if !call.begun {
-		status, rest, err := frame.ParseStatus(payload)
-		if err != nil {
-			return err
-		}
-		call.begun, call.status, payload = true, status, rest
-	}
-	switch {
-	case len(call.have)+len(payload) > wire.MaxBody:
-		call.err = errTooLong
-	default:
-		call.have = append(call.have, payload...)
-	}
-	call.last = h.Flags&frame.Last != 0
-	if call.done != nil {
-		return call.addedTo()
-	}
-	if call.last || !call.whole || call.err != nil {
-		notify(call.more)
-	}
-	return nil
-}
-
-// addedTo ends a started call whose answer came in parts.
-func (call *Call) addedTo() error {
-	if (call.last || call.err != nil) && call.client.remove(call) {
-		call.done(call.status, call.have, call.err)
-	}
-	return nil
-}
-
-// Stream reads an answer as it arrives. One goroutine may read it.
-type Stream struct {
-	ctx  context.Context
-	call *Call
-}
-
-// Read implements io.Reader.
-func (s *Stream) Read(p []byte) (int, error) {
-	for {
-		n, err := s.call.take(p)
-		if n > 0 || err != nil {
-			return n, err
-		}
-		select {
-		case <-s.call.more:
-		case <-s.ctx.Done():
-			return 0, s.ctx.Err()
-		case <-s.call.client.link.done:
-			if n, err := s.call.take(p); n > 0 || err != nil {
-				return n, err
-			}
-			return 0, s.call.client.link.reason()
-		}
-	}
-}
-
-func (call *Call) take(p []byte) (int, error) {
-	call.mu.Lock()
-	defer call.mu.Unlock()
-	n := copy(p, call.have)
-	if call.have = call.have[n:]; len(call.have) == 0 {
-		call.have = nil
-	}
-	switch {
-	case n > 0:
-		return n, nil
-	case call.err != nil:
-		return 0, call.err
-	case call.last:
-		return 0, io.EOF
-	}
-	return 0, nil
-}
-
-// Close implements io.Closer.
-func (s *Stream) Close() error {
-	s.call.forget()
-	return nil
 }

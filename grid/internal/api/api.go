@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -331,38 +330,6 @@ func (a *Server) addressed(target, grid, claim string, c *Call) error {
 		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is of claim %.40q of the grid's anchor, this member's is %q", claim, string(own))
 	}
 	return nil
-}
-
-// refuseUnread refuses a request whose body was not read. The server reads the rest of
-// it before it continues, so the time for that is bounded.
-func (a *Server) refuseUnread(w http.ResponseWriter, kind string, err error) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection can
-	a.refuse(w, kind, err)
-}
-
-// refuse answers with an error.
-func (a *Server) refuse(w http.ResponseWriter, kind string, err error) {
-	e := wire.ErrorOf(err, a.cfg.State.Roster().Version)
-	noteCode(w, e.Code)
-	if e.Status() == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="snowgrid"`)
-	}
-	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt((e.RetryAfter+999)/1000, 10))
-	}
-	a.answer(w, kind, e.Status(), e)
-}
-
-func (a *Server) answer(w http.ResponseWriter, kind string, status int, out any) {
-	body, err := wire.Encode(kind, out)
-	if err != nil {
-		a.cfg.Log.Error("answer not encoded", "error", err)
-		status, body = http.StatusInternalServerError, nil
-	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // the caller may have gone
 }
 
 // handleEvents writes a holder's events until one side ends the stream.

@@ -14,7 +14,7 @@ type Call struct {
 	decode func(kind string, body []byte) (any, error)
 	serve  func(ctx context.Context, in any) (any, error)
 	// start is serve without waiting: reply is called once. nil: the call may have to wait.
-	start   starter
+	start   Starter
 	query   func(url.Values) (any, error) // reads the request of GET; nil: it is not served
 	deliver func(out, result any)         // stores a result where a local caller wants it
 	// unrelayed returns a request without what only a member may state that passes it on.
@@ -26,18 +26,18 @@ type Call struct {
 	anyClaim bool
 }
 
-// starter serves a request without waiting, and calls reply once, from any goroutine.
-type starter func(ctx context.Context, in any, reply func(any, error))
+// Starter serves a request without waiting, and calls reply once, from any goroutine.
+type Starter func(ctx context.Context, in any, reply func(any, error))
 
-// Start makes a starter out of a function.
-func Start[In, Out any](start func(ctx context.Context, in In, reply func(Out, error))) starter {
+// Start makes a [Starter] out of a function.
+func Start[In, Out any](start func(ctx context.Context, in In, reply func(Out, error))) Starter {
 	return func(ctx context.Context, in any, reply func(any, error)) {
 		start(ctx, in.(In), func(out Out, err error) { reply(out, err) })
 	}
 }
 
 // Starting adds the way to serve a call without waiting, which requests in frames are served by.
-func (c *Call) Starting(s starter) *Call { c.start = s; return c }
+func (c *Call) Starting(s Starter) *Call { c.start = s; return c }
 
 // Typed makes a call out of a function.
 func Typed[In, Out any](path string, serve func(ctx context.Context, in In) (Out, error)) *Call {

@@ -1,0 +1,166 @@
+package frames
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/wire"
+	"github.com/snowgrid/snowgrid/wire/frame"
+)
+
+// Call is a call in progress, or an event stream.
+type Call struct {
+	client *Client
+	number uint32
+	by     time.Time     // zero: no deadline
+	more   chan struct{} // holds one when something has arrived; nil if done is called instead
+	goOn   chan struct{} // holds one when the rest of the body may be sent
+	done   func(status int, answer []byte, err error)
+
+	mu     sync.Mutex // guards what follows
+	begun  bool       // the status is known
+	status int
+	have   []byte // arrived and not read
+	last   bool   // everything has arrived
+	err    error  // no more will
+	whole  bool   // wakes its reader only for the whole answer
+}
+
+// errTooLong is why a call ends whose answer is too long, or is not read in time.
+var errTooLong = fmt.Errorf("the answer is larger than %d bytes", wire.MaxBody)
+
+// fail ends a call that has no answer.
+func (call *Call) fail(err error) {
+	if call.done != nil {
+		if call.forget() {
+			call.done(0, nil, err)
+		}
+		return
+	}
+	call.mu.Lock()
+	defer call.mu.Unlock()
+	if call.err == nil && !call.last {
+		call.err = err
+		notify(call.more)
+	}
+}
+
+// because returns the error of a context that has ended, else err.
+func because(ctx context.Context, err error) error {
+	if errors.Is(err, errStopped) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// exchange waits for the answer, and sends the rest of the body when the member wants it.
+func (call *Call) exchange(ctx context.Context, body []byte) error {
+	for {
+		select {
+		case <-call.more:
+			if ready, err := call.ready(); ready || err != nil {
+				return err
+			}
+		case <-call.goOn:
+			if err := call.sendRest(ctx, body); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-call.client.link.done:
+			if ready, err := call.ready(); ready || err != nil {
+				return err
+			}
+			return call.client.link.reason()
+		}
+	}
+}
+
+// ready reports whether the caller's answer has arrived.
+func (call *Call) ready() (bool, error) {
+	call.mu.Lock()
+	defer call.mu.Unlock()
+	return call.last || call.begun && !call.whole, call.err
+}
+
+func (call *Call) sendRest(ctx context.Context, body []byte) error {
+	for rest := body[min(len(body), frame.Inline):]; len(rest) > 0; {
+		n := min(len(rest), frame.Chunk)
+		err := call.client.link.send(ctx.Done(), frame.Header{Kind: frame.Data, Number: call.number}, nil, rest[:n])
+		if err != nil {
+			return because(ctx, err)
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// forget ends a call, and reports whether it had not ended; the member is told if it has not
+// answered.
+func (call *Call) forget() bool {
+	call.mu.Lock()
+	last := call.last
+	call.mu.Unlock()
+	ended := call.client.remove(call)
+	if ended && !last {
+		call.client.link.offer(frame.Header{Kind: frame.Cancel, Number: call.number})
+	}
+	return ended
+}
+
+// answered ends a started call with its whole answer.
+func (call *Call) answered(payload []byte) error {
+	status, answer, err := frame.ParseStatus(payload)
+	if err == nil && call.client.remove(call) {
+		call.done(status, answer, nil)
+	}
+	return err
+}
+
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// add adds a part of the answer.
+func (call *Call) add(h frame.Header, payload []byte) error {
+	call.mu.Lock()
+	defer call.mu.Unlock()
+	if call.begun != (h.Kind == frame.Data) || call.last {
+		return fmt.Errorf("%w: parts of an answer out of order", frame.ErrMalformed)
+	}
+	if !call.begun {
+		status, rest, err := frame.ParseStatus(payload)
+		if err != nil {
+			return err
+		}
+		call.begun, call.status, payload = true, status, rest
+	}
+	switch {
+	case len(call.have)+len(payload) > wire.MaxBody:
+		call.err = errTooLong
+	default:
+		call.have = append(call.have, payload...)
+	}
+	call.last = h.Flags&frame.Last != 0
+	if call.done != nil {
+		return call.addedTo()
+	}
+	if call.last || !call.whole || call.err != nil {
+		notify(call.more)
+	}
+	return nil
+}
+
+// addedTo ends a started call whose answer came in parts.
+func (call *Call) addedTo() error {
+	if (call.last || call.err != nil) && call.client.remove(call) {
+		call.done(call.status, call.have, call.err)
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package session
+
+import "time"
+
+// paced has the next renewal of handles begun when their member wants it. Whatever that says,
+// it is begun while half of what the last one granted is left.
+func (m *Machine) paced(r *Renewal, pace time.Duration) {
+	if pace <= 0 {
+		return
+	}
+	pace = max(min(pace, m.window()/2), m.window()/4)
+	next := r.began + pace - m.cfg.Rand(pace/5+1)
+	for _, s := range r.sets {
+		for _, h := range s.handles {
+			h.next = next
+		}
+	}
+	for _, h := range r.handles {
+		h.next = next
+	}
+}
+
+// soon returns the pause before another renewal at an owner that is gone. It doubles with each
+// failure in succession before this one.
+func (m *Machine) soon(failures int) time.Duration {
+	return m.drawn(RetryAfter<<failures, m.window()/8)
+}
+
+// slowly returns the pause after a time-out or a short grant, by such answers in succession before
+// this one. The grant has most of a window left, and the members have too much to do. In the end
+// the pause is that between renewals that succeed: members that serve none in time have not more
+// of them to serve than before.
+func (m *Machine) slowly(before int) time.Duration {
+	return m.drawn(m.window()/16<<before, m.window()/4)
+}
+
+// drawn bounds a pause, and draws it.
+func (m *Machine) drawn(pause, most time.Duration) time.Duration {
+	pause = max(min(pause, most), RetryAfter)
+	return pause - m.cfg.Rand(pause/4)
+}
