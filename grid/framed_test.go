@@ -126,7 +126,7 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 		"replicate":               {wire.PathReplicate, toMember(self, ours), wire.ReplicateRequest{}},
 		"replicate to another":    {wire.PathReplicate, toMember("another", ours), wire.ReplicateRequest{}},
 		"replicate elsewhere":     {wire.PathReplicate, toMember(self, "another"), wire.ReplicateRequest{}},
-		"replicate to nobody":     {wire.PathReplicate, nil, wire.ReplicateRequest{}},
+		"replicate to no member":  {wire.PathReplicate, nil, wire.ReplicateRequest{}},
 	} {
 		for role, creds := range creds {
 			framed, plain := client.NewHTTP(client.TCP, creds), client.NewPlainHTTP(client.TCP, creds)

@@ -72,9 +72,9 @@ func randomly(r *rand.Rand, v reflect.Value) {
 	}
 }
 
-// TestQuickAgrees: of random messages the encoders by hand make the bytes of the one by
-// reflection, and what a decoder by hand reads is what the one by reflection reads. With
-// negative numbers it gives up.
+// TestQuickAgrees: for random messages the encoders by hand and by reflection write the same
+// bytes, and the decoders read the same message. With negative numbers the encoder by hand
+// gives up.
 func TestQuickAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	read := map[reflect.Type]int{}

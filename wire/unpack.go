@@ -2,7 +2,7 @@ package wire
 
 import "math"
 
-// unpacker reads what a packer appended. After anything else bad is set, and every value is zero.
+// unpacker reads the output of a packer. After any other input bad is set, and every value is zero.
 type unpacker struct {
 	rest []byte
 	room int // as in scan

@@ -27,7 +27,7 @@ type Client struct {
 }
 
 // NewClient returns the caller's end of a connection that was upgraded. in reads from it, after
-// what was read already.
+// the bytes that were read already.
 func NewClient(conn net.Conn, in io.Reader) *Client {
 	c := &Client{link: newLink(conn, in, nil, callerIdle), calls: map[uint32]*Call{}}
 	c.late.fire = c.expire
@@ -81,7 +81,7 @@ func (c *Client) Start(by time.Time, head frame.Head, body []byte, done func(sta
 	}
 	call := &Call{client: c, by: by, done: done}
 	c.add(call)
-	if c.link.reason() != nil && c.remove(call) { // what was added later is not ended with it
+	if c.link.reason() != nil && c.remove(call) { // a call that was added later does not end with it
 		return false
 	}
 	c.late.note(by)

@@ -107,8 +107,8 @@ func (c *callContext) end(err error) {
 	}
 }
 
-// limit has the context end at a time at the latest, and reports whether that is news. Whoever
-// ends it has to be told.
+// limit has the context end at a time at the latest, and reports whether that is
+// earlier than before: the timer that ends it has to know.
 func (c *callContext) limit(by time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *callContext) limit(by time.Time) bool {
 // nothing stops it when an exchange ends in time, so in a connection that is used it fires about
 // once in the time limit of a call.
 type expiry struct {
-	fire func(now time.Time) (next time.Time) // ends what is over; returns the first deadline left, or zero
+	fire func(now time.Time) (next time.Time) // ends the calls whose time is over; returns the first deadline left, or zero
 
 	mu    sync.Mutex // guards what follows; never held while waiting
 	at    time.Time  // when the timer fires, zero if it is not set

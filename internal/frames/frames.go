@@ -283,7 +283,7 @@ func (l *link) beginBatch() {
 	l.mu.Unlock()
 }
 
-// endBatch writes what the queue has, unless another goroutine does.
+// endBatch writes the queue, unless another goroutine does.
 func (l *link) endBatch() {
 	l.mu.Lock()
 	l.batch = false

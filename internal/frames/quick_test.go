@@ -145,7 +145,7 @@ func TestContextsEndWithTheConnection(t *testing.T) {
 		again := make(chan struct{})
 		r.exchange.AfterFunc(func() { close(again) })
 		<-again
-		r.Answer(200, nil) // nobody reads it
+		r.Answer(200, nil) // no caller reads it
 	})
 }
 

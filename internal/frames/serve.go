@@ -82,7 +82,7 @@ type exchange struct {
 type Refusal func() (status int, body []byte)
 
 // Serve serves the requests of a connection until it ends, and returns why. in reads from the
-// connection, after what was read already. Contexts of requests have the values of ctx and end
+// connection, after the bytes that were read already. Contexts of requests have the values of ctx and end
 // with it.
 func (of Server) Serve(ctx context.Context, conn net.Conn, in io.Reader) error {
 	s := &server{link: newLink(conn, in, of.Workers.run, memberIdle), Server: of, exchanges: map[uint32]*exchange{}}

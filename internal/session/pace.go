@@ -2,8 +2,8 @@ package session
 
 import "time"
 
-// paced has the next renewal of handles begun when their member wants it. Whatever that says,
-// it is begun while half of what the last one granted is left.
+// paced has the next renewal of handles begun when their member wants it. It is
+// begun while half of the last grant is left in any case.
 func (m *Machine) paced(r *Renewal, pace time.Duration) {
 	if pace <= 0 {
 		return

@@ -21,7 +21,7 @@ var (
 )
 
 const (
-	growthMax  = 64 // MB of memory that an attack may cost a member, and half of what all may
+	growthMax  = 64 // MB of memory that an attack may cost a member, and half of the limit of all together
 	perProcess = 5000
 	settle     = time.Second // for attackers to begin, and for members after their end
 )
@@ -65,7 +65,7 @@ type field struct {
 	api, other []string
 }
 
-// row is what was measured before an attack and meanwhile.
+// row has the figures before an attack and during it.
 type row struct {
 	name            string
 	calm, under     *measured
@@ -105,9 +105,9 @@ func (f *field) measure(t *testing.T) (m *measured, processors float64) {
 	return m, (used(f.agents) - before).Seconds() / time.Since(began).Seconds()
 }
 
-// judge prints the table and reports what is beyond the limits. The calm is the median of the
-// 99th percentiles before the attacks: one of them alone is two or three of some hundred attaches, and
-// varies by more than what is to be measured.
+// judge prints the table and reports the kinds beyond the limits. The calm is the median of the
+// 99th percentiles before the attacks: one of them alone rests on two or three of some hundred
+// attaches, and varies by more than the effect of an attack.
 func judge(t *testing.T, rows []row) {
 	t.Helper()
 	var calms []time.Duration

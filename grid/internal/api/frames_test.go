@@ -50,7 +50,7 @@ func TestCloseEndsFramedConnections(t *testing.T) {
 		if time.Now().After(by) {
 			t.Fatal("a goroutine of the HTTP server serves a connection in frames")
 		}
-		time.Sleep(time.Millisecond) // its end is no event
+		time.Sleep(time.Millisecond) // no event tells of its end
 	}
 	_ = a.Close()
 	<-served

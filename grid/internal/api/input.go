@@ -18,7 +18,7 @@ const (
 	unansweredMax    = 256 << 10
 	unansweredPeriod = 10 * time.Second
 	// refusedMax is for a connection that is refused: it has one request, whose body is not read.
-	// keptOutMax is for one of a peer that is kept out, which would go on as before.
+	// keptOutMax is for one of a peer that is kept out: it would repeat its misuse.
 	refusedMax = 32 << 10
 	keptOutMax = 4 << 10
 	// peerUnread is for all connections of a peer, as many bytes as its bodies and those that
@@ -74,7 +74,7 @@ func (i *input) note(n int, now time.Time) excess {
 	return none
 }
 
-// refusedBytes returns what a connection may send that is refused by an error.
+// refusedBytes returns how many bytes a connection may send that an error refuses.
 func refusedBytes(err error) int64 {
 	if errors.As(err, new(keptOutError)) {
 		return keptOutMax

@@ -16,9 +16,9 @@ import (
 )
 
 // quick serves a request in frames whose call need not wait, without a goroutine of its own and
-// without the form of HTTP. What is checked, counted and limited, and in which order, is as in
-// arriving, counting, routes.ServeHTTP, handle and read; TestQuickRequestsAreChecked compares
-// the two. It leaves to them each request that might have to wait: for large bodies, for others
+// without the form of HTTP. It makes the checks, counts and limits of arriving, counting,
+// routes.ServeHTTP, handle and read in the same order; TestQuickRequestsAreChecked compares the
+// two. It leaves to them each request that might have to wait: for large bodies, for others
 // to free their memory, or for a gate that is shut.
 func (f *framedRequests) quick(r *frames.Request) (taken bool) {
 	a := f.server

@@ -119,7 +119,7 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 		"replicate to another":     {path: wire.PathReplicate, header: member("another", ours, ""), in: wire.ReplicateRequest{}},
 		"of another grid":          {path: wire.PathReplicate, header: member(quickSelf, "another", ""), in: wire.ReplicateRequest{}},
 		"of another claim":         {path: wire.PathReplicate, header: member(quickSelf, ours, "01"), in: wire.ReplicateRequest{}},
-		"to nobody":                {path: wire.PathReplicate, in: wire.ReplicateRequest{}},
+		"to no member":             {path: wire.PathReplicate, in: wire.ReplicateRequest{}},
 	} {
 		q.charge = func(_ context.Context, action security.Action, name string) error {
 			if action != security.Attach || name != "orders" && name != "" {
@@ -160,7 +160,7 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 		t.Errorf("%d requests are counted as in progress", n)
 	}
 	if q.bodies.free != callerBodies {
-		t.Errorf("%d bytes are charged to nobody", callerBodies-q.bodies.free)
+		t.Errorf("%d bytes are charged to no caller", callerBodies-q.bodies.free)
 	}
 }
 

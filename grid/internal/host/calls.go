@@ -225,7 +225,7 @@ func (h *Host) startDetach(ctx context.Context, in wire.DetachRequest, reply fun
 	startAtOwner(ctx, h, in.Sequencer.Name, request, func(_ struct{}, stamp wire.Stamp, err error) { reply(h.detached(in, stamp, err)) })
 }
 
-// detaching checks a request to detach, and returns what the owner's machine has to do.
+// detaching checks a request to detach, and returns the work of the owner's machine.
 func detaching(in wire.DetachRequest) (func(o *partition.Machine, v partition.View, reply func(struct{}, error)), error) {
 	ref, err := in.Sequencer.Ref()
 	if err == nil {

@@ -29,7 +29,7 @@ const (
 
 // paces are the turns of credentials to create sequencers. Its zero value is ready.
 type paces struct {
-	mu  sync.Mutex // guards of and what is in it
+	mu  sync.Mutex // guards what follows, and each pace
 	of  map[partition.Peer]*pace
 	min int // how many there were after the last look for unused ones
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// The jobs of an actor wait in its inbox. Whoever adds one takes the machine, if no other
-// goroutine has it, and does all jobs that wait; else the one that has it does. So a message that
+// The jobs of an actor wait in its inbox. The goroutine that adds one takes the machine, if no
+// other has it, and does all jobs that wait; else the one that has it does. So a message that
 // arrives is served by the goroutine that has read it, and no other has to be woken.
 
 // job is something to do with an actor's machine. It must not wait.

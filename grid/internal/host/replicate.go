@@ -17,7 +17,7 @@ import (
 
 // Send implements partition.Member: it sends a replica an update, and delivers the answer to the
 // machine. Changes go out with those of other partitions, and no goroutine waits for the answer;
-// a whole table has a goroutine of its own, and so has an update for which there is no connection.
+// a whole table has a goroutine of its own, as has an update without a connection to its replica.
 func (o *actor) Send(d partition.Delivery) {
 	if d.Update.Whole == nil && o.startDelivery(d) {
 		return
