@@ -23,6 +23,8 @@ import (
 
 const (
 	adviseEvery = time.Second
+	// adviseRest is when the quorum is looked at after a raise of the ceiling: it takes one.
+	adviseRest = 2 * time.Second
 	// adviseAfter is how long a member takes part in no agreement at least before
 	// it says so: an ordinary election is over long before.
 	adviseAfter = 5 * time.Second
@@ -59,14 +61,22 @@ func (h *health) warning() string {
 // advise keeps the quorum warning of the status until ctx ends, and logs its
 // beginning and its end.
 func (h *health) advise(ctx context.Context) {
-	ticker := time.NewTicker(adviseEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(adviseEvery)
+	defer timer.Stop()
 	var since time.Duration // of the lack of a leader before the first raise, by the member's clock; 0 = none
+	var raised *state.Raise // the last that was seen
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-h.state.Changed():
+			if last := h.state.LastRaise(); last != raised && since == 0 && h.warning() == "" {
+				raised = last
+				timer.Reset(adviseRest)
+			}
+			continue
+		case <-timer.C:
+			timer.Reset(adviseEvery)
 		}
 		now := h.clock.Mono()
 		if !h.leaderless() {

@@ -25,16 +25,17 @@ import (
 // A member accepts one attempt to form a grid at a time, and another only after the
 // bootstrap member of the first has reported that it gave that one up.
 
-const (
-	enterEvery = 100 * time.Millisecond
-)
+// enterEvery is the time from one tick to the next.
+const enterEvery = 100 * time.Millisecond
 
 // Run brings the member into its grid and keeps it there. A step that has led further is
 // followed by the next one; else a step is taken at each tick and, while the member waits for
-// news of a grid, when there is news.
+// news of a grid, when there is news. A member that is in touch with its grid takes a step when
+// there is news, or when it may be out of touch.
 func (f *Formation) Run(ctx context.Context) {
-	ticker := time.NewTicker(enterEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(enterEvery)
+	defer timer.Stop()
+	ticking := true // the timer is at the next tick
 	for ticked := false; ctx.Err() == nil; {
 		changed := f.state.Changed()
 		after := nextTick
@@ -43,16 +44,23 @@ func (f *Formation) Run(ctx context.Context) {
 			f.endTurn()
 		}
 		ticked = false
-		switch after {
-		case atOnce:
+		switch {
+		case after == atOnce:
 			continue
-		case nextTick:
+		case after == inTouch:
+			timer.Reset(f.untilOutOfTouch())
+			ticking = false
+		case !ticking:
+			timer.Reset(enterEvery)
+			ticking = true
+		}
+		if after == nextTick {
 			changed = nil
 		}
 		select {
 		case <-ctx.Done():
-		case <-ticker.C:
-			ticked = true
+		case <-timer.C:
+			ticked, ticking = true, false
 		case <-changed:
 		}
 	}
@@ -64,6 +72,7 @@ type wait uint8
 const (
 	nextTick wait = iota
 	nextNews      // or at the next tick
+	inTouch       // at news, or when the leader may have been silent for too long
 	atOnce
 )
 

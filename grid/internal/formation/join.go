@@ -23,12 +23,12 @@ const outOfTouch = 3 * time.Second
 func (f *Formation) askToJoin(ctx context.Context) wait {
 	node := f.raft.Node()
 	if node.Leads() || f.state.Leaving() {
-		return nextTick
+		return inTouch
 	}
 	_, in := f.state.Roster().Member(f.self)
-	if in && time.Since(node.Raft.LastContact()) < outOfTouch {
+	if in && f.untilOutOfTouch() > 0 {
 		f.clash.set(nil)
-		return nextTick
+		return inTouch
 	}
 	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server), Name: f.cfg.MemberName}); err != nil {
 		f.log.Debug("not let in yet", "error", err)
@@ -41,6 +41,16 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 		}
 	}
 	return nextTick
+}
+
+// untilOutOfTouch returns when this member asks to be let in again if it hears nothing from the
+// leader until then.
+func (f *Formation) untilOutOfTouch() time.Duration {
+	node := f.raft.Node()
+	if node == nil || node.Leads() || f.state.Leaving() {
+		return outOfTouch
+	}
+	return outOfTouch - time.Since(node.Raft.LastContact())
 }
 
 // AtLeader makes one call at the leader, as this member or another knows it.

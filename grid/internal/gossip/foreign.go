@@ -96,6 +96,7 @@ func (g *Gossip) meet(p Peer) {
 	now := time.Now()
 	if g.foreign[key] == nil {
 		g.foreign[key] = &encounter{first: now}
+		g.cfg.State.Notify()
 	}
 	g.foreign[key].last = now
 }

@@ -188,8 +188,9 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 	dialing := make(chan struct{}, joinsMax)
 	for ctx.Err() == nil {
 		var wg sync.WaitGroup
-		complete := g.finder.Complete()
-		for _, addr := range g.missing() {
+		changed, again := g.cfg.State.Changed(), time.NewTimer(rejoinEvery)
+		complete, missing := g.finder.Complete(), g.missing()
+		for _, addr := range missing {
 			dialing <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-dialing }()
@@ -204,11 +205,18 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 		}
 		g.logForeign()
 		g.failRefused()
+		if len(missing) == 0 && complete && g.ForeignCount() == 0 {
+			again.Stop() // news says when there is something to do
+		} else {
+			changed = nil
+		}
 		select {
 		case <-ctx.Done():
 		case <-g.finder.Changed():
-		case <-time.After(rejoinEvery):
+		case <-changed:
+		case <-again.C:
 		}
+		again.Stop()
 	}
 }
 

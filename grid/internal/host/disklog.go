@@ -117,20 +117,39 @@ func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 }
 
 // watchAwaited notes the disks that the partitions of this member wait for because
-// their members do not run, until ctx ends.
+// their members do not run, until ctx ends: every second while there are any.
 func (h *Host) watchAwaited(ctx context.Context) {
-	for ctx.Err() == nil {
-		signal.Sleep(ctx, diskLogEvery)
-		r, now, begin := h.state.Roster(), h.clock.Mono(), false
-		for _, id := range r.Owned(h.self) {
-			for _, from := range r.Awaited(id) {
-				begin = h.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
-			}
+	for known := (*roster.Roster)(nil); ctx.Err() == nil; {
+		changed := h.state.Changed()
+		r, awaits := h.state.Roster(), false
+		if known == nil || r.Version != known.Version || r.Grid != known.Grid {
+			signal.Sleep(ctx, diskLogEvery)
+			awaits = h.noteAwaited()
 		}
-		if begin {
-			h.life.Background(h.logDisks)
+		if awaits {
+			continue
+		}
+		known = r
+		select {
+		case <-changed:
+		case <-ctx.Done():
 		}
 	}
+}
+
+// noteAwaited notes the disks that are awaited now, and reports whether there are any.
+func (h *Host) noteAwaited() (awaits bool) {
+	r, now, begin := h.state.Roster(), h.clock.Mono(), false
+	for _, id := range r.Owned(h.self) {
+		for _, from := range r.Awaited(id) {
+			begin = h.diskLog.noteAwaited(from, id, errNotRunning, now) || begin
+			awaits = true
+		}
+	}
+	if begin {
+		h.life.Background(h.logDisks)
+	}
+	return awaits
 }
 
 // logDisks logs the results of this member's collections, until none is awaited.
