@@ -39,7 +39,7 @@ func (o *leadership) unreached(server leader.ServerID, slow bool) {
 	}
 	o.life.Background(func(context.Context) { // Raft waits for this call
 		defer o.looking.Store(false)
-		l.tell(func(machine *leader.Leader, v leader.View) { machine.Unreached(v, server, slow) })
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Unreached(v, server, slow) })
 	})
 }
 

@@ -45,7 +45,8 @@ type leadership struct {
 	formation *formation.Formation
 	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
 	current   atomic.Pointer[lead] // the present lead, nil while another member leads
-	now       signal.Signal        // the leader's step is due
+	now       signal.Signal        // the leader's step is due, or another member leads
+	sooner    signal.Signal        // the leader's step is due before the time that was said last
 	broken    signal.Signal        // a Raft stream from another member has ended
 	looking   atomic.Bool          // the leader is being told of a member that Raft does not reach
 	anchorage *anchorage
@@ -87,26 +88,62 @@ type lead struct {
 
 	mu      sync.Mutex     // guards what follows; never held while waiting
 	machine *leader.Leader // nil when the lead has ended
+	due     time.Duration  // when the next step is, by the monotonic clock
 }
 
 // run runs until ctx ends; it does nothing while another member leads.
 func (o *leadership) run(ctx context.Context) {
-	ticker := time.NewTicker(leader.StepEvery)
-	defer ticker.Stop()
-	for {
+	defer o.end()
+	for ctx.Err() == nil {
+		changed := o.state.Changed()
 		if node := o.raft.Node(); node.Leads() {
-			o.begin(ctx, node).step(ctx)
-		} else {
-			o.end()
+			l := o.begin(ctx, node)
+			l.step(ctx)
+			l.awaitStep(ctx, changed)
+			continue
 		}
+		o.end()
 		select {
 		case <-ctx.Done():
-			o.end()
-			return
-		case <-ticker.C:
 		case <-o.now:
 		}
 	}
+}
+
+// awaitStep returns when the next step is due. While nothing else is due soon, a change of what
+// this member knows is a reason for one.
+func (l *lead) awaitStep(ctx context.Context, changed <-chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		wait := l.untilStep()
+		if wait <= 0 {
+			return
+		}
+		timer.Reset(wait)
+		news := changed
+		if wait <= leader.StepEvery {
+			news = nil
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-l.of.now:
+			return
+		case <-news:
+			return
+		case <-l.of.sooner:
+		}
+	}
+}
+
+// untilStep returns the time until the next step.
+func (l *lead) untilStep() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.due - l.of.clock.Mono()
 }
 
 // begin returns the present lead, a new one if there is none.
@@ -145,6 +182,9 @@ func (o *leadership) end() {
 // step does everything that is due, once this member has applied the log of the leaders
 // before it, and the grid is formed.
 func (l *lead) step(ctx context.Context) {
+	l.mu.Lock()
+	l.due = l.of.clock.Mono() + leader.StepEvery // unless the machine says otherwise
+	l.mu.Unlock()
 	if l.caughtUp.Load() == 0 {
 		term := l.node.Raft.CurrentTerm()
 		if l.node.Raft.Barrier(transport.RaftCallTimeout).Error() != nil {
@@ -167,29 +207,24 @@ func (l *lead) step(ctx context.Context) {
 	})
 }
 
-// do calls the machine, and reports whether the lead has not ended.
+// do calls the machine, has it stepped when it is due afterwards, and reports whether the lead
+// has not ended.
 func (l *lead) do(f func(machine *leader.Leader, v leader.View)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.machine != nil {
-		f(l.machine, l.of.view(l.node))
+	if l.machine == nil {
+		return false
 	}
-	return l.machine != nil
-}
-
-// tell brings news to the machine, and has it stepped when that makes a step due.
-func (l *lead) tell(news func(machine *leader.Leader, v leader.View)) {
-	due := leader.StepEvery
-	l.do(func(machine *leader.Leader, v leader.View) {
-		news(machine, v)
-		due = machine.Due(v)
-	})
-	switch {
-	case due <= 0:
-		l.of.now.Send()
-	case due < leader.StepEvery:
-		time.AfterFunc(due, l.of.now.Send)
+	v := l.of.view(l.node)
+	f(l.machine, v)
+	if l.machine == nil { // f has ended the lead
+		return true
 	}
+	before := l.due
+	if l.due = v.Mono + l.machine.Due(v); l.due < before {
+		l.of.sooner.Send()
+	}
+	return true
 }
 
 // view returns what this member knows now.
@@ -229,7 +264,7 @@ func (l *lead) Probe(p leader.Probe) {
 			Record: hello.Record, Grid: hello.Grid, Version: hello.Version, Wall: hello.Wall, Time: hello.Time,
 			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release,
 		}
-		l.tell(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
 	})
 }
 
@@ -256,7 +291,7 @@ func (l *lead) Propose(c roster.Command) {
 		default:
 			l.of.reportChange(before, c.Change, err)
 		}
-		l.tell(func(machine *leader.Leader, v leader.View) { machine.Proposed(v, c, err) })
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Proposed(v, c, err) })
 	})
 }
 

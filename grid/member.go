@@ -228,7 +228,7 @@ func (m *Member) open() error {
 	m.dismissal = newDismissal(m.state, m.log)
 	m.leadership = &leadership{
 		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
-		raft: m.raft, caller: m.caller, now: signal.New(), broken: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
+		raft: m.raft, caller: m.caller, now: signal.New(), sooner: signal.New(), broken: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
 	}
 	m.health = &health{
 		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock, ctx: m.ctx,

@@ -29,6 +29,7 @@ func (m *Member) newServer() *raftlog.Server {
 			m.host.LeaderChanged()
 			m.leadership.now.Send()
 		},
+		LeadChanged: func() { m.leadership.now.Send() },
 	}
 	if !m.lone {
 		cfg.Transport = m.raftTransport

@@ -1,19 +1,11 @@
 package leader
 
-import "time"
-
 // hurry notes when the next probe of a member is due, if that is before the next ordinary
 // step.
 func (l *Leader) hurry(v View, c *contact) {
 	if !c.probing {
 		l.due = min(l.due, max(c.next, v.Mono))
 	}
-}
-
-// Due returns the time until [Leader.Step] is to be called: [StepEvery] at most, less after
-// news. It is asked after each call that brings news.
-func (l *Leader) Due(v View) time.Duration {
-	return min(StepEvery, max(0, l.due-v.Mono))
 }
 
 // detectorProbed takes in a probe of the failure detector. A member that becomes suspect or

@@ -29,7 +29,7 @@ import (
 	"github.com/snowgrid/snowgrid/roster/plan"
 )
 
-// StepEvery is how often [Leader.Step] is to be called.
+// StepEvery is how often [Leader.Step] is called while there is something to do.
 const StepEvery = 100 * time.Millisecond
 
 // patience is how long a version of the roster is left alone so that joining replicas
@@ -129,6 +129,7 @@ type Leader struct {
 	version  roster.Version // of the roster at the last plan
 	since    time.Duration  // when this leader first planned at that version
 	due      time.Duration  // when the next step is due, or any time after
+	activity activity
 }
 
 // New returns the leader that a member becomes when it is elected.
@@ -144,10 +145,14 @@ func New(cfg Config, m Member) *Leader {
 	return l
 }
 
-// Step does everything that is due. It is called every [StepEvery], and earlier when
-// [Leader.Reported] or [Leader.Due] say so, once the member has applied the whole log of the
-// leaders before it and the grid is formed.
+// Step does everything that is due. It is called when [Leader.Due] or [Leader.Reported] say so,
+// once the member has applied the whole log of the leaders before it and the grid is formed.
 func (l *Leader) Step(v View) {
+	l.step(v)
+	l.activity.observe(v, l.inProgress(v))
+}
+
+func (l *Leader) step(v View) {
 	l.numbers.begin(v.Mono)
 	if l.due <= v.Mono {
 		l.due = math.MaxInt64

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -18,6 +19,7 @@ type lead struct {
 	servers []server      // of Raft, as this leader knows them
 	alone   time.Duration // when it steps down unless a majority answers; 0 while one does
 	views   views
+	stepped leader.View // the view at the last step
 }
 
 // beatEvery is how often a leader tells the servers how far the log has come.
@@ -61,8 +63,8 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) {
 	}
 }
 
-// step steps the machine. A leader that reaches no majority of the servers that it knows steps
-// down after a while.
+// step steps the machine if that is due, or if the view has changed. A leader that reaches no
+// majority of the servers that it knows steps down after a while.
 func (l *lead) step() {
 	m, a := l.m, l.m.g.agreed
 	m.heard = m.w.now
@@ -83,7 +85,13 @@ func (l *lead) step() {
 	if a.leader == m && l.alone == 0 {
 		m.learn(len(a.log) - 1) // also what it proposed and did not hear of
 	}
-	l.do(func(machine *leader.Leader, v leader.View) { machine.Step(v) })
+	l.do(func(machine *leader.Leader, v leader.View) {
+		news := v.Roster != l.stepped.Roster || !slices.Equal(v.Peers, l.stepped.Peers) || !slices.Equal(v.Servers, l.stepped.Servers)
+		if machine.Due(v) <= 0 || news {
+			l.stepped = v
+			machine.Step(v)
+		}
+	})
 }
 
 // announce tells the servers how far the log has come.

@@ -45,6 +45,8 @@ type ServerConfig struct {
 	Closed func()
 	// LeaderSeen is told when Raft has a leader, which may be this member.
 	LeaderSeen func()
+	// LeadChanged is told when this member may have begun to lead, or lead no longer.
+	LeadChanged func()
 	// Unreached is told of servers that do not take what this one sends as the leader:
 	// see [transport.GuardedRaft].
 	Unreached func(server leader.ServerID, slow bool)
@@ -103,6 +105,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, diverged: s.diverged}
 	part.guarded, _ = trans.(*transport.GuardedRaft)
 	s.SetNode(part)
+	s.cfg.LeadChanged()      // it may lead already
 	if s.cfg.Life.Closed() { // Close may not have seen it
 		return errors.Join(refusal.ErrClosed, part.Stop().Error())
 	}
@@ -141,10 +144,15 @@ func (s *Server) raftConfig() *raft.Config {
 }
 
 // observe tells of a new leader, which may be this member and knows nothing of the
-// reports to the last one. It keeps no observation.
+// reports to the last one, and of leads of this member. It keeps no observation.
 func (s *Server) observe(o *raft.Observation) bool {
-	if seen, ok := o.Data.(raft.LeaderObservation); ok && seen.LeaderID != "" {
-		s.cfg.LeaderSeen()
+	switch seen := o.Data.(type) {
+	case raft.LeaderObservation:
+		if seen.LeaderID != "" {
+			s.cfg.LeaderSeen()
+		}
+	case raft.RaftState:
+		s.cfg.LeadChanged()
 	}
 	return false
 }
