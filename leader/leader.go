@@ -148,6 +148,9 @@ func New(cfg Config, m Member) *Leader {
 // Step does everything that is due. It is called when [Leader.Due] or [Leader.Reported] say so,
 // once the member has applied the whole log of the leaders before it and the grid is formed.
 func (l *Leader) Step(v View) {
+	if l.activity.began == 0 {
+		l.activity.began = v.Mono
+	}
 	l.step(v)
 	l.activity.observe(v, l.inProgress(v))
 }

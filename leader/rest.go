@@ -27,6 +27,7 @@ const (
 
 // activity is when this leader last had something to do.
 type activity struct {
+	began   time.Duration // the first step
 	stepped time.Duration // the last step
 	stirred time.Duration // when something was last in progress, or had changed
 	// What the leader knew then, to notice a change.

@@ -91,8 +91,16 @@ func TestLeaderThatHasSomethingToDoDoesNotRest(t *testing.T) {
 		"a member leaves":   func(o *office) { o.v.Leaving = true },
 		"a probe fails": func(o *office) {
 			o.l.Unreached(o.v, ServerOf(inc(3, 1), true), false)
-			o.due()
-			o.l.Probed(o.v, o.take(forDetection)[0], Answer{}, context.DeadlineExceeded)
+			for fails := 0; fails < 3; o.due() {
+				for _, p := range o.take(forDetection) {
+					if p.To == inc(3, 1) {
+						o.l.Probed(o.v, p, Answer{}, context.DeadlineExceeded)
+						fails++
+					} else {
+						o.l.Probed(o.v, p, Answer{Version: o.v.Roster.Version}, nil)
+					}
+				}
+			}
 		},
 		"an operator removes a member": func(o *office) {
 			o.l.RemoveMember(o.v, inc(3, 1).Member(), "", func(Removed, error) {})

@@ -25,6 +25,9 @@ type succession struct {
 // passLead begins to pass the lead on, if this member leaves. A voter that stays is
 // there soon if there is none yet: see keepVoters.
 func (l *Leader) passLead(v View) {
+	if v.Mono-l.activity.began < StepEvery {
+		return // a member that leaves too would pass it back before it is heard that it leaves
+	}
 	if v.Leaving && l.voters.succession == nil {
 		l.askSuccessors(v, func(Peer) bool { return true })
 	}

@@ -22,7 +22,11 @@ func TestLeaverPassesItsLeadFirst(t *testing.T) {
 			}
 		}, false},
 		"none takes the lead": {func(o *office) {
-			o.l.Step(o.v)
+			o.step(0)
+			if len(o.take(forSuccession)) > 0 {
+				t.Error("a new leader passes the lead on before it can have heard who leaves")
+			}
+			o.step(StepEvery)
 			o.answer(forSuccession, func(int) error { return errors.New("no answer") })
 		}, true},
 		"all leave":                    {func(o *office) { o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true }, true},
