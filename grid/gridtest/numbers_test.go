@@ -134,33 +134,40 @@ func nodeOf(t *testing.T, s *sequencer.Sequencer) (sequencer.NodeID, sequencer.I
 // when the grants of the crashed process have ended; others take no node of it meanwhile.
 func TestRestartedClientGetsItsNodesBack(t *testing.T) {
 	t.Parallel()
-	for _, crash := range []bool{false, true} {
-		t.Run(fmt.Sprintf("crash %v", crash), func(t *testing.T) {
+	for _, c := range []struct{ crash, open bool }{{false, false}, {true, false}, {false, true}} {
+		crash := c.crash
+		t.Run(fmt.Sprintf("crash %v, open %v", crash, c.open), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := gridtest.Start(t, gridtest.Config{Members: 2})
 				dir := t.TempDir()
 				other, err := g.Client("other").CreateSequencer(t.Context(), "orders", sequencer.Config{})
 				ok(t, "create", err)
-				c := dial(t, numbered(g, "web", dir))
-				orders, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{})
+				web := dial(t, numbered(g, "web", dir))
+				orders, err := web.CreateSequencer(t.Context(), "orders", sequencer.Config{})
 				ok(t, "create", err)
-				stripes, err := c.CreateStriped(t.Context(), "clicks", sequencer.Config{}, 4)
+				stripes, err := web.CreateStriped(t.Context(), "clicks", sequencer.Config{}, 4)
 				ok(t, "stripes", err)
 				_ = stripes
 				was, last, _ := nodeOf(t, orders)
 				time.Sleep(3 * time.Second)
 				if crash {
 					g.Network.Crash("web")
-					ok(t, "close", c.Close())
+					ok(t, "close", web.Close())
 				} else {
-					ok(t, "leave", c.Leave(t.Context()))
+					ok(t, "leave", web.Leave(t.Context()))
 				}
 				if n, _, _ := nodeOf(t, other); n == was {
 					t.Fatalf("both have node %d", n)
 				}
-				c = dial(t, numbered(g, "web2", dir))
-				orders, err = c.CreateSequencer(t.Context(), "orders", sequencer.Config{})
-				ok(t, "create again", err)
+				web = dial(t, numbered(g, "web2", dir))
+				if c.open {
+					orders, err = web.OpenSequencer(t.Context(), "orders")
+					ok(t, "open", err)
+					err = orders.AttachLogicalNode(t.Context())
+				} else {
+					orders, err = web.CreateSequencer(t.Context(), "orders", sequencer.Config{})
+				}
+				ok(t, "create or open again", err)
 				now, first, took := nodeOf(t, orders)
 				if now != was || first <= last {
 					t.Errorf("node %d and ID %d, before the restart %d and %d", now, first, was, last)
