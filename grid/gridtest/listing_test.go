@@ -44,7 +44,11 @@ func TestListingsAreOfTheWholeGrid(t *testing.T) {
 		for i := range 25 {
 			name := fmt.Sprintf("%s-%02d", []string{"a", "b"}[i%2], i)
 			names = append(names, name)
-			if _, err := web.CreateSequencer(ctx, name, sequencer.Config{}); err != nil {
+			h, err := web.CreateSequencer(ctx, name, sequencer.Config{})
+			if err == nil {
+				_, err = h.Next(ctx)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -80,6 +84,10 @@ func TestListingsAreOfTheWholeGrid(t *testing.T) {
 			if !slices.Equal(got, names) || len(owners) != 3 {
 				t.Errorf("%s lists %v of %d owners, want %v", member, got, len(owners), names)
 			}
+		}
+		time.Sleep(20 * time.Second) // every handle is renewed, which tells how many IDs it made
+		if p := page("m1", wire.SequencersRequest{Limit: 4, Busiest: true}); len(p.Sequencers) != 4 {
+			t.Errorf("%d of the busiest sequencers, want 4", len(p.Sequencers))
 		}
 		var own []string // those of each owner, one by one
 		for _, member := range g.Running() {
