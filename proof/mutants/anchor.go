@@ -29,7 +29,7 @@ var anchorMutants = []mutant{
 	{"A5", "a reset keeps the partitions", "roster/anchor.go", "next.Partitions[id] = Partition{Term: Term(next.Version), Floor: floor, LostTerm: Term(next.Version), Disk: p.Disk}", "next.Partitions[id] = p", anchoredTests("a reset keeps the partitions")},
 	{"A5", "a stop counts for more than the record", "roster/anchor.go", "floor := max(r.granted(), c.Found)", "floor := max(r.granted(), c.Found)\n	if r.Stopped > 0 {\n		floor = r.Stopped\n	}", anchoredTests("a stop counts for more than the record")},
 	{"A8", "the limit is lowered before the stop", "leader/anchor/authority.go", "case r.Stopped == 0 || to < r.Stopped:", "case to < r.Stopped:", anchoredTests("the limit is lowered before the stop")},
-	{"A8", "a raise after the stop", "roster/anchor.go", "case r.Claim != \"\" && r.Stopped > 0 && c.Reset == nil:", "case false:", anchoredTests("a raise after the stop")},
+	{"A8", "a raise after the stop", "roster/anchor.go", "case r.Claim != \"\" && r.Stopped > 0 && c.Reset == nil:", "case false:", anchorRosterTests},
 	{"A1", "a swap without an answer is taken for one that happened", "leader/anchor/machine.go", "	if out.Err == nil && step.Swap != nil {", "	if step.Swap != nil {", anchorTests},
 	{"A4", "a record that was deleted is created again", "leader/anchor/authority.go", "if seen.Absent() && r.Claim != \"\" {", "if seen.Absent() && r.Claim == \"-\" {", anchorTests},
 	{"A4", "a leader creates a deleted record on its own", "leader/anchor/machine.go", "	case Missing:\n		if !m.forced {", "	case Missing:\n		if m.forced {", anchorTests},
