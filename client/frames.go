@@ -2,7 +2,6 @@ package client
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -248,11 +247,7 @@ func upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 		return &attempt{err: failure.Errorf(wire.ErrProtocol, "member at %s: %w", addr, err)}
 	}
 	_ = conn.SetDeadline(time.Time{})
-	var rest io.Reader = conn
-	if early, _ := in.Peek(in.Buffered()); len(early) > 0 {
-		rest = io.MultiReader(bytes.NewReader(early), conn)
-	}
-	return &attempt{conn: frames.NewClient(conn, rest)}
+	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in))}
 }
 
 // refusedUpgrade returns the result of an upgrade that has no answer. A process that speaks

@@ -110,8 +110,8 @@ func (o *leadership) run(ctx context.Context) {
 	}
 }
 
-// awaitStep returns when the next step is due. While nothing else is due soon, a change of what
-// this member knows is a reason for one.
+// awaitStep returns when the next step is due. While none is due soon, a change of this member's
+// state makes it due.
 func (l *lead) awaitStep(ctx context.Context, changed <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

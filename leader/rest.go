@@ -30,7 +30,7 @@ type activity struct {
 	began   time.Duration // the first step
 	stepped time.Duration // the last step
 	stirred time.Duration // when something was last in progress, or had changed
-	// What the leader knew then, to notice a change.
+	// The view at the last change.
 	version roster.Version
 	servers []Server
 	peers   []Peer
@@ -50,7 +50,7 @@ func (a *activity) observe(v View, inProgress bool) {
 
 // Due returns the time until [Leader.Step] is to be called: [StepEvery] after the last step,
 // earlier after news, and later at rest. It is asked after each step and each call that brings
-// news. At rest a change of what the view has is news, too: the step is due then.
+// news. At rest a change of the view is news, too: the step is due then.
 func (l *Leader) Due(v View) time.Duration {
 	due := l.activity.stepped + StepEvery
 	if l.rests(v) {

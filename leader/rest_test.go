@@ -21,7 +21,7 @@ func resting(t *testing.T) *office {
 	return o
 }
 
-// beat makes the next step when it is due, answers all probes and agrees to what is proposed.
+// beat makes the next step when it is due, answers all probes and agrees to all proposals.
 func (o *office) beat() (wait time.Duration) {
 	wait = o.due()
 	o.v.Wall += 100

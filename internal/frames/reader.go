@@ -24,6 +24,16 @@ func newReader(from io.Reader) *reader {
 	return &reader{bufio.NewReaderSize(from, calmBuffer), from}
 }
 
+// Rest returns a reader of a connection that begins with the bytes which were read ahead from it
+// for the upgrade. It does not keep the buffer of that reader.
+func Rest(conn io.Reader, ahead *bufio.Reader) io.Reader {
+	early, _ := ahead.Peek(ahead.Buffered())
+	if len(early) == 0 {
+		return conn
+	}
+	return io.MultiReader(bytes.NewReader(bytes.Clone(early)), conn)
+}
+
 // grow is called before a frame is read, with its size.
 func (r *reader) grow(size int) {
 	if r.Size() > calmBuffer || r.Buffered() < calmBuffer || size > calmBuffer {

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -91,20 +89,11 @@ func (a *Server) handleFrames(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	noteCode(w, codeOK)
-	f, in := a.newFramedRequests(r), rest(conn, buffered.Reader)
+	f, in := a.newFramedRequests(r), frames.Rest(conn, buffered.Reader)
 	ctx := context.WithValue(a.cfg.Life.Context(), connectionKey{}, connectionOf(r))
 	if !a.cfg.Life.Go(func() { a.serveFrames(ctx, conn, in, f) }) {
 		_ = conn.Close()
 	}
-}
-
-// rest returns a reader of a connection, without the buffers of the HTTP server.
-func rest(conn net.Conn, buffered *bufio.Reader) io.Reader {
-	early, _ := buffered.Peek(buffered.Buffered())
-	if len(early) == 0 {
-		return conn
-	}
-	return io.MultiReader(bytes.NewReader(bytes.Clone(early)), conn)
 }
 
 // serveFrames serves a connection in frames until it ends.
