@@ -62,6 +62,7 @@ func TestManyDestroyedAtOnce(t *testing.T) {
 			}
 			return nil
 		})
+		synctest.Wait() // until the stream stands: without it, renewals tell of the ends, later
 		f.set(func() {
 			for i := range many {
 				if err := f.destroy("s"+strconv.Itoa(i), sequencer.Life{}); err != nil {
