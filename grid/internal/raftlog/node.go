@@ -24,6 +24,7 @@ type Node struct {
 	guarded  *transport.GuardedRaft // nil without other servers
 	followed *followed              // nil without a roster
 	diverged *divergence
+	pace     *pace
 
 	mu        sync.Mutex
 	ended     bool           // no proposal begins any longer; guarded by mu
@@ -126,6 +127,7 @@ func (n *Node) PassLead(to raft.ServerID) error {
 	n.passing.Add(1)
 	n.mu.Unlock()
 	defer n.passing.Done()
+	n.pace.trouble() // the timeout of an election bounds this, too
 	return n.Raft.LeadershipTransferToServer(to, n.Address(to)).Error()
 }
 

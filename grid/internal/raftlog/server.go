@@ -22,7 +22,8 @@ import (
 // Raft's pace.
 const (
 	// leaderTimeout is for how long a leader that hears from no majority leads on. While nothing
-	// is agreed on, each server answers once in a round trip and 50 to 100 ms.
+	// is agreed on, each server answers once in a round trip and 50 to 100 ms, or 100 to 200 ms
+	// at rest (pace.go).
 	leaderTimeout = transport.HeartbeatTimeout
 	// commitTimeout is how long a server without a push may not know of a commit; it does
 	// within twice that.
@@ -87,8 +88,14 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 			return errors.Join(fmt.Errorf("grid: form the grid: %w", err), closeTransport(trans))
 		}
 	}
+	var paced atomic.Pointer[pace]
 	if guarded, ok := trans.(*transport.GuardedRaft); ok {
-		guarded.Unreached = func(id raft.ServerID, slow bool) { s.cfg.Unreached(leader.ServerID(id), slow) }
+		guarded.Unreached = func(id raft.ServerID, slow bool) {
+			if p := paced.Load(); p != nil {
+				p.trouble()
+			}
+			s.cfg.Unreached(leader.ServerID(id), slow)
+		}
 	}
 	roster := newFollowed(grid, s.cfg.State)
 	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, s.noteLowered}, trans)
@@ -101,8 +108,10 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	if guarded, ok := trans.(*transport.GuardedRaft); ok {
 		guarded.Begin(func() transport.RaftView { return s.view(node) })
 	}
-	node.RegisterObserver(raft.NewObserver(nil, false, s.observe))
-	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, diverged: s.diverged}
+	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, diverged: s.diverged, pace: newPace(node)}
+	paced.Store(part.pace)
+	node.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool { return s.observe(part.pace, o) }))
+	part.pace.enter(node.State())
 	part.guarded, _ = trans.(*transport.GuardedRaft)
 	s.SetNode(part)
 	s.cfg.LeadChanged()      // it may lead already
@@ -145,13 +154,14 @@ func (s *Server) raftConfig() *raft.Config {
 
 // observe tells of a new leader, which may be this member and knows nothing of the
 // reports to the last one, and of leads of this member. It keeps no observation.
-func (s *Server) observe(o *raft.Observation) bool {
+func (s *Server) observe(p *pace, o *raft.Observation) bool {
 	switch seen := o.Data.(type) {
 	case raft.LeaderObservation:
 		if seen.LeaderID != "" {
 			s.cfg.LeaderSeen()
 		}
 	case raft.RaftState:
+		p.enter(seen)
 		s.cfg.LeadChanged()
 	}
 	return false

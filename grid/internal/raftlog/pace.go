@@ -1,0 +1,90 @@
+package raftlog
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+)
+
+// hashicorp/raft derives the interval of a leader's heartbeats, a tenth to a fifth of it, from the
+// same setting as the time after which a follower begins an election. Only a leader reads it for the
+// former, and only followers for the latter. So a leader that reaches every server has a longer one.
+const (
+	// restTimeout leads to heartbeats each 100 to 200 ms, of which followers await one
+	// for transport.HeartbeatTimeout.
+	restTimeout = 2 * transport.HeartbeatTimeout
+	// restAfter is for how long every server has to answer before.
+	restAfter = 5 * time.Second
+)
+
+// pace sets the interval of the heartbeats of a node that leads.
+//
+//	          every server answers for restAfter
+//	quick ------------------------------------------> at rest
+//	  ^                                                  |
+//	  +--------------------------------------------------+
+//	    a server fails or is slow, the lead is passed on, or ends
+type pace struct {
+	node *raft.Raft
+
+	mu    sync.Mutex  // guards what follows
+	leads bool        // the node does
+	rest  *time.Timer // ends with a rest; nil before the first lead
+}
+
+// newPace returns the pace of a node, which is quick.
+func newPace(node *raft.Raft) *pace { return &pace{node: node} }
+
+// enter notes that the node is in another state now.
+func (p *pace) enter(s raft.RaftState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leads = s == raft.Leader
+	p.quicken()
+}
+
+// trouble has the heartbeats quick for a while. A nil pace always is.
+func (p *pace) trouble() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leads {
+		p.quicken()
+	}
+}
+
+// quicken ends a rest; the next begins after restAfter while the node leads. The caller has the lock.
+func (p *pace) quicken() {
+	if p.rest != nil {
+		p.rest.Stop()
+	}
+	if p.leads {
+		p.rest = time.AfterFunc(restAfter, p.slacken)
+	}
+	p.set(transport.HeartbeatTimeout)
+}
+
+// slacken begins a rest.
+func (p *pace) slacken() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leads {
+		p.set(restTimeout)
+	}
+}
+
+// set sets the timeout of heartbeats. An election, which a node at rest does not begin, may
+// not have a shorter one.
+func (p *pace) set(timeout time.Duration) {
+	c := p.node.ReloadableConfig()
+	if c.HeartbeatTimeout == timeout {
+		return
+	}
+	c.HeartbeatTimeout, c.ElectionTimeout = timeout, timeout
+	_ = p.node.ReloadConfig(c) // nil for these values
+}
