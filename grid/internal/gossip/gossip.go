@@ -24,6 +24,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/discovery"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/roster"
@@ -89,6 +90,7 @@ type Gossip struct {
 	foreign map[foreignMember]*encounter
 	failing map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
 
+	news       signal.Signal // other members have to hear of something: see spread.go
 	subscribes chan struct{} // one for each join by request
 	searched   atomic.Bool   // see Searched
 }
@@ -106,7 +108,7 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	}
 	g.transport, err = transport.NewGossip(ctx, transport.GossipConfig{
 		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keys: g.keys, Release: wire.OwnRelease(),
-		Refused: g.reportRefused,
+		Refused: g.reportRefused, News: g.news.Send,
 	})
 	if err != nil {
 		return nil, refusal.Invalid("GossipAddr: %v", err)
@@ -121,7 +123,7 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 func silent(cfg Config) *Gossip {
 	return &Gossip{
 		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
-		failing: map[roster.Incarnation]struct{}{}, subscribes: make(chan struct{}, subscribesMax),
+		failing: map[roster.Incarnation]struct{}{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax),
 	}
 }
 
@@ -142,7 +144,7 @@ func (g *Gossip) config() *memberlist.Config {
 	conf.EnableCompression = false
 	conf.Delegate, conf.Events, conf.Alive, conf.Merge, conf.Ping = g, g, g, g, g
 	conf.Keyring = g.keys.Memberlist()
-	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteFailed}, "", 0)
+	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteFailed, g.news.Send}, "", 0)
 	return conf
 }
 
@@ -173,6 +175,7 @@ func (g *Gossip) Find(want func(Peer) bool) (Peer, bool) {
 
 // Announce sends this member's description of itself, which has changed, to all members.
 func (g *Gossip) Announce() {
+	g.news.Send()
 	if err := g.list.UpdateNode(gossipTimeout); err != nil {
 		g.cfg.Log.Debug("announcement not sent yet", "error", err)
 	}
@@ -184,6 +187,7 @@ func (g *Gossip) Announce() {
 func (g *Gossip) Rejoin(ctx context.Context) {
 	var finding sync.WaitGroup
 	finding.Go(func() { g.finder.Run(ctx) })
+	finding.Go(func() { g.spread(ctx) })
 	defer finding.Wait()
 	dialing := make(chan struct{}, joinsMax)
 	for ctx.Err() == nil {
@@ -279,6 +283,7 @@ func (g *Gossip) Seen() string {
 
 // Leave tells the other members that this one has left, so that they need not detect it.
 func (g *Gossip) Leave() {
+	defer g.spreadNow()()
 	if err := g.list.Leave(g.cfg.Pace.goodbyeTimeout()); err != nil {
 		g.cfg.Log.Debug("goodbye not sent", "error", err)
 	}
@@ -329,6 +334,7 @@ func (g *Gossip) NotifyLeave(n *memberlist.Node) {
 	delete(g.alive, roster.Incarnation(n.Name))
 	delete(g.failing, roster.Incarnation(n.Name))
 	g.mu.Unlock()
+	g.news.Send()
 	g.cfg.State.Notify()
 }
 
@@ -352,6 +358,7 @@ func (g *Gossip) note(n *memberlist.Node) {
 		}
 	}
 	g.mu.Unlock()
+	g.news.Send()
 	g.cfg.State.Notify()
 }
 

@@ -32,10 +32,10 @@ const (
 	defaultCycles   = 3
 	// suspicionSpread is the ratio of the longest suspicion to the shortest.
 	suspicionSpread = 3
-	// spreadMax bounds the time between messages that spread news. Formation and leaving
-	// wait for news, however slowly members are probed.
+	// spreadMax bounds the time between messages that spread news, besides those that follow
+	// news immediately (spread.go).
 	spreadMax     = time.Second
-	pushPullEvery = 5 * time.Second
+	pushPullEvery = 10 * time.Second
 )
 
 // Check refuses a pace out of its bounds. The errors match sequencer.ErrInvalidConfig.
@@ -67,7 +67,7 @@ func (p Pace) withDefaults() Pace {
 
 // spreadEvery is the time between messages that spread news.
 func (p Pace) spreadEvery() time.Duration {
-	return min(p.withDefaults().Interval/3, spreadMax)
+	return min(p.withDefaults().Interval, spreadMax)
 }
 
 // goodbyeTimeout is how long a member that leaves waits until its goodbye was sent, which

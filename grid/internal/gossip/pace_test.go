@@ -47,8 +47,8 @@ func TestPaceOfMemberlist(t *testing.T) {
 		pace Pace
 		want set
 	}{
-		{Pace{}, set{300 * time.Millisecond, 150 * time.Millisecond, 100 * time.Millisecond, 5 * time.Second, 3}},
-		{Pace{Interval: 3 * time.Second, Timeout: time.Second, Cycles: 5}, set{3 * time.Second, time.Second, time.Second, 5 * time.Second, 5}},
+		{Pace{}, set{300 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond, 10 * time.Second, 3}},
+		{Pace{Interval: 3 * time.Second, Timeout: time.Second, Cycles: 5}, set{3 * time.Second, time.Second, time.Second, 10 * time.Second, 5}},
 		{Pace{Interval: time.Minute}, set{time.Minute, 30 * time.Second, time.Second, time.Minute, 3}},
 	} {
 		conf := memberlist.DefaultLANConfig()

@@ -62,16 +62,20 @@ func failedProbe(line string) (name string, failed bool) {
 	return "", false
 }
 
-// probeLog passes memberlist's log on, and notes the probes that failed.
+// probeLog passes memberlist's log on, notes the probes that failed, and tells of suspicions.
 type probeLog struct {
 	io.Writer
-	failed func(name string)
+	failed    func(name string)
+	suspected func()
 }
 
 // Write implements io.Writer; it gets one line at a time.
 func (l probeLog) Write(line []byte) (int, error) {
 	if name, failed := failedProbe(string(line)); failed {
 		l.failed(name)
+		if strings.Contains(string(line), probeFailed) {
+			l.suspected()
+		}
 	}
 	return l.Writer.Write(line)
 }

@@ -38,6 +38,9 @@ type GossipConfig struct {
 	// Refused, if not nil, is told of messages that no key of this gossip opens. It must not
 	// block. Any process can cause it.
 	Refused func(err error)
+	// News, if not nil, is told of messages about a node that members pass on. It must not
+	// block.
+	News func()
 }
 
 // Gossip carries memberlist over a Network: its datagrams as they
@@ -51,6 +54,7 @@ type Gossip struct {
 	limit     streamLimit // of accepted streams
 	keys      *Keyring    // nil: clear text
 	report    func(error) // of refused messages
+	news      func()      // told of messages that are passed on; nil for none
 	release   roster.Release
 	packets   chan *memberlist.Packet
 	ctx       context.Context // ends with Shutdown
@@ -93,6 +97,7 @@ func NewGossip(ctx context.Context, cfg GossipConfig) (*Gossip, error) {
 		socket:    socket,
 		keys:      cfg.Keys,
 		report:    cfg.Refused,
+		news:      cfg.News,
 
 		largeFrames: make(chan struct{}, largeFramesMax),
 
@@ -179,15 +184,19 @@ func (t *Gossip) receive() {
 // admits reports whether memberlist may have a datagram. With a key that is one which a key
 // opens: whatever is in it, a member has sent.
 func (t *Gossip) admits(b []byte, from net.Addr) bool {
-	if t.keys == nil {
-		return checkPacket(b) == nil
+	plain := b
+	if t.keys != nil {
+		var err error
+		if plain, err = t.keys.openPacket(b, t.grid); err != nil {
+			t.refuse(fmt.Errorf("%w; a datagram from %s", err, from))
+			return false
+		}
 	}
-	plain, err := t.keys.openPacket(b, t.grid)
-	if err != nil {
-		t.refuse(fmt.Errorf("%w; a datagram from %s", err, from))
-		return false
+	news, err := checkPacket(plain)
+	if err == nil && news && t.news != nil {
+		t.news()
 	}
-	return checkPacket(plain) == nil
+	return err == nil
 }
 
 // refuse reports a message that was not opened.

@@ -30,23 +30,30 @@ const (
 
 var errBadPacket = errors.New("grid: the gossip datagram has content that no member sends")
 
-// checkPacket refuses the content of a datagram that no member sends.
-func checkPacket(b []byte) error {
-	b, err := unlabelled(b)
+// checkPacket refuses the content of a datagram that no member sends. news reports whether it
+// has a message about a node that others pass on.
+func checkPacket(b []byte) (news bool, err error) {
+	b, err = unlabelled(b)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(b) > 5 && b[0] == gossipChecked {
 		b = b[5:]
 	}
 	if len(b) == 0 || b[0] != gossipCompound {
-		return checkGossip(b)
+		return isNews(b), checkGossip(b)
 	}
 	messages, err := compounded(b[1:])
 	for _, message := range messages {
+		news = news || isNews(message)
 		err = errors.Join(err, checkGossip(message))
 	}
-	return err
+	return news, err
+}
+
+// isNews reports whether a message is about a node, and passed on.
+func isNews(b []byte) bool {
+	return len(b) > 0 && (b[0] == gossipSuspect || b[0] == gossipAlive || b[0] == gossipDead)
 }
 
 // unlabelled returns what follows a label, if there is one.

@@ -63,9 +63,29 @@ func TestGossipNumbersThatAreBelieved(t *testing.T) {
 			"compressed":                 {word(gossipCompressed, map[string]any{"Algo": 0, "Buf": []byte("?")}), false},
 			"one within another":         {several(several(numbered(gossipDead, math.MaxUint32))), false},
 		} {
-			if err := checkPacket(wrap(c.message)); (err == nil) != c.believed {
+			if _, err := checkPacket(wrap(c.message)); (err == nil) != c.believed {
 				t.Errorf("%s, %s: %v", how, what, err)
 			}
+		}
+	}
+}
+
+// TestGossipNewsIsRecognized: other members are told of what a member hears about a third.
+func TestGossipNewsIsRecognized(t *testing.T) {
+	ping := word(0, map[string]any{"SeqNo": 1})
+	for what, c := range map[string]struct {
+		packet []byte
+		news   bool
+	}{
+		"a ping":                  {ping, false},
+		"two pings":               {several(ping, ping), false},
+		"a suspect":               {numbered(gossipSuspect, 7), true},
+		"an alive":                {numbered(gossipAlive, 7), true},
+		"a ping with a dead":      {several(ping, numbered(gossipDead, 7)), true},
+		"the same with its label": {append([]byte{gossipLabel, 1, 'a'}, several(ping, numbered(gossipDead, 7))...), true},
+	} {
+		if news, err := checkPacket(c.packet); err != nil || news != c.news {
+			t.Errorf("%s: news %v, %v", what, news, err)
 		}
 	}
 }

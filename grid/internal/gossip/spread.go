@@ -1,0 +1,75 @@
+package gossip
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+)
+
+// memberlist looks for news to pass on at a fixed interval. While nothing happens that is in
+// vain, and costs more than all else it does. So the interval is long here, and a member that has
+// news, its own or another's, pings a few others: memberlist adds to each message the news that it
+// is to pass on.
+const (
+	// spreadDelay is how long news is gathered, and spreadAgain the pause before a second round:
+	// memberlist repeats a piece of news a few times.
+	spreadDelay = 10 * time.Millisecond
+	spreadAgain = 100 * time.Millisecond
+	// spreadRounds is the rounds that follow news.
+	spreadRounds = 3
+	// spreadTo is how many members are told in a round, as many as memberlist tells itself.
+	spreadTo = 3
+)
+
+// spread passes news on until ctx ends.
+func (g *Gossip) spread(ctx context.Context) {
+	var pings sync.WaitGroup
+	defer pings.Wait()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.news:
+		}
+		pause := spreadDelay
+		for range spreadRounds {
+			signal.Sleep(ctx, pause)
+			g.pingSome(&pings)
+			pause = spreadAgain
+		}
+	}
+}
+
+// spreadNow passes news on until the function that it returns is called.
+func (g *Gossip) spreadNow() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { g.spread(ctx) })
+	g.news.Send()
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// pingSome pings a few members, suspected ones too, since they have to hear of it.
+func (g *Gossip) pingSome(pings *sync.WaitGroup) {
+	peers := g.Peers()
+	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
+	told := 0
+	for _, p := range peers {
+		addr, err := netip.ParseAddrPort(p.Gossip)
+		if p.Incarnation == g.cfg.Self || err != nil || told == spreadTo {
+			continue
+		}
+		told++
+		pings.Go(func() {
+			_, _ = g.list.Ping(string(p.Incarnation), net.UDPAddrFromAddrPort(addr)) // memberlist's own probes detect failures
+		})
+	}
+}
