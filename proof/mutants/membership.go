@@ -19,7 +19,7 @@ var membershipMutants = []mutant{
 	{"G5", "a member is made to leave in the name of another", "grid/membership.go", `in.ID != "" && in.ID != string(s.self)`, `in.ID == "none"`, membershipTests},
 	{"G2", "a member of another grid of the name is joined without an error", "grid/internal/gossip/subscribe.go", "strings.Contains(err.Error(), errForeign.Error())", "strings.Contains(err.Error(), errForeign.Error()+err.Error())", membershipTests},
 	{"G16", "a timeout of the whole interval", "grid/internal/gossip/pace.go", "p.Timeout >= interval", "p.Timeout > interval", paceTests},
-	{"G16", "news waits for slow probes", "grid/internal/gossip/pace.go", "min(p.withDefaults().Interval/3, spreadMax)", "p.withDefaults().Interval / 3", paceTests},
+	{"G16", "news waits for slow probes", "grid/internal/gossip/pace.go", "min(p.withDefaults().Interval, spreadMax)", "p.withDefaults().Interval", paceTests},
 	{"Dc", "an outage of the DNS forgets addresses", "grid/internal/discovery/discovery.go", "		case err != nil:\n", "		case err != nil:\n			f.replace(s, nil)\n", discoveryTests},
 	{"Dc", "all entries together may have any number of addresses", "grid/internal/discovery/discovery.go", "	return out[:min(len(out), maxAllAddrs)]", "	return out", discoveryTests},
 	{"Dc", "an entry that cannot be resolved is tried at a constant pace", "grid/internal/discovery/discovery.go", "retryFirst<<min(p.failures, 10)", "retryFirst", discoveryTests},

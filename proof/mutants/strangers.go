@@ -38,7 +38,7 @@ var strangerMutants = []mutant{
 	{"R7", "any number about a member is taken", "grid/internal/transport/gossippacket.go", "	if n.number > most {", "	if n.number > most && most == 0 {", gossipTests},
 	{"R7", "an accusation that cannot be refuted is accepted", "grid/internal/transport/gossippacket.go", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], accusedMax)", "	case gossipSuspect, gossipDead:\n		return checkNumber(b[1:], aliveMax)", gossipTests},
 	{"R7", "numbers in an exchange of states are not looked at", "grid/internal/transport/gossipstream.go", "for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
-	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "		return checkPacket(b) == nil\n", "		return len(b) > 0\n", gossipTests},
+	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "	return err == nil\n}\n\n// refuse", "	return err == nil || t.keys == nil && len(plain) > 0\n}\n\n// refuse", gossipTests},
 
 	{"R12", "a command that cannot be read is skipped", "grid/internal/raftlog/fsm.go", "		return f.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))", "		return fmt.Errorf(\"entry %d: %w\", entry.Index, err)", readTests},
 	{"R12", "a command with an unknown part is taken", "wire/formatted.go", "	return format, Decode(MsgPack, data[1:], v)", "	return format, DecodeTolerant(MsgPack, data[1:], v)", commandTests},

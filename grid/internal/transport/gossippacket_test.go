@@ -70,7 +70,7 @@ func TestGossipNumbersThatAreBelieved(t *testing.T) {
 	}
 }
 
-// TestGossipNewsIsRecognized: other members are told of what a member hears about a third.
+// TestGossipNewsIsRecognized: messages about a third member are news, which is passed on.
 func TestGossipNewsIsRecognized(t *testing.T) {
 	ping := word(0, map[string]any{"SeqNo": 1})
 	for what, c := range map[string]struct {
