@@ -75,13 +75,13 @@ func (c *Client) tryOwner(ctx context.Context, addr, name, path string, in, out 
 	if addr == "" {
 		return failure.Errorf(sequencer.ErrUnavailable, "the partition of %q has no owner at the moment", name)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
 	defer cancel()
 	slow := time.AfterFunc(session.SlowTry(0), func() {
 		c.tasks.Go(func(context.Context) { c.giveUpWhenMoved(ctx, cancel, name, addr) })
 	})
 	defer slow.Stop()
-	return c.tryCall(ctx, addr, path, in, out)
+	return c.transport.Call(ctx, addr, path, in, out)
 }
 
 // giveUpWhenMoved looks up a name's owner again and again until ctx ends, and ends it

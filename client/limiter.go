@@ -13,8 +13,14 @@ import (
 // have connections of their own: some of them wait at the member for other members, and
 // neither a renewal nor replication may wait behind those.
 
-// connectionCalls bounds the calls in progress on one connection to a member.
-const connectionCalls = wire.MaxCalls
+const (
+	// connectionCalls bounds the calls in progress on one connection over HTTP to a member.
+	connectionCalls = wire.MaxCalls
+	// framedCalls bounds those of each line while the connection is in frames, which all lines
+	// share: together with replication and calls between members they stay below
+	// frames.StreamsMax.
+	framedCalls = 12
+)
 
 // line is one of a process's connections to a member, each by a transport of its own.
 type line int
@@ -44,8 +50,9 @@ type limiter struct {
 
 // limitKey is an address and the first line of a kind of call.
 type limitKey struct {
-	addr  string
-	first line
+	addr   string
+	first  line
+	framed bool // the connection is in frames
 }
 
 // semaphore bounds the calls of one key.

@@ -3,10 +3,12 @@ package client
 import (
 	"context"
 	"errors"
+	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
+	"github.com/snowgrid/snowgrid/internal/frames"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -73,5 +75,39 @@ func TestLanes(t *testing.T) {
 		if synctest.Wait(); ended.Load() != started || len(h.calls.of) != 0 {
 			t.Errorf("%d of %d ended; %d semaphores are left", ended.Load(), started, len(h.calls.of))
 		}
+	})
+}
+
+// TestLanesOfFrames: more calls run concurrently on a connection in frames, and with all others
+// that a process makes to a member they are not more than that serves.
+func TestLanesOfFrames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHTTP(nil, nil)
+		near, far := net.Pipe()
+		open := &attempt{done: make(chan struct{}), conn: frames.NewClient(near, near)}
+		close(open.done)
+		h.lines.of = map[string]*framedLine{"m1": {attempt: open}}
+		ctx, giveUp := context.WithCancel(t.Context())
+		inside := func(addr string) (n int) {
+			var running atomic.Int32
+			for range 4 * framedCalls {
+				go func() {
+					if _, _, err := h.turn(ctx, addr, wire.PathAttach); err == nil {
+						running.Add(1)
+					}
+				}()
+			}
+			synctest.Wait()
+			return int(running.Load())
+		}
+		if n := inside("m1"); n != 2*framedCalls || 2*framedCalls+connectionCalls > frames.StreamsMax/2 {
+			t.Errorf("%d calls in frames are in progress, want %d", n, 2*framedCalls)
+		}
+		if n := inside("m2"); n != 2*connectionCalls {
+			t.Errorf("%d calls over HTTP are in progress, want %d", n, 2*connectionCalls)
+		}
+		giveUp()
+		open.conn.Close()
+		_ = far.Close()
 	})
 }

@@ -141,7 +141,11 @@ func (h *HTTP) turn(ctx context.Context, addr, path string) (on line, done func(
 	if !waits {
 		return vital, func() {}, nil
 	}
-	return h.calls.enter(ctx, limitKey{addr, first}, connectionCalls, first == decided)
+	key, width := limitKey{addr: addr, first: first}, connectionCalls
+	if first == decided && !h.plain && h.lines.ready(addr) != nil {
+		key.framed, width = true, framedCalls
+	}
+	return h.calls.enter(ctx, key, width, first == decided)
 }
 
 // Close closes the framed connections, and those over HTTP that no call uses.

@@ -63,7 +63,7 @@ func (c *Client) DoBy(ctx context.Context, by time.Time, head frame.Head, body [
 }
 
 // startedMax is how many calls a connection may have for another to be started.
-const startedMax = StreamsMax / 2
+const startedMax = StreamsMax * 3 / 8
 
 // Start makes a call with a deadline and does not wait: done is called once, with the answer or
 // an error as of DoBy, by the goroutine that reads the connection. It must not wait, and must not
