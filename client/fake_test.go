@@ -366,6 +366,9 @@ type fakeStream struct {
 
 // Events implements Transport.
 func (f *fake) Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error) {
+	if err := f.run(ctx, &f.before, addr, wire.PathEvents, in); err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, made{addr: addr, path: wire.PathEvents, in: in})

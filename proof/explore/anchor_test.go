@@ -57,7 +57,7 @@ func TestLargeAnchor(t *testing.T) {
 	}
 	for _, s := range LargeAnchorScopes() {
 		t.Run(s.Name, func(t *testing.T) {
-			exploreAnchor(t, s, Limits{Time: *longFor / time.Duration(len(LargeAnchorScopes()))}, false)
+			exploreAnchor(t, s, largeLimits(len(LargeAnchorScopes()), longStates/3), false)
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 var (
 	long    = flag.Bool("long", false, "explore the large scopes, too")
-	longFor = flag.Duration("long-for", 30*time.Minute, "for how long, all large scopes together")
+	longFor = flag.Duration("long-for", 30*time.Minute, "for how long, all large scopes of all explorations together")
 	rewrite = flag.Bool("rewrite", false, "write testdata again")
 )
 
@@ -43,14 +43,21 @@ func TestLarge(t *testing.T) {
 		t.Skip("takes as long as one likes: -long -long-for 2h")
 	}
 	for _, s := range LargeScopes() {
-		t.Run(s.Name, func(t *testing.T) {
-			explore(t, s, Limits{Time: *longFor / time.Duration(len(LargeScopes())), States: longStates})
-		})
+		t.Run(s.Name, func(t *testing.T) { explore(t, s, largeLimits(len(LargeScopes()), longStates)) })
 	}
 }
 
-// longStates keeps a large exploration below about 4 GiB.
-const longStates = 30_000_000
+const (
+	// families is how many explorations have large scopes: they share the time.
+	families = 5
+	// longStates keeps a large exploration below about 4 GiB.
+	longStates = 30_000_000
+)
+
+// largeLimits are those of one of a family's large scopes.
+func largeLimits(scopes, states int) Limits {
+	return Limits{Time: *longFor / families / time.Duration(scopes), States: states}
+}
 
 func explore(t *testing.T, s Scope, limits Limits) Result {
 	t.Helper()

@@ -64,7 +64,7 @@ func TestLargeFollow(t *testing.T) {
 	}
 	for _, s := range LargeFollowScopes() {
 		t.Run(s.Name, func(t *testing.T) {
-			clean(t, SearchFollow(s, FollowNone, Limits{Time: *longFor / time.Duration(len(LargeFollowScopes()))}), true)
+			clean(t, SearchFollow(s, FollowNone, largeLimits(len(LargeFollowScopes()), longStates/3)), true)
 		})
 	}
 }

@@ -62,9 +62,7 @@ func TestLargeNames(t *testing.T) {
 		t.Skip("takes as long as one likes: -long -long-for 2h")
 	}
 	for _, s := range LargeNameScopes() {
-		t.Run(s.Name, func(t *testing.T) {
-			exploreNames(t, s, Limits{Time: *longFor / time.Duration(len(LargeNameScopes())), States: longStates / 10})
-		})
+		t.Run(s.Name, func(t *testing.T) { exploreNames(t, s, largeLimits(len(LargeNameScopes()), longStates/10)) })
 	}
 }
 

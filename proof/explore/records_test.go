@@ -137,7 +137,7 @@ func TestLargeRecords(t *testing.T) {
 		t.Skip("takes as long as one likes: -long -long-for 2h")
 	}
 	records, failovers := LargeRecordScopes(), LargeFailoverScopes()
-	limits := Limits{Time: *longFor / time.Duration(len(records)+len(failovers)), States: longStates}
+	limits := largeLimits(len(records)+len(failovers), longStates)
 	for _, s := range records {
 		t.Run(s.Name, func(t *testing.T) { clean(t, SearchRecords(s, RecordsNone, limits), true) })
 	}
