@@ -5,6 +5,8 @@
 //
 //	go build -o snowgrid ./cmd/snowgrid && go run ./proof/failover -agent ./snowgrid -rounds 20
 //
+// With -cases calm nothing happens to the agents, and busy loops run beside them: see calm.go.
+//
 // It prints one line for each round, and medians. To compare two commits, build the agent
 // and this program from both, and run them in turn.
 package main
@@ -18,6 +20,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +36,9 @@ import (
 var (
 	agentPath = flag.String("agent", "./snowgrid", "the agent to start")
 	rounds    = flag.Int("rounds", 20, "rounds of each case")
-	cases     = flag.String("cases", "owner,leader,stop,roll", "what to do: kill an owner that follows, kill the leader that owns, stop an owner that follows, restart all in turn")
+	cases     = flag.String("cases", "owner,leader,stop,roll", "what to do: kill an owner that follows, kill the leader that owns, stop an owner that follows, restart all in turn; or calm: do nothing")
+	calmFor   = flag.Duration("calm-for", time.Hour, "how long nothing is done")
+	loops     = flag.Int("loops", 4, "busy loops beside agents to which nothing is done")
 	port      = flag.Int("port", 23_400, "the first of twelve free ports on 127.0.0.1")
 	verbose   = flag.Bool("v", false, "print the logs of the agents")
 )
@@ -42,8 +47,14 @@ var (
 const patience = time.Minute
 
 func main() {
+	if os.Getenv(busyVar) != "" {
+		spin()
+	}
 	flag.Parse()
-	if err := run(context.Background()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
 		log.Fatal(err)
 	}
 }
@@ -57,6 +68,12 @@ func run(ctx context.Context) (err error) {
 	for _, name := range strings.Split(*cases, ",") {
 		if name == "roll" {
 			if err := f.roll(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if name == "calm" {
+			if err := f.calm(ctx); err != nil {
 				return err
 			}
 			continue
