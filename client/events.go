@@ -2,36 +2,70 @@ package client
 
 import (
 	"context"
+	"sync"
 
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// listen opens an event stream and delivers its events until it breaks or ctx ends.
+// delivering is a Stream whose events need no goroutine that waits for them.
+type delivering interface {
+	// Deliver has event called for each event from now on, and end when the stream ends, unless
+	// it was closed. Neither may wait.
+	Deliver(event func(wire.Event), end func())
+}
+
+// listen opens an event stream and takes its events until it breaks or ctx ends.
 func (r *runner) listen(ctx context.Context, s *session.Stream) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer r.do(func(m *session.Machine, now session.Now) {
-		if stop := r.streams[s]; stop != nil {
-			stop()
-			delete(r.streams, s)
-		}
-		m.Broken(now, s)
+	over := sync.OnceFunc(func() {
+		cancel()
+		r.ended(s)
 	})
 	stream, err := r.c.transport.Events(ctx, s.Owner, wire.EventsRequest{Holder: r.c.holder})
 	if err != nil {
+		over()
 		return
 	}
+	if by, delivers := stream.(delivering); delivers && r.c.tasks.Begin() == nil {
+		over := sync.OnceFunc(func() {
+			over()
+			r.c.tasks.End()
+		})
+		context.AfterFunc(ctx, func() {
+			_ = stream.Close()
+			over()
+		})
+		by.Deliver(func(e wire.Event) { r.take(s, e) }, over)
+		return
+	}
+	defer over()
 	defer func() { _ = stream.Close() }()
 	for {
 		event, err := stream.Next()
 		if err != nil {
 			return
 		}
-		if event.Name == "" {
-			r.do(func(m *session.Machine, now session.Now) { m.Stands(now, s) })
-			continue
-		}
-		r.c.ended(event.Name, event.Life)
+		r.take(s, event)
 	}
+}
+
+// take takes in an event of a stream; one without a name says that the stream stands.
+func (r *runner) take(s *session.Stream, e wire.Event) {
+	if e.Name == "" {
+		r.do(func(m *session.Machine, now session.Now) { m.Stands(now, s) })
+		return
+	}
+	r.c.ended(e.Name, e.Life)
+}
+
+// ended takes in the end of a stream.
+func (r *runner) ended(s *session.Stream) {
+	r.do(func(m *session.Machine, now session.Now) {
+		if stop := r.streams[s]; stop != nil {
+			stop()
+			delete(r.streams, s)
+		}
+		m.Broken(now, s)
+	})
 }

@@ -325,7 +325,7 @@ func (h *HTTP) eventsInFrames(ctx context.Context, addr string, body []byte) (st
 		return nil, true, unreachable(addr, err)
 	}
 	if status == http.StatusOK {
-		return httpStream{answer}, true, nil
+		return &framedStream{httpStream{answer}, answer, nil}, true, nil
 	}
 	defer func() { _ = answer.Close() }()
 	data, err := wire.ReadBody(answer)
@@ -333,6 +333,33 @@ func (h *HTTP) eventsInFrames(ctx context.Context, addr string, body []byte) (st
 		return nil, true, unreadable(addr, status, err)
 	}
 	return nil, true, answered(addr, status, data)
+}
+
+// framedStream is an event stream in frames.
+type framedStream struct {
+	httpStream
+	answer *frames.Stream
+	part   []byte // of an event that has not arrived as a whole
+}
+
+// Deliver implements delivering.
+func (s *framedStream) Deliver(event func(wire.Event), end func()) {
+	s.answer.Deliver(func(data []byte) error {
+		if len(s.part) > 0 {
+			data = append(s.part, data...)
+		}
+		for {
+			e, rest, whole, err := wire.CutEvent(data)
+			if err != nil {
+				return err
+			}
+			if data = rest; !whole {
+				s.part = append(s.part[:0:0], data...)
+				return nil
+			}
+			event(e)
+		}
+	}, end)
 }
 
 // ready returns the framed connection to an address, nil if there is none yet.

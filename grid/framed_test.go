@@ -87,7 +87,7 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 	m, dir := securedOnSockets(t)
 	addr, self := m.Addrs().API, m.Status().Answering
 	creds := map[string]*security.Credentials{}
-	for _, role := range []security.Role{security.Member, security.Holder} {
+	for _, role := range []security.Role{security.Member, security.Holder, security.Reader} {
 		c, err := security.Load(security.Config{Dir: dir, Role: role}, role)
 		if err != nil {
 			t.Fatal(err)
@@ -116,6 +116,7 @@ func TestFramesAreServedAsHTTP(t *testing.T) {
 		"hello to another":        {wire.PathHello, toMember("another", ours), wire.HelloRequest{}},
 		"of another grid":         {wire.PathHeld, toMember(self, "another"), wire.Done{}},
 		"no holder of a stream":   {wire.PathEvents, nil, wire.EventsRequest{}},
+		"a stream of a number":    {wire.PathEvents, nil, 7},
 		"no such attach":          {wire.PathAttach, nil, wire.AttachRequest{Holder: "h", Claim: wire.Claim{Sequencer: sequencerNamed("none"), ID: sequencer.AttachmentID{1}}}},
 		"an attach of nothing":    {wire.PathAttach, nil, wire.AttachRequest{}},
 		"an attach of number 7":   {wire.PathAttach, nil, 7},

@@ -41,7 +41,7 @@ func securedOnSockets(t *testing.T) (m *grid.Member, dir string) {
 		}
 	}
 	write(security.AuthorityFile, a.Certificate())
-	for _, role := range []security.Role{security.Member, security.Holder} {
+	for _, role := range []security.Role{security.Member, security.Holder, security.Reader} {
 		cert, key, err := a.Issue(certificates.Request{Name: "test", Role: role}, time.Now())
 		if err != nil {
 			t.Fatal(err)

@@ -177,6 +177,23 @@ func WriteEvent(w io.Writer, e Event) error {
 	return err
 }
 
+// CutEvent takes the first of the events that WriteEvent wrote into data, and returns the rest.
+// whole is false if not all of it is there yet.
+func CutEvent(data []byte) (e Event, rest []byte, whole bool, err error) {
+	if len(data) < 4 {
+		return e, data, false, nil
+	}
+	n := binary.BigEndian.Uint32(data)
+	if n > MaxEvent {
+		return e, data, false, fmt.Errorf("wire: an event of %d bytes is over the limit of %d", n, MaxEvent)
+	}
+	if len(data)-4 < int(n) {
+		return e, data, false, nil
+	}
+	err = DecodeTolerant(MsgPack, data[4:4+n], &e)
+	return e, data[4+n:], err == nil, err
+}
+
 // ReadEvent reads what WriteEvent wrote.
 func ReadEvent(r io.Reader) (Event, error) {
 	var head [4]byte

@@ -27,6 +27,7 @@ type Call struct {
 	last   bool   // everything has arrived
 	err    error  // no more will
 	whole  bool   // wakes its reader only for the whole answer
+	sink   *sink  // of a stream that is delivered, not read
 }
 
 // errTooLong is why a call ends whose answer is too long, or is not read in time.
@@ -142,14 +143,19 @@ func (call *Call) add(h frame.Header, payload []byte) error {
 		call.begun, call.status, payload = true, status, rest
 	}
 	switch {
+	case call.sink != nil:
+		call.err = call.sink.part(payload)
 	case len(call.have)+len(payload) > wire.MaxBody:
 		call.err = errTooLong
 	default:
 		call.have = append(call.have, payload...)
 	}
 	call.last = h.Flags&frame.Last != 0
-	if call.done != nil {
+	switch {
+	case call.done != nil:
 		return call.addedTo()
+	case call.sink != nil:
+		return call.delivered()
 	}
 	if call.last || !call.whole || call.err != nil {
 		notify(call.more)

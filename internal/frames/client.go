@@ -29,12 +29,14 @@ type Client struct {
 // NewClient returns the caller's end of a connection that was upgraded. in reads from it, after
 // the bytes that were read already.
 func NewClient(conn net.Conn, in io.Reader) *Client {
-	c := &Client{link: newLink(conn, in, nil, callerIdle), calls: map[uint32]*Call{}}
+	c := &Client{link: newLink(conn, in, background, false, callerIdle), calls: map[uint32]*Call{}}
 	c.late.fire = c.expire
-	go c.link.write()
 	go c.read()
 	return c
 }
+
+// background runs a function in a goroutine. A call must not wait for a peer that does not read.
+func background(f func()) { go f() }
 
 // Close ends the connection and its calls.
 func (c *Client) Close() { c.link.end(net.ErrClosed) }
@@ -190,7 +192,7 @@ func (c *Client) read() {
 	}
 }
 
-// failStarted ends the calls that no goroutine waits for. The connection has ended.
+// failStarted ends the calls and streams that no goroutine waits for. The connection has ended.
 func (c *Client) failStarted() {
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.calls))
@@ -198,7 +200,14 @@ func (c *Client) failStarted() {
 	for _, call := range all {
 		if call.done != nil {
 			call.fail(c.link.reason())
+			continue
 		}
+		call.mu.Lock()
+		if call.sink != nil {
+			call.err = c.link.reason()
+			_ = call.delivered()
+		}
+		call.mu.Unlock()
 	}
 }
 

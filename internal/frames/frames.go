@@ -4,9 +4,12 @@
 //	caller                                   member
 //	Client.Do    --> queue --> connection --> reader --> Quick, or parked goroutine --> Handler
 //	Client.Start <-- reader <- connection <-- queue <--  Request.Answer, or Writer <---/
+//	Stream.Deliver <- reader <- connection <- queue <--  Request.Push
 //
-// Frames that are ready together are written together. A request that needs no wait is served by
-// the reader ([Quick]), and its answer may come from any goroutine. Every other request is served
+// Frames that are ready together are written together, by a goroutine that ends afterwards. A
+// request that needs no wait is served by the reader ([Quick]), and its answer may come from any
+// goroutine. So may the parts of an event stream: a holder that waits for events costs neither end
+// a goroutine, besides the two that read the connection. Every other request is served
 // by a goroutine of its own, so none waits behind a slow one; goroutines of ended requests are
 // parked and used again, because a fresh one has to grow its stack. Deadlines of requests and of
 // calls have one timer for each connection. Bounds, for each end of a connection:
@@ -25,6 +28,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,8 +42,10 @@ const (
 	StreamsMax = 64
 	// queueMax is how many bytes wait to be written before writers wait.
 	queueMax = 64 << 10
-	// queueKept is the memory that an empty queue keeps.
-	queueKept = 4 << 10
+	// queueKept is the memory that an empty queue keeps, if it needed more than queueSmall: most
+	// connections have a frame now and then.
+	queueKept  = 4 << 10
+	queueSmall = 512
 	// period is how often a connection is looked at.
 	period = 5 * time.Second
 	// stuckPeriods is for how many periods a frame or a write may take, and silentPeriods for
@@ -61,12 +67,11 @@ var ErrNotSent = errors.New("frames: the call was not sent")
 
 // link is the common part of both ends: the queue of frames, and the watch over the connection.
 type link struct {
-	conn net.Conn
-	in   *reader
-	// writer, if not nil, runs a function in a goroutine: writers write themselves, or have that
-	// done. With nil the goroutine of write does it.
-	writer func(func())
-	idle   int // periods without calls after which the connection ends
+	conn   net.Conn
+	in     *reader
+	writer func(func()) // runs a function in a goroutine
+	inline bool         // who adds a frame may write it, however long that takes
+	idle   int          // periods without calls after which the connection ends
 
 	mu          sync.Mutex    // guards what follows; never held while waiting
 	out, spare  []byte        // frames to write, and memory for the next
@@ -74,7 +79,6 @@ type link struct {
 	scheduled   bool          // ... or will be soon
 	batch       bool          // the reader writes when it has served all that it has read
 	room        chan struct{} // closed when out was taken; nil if no writer waits
-	wake        chan struct{} // holds one when there is something to write
 	err         error         // why it ended
 	done        chan struct{}
 	timer       *time.Timer
@@ -93,8 +97,8 @@ type link struct {
 	}
 }
 
-func newLink(conn net.Conn, in io.Reader, writer func(func()), idle int) *link {
-	l := &link{conn: conn, in: newReader(in), writer: writer, idle: idle, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newLink(conn net.Conn, in io.Reader, writer func(func()), inline bool, idle int) *link {
+	l := &link{conn: conn, in: newReader(in), writer: writer, inline: inline, idle: idle, done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(period, l.watch)
@@ -125,6 +129,7 @@ func (l *link) reason() error {
 // append adds a frame to the queue. mu must be held.
 func (l *link) append(h frame.Header, head, body []byte) {
 	h.Length = uint32(len(head) + len(body))
+	l.out = slices.Grow(l.out, frame.HeaderSize+len(head)+len(body))
 	l.out = append(append(frame.AppendHeader(l.out, h), head...), body...)
 }
 
@@ -136,14 +141,9 @@ func (l *link) offer(h frame.Header) {
 		l.append(h, nil, nil)
 	}
 	l.mu.Unlock()
-	if full {
-		return
-	}
-	if l.writer != nil {
+	if !full {
 		l.writer(l.flush)
-		return
 	}
-	l.written()
 }
 
 // hasRoom reports whether the queue has room.
@@ -156,24 +156,37 @@ func (l *link) hasRoom() bool {
 // force adds a frame to the queue even if that is full, and has it written by another goroutine.
 // It never waits. Its callers are bounded: there is one frame for each exchange.
 func (l *link) force(h frame.Header, head, body []byte, queued func()) {
+	l.put(h, head, body, queued, true)
+}
+
+// push is force for a frame of which there may be many: it reports false, and adds nothing, if
+// the queue is full or the connection has ended.
+func (l *link) push(h frame.Header, body []byte) bool {
+	return l.put(h, nil, body, func() {}, false)
+}
+
+func (l *link) put(h frame.Header, head, body []byte, queued func(), beyond bool) bool {
 	l.mu.Lock()
-	if l.err != nil {
+	if l.err != nil || !beyond && len(l.out) >= queueMax {
 		l.mu.Unlock()
-		return
+		return false
 	}
 	l.append(h, head, body)
 	queued()
-	soon := l.writing || l.scheduled || l.batch
-	if l.writer != nil && !soon {
-		l.scheduled = true
-	}
+	due := !l.batch && l.schedule()
 	l.mu.Unlock()
-	switch {
-	case l.writer == nil:
-		l.written()
-	case !soon:
+	if due {
 		l.writer(l.flush)
 	}
+	return true
+}
+
+// schedule reports whether the caller has to have the queue written: no other goroutine does, or
+// will. mu must be held.
+func (l *link) schedule() (due bool) {
+	due = !l.writing && !l.scheduled
+	l.scheduled = l.scheduled || due
+	return due
 }
 
 // send adds a frame to the queue when there is room, and has it written. It fails if the
@@ -194,18 +207,23 @@ func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, 
 		if len(l.out) < queueMax {
 			l.append(h, head, body)
 			queued()
+			due := !l.inline && l.schedule()
 			l.mu.Unlock()
-			l.written()
+			switch {
+			case l.inline:
+				l.flush()
+			case due:
+				l.writer(l.flush)
+			}
 			return nil
 		}
 		if l.room == nil {
 			l.room = make(chan struct{})
 		}
 		room := l.room
-		soon := l.writer == nil || l.writing || l.scheduled
-		l.scheduled = l.scheduled || !soon
+		due := l.schedule()
 		l.mu.Unlock()
-		if !soon {
+		if due {
 			l.writer(l.flush) // the reader may be the one that waits
 		}
 		select {
@@ -218,18 +236,6 @@ func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, 
 }
 
 var errStopped = errors.New("frames: the caller no longer waits")
-
-// written has the queue written: here, or by the goroutine that writes.
-func (l *link) written() {
-	if l.writer != nil {
-		l.flush()
-		return
-	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
 
 // flush writes the queue until it is empty, unless another goroutine does. Goroutines that are
 // ready add their frames first: a write costs more.
@@ -268,7 +274,7 @@ func (l *link) writeQueue() {
 			l.end(err)
 		}
 		l.mu.Lock()
-		if cap(now) <= queueKept {
+		if cap(now) > queueSmall && cap(now) <= queueKept {
 			l.spare = now
 		}
 	}
@@ -311,18 +317,6 @@ func (l *link) awaitRoom() {
 	select {
 	case <-room:
 	case <-l.done:
-	}
-}
-
-// write writes the queued frames until the connection ends.
-func (l *link) write() {
-	for {
-		select {
-		case <-l.wake:
-			l.flush()
-		case <-l.done:
-			return
-		}
 	}
 }
 

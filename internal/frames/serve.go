@@ -18,8 +18,8 @@ import (
 type Handler func(w *Writer, r *Request)
 
 // Quick is asked first about each request that has arrived as a whole. It reports whether it
-// takes the request; then [Request.Answer] is called once, from any goroutine. It must not wait:
-// the next request is not read before it returns.
+// takes the request; then [Request.Answer] or [Request.Begin] is called once, from any goroutine.
+// It must not wait: the next request is not read before it returns.
 type Quick func(r *Request) (taken bool)
 
 // Request is a request that arrived.
@@ -46,6 +46,34 @@ func (r *Request) Limit(by time.Time) {
 
 // Answer answers a request that [Quick] has taken. It does not wait.
 func (r *Request) Answer(status int, body []byte) { r.exchange.answer(status, body) }
+
+// Begin answers a request that [Quick] has taken with a stream, and its first part. Push adds more
+// until the context ends: the caller no longer reads, the connection has ended, or End was
+// called. It does not wait.
+func (r *Request) Begin(status int, part []byte) {
+	x := r.exchange
+	x.AfterFunc(func() {
+		x.server.forget(x)
+		x.server.open.Add(-1)
+	})
+	var head [2]byte
+	x.server.force(frame.Header{Kind: frame.Answer, Number: x.number}, frame.AppendStatus(head[:0], status), part, func() {})
+}
+
+// Push adds a part of at most frame.Chunk bytes to the stream that Begin began. It does not
+// wait: it reports false if more waits to be written than the connection keeps, or that has ended.
+func (r *Request) Push(part []byte) bool {
+	return r.exchange.server.push(frame.Header{Kind: frame.Data, Number: r.exchange.number}, part)
+}
+
+// End ends the stream that Begin began.
+func (r *Request) End() {
+	x := r.exchange
+	if x.Err() == nil {
+		x.server.force(frame.Header{Kind: frame.Data, Number: x.number, Flags: frame.Last}, nil, nil, func() { x.server.forget(x) })
+	}
+	x.cancel()
+}
 
 // Abort ends the connection: the request has no answer.
 func (r *Request) Abort(err error) { r.exchange.server.end(err) }
@@ -85,7 +113,7 @@ type Refusal func() (status int, body []byte)
 // connection, after the bytes that were read already. Contexts of requests have the values of ctx and end
 // with it.
 func (of Server) Serve(ctx context.Context, conn net.Conn, in io.Reader) error {
-	s := &server{link: newLink(conn, in, of.Workers.run, memberIdle), Server: of, exchanges: map[uint32]*exchange{}}
+	s := &server{link: newLink(conn, in, of.Workers.run, true, memberIdle), Server: of, exchanges: map[uint32]*exchange{}}
 	s.late.fire = s.expire
 	defer s.late.stop()
 	defer s.cancelAll()

@@ -2,7 +2,7 @@ package main
 
 var (
 	frameTests       = []string{"./wire/frame"}
-	quickServerTests = []string{"./grid/internal/api", "-run", "Quick"}
+	quickServerTests = []string{"./grid/internal/api", "-run", "Quick|Pushed"}
 	quickTests       = []string{"./wire", "-run", "Quick"}
 	framesTests      = []string{"./internal/frames"}
 	frameClientTests = []string{"./client", "-run", "OneDial|Paced|DialedAgain|UnderWay|WithoutFrames|EndedUpgrade"}
@@ -30,6 +30,13 @@ var quickRequestMutants = []mutant{
 	{"quick", "the limit of a request's context does not count", "internal/frames/serve.go", "if r.exchange.limit(by) {", "if r.exchange.limit(by) && by.IsZero() {", framesTests},
 	{"quick", "any number of calls is started", "internal/frames/client.go", "c.link.open.Load() >= startedMax", "c.link.open.Load() < 0", framesTests},
 	{"quick", "a started call does not end with its connection", "internal/frames/client.go", "			call.fail(c.link.reason())\n", "			_ = call\n", framesTests},
+	{"push", "a stream that has ended keeps its place", "internal/frames/serve.go", "		x.server.forget(x)\n		x.server.open.Add(-1)\n	})", "		x.server.open.Add(-1)\n	})", framesTests},
+	{"push", "any number of bytes waits for a caller that reads nothing", "internal/frames/frames.go", "!beyond && len(l.out) >= queueMax", "!beyond && len(l.out) < 0", framesTests},
+	{"push", "the end of a connection is not told to a stream that is delivered", "internal/frames/client.go", "			_ = call.delivered()\n", "", framesTests},
+	{"push", "an event stream needs no role", "grid/internal/api/eventpush.go", "row.action, \"\"); err != nil {", "row.action, \"\"); err != nil && q.request.Head.Length == 1 {", frameServerTests},
+	{"push", "a stream has the events of others", "grid/internal/api/eventpush.go", "return event.Name == \"\" || PeerOf", "return event.Name != \"\" || PeerOf", quickServerTests},
+	{"push", "a holder has two streams", "grid/internal/api/events.go", "		old.end()\n", "		_ = old\n", quickServerTests},
+	{"push", "an address may have any number of streams in frames", "grid/internal/api/eventpush.go", "	leave, err := f.conn.openStream(a.events, PeerOf(q).ID)\n", "	leave, err := (&connection{}).openStream(a.events, string(in.Holder))\n", quickServerTests},
 	{"quick", "a started call has no time limit", "internal/frames/client.go", "	c.late.note(by)\n	c.link.force", "	c.link.force", framesTests},
 }
 

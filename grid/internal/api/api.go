@@ -332,6 +332,9 @@ func (a *Server) addressed(target, grid, claim string, c *Call) error {
 	return nil
 }
 
+// opening reads requests for event streams.
+var opening = Typed(wire.PathEvents, func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil })
+
 // handleEvents writes a holder's events until one side ends the stream.
 func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {
 	kind, err := wire.ContentType(r.Header.Get("Content-Type"))
@@ -339,7 +342,7 @@ func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {
 		a.refuseUnread(w, wire.JSON, err)
 		return
 	}
-	in, leave, err := a.read(w, r, kind, Typed("", func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil }))
+	in, leave, err := a.read(w, r, kind, opening)
 	leave()
 	if err == nil {
 		err = wire.CheckHolder(in.(wire.EventsRequest).Holder)

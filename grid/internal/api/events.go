@@ -26,7 +26,7 @@ const (
 // Events is the member's open event streams, one per holder.
 type Events struct {
 	mu      sync.Mutex // never held while waiting
-	streams map[sequencer.HolderID]*stream
+	streams map[sequencer.HolderID]outlet
 	peers   map[string]int // streams by the address that they come from, with the certificate or token
 	early   []earlyEvent   // oldest first
 }
@@ -43,10 +43,18 @@ type earlyEvent struct {
 // a destroy by its next renewal.
 const peerStreams = 64
 
-// stream is one holder's events on their way.
+// outlet is where one holder's events go. Its methods do not wait.
+type outlet interface {
+	// put adds an event, or ends an outlet that has too many waiting.
+	put(event wire.Event)
+	// end ends the outlet, which then leaves the events.
+	end()
+}
+
+// stream is an outlet whose events wait until they are taken.
 type stream struct {
 	ctx  context.Context
-	end  context.CancelFunc
+	stop context.CancelFunc
 	more chan struct{} // holds one when something was added since the last look
 
 	mu    sync.Mutex   // never held while waiting
@@ -55,7 +63,7 @@ type stream struct {
 
 // NewEvents returns events of no holder.
 func NewEvents() *Events {
-	return &Events{streams: map[sequencer.HolderID]*stream{}, peers: map[string]int{}}
+	return &Events{streams: map[sequencer.HolderID]outlet{}, peers: map[string]int{}}
 }
 
 // admit counts a stream of a peer in; leave counts it out.
@@ -83,29 +91,39 @@ func (e *Events) len() int {
 	return len(e.streams)
 }
 
-// open begins a holder's stream with the event that says so, ending an earlier
-// stream of the same holder. It ends with ctx, and frees its place then.
+// open begins a holder's stream, ending an earlier one of the same holder. It ends with ctx,
+// and frees its place then.
 func (e *Events) open(ctx context.Context, h sequencer.HolderID) *stream {
-	ctx, end := context.WithCancel(ctx)
-	s := &stream{more: make(chan struct{}, 1), ctx: ctx, end: end}
-	s.put(wire.Event{})
+	ctx, stop := context.WithCancel(ctx)
+	s := &stream{more: make(chan struct{}, 1), ctx: ctx, stop: stop}
+	e.enter(h, s)
+	context.AfterFunc(ctx, func() { e.leave(h, s) })
+	return s
+}
+
+// enter makes an outlet that of a holder, and ends an earlier one. The first event says that
+// it is there.
+func (e *Events) enter(h sequencer.HolderID, s outlet) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if old := e.streams[h]; old != nil {
-		old.end()
-	}
+	old := e.streams[h]
+	s.put(wire.Event{})
 	e.streams[h] = s
 	for _, early := range e.takeEarly(h) {
 		s.put(early)
 	}
-	context.AfterFunc(ctx, func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.streams[h] == s {
-			delete(e.streams, h)
-		}
-	})
-	return s
+	e.mu.Unlock()
+	if old != nil {
+		old.end()
+	}
+}
+
+// leave forgets a holder's outlet, unless it has another one.
+func (e *Events) leave(h sequencer.HolderID, s outlet) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.streams[h] == s {
+		delete(e.streams, h)
+	}
 }
 
 // keepEarly keeps an event for a holder that may be opening its stream. mu must be held.
@@ -144,12 +162,12 @@ func (e *Events) Publish(holders []sequencer.HolderID, event wire.Event) {
 	}
 }
 
-// put adds an event, or ends a stream that has too many waiting.
+// put implements outlet.
 func (s *stream) put(event wire.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) == eventQueue {
-		s.end()
+		s.stop()
 		return
 	}
 	s.queue = append(s.queue, event)
@@ -185,8 +203,11 @@ func (s *stream) Next() (wire.Event, error) {
 	return wire.Event{}, s.ctx.Err()
 }
 
+// end implements outlet.
+func (s *stream) end() { s.stop() }
+
 // Close ends the stream.
 func (s *stream) Close() error {
-	s.end()
+	s.stop()
 	return nil
 }

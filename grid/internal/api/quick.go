@@ -22,6 +22,9 @@ import (
 // to free their memory, or for a gate that is shut.
 func (f *framedRequests) quick(r *frames.Request) (taken bool) {
 	a := f.server
+	if r.Head.Path == wire.PathEvents {
+		return f.pushEvents(r)
+	}
 	c := a.calls[r.Head.Path]
 	length := int64(r.Head.Length)
 	switch {
@@ -32,13 +35,7 @@ func (f *framedRequests) quick(r *frames.Request) (taken bool) {
 	case !c.target && !f.conn.takeBody(length):
 		return false
 	}
-	q := &quickRequest{of: f, call: c, request: r, end: f.conn.begin(length), read: length == 0}
-	q.caller = everyone
-	if a.cfg.Security != nil {
-		q.caller = a.callerOf(f.conn, f.token())
-	}
-	q.tenure = a.cfg.Life.Tenure()
-	q.ctx, _ = r.Context().(endingContext)
+	q := f.newQuick(r, c, f.caller())
 	defer q.recovered()
 	in, err := q.admit()
 	if err != nil {
@@ -48,6 +45,22 @@ func (f *framedRequests) quick(r *frames.Request) (taken bool) {
 	r.Limit(time.Now().Add(ServeTimeout))
 	c.start(q, in, q.reply)
 	return true
+}
+
+// newQuick begins a request of a caller that quick serves.
+func (f *framedRequests) newQuick(r *frames.Request, c *Call, by any) *quickRequest {
+	length := int64(r.Head.Length)
+	q := &quickRequest{of: f, call: c, request: r, end: f.conn.begin(length), read: length == 0, caller: by, tenure: f.server.cfg.Life.Tenure()}
+	q.ctx, _ = r.Context().(endingContext)
+	return q
+}
+
+// caller returns who makes the requests of the connection, a caller.
+func (f *framedRequests) caller() any {
+	if f.server.cfg.Security == nil {
+		return everyone
+	}
+	return f.server.callerOf(f.conn, f.token())
 }
 
 // token is the Authorization header of the upgrade, which all requests have.
