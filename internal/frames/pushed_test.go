@@ -58,7 +58,7 @@ func pushes(t *testing.T) (e *ends, r *Request, s *Stream) {
 	return e, <-requests, s
 }
 
-// TestPushedStream: what a member pushes is delivered in order, from the first part on, and each
+// TestPushedStream: the parts that a member pushes are delivered in order, from the first part on, and each
 // end of the stream is told to the other once: the member's, the caller's, that of the connection,
 // and that of a part which the caller does not understand.
 func TestPushedStream(t *testing.T) {

@@ -59,7 +59,7 @@ type sink struct {
 }
 
 // Deliver has a stream, from where it was read to, delivered by the goroutine that reads the
-// connection, so that none has to wait for it. part gets what has arrived, and must not keep it;
+// connection, so that none has to wait for it. part gets the data that arrived, and must not keep it;
 // an error ends the stream. end is called when the stream ends, unless it was closed. Neither may
 // wait, or close the stream.
 func (s *Stream) Deliver(part func(data []byte) error, end func()) {

@@ -7,13 +7,14 @@ import (
 
 // hear judges an answer, and keeps it. Each answer has to know every life that was
 // answered before it was asked for, and an answered destroy is not undone. The outcome
-// of a client's own operation may be late.
+// of a client's own operation may be late. A life that has ended since the request may be unknown,
+// because its tombstone may be forgotten.
 func (w *nameWorld) hear(a nameAnswer) {
 	asked := a.to
 	switch {
 	case a.own && w.follows(w.newest, a.life) && (a.life != w.newest || w.dead || !a.alive):
 		w.dead = w.dead || a.life == w.newest && !a.alive
-	case a.life < 0 && asked.newest >= 0 && !asked.dead:
+	case a.life < 0 && asked.newest >= 0 && !asked.dead && asked.newest == w.newest && !w.dead:
 		w.wrong = fmt.Sprintf("the name is unknown, and life %d was answered", asked.newest+1)
 	case a.life < 0:
 	case !w.follows(a.life, asked.newest):

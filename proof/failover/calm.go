@@ -20,9 +20,9 @@ func spin() {
 	}
 }
 
-// calm watches agents that nothing happens to, beside busy loops: each change of the leader or
-// of the roster is a false alarm. A leader that is deposed and elected again is seen too, by the
-// moment in which there is none.
+// calm watches agents that nothing happens to, beside busy loops. Another leader, or a change of
+// the roster, is a false alarm. An agent that knows of no leader for a moment had no processor for
+// so long that it missed the leader's heartbeats; the others did not follow it.
 func (f *fleet) calm(ctx context.Context) (err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -41,29 +41,36 @@ func (f *fleet) calm(ctx context.Context) (err error) {
 		return err
 	}
 	began, told := time.Now(), time.Now()
-	asked, late, changes := 0, 0, 0
+	asked, late, alarms, without := 0, 0, 0, 0
+	known := [len(f.agents)]bool{true, true, true}
+	result := func(what string) {
+		fmt.Printf("%s: %d changes of leader or roster in %v beside %d busy loops; an agent knew of no leader %d times; %d questions, %d without an answer within a second\n",
+			what, alarms, time.Since(began).Round(time.Second), *loops, without, asked, late)
+	}
 	for time.Since(began) < *calmFor && ctx.Err() == nil {
 		for i := range f.agents {
 			s, err := f.status(ctx, i)
-			asked++
-			switch {
-			case err != nil:
+			if asked++; err != nil {
 				late++
-			case s.Leader != leader || s.Version > version:
-				changes++
-				fmt.Printf("calm: after %v agent %d has leader %q and version %d, after %q and %d\n",
-					time.Since(began).Round(time.Millisecond), i, s.Leader, s.Version, leader, version)
-				leader, version = s.Leader, max(version, s.Version)
+				continue
+			}
+			if s.Leader == "" && known[i] {
+				without++
+			}
+			known[i] = s.Leader != ""
+			if known[i] && s.Leader != leader || s.Version > version {
+				alarms++
+				leader, version = s.Leader, s.Version
+				result("calm")
 			}
 		}
 		if time.Since(told) > time.Minute {
 			told = time.Now()
-			fmt.Printf("calm: %v of %v, %d changes\n", time.Since(began).Round(time.Second), *calmFor, changes)
+			result("calm")
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	fmt.Printf("RESULT calm: %d changes of leader or roster in %v beside %d busy loops; %d questions, %d without an answer within a second\n",
-		changes, time.Since(began).Round(time.Second), *loops, asked, late)
+	result("RESULT calm")
 	return ctx.Err()
 }
 

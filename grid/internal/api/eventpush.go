@@ -17,7 +17,7 @@ type pushed struct {
 	request *quickRequest
 	ended   atomic.Bool // by this member, not by the caller
 
-	mu    sync.Mutex // guards begun, and orders what is pushed; never held while waiting
+	mu    sync.Mutex // guards begun, and orders the events; never held while waiting
 	begun bool
 }
 
