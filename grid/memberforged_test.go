@@ -287,8 +287,8 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 }
 
 // TestClaimsOfEarlierLivesMoveLittle: a holder's claim of another grid stops no ID of a
-// durable grid, nor moves its ceiling, also after a restart; a memory-only one follows
-// it for as long as an earlier life can have granted.
+// durable grid, nor moves its ceiling; a memory-only one follows it for as long as an earlier
+// life can have granted.
 func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 	for _, c := range []struct {
 		durable bool
