@@ -120,10 +120,11 @@ func judge(t *testing.T, rows []row) {
 	}
 	calm := calms[len(calms)/2]
 	t.Logf("calm: 99th percentile %v, of %v", calm, calms)
-	t.Logf("%-36s %8s %8s %8s %8s %6s %7s %7s %9s", "attack", "calm p50", "p99", "p50", "p99", "ratio", "livez", "MB", "processors")
+	t.Logf("%-36s %8s %8s %8s %8s %6s %8s %8s %7s %7s %9s", "attack", "calm p50", "p99", "p50", "p99", "ratio", "new: p50", "p99", "livez", "MB", "processors")
 	for _, r := range rows {
 		ratio := float64(r.under.at(99)) / float64(calm)
-		t.Logf("%-36s %8v %8v %8v %8v %6.1f %3d/%3d %3d>%3d %4.2f>%4.2f", r.name, r.calm.at(50), r.calm.at(99), r.under.at(50), r.under.at(99), ratio,
+		t.Logf("%-36s %8v %8v %8v %8v %6.1f %8v %8v %3d/%3d %3d>%3d %4.2f>%4.2f", r.name, r.calm.at(50), r.calm.at(99), r.under.at(50), r.under.at(99), ratio,
+			percentile(r.under.created, 50), percentile(r.under.created, 99),
 			r.under.alive, r.under.alive+r.under.dead, r.calmMB, r.underMB, r.calmUse, r.use)
 		if r.under.dead > 0 {
 			t.Errorf("%s: %d of %d health checks were not answered: %v", r.name, r.under.dead, r.under.alive+r.under.dead, r.under.why)

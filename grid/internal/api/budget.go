@@ -24,7 +24,7 @@ const (
 	chargeTimeout = 2 * time.Second
 	// peerRate is how many bytes of large bodies a peer may send in a second, under TLS, and
 	// peerAhead of how many seconds in a burst. Those beyond it wait before they are read.
-	peerRate  = 4 * wire.MaxBody
+	peerRate  = wire.MaxBody
 	peerAhead = 2 * time.Second
 )
 
