@@ -2,7 +2,10 @@ package overload_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -11,16 +14,18 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/security/authority"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
 // users are many clients, each with some handles, and what they do on the network.
 type users struct {
-	secured string // directory with certificates; "" = clear text
-	clients []*client.Client
-	handles []*sequencer.Sequencer
-	issued  []uint64 // by handle, at the last look
+	secured  string   // directory with certificates; "" = clear text
+	issuedTo []string // directories with certificates of clients
+	clients  []*client.Client
+	handles  []*sequencer.Sequencer
+	issued   []uint64 // by handle, at the last look
 
 	dials, open     atomic.Int64
 	renewed, failed atomic.Int64 // renewals
@@ -74,12 +79,35 @@ func (t calls) Call(ctx context.Context, addr, path string, in, out any) error {
 	return err
 }
 
+// sharing is how many clients have one certificate. A member takes 512 connections of each.
+const sharing = 64
+
+// issue makes certificates for n clients, in directories of their own.
+func (u *users) issue(t *testing.T, n int) {
+	t.Helper()
+	if u.secured == "" {
+		return
+	}
+	by, err := authority.Open(u.secured)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	for i := range (n + sharing - 1) / sharing {
+		dir := filepath.Join(parent, fmt.Sprint("service-", i))
+		if err := by.Issue(authority.Request{Name: fmt.Sprintf("service-%d-%d", os.Getpid(), i), Role: security.Holder}, dir, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		u.issuedTo = append(u.issuedTo, dir)
+	}
+}
+
 // credentials returns those of one client, nil for clear text.
-func (u *users) credentials(t *testing.T) *security.Credentials {
+func (u *users) credentials(t *testing.T, i int) *security.Credentials {
 	if u.secured == "" {
 		return nil
 	}
-	c, err := security.Load(security.Config{Dir: u.secured, Role: security.Holder}, security.Holder)
+	c, err := security.Load(security.Config{Dir: u.issuedTo[i/sharing], Role: security.Holder}, security.Holder)
 	if err != nil {
 		t.Error(err)
 	}
@@ -90,6 +118,7 @@ func (u *users) credentials(t *testing.T) *security.Credentials {
 // the same time.
 func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer, names func(i int) []string) {
 	t.Helper()
+	u.issue(t, n)
 	var mu sync.Mutex
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -97,7 +126,7 @@ func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				http := client.NewHTTP(u.counted(dial(i)), u.credentials(t))
+				http := client.NewHTTP(u.counted(dial(i)), u.credentials(t, i))
 				c, err := client.Dial(ctx, client.Config{Addrs: addrs, Transport: calls{http, u}})
 				if err != nil {
 					t.Error(err)
