@@ -33,6 +33,7 @@ type honest struct {
 	prober  *http.Client
 	attempt atomic.Int64
 	created atomic.Int64 // names so far
+	handles []*sequencer.Sequencer
 }
 
 func newHonest(t *testing.T, dir string, api []string) *honest {
@@ -55,9 +56,14 @@ func newHonest(t *testing.T, dir string, api []string) *honest {
 	conf := evil.Trusting(by)
 	h := &honest{client: c, api: api, prober: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true}}}
 	for range names {
-		if _, err := h.client.CreateSequencer(ctx, h.newName(), sequencer.Config{}); err != nil {
+		s, err := h.client.CreateSequencer(ctx, h.newName(), sequencer.Config{})
+		if err == nil {
+			err = s.DetachLogicalNode(ctx)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
+		h.handles = append(h.handles, s)
 	}
 	return h
 }
@@ -113,14 +119,16 @@ func (h *honest) attach(ctx context.Context, m *measured) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	n := h.attempt.Add(1)
-	name, isNew := fmt.Sprint("orders-", 1+n%names), n%newNames == 0
-	if isNew {
-		name = h.newName()
-	}
+	s, isNew := h.handles[n%names], n%newNames == 0
 	began := time.Now()
-	s, err := h.client.CreateSequencer(ctx, name, sequencer.Config{})
+	var err error
+	if isNew {
+		s, err = h.client.CreateSequencer(ctx, h.newName(), sequencer.Config{})
+	} else {
+		err = s.AttachLogicalNode(ctx)
+	}
 	if err == nil {
-		_, err = s.Next(ctx) // attaches
+		_, err = s.Next(ctx)
 	}
 	took := time.Since(began)
 	if err == nil {
