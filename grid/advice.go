@@ -158,7 +158,9 @@ func (h *health) quorum() leader.Quorum {
 	if node == nil {
 		return leader.Quorum{}
 	}
-	return leader.QuorumOf(h.view(node), leader.ServerID(node.Server))
+	v := h.view(node)
+	v.Servers = serversOf(node.Voters())
+	return leader.QuorumOf(v, leader.ServerID(node.Server))
 }
 
 // describe lists servers with an address each: of gossip, or of Raft if that is the only

@@ -22,7 +22,7 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.formation.Grid(), Version: r.Version, Settings: r.Settings,
 		Wall: clustertime.TickOf(m.cfg.Clock.Now()), Time: m.clock.Now(),
-		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil, Release: wire.OwnRelease(),
+		Record: m.record(), Leaving: m.state.Leaving(), DiskFailed: m.raft.Failure() != nil, Release: wire.OwnRelease(), Learns: true,
 	}
 	if _, registered := r.Member(m.self); registered {
 		res.Claim = r.Claim

@@ -49,6 +49,7 @@ type leadership struct {
 	sooner    signal.Signal        // the leader's step is due before the time that was said last
 	broken    signal.Signal        // a Raft stream from another member has ended
 	looking   atomic.Bool          // the leader is being told of a member that Raft does not reach
+	following atomic.Bool          // a leader is being asked for its pushes
 	anchorage *anchorage
 	dismissal *dismissal
 	clocks    voterClocks
@@ -68,6 +69,7 @@ func (o *leadership) calls() []*api.Call {
 		api.Typed(wire.PathEarlier, o.serveEarlier).ForMembers(),
 		api.Typed(wire.PathHeld, o.serveHeld).ForMembers(),
 		api.Typed(wire.PathPush, o.servePush).ForMembers(),
+		api.Typed(wire.PathFollow, o.serveFollow).ForMembers(),
 		api.Typed(wire.PathForget, o.serveForget).ForTarget(),
 		api.Typed(wire.PathRemove, o.serveRemove).ForTarget(),
 		api.Typed(wire.PathTake, o.serveTake).ForTarget(),
@@ -262,7 +264,7 @@ func (l *lead) Probe(p leader.Probe) {
 		}
 		answer := leader.Answer{
 			Record: hello.Record, Grid: hello.Grid, Version: hello.Version, Wall: hello.Wall, Time: hello.Time,
-			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release,
+			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release, Learns: hello.Learns,
 		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
 	})
@@ -304,7 +306,7 @@ func (l *lead) Reconfigure(c leader.Reconfiguration) {
 		name string
 		do   func() raft.IndexFuture
 	}{
-		leader.AddLearner: {"add a server", func() raft.IndexFuture {
+		leader.AddServer: {"add a server", func() raft.IndexFuture {
 			return node.AddNonvoter(id, transport.RaftAddress(id, c.Member.Raft), 0, transport.RaftCallTimeout)
 		}},
 		leader.Promote: {"promote a voter", func() raft.IndexFuture { return node.AddVoter(id, l.node.Address(id), 0, transport.RaftCallTimeout) }},

@@ -103,12 +103,10 @@ func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 	var voting []leader.ServerID
 	if node := o.raft.Node(); node != nil {
 		leads = raft.ServerID(node.Leader())
-		if future := node.Raft.GetConfiguration(); future.Error() == nil {
-			for _, server := range future.Configuration().Servers {
-				voters[server.ID] = server.Suffrage == raft.Voter
-				if server.Suffrage == raft.Voter && r.Formed() {
-					voting = append(voting, leader.ServerID(server.ID))
-				}
+		for _, server := range node.Voters() {
+			voters[server.ID] = true
+			if r.Formed() {
+				voting = append(voting, leader.ServerID(server.ID))
 			}
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -24,14 +22,17 @@ import (
 
 // servePush takes a push of the leader, and tells this member's view then.
 func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.PushResponse, error) {
-	entries, image, err := contentsOf(in)
+	mono := o.clock.Mono()
+	p, err := pushOf(in, mono)
 	if err != nil {
 		return wire.PushResponse{}, err
 	}
-	mono := o.clock.Mono()
-	at, err := o.raft.Node().Push(raft.ServerID(in.Leader), entries, image, ageAt(in, mono))
+	at, unfollowed, err := o.raft.Node().Push(p)
 	if err != nil {
 		return wire.PushResponse{}, wireErrorOf(err)
+	}
+	if unfollowed {
+		o.follow(in.Leader)
 	}
 	hello, err := o.ownView(ctx, wire.HelloRequest{})
 	res := wire.PushResponse{At: uint64(at), Mono: max(1, mono.Milliseconds())}
@@ -64,6 +65,7 @@ type pushed struct {
 	echo    int64              // its clock in the last answer
 	view    wire.HelloResponse // its last answer, if it takes pushes
 	takes   bool               // it takes pushes
+	key     string             // that it stated as a learner, "" if it did not
 	refuses bool               // its release does not know them
 	busy    bool               // it is being told of a change
 	again   bool               // there is another one
@@ -145,6 +147,12 @@ func (l *lead) pushSince(known pushed) (wire.PushRequest, error) {
 	}
 	req, err := newPush(entries, image)
 	req.Leader, req.Echo, req.Age, req.Brief = string(l.node.Server), known.echo, age, known.takes
+	req.Term, req.Key = l.node.LeadTerm(), known.key
+	if known.key != "" {
+		for _, s := range l.node.Voters() {
+			req.Voters = append(req.Voters, string(s.ID))
+		}
+	}
 	return req, err
 }
 

@@ -3,7 +3,11 @@ package grid
 import (
 	"time"
 
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/roster/follow"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -27,6 +31,19 @@ func newPush(entries []follow.Entry, image follow.Image) (wire.PushRequest, erro
 	return p, nil
 }
 
+// pushOf returns a push as this member's part in the agreement takes it.
+func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error) {
+	p = raftlog.Push{Leader: raft.ServerID(in.Leader), Term: in.Term, Key: in.Key, Age: ageAt(in, mono)}
+	if len(in.Voters) > roster.MaxVoters {
+		return p, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d voters; there are %d at most", len(in.Voters), roster.MaxVoters)
+	}
+	for _, id := range in.Voters {
+		p.Voters = append(p.Voters, raft.ServerID(id))
+	}
+	p.Entries, p.Image, err = contentsOf(in)
+	return p, err
+}
+
 // contentsOf returns what newPush was given. Commands and rosters are read as strictly as
 // those of the log.
 func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image, err error) {
@@ -48,6 +65,15 @@ func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image,
 		return nil, image, failure.Errorf(wire.ErrBadRequest, "grid: roster %d of a push: %w", p.At, err)
 	}
 	return entries, follow.Image{At: follow.Position(p.At), Roster: r}, nil
+}
+
+// ageOfAnswer returns how old the newest raise of the answer to a call is at most; negative
+// if that is not known.
+func ageOfAnswer(p wire.PushRequest, took time.Duration) time.Duration {
+	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {
+		return -1
+	}
+	return took + time.Duration(p.Age)*time.Millisecond
 }
 
 // ageAt returns how old the newest raise of the push is at most when it arrives, by the

@@ -26,6 +26,22 @@ func TestAgeOfAPush(t *testing.T) {
 	}
 }
 
+// TestAgeOfAnAnswer: the leader's answer to a learner is as old as the call took, and the raise
+// as much older as the leader says.
+func TestAgeOfAnAnswer(t *testing.T) {
+	for _, test := range []struct {
+		took time.Duration
+		age  int64
+		want time.Duration
+	}{
+		{time.Second, 200, 1200 * time.Millisecond}, {0, 0, 0}, {0, -1, -1}, {time.Second, 1 << 60, -1},
+	} {
+		if got := ageOfAnswer(wire.PushRequest{Age: test.age}, test.took); got != test.want {
+			t.Errorf("an answer after %v, known for %d ms: age %v, want %v", test.took, test.age, got, test.want)
+		}
+	}
+}
+
 // TestPushIsReadStrictly: a push is read as it was made, and one that the log could not have
 // is refused.
 func TestPushIsReadStrictly(t *testing.T) {

@@ -16,11 +16,13 @@ type MemberReport struct {
 	// CertificateExpiry is when its TLS certificate ends, or its authority if that is first; zero
 	// without TLS.
 	CertificateExpiry time.Time `json:"certificate_expiry,omitzero"`
+	// Learner says that it has no Raft server, and hears of the roster by the leader's pushes.
+	Learner bool `json:"learner,omitempty"`
 }
 
 // report returns this member's description of itself.
 func (o *overview) report(s *Status) *MemberReport {
-	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry()}
+	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns()}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}

@@ -74,6 +74,7 @@ type contact struct {
 	absent   bool          // if failing: the last one proved that the member is not there
 	refused  Refusals
 	said     bool // it has said which release it runs, and its zone
+	learns   bool // it has said that it needs no server
 	release  roster.Release
 	zone     string
 }
@@ -121,7 +122,7 @@ func (d *detector) probed(v View, p Probe, a Answer, err error) {
 	}
 	c.probing = false
 	if err == nil {
-		c.said, c.release, c.zone = true, a.Release, a.Record.Zone
+		c.said, c.learns, c.release, c.zone = true, a.Learns, a.Release, a.Record.Zone
 	}
 	c.refused.Note(p.began, err)
 	if lags := len(d.versions) > 0 && a.Version < d.versions[0].version; err == nil && !lags {

@@ -30,7 +30,7 @@ func (l *Leader) Join(v View, in roster.Member, reply func(error)) {
 		if err := l.checkRelease(v.Roster, in, a); err != nil {
 			return true, err
 		}
-		return l.checkClone(v, in, a.Release, round)
+		return l.checkClone(v, join{member: in, release: a.Release, learns: a.Learns}, round)
 	}})
 }
 
@@ -52,11 +52,11 @@ func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answ
 // one vote: they would take each other's place in the roster without end. After a crash
 // the address of the earlier start refuses connections, or the restarted process answers
 // there, and nothing is waited for.
-func (l *Leader) checkClone(v View, in roster.Member, release roster.Release, round uint64) (done bool, err error) {
-	other, found := registered(v.Roster, in.Incarnation.Member())
+func (l *Leader) checkClone(v View, j join, round uint64) (done bool, err error) {
+	other, found := registered(v.Roster, j.member.Incarnation.Member())
 	switch {
-	case !found || other.Incarnation == in.Incarnation:
-		return true, l.admit(v, join{member: in, release: release})
+	case !found || other.Incarnation == j.member.Incarnation:
+		return true, l.admit(v, j)
 	case other.Incarnation == l.self:
 		return true, inUse(other)
 	}
@@ -64,7 +64,8 @@ func (l *Leader) checkClone(v View, in roster.Member, release roster.Release, ro
 		if err == nil && !a.foreign(v.Roster) {
 			return true, inUse(other)
 		}
-		return true, l.admit(v, join{member: in, release: release, instead: other.Incarnation})
+		j.instead = other.Incarnation
+		return true, l.admit(v, j)
 	}
 	l.probe(v, other.Incarnation, other.API, forInquiry, round)
 	return false, nil

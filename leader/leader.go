@@ -73,6 +73,8 @@ type Config struct {
 	Expect int // members that the grid begins with
 	// Release is that of this process; the zero value is one of protocol 1.
 	Release roster.Release
+	// Servers is how many Raft servers there should be, 0 for [ServersMost].
+	Servers int
 	// Anchored says that this member has the store of the grid's anchor. Ahead is how
 	// far ahead of cluster time its record is kept, 0 for the default.
 	Anchored bool

@@ -46,6 +46,7 @@ type Answer struct {
 	DiskFailed bool         // or it cannot read the roster
 	Claim      roster.Claim // of its roster if that has this incarnation, else ""
 	Release    roster.Release
+	Learns     bool // it hears of rosters by pushes, and needs no Raft server for that
 }
 
 // ErrAbsent is the outcome of a probe that proves that the incarnation is not at the

@@ -36,6 +36,7 @@ type join struct {
 	// instead is the registered incarnation of the same member that did not answer.
 	instead roster.Incarnation
 	release roster.Release
+	learns  bool // it needs no server
 }
 
 func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member.Durable) }
@@ -54,7 +55,7 @@ func (l *Leader) joining(v View) []join {
 	var out []join
 	for inc, j := range l.requests.joins {
 		_, in := v.Roster.Member(inc)
-		if v.Mono-j.at > joinKept || l.leaves(v, inc) || in && v.serves(j.server()) || j.replaces(v.Roster) || !j.release.Reads(v.Roster.InUse()) {
+		if v.Mono-j.at > joinKept || l.leaves(v, inc) || in && (j.learns || v.serves(j.server())) || j.replaces(v.Roster) || !j.release.Reads(v.Roster.InUse()) {
 			delete(l.requests.joins, inc)
 		} else {
 			out = append(out, j)

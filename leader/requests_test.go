@@ -176,7 +176,7 @@ func TestJoinersAreServersFirst(t *testing.T) {
 	}
 	o.step(0)
 	for i := range addsPerStep {
-		if len(o.changes) != i+1 || o.changes[i].Do != AddLearner {
+		if len(o.changes) != i+1 || o.changes[i].Do != AddServer {
 			t.Fatalf("reconfigurations %+v", o.changes)
 		}
 		if len(o.commands) > 1 || len(o.commands[0].Change.Join) > 0 {

@@ -23,8 +23,8 @@ func ServerOf(i roster.Incarnation, durable bool) ServerID {
 // IsDurable reports whether a server keeps its log across restarts.
 func (id ServerID) IsDurable() bool { return !strings.Contains(string(id), "-") }
 
-// Server is a Raft server. Every member is one, so that it learns the roster by the
-// log. Most are learners; a few vote.
+// Server is a Raft server. A few members have one that votes. Some more stand by, and all others
+// are learners: see standby.go.
 type Server struct {
 	ID    ServerID
 	Voter bool
@@ -73,7 +73,7 @@ type Operation uint8
 
 // The operations.
 const (
-	AddLearner Operation = iota + 1
+	AddServer Operation = iota + 1
 	Promote
 	Demote
 	Remove
@@ -83,14 +83,15 @@ const (
 type Reconfiguration struct {
 	Do     Operation
 	Server ServerID
-	Member roster.Member // whose server it is, for AddLearner
+	Member roster.Member // whose server it is, for AddServer
 }
 
 // addsPerStep is how many servers are added between two steps: each takes a round of
 // agreement, and the ceiling has to rise meanwhile.
 const addsPerStep = 16
 
-// addServers adds servers for the members that ask to join, one after the other.
+// addServers adds servers one after the other: for members that ask to join, and for
+// learners, up to ServersMost; and for members that cannot be learners.
 func (l *Leader) addServers(v View) {
 	clear(l.voters.tried)
 	l.addServer(v)
@@ -101,21 +102,37 @@ func (l *Leader) addServer(v View) {
 	if s.adding || len(s.tried) == addsPerStep {
 		return
 	}
+	full := l.full(v)
+	add := func(m roster.Member, needed bool) bool {
+		id := ServerOf(m.Incarnation, m.Durable)
+		if !needed || v.serves(id) || s.tried[id] {
+			return false
+		}
+		s.adding, s.tried[id] = true, true
+		l.member.Reconfigure(Reconfiguration{Do: AddServer, Server: id, Member: m})
+		return true
+	}
 	for _, j := range l.joining(v) {
-		if id := j.server(); !v.serves(id) && !s.tried[id] {
-			s.adding, s.tried[id] = true, true
-			l.member.Reconfigure(Reconfiguration{Do: AddLearner, Server: id, Member: j.member})
+		if add(j.member, !full || !j.learns) {
+			return
+		}
+	}
+	replaces := l.replacing(v)
+	for _, m := range v.Roster.Members {
+		c := l.detector.contacts[m.Incarnation]
+		if c != nil && c.said && !c.failing && !l.leaves(v, m.Incarnation) && add(m, !full || !c.learns || replaces(m)) {
 			return
 		}
 	}
 }
 
-// admitted returns the members that ask to join and whose servers are configured: they
-// learn of the roster that they are in.
+// admitted returns the members that ask to join and that hear of the roster that they
+// are in then: their servers are configured, or they are learners.
 func (l *Leader) admitted(v View) []roster.Member {
 	var out []roster.Member
+	full := l.full(v)
 	for _, j := range l.joining(v) {
-		if v.serves(j.server()) {
+		if v.serves(j.server()) || j.learns && full {
 			out = append(out, j.member)
 		}
 	}
@@ -125,7 +142,7 @@ func (l *Leader) admitted(v View) []roster.Member {
 // Reconfigured records the outcome of a reconfiguration. One that failed is decided on
 // again at the next step.
 func (l *Leader) Reconfigured(v View, c Reconfiguration) {
-	if c.Do != AddLearner {
+	if c.Do != AddServer {
 		l.voters.reconfiguring = false
 		return
 	}

@@ -75,7 +75,11 @@ func (l *Leader) keepVoters(v View) {
 		return
 	}
 	e, found := l.electorate(v)
-	if !found || !e.promotes() && !e.removes() && !e.demotes() && !e.respreads() {
+	if !found {
+		return
+	}
+	if !e.promotes() && !e.removes() && !e.demotes() && !e.respreads() {
+		l.prune(v, e)
 		return
 	}
 	s.rounds++

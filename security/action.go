@@ -43,7 +43,8 @@ const (
 	Raft      Action = "raft"
 	Gossip    Action = "gossip"
 	Hello     Action = "hello"
-	Push      Action = "push" // of a roster's changes
+	Push      Action = "push"   // of a roster's changes
+	Follow    Action = "follow" // a leader, by its pushes
 	Join      Action = "join"
 	Leave     Action = "leave"
 	Accept    Action = "accept"
@@ -70,7 +71,7 @@ var table = map[Action]Role{
 	Destroy: Admin, Init: Admin, Recover: Admin, Forget: Admin, TakeAnchor: Admin, Remove: Admin, Settings: Admin,
 	CleanNumbers: Admin, ImportNumbers: Admin, Subscribe: Admin, Unsubscribe: Admin, Keyring: Admin, Debug: Admin,
 
-	Raft: Member, Gossip: Member, Hello: Member, Push: Member, Join: Member, Leave: Member, Accept: Member, Abandon: Member, Dismiss: Member,
+	Raft: Member, Gossip: Member, Hello: Member, Push: Member, Follow: Member, Join: Member, Leave: Member, Accept: Member, Abandon: Member, Dismiss: Member,
 	Earlier: Member, Replicate: Member, Held: Member, Stored: Member, Collect: Member, Relay: Member, Count: Member, SetKeys: Member,
 }
 

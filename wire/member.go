@@ -25,6 +25,9 @@ type HelloResponse struct {
 	Release       roster.Release     `json:"release,omitempty,omitzero"` // zero: of protocol 1
 	// LeaderAt is where the leader is, empty while unknown: gossip may not see it.
 	LeaderAt Address `json:"leader_at"`
+	// Learns says that the member needs no Raft server to hear of rosters: see [PathFollow].
+	// Those of earlier releases do not say so.
+	Learns bool `json:"learns,omitempty"`
 }
 
 // AcceptRequest asks a member without grid to be formed into one.

@@ -10,10 +10,31 @@ import (
 // older release does not serve it, and is told by Raft alone.
 const PathPush = "/v1/member/push"
 
+// PathFollow is the call by which a learner, a member whose Raft server is in no configuration,
+// begins to follow the leader, at the address that it knows of it. The answer is like
+// a push. From then on the learner believes the pushes that have its key.
+const PathFollow = "/v1/member/follow"
+
+// FollowRequest asks the leader for pushes.
+type FollowRequest struct {
+	Incarnation roster.Incarnation `json:"incarnation"` // of the learner
+	Key         string             `json:"key"`         // that it drew for this leader, see [MaxKey]
+	At          uint64             `json:"at"`          // of the roster that it serves
+}
+
+// MaxKey is the most characters that the key of a learner has.
+const MaxKey = 64
+
 // PushRequest has the commands that the member lacks, the roster if the leader no longer has
 // those, or neither.
 type PushRequest struct {
-	Leader   string          `json:"leader"` // Raft server ID of the sender
+	Leader string `json:"leader"` // Raft server ID of the sender
+	// Term is the term in which the sender leads, 0 if it may lead no longer.
+	Term uint64 `json:"term,omitempty"`
+	// Key is the one that the member stated when it began to follow this leader, "" if it did not.
+	Key string `json:"key,omitempty"`
+	// Voters are the Raft servers that vote, for members that know it by pushes alone.
+	Voters   []string        `json:"voters,omitempty"`
 	Commands []PushedCommand `json:"commands,omitempty"`
 	Roster   []byte          `json:"roster,omitempty"` // as in a snapshot; instead of commands
 	At       uint64          `json:"at,omitempty"`     // of the roster

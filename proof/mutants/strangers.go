@@ -16,7 +16,7 @@ var strangerMutants = []mutant{
 	{"R10", "any Raft term is believed", "grid/internal/transport/raftguard.go", "	if term > limit {", "	if term > limit && limit == 0 {", guardTests},
 	{"R10", "any term in a Raft answer is believed", "grid/internal/transport/guardedraft.go", "	if err == nil {\n		if err = (RaftView", "	if err != nil {\n		if err = (RaftView", guardTests},
 	{"R10", "a server with a log takes any first term", "grid/internal/transport/raftguard.go", "	if v.empty {\n		limit", "	if true {\n		limit", guardTests},
-	{"R10", "an unknown leader takes the place of one that is there", "grid/internal/transport/raftguard.go", "!v.empty && v.inTouch && !v.knows(from)", "!v.empty && v.inTouch && from == \"\"", guardTests},
+	{"R10", "an unknown leader takes the place of one that is there", "grid/internal/transport/raftguard.go", "inTouch && !v.knows(from)", "inTouch && from == \"\"", guardTests},
 	{"R10", "a server with an old configuration refuses its vote", "grid/internal/transport/raftvotes.go", "		if v.outdatedFor(c.RPCHeader) {\n			byLog", "		if v.empty {\n			byLog", guardTests},
 	{"R10", "a server with an old configuration refuses to say how it would vote", "grid/internal/transport/raftvotes.go", "		if v.outdatedFor(c.RPCHeader) {\n			return nil", "		if v.empty {\n			return nil", guardTests},
 	{"R10", "a server in touch with its leader votes for any other", "grid/internal/transport/raftvotes.go", "!v.empty && !v.inTouch && v.leader == \"\" && !v.votes", "!v.empty && !v.votes", guardTests},

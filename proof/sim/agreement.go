@@ -78,6 +78,11 @@ func (a *agreement) String() (out string) {
 	return out
 }
 
+// keepsLog reports whether a seat has a server, and so the log.
+func (a *agreement) keepsLog(s *seat) bool {
+	return slices.ContainsFunc(a.servers, func(other server) bool { return other.seat == s })
+}
+
 // votes reports whether a seat's server has a vote.
 func (a *agreement) votes(s *seat) bool {
 	return slices.ContainsFunc(a.servers, func(other server) bool { return other.seat == s && other.Voter })
@@ -260,7 +265,7 @@ func (a *agreement) changed(c leader.Reconfiguration) []server {
 	next := slices.Clone(a.servers)
 	at := slices.IndexFunc(next, func(s server) bool { return s.ID == c.Server })
 	switch {
-	case c.Do == leader.AddLearner && at < 0:
+	case c.Do == leader.AddServer && at < 0:
 		if m := a.g.members[c.Member.Incarnation]; m != nil {
 			next = append(next, server{leader.Server{ID: c.Server}, m.seat})
 		}

@@ -51,6 +51,7 @@ type Config struct {
 	Anchored   bool             // a store outside the grid limits its ceiling
 	Ends       bool             // the epoch of the first name ends meanwhile
 	Voters     int              // as many as there can be, 0 for the default
+	Servers    int              // Raft servers of members that can do without, 0 for the default
 	Zones      int              // members are in that many zones; 0 for none
 	Old        bool             // members are of the release before and of the present one, in turn
 }
@@ -81,5 +82,8 @@ func Draw(seed uint64, length time.Duration) Config {
 		c.Zones = some(1, 4)
 	}
 	c.Old = c.Voters == 0 && some(0, 2) == 0
+	if some(0, 1) == 0 { // others are learners
+		c.Servers = some(1, 5)
+	}
 	return c
 }

@@ -19,7 +19,8 @@ type lead struct {
 	servers []server      // of Raft, as this leader knows them
 	alone   time.Duration // when it steps down unless a majority answers; 0 while one does
 	views   views
-	stepped leader.View // the view at the last step
+	stepped leader.View     // the view at the last step
+	told    []roster.Member // of the roster that was announced last
 }
 
 // beatEvery is how often a leader tells the servers how far the log has come.
@@ -31,7 +32,7 @@ func newLead(m *member, term int) *lead {
 	if m.g.cfg.Baseline == Quorum {
 		expect = 1 // it counts members elsewhere
 	}
-	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Release: m.release(), Anchored: m.g.anchor != nil, Ahead: anchorAhead}, l)
+	l.machine = leader.New(leader.Config{Self: m.record(), Grid: m.g.id(), Expect: expect, Release: m.release(), Anchored: m.g.anchor != nil, Ahead: anchorAhead, Servers: m.g.cfg.Servers}, l)
 	m.lead, m.leader, m.term, m.heard = l, m, term, m.w.now
 	l.every(leader.StepEvery, l.step)
 	l.every(beatEvery, l.announce)
@@ -94,13 +95,25 @@ func (l *lead) step() {
 	})
 }
 
-// announce tells the servers how far the log has come.
+// announce tells the servers how far the log has come, and learners, and those that have just
+// left the roster.
 func (l *lead) announce() {
-	for _, s := range l.servers {
-		r := s.seat.running
-		if r == nil || r == l.m {
-			continue
+	var to []*member
+	add := func(m *member) {
+		if m != nil && m != l.m && m.alive && !slices.Contains(to, m) {
+			to = append(to, m)
 		}
+	}
+	for _, s := range l.servers {
+		add(s.seat.running)
+	}
+	if l.m.g.cfg.Baseline == Real {
+		for _, r := range slices.Concat(l.m.roster.Members, l.told) {
+			add(l.m.g.members[r.Incarnation])
+		}
+		l.told = l.m.roster.Members
+	}
+	for _, r := range to {
 		from, term, index, known := l.m, l.term, l.m.index, l.m.roster
 		l.m.w.net.send(&l.m.process, &r.process, func() {
 			if l.m.g.cfg.Baseline == Quorum {
@@ -134,7 +147,7 @@ func (l *lead) view() leader.View {
 // answer returns a member's description of itself.
 func (m *member) answer() leader.Answer {
 	a := leader.Answer{
-		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, Release: m.release(),
+		Record: m.record(), Grid: m.g.id(), Version: m.roster.Version, Wall: m.Wall(), Time: m.Now(), Leaving: m.leaving, Release: m.release(), Learns: !m.old,
 	}
 	if _, registered := m.roster.Member(m.inc); registered {
 		a.Claim = m.roster.Claim

@@ -91,7 +91,7 @@ func (m *member) learn(index int) {
 	m.stopUnreadable(m.g.agreed.log[index].roster)
 	first := m.index + 1
 	m.index, m.roster = index, m.g.agreed.log[index].roster
-	if m.seat.durable {
+	if m.seat.durable && m.g.agreed.keepsLog(m.seat) {
 		m.seat.index = index
 	}
 	for i := first; i <= index; i++ {

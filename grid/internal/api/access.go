@@ -79,6 +79,7 @@ var accesses = map[string]access{
 
 	onPost(wire.PathHello):     {action: security.Hello},
 	onPost(wire.PathPush):      {action: security.Push},
+	onPost(wire.PathFollow):    {action: security.Follow},
 	onPost(wire.PathAccept):    {action: security.Accept},
 	onPost(wire.PathJoin):      {action: security.Join},
 	onPost(wire.PathLeave):     {action: security.Leave},

@@ -107,7 +107,7 @@ func allCalls() []*Call {
 		served[wire.SettingsRequest](wire.PathSettings), served[wire.KeyringRequest](wire.PathKeyring),
 		served[wire.ForgetRequest](wire.PathForget).ForTarget(), served[wire.RemoveRequest](wire.PathRemove).ForTarget(),
 		served[wire.TakeRequest](wire.PathTake).ForTarget(), served[wire.InitRequest](wire.PathInit).ForTarget(),
-		served[wire.HelloRequest](wire.PathHello).ForTarget(), served[wire.PushRequest](wire.PathPush).ForMembers(), served[wire.AcceptRequest](wire.PathAccept).ForTarget(),
+		served[wire.HelloRequest](wire.PathHello).ForTarget(), served[wire.PushRequest](wire.PathPush).ForMembers(), served[wire.FollowRequest](wire.PathFollow).ForMembers(), served[wire.AcceptRequest](wire.PathAccept).ForTarget(),
 		served[wire.DismissRequest](wire.PathDismiss).ForTarget(), served[wire.AbandonRequest](wire.PathAbandon).ForTarget(),
 		served[wire.JoinRequest](wire.PathJoin).ForMembers(), served[wire.LeaveRequest](wire.PathLeave).ForMembers(),
 		served[wire.EarlierRequest](wire.PathEarlier).ForMembers(), served[wire.ReplicateRequest](wire.PathReplicate).ForMembers(),

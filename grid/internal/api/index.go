@@ -61,6 +61,7 @@ var purposes = map[string]string{
 
 	wire.PathHello:     "view of a member, for other members",
 	wire.PathPush:      "changes of the roster, from the leader",
+	wire.PathFollow:    "a member without a vote asks the leader for changes of the roster",
 	wire.PathAccept:    "accept the formation of a grid, for other members",
 	wire.PathJoin:      "join the grid, for other members",
 	wire.PathLeave:     "leave the grid, for other members",

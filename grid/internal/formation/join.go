@@ -50,7 +50,7 @@ func (f *Formation) untilOutOfTouch() time.Duration {
 	if node == nil || node.Leads() || f.state.Leaving() {
 		return outOfTouch
 	}
-	return outOfTouch - time.Since(node.Raft.LastContact())
+	return outOfTouch - time.Since(node.LastContact())
 }
 
 // AtLeader makes one call at the leader, as this member or another knows it.

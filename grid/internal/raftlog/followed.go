@@ -3,9 +3,6 @@ package raftlog
 import (
 	"errors"
 	"sync"
-	"time"
-
-	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
@@ -98,20 +95,51 @@ func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) 
 }
 
 // Push takes a push of a leader, and returns the position of the roster that is served
-// then. It counts if this member's Raft server follows that leader, too: a push is trusted as
-// far as the log is. age is that of the newest raise at most, negative if it is not known.
-func (n *Node) Push(leader raft.ServerID, entries []follow.Entry, image follow.Image, age time.Duration) (at follow.Position, err error) {
+// then. It counts if this member's Raft server follows that leader, too, since a push is trusted
+// as far as the log is; or, in a learner, if it has the key. unfollowed says that it does not
+// count, and that this member may follow that leader.
+func (n *Node) Push(p Push) (at follow.Position, unfollowed bool, err error) {
 	if n == nil || n.followed == nil {
-		return 0, nil
+		return 0, false, nil
 	}
-	if _, id := n.Raft.LeaderWithID(); id != leader || leader == n.Server || n.diverged.failure() != nil {
-		return n.followed.servedAt(), nil
+	_, id := n.Raft.LeaderWithID()
+	switch {
+	case p.Leader == n.Server || n.diverged.failure() != nil:
+		return n.followed.servedAt(), false, nil
+	case id == "" && !n.learned.takes(p):
+		return n.followed.servedAt(), n.learned.worth(p), nil
+	case id != "" && id != p.Leader:
+		return n.followed.servedAt(), false, nil
 	}
-	at, err = n.followed.push(entries, image, follow.Fresh(age))
+	at, err = n.adopt(p)
+	return at, false, err
+}
+
+// Follow has a learner follow a leader that has answered its call with p, which has the key of
+// the call. It reports whether it does.
+func (n *Node) Follow(p Push) (bool, error) {
+	if n == nil || n.followed == nil || p.Key == "" || p.Leader == n.Server || n.diverged.failure() != nil || !n.learned.begin(p) {
+		return false, nil
+	}
+	_, err := n.adopt(p)
+	return true, err
+}
+
+// adopt takes over committed commands or a roster.
+func (n *Node) adopt(p Push) (at follow.Position, err error) {
+	at, err = n.followed.push(p.Entries, p.Image, follow.Fresh(p.Age))
 	if errors.Is(err, follow.ErrGap) { // the leader sends it again, from the position that is returned
 		err = nil
 	}
 	return at, err
+}
+
+// Served returns the position of the roster that is served.
+func (n *Node) Served() follow.Position {
+	if n == nil || n.followed == nil {
+		return 0
+	}
+	return n.followed.servedAt()
 }
 
 func (f *followed) servedAt() follow.Position {

@@ -23,6 +23,7 @@ type Node struct {
 
 	guarded  *transport.GuardedRaft // nil without other servers
 	followed *followed              // nil without a roster
+	learned  *learned
 	diverged *divergence
 	pace     *pace
 
@@ -151,7 +152,8 @@ const standLimit = 200 * time.Millisecond
 // the one given is known by now, or this node is not a follower. Whether it is safe to
 // elect it the votes alone decide.
 func (n *Node) Stand(after leader.ServerID) bool {
-	now := leader.ServerID(n.Leader())
+	_, id := n.Raft.LeaderWithID()
+	now := leader.ServerID(id)
 	if n.guarded == nil || now != "" && now != after || n.Raft.State() != raft.Follower {
 		return false
 	}
@@ -173,7 +175,60 @@ func (n *Node) Leader() string {
 		return ""
 	}
 	_, id := n.Raft.LeaderWithID()
+	if id == "" {
+		id, _ = n.learned.touch()
+	}
 	return string(id)
+}
+
+// Learns reports whether this member follows the leader by its pushes alone.
+func (n *Node) Learns() bool {
+	if n == nil {
+		return false
+	}
+	_, id := n.Raft.LeaderWithID()
+	follows, _ := n.learned.touch()
+	return id == "" && follows != ""
+}
+
+// LastContact returns when this member last heard from the leader.
+func (n *Node) LastContact() time.Time {
+	last := n.Raft.LastContact()
+	if _, heard := n.learned.touch(); heard.After(last) {
+		return heard
+	}
+	return last
+}
+
+// LeadTerm returns the term in which this node leads, 0 if it does not.
+func (n *Node) LeadTerm() uint64 {
+	if n == nil {
+		return 0
+	}
+	term := n.Raft.CurrentTerm()
+	if !n.Leads() || n.Raft.CurrentTerm() != term { // it steps down before its term grows
+		return 0
+	}
+	return term
+}
+
+// Voters returns the servers that vote, as this server's configuration says, or, if a leader
+// has pushed since this server last heard from one, as that leader says.
+func (n *Node) Voters() (voters []raft.Server) {
+	if n == nil {
+		return nil
+	}
+	_, id := n.Raft.LeaderWithID()
+	if told := n.learned.votersSince(n.Raft.LastContact()); id == "" && len(told) > 0 {
+		return told
+	}
+	servers, _ := n.Servers()
+	for _, s := range servers {
+		if s.Suffrage == raft.Voter {
+			voters = append(voters, s)
+		}
+	}
+	return voters
 }
 
 // Servers returns the configured servers, and false if they cannot be read.

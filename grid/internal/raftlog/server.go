@@ -97,7 +97,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 			s.cfg.Unreached(leader.ServerID(id), slow)
 		}
 	}
-	roster := newFollowed(grid, s.cfg.State)
+	roster, learned := newFollowed(grid, s.cfg.State), &learned{}
 	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, s.noteLowered}, trans)
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
@@ -106,9 +106,9 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 		return errors.Join(refusal.Invalid("DataDir: %v", err), node.Shutdown().Error())
 	}
 	if guarded, ok := trans.(*transport.GuardedRaft); ok {
-		guarded.Begin(func() transport.RaftView { return s.view(node) })
+		guarded.Begin(func() transport.RaftView { return s.view(node, learned) })
 	}
-	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, diverged: s.diverged, pace: newPace(node)}
+	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged, pace: newPace(node)}
 	paced.Store(part.pace)
 	node.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool { return s.observe(part.pace, o) }))
 	part.pace.enter(node.State())
@@ -175,8 +175,9 @@ func (s *Server) refused(err error) {
 }
 
 // view returns the present knowledge of Raft's servers.
-func (s *Server) view(node *raft.Raft) transport.RaftView {
-	return transport.RaftViewOf(node, s.cfg.Self, func(id raft.ServerID) bool {
+func (s *Server) view(node *raft.Raft, l *learned) transport.RaftView {
+	follows, _ := l.touch()
+	return transport.RaftViewOf(node, s.cfg.Self, follows, func(id raft.ServerID) bool {
 		_, known := leader.MemberOf(s.cfg.State.Roster(), leader.ServerID(id))
 		return known
 	})

@@ -26,7 +26,7 @@ var (
 func GuardForTest(inner *raft.NetworkTransport) (t raft.Transport, begin func(node *raft.Raft, self raft.ServerID)) {
 	guarded := GuardRaft(inner, func(error) {})
 	return guarded, func(node *raft.Raft, self raft.ServerID) {
-		guarded.Begin(func() RaftView { return RaftViewOf(node, self, func(raft.ServerID) bool { return false }) })
+		guarded.Begin(func() RaftView { return RaftViewOf(node, self, "", func(raft.ServerID) bool { return false }) })
 	}
 }
 

@@ -26,6 +26,7 @@ type RaftView struct {
 	empty   bool   // it has no configuration: it follows the first leader that it hears of
 	leader  raft.ServerID
 	inTouch bool                     // it leads, or has just heard from the leader
+	learns  bool                     // it has no leader, and takes the pushes of one
 	knows   func(raft.ServerID) bool // servers of its configuration and of its roster
 	votes   func(raft.ServerID) bool // those that have a vote in its configuration
 	// last returns the index and the term of its last entry.
@@ -80,7 +81,7 @@ func (v RaftView) believes(term uint64) error {
 // while it hears from no leader.
 func (v RaftView) from(h raft.RPCHeader) error {
 	from, err := v.sender(h)
-	if err == nil && !v.empty && v.inTouch && !v.knows(from) && from != v.followed {
+	if inTouch := v.learns || !v.empty && v.inTouch; err == nil && inTouch && !v.knows(from) && from != v.followed {
 		err = fmt.Errorf("%w: %.80q, and this server is in touch with its leader", errUnknownServer, from)
 	}
 	return err

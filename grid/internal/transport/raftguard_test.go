@@ -52,6 +52,8 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 	behind := follower() // of a leader that joined after all that its log has
 	behind.followed = "m9"
 	fresh := RaftView{self: "me", empty: true, knows: func(raft.ServerID) bool { return false }}
+	learner := follower() // it follows m1 by pushes, and its Raft server has no log
+	learner.leader, learner.inTouch, learner.empty, learner.learns = "", false, true, true
 	votes := func(h raft.RPCHeader) []any {
 		return []any{&raft.RequestVoteRequest{RPCHeader: h, Term: 8}, &raft.RequestPreVoteRequest{RPCHeader: h, Term: 8}}
 	}
@@ -66,26 +68,29 @@ func TestRaftSendersThatAreBelieved(t *testing.T) {
 		requests []any
 		believed bool
 	}{
-		"a vote for a known server":             {follower(), votes(headerOf("m2")), true},
-		"a vote for an unknown one":             {follower(), votes(headerOf("evil")), false},
-		"a vote for an unknown one, out of it":  {lost, votes(headerOf("m9")), true},
-		"a vote without a name, out of it":      {lost, votes(raft.RPCHeader{}), false},
-		"its own name, out of touch":            {lost, votes(headerOf("me")), false},
-		"a vote without a name":                 {follower(), votes(raft.RPCHeader{}), false},
-		"a vote for another's address":          {follower(), votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(RaftAddress("evil", "host:1"))}), false},
-		"a vote in the server's own name":       {follower(), votes(headerOf("me")), false},
-		"a vote at a server without a log":      {fresh, votes(headerOf("m2")), true},
-		"entries of a known server":             {follower(), leads(headerOf("m2")), true},
-		"entries of the one that it follows":    {behind, leads(headerOf("m9")), true},
-		"a vote for the one that it followed":   {behind, votes(headerOf("m9")), true},
-		"entries of an unknown one":             {follower(), leads(headerOf("evil")), false},
-		"entries of an unknown one, out of it":  {lost, leads(headerOf("evil")), true},
-		"entries in the server's own name":      {lost, leads(headerOf("me")), false},
-		"the first leader":                      {fresh, leads(headerOf("m1")), true},
-		"the lead passed on by the leader":      {follower(), passes(headerOf("m1")), true},
-		"the lead passed on by another":         {follower(), passes(headerOf("m2")), false},
-		"the lead passed on at a new server":    {fresh, passes(raft.RPCHeader{}), false},
-		"a request that Raft does not know yet": {follower(), []any{"?"}, false},
+		"a vote for a known server":               {follower(), votes(headerOf("m2")), true},
+		"a vote for an unknown one":               {follower(), votes(headerOf("evil")), false},
+		"a vote for an unknown one, out of it":    {lost, votes(headerOf("m9")), true},
+		"a vote without a name, out of it":        {lost, votes(raft.RPCHeader{}), false},
+		"its own name, out of touch":              {lost, votes(headerOf("me")), false},
+		"a vote without a name":                   {follower(), votes(raft.RPCHeader{}), false},
+		"a vote for another's address":            {follower(), votes(raft.RPCHeader{ID: []byte("m2"), Addr: []byte(RaftAddress("evil", "host:1"))}), false},
+		"a vote in the server's own name":         {follower(), votes(headerOf("me")), false},
+		"a vote at a server without a log":        {fresh, votes(headerOf("m2")), true},
+		"entries of a known server":               {follower(), leads(headerOf("m2")), true},
+		"entries of the one that it follows":      {behind, leads(headerOf("m9")), true},
+		"a vote for the one that it followed":     {behind, votes(headerOf("m9")), true},
+		"entries of an unknown one":               {follower(), leads(headerOf("evil")), false},
+		"entries of an unknown one, out of it":    {lost, leads(headerOf("evil")), true},
+		"entries in the server's own name":        {lost, leads(headerOf("me")), false},
+		"the first leader":                        {fresh, leads(headerOf("m1")), true},
+		"entries of a known server, at a learner": {learner, leads(headerOf("m1")), true},
+		"entries of an unknown one, at a learner": {learner, leads(headerOf("evil")), false},
+		"a vote for an unknown one, at a learner": {learner, votes(headerOf("evil")), false},
+		"the lead passed on by the leader":        {follower(), passes(headerOf("m1")), true},
+		"the lead passed on by another":           {follower(), passes(headerOf("m2")), false},
+		"the lead passed on at a new server":      {fresh, passes(raft.RPCHeader{}), false},
+		"a request that Raft does not know yet":   {follower(), []any{"?"}, false},
 	} {
 		for _, request := range c.requests {
 			if err := c.view.admit(request); (err == nil) != c.believed {

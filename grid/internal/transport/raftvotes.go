@@ -54,14 +54,15 @@ const raftTouch = 2 * HeartbeatTimeout
 // HeartbeatTimeout is how long a server hears from no leader before it begins an election.
 const HeartbeatTimeout = 500 * time.Millisecond
 
-// RaftViewOf returns the present state of a Raft server, which includes the members.
-func RaftViewOf(node *raft.Raft, self raft.ServerID, member func(raft.ServerID) bool) RaftView {
+// RaftViewOf returns the present state of a Raft server, which includes the members, and the
+// leader whose pushes it takes, "" for none.
+func RaftViewOf(node *raft.Raft, self, follows raft.ServerID, member func(raft.ServerID) bool) RaftView {
 	_, leader := node.LeaderWithID()
 	servers := node.GetConfiguration().Configuration().Servers
-	v := RaftView{self: self, term: node.CurrentTerm(), leader: leader, empty: len(servers) == 0}
+	v := RaftView{self: self, term: node.CurrentTerm(), leader: leader, empty: len(servers) == 0, learns: leader == "" && follows != ""}
 	v.inTouch = node.State() == raft.Leader || leader != "" && time.Since(node.LastContact()) < raftTouch
 	v.knows = func(id raft.ServerID) bool {
-		return slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id }) || member(id)
+		return follows != "" && id == follows || slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id }) || member(id)
 	}
 	v.votes = func(id raft.ServerID) bool {
 		return slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == id && s.Suffrage == raft.Voter })

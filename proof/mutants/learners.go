@@ -1,0 +1,42 @@
+package main
+
+var (
+	learnedTests  = []string{"./grid/internal/raftlog", "-run", "TestLearned"}
+	learnerTests  = []string{"./grid/gridtest", "-run", "TestLearners"}
+	forgeryTests  = []string{"./grid/gridtest", "-run", "TestForgedPushToALearner|TestFollowIsRefused"}
+	strangerTests = []string{"./grid/internal/transport", "-run", "TestRaftSenders"}
+)
+
+// learnerMutants weaken the rules by which a member without a Raft server follows a leader, and
+// by which a leader decides who has one.
+var learnerMutants = []mutant{
+	{"F8", "a push without the key is believed", "grid/internal/raftlog/learned.go", "[]byte(p.Key), []byte(l.key)) != 1", "[]byte(l.key), []byte(l.key)) != 1", learnedTests},
+	{"F8", "a push of another leader with the key is believed", "grid/internal/raftlog/learned.go", "p.Leader != l.leader || subtle", "subtle", learnedTests},
+	{"F8", "a leader of an earlier term is followed", "grid/internal/raftlog/learned.go", "p.Term < l.term || ", "", learnedTests},
+	{"F8", "two leaders are followed in one term", "grid/internal/raftlog/learned.go", " || p.Term == l.term && p.Leader != l.leader {", " {", learnedTests},
+	{"F8", "a silent leader stays the leader", "grid/internal/raftlog/learned.go", "l.key == \"\" || time.Since(l.heard) > learnedTouch", "l.key == \"\"", learnedTests},
+	{"F8", "every push is believed where Raft has no leader", "grid/internal/raftlog/followed.go", "case id == \"\" && !n.learned.takes(p):", "case false:", forgeryTests},
+	{"F8", "a learner follows no leader", "grid/push.go", "	if unfollowed {\n", "	if unfollowed && mono < 0 {\n", learnerTests},
+	{"F8", "a learner does not know who votes", "grid/push.go", "	if known.key != \"\" {\n", "	if false {\n", learnerTests},
+	{"F8", "a leader tells strangers", "grid/follow.go", "!member {", "!member && false {", forgeryTests},
+	{"F8", "a learner states no key", "grid/follow.go", "in.Key == \"\" || ", "", forgeryTests},
+	{"F8", "a member that does not lead is followed", "grid/follow.go", "	l := o.current.Load()\n	if l == nil || !l.node.Leads() {", "	l := o.current.Load()\n	if l == nil {\n		l = &lead{of: o, node: o.raft.Node()}\n	}\n	if l == nil {", forgeryTests},
+	{"F5", "the time that a call took is not part of the answer's age", "grid/pushed.go", "return took + time.Duration(p.Age)", "return time.Duration(p.Age)", []string{"./grid", "-run", "TestAgeOfAnAnswer"}},
+	{"F5", "the raise of an answer of unknown age is fresh", "grid/pushed.go", "	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {\n		return -1", "	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {\n		return 0", []string{"./grid", "-run", "TestAgeOfAnAnswer"}},
+	{"F8", "a learner believes the Raft messages of strangers", "grid/internal/transport/raftguard.go", "v.learns || ", "", strangerTests},
+
+	{"servers", "every member has a server", "leader/servers.go", "!full || !c.learns || replaces(m)", "!full || !c.learns || replaces(m) || v.Mono > 0", leaderTests},
+	{"servers", "a member that cannot be a learner has no server", "leader/servers.go", "!full || !c.learns || replaces(m)", "!full || replaces(m)", leaderTests},
+	{"servers", "a newcomer that cannot be a learner has no server", "leader/servers.go", "!full || !j.learns", "!full", leaderTests},
+	{"servers", "a member is admitted that hears of nothing", "leader/servers.go", "if v.serves(j.server()) || j.learns && full {", "if v.serves(j.server()) || full {", leaderTests},
+	{"servers", "a server is added for a member that has not answered", "leader/servers.go", "c.said && !c.failing", "!c.failing", leaderTests},
+	{"servers", "the servers of those that leave are counted", "leader/standby.go", "if wanted[s.ID] || l.expected(v, s.ID) {", "if wanted[s.ID] || v.Mono > 0 {", leaderTests},
+	{"servers", "no server is ever one too many", "leader/standby.go", "found && e.voting+len(e.idle) > l.serversMost(v)", "found && e.voting+len(e.idle) > 100*l.serversMost(v)", leaderTests},
+	{"servers", "a server is removed of a member that cannot be a learner", "leader/standby.go", "c == nil || !c.learns", "c == nil", leaderTests},
+	{"servers", "a member with a disk does not stand by for one without", "leader/standby.go", "own < rank(goes) || ", "", leaderTests},
+	{"servers", "those that stand by are all in one zone", "leader/standby.go", "servers[m.Zone] >= 2", "servers[m.Zone] >= 20", leaderTests},
+	{"servers", "servers move between zones without end", "leader/standby.go", "servers[m.Zone] >= 2", "servers[m.Zone] >= 0", leaderTests},
+	{"servers", "the server in the smallest zone is removed", "leader/standby.go", "servers[e.zone[s.ID]] >= servers[e.zone[goes.ID]]", "servers[e.zone[s.ID]] <= servers[e.zone[goes.ID]]", leaderTests},
+	{"servers", "many learners get a server before one is removed", "leader/standby.go", "!found || !spare || e.voting+len(e.idle) > l.serversMost(v)", "!found || !spare", leaderTests},
+	{"servers", "a learner that has joined still asks", "leader/requests.go", "in && (j.learns || v.serves(j.server()))", "in && v.serves(j.server())", leaderTests},
+}
