@@ -60,9 +60,9 @@ var leaderMutants = []mutant{
 	{"votes", "a leader that leaves keeps the lead", "leader/succession.go", "if v.Leaving && l.voters.succession == nil {", "if v.Mono < 0 && l.voters.succession == nil {", leaderTests},
 	{"S1", "a voter that leaves loses its vote immediately", "leader/departures.go", "return leaves && now-since < voteKept", "return leaves && now < since", leaderTests},
 	{"B2", "a server that forgot its votes comes back", "leader/servers.go", "	if durable {\n		return ServerID(i.Member())", "	if durable || i != \"\" {\n		return ServerID(i.Member())", leaderTests},
-	{"joins", "a member joins that is no Raft server", "leader/servers.go", "		if v.serves(j.server()) || j.learns && full {\n			out", "		if j.at >= 0 {\n			out", leaderTests},
+	{"joins", "a member joins that is no Raft server", "leader/servers.go", "		if v.serves(j.server()) || j.learns && full {\n			out", "		if j.at >= 0 || full {\n			out", leaderTests},
 
-	{"clone", "another incarnation is let in while the registered one answers", "leader/join.go", "case !found || other.Incarnation == j.member.Incarnation:", "case !found || in.Incarnation != \"\":", leaderTests},
+	{"clone", "another incarnation is let in while the registered one answers", "leader/join.go", "case !found || other.Incarnation == j.member.Incarnation:", "case !found || j.member.Incarnation != \"\":", leaderTests},
 	{"clone", "an incarnation that does not answer keeps its place", "leader/join.go", "		j.instead = other.Incarnation\n		return true, l.admit(v, j)\n", "		return true, inUse(other)\n", leaderTests},
 	{"clone", "a request to join counts against another incarnation than was asked", "leader/requests.go", "other.Incarnation != j.instead", "false", leaderTests},
 
