@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale idle lint fmt demo
+.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale many idle lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ idle: ## count the bytes, wake-ups and processor time of three idle agents (a mi
 	@mkdir -p bin
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 	$(GO) run ./proof/idle -agent bin/snowgrid
+
+many: ## form a grid of a thousand members in virtual time, take its leader and a voter, and print times and traffic (half an hour)
+	$(GO) test -timeout 90m -count 1 -v -run '^TestManyMembers$$' ./grid/gridtest -many 1000
 
 bench: ## measure speed beside other generators, etcd and Redis, in one run, into bench/REPORT.md (minutes)
 	cd bench && $(GO) run . -out .

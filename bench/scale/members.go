@@ -10,11 +10,10 @@ sum of the bytes that they send.`
 
 const breaksFirst = `Limits with a thousand members, extrapolated. First the partitions: a grid has 271 unless it is formed with more
 (Config.Partitions, up to 8191). Of more than 271 members the others own no partition, and beyond 542 they have no copy either;
-nothing fails, but they add nothing. Then the leader: there are three voters for any number of members, but every member
-receives the roster from the leader's Raft log, with ten to twenty heartbeats per second, so a thousand members are ten to
-twenty thousand small calls per second of one process; the leader also calls each member once per second. Then the forming,
-in which members join one roster version after the other. Gossip is not a limit: its cost per member hardly grows. More than
-some hundred processes are better run as clients of a few members.`
+nothing fails, but they add nothing. Then the leader: seven members keep the log of the roster, and the others are told of each
+raise by a small call, and called once a second besides, so a thousand members are some seventeen hundred small calls per second
+of one process. Then the forming, in which members join one roster version after the other. Gossip is not a limit: its cost per
+member hardly grows. More than some hundred processes are better run as clients of a few members.`
 
 // measureMembers measures what so many members cost.
 func measureMembers(ctx context.Context, size int) (point, error) {
