@@ -48,7 +48,7 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 		if !d.othersStay() {
 			d.stopInOrder(ctx)
 			d.awaitStop(ctx.Done())
-			d.gossip.Leave()
+			d.gossip.Leave(false)
 			d.audit.Write(audit.Entry{Action: audit.Leave, Name: d.gossip.Describe(d.self), Who: "this process"})
 			return nil
 		}
@@ -57,7 +57,7 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 		} else {
 			err = d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(node.Server)})
 			if err == nil { // agreed; the log may no longer reach this member
-				d.gossip.Leave()
+				d.gossip.Leave(true)
 				return nil
 			}
 		}

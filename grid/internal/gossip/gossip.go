@@ -281,16 +281,18 @@ func (g *Gossip) Seen() string {
 	return "members seen: " + strings.Join(others, ", ")
 }
 
-// Leave tells the other members that this one has left, so that they need not detect it. It
-// returns when those that it has told have passed that on: a member that has not heard of it
-// would suspect this one as soon as it answers no longer.
-func (g *Gossip) Leave() {
+// Leave tells the other members that this one has left, so that they need not detect it. If
+// others stay, it returns when those that it has told have passed that on: a member that has not
+// heard of it would suspect this one as soon as it answers no longer.
+func (g *Gossip) Leave(othersStay bool) {
 	defer g.spreadNow()()
 	if err := g.list.Leave(g.cfg.Pace.goodbyeTimeout()); err != nil {
 		g.cfg.Log.Debug("goodbye not sent", "error", err)
 		return
 	}
-	signal.Sleep(context.Background(), goodbyePassedOn)
+	if othersStay {
+		signal.Sleep(context.Background(), goodbyePassedOn)
+	}
 }
 
 // goodbyePassedOn is how long other members take to pass a goodbye on.
