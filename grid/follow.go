@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
@@ -56,7 +54,7 @@ func (o *leadership) askToFollow(ctx context.Context, id string) error {
 		return err
 	}
 	p.Age = ageOfAnswer(res, o.clock.Mono()-asked)
-	if p.Leader != raft.ServerID(id) {
+	if p.Leader != id {
 		return failure.Errorf(wire.ErrNotNow, "grid: server %.80q answers for %.80q", res.Leader, id)
 	}
 	p.Key = key

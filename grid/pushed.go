@@ -3,8 +3,6 @@ package grid
 import (
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
@@ -33,12 +31,9 @@ func newPush(entries []follow.Entry, image follow.Image) (wire.PushRequest, erro
 
 // pushOf returns a push as this member's part in the agreement takes it.
 func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error) {
-	p = raftlog.Push{Leader: raft.ServerID(in.Leader), Term: in.Term, Key: in.Key, Age: ageAt(in, mono)}
+	p = raftlog.Push{Told: follow.Told{Leader: in.Leader, Term: in.Term, Key: in.Key, Voters: in.Voters}, Age: ageAt(in, mono)}
 	if len(in.Voters) > roster.MaxVoters {
 		return p, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d voters; there are %d at most", len(in.Voters), roster.MaxVoters)
-	}
-	for _, id := range in.Voters {
-		p.Voters = append(p.Voters, raft.ServerID(id))
 	}
 	p.Entries, p.Image, err = contentsOf(in)
 	return p, err

@@ -46,6 +46,11 @@ func TestManyMembers(t *testing.T) {
 			}
 			return votes == 3
 		}
+		placed := func() {
+			eventually(t, 5*time.Minute, "everything is placed", func() bool {
+				return !slices.ContainsFunc(g.Member(g.Leader()).Status().Members, func(m grid.MemberInfo) bool { return !m.Settled })
+			})
+		}
 		var names []string
 		for i := range *many {
 			names = append(names, fmt.Sprint("m", i+1))
@@ -56,13 +61,14 @@ func TestManyMembers(t *testing.T) {
 		g.StartMembers(names[3:]...)
 		eventually(t, 5*time.Minute, "all members are ready", ready(names))
 		t.Logf("%d members: all ready after %v (%.1f s of processors)", *many, passed(), (processor() - used).Seconds())
-		time.Sleep(30 * time.Second) // everything is placed
+		placed()
 
 		began = time.Now()
 		g.StartMembers("m0")
 		eventually(t, time.Minute, "the newcomer is ready", ready([]string{"m0"}))
 		t.Logf("one more: ready after %v", passed())
-		time.Sleep(30 * time.Second)
+		placed()
+		time.Sleep(10 * time.Second) // the leader and gossip come to rest
 
 		leads := g.Leader()
 		gone := g.Member(leads).Status().Answering
@@ -84,7 +90,7 @@ func TestManyMembers(t *testing.T) {
 		followed := passed()
 		eventually(t, time.Minute, "three members vote", func() bool { return voting(gone) })
 		t.Logf("leader crashed: another after %v, followed by all after %v, three votes after %v", led, followed, passed())
-		time.Sleep(30 * time.Second)
+		placed()
 
 		var voter string
 		leads = g.Leader()

@@ -49,21 +49,7 @@ func TestPushOfAnotherThanTheLeader(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		to := other(g, g.Leader())
 		before := g.Member(to).Status()
-		r := roster.Command{From: before.Version, Raise: &roster.Raise{Time: clustertime.TickOf(before.Ceiling) + 3_600_000}}
-		data, err := wire.EncodeCommand(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := client.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
-		defer h.Close()
-		header := http.Header{wire.HeaderTarget: {before.Answering}, wire.HeaderGrid: {before.Grid.String()}}
-		call := func(req wire.PushRequest) (res wire.PushResponse) {
-			t.Helper()
-			if err := h.CallWith(t.Context(), to+":7948", wire.PathPush, header, req, &res); err != nil {
-				t.Fatal(err)
-			}
-			return res
-		}
+		call, data := forge(t, g, to)
 		at := call(wire.PushRequest{Age: -1}).At
 		for _, name := range []string{"", "0123456789abcdef", before.Answering} {
 			res := call(wire.PushRequest{Leader: name, Age: -1, Commands: []wire.PushedCommand{{After: at, At: at + 1000, Command: data}}})
@@ -72,4 +58,25 @@ func TestPushOfAnotherThanTheLeader(t *testing.T) {
 			}
 		}
 	})
+}
+
+// forge returns a function by which another process pushes to a member, and a raise that no leader
+// has proposed.
+func forge(t *testing.T, g *gridtest.Grid, to string) (call func(wire.PushRequest) wire.PushResponse, raise []byte) {
+	t.Helper()
+	before := g.Member(to).Status()
+	raise, err := wire.EncodeCommand(roster.Command{From: before.Version, Raise: &roster.Raise{Time: clustertime.TickOf(before.Ceiling) + 3_600_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := client.NewHTTP(g.Network.Host("evil").Dial, g.Load(security.Member))
+	t.Cleanup(h.Close)
+	header := http.Header{wire.HeaderTarget: {before.Answering}, wire.HeaderGrid: {before.Grid.String()}}
+	return func(req wire.PushRequest) (res wire.PushResponse) {
+		t.Helper()
+		if err := h.CallWith(t.Context(), to+":7948", wire.PathPush, header, req, &res); err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}, raise
 }

@@ -33,6 +33,6 @@ var followMutants = []mutant{
 	{"F5", "a pushed raise is of no age", "grid/pushed.go", "answered <= 0 || answered > mono", "answered > mono", []string{"./grid", "-run", "TestAgeOfAPush"}},
 	{"F5", "the sender's time with a raise is not part of its age", "grid/pushed.go", "return mono - answered + time.Duration(p.Age)*time.Millisecond", "return mono - answered", []string{"./grid", "-run", "TestAgeOfAPush"}},
 	{"F6", "a push counts after the member has left the grid", "grid/internal/raftlog/followed.go", "	if f.ended {\n", "	if false {\n", pushTests},
-	{"F1", "a push of a server that is not the leader counts", "grid/internal/raftlog/followed.go", "case id != \"\" && id != p.Leader:", "case false:", []string{"./grid/gridtest", "-run", "TestPushOfAnotherThanTheLeader"}},
+	{"F1", "a push of a server that is not the leader counts", "grid/internal/raftlog/followed.go", " || id != \"\" && string(id) != p.Leader:", ":", []string{"./grid/gridtest", "-run", "TestPushOfAnotherThanTheLeader"}},
 	{"F1", "nothing is pushed", "grid/lead.go", "		l.calls.Go(l.pushChanges)\n", "", []string{"./grid/gridtest", "-run", "TestChangesArePushed"}},
 }

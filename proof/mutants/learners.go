@@ -1,7 +1,7 @@
 package main
 
 var (
-	learnedTests  = []string{"./grid/internal/raftlog", "-run", "TestLearned"}
+	learnedTests  = []string{"./roster/follow", "-run", "TestLead"}
 	learnerTests  = []string{"./grid/gridtest", "-run", "TestLearners"}
 	forgeryTests  = []string{"./grid/gridtest", "-run", "TestForgedPushToALearner|TestFollowIsRefused"}
 	strangerTests = []string{"./grid/internal/transport", "-run", "TestRaftSenders"}
@@ -10,12 +10,12 @@ var (
 // learnerMutants weaken the rules by which a member without a Raft server follows a leader, and
 // by which a leader decides who has one.
 var learnerMutants = []mutant{
-	{"F8", "a push without the key is believed", "grid/internal/raftlog/learned.go", "[]byte(p.Key), []byte(l.key)) != 1", "[]byte(l.key), []byte(l.key)) != 1", learnedTests},
-	{"F8", "a push of another leader with the key is believed", "grid/internal/raftlog/learned.go", "p.Leader != l.leader || subtle", "subtle", learnedTests},
-	{"F8", "a leader of an earlier term is followed", "grid/internal/raftlog/learned.go", "p.Term < l.term || ", "", learnedTests},
-	{"F8", "two leaders are followed in one term", "grid/internal/raftlog/learned.go", " || p.Term == l.term && p.Leader != l.leader {", " {", learnedTests},
-	{"F8", "a silent leader stays the leader", "grid/internal/raftlog/learned.go", "l.key == \"\" || time.Since(l.heard) > learnedTouch", "l.key == \"\"", learnedTests},
-	{"F8", "every push is believed where Raft has no leader", "grid/internal/raftlog/followed.go", "case id == \"\" && !n.learned.takes(p):", "case false:", forgeryTests},
+	{"F8", "a push without the key is believed", "roster/follow/lead.go", "[]byte(t.Key), []byte(l.now.Key)", "[]byte(l.now.Key), []byte(l.now.Key)", learnedTests},
+	{"F8", "a push of another leader with the key is believed", "roster/follow/lead.go", "t.Leader != l.now.Leader || subtle", "subtle", learnedTests},
+	{"F8", "a leader of an earlier term is followed", "roster/follow/lead.go", "t.Term < l.now.Term || ", "", learnedTests},
+	{"F8", "two leaders are followed in one term", "roster/follow/lead.go", " || t.Term == l.now.Term && t.Leader != l.now.Leader {", " {", learnedTests},
+	{"F8", "a silent leader stays the leader", "roster/follow/lead.go", "l.now.Key == \"\" || at.Sub(l.heard) > TouchFor", "l.now.Key == \"\"", learnedTests},
+	{"F8", "every push is believed where Raft has no leader", "grid/internal/raftlog/followed.go", "if takes, worth := n.learned.takes(p); !takes {", "if takes, worth := n.learned.takes(p); !takes && worth && !worth {", forgeryTests},
 	{"F8", "a learner follows no leader", "grid/push.go", "	if unfollowed {\n", "	if unfollowed && mono < 0 {\n", learnerTests},
 	{"F8", "a learner does not know who votes", "grid/push.go", "	if known.key != \"\" {\n", "	if false {\n", learnerTests},
 	{"F8", "a leader tells strangers", "grid/follow.go", "!member {", "!member && false {", forgeryTests},

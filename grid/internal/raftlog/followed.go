@@ -104,12 +104,12 @@ func (n *Node) Push(p Push) (at follow.Position, unfollowed bool, err error) {
 	}
 	_, id := n.Raft.LeaderWithID()
 	switch {
-	case p.Leader == n.Server || n.diverged.failure() != nil:
+	case p.Leader == string(n.Server) || n.diverged.failure() != nil || id != "" && string(id) != p.Leader:
 		return n.followed.servedAt(), false, nil
-	case id == "" && !n.learned.takes(p):
-		return n.followed.servedAt(), n.learned.worth(p), nil
-	case id != "" && id != p.Leader:
-		return n.followed.servedAt(), false, nil
+	case id == "":
+		if takes, worth := n.learned.takes(p); !takes {
+			return n.followed.servedAt(), worth, nil
+		}
 	}
 	at, err = n.adopt(p)
 	return at, false, err
@@ -118,7 +118,7 @@ func (n *Node) Push(p Push) (at follow.Position, unfollowed bool, err error) {
 // Follow has a learner follow a leader that has answered its call with p, which has the key of
 // the call. It reports whether it does.
 func (n *Node) Follow(p Push) (bool, error) {
-	if n == nil || n.followed == nil || p.Key == "" || p.Leader == n.Server || n.diverged.failure() != nil || !n.learned.begin(p) {
+	if n == nil || n.followed == nil || p.Key == "" || p.Leader == string(n.Server) || n.diverged.failure() != nil || !n.learned.begin(p) {
 		return false, nil
 	}
 	_, err := n.adopt(p)
