@@ -32,12 +32,11 @@ const (
 
 // input counts the bytes that a connection sends. Its zero value is ready.
 type input struct {
-	mu       sync.Mutex    // guards what follows
-	since    time.Time     // of the period
-	bytes    int64         // of the period, since the last answer
-	unread   int64         // of the period, since the last request whose body was read
-	declared int64         // of the bodies of the requests in progress
-	answered chan struct{} // closed at the next answer; nil if no goroutine waits for it
+	mu       sync.Mutex // guards what follows
+	since    time.Time  // of the period
+	bytes    int64      // of the period, since the last answer
+	unread   int64      // of the period, since the last request whose body was read
+	declared int64      // of the bodies of the requests in progress
 	closed   bool
 	refused  int64 // bytes that it may send since it is refused, 0 if it is not; set before the first byte
 
@@ -73,20 +72,6 @@ func (i *input) note(n int, now time.Time) excess {
 		return crowded
 	}
 	return none
-}
-
-// excessive reports whether the connection has sent so much without an answer that it is read
-// slowly, and whether all of that is of bodies. answered is then closed at the next answer, else nil.
-func (i *input) excessive() (ofBody bool, answered <-chan struct{}) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.bytes <= promptBytes {
-		return false, nil
-	}
-	if i.answered == nil {
-		i.answered = make(chan struct{})
-	}
-	return i.bytes <= promptBytes+i.declared, i.answered
 }
 
 // refusedBytes returns how many bytes a connection may send that an error refuses.
@@ -130,10 +115,6 @@ func (i *input) begin(length int64) (end func(answered, read bool)) {
 		i.declared -= length
 		if answered {
 			i.bytes = 0
-			if i.answered != nil {
-				close(i.answered)
-				i.answered = nil
-			}
 		}
 		if answered && read {
 			i.setUnread(0)
@@ -169,7 +150,6 @@ func (c *openConn) Read(b []byte) (int, error) {
 		_ = c.Close()
 		return 0, net.ErrClosed
 	}
-	c.pace(n)
 	return n, err
 }
 

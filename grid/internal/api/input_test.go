@@ -171,3 +171,40 @@ func TestPeerIsKeptOut(t *testing.T) {
 		}
 	})
 }
+
+// TestLargeBodiesArePaced: a peer's, beyond its burst, and small ones are not.
+func TestLargeBodiesArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newBudget(callerBodies, callerWaits)
+		own := newBudget(peerBodies, peerWaits)
+		c := &connection{kind: fromHolder, bodies: &own, allBodies: &all}
+		send := func(n int64) {
+			t.Helper()
+			release, err := c.chargeBody(t.Context(), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release()
+		}
+		const bodies = 40
+		began := time.Now()
+		for range bodies {
+			send(wire.MaxBody)
+		}
+		want := time.Second*(bodies-1) - peerAhead
+		if took := time.Since(began); took < want || took > want+time.Second {
+			t.Errorf("%d bodies of the largest size were read in %v, want %v", bodies, took, want)
+		}
+		began = time.Now()
+		send(smallBody)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("a small one waited %v", took)
+		}
+		clear := &connection{kind: inClear, bodies: &own, allBodies: &all}
+		began = time.Now()
+		if _, err := clear.chargeBody(t.Context(), smallBody+1); err != nil || time.Since(began) > 0 {
+			t.Errorf("in clear text one waited %v (%v)", time.Since(began), err)
+		}
+		time.Sleep(time.Minute)
+	})
+}

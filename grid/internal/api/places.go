@@ -97,7 +97,6 @@ func (p *places) keepOut(k placeKey, now time.Time) {
 type peerShare struct {
 	connections int // guarded by places.mu
 	bodies      budget
-	rate        bodyRate
 	unanswered  atomic.Int64 // bytes that the connections sent without an answer
 }
 
