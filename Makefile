@@ -103,8 +103,8 @@ overload: ## 4,000 holders beside spinning goroutines, 2,000 clients of agents a
 		-clients 2000 -pause-for 60s -stopped 5s -running 260ms \
 		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes 40 $(secure)
 
-attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (ten minutes)
-	$(GO) test -timeout 30m -count 1 -v ./proof/attack -connections 20000 -for 10s -apart -ratio 3
+attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (a quarter of an hour)
+	$(GO) test -timeout 40m -count 1 -v ./proof/attack -connections 20000 -for 10s -rounds 3 -apart -ratio 3
 
 demo: ## run a grid of three members on loopback and lose one of them
 	$(GO) run ./cmd/snowgrid demo

@@ -71,7 +71,7 @@ var importMap = map[string]imports{
 	"grid/internal/definitions":  {internal: []string{"internal/failure", "epoch", "clustertime", "sequencer", "roster", "backup", "partition", "wire"}, modules: []string{"go.etcd.io/bbolt"}},
 	"grid/internal/transport":    {internal: []string{"grid/internal/acceptor", "roster", "security"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog", "github.com/vmihailenco/msgpack/v5"}},
 	"grid/internal/signal":       {},
-	"grid/internal/acceptor":     {},
+	"grid/internal/acceptor":     {modules: []string{"golang.org/x/sys/unix"}}, // on Linux
 	"grid/internal/refusal":      {internal: []string{"internal/failure", "sequencer"}},
 	"grid/internal/audit":        {internal: []string{"grid/internal/refusal", "roster", "security", "sequencer", "wire"}},
 	"grid/internal/librarylog":   {modules: []string{"github.com/hashicorp/go-hclog"}},

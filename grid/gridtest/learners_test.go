@@ -73,7 +73,7 @@ func TestLearners(t *testing.T) {
 			g.Network.SetDelay(time.Millisecond)
 			before := g.Member(leads).Status().Ceiling
 			eventually(t, time.Minute, "the ceiling rises", func() bool { return g.Member(leads).Status().Ceiling != before })
-			time.Sleep(20 * time.Millisecond) // a few delays of the network: nobody waits for more
+			time.Sleep(20 * time.Millisecond) // a few delays of the network: no wait is longer
 			want := g.Member(leads).Status()
 			for _, name := range learners(g) {
 				s := g.Member(name).Status()

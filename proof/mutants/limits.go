@@ -1,7 +1,7 @@
 package main
 
 var (
-	limitTests     = []string{"./grid/internal/api", "-run", "Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|Handshake|EventStreamsAreOf|Input|KeptOut"}
+	limitTests     = []string{"./grid/internal/api", "-run", "Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|Handshake|EventStreamsAreOf|Input|Reader|KeptOut"}
 	admissionTests = []string{"./grid/internal/api", "-run", "Admission|FewRequests|Stretch|Median"}
 	acceptorTests  = []string{"./grid/internal/acceptor"}
 	refusedTests   = []string{"./grid", "-run", "^TestTooManyConnectionsAreRefused$"}
@@ -25,7 +25,7 @@ var limitMutants = []mutant{
 	{"limits", "streams that wait are closed soon, and opened again", "grid/internal/acceptor/acceptor.go", "-WaitTimes * a.cfg.Timeout", "-a.cfg.Timeout", acceptorTests},
 	{"limits", "a free place is given to none that waits", "grid/internal/acceptor/acceptor.go", "next != nil {\n		a.start(next, from)", "next != nil && a.closed {\n		a.start(next, from)", acceptorTests},
 	{"limits", "a handshake keeps its turn while it waits to read", "grid/internal/api/handshaketurn.go", "	c.leave()\n	n, err := c.Conn.Read(b)", "	n, err := c.Conn.Read(b)", limitTests},
-	{"limits", "handshakes compute without a bound", "grid/internal/api/handshaketurn.go", "	t.paid = t.paid.Add(time.Duration(float64(min(took, stretchMax)) / t.share))\n", "", limitTests},
+	{"limits", "handshakes compute without a bound", "grid/internal/api/handshaketurn.go", "	t.paid = later(t.paid, now).Add(time.Duration(cost))\n", "	t.paid = later(t.paid, now)\n", limitTests},
 	{"limits", "a long wait for a processor stops all handshakes", "grid/internal/api/handshaketurn.go", "float64(min(took, stretchMax))", "float64(took)", limitTests},
 	{"limits", "one address has every turn of handshakes", "grid/internal/api/handshaketurn.go", "			t.order = append(t.order, from)\n		} else {", "			t.order = append([]string{from}, t.order...)\n		} else {", limitTests},
 	{"limits", "the oldest handshake of an address has the turn", "grid/internal/api/handshaketurn.go", "		next := all[len(all)-1]\n		if all = all[:len(all)-1]; len(all) > 0 {", "		next := all[0]\n		if all = all[1:]; len(all) > 0 {", limitTests},
@@ -42,8 +42,16 @@ var limitMutants = []mutant{
 	{"limits", "input counts without end", "grid/internal/api/input.go", "if now.Sub(i.since) > unansweredPeriod {", "if i.since.IsZero() {", limitTests},
 	{"limits", "a peer that misused a connection comes back immediately", "grid/internal/api/places.go", "		p.out[k] = now.Add(outFor)", "		p.out[k] = now", limitTests},
 	{"limits", "any number of peers is remembered", "grid/internal/api/places.go", "	if len(p.out) < outMax {", "	if len(p.out) >= 0 {", limitTests},
-	{"limits", "large bodies are read as fast as they come", "grid/internal/api/budget.go", "	b.paid = b.paid.Add(time.Duration(n) * time.Second / peerRate)\n", "", limitTests},
-	{"limits", "small bodies wait for large ones", "grid/internal/api/budget.go", "if c.kind != inClear && length > smallBody {", "if c.kind != inClear {", limitTests},
+	{"limits", "large bodies are read as fast as they come", "grid/internal/api/inputpace.go", "	r.paid = r.paid.Add(time.Duration(bytes) * time.Second / peerRate)\n", "", limitTests},
+	{"limits", "a large body is read on whose caller has gone", "grid/internal/api/inputpace.go", "		case <-b.done:\n", "", limitTests},
+	{"limits", "frames without calls are read as fast as they come", "grid/internal/api/inputpace.go", "		c.rest(pieceRest, answered)\n", "", limitTests},
+	{"limits", "bodies rest like frames without calls", "grid/internal/api/input.go", "if i.bytes <= promptBytes+i.declared {", "if i.bytes <= promptBytes {", limitTests},
+	{"limits", "an answer does not end the rest of its connection", "grid/internal/api/input.go", "				close(i.answered)\n", "", limitTests},
+	{"limits", "a reader keeps the processor", "grid/internal/api/inputpace.go", "	runtime.Gosched()\n", "	_ = runtime.NumCPU()\n", limitTests},
+	{"limits", "the end of connections over HTTP/2 is put off", "grid/internal/api/inputpace.go", "	if !c.framed {\n		return\n	}\n", "", limitTests},
+	{"limits", "a handshake whose other side has left waits for a turn", "grid/internal/api/handshaketurn.go", "if acceptor.Ended(c.Conn) || !c.turns.enter", "if !c.turns.enter", limitTests},
+	{"limits", "a handshake whose other side left while it waited computes", "grid/internal/api/handshaketurn.go", "if acceptor.Ended(c.Conn) { // while it waited", "if false && acceptor.Ended(c.Conn) {", limitTests},
+	{"limits", "handshakes of a crowd have the processor first", "grid/internal/api/handshaketurn.go", "	t.burst = later(t.burst, now).Add(time.Duration(cost / burstTimes))\n", "	_ = cost / burstTimes\n", limitTests},
 	{"limits", "queries are served as long as attaches", "grid/internal/api/admission.go", "query: 10 * time.Millisecond", "query: 40 * time.Millisecond", admissionTests},
 	{"limits", "creates are served as long as attaches", "grid/internal/api/admission.go", "create: 20 * time.Millisecond", "create: 40 * time.Millisecond", admissionTests},
 	{"limits", "renewals are refused like attaches", "grid/internal/api/admission.go", "renewal: math.MaxInt64", "renewal: 40 * time.Millisecond + 0*math.MaxInt8", admissionTests},

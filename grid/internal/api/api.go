@@ -300,6 +300,9 @@ func (a *Server) read(w http.ResponseWriter, r *http.Request, kind string, c *Ca
 			return nil, release, err
 		}
 	}
+	if conn.rate != nil && (r.ContentLength > smallBody || r.ContentLength < 0) {
+		r.Body = pacedBody{r.Body, conn.rate, r.Context().Done()}
+	}
 	body, end, err := readBody(w, r, small, turn)
 	leave = func() { end(); release() }
 	if err == nil {

@@ -22,10 +22,6 @@ const (
 	callerWaits = 256
 	// chargeTimeout is how long they wait.
 	chargeTimeout = 2 * time.Second
-	// peerRate is how many bytes of large bodies a peer may send in a second, under TLS, and
-	// peerAhead of how many seconds in a burst. Those beyond it wait before they are read.
-	peerRate  = wire.MaxBody
-	peerAhead = 2 * time.Second
 )
 
 // budget is a number of bytes that requests in progress share. Those that have to wait get
@@ -36,7 +32,6 @@ type budget struct {
 	freed chan struct{} // closed and replaced when bytes become free
 	waits int           // how many more may wait
 	wait  int           // how many do
-	paid  time.Time     // until when the bodies that were paced take the rate
 }
 
 func newBudget(bytes int64, waits int) budget {
@@ -70,34 +65,6 @@ func (b *budget) charge(ctx context.Context, n int64) (release func(), err error
 			b.waited()
 			return func() {}, failure.Errorf(sequencer.ErrUnavailable, "grid: the requests in progress have too many bytes together; send fewer at one time: %w", ctx.Err())
 		}
-	}
-}
-
-// pace waits until n bytes more are within the rate of a peer, or ctx ends.
-func (b *budget) pace(ctx context.Context, n int64) error {
-	b.mu.Lock()
-	now := time.Now()
-	if b.paid.Before(now) {
-		b.paid = now
-	}
-	wait := b.paid.Sub(now) - peerAhead
-	end, bounded := ctx.Deadline()
-	if bounded && wait > end.Sub(now) {
-		b.mu.Unlock()
-		return errTooManyBytes
-	}
-	b.paid = b.paid.Add(time.Duration(n) * time.Second / peerRate)
-	b.mu.Unlock()
-	if wait <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: this caller sends too many bytes a second; send fewer: %w", ctx.Err())
 	}
 }
 
@@ -166,12 +133,6 @@ func (c *connection) chargeBody(ctx context.Context, length int64) (release func
 	own, err := c.bodies.charge(ctx, length)
 	if err != nil {
 		return own, err
-	}
-	if c.kind != inClear && length > smallBody {
-		if err := c.bodies.pace(ctx, length); err != nil {
-			own()
-			return func() {}, err
-		}
 	}
 	shared, err := c.allBodies.charge(ctx, length)
 	if err != nil {

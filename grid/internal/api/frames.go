@@ -111,6 +111,9 @@ func (a *Server) serveFrames(ctx context.Context, conn net.Conn, in io.Reader, f
 	if err != nil {
 		return
 	}
+	if open := openConnOf(conn); open != nil {
+		open.framed = true
+	}
 	of := frames.Server{Workers: &a.framed.workers, Busy: a.tooManyStreams, Quick: f.quick, Handler: f.serve}
 	_ = of.Serve(ctx, conn, in)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 )
 
 // Processor time of TLS handshakes. One costs as much as dozens of requests, so callers that do
@@ -16,6 +18,11 @@ const (
 	// handshakeAhead is the time of whose share they may take in a burst: some hundred handshakes
 	// of a fleet that comes together wait for nothing.
 	handshakeAhead = time.Second
+	// burstTimes is how many times the share they may have in the short run, and burstAhead the
+	// time of whose share they may take in advance: a crowd of strangers, whose handshakes come to the
+	// same point together, does not keep the processors from all other work for long.
+	burstTimes = 4
+	burstAhead = 20 * time.Millisecond
 	// stretchMax bounds what one stretch counts for. A process that has to wait for a processor
 	// itself would count that too.
 	stretchMax = 2 * time.Millisecond
@@ -31,6 +38,7 @@ type handshakeTurns struct {
 	mu      sync.Mutex // guards what follows
 	running int
 	paid    time.Time // until when what they have taken is their share
+	burst   time.Time // likewise in the short run
 	waiting map[string][]*handshakeTurn
 	order   []string // the addresses that wait, the next one first
 	timer   *time.Timer
@@ -73,17 +81,16 @@ func (t *handshakeTurns) leave(took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.running--
-	if now := time.Now(); t.paid.Before(now) {
-		t.paid = now
-	}
-	t.paid = t.paid.Add(time.Duration(float64(min(took, stretchMax)) / t.share))
+	now, cost := time.Now(), float64(min(took, stretchMax))/t.share
+	t.paid = later(t.paid, now).Add(time.Duration(cost))
+	t.burst = later(t.burst, now).Add(time.Duration(cost / burstTimes))
 	t.give()
 }
 
 // give begins the turns for which there is room. The caller holds mu.
 func (t *handshakeTurns) give() {
 	for t.running < t.atOnce && len(t.order) > 0 {
-		if wait := time.Until(t.paid.Add(-handshakeAhead)); wait > 0 {
+		if wait := time.Until(later(t.paid.Add(-handshakeAhead), t.burst.Add(-burstAhead))); wait > 0 {
 			if t.timer != nil {
 				t.timer.Stop()
 			}
@@ -109,6 +116,14 @@ func (t *handshakeTurns) give() {
 	}
 }
 
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // forget removes one that waits, and reports whether it did. The caller holds mu.
 func (t *handshakeTurns) forget(from string, mine *handshakeTurn) bool {
 	all := t.waiting[from]
@@ -126,7 +141,9 @@ func (t *handshakeTurns) forget(from string, mine *handshakeTurn) bool {
 }
 
 // turnConn is a connection in its TLS handshake, which computes only in its turn: from when it
-// has read something until it reads again. One that waits for its other side has no turn.
+// has read something until it reads again. One that waits for its other side has no turn, and one
+// whose other side has given up needs none: clients that came in thousands and left would take
+// the share of handshakes until each of theirs had been computed.
 type turnConn struct {
 	net.Conn
 	turns *handshakeTurns // nil after the handshake
@@ -159,9 +176,12 @@ func (c *turnConn) Read(b []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	if !c.turns.enter(c.from, c.gone) {
-		return n, net.ErrClosed
+	if acceptor.Ended(c.Conn) || !c.turns.enter(c.from, c.gone) {
+		return 0, net.ErrClosed
 	}
 	c.since = time.Now()
+	if acceptor.Ended(c.Conn) { // while it waited
+		return 0, net.ErrClosed
+	}
 	return n, nil
 }

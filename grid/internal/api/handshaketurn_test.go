@@ -3,9 +3,12 @@ package api
 import (
 	"fmt"
 	"net"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 )
 
 func turnsOf(atOnce int, share float64) *handshakeTurns {
@@ -98,6 +101,27 @@ func TestHandshakesHaveAShare(t *testing.T) {
 	})
 }
 
+// TestHandshakesOfACrowd leave most of the processor to others from the beginning.
+func TestHandshakesOfACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each, share = time.Millisecond, 1.0 / 16
+		turns := turnsOf(1, share)
+		begin := time.Now()
+		computed := time.Duration(0)
+		for time.Since(begin) < time.Second/4 {
+			turns.enter("a", nil)
+			time.Sleep(each)
+			computed += each
+			turns.leave(each)
+		}
+		took := time.Since(begin)
+		want := time.Duration(float64(took+burstAhead) * share * burstTimes)
+		if computed > want+each || computed < want-2*each {
+			t.Errorf("in %v handshakes had the processor for %v, want %v", took, computed, want)
+		}
+	})
+}
+
 // TestHandshakeGone: a connection that ends while it waits takes no turn.
 func TestHandshakeGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -128,4 +152,84 @@ func TestHandshakeGone(t *testing.T) {
 			t.Errorf("%d turns are kept", turns.running)
 		}
 	})
+}
+
+// TestHandshakeGivenUp: a caller that ended its connection before its turn has none.
+func TestHandshakeGivenUp(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("whether the other side has ended a connection is known on Linux alone")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	// open returns both ends of a connection whose caller has said something.
+	open := func() (caller, near net.Conn) {
+		caller, err := net.Dial("tcp", ln.Addr().String())
+		if err == nil {
+			near, err = ln.Accept()
+		}
+		if err == nil {
+			_, err = caller.Write([]byte("hello"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return caller, near
+	}
+	for _, when := range []string{"never", "before", "while it waits"} {
+		turns := turnsOf(1, 1)
+		turns.enter("other", nil)
+		caller, near := open()
+		if when == "before" {
+			end(t, caller, near)
+		}
+		given := make(chan bool, 1)
+		conn := &turnConn{Conn: near, turns: turns, from: "a"}
+		go func() {
+			_, err := conn.Read(make([]byte, 5))
+			given <- err == nil
+		}()
+		if waits(turns, given) != (when != "before") {
+			t.Errorf("leaves %s: whether it waits is wrong", when)
+		}
+		if when == "while it waits" {
+			end(t, caller, near)
+		}
+		turns.leave(0)
+		if got := <-given; got != (when == "never") {
+			t.Errorf("leaves %s: given %v", when, got)
+		}
+		conn.end()
+		if turns.running != 0 {
+			t.Errorf("leaves %s: %d turns are kept", when, turns.running)
+		}
+		_, _ = caller.Close(), near.Close()
+	}
+}
+
+// waits returns when a handshake waits for its turn, or is given up, and reports which.
+func waits(turns *handshakeTurns, given chan bool) bool {
+	for {
+		turns.mu.Lock()
+		n := len(turns.order)
+		turns.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+		if len(given) > 0 {
+			return false
+		}
+		runtime.Gosched()
+	}
+}
+
+// end closes the caller's end of a connection, and returns when the other end knows.
+func end(t *testing.T, caller, near net.Conn) {
+	t.Helper()
+	_ = caller.Close()
+	for !acceptor.Ended(near) {
+		runtime.Gosched()
+	}
 }

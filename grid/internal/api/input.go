@@ -32,11 +32,12 @@ const (
 
 // input counts the bytes that a connection sends. Its zero value is ready.
 type input struct {
-	mu       sync.Mutex // guards what follows
-	since    time.Time  // of the period
-	bytes    int64      // of the period, since the last answer
-	unread   int64      // of the period, since the last request whose body was read
-	declared int64      // of the bodies of the requests in progress
+	mu       sync.Mutex    // guards what follows
+	since    time.Time     // of the period
+	bytes    int64         // of the period, since the last answer
+	unread   int64         // of the period, since the last request whose body was read
+	declared int64         // of the bodies of the requests in progress
+	answered chan struct{} // closed at the next answer; nil if no goroutine waits for it
 	closed   bool
 	refused  int64 // bytes that it may send since it is refused, 0 if it is not; set before the first byte
 
@@ -72,6 +73,20 @@ func (i *input) note(n int, now time.Time) excess {
 		return crowded
 	}
 	return none
+}
+
+// excessive returns nil unless the connection has sent so much without an answer, besides bodies,
+// that it is read slowly. Then answered is closed at the next answer.
+func (i *input) excessive() (answered <-chan struct{}) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.bytes <= promptBytes+i.declared {
+		return nil
+	}
+	if i.answered == nil {
+		i.answered = make(chan struct{})
+	}
+	return i.answered
 }
 
 // refusedBytes returns how many bytes a connection may send that an error refuses.
@@ -115,6 +130,10 @@ func (i *input) begin(length int64) (end func(answered, read bool)) {
 		i.declared -= length
 		if answered {
 			i.bytes = 0
+			if i.answered != nil {
+				close(i.answered)
+				i.answered = nil
+			}
 		}
 		if answered && read {
 			i.setUnread(0)
@@ -150,6 +169,7 @@ func (c *openConn) Read(b []byte) (int, error) {
 		_ = c.Close()
 		return 0, net.ErrClosed
 	}
+	c.pace(n)
 	return n, err
 }
 

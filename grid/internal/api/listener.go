@@ -21,8 +21,8 @@ const (
 	tlsTimeout = 5 * time.Second
 	// handshakesMax is how many TLS handshakes may be unfinished; each takes about 40 KB until
 	// the garbage of it is collected. More wait, as connections and nothing else.
-	handshakesMax  = 256
-	handshakesHost = 192 // of one address
+	handshakesMax  = 64
+	handshakesHost = 32 // of one address
 	// refusalsMax is how many connections beyond the limit wait for their one request, and
 	// refusalTimeout for how long. One more closes the oldest, so that a health check is
 	// answered among silent ones.
@@ -178,6 +178,8 @@ type openConn struct {
 
 	allBodies *budget // of all callers
 	input     input
+	framed    bool   // it is served in frames; set by the goroutine that reads it
+	piece     int    // bytes that were read since others had the processor
 	keepOut   func() // keeps the peer out for a time; nil in clear text
 
 	mu     sync.Mutex // guards atEnd and the closing of closed

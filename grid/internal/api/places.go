@@ -97,6 +97,7 @@ func (p *places) keepOut(k placeKey, now time.Time) {
 type peerShare struct {
 	connections int // guarded by places.mu
 	bodies      budget
+	rate        bodyRate
 	unanswered  atomic.Int64 // bytes that the connections sent without an answer
 }
 
