@@ -150,9 +150,9 @@ func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, e
 	w := waiting{s: s.stripes[first], began: -1}
 	defer w.end()
 	for a.out != taken && a.bar == nil {
-		w.note(a.out)
+		w.note(a.out, a.at)
 		var err error
-		if a, err = s.await(ctx, n, a); err != nil {
+		if a, err = s.await(ctx, n, a, w.behind); err != nil {
 			return attempt{}, err
 		}
 		if a.out != taken {
@@ -163,8 +163,9 @@ func (s *Striped) wait(ctx context.Context, n, first int, a attempt) (attempt, e
 }
 
 // await waits for the stripe of a failed attempt, with a slot of its next millisecond if it
-// waits for that, and tries it once more.
-func (s *Striped) await(ctx context.Context, n int, a attempt) (attempt, error) {
+// waits for that, and tries it once more. An error says why it waited, with how far cluster time was
+// behind.
+func (s *Striped) await(ctx context.Context, n int, a attempt, behind clustertime.Span) (attempt, error) {
 	if a.out == aheadTime && ctx.Err() == nil {
 		if a = a.again(n, true); a.out != aheadTime {
 			return a, nil
@@ -179,7 +180,7 @@ func (s *Striped) await(ctx context.Context, n int, a attempt) (attempt, error) 
 	}
 	if err := a.handle.await(ctx, until, a.seen.replaced, a.at, a.out); err != nil {
 		a.gen.drop(a.kept)
-		return attempt{}, a.handle.waitError(err, a.at, a.out)
+		return attempt{}, a.handle.waitError(err, behind, a.out)
 	}
 	a = a.again(n, false)
 	a.gen.drop(a.kept)

@@ -30,7 +30,7 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 			g, held = t.gen, -1
 		}
 		if g == nil {
-			w.note(stopped)
+			w.note(stopped, 0)
 			if err := s.revive(ctx, t); err != nil {
 				return nil, 0, 0, err
 			}
@@ -51,11 +51,11 @@ func (s *Sequencer) take(ctx context.Context, n int, g *generator, held int64) (
 			g.drop(held)
 			return nil, 0, 0, s.refused(seen.refused)
 		}
-		w.note(got.out)
+		w.note(got.out, got.at)
 		err := s.await(ctx, wakeTime(seen, got.at, got.out), seen.replaced, got.at, got.out)
 		if err != nil {
 			g.drop(held)
-			return nil, 0, 0, s.waitError(err, got.at, got.out)
+			return nil, 0, 0, s.waitError(err, w.behind, got.out)
 		}
 	}
 }
@@ -81,14 +81,21 @@ type waiting struct {
 	s     *Sequencer
 	open  bool
 	began clustertime.Tick // cluster time at which a wait for a grant began, negative for none
+	// behind is the most that cluster time was behind the last ID in this wait for it, 0 in another one.
+	behind clustertime.Span
 }
 
-// note counts the call as a waiting one, and as one that waits for a grant while it lacks a
-// grant.
-func (w *waiting) note(out outcome) {
+// note counts the call as a waiting one after an attempt at the time at, and as one that waits for a
+// grant while it lacks a grant.
+func (w *waiting) note(out outcome, at clustertime.Tick) {
 	if !w.open {
 		w.open = true
 		w.s.waitsOpen.Add(1)
+	}
+	if out == aheadTime {
+		w.behind = max(w.behind, at.Sub(w.s.clock.Now()))
+	} else {
+		w.behind = 0
 	}
 	switch {
 	case out != noGrant:
@@ -136,10 +143,11 @@ func wakeTime(seen *rights, at clustertime.Tick, out outcome) clustertime.Tick {
 	return farAhead
 }
 
-// waitError names why Next waited when its context ended.
-func (s *Sequencer) waitError(err error, at clustertime.Tick, out outcome) error {
+// waitError names why Next waited when its context ended, with the most that cluster time was behind
+// meanwhile.
+func (s *Sequencer) waitError(err error, behind clustertime.Span, out outcome) error {
 	switch {
-	case out == aheadTime && at.Sub(s.clock.Now()) > trail:
+	case out == aheadTime && behind > trail:
 		return failure.Errorf(ErrUnavailable, "sequencer %q: the time is before this handle's last ID and has to come to it: %w", s.Name(), err)
 	case out == noGrant:
 		return fmt.Errorf("sequencer %q: %w (it was not renewed in time; is the grid or the store reachable?): %w",

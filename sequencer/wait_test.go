@@ -88,6 +88,36 @@ func TestWaitEndsWithContext(t *testing.T) {
 	}
 }
 
+// TestWaitForTimeEndsJustBefore it would have come: the cause is that time was far behind, not that a
+// millisecond is used up.
+func TestWaitForTimeEndsJustBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := attachedHandle(t)
+		h.clock.set(2500)
+		h.next(t)
+		s := newStriped(t, 2)
+		s.clock.set(2500)
+		_, err := s.Fill(t.Context(), make([]ID, 2048)) // of both stripes
+		is(t, "fill", err, nil)
+		for name, c := range map[string]struct {
+			clock *manualClock
+			next  func(context.Context) (ID, error)
+		}{
+			"handle": {h.clock, h.Next}, "stripes": {s.clock, s.Next},
+		} {
+			c.clock.set(2100)
+			ctx, cancel := context.WithCancel(t.Context())
+			out := make(chan error, 1)
+			go func() { _, err := c.next(ctx); out <- err }()
+			synctest.Wait()
+			c.clock.set(clustertime.Tick(2501).Add(-trail))
+			synctest.Wait()
+			cancel()
+			is(t, name, <-out, ErrUnavailable, context.Canceled)
+		}
+	})
+}
+
 // TestGrantWaitStats: the longest wait in cluster time, counted once a call.
 func TestGrantWaitStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ var holderMutants = []mutant{
 		"		g.limit.Store(limit)\n		g.low.Store(max(g.low.Load(), g.slotAt(grant.From.Sub(g.epoch))))\n", idTests},
 	{"H2", "a handle that lost its node may go back to earlier timestamps", "sequencer/lost.go", "last: max(t.last, t.gen.stop())", "last: min(t.last, t.gen.stop())", idTests},
 	{"H4", "a handle that lost its node stops before its grant ends", "sequencer/lost.go", "s.clock.Now() < until {", "s.clock.Now() < until-100 {", idTests},
+	{"contexts", "a wait for time that nearly came is one for the next millisecond", "sequencer/wait.go", "w.behind = max(w.behind, at.Sub(w.s.clock.Now()))", "w.behind = at.Sub(w.s.clock.Now())", idTests},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go", "if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err", idTests},
 	{"trail", "saturation is remembered for as long as the trail is deep", "sequencer/generator.go", "	memory clustertime.Span = 50\n", "	memory clustertime.Span = 4\n", idTests},
 }
