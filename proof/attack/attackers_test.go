@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -152,7 +153,7 @@ func (a *attacker) bodies(_ context.Context, c net.Conn) {
 	}
 }
 
-// names creates sequencers as fast as it can.
+// names creates sequencers as fast as it can. None exists: those of an attack before have other names.
 func (a *attacker) names(ctx context.Context) {
 	t := &http.Transport{MaxConnsPerHost: 4, ForceAttemptHTTP2: true, DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 		d := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.From)}}, Config: over("h2", a.holder)}
@@ -163,7 +164,7 @@ func (a *attacker) names(ctx context.Context) {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				n := a.number.Add(1)
-				body := fmt.Sprintf(`{"name":"evil-%s-%d"}`, a.From, n)
+				body := fmt.Sprintf(`{"name":"evil-%d-%d"}`, os.Getpid(), n)
 				req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+a.API[int(n)%len(a.API)]+wire.PathCreate, bytes.NewReader([]byte(body)))
 				if err != nil {
 					return

@@ -15,13 +15,13 @@ import (
 const (
 	// handshakeShare is the part of the processors that handshakes may have in the long run.
 	handshakeShare = 1.0 / 16
-	// handshakeAhead is the time of whose share they may take in a burst: some hundred handshakes
-	// of a fleet that comes together wait for nothing.
-	handshakeAhead = time.Second
+	// handshakeAhead is the time of whose share they may take in a burst, some dozen handshakes: after a
+	// lull, more of them together would delay all other work of some tenths of a second.
+	handshakeAhead = 250 * time.Millisecond
 	// burstTimes is how many times the share they may have in the short run, and burstAhead the
 	// time of whose share they may take in advance: a crowd of strangers, whose handshakes come to the
 	// same point together, does not keep the processors from all other work for long.
-	burstTimes = 4
+	burstTimes = 2
 	burstAhead = 20 * time.Millisecond
 	// stretchMax bounds what one stretch counts for. A process that has to wait for a processor
 	// itself would count that too.

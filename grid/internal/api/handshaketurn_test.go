@@ -108,7 +108,7 @@ func TestHandshakesOfACrowd(t *testing.T) {
 		turns := turnsOf(1, share)
 		begin := time.Now()
 		computed := time.Duration(0)
-		for time.Since(begin) < time.Second/4 {
+		for time.Since(begin) < time.Second/8 {
 			turns.enter("a", nil)
 			time.Sleep(each)
 			computed += each
