@@ -161,7 +161,7 @@ func (f *Formation) oldGrid() roster.GridID {
 // survivors returns the other members of a grid, and those that have left it for a recovery,
 // in the view of gossip.
 func (f *Formation) survivors(old roster.GridID) []gossip.Peer {
-	return slices.DeleteFunc(f.gossip.Peers(), func(p gossip.Peer) bool {
+	return slices.DeleteFunc(slices.Clone(f.gossip.Peers()), func(p gossip.Peer) bool {
 		return p.Incarnation == f.self || p.Grid != old && (!p.Grid.IsZero() || p.Left != old.String())
 	})
 }

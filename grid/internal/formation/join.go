@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
@@ -62,7 +63,7 @@ func (f *Formation) AtLeader(ctx context.Context, path string, in any) error {
 			}
 		}
 	}
-	peers := f.gossip.Peers()
+	peers := slices.Clone(f.gossip.Peers())
 	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
 	grid := f.Grid()
 	for _, p := range peers {

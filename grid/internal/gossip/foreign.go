@@ -90,8 +90,7 @@ func (g *Gossip) isForeign(p Peer) bool {
 
 // meet records that a foreign member was met. The caller holds g.mu.
 func (g *Gossip) meet(p Peer) {
-	delete(g.alive, p.Incarnation)
-	delete(g.failing, p.Incarnation)
+	g.setGone(p.Incarnation)
 	key := foreignMember{p.Grid, p.Gossip}
 	now := time.Now()
 	if g.foreign[key] == nil {

@@ -5,7 +5,6 @@
 package gossip
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +85,7 @@ type Gossip struct {
 	mu      sync.Mutex    // guards what follows; never held while waiting
 	own     roster.GridID // this member's grid, zero: none
 	alive   map[roster.Incarnation]Peer
+	peers   []Peer                        // of alive, sorted; nil after a change, and shared with callers of Peers
 	names   map[roster.Incarnation]string // of members that are alive or were
 	foreign map[foreignMember]*encounter
 	failing map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
@@ -146,31 +146,6 @@ func (g *Gossip) config() *memberlist.Config {
 	conf.Keyring = g.keys.Memberlist()
 	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteFailed, g.news.Send}, "", 0)
 	return conf
-}
-
-// Peers returns all live members, this one too, by incarnation.
-func (g *Gossip) Peers() []Peer {
-	if g == nil {
-		return nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	out := make([]Peer, 0, len(g.alive))
-	for _, p := range g.alive {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b Peer) int { return cmp.Compare(a.Incarnation, b.Incarnation) })
-	return out
-}
-
-// Find returns a live member for which want is true.
-func (g *Gossip) Find(want func(Peer) bool) (Peer, bool) {
-	for _, p := range g.Peers() {
-		if want(p) {
-			return p, true
-		}
-	}
-	return Peer{}, false
 }
 
 // Announce sends this member's description of itself, which has changed, to all members.
@@ -340,8 +315,7 @@ func (g *Gossip) NotifyUpdate(n *memberlist.Node) { g.note(n) }
 // NotifyLeave implements memberlist.EventDelegate.
 func (g *Gossip) NotifyLeave(n *memberlist.Node) {
 	g.mu.Lock()
-	delete(g.alive, roster.Incarnation(n.Name))
-	delete(g.failing, roster.Incarnation(n.Name))
+	g.setGone(roster.Incarnation(n.Name))
 	g.mu.Unlock()
 	g.news.Send()
 	g.cfg.State.Notify()
@@ -358,7 +332,7 @@ func (g *Gossip) note(n *memberlist.Node) {
 	if g.isForeign(p) {
 		g.meet(p)
 	} else {
-		g.alive[p.Incarnation] = p
+		g.setAlive(p)
 		g.remember(p)
 		for s := range g.foreign {
 			if s.Addr == p.Gossip {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,7 +60,7 @@ func (g *Gossip) spreadNow() (end func()) {
 
 // pingSome pings a few members, suspected ones too, since they have to hear of it.
 func (g *Gossip) pingSome(pings *sync.WaitGroup) {
-	peers := g.Peers()
+	peers := slices.Clone(g.Peers())
 	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
 	told := 0
 	for _, p := range peers {
