@@ -103,8 +103,8 @@ func (l *Leader) leavesVote(v View, id ServerID) bool {
 	return 2*stay > voters
 }
 
-// answeredSince reports whether a member has answered a probe that began at a time or
-// later. The leader itself has.
+// answeredSince reports whether a member has answered a probe or a push that began at a time
+// or later. The leader itself has.
 func (l *Leader) answeredSince(inc roster.Incarnation, since time.Duration) bool {
 	c := l.detector.contacts[inc]
 	return inc == l.self || c != nil && !c.failing && c.answered >= since

@@ -27,15 +27,21 @@ const (
 	probeUnsigned = 250 * time.Millisecond // the same, for a member without a Raft server: see Unreached
 	probeSoon     = 50 * time.Millisecond  // pause after the first failure
 	probeAgain    = 200 * time.Millisecond // pause after later ones
+	// probeMany is the longest pause of a member without a Raft server. With the default window
+	// the ceiling is raised more often, so that pushes put its probes off. A member believes the
+	// time of a raise if it has answered a call within the 2 s before (roster/follow, F5).
+	probeMany = 1750 * time.Millisecond
 	// detectTimeout is how long a member may take that has answered before.
 	detectTimeout = 250 * time.Millisecond
-	// probesMost is the most members without a Raft server that are probed in a second.
+	// probesMost is how many members without a Raft server are probed in a second at most, as
+	// long as the pauses are shorter than probeMany.
 	probesMost = 64
 )
 
 // detector is the leader's failure detector. It probes every member again and again,
 // since the word of gossip is not enough: its false alarms cost moves and waits (R7).
-// It probes immediately when Raft does not reach a member: see [Leader.Unreached].
+// It probes immediately when Raft does not reach a member: see [Leader.Unreached]. Answers to
+// pushes count like those to probes: see [Leader.Told].
 //
 //	          probes fail             for suspectAfter, or two are refused    for deadAfter
 //	alive <----------------> failing -------------------------------> suspect ------------> dead
@@ -58,16 +64,20 @@ type detector struct {
 	wanted time.Duration
 }
 
-// contact records the outcomes of the probes of one member.
+// contact records the outcomes of the probes of one member, and its answers to pushes.
 type contact struct {
-	round   uint64        // of its probes: an incarnation that is admitted again starts again
-	probing bool          // one has no outcome yet
-	next    time.Duration // when the next is due
-	heard   bool          // one was answered
-	// answered is when the newest one began that was answered.
+	round    uint64        // of its probes: an incarnation that is admitted again starts again
+	admitted time.Duration // when this record began
+	probing  bool          // one has no outcome yet
+	next     time.Duration // when the next is due
+	heard    bool          // a call was answered
+	// answered is when the newest call began that was answered by a recent roster: a probe or
+	// a push.
 	answered time.Duration
-	began    time.Duration // when the newest one began
-	failing  bool          // the last one failed
+	began    time.Duration // when the newest probe began
+	signed   time.Duration // when Raft last did not reach the member
+	failing  bool          // the last one failed, and no later call was answered
+	failed   time.Duration // when the newest probe began that failed
 	since    time.Duration // if failing: when the first of those that failed began
 	failures int           // if failing: how many failed in a row
 	lags     bool          // if failing: the last one was answered, with an old roster
@@ -104,7 +114,7 @@ func (l *Leader) probeMembers(v View) {
 		c := d.contacts[m.Incarnation]
 		if c == nil {
 			d.rounds++
-			c = &contact{round: d.rounds, next: v.Mono}
+			c = &contact{round: d.rounds, admitted: v.Mono, next: v.Mono}
 			d.contacts[m.Incarnation] = c
 		}
 		if stale := !c.failing && c.answered < d.wanted; !c.probing && (v.Mono >= c.next || stale) {
@@ -121,29 +131,30 @@ func (d *detector) probed(v View, p Probe, a Answer, err error) {
 		return
 	}
 	c.probing = false
-	if err == nil {
-		c.said, c.learns, c.release, c.zone = true, a.Learns, a.Release, a.Record.Zone
-	}
-	c.refused.Note(p.began, err)
-	if lags := len(d.versions) > 0 && a.Version < d.versions[0].version; err == nil && !lags {
-		c.failing, c.absent, c.heard, c.answered, c.next = false, false, true, p.began, v.Mono+d.pause(v, p.To)
+	if err == nil && d.noteAnswer(c, p.began, a) {
+		c.next = max(c.next, v.Mono+d.pause(v, p.To))
 		return
 	}
+	if p.began < c.answered { // a push that began later was answered
+		return
+	}
+	c.refused.Note(p.began, err)
 	if !c.failing {
 		c.failing, c.since, c.failures = true, p.began, 0
 	}
 	c.failures++
-	c.absent, c.lags = errors.Is(err, ErrAbsent), err == nil
+	c.failed, c.absent, c.lags = p.began, errors.Is(err, ErrAbsent), err == nil
 	c.next = v.Mono + c.pause()
 }
 
 // pause returns the time between an answer and the next probe. Raft says immediately when
-// it does not reach one of its servers; all other members are probed more often.
+// it does not reach one of its servers. All other members are probed more often in a small
+// grid, and less often in a large one, where most answers are those to pushes.
 func (d *detector) pause(v View, to roster.Incarnation) time.Duration {
 	if m, _ := v.Roster.Member(to); v.serves(ServerOf(to, m.Durable)) {
 		return probeEvery
 	}
-	return min(probeEvery, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))
+	return min(probeMany, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))
 }
 
 // pause returns the time between a failure and the next probe.
@@ -164,7 +175,11 @@ func (c *contact) pause() time.Duration {
 func (l *Leader) Unreached(v View, server ServerID, slow bool) {
 	m, found := MemberOf(v.Roster, server)
 	c := l.detector.contacts[m.Incarnation]
-	if !found || c == nil || c.failing {
+	if !found || c == nil {
+		return
+	}
+	c.signed = v.Mono
+	if c.failing {
 		return // those that fail are probed soon in any case
 	}
 	earliest := c.began + refusedApart
@@ -177,9 +192,10 @@ func (l *Leader) Unreached(v View, server ServerID, slow bool) {
 
 // judge adds the members that are suspect and those that are dead to a sight.
 func (d *detector) judge(v View, self roster.Incarnation, s *plan.Sight) {
+	live := v.live()
 	for _, m := range v.Roster.Members {
 		c := d.contacts[m.Incarnation]
-		switch seen := v.sees(m.Incarnation); {
+		switch seen := live[m.Incarnation]; {
 		case c == nil || m.Incarnation == self:
 		case c.dead(seen, v.Mono):
 			s.Gone = append(s.Gone, m.Incarnation)
@@ -198,6 +214,15 @@ func (c *contact) suspect(seen bool, now time.Duration) bool {
 	return c.failing && c.failures >= suspectFailures && now-c.since >= suspectAfter+extra(seen && c.lags)
 }
 
+// verdict returns whether the member is suspect and whether it is dead, by the view.
+func (c *contact) verdict(v View, of roster.Incarnation) (suspect, dead bool) {
+	if !c.failing {
+		return false, false
+	}
+	seen := v.sees(of)
+	return c.suspect(seen, v.Mono), c.dead(seen, v.Mono)
+}
+
 // lost reports whether tables are no longer awaited that the member may have: gossip has
 // a say.
 func (c *contact) lost(seen bool, now time.Duration) bool {
@@ -211,9 +236,10 @@ func (c *contact) dead(seen bool, now time.Duration) bool {
 
 // settled reports whether every other member has answered once, or is lost.
 func (d *detector) settled(v View, self roster.Incarnation) bool {
+	live := v.live()
 	for _, m := range v.Roster.Members {
 		c := d.contacts[m.Incarnation]
-		if m.Incarnation != self && (c == nil || !c.heard && !c.lost(v.sees(m.Incarnation), v.Mono)) {
+		if m.Incarnation != self && (c == nil || !c.heard && !c.lost(live[m.Incarnation], v.Mono)) {
 			return false
 		}
 	}
@@ -259,4 +285,13 @@ func (v View) sees(inc roster.Incarnation) bool {
 		}
 	}
 	return false
+}
+
+// live returns the incarnations that gossip sees alive, for a look at many members.
+func (v View) live() map[roster.Incarnation]bool {
+	out := make(map[roster.Incarnation]bool, len(v.Peers))
+	for _, p := range v.Peers {
+		out[p.Incarnation] = true
+	}
+	return out
 }

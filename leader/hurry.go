@@ -1,5 +1,7 @@
 package leader
 
+import "github.com/snowgrid/snowgrid/roster"
+
 // hurry notes when the next probe of a member is due, if that is before the next ordinary
 // step.
 func (l *Leader) hurry(v View, c *contact) {
@@ -8,20 +10,26 @@ func (l *Leader) hurry(v View, c *contact) {
 	}
 }
 
-// detectorProbed takes in a probe of the failure detector. A member that becomes suspect or
-// dead by it is replaced immediately.
+// detectorProbed takes in a probe of the failure detector.
 func (l *Leader) detectorProbed(v View, p Probe, a Answer, err error) {
 	c := l.detector.contacts[p.To]
 	if c == nil {
 		return
 	}
-	seen := v.sees(p.To)
-	suspect, dead := c.suspect(seen, v.Mono), c.dead(seen, v.Mono)
-	l.detector.probed(v, p, a, err)
-	if suspect != c.suspect(seen, v.Mono) || dead != c.dead(seen, v.Mono) {
-		l.due = v.Mono
-	}
+	l.reconsider(v, p.To, c, func() { l.detector.probed(v, p, a, err) })
 	if c.failing {
 		l.hurry(v, c)
 	}
+}
+
+// reconsider has the outcome of a call recorded, and reports whether a step is due by it: a
+// member that becomes suspect or dead is replaced immediately.
+func (l *Leader) reconsider(v View, of roster.Incarnation, c *contact, record func()) (due bool) {
+	suspect, dead := c.verdict(v, of)
+	record()
+	if s, d := c.verdict(v, of); s != suspect || d != dead {
+		l.due = v.Mono
+		return true
+	}
+	return false
 }

@@ -16,6 +16,7 @@
 //	Dismiss         ---> Dismissed
 //	Anchor          ---> Anchored
 //
+// The member pushes commands to the others unasked, and reports each answer to [Leader.Told].
 // Package grid drives one over sockets, and proof/sim drives the same code in a loop.
 package leader
 
@@ -44,7 +45,7 @@ type View struct {
 	Wall    clustertime.Tick // its wall clock
 	Raised  Raise            // the last raise that it has applied; the zero value for none
 	Servers []Server         // Raft's latest configuration, committed or not
-	Peers   []Peer           // members that gossip sees alive, with or without this one
+	Peers   []Peer           // members that gossip sees alive, with or without this one; not changed
 	Leaving bool             // this member leaves the grid
 	Draw    anchor.Draw      // random values, new in each view; of use with an anchor alone
 }

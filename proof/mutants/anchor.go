@@ -44,6 +44,7 @@ var anchorMutants = []mutant{
 	{"A3", "a leader that is not a member acts before its reset", "leader/anchoring.go", "	return l.anchor.Registered(v.Roster)\n}\n\n// Anchored", "	return true\n}\n\n// Anchored", leaderTests},
 	{"A3", "a leader that is not a member keeps the lead from one that is", "leader/anchoring.go", "if !l.anchor.Registered(v.Roster) && l.yields(v) {", "if l.anchor == nil {", leaderTests},
 	{"A9", "a member of another claim counts as answering", "leader/probe.go", "if err == nil && a.foreign(v.Roster) {", "if err == nil && a.foreign(v.Roster) && v.Mono < 0 {", leaderTests},
+	{"A9", "a member of another claim answers pushes", "leader/told.go", "c == nil || a.foreign(v.Roster) {", "c == nil {", leaderTests},
 	{"A9", "a member of another claim joins", "leader/join.go", "	case a.foreign(r):\n", "	case a.foreign(r) && len(r.Members) == 0:\n", leaderTests},
 	{"A9", "the identity of a member of another claim is in use", "leader/join.go", "if err == nil && !a.foreign(v.Roster) {", "if err == nil {", leaderTests},
 	{"A9", "a Raft stream of another claim counts", "grid/claims.go", "!registered || r.Claim == \"\" || claim == c.Own()", "!registered || r.Claim == \"\" || claim != [16]byte{}", []string{"./grid", "-run", "RaftStreamsOfOtherClaims"}},

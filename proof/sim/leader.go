@@ -21,6 +21,7 @@ type lead struct {
 	views   views
 	stepped leader.View     // the view at the last step
 	told    []roster.Member // of the roster that was announced last
+	pushed  int             // the index that was announced last
 }
 
 // beatEvery is how often a leader tells the servers how far the log has come.
@@ -113,16 +114,40 @@ func (l *lead) announce() {
 		}
 		l.told = l.m.roster.Members
 	}
+	news := l.m.index > l.pushed
+	l.pushed = l.m.index
 	for _, r := range to {
 		from, term, index, known := l.m, l.term, l.m.index, l.m.roster
-		l.m.w.net.send(&l.m.process, &r.process, func() {
-			if l.m.g.cfg.Baseline == Quorum {
-				r.follow(known)
+		switch {
+		case l.m.g.cfg.Baseline == Quorum:
+			l.m.w.net.send(&l.m.process, &r.process, func() { r.follow(known) })
+		case news && !r.old: // one that reads no pushes hears of it by Raft
+			l.push(r)
+		default:
+			l.m.w.net.send(&l.m.process, &r.process, func() { r.heardLeader(from, term, index) })
+		}
+	}
+}
+
+// pushTimeout is how long a member may take to answer a push.
+const pushTimeout = time.Second
+
+// push announces a change to a member, which answers with its view.
+func (l *lead) push(to *member) {
+	from, term, index, began := l.m, l.term, l.m.index, l.m.Mono()
+	sent := l.m.w.now
+	call(&from.process, &to.process, pushTimeout,
+		func(reply func(leader.Answer)) {
+			to.heardLeader(from, term, index)
+			reply(to.answer())
+		},
+		func(a leader.Answer, err error) {
+			if alarm := from.g.alarms[to.inc]; err != nil || alarm == alarmGone || alarm == alarmSilent {
 				return
 			}
-			r.heardLeader(from, term, index)
+			l.answeredPush(to, a.Version, sent)
+			l.do(func(machine *leader.Leader, v leader.View) { machine.Told(v, to.inc, began, a) })
 		})
-	}
 }
 
 // view returns the present knowledge of the member that leads.

@@ -35,6 +35,14 @@ func (l *lead) probed(of *member, version roster.Version, err error) {
 	}
 }
 
+// answeredPush records a member's answer to a push, unless it is by an old roster, or a probe
+// has failed since the push was sent.
+func (l *lead) answeredPush(of *member, version roster.Version, sent time.Duration) {
+	if failed, ever := l.views.failed[of]; version >= l.m.roster.Version && (!ever || failed < sent) {
+		l.views.reached[of.seat] = l.m.w.now
+	}
+}
+
 // look records which servers answer now, probed or not.
 func (l *lead) look() {
 	for _, s := range l.servers {
