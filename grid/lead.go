@@ -44,6 +44,7 @@ type leadership struct {
 	caller    api.Caller
 	formation *formation.Formation
 	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
+	seen      seenPeers            // what gossip sees, for the machine
 	current   atomic.Pointer[lead] // the present lead, nil while another member leads
 	now       signal.Signal        // the leader's step is due, or another member leads
 	sooner    signal.Signal        // the leader's step is due before the time that was said last
@@ -212,14 +213,22 @@ func (l *lead) step(ctx context.Context) {
 // do calls the machine, has it stepped when it is due afterwards, and reports whether the lead
 // has not ended.
 func (l *lead) do(f func(machine *leader.Leader, v leader.View)) bool {
+	return l.doIfDue(func(machine *leader.Leader, v leader.View) bool {
+		f(machine, v)
+		return true
+	})
+}
+
+// doIfDue is do for a call that reports whether a step is due by it. If not, the machine is not
+// asked when the next step is due, for which it looks at every member.
+func (l *lead) doIfDue(f func(machine *leader.Leader, v leader.View) (due bool)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.machine == nil {
 		return false
 	}
 	v := l.of.view(l.node)
-	f(l.machine, v)
-	if l.machine == nil { // f has ended the lead
+	if due := f(l.machine, v); !due || l.machine == nil { // f may have ended the lead
 		return true
 	}
 	before := l.due
@@ -227,25 +236,6 @@ func (l *lead) do(f func(machine *leader.Leader, v leader.View)) bool {
 		l.of.sooner.Send()
 	}
 	return true
-}
-
-// view returns what this member knows now.
-func (o *leadership) view(node *raftlog.Node) leader.View {
-	v := leader.View{
-		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.wall.Now()), Leaving: o.state.Leaving(),
-	}
-	if o.anchorage.configured() {
-		v.Draw = drawAnchor()
-	}
-	if last := o.state.LastRaise(); last != nil {
-		v.Raised = leader.Raise{Time: last.Time, At: last.At}
-	}
-	servers, _ := node.Servers()
-	v.Servers = serversOf(servers)
-	for _, p := range o.gossip.Peers() {
-		v.Peers = append(v.Peers, leader.Peer{Incarnation: p.Incarnation, API: p.API, Durable: p.Durable, Leaving: p.Leaving})
-	}
-	return v
 }
 
 // Probe implements leader.Member.
@@ -259,15 +249,22 @@ func (l *lead) Probe(p leader.Probe) {
 			ask = l.ask
 		}
 		hello, err := ask(ctx, p.API, p.To)
+		var answer leader.Answer
 		if err == nil {
-			l.noteClock(p.To, hello.Wall, began)
-		}
-		answer := leader.Answer{
-			Record: hello.Record, Grid: hello.Grid, Version: hello.Version, Wall: hello.Wall, Time: hello.Time,
-			Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release, Learns: hello.Learns,
+			answer = l.answered(p.To, hello, began)
 		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
 	})
+}
+
+// answered returns a member's view of itself for the machine, and records the clock in it: the
+// answer to a call that began at a time.
+func (l *lead) answered(of roster.Incarnation, hello wire.HelloResponse, began time.Duration) leader.Answer {
+	l.noteClock(of, hello.Wall, began)
+	return leader.Answer{
+		Record: hello.Record, Grid: hello.Grid, Version: hello.Version, Wall: hello.Wall, Time: hello.Time,
+		Leaving: hello.Leaving, DiskFailed: hello.DiskFailed, Claim: hello.Claim, Release: hello.Release, Learns: hello.Learns,
+	}
 }
 
 // noteClock records a member's wall clock, which it read between began and now.

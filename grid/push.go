@@ -178,6 +178,7 @@ func (l *lead) pushAll(r *roster.Roster) {
 	l.pushes.mu.Lock()
 	defer l.pushes.mu.Unlock()
 	targets := slices.Clone(r.Members)
+	among := map[roster.Incarnation]bool{}
 	for _, m := range l.pushes.was {
 		if _, still := r.Member(m.Incarnation); !still {
 			targets = append(targets, m)
@@ -185,6 +186,7 @@ func (l *lead) pushAll(r *roster.Roster) {
 	}
 	untold := 0
 	for _, m := range targets {
+		among[m.Incarnation] = true
 		if m.Incarnation == l.of.self {
 			continue
 		}
@@ -199,7 +201,7 @@ func (l *lead) pushAll(r *roster.Roster) {
 		}
 	}
 	for inc := range l.pushes.of {
-		if !slices.ContainsFunc(targets, func(m roster.Member) bool { return m.Incarnation == inc }) {
+		if !among[inc] {
 			delete(l.pushes.of, inc)
 		}
 	}
@@ -209,13 +211,18 @@ func (l *lead) pushAll(r *roster.Roster) {
 	}
 }
 
-// inform brings one member up to date. A failure is left to the next probe.
+// inform brings one member up to date. Its answer counts like one to a probe; a failure is
+// left to the next probe.
 func (l *lead) inform(m roster.Member) {
 	ctx, cancel := context.WithTimeout(l.ctx, timeToTell)
 	defer cancel()
 	for {
-		before := l.pushes.begin(m.Incarnation)
-		_, err := l.ask(ctx, m.API, m.Incarnation)
+		before, began := l.pushes.begin(m.Incarnation), l.of.clock.Mono()
+		hello, err := l.ask(ctx, m.API, m.Incarnation)
+		if err == nil {
+			answer := l.answered(m.Incarnation, hello, began)
+			l.doIfDue(func(machine *leader.Leader, v leader.View) bool { return machine.Told(v, m.Incarnation, began, answer) })
+		}
 		now, over := l.pushes.end(m.Incarnation, l.node, err)
 		switch {
 		case over && now.refuses && err == nil:

@@ -100,6 +100,7 @@ func TestReadyAfterASilence(t *testing.T) {
 		if settled(c.g.Member(watcher), self) {
 			t.Error("a member without replicas is settled")
 		}
+		c.g.Network.SetDelay(20 * time.Millisecond) // without one it may be back before the next look
 		c.g.Network.Resume(name)
 		unready := eventually(t, 5*time.Second, "it hears that it is not ready", func() bool { return !c.g.Member(name).Ready() })
 		took := untilReady(t, c.g.Member(name))

@@ -37,6 +37,8 @@ var leaderMutants = []mutant{
 	{"R7", "Raft's sign about a member that fails is forgotten", "leader/detector.go", "	c.signed = v.Mono\n	if c.failing {\n", "	if !c.failing {\n		c.signed = v.Mono\n	} else {\n", leaderTests},
 	{"R7", "members of a large grid are probed as seldom as it is large", "leader/detector.go", "min(probeMany, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))", "max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost)", leaderTests},
 	{"R7", "a suspect that answers a push is replaced", "leader/told.go", "	return l.reconsider(v, to, c, func() { l.detector.told(v, to, began, a) })", "	l.detector.told(v, to, began, a)\n	return false", leaderTests},
+	{"R7", "answers to pushes do not count", "grid/push.go", "return machine.Told(v, m.Incarnation, began, answer)", "return answer.Version > 0 && machine == nil", []string{"./grid/gridtest", "-run", "TestPushesPutProbesOff"}},
+	{"R7", "the leader keeps the first list of peers", "grid/leadview.go", "&from[0] == &s.from[0]", "from[0].Incarnation == s.from[0].Incarnation", []string{"./grid", "-run", "TestSeenPeers"}},
 	{"R8", "a leader is not in its own roster", "leader/requests.go", "if _, in := v.Roster.Member(l.self); !in {", "if _, in := v.Roster.Member(l.self); !in && v.Mono < 0 {", []string{"./grid", "-run", "TestAnswers$"}},
 
 	{"votes", "a vote is given to a dead member", "leader/voters.go", "if i := slices.IndexFunc(e.idle, answers); i >= 0 {", "if i := 0; i >= 0 {", leaderTests},

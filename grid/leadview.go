@@ -1,0 +1,51 @@
+package grid
+
+import (
+	"sync"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/gossip"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/leader"
+)
+
+// view returns what this member knows now. A leader makes one for each answer to each of its
+// calls, so it costs the same in a grid of any size.
+func (o *leadership) view(node *raftlog.Node) leader.View {
+	v := leader.View{
+		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.wall.Now()), Leaving: o.state.Leaving(),
+		Peers: o.seen.of(o.gossip.Peers()),
+	}
+	if o.anchorage.configured() {
+		v.Draw = drawAnchor()
+	}
+	if last := o.state.LastRaise(); last != nil {
+		v.Raised = leader.Raise{Time: last.Time, At: last.At}
+	}
+	servers, _ := node.Servers()
+	v.Servers = serversOf(servers)
+	return v
+}
+
+// seenPeers keeps the members that gossip sees as the machine knows them, until gossip sees
+// others.
+type seenPeers struct {
+	mu    sync.Mutex // guards what follows
+	from  []gossip.Peer
+	peers []leader.Peer
+}
+
+// of returns the peers of a list of gossip. The same list has the same result, which is not
+// changed.
+func (s *seenPeers) of(from []gossip.Peer) []leader.Peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(from) == len(s.from) && (len(from) == 0 || &from[0] == &s.from[0]) {
+		return s.peers
+	}
+	s.from, s.peers = from, make([]leader.Peer, 0, len(from))
+	for _, p := range from {
+		s.peers = append(s.peers, leader.Peer{Incarnation: p.Incarnation, API: p.API, Durable: p.Durable, Leaving: p.Leaving})
+	}
+	return s.peers
+}
