@@ -22,6 +22,7 @@ var limitMutants = []mutant{
 	{"limits", "silent streams displace others without end", "grid/internal/acceptor/acceptor.go", "	if a.paid.Sub(now) > (displacedAtOnce-1)*each {\n		return false", "	if a.paid.Sub(now) > (displacedAtOnce-1)*each {\n		return true", acceptorTests},
 	{"limits", "a flood keeps an address with few handshakes out", "grid/internal/acceptor/acceptor.go", "case a.of[from] < a.cfg.Handshakes/fewOf || a.mayDisplace(time.Now()):", "case a.mayDisplace(time.Now()):", acceptorTests},
 	{"limits", "streams wait for a place without end", "grid/internal/acceptor/acceptor.go", "		time.AfterFunc(a.cfg.Timeout/expiries, a.expire)\n	}\n	a.mu.Unlock()\n	for _, conn := range gone", "	}\n	a.mu.Unlock()\n	for _, conn := range gone", acceptorTests},
+	{"limits", "streams that came together are closed together", "grid/internal/acceptor/waiting.go", " && len(gone) < most && ", " && most > 0 && ", acceptorTests},
 	{"limits", "streams that wait are closed soon, and opened again", "grid/internal/acceptor/acceptor.go", "-WaitTimes * a.cfg.Timeout", "-a.cfg.Timeout", acceptorTests},
 	{"limits", "a free place is given to none that waits", "grid/internal/acceptor/acceptor.go", "next != nil {\n		a.start(next, from)", "next != nil && a.closed {\n		a.start(next, from)", acceptorTests},
 	{"limits", "a handshake keeps its turn while it waits to read", "grid/internal/api/handshaketurn.go", "	c.leave()\n	n, err := c.Conn.Read(b)", "	n, err := c.Conn.Read(b)", limitTests},

@@ -6,7 +6,8 @@ import (
 )
 
 // waiting are accepted streams without a place for their handshake. Each is a file descriptor
-// and nothing more until it gets one, or has waited for WaitTimes the time of a handshake. So a
+// and nothing more until it gets one, or has waited for WaitTimes the time of a handshake and is one
+// of the next to be closed. So a
 // caller with thousands of silent streams is kept busy with few of them: closed soon, they would
 // be opened again soon, which costs the acceptor more than all honest work.
 //
@@ -26,8 +27,12 @@ const (
 	waitingMost = 8192
 	waitingFew  = 256
 	// expiries is how often streams are looked for that have waited too long, in the time of a
-	// handshake: thousands closed together would hold up a request for tens of milliseconds.
-	expiries = 50
+	// handshake. Each time one in expiredShare of those that wait is closed, and expiredLeast at
+	// least: a crowd that came together would be closed together, and its callers would come together
+	// again, which holds up other work for tenths of a second.
+	expiries     = 50
+	expiredShare = 256
+	expiredLeast = 8
 )
 
 // waiter is a stream that waits.
@@ -85,11 +90,12 @@ func (w *waiting) keep(from string, rest []waiter) {
 	}
 }
 
-// before removes the streams that have waited since a time or longer.
+// before removes some of the streams that have waited since a time or longer.
 func (w *waiting) before(end time.Time) (gone []net.Conn) {
+	most := max(expiredLeast, w.count/expiredShare)
 	for from, all := range w.of {
 		n := 0
-		for ; n < len(all) && !all[n].since.After(end); n++ {
+		for ; n < len(all) && len(gone) < most && !all[n].since.After(end); n++ {
 			gone = append(gone, all[n].conn)
 			all[n].conn = nil
 		}
