@@ -47,7 +47,7 @@ func isProgram(head []byte) bool {
 	return false
 }
 
-// headOf returns the first bytes of a file, none of what is not a regular file.
+// headOf returns the first four bytes of a file, or fewer if it is shorter. A directory has none.
 func headOf(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
