@@ -25,8 +25,12 @@ const (
 	displacedPerSecond = 100
 	displacedAtOnce    = 64
 	// fewOf is the part of the places below which an address has few. Those may always displace
-	// one of another address.
+	// one of an address that has more.
 	fewOf = 16
+	// slowOf is the part of its time after which a handshake is slow. All others are left to end:
+	// if thousands of honest peers come together, each that displaced another one would have that
+	// come again, and none would get to its end.
+	slowOf = 10
 )
 
 // delayMax is the longest pause after an error of Accept, for instance when the process is
@@ -35,10 +39,10 @@ const delayMax = time.Second
 
 // Config has the handshake and the limits of an acceptor.
 type Config struct {
-	// Greet gets a stream with a deadline on it and returns the one to hand out. After an
-	// error the stream is closed without an answer.
+	// Greet gets a stream and returns the one to hand out. When the time for it is over, reads
+	// and writes of the stream fail. After an error the stream is closed without an answer.
 	Greet   func(net.Conn) (net.Conn, error)
-	Timeout time.Duration // of Greet
+	Timeout time.Duration // of Greet, without the time in which this process did not run
 	// Handshakes is how many streams may be unfinished, and PerAddress how many of one
 	// address; one more drops the oldest, of that address if it has too many.
 	Handshakes, PerAddress int
@@ -49,9 +53,10 @@ type Config struct {
 
 // Acceptor has finished streams in Streams.
 //
-// When too many are unfinished the newest takes the place of the oldest: a process that opens
-// streams and stays silent has to do so faster than an honest peer finishes its handshake. That
-// happens displacedPerSecond times a second at most. Those beyond it wait, see waiting.
+// When too many are unfinished the newest takes the place of the oldest, if that is slow: a process
+// that opens streams and stays silent has to do so faster than an honest peer finishes its
+// handshake. That happens displacedPerSecond times a second at most. Those beyond it wait, see
+// waiting.
 type Acceptor struct {
 	Streams chan net.Conn
 
@@ -68,12 +73,16 @@ type Acceptor struct {
 	paid    time.Time      // up to where displacements are used up; guarded by mu
 	waiting waiting        // guarded by mu
 	expires bool           // expire is due; guarded by mu
+	ran     time.Duration  // in which this process ran, while expire was due; guarded by mu
+	looked  time.Time      // when expire added to it; guarded by mu
 }
 
 // handshake is a stream that is unfinished.
 type handshake struct {
-	conn net.Conn
-	from string
+	conn  net.Conn
+	from  string
+	since time.Duration // of ran
+	over  bool          // its time is
 }
 
 // New starts accepting on ln.
@@ -161,15 +170,15 @@ func (a *Acceptor) admit(conn net.Conn) {
 	case !a.isFull(from):
 		drop = nil
 		a.start(conn, from)
-	case a.of[from] < a.cfg.Handshakes/fewOf || a.mayDisplace(time.Now()):
-		drop = a.displace(from)
-		a.start(conn, from)
 	default:
-		if !a.expires {
-			a.expires = true
-			time.AfterFunc(a.cfg.Timeout/expiries, a.expire)
+		if i := a.displaced(from); i >= 0 {
+			drop = a.remove(i)
+			a.start(conn, from)
+		} else {
+			a.expireLater()
+			drop = a.waiting.add(waiter{conn, a.ran}, from)
 		}
-		if drop = a.waiting.add(waiter{conn, time.Now()}, from); drop != nil {
+		if drop != nil {
 			a.dropped++
 		}
 	}
@@ -181,7 +190,8 @@ func (a *Acceptor) admit(conn net.Conn) {
 
 // start starts a handshake. The caller holds mu, and the acceptor is not closed.
 func (a *Acceptor) start(conn net.Conn, from string) {
-	a.pending = append(a.pending, handshake{conn, from})
+	a.expireLater()
+	a.pending = append(a.pending, handshake{conn: conn, from: from, since: a.ran})
 	a.of[from]++
 	a.group.Go(func() { a.handshake(conn) })
 }
@@ -206,18 +216,25 @@ func (a *Acceptor) mayDisplace(now time.Time) bool {
 	return true
 }
 
-// displace removes the handshake that another one of an address replaces, and returns its
-// stream. The caller holds mu.
-func (a *Acceptor) displace(from string) net.Conn {
+// displaced returns the index of the handshake that another one of an address replaces now, -1 for
+// none. The caller holds mu.
+func (a *Acceptor) displaced(from string) int {
+	few := a.cfg.Handshakes / fewOf
+	own := a.of[from] >= a.cfg.PerAddress
 	i := slices.IndexFunc(a.pending, func(h handshake) bool {
-		if a.of[from] >= a.cfg.PerAddress {
+		if own {
 			return h.from == from
 		}
-		return a.of[h.from] > a.cfg.Handshakes/fewOf
+		return a.of[h.from] > few
 	})
+	if i >= 0 && a.of[from] < few {
+		return i
+	}
 	i = max(i, 0) // there are many addresses with few
-	a.dropped++
-	return a.remove(i)
+	if a.ran-a.pending[i].since < a.cfg.Timeout/slowOf || !a.mayDisplace(time.Now()) {
+		return -1
+	}
+	return i
 }
 
 // remove removes an unfinished handshake. The caller holds mu.
@@ -231,7 +248,6 @@ func (a *Acceptor) remove(i int) net.Conn {
 }
 
 func (a *Acceptor) handshake(conn net.Conn) {
-	_ = conn.SetDeadline(time.Now().Add(a.cfg.Timeout))
 	stream, err := a.cfg.Greet(conn)
 	kept := a.finish(conn)
 	if err != nil || !kept {
@@ -276,14 +292,33 @@ func (a *Acceptor) finish(conn net.Conn) bool {
 	return true
 }
 
-// expire closes the streams that have waited too long.
-func (a *Acceptor) expire() {
-	a.mu.Lock()
-	gone := a.waiting.before(time.Now().Add(-WaitTimes * a.cfg.Timeout))
-	a.dropped += uint64(len(gone))
-	a.expires = a.waiting.count > 0
-	if a.expires {
+// expireLater has expire called soon, unless it is due already. The caller holds mu.
+func (a *Acceptor) expireLater() {
+	if !a.expires {
+		a.expires, a.looked = true, time.Now()
 		time.AfterFunc(a.cfg.Timeout/expiries, a.expire)
+	}
+}
+
+// expire ends the handshakes whose time is over, and closes the streams that have waited too
+// long. A process that was stopped, or that had no processor, has kept the others waiting and not
+// they it: of a long pause, what counts is two of the periods in which this is called.
+func (a *Acceptor) expire() {
+	const most = 2
+	a.mu.Lock()
+	now, period := time.Now(), a.cfg.Timeout/expiries
+	a.ran += min(now.Sub(a.looked), most*period)
+	for i := range a.pending {
+		if h := &a.pending[i]; !h.over && a.ran-h.since >= a.cfg.Timeout {
+			h.over = true
+			_ = h.conn.SetDeadline(now)
+		}
+	}
+	gone := a.waiting.before(a.ran - WaitTimes*a.cfg.Timeout)
+	a.dropped += uint64(len(gone))
+	a.expires = false
+	if a.waiting.count > 0 || len(a.pending) > 0 {
+		a.expireLater()
 	}
 	a.mu.Unlock()
 	for _, conn := range gone {

@@ -57,42 +57,48 @@ func isClosed(c net.Conn) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// TestOldestOfAnAddressIsDropped: an address that has too many unfinished handshakes loses its
-// oldest, and another address loses none; of all too many, the oldest goes.
+// TestOldestOfAnAddressIsDropped: an address that has too many slow handshakes loses its oldest,
+// and another address loses none; of all too many, the oldest goes. One that is not slow is left to
+// end, and the newest waits.
 func TestOldestOfAnAddressIsDropped(t *testing.T) {
-	l := listener{make(chan net.Conn), make(chan struct{})}
-	a := acceptor.New(l, acceptor.Config{
-		Greet: func(c net.Conn) (net.Conn, error) {
-			_, err := c.Read(make([]byte, 1))
-			return c, err
-		},
-		Timeout: time.Minute, Handshakes: 5, PerAddress: 3, Wait: true,
-	})
-	defer a.Close()
-	honest := l.open("10.0.0.2:1")
-	evil := []net.Conn{l.open("10.0.0.1:1"), l.open("10.0.0.1:2"), l.open("10.0.0.1:3"), l.open("10.0.0.1:4")}
-	if !isClosed(evil[0]) {
-		t.Error("the oldest of the address that has too many is open")
-	}
-	l.open("10.0.0.4:1")
-	third := l.open("10.0.0.3:1") // of all there are too many now: the honest one is the oldest
-	if !isClosed(honest) {
-		t.Error("the oldest of all is open")
-	}
-	if n := a.Dropped(); n != 2 {
-		t.Errorf("%d dropped", n)
-	}
-	if _, err := third.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case c := <-a.Streams:
-		if acceptor.Host(c.RemoteAddr()) != "10.0.0.3" {
+	synctest.Test(t, func(t *testing.T) {
+		l := listener{make(chan net.Conn), make(chan struct{})}
+		a := acceptor.New(l, acceptor.Config{
+			Greet: func(c net.Conn) (net.Conn, error) {
+				_, err := c.Read(make([]byte, 1))
+				return c, err
+			},
+			Timeout: time.Minute, Handshakes: 5, PerAddress: 3, Wait: true,
+		})
+		defer a.Close()
+		honest := watch(l.open("10.0.0.2:1"))
+		evil := []*watched{watch(l.open("10.0.0.1:1")), watch(l.open("10.0.0.1:2")), watch(l.open("10.0.0.1:3")), watch(l.open("10.0.0.1:4"))}
+		synctest.Wait()
+		if n := closedOf(evil); n != 0 {
+			t.Errorf("%d that are not slow were dropped", n)
+		}
+		time.Sleep(10 * time.Second)
+		evil = append(evil, watch(l.open("10.0.0.1:5")))
+		synctest.Wait()
+		if !evil[0].closed.Load() {
+			t.Error("the oldest of the address that has too many is open")
+		}
+		watch(l.open("10.0.0.4:1"))
+		third := l.open("10.0.0.3:1") // of all there are too many now: the honest one is the oldest
+		synctest.Wait()
+		if !honest.closed.Load() {
+			t.Error("the oldest of all is open")
+		}
+		if n, of := a.Dropped(), closedOf(evil); n != 2 || of != 1 {
+			t.Errorf("%d dropped, of one address %d", n, of)
+		}
+		if _, err := third.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if c := <-a.Streams; acceptor.Host(c.RemoteAddr()) != "10.0.0.3" {
 			t.Errorf("handed out: %v", c.RemoteAddr())
 		}
-	case <-time.After(10 * time.Second):
-		t.Error("a finished handshake was not handed out")
-	}
+	})
 }
 
 // TestFloodWaits: of an address that opens silent streams without end, some displace others and

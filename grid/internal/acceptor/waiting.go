@@ -38,7 +38,7 @@ const (
 // waiter is a stream that waits.
 type waiter struct {
 	conn  net.Conn
-	since time.Time
+	since time.Duration // of Acceptor.ran
 }
 
 // add adds a stream. If there are too many it returns the oldest of the address, which may be
@@ -91,11 +91,11 @@ func (w *waiting) keep(from string, rest []waiter) {
 }
 
 // before removes some of the streams that have waited since a time or longer.
-func (w *waiting) before(end time.Time) (gone []net.Conn) {
+func (w *waiting) before(end time.Duration) (gone []net.Conn) {
 	most := max(expiredLeast, w.count/expiredShare)
 	for from, all := range w.of {
 		n := 0
-		for ; n < len(all) && len(gone) < most && !all[n].since.After(end); n++ {
+		for ; n < len(all) && len(gone) < most && all[n].since <= end; n++ {
 			gone = append(gone, all[n].conn)
 			all[n].conn = nil
 		}
