@@ -101,7 +101,7 @@ fmt: ## rewrite the Go files as gofmt wants them
 overload: ## 4,000 holders beside spinning goroutines, 2,000 clients of agents at 5 % duty, 10,000 holders beside busy loops (20 minutes)
 	$(GO) test -timeout 40m -count 1 -v ./proof/overload -window 15s -within 1 -holders 4000 -spin-for 36s \
 		-clients 2000 -pause-for 60s -stopped 5s -running 260ms \
-		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes 40 $(secure)
+		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes $(if $(SECURE),80,40) $(secure)
 
 attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (a quarter of an hour)
 	$(GO) test -timeout 40m -count 1 -v ./proof/attack -connections 20000 -for 10s -rounds 3 -apart -ratio 3

@@ -9,15 +9,15 @@ import (
 	"net"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// handshakeTimeout bounds the handshake of TLS on a new connection.
-const handshakeTimeout = 5 * time.Second
+// handshakeTimeout bounds the handshake of TLS on a new connection. As with the upgrade, a member
+// with little processor time has to meet it: another dial costs it more than this one.
+const handshakeTimeout = upgradeTimeout
 
 // credentials returns those of a configuration, nil for clear text.
 func (c Config) credentials() (*security.Credentials, error) {
@@ -71,9 +71,7 @@ func (h *HTTP) dialTLS(ctx context.Context, addr, protocol string) (net.Conn, er
 		return nil, err
 	}
 	kept := &keptConn{Conn: raw}
-	conf := h.creds.Client(addr).Clone()
-	conf.NextProtos = []string{protocol}
-	conn := tls.Client(kept, conf)
+	conn := tls.Client(kept, h.creds.ClientOver(protocol, addr))
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {

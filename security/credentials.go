@@ -47,9 +47,10 @@ type material struct {
 	number  int // how many were read before it
 	server  *tls.Config
 	client  *tls.Config
-	own     *x509.Certificate // nil if cfg.TLS has none that can be read
-	issuer  time.Time         // when the authority of own ends; zero if that is not known
-	clients *x509.CertPool    // that certificates of callers are checked by
+	speaks  map[string]*tls.Config // client, for one protocol each
+	own     *x509.Certificate      // nil if cfg.TLS has none that can be read
+	issuer  time.Time              // when the authority of own ends; zero if that is not known
+	clients *x509.CertPool         // that certificates of callers are checked by
 	gossip  [][]byte
 	tokens  []byte // the file, as it is
 }
@@ -216,7 +217,17 @@ func (c *Credentials) Server() *tls.Config {
 // Client returns the configuration of a connection to a member at an address, host:port. It
 // is that of this moment: take a new one for each connection.
 func (c *Credentials) Client(addr string) *tls.Config {
-	conf := c.current.Load().client
+	return named(c.current.Load().client, addr)
+}
+
+// ClientOver is Client for connections that speak one protocol: h2 or http/1.1. Those to
+// members of one name have the same configuration: each would need a kilobyte.
+func (c *Credentials) ClientOver(protocol, addr string) *tls.Config {
+	return named(c.current.Load().speaks[protocol], addr)
+}
+
+// named returns a configuration with the name of the member at an address, unless it has one.
+func named(conf *tls.Config, addr string) *tls.Config {
 	if conf.ServerName != "" {
 		return conf
 	}
@@ -279,6 +290,12 @@ func (c *Credentials) read() (*material, error) {
 			return notMember(p)
 		}
 		return nil
+	}
+	m.speaks = map[string]*tls.Config{}
+	for _, protocol := range []string{"h2", "http/1.1"} {
+		conf := m.client.Clone()
+		conf.NextProtos = []string{protocol}
+		m.speaks[protocol] = conf
 	}
 	var err error
 	if m.gossip, err = readGossipKeys(c.files.gossip); err != nil {

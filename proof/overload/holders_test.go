@@ -61,10 +61,13 @@ func TestSpinningHolders(t *testing.T) {
 	if n := after.dials - before.dials; n > int64(9*len(u.handles)) {
 		t.Errorf("%d dials of %d holders during the overload and after it", n, len(u.handles))
 	}
-	for what, s := range map[string]state{"at the end of": ended, "after": after} {
-		if s.goroutines > 2*before.goroutines+1000 {
-			t.Errorf("%d goroutines %s the overload, %d before", s.goroutines, what, before.goroutines)
-		}
+	// A goroutine reads each end of a connection, and few are the holder's own. That they end is seen
+	// afterwards.
+	if n, most := ended.goroutines, 20*len(u.handles)+1000; n > most {
+		t.Errorf("%d goroutines at the end of the overload, want at most %d", n, most)
+	}
+	if n := after.goroutines; n > 2*before.goroutines+1000 {
+		t.Errorf("%d goroutines after the overload, %d before", n, before.goroutines)
 	}
 }
 

@@ -101,7 +101,7 @@ func startAgents(t *testing.T, n int, secured string) (all []*agent) {
 	for i := range n {
 		a := &agent{api: ports[4*i+2], ops: ports[4*i+3]}
 		a.cmd = exec.Command(binary, "agent", "--expect", strconv.Itoa(n), "--join", strings.Join(join, ","), //nolint:gosec // it was built above
-			"--gossip-addr", ports[4*i], "--raft-addr", ports[4*i+1], "--api-addr", a.api, "--ops-addr", a.ops, "--data-dir", t.TempDir(), "--log-level", "warn", "--window", window.String())
+			"--gossip-addr", ports[4*i], "--raft-addr", ports[4*i+1], "--api-addr", a.api, "--ops-addr", a.ops, "--data-dir", t.TempDir(), "--log-level", "warn", "--pprof", "--window", window.String())
 		if secured != "" {
 			a.cmd.Args = append(a.cmd.Args, "--security-dir", secured)
 		}

@@ -21,8 +21,8 @@ import (
 
 // users are many clients, each with some handles, and what they do on the network.
 type users struct {
-	secured  string   // directory with certificates; "" = clear text
-	issuedTo []string // directories with certificates of clients
+	secured  string                  // directory with certificates; "" = clear text
+	issuedTo []*security.Credentials // of clients, sharing of them each
 	clients  []*client.Client
 	handles  []*sequencer.Sequencer
 	issued   []uint64 // by handle, at the last look
@@ -82,7 +82,7 @@ func (t calls) Call(ctx context.Context, addr, path string, in, out any) error {
 // sharing is how many clients have one certificate. A member takes 512 connections of each.
 const sharing = 64
 
-// issue makes certificates for n clients, in directories of their own.
+// issue makes certificates for n clients.
 func (u *users) issue(t *testing.T, n int) {
 	t.Helper()
 	if u.secured == "" {
@@ -98,20 +98,20 @@ func (u *users) issue(t *testing.T, n int) {
 		if err := by.Issue(authority.Request{Name: fmt.Sprintf("service-%d-%d", os.Getpid(), i), Role: security.Holder}, dir, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		u.issuedTo = append(u.issuedTo, dir)
+		c, err := security.Load(security.Config{Dir: dir, Role: security.Holder}, security.Holder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.issuedTo = append(u.issuedTo, c)
 	}
 }
 
 // credentials returns those of one client, nil for clear text.
-func (u *users) credentials(t *testing.T, i int) *security.Credentials {
+func (u *users) credentials(i int) *security.Credentials {
 	if u.secured == "" {
 		return nil
 	}
-	c, err := security.Load(security.Config{Dir: u.issuedTo[i/sharing], Role: security.Holder}, security.Holder)
-	if err != nil {
-		t.Error(err)
-	}
-	return c
+	return u.issuedTo[i/sharing]
 }
 
 // add starts n clients by dialers of their own, each with handles of the names given, some at
@@ -126,7 +126,7 @@ func (u *users) add(t *testing.T, n int, addrs []string, dial func(i int) dialer
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				http := client.NewHTTP(u.counted(dial(i)), u.credentials(t, i))
+				http := client.NewHTTP(u.counted(dial(i)), u.credentials(i))
 				c, err := client.Dial(ctx, client.Config{Addrs: addrs, Transport: calls{http, u}})
 				if err != nil {
 					t.Error(err)

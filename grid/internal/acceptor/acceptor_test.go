@@ -1,8 +1,6 @@
 package acceptor_test
 
 import (
-	"errors"
-	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -48,13 +46,6 @@ func (l listener) open(address string) net.Conn {
 	far, near := net.Pipe()
 	l.conns <- conn{near, from(address)}
 	return far
-}
-
-// isClosed waits for the other side to close a connection.
-func isClosed(c net.Conn) bool {
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
-	_, err := c.Read(make([]byte, 1))
-	return errors.Is(err, io.EOF)
 }
 
 // TestOldestOfAnAddressIsDropped: an address that has too many slow handshakes loses its oldest,
