@@ -152,6 +152,35 @@ func TestFloodWaits(t *testing.T) {
 	})
 }
 
+// TestSlowOnesAreDisplacedInTurn: a flood displaces some of many slow handshakes at once, and the rest
+// of it waits.
+func TestSlowOnesAreDisplacedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const places, flood, most = 512, 400, 100
+		l := listener{make(chan net.Conn), make(chan struct{})}
+		a := acceptor.New(l, acceptor.Config{
+			Greet: func(c net.Conn) (net.Conn, error) {
+				_, err := c.Read(make([]byte, 1))
+				return c, err
+			},
+			Timeout: time.Minute, Handshakes: places, PerAddress: places, Wait: true,
+		})
+		defer a.Close()
+		var slow []*watched
+		for range places {
+			slow = append(slow, watch(l.open("10.0.0.1:1")))
+		}
+		time.Sleep(time.Minute / 2)
+		for range flood {
+			watch(l.open("10.0.0.1:1"))
+		}
+		synctest.Wait()
+		if n := closedOf(slow); n == 0 || n > most {
+			t.Errorf("%d streams displaced %d slow ones, want some and at most %d", flood, n, most)
+		}
+	})
+}
+
 // watched is the far end of a stream, and whether the acceptor has closed it.
 type watched struct {
 	net.Conn
