@@ -59,8 +59,8 @@ func mustNotStart(t *testing.T, cfg grid.Config, words ...string) (complaint str
 	return err.Error()
 }
 
-// loopback is a configuration that starts, with every port free.
-func loopback(t *testing.T) grid.Config {
+// alone is the configuration of a member that starts alone on loopback, with every port free.
+func alone(t *testing.T) grid.Config {
 	return grid.Config{
 		GossipAddr: "127.0.0.1:0", RaftAddr: "127.0.0.1:0", APIAddr: "127.0.0.1:0", Expect: 1, DataDir: t.TempDir(),
 	}
@@ -114,7 +114,7 @@ func TestConfigRefused(t *testing.T) {
 		{"clock|2046", func(c *grid.Config) { c.Clock = wallClock(time.Date(2046, 1, 1, 0, 0, 1, 0, time.UTC)) }},
 	}
 	for _, test := range tests {
-		cfg := loopback(t)
+		cfg := alone(t)
 		test.change(&cfg)
 		mustNotStart(t, cfg, strings.Split(test.words, "|")...)
 		if err := cfg.Check(); err != nil && !beginsWithField(err) {
@@ -149,7 +149,7 @@ func TestConfigPortInUse(t *testing.T) {
 		"RaftAddr":   func(c *grid.Config, addr string) { c.RaftAddr = addr },
 		"APIAddr":    func(c *grid.Config, addr string) { c.APIAddr = addr },
 	} {
-		cfg := loopback(t)
+		cfg := alone(t)
 		change(&cfg, held.Addr().String())
 		mustNotStart(t, cfg, setting, held.Addr().String(), "in use")
 		// Nothing is left of the attempt: the same directory starts elsewhere.
@@ -169,7 +169,7 @@ func TestConfigPortInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer datagrams.Close()
-		cfg := loopback(t)
+		cfg := alone(t)
 		cfg.GossipAddr = datagrams.LocalAddr().String()
 		if complaint = mustNotStart(t, cfg, "GossipAddr", cfg.GossipAddr, "in use"); strings.Contains(complaint, "udp") {
 			return
@@ -185,7 +185,7 @@ func TestConfigDataDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{file, filepath.Join(file, "below"), "/dev/null"} {
-		cfg := loopback(t)
+		cfg := alone(t)
 		cfg.DataDir = dir
 		mustNotStart(t, cfg, "DataDir", dir)
 	}
@@ -193,7 +193,7 @@ func TestConfigDataDir(t *testing.T) {
 		t.Errorf("the file in the way is now %q, %v", kept, err)
 	}
 
-	used := loopback(t)
+	used := alone(t)
 	m, err := grid.Start(testContext(t), used)
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +330,7 @@ func TestConfigOtherAddressWarns(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]int{"127.0.0.1:0": 0, "0.0.0.0:0": 1} {
 		log := &recorder{level: slog.LevelWarn}
-		cfg := loopback(t)
+		cfg := alone(t)
 		cfg.APIAddr, cfg.AdvertiseHost, cfg.Logger, cfg.Insecure = addr, "127.0.0.1", slog.New(log), true
 		m, err := grid.Start(testContext(t), cfg)
 		if err != nil {
@@ -354,7 +354,7 @@ func TestConfigOtherAddressWarns(t *testing.T) {
 func TestNoKeyOnLoopbackGossip(t *testing.T) {
 	t.Parallel()
 	log := &recorder{level: slog.LevelWarn}
-	cfg := loopback(t)
+	cfg := alone(t)
 	cfg.APIAddr, cfg.AdvertiseHost, cfg.TLS, cfg.Logger = "0.0.0.0:0", "127.0.0.1", newAuthority(t).mutual(), slog.New(log)
 	m, err := grid.Start(testContext(t), cfg)
 	if err != nil {
@@ -371,7 +371,7 @@ func TestFirstLifeWarnsAtEachStart(t *testing.T) {
 	t.Parallel()
 	for range 2 {
 		log := &recorder{level: slog.LevelWarn}
-		cfg := loopback(t)
+		cfg := alone(t)
 		cfg.DataDir, cfg.FirstLife, cfg.Logger = "", true, slog.New(log)
 		m, err := grid.Start(testContext(t), cfg)
 		if err != nil {
@@ -398,7 +398,7 @@ func startPair(ctx context.Context, t *testing.T, one, two func(*grid.Config)) (
 	addrs := freePorts(t, 2)
 	var starting sync.WaitGroup
 	for i, change := range []func(*grid.Config){one, two} {
-		cfg := loopback(t)
+		cfg := alone(t)
 		cfg.GossipAddr, cfg.Join, cfg.Expect, cfg.Logger = addrs[i], addrs, 2, testLogger()
 		change(&cfg)
 		starting.Go(func() { members[i], errs[i] = grid.Start(ctx, cfg) })
@@ -569,7 +569,7 @@ func dialFor(ctx context.Context, d time.Duration, cfg client.Config) (*client.C
 // TestConfigIsCopied changes a configuration after it was used.
 func TestConfigIsCopied(t *testing.T) {
 	t.Parallel()
-	cfg := loopback(t)
+	cfg := alone(t)
 	cfg.Join = []string{"127.0.0.1:1"}
 	m, err := grid.Start(testContext(t), cfg)
 	if err != nil {

@@ -46,7 +46,7 @@ var logLosses = map[string]func(t *testing.T, path string){
 func TestLogGone(t *testing.T) {
 	for what, lose := range logLosses {
 		t.Run(what, func(t *testing.T) {
-			cfg := loopback(t)
+			cfg := alone(t)
 			m, err := grid.Start(testContext(t), cfg)
 			if err != nil {
 				t.Fatal(err)

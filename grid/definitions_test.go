@@ -38,7 +38,7 @@ func TestLostDefinitionsRefuseTheStart(t *testing.T) {
 		"without identity": {identity, os.Remove, []string{identity + " is missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := loopback(t)
+			cfg := alone(t)
 			m, err := grid.Start(testContext(t), cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -82,7 +82,7 @@ func flip(path string) error {
 func TestOthersDefinitionsRefuseTheStart(t *testing.T) {
 	var dirs []string
 	for range 2 {
-		cfg := loopback(t)
+		cfg := alone(t)
 		m, err := grid.Start(testContext(t), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestOthersDefinitionsRefuseTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := loopback(t)
+	cfg := alone(t)
 	cfg.DataDir = dirs[1]
 	if err := os.WriteFile(filepath.Join(dirs[1], "definitions.db"), data, 0o600); err != nil {
 		t.Fatal(err)
@@ -105,14 +105,14 @@ func TestOthersDefinitionsRefuseTheStart(t *testing.T) {
 // TestNewDirectoryStarts: a directory in which a first start came to nothing, at any
 // point before the member was in a grid, is that of a new member.
 func TestNewDirectoryStarts(t *testing.T) {
-	cfg := loopback(t)
+	cfg := alone(t)
 	m, err := grid.Start(testContext(t), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = m.Close()
 	for _, rest := range [][]string{{"definitions.db.temp"}, {".member.meta.temp"}} {
-		again := loopback(t)
+		again := alone(t)
 		for _, name := range rest {
 			if err := os.WriteFile(filepath.Join(again.DataDir, name), []byte("half"), 0o600); err != nil {
 				t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // TestIdentityGoneOtherGrid has a member without identity, but with the Raft log
 // of one grid, join another: its old log must not take part in that.
 func TestIdentityGoneOtherGrid(t *testing.T) {
-	old := loopback(t)
+	old := alone(t)
 	m, err := grid.Start(testContext(t), old)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestIdentityGoneOtherGrid(t *testing.T) {
 
 // TestIdentityGone removes the identity file beside a log that is still there.
 func TestIdentityGone(t *testing.T) {
-	cfg := loopback(t)
+	cfg := alone(t)
 	m, err := grid.Start(testContext(t), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -78,17 +78,14 @@ func startGrid(t *testing.T, n int, change func(i int, c *grid.Config)) []*grid.
 	return members
 }
 
+// freePorts returns addresses on loopback that nothing listens on.
 func freePorts(t *testing.T, n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		m, err := (transport.Sockets{}).Listen("127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		out[i] = m.Addr().String()
+	t.Helper()
+	addrs, err := loopback.FreeAddrs(n)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
+	return addrs
 }
 
 func TestThreeMembers(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // cluster, nor with a damaged application, and the files stay as they are. Without a set it
 // starts, and keeps the number.
 func TestNumberOfAnotherSet(t *testing.T) {
-	cfg := loopback(t)
+	cfg := alone(t)
 	cfg.Identity.Set = "ids"
 	first, err := grid.Start(testContext(t), cfg)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestNumberOfAnotherSet(t *testing.T) {
 // TestIdentityNeedsADirectory: and a set has a name of limited length.
 func TestIdentityNeedsADirectory(t *testing.T) {
 	for _, identity := range []grid.Identity{{Set: "ids"}, {Cluster: "shop"}, {Set: strings.Repeat("x", 64)}} {
-		cfg := loopback(t)
+		cfg := alone(t)
 		if identity.Set == "ids" {
 			cfg.DataDir = ""
 		}

@@ -34,7 +34,7 @@ func (c later) Now() time.Time { return c.at.Add(time.Since(c.began)) }
 // does not read.
 func TestFilesOfTheReleaseBefore(t *testing.T) {
 	t.Parallel()
-	cfg := loopback(t)
+	cfg := alone(t)
 	unpack(t, "testdata/protocol1.tar.gz", cfg.DataDir)
 	cfg.Clock = later{time.Date(2026, 11, 22, 21, 30, 0, 0, time.UTC), time.Now()}
 	identity := read(t, cfg.DataDir, ".member.meta")

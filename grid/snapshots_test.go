@@ -76,7 +76,7 @@ func TestSnapshotsGone(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			cfg := loopback(t)
+			cfg := alone(t)
 			m, err := grid.Start(testContext(t), cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +110,7 @@ func TestSnapshotOfAnEmptyLogGone(t *testing.T) {
 
 // TestDamagedLog: no damage of the log's file ends the process, or leaves it locked.
 func TestDamagedLog(t *testing.T) {
-	cfg := loopback(t)
+	cfg := alone(t)
 	m, err := grid.Start(testContext(t), cfg)
 	if err != nil {
 		t.Fatal(err)

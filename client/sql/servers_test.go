@@ -5,7 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"os/user"
@@ -19,6 +19,8 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
+
+	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 // server is a database server on loopback, in a temporary directory.
@@ -203,12 +205,16 @@ func openSQLite(t *testing.T, pragmas string) *sql.DB {
 	return s.open()
 }
 
+// freePort returns a port of loopback that nothing listens on.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, err := loopback.FreeAddrs(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	addr, err := netip.ParseAddrPort(addrs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(addr.Port())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"os/user"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 // findProgram returns a program's path, in PATH or one of some directories, or skips the test.
@@ -33,14 +36,18 @@ func findProgram(t *testing.T, name, install string, dirs ...string) string {
 	return ""
 }
 
+// freePort returns a port of loopback that nothing listens on.
 func freePort(t *testing.T) int {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, err := loopback.FreeAddrs(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().(*net.TCPAddr).Port
+	addr, err := netip.ParseAddrPort(addrs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(addr.Port())
 }
 
 // runServer runs a server until the end of the test, and waits until it listens.

@@ -8,11 +8,16 @@ import (
 	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
-// TestFreeAddrs: each address is another one, and can be listened at by both protocols.
+// TestFreeAddrs: each address is another one, can be listened at by both protocols, and is none
+// that a system gives to a listener without a port, or to an outgoing connection.
 func TestFreeAddrs(t *testing.T) {
-	addrs, err := loopback.FreeAddrs(20)
-	if err != nil || len(addrs) != 20 {
-		t.Fatal(addrs, err)
+	var addrs []string
+	for range 2 {
+		some, err := loopback.FreeAddrs(10)
+		if err != nil || len(some) != 10 {
+			t.Fatal(some, err)
+		}
+		addrs = append(addrs, some...)
 	}
 	if slices.Sort(addrs); len(slices.Compact(slices.Clone(addrs))) != len(addrs) {
 		t.Errorf("an address is there twice: %v", addrs)
@@ -27,9 +32,36 @@ func TestFreeAddrs(t *testing.T) {
 			listened++
 			_ = udp.Close()
 		}
+		if port := tcp.Addr().(*net.TCPAddr).Port; port >= 32768 {
+			t.Errorf("port %d may be given to any process", port)
+		}
 		_ = tcp.Close()
 	}
 	if listened < len(addrs)/2 {
 		t.Errorf("%d of %d addresses are free", listened, len(addrs))
+	}
+}
+
+// TestTakenAddrsAreNotFree: an address that is listened at by either protocol is not returned, and
+// too many are refused.
+func TestTakenAddrsAreNotFree(t *testing.T) {
+	held, err := loopback.FreeAddrs(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp, err := net.Listen("tcp", held[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	udp, err := net.ListenPacket("udp", held[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
+	if addrs, err := loopback.FreeAddrs(12_000); err == nil {
+		t.Errorf("%d addresses are free beside %v", len(addrs), held)
+	} else {
+		t.Log(err)
 	}
 }

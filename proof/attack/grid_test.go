@@ -5,7 +5,6 @@ package attack_test
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/security/authority"
 )
 
@@ -60,15 +60,11 @@ func startAgents(t *testing.T, n int) (all []*agent, dir string) {
 }
 
 // freePorts returns addresses on loopback that nothing listens on.
-func freePorts(t *testing.T, n int) (addrs []string) {
+func freePorts(t *testing.T, n int) []string {
 	t.Helper()
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ln.Close()
-		addrs = append(addrs, ln.Addr().String())
+	addrs, err := loopback.FreeAddrs(n)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return addrs
 }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 var (
@@ -122,15 +122,11 @@ func startAgents(t *testing.T, n int, secured string) (all []*agent) {
 }
 
 // freePorts returns addresses on loopback that nothing listens on.
-func freePorts(t *testing.T, n int) (addrs []string) {
+func freePorts(t *testing.T, n int) []string {
 	t.Helper()
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ln.Close()
-		addrs = append(addrs, ln.Addr().String())
+	addrs, err := loopback.FreeAddrs(n)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return addrs
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
 // Install is the command that installs the server.
@@ -75,12 +77,11 @@ func find() (string, error) {
 // FreeAddr returns an address on loopback that no process listens on.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, err := loopback.FreeAddrs(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // nothing was sent
-	return l.Addr().String()
+	return addrs[0]
 }
 
 // Restart starts the server over the same directory, after Kill.
