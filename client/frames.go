@@ -34,6 +34,10 @@ const (
 )
 
 // framedLines are the framed connections of a transport, by address. Its zero value is ready.
+//
+// A member may have two: a name in the configuration, and an IP address in the directory. Both are
+// called over one connection, once it is known that the name leads to that address. An address that
+// is not called itself, as that of a proxy, does not count.
 type framedLines struct {
 	mu     sync.Mutex // guards what follows; never held while waiting
 	of     map[string]*framedLine
@@ -43,16 +47,18 @@ type framedLines struct {
 // framedLine is the framed connection to an address, or why there is none.
 type framedLine struct {
 	attempt    *attempt // the last, nil before the first
+	remote     string   // the address of the last connection that was dialed
 	failures   int      // of dials in succession
 	plainUntil time.Time
 }
 
 // attempt is an attempt to open a connection. The rest is set before done is closed.
 type attempt struct {
-	done  chan struct{}
-	conn  *frames.Client // nil if there is none
-	plain bool           // the member does not upgrade: call it over HTTP
-	err   error
+	done   chan struct{}
+	conn   *frames.Client // nil if there is none
+	remote string         // the address that it has
+	plain  bool           // the member does not upgrade: call it over HTTP
+	err    error
 }
 
 // usable reports whether calls may wait for an attempt, or use its connection.
@@ -103,14 +109,12 @@ func (h *HTTP) framed(ctx context.Context, addr string) (*frames.Client, error) 
 func (f *framedLines) attemptFor(addr string, connect func(addr string, pause time.Duration) *attempt) *attempt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	line := f.of[addr]
-	if line == nil {
-		f.sweep()
-		line = &framedLine{}
-		f.of[addr] = line
-	}
+	line := f.line(addr)
 	if line.attempt.usable() {
 		return line.attempt
+	}
+	if same := f.same(addr, line); same != nil {
+		return same
 	}
 	if time.Now().Before(line.plainUntil) {
 		return nil
@@ -120,7 +124,7 @@ func (f *framedLines) attemptFor(addr string, connect func(addr string, pause ti
 	pause, closes := backoff(line.failures), f.closes
 	go func() {
 		result := connect(addr, pause)
-		a.conn, a.plain, a.err = result.conn, result.plain, result.err
+		a.conn, a.remote, a.plain, a.err = result.conn, result.remote, result.plain, result.err
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		switch {
@@ -129,7 +133,7 @@ func (f *framedLines) attemptFor(addr string, connect func(addr string, pause ti
 		case a.err != nil:
 			line.failures++
 		default:
-			line.failures = 0
+			line.failures, line.remote = 0, a.remote
 		}
 		if a.conn != nil && f.closes != closes {
 			a.conn.Close()
@@ -137,6 +141,32 @@ func (f *framedLines) attemptFor(addr string, connect func(addr string, pause ti
 		close(a.done)
 	}()
 	return a
+}
+
+// line returns what is known of an address. mu must be held.
+func (f *framedLines) line(addr string) *framedLine {
+	line := f.of[addr]
+	if line == nil {
+		f.sweep()
+		line = &framedLine{}
+		f.of[addr] = line
+	}
+	return line
+}
+
+// same returns an attempt by another address of the same member, nil if none is known. mu must be
+// held.
+func (f *framedLines) same(addr string, line *framedLine) *attempt {
+	if other := f.of[line.remote]; other != nil && other.attempt.usable() {
+		return other.attempt
+	}
+	for _, other := range f.of {
+		if other.remote == addr && other.attempt.usable() {
+			line.attempt = other.attempt
+			return other.attempt
+		}
+	}
+	return nil
 }
 
 // backoff returns the pause after a number of failures: full jitter.
@@ -247,7 +277,7 @@ func upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 		return &attempt{err: failure.Errorf(wire.ErrProtocol, "member at %s: %w", addr, err)}
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in))}
+	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in)), remote: conn.RemoteAddr().String()}
 }
 
 // refusedUpgrade returns the result of an upgrade that has no answer. A process that speaks

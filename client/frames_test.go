@@ -142,6 +142,68 @@ func TestEndedConnectionIsDialedAgain(t *testing.T) {
 	})
 }
 
+// addressed is a connection to an address.
+type addressed struct {
+	net.Conn
+	remote string
+}
+
+func (c addressed) RemoteAddr() net.Addr { return address(c.remote) }
+
+// address is the text of one.
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// TestNameAndAddressShareAConnection: a member is called by its name and by the IP address that
+// this leads to over one connection. Members behind a proxy have one each.
+func TestNameAndAddressShareAConnection(t *testing.T) {
+	calls := []string{"m1:1", "10.0.0.1:1", "m2:1", "10.0.0.2:1", "m1:1", "m2:1", "10.0.0.1:1"}
+	for what, test := range map[string]struct {
+		remote map[string]string
+		want   int32
+	}{
+		"names":   {map[string]string{"m1:1": "10.0.0.1:1", "m2:1": "10.0.0.2:1"}, 2},
+		"a proxy": {map[string]string{"m1:1": "proxy:1", "m2:1": "proxy:1", "10.0.0.1:1": "proxy:1", "10.0.0.2:1": "proxy:1"}, 4},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				open := framing(t.Context(), done(t))
+				var dials atomic.Int32
+				var conns []net.Conn
+				h := NewHTTP(func(ctx context.Context, addr string) (net.Conn, error) {
+					dials.Add(1)
+					conn, err := open(ctx, 0)
+					conns = append(conns, conn)
+					return addressed{conn, test.remote[addr]}, err
+				}, nil)
+				defer h.Close()
+				for _, addr := range calls {
+					if err := h.Call(t.Context(), addr, wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{}); err != nil {
+						t.Fatalf("%s: %v", addr, err)
+					}
+				}
+				if n := dials.Load(); n != test.want {
+					t.Errorf("%d dials, want %d", n, test.want)
+				}
+				for _, conn := range conns {
+					_ = conn.Close()
+				}
+				synctest.Wait()
+				for _, addr := range []string{"10.0.0.1:1", "m1:1"} { // the other way round
+					if err := h.Call(t.Context(), addr, wire.PathDirectory, wire.DirectoryRequest{}, &wire.Done{}); err != nil {
+						t.Fatalf("%s after the end of the connections: %v", addr, err)
+					}
+				}
+				if n, want := dials.Load(), test.want+test.want/2; n != want {
+					t.Errorf("%d dials after the end of the connections, want %d", n, want)
+				}
+			})
+		})
+	}
+}
+
 // TestCloseEndsDialsUnderWay: no connection is left of a transport that was closed while one was
 // being opened.
 func TestCloseEndsDialsUnderWay(t *testing.T) {

@@ -53,10 +53,10 @@ func (h *Host) Listen(addr string) (net.Listener, error) {
 		return nil, &net.OpError{Op: "listen", Net: "tcp", Err: err}
 	}
 	ln := &listener{
-		host:    h,
-		addr:    h.tcpAddr(port),
-		arrived: make(chan *conn, backlog),
-		done:    make(chan struct{}),
+		host:  h,
+		addr:  h.tcpAddr(port),
+		ready: make(chan struct{}, 1),
+		done:  make(chan struct{}),
 	}
 	h.listeners[port] = ln
 	return ln, nil
@@ -139,14 +139,15 @@ func (d *dial) try() (*conn, moment, error) {
 	if ln == nil {
 		return nil, moment{}, syscall.ECONNREFUSED
 	}
-	if len(ln.arrived) == cap(ln.arrived) {
+	if len(ln.arrived) == backlog {
 		return nil, moment{changed: n.changed, at: time.Now().Add(backlogRetry)}, nil
 	}
 	near, far := n.connect(d.host, ln, f)
 	if isLoopback(d.addr) {
 		near.link.ends[0].addr, near.link.ends[1].addr = onLoopback(near.link.ends[0].addr), onLoopback(ln.addr)
 	}
-	ln.arrived <- far // only dials add to it, and mu is held
+	ln.arrived = append(ln.arrived, far)
+	ln.tell()
 	return near, moment{}, nil
 }
 

@@ -8,23 +8,47 @@ import (
 type listener struct {
 	host    *Host
 	addr    *net.TCPAddr
-	arrived chan *conn
+	arrived []*conn       // guarded by the network's mu
+	ready   chan struct{} // has a token when there may be some
 	done    chan struct{}
 }
 
 func (ln *listener) Addr() net.Addr { return ln.addr }
 
 func (ln *listener) Accept() (net.Conn, error) {
-	select {
-	case <-ln.done:
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Addr: ln.addr, Err: net.ErrClosed}
-	default:
+	for {
+		select {
+		case <-ln.done:
+			return nil, &net.OpError{Op: "accept", Net: "tcp", Addr: ln.addr, Err: net.ErrClosed}
+		case <-ln.ready:
+			if c := ln.next(); c != nil {
+				return c, nil
+			}
+		}
+	}
+}
+
+// next removes the stream that arrived first, nil if there is none.
+func (ln *listener) next() *conn {
+	ln.host.net.mu.Lock()
+	defer ln.host.net.mu.Unlock()
+	if len(ln.arrived) == 0 {
+		return nil
+	}
+	c := ln.arrived[0]
+	ln.arrived = ln.arrived[1:]
+	ln.tell()
+	return c
+}
+
+// tell has the next Accept look if there are streams. The caller holds the network's mu.
+func (ln *listener) tell() {
+	if len(ln.arrived) == 0 {
+		return
 	}
 	select {
-	case c := <-ln.arrived:
-		return c, nil
-	case <-ln.done:
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Addr: ln.addr, Err: net.ErrClosed}
+	case ln.ready <- struct{}{}:
+	default:
 	}
 }
 
@@ -46,14 +70,11 @@ func (ln *listener) shut() bool {
 	}
 	delete(ln.host.listeners, ln.addr.Port)
 	close(ln.done)
-	for {
-		select {
-		case c := <-ln.arrived:
-			ln.host.net.drop(c)
-		default:
-			return true
-		}
+	for _, c := range ln.arrived {
+		ln.host.net.drop(c)
 	}
+	ln.arrived = nil
+	return true
 }
 
 // moment is the event that a blocked call waits for: a change, or a time unless that is

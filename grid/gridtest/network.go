@@ -8,7 +8,7 @@ import (
 
 const (
 	streamBuffer = 256 << 10        // unread bytes of one direction
-	backlog      = 128              // streams waiting for Accept
+	backlog      = 4096             // streams waiting for Accept, as on Linux (net.core.somaxconn)
 	backlogRetry = time.Millisecond // how soon a dial tries again when they are too many
 	packetQueue  = 1024             // datagrams waiting for ReadFrom
 	packetMax    = 65507            // as over IPv4

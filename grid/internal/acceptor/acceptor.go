@@ -219,15 +219,14 @@ func (a *Acceptor) mayDisplace(now time.Time) bool {
 // displaced returns the index of the handshake that another one of an address replaces now, -1 for
 // none. The caller holds mu.
 func (a *Acceptor) displaced(from string) int {
-	few := a.cfg.Handshakes / fewOf
 	own := a.of[from] >= a.cfg.PerAddress
 	i := slices.IndexFunc(a.pending, func(h handshake) bool {
 		if own {
 			return h.from == from
 		}
-		return a.of[h.from] > few
+		return a.of[h.from] > a.few()
 	})
-	if i >= 0 && a.of[from] < few {
+	if i >= 0 && a.of[from] < a.few() {
 		return i
 	}
 	i = max(i, 0) // there are many addresses with few
@@ -235,6 +234,27 @@ func (a *Acceptor) displaced(from string) int {
 		return -1
 	}
 	return i
+}
+
+// few is how many handshakes an address with few has less than.
+func (a *Acceptor) few() int { return a.cfg.Handshakes / fewOf }
+
+// makeRoom has streams that wait, of addresses with few handshakes, displace others as they would if
+// they came now, and returns the displaced. The caller holds mu.
+func (a *Acceptor) makeRoom() (displaced []net.Conn) {
+	for a.waiting.count > 0 && len(a.pending) > 0 {
+		from := a.waiting.next(a.of, a.cfg.PerAddress)
+		if from == "" || a.of[from] >= a.few() {
+			return displaced
+		}
+		i := a.displaced(from)
+		if i < 0 {
+			return displaced
+		}
+		displaced = append(displaced, a.remove(i))
+		a.start(a.waiting.take(from), from)
+	}
+	return displaced
 }
 
 // remove removes an unfinished handshake. The caller holds mu.
@@ -286,8 +306,8 @@ func (a *Acceptor) finish(conn net.Conn) bool {
 	if a.closed {
 		return true
 	}
-	if next, from := a.waiting.take(func(from string) int { return a.of[from] }, a.cfg.PerAddress); next != nil {
-		a.start(next, from)
+	if from := a.waiting.next(a.of, a.cfg.PerAddress); from != "" {
+		a.start(a.waiting.take(from), from)
 	}
 	return true
 }
@@ -300,8 +320,8 @@ func (a *Acceptor) expireLater() {
 	}
 }
 
-// expire ends the handshakes whose time is over, and closes the streams that have waited too
-// long. A process that was stopped, or that had no processor, has kept the others waiting and not
+// expire ends the handshakes whose time is over, closes the streams that have waited too long, and
+// lets others displace slow handshakes. A process that was stopped, or that had no processor, has kept the others waiting and not
 // they it: of a long pause, what counts is two of the periods in which this is called.
 func (a *Acceptor) expire() {
 	const most = 2
@@ -315,6 +335,8 @@ func (a *Acceptor) expire() {
 		}
 	}
 	gone := a.waiting.before(a.ran - WaitTimes*a.cfg.Timeout)
+	dropped := a.makeRoom()
+	gone = append(gone, dropped...)
 	a.dropped += uint64(len(gone))
 	a.expires = false
 	if a.waiting.count > 0 || len(a.pending) > 0 {

@@ -1,6 +1,7 @@
 package acceptor_test
 
 import (
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -48,6 +49,12 @@ func (l listener) open(address string) net.Conn {
 	return far
 }
 
+// greetByte is a handshake of one byte.
+func greetByte(c net.Conn) (net.Conn, error) {
+	_, err := c.Read(make([]byte, 1))
+	return c, err
+}
+
 // TestOldestOfAnAddressIsDropped: an address that has too many slow handshakes loses its oldest,
 // and another address loses none; of all too many, the oldest goes. One that is not slow is left to
 // end, and the newest waits.
@@ -55,10 +62,7 @@ func TestOldestOfAnAddressIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listener{make(chan net.Conn), make(chan struct{})}
 		a := acceptor.New(l, acceptor.Config{
-			Greet: func(c net.Conn) (net.Conn, error) {
-				_, err := c.Read(make([]byte, 1))
-				return c, err
-			},
+			Greet:   greetByte,
 			Timeout: time.Minute, Handshakes: 5, PerAddress: 3, Wait: true,
 		})
 		defer a.Close()
@@ -118,13 +122,16 @@ func TestFloodWaits(t *testing.T) {
 		if n := int(begun.Load()); n > 200 || closed != n-places {
 			t.Errorf("of %d streams %d began a handshake and %d were closed", flood, n, closed)
 		}
-		before := begun.Load()
+		before, came := begun.Load(), time.Now()
 		honest := l.open("10.0.0.2:1")
 		if _, err := honest.Write([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		if c := <-a.Streams; acceptor.Host(c.RemoteAddr()) != "10.0.0.2" {
 			t.Errorf("handed out: %v", c.RemoteAddr())
+		}
+		if took := time.Since(came); took > 0 {
+			t.Errorf("an address with few handshakes waited %v", took)
 		}
 		synctest.Wait()
 		if n := begun.Load(); n != before+2 {
@@ -159,10 +166,7 @@ func TestSlowOnesAreDisplacedInTurn(t *testing.T) {
 		const places, flood, most = 512, 400, 100
 		l := listener{make(chan net.Conn), make(chan struct{})}
 		a := acceptor.New(l, acceptor.Config{
-			Greet: func(c net.Conn) (net.Conn, error) {
-				_, err := c.Read(make([]byte, 1))
-				return c, err
-			},
+			Greet:   greetByte,
 			Timeout: time.Minute, Handshakes: places, PerAddress: places, Wait: true,
 		})
 		defer a.Close()
@@ -177,6 +181,44 @@ func TestSlowOnesAreDisplacedInTurn(t *testing.T) {
 		synctest.Wait()
 		if n := closedOf(slow); n == 0 || n > most {
 			t.Errorf("%d streams displaced %d slow ones, want some and at most %d", flood, n, most)
+		}
+	})
+}
+
+// TestAddressWithFewWaitsForASlowOne: a stream that comes when no place is free and no handshake is slow
+// gets a place when one is, if its address has few handshakes, and does not wait until one ends.
+func TestAddressWithFewWaitsForASlowOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const places, timeout = 64, time.Minute
+		l := listener{make(chan net.Conn), make(chan struct{})}
+		a := acceptor.New(l, acceptor.Config{Greet: greetByte, Timeout: timeout, Handshakes: places, PerAddress: places / 2, Wait: true})
+		defer a.Close()
+		var evil []*watched
+		for i := range places {
+			evil = append(evil, watch(l.open(fmt.Sprintf("10.0.1.%d:1", i))))
+		}
+		began := time.Now()
+		honest := l.open("10.0.0.2:1")
+		if _, err := honest.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if c := <-a.Streams; acceptor.Host(c.RemoteAddr()) != "10.0.0.2" {
+			t.Errorf("handed out: %v", c.RemoteAddr())
+		}
+		if took := time.Since(began); took < timeout/10 || took > timeout/5 {
+			t.Errorf("it was handed out after %v of %v", took, timeout)
+		}
+		synctest.Wait()
+		if n := closedOf(evil); n != 1 {
+			t.Errorf("%d others were dropped for it", n)
+		}
+		for range 4 * places { // one address has too many
+			watch(l.open("10.0.0.3:1"))
+		}
+		before := a.Dropped()
+		time.Sleep(timeout / 2)
+		if n := a.Dropped() - before; n > 0 {
+			t.Errorf("%d were dropped for streams of an address that has many", n)
 		}
 	})
 }

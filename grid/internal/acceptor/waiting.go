@@ -59,26 +59,31 @@ func (w *waiting) add(s waiter, from string) (drop net.Conn) {
 	return drop
 }
 
-// take removes the newest stream of the address that has the fewest handshakes, as far as a
-// look at some of them tells, unless it has most.
-func (w *waiting) take(handshakes func(from string) int, most int) (conn net.Conn, from string) {
+// next returns the address that has the fewest handshakes, as far as a look at some of them tells;
+// "" if that has most.
+func (w *waiting) next(handshakes map[string]int, most int) (from string) {
 	const some = 64 // addresses, each time others
 	looked := 0
 	for other := range w.of {
-		if from == "" || handshakes(other) < handshakes(from) {
+		if from == "" || handshakes[other] < handshakes[from] {
 			from = other
 		}
 		if looked++; looked == some {
 			break
 		}
 	}
-	if from == "" || handshakes(from) >= most {
-		return nil, ""
+	if handshakes[from] >= most {
+		return ""
 	}
+	return from
+}
+
+// take removes the newest stream of an address.
+func (w *waiting) take(from string) net.Conn {
 	all := w.of[from]
-	conn = all[len(all)-1].conn
+	conn := all[len(all)-1].conn
 	w.keep(from, all[:len(all)-1])
-	return conn, from
+	return conn
 }
 
 // keep replaces the streams of an address by some of them.

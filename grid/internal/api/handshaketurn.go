@@ -14,7 +14,7 @@ import (
 // nothing but connect could keep a member from its work.
 const (
 	// handshakeShare is the part of the processors that handshakes may have in the long run.
-	handshakeShare = 1.0 / 16
+	handshakeShare = 1.0 / 32
 	// handshakeAhead is the time of whose share they may take in a burst, some dozen handshakes: after a
 	// lull, more of them together would delay all other work of some tenths of a second.
 	handshakeAhead = 250 * time.Millisecond
@@ -22,18 +22,37 @@ const (
 	// time of whose share they may take in advance: a crowd of strangers, whose handshakes come to the
 	// same point together, does not keep the processors from all other work for long.
 	burstTimes = 2
-	burstAhead = 20 * time.Millisecond
-	// stretchMax bounds what one stretch counts for. A process that has to wait for a processor
-	// itself would count that too.
+	burstAhead = 40 * time.Millisecond
+	// stretchMax bounds what one stretch counts for: the next one of a member that does little else
+	// has its turn immediately. One that waits comes too late if the other side refuses this member's
+	// certificate and leaves, and nothing is logged of it.
 	stretchMax = 2 * time.Millisecond
+	// farewell is how many bytes the last words of a caller have at most: an alert, which says why it
+	// leaves. A certificate has more.
+	farewell = 64
+)
+
+// What handshakes have beyond their share is what nothing else wants, so that thousands of clients
+// that come together in a lull are all greeted soon. While some wait, a timer looks from time to
+// time whether the processors are free: it comes too late if they are not, as requests would.
+const (
+	// lullTurns is how many turns are given when the timer comes in time, that is not more than
+	// lullLate late.
+	lullTurns = 2
+	lullLate  = 250 * time.Microsecond
+	// lullLeast and lullMost bound the pause before the next look. It halves each time that the timer
+	// comes in time, and is the longest again when it comes late.
+	lullLeast = time.Millisecond
+	lullMost  = 16 * time.Millisecond
 )
 
 // handshakeTurns gives handshakes their turns to compute. Addresses have turns in rotation, so
 // that one with thousands of connections delays no other one; of an address the newest comes
 // first, since the oldest are those whose other side is most likely to have given up.
 type handshakeTurns struct {
-	atOnce int     // how many may compute
-	share  float64 // processors that they may have in the long run
+	atOnce int           // how many may compute
+	share  float64       // processors that they may have in the long run
+	late   time.Duration // by how much a timer may come late in a lull, lullLate
 
 	mu      sync.Mutex // guards what follows
 	running int
@@ -42,19 +61,24 @@ type handshakeTurns struct {
 	waiting map[string][]*handshakeTurn
 	order   []string // the addresses that wait, the next one first
 	timer   *time.Timer
+	pause   time.Duration // before it looks for a lull again
+	free    int           // turns beyond the share that may begin
 }
 
-// handshakeTurn is one that waits.
-type handshakeTurn struct{ begins chan struct{} }
+// handshakeTurn is one that waits, or has begun.
+type handshakeTurn struct {
+	begins chan struct{}
+	free   bool // beyond the share
+}
 
 func newHandshakeTurns() *handshakeTurns {
 	processors := runtime.GOMAXPROCS(0)
-	return &handshakeTurns{atOnce: max(1, processors/2), share: float64(processors) * handshakeShare, waiting: map[string][]*handshakeTurn{}}
+	return &handshakeTurns{atOnce: max(1, processors/2), share: float64(processors) * handshakeShare, late: lullLate, pause: lullMost, waiting: map[string][]*handshakeTurn{}}
 }
 
-// enter waits for a turn, and reports false if gone is closed before.
-func (t *handshakeTurns) enter(from string, gone <-chan struct{}) bool {
-	mine := &handshakeTurn{make(chan struct{})}
+// enter waits for a turn, and returns nil if gone is closed before.
+func (t *handshakeTurns) enter(from string, gone <-chan struct{}) *handshakeTurn {
+	mine := &handshakeTurn{begins: make(chan struct{})}
 	t.mu.Lock()
 	if len(t.waiting[from]) == 0 {
 		t.order = append(t.order, from)
@@ -64,7 +88,7 @@ func (t *handshakeTurns) enter(from string, gone <-chan struct{}) bool {
 	t.mu.Unlock()
 	select {
 	case <-mine.begins:
-		return true
+		return mine
 	case <-gone:
 	}
 	t.mu.Lock()
@@ -73,32 +97,28 @@ func (t *handshakeTurns) enter(from string, gone <-chan struct{}) bool {
 		t.running--
 		t.give()
 	}
-	return false
+	return nil
 }
 
-// leave ends a turn that took some time.
-func (t *handshakeTurns) leave(took time.Duration) {
+// leave ends a turn that took some processor time.
+func (t *handshakeTurns) leave(turn *handshakeTurn, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.running--
-	now, cost := time.Now(), float64(min(took, stretchMax))/t.share
-	t.paid = later(t.paid, now).Add(time.Duration(cost))
-	t.burst = later(t.burst, now).Add(time.Duration(cost / burstTimes))
+	if !turn.free {
+		now, cost := time.Now(), float64(min(took, stretchMax))/t.share
+		t.paid = later(t.paid, now).Add(time.Duration(cost))
+		t.burst = later(t.burst, now).Add(time.Duration(cost / burstTimes))
+	}
 	t.give()
 }
 
 // give begins the turns for which there is room. The caller holds mu.
 func (t *handshakeTurns) give() {
 	for t.running < t.atOnce && len(t.order) > 0 {
-		if wait := time.Until(later(t.paid.Add(-handshakeAhead), t.burst.Add(-burstAhead))); wait > 0 {
-			if t.timer != nil {
-				t.timer.Stop()
-			}
-			t.timer = time.AfterFunc(wait, func() {
-				t.mu.Lock()
-				defer t.mu.Unlock()
-				t.give()
-			})
+		wait := time.Until(later(t.paid.Add(-handshakeAhead), t.burst.Add(-burstAhead)))
+		if wait > 0 && t.free == 0 {
+			t.later(wait)
 			return
 		}
 		from := t.order[0]
@@ -111,9 +131,31 @@ func (t *handshakeTurns) give() {
 		} else {
 			delete(t.waiting, from)
 		}
+		if next.free = wait > 0; next.free {
+			t.free--
+		}
 		t.running++
 		close(next.begins)
 	}
+}
+
+// later gives turns when a time has passed, or in a lull before. The caller holds mu.
+func (t *handshakeTurns) later(wait time.Duration) {
+	if t.timer != nil {
+		return
+	}
+	due := time.Now().Add(min(wait, t.pause))
+	t.timer = time.AfterFunc(time.Until(due), func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.timer = nil
+		if time.Since(due) <= t.late {
+			t.free, t.pause = lullTurns, max(t.pause/2, lullLeast)
+		} else {
+			t.free, t.pause = 0, lullMost
+		}
+		t.give()
+	})
 }
 
 // later returns the later of two times.
@@ -142,21 +184,23 @@ func (t *handshakeTurns) forget(from string, mine *handshakeTurn) bool {
 
 // turnConn is a connection in its TLS handshake, which computes only in its turn: from when it
 // has read something until it reads again. One that waits for its other side has no turn, and one
-// whose other side has given up needs none: clients that came in thousands and left would take
+// whose other side has given up needs none, but for its last words: clients that came in thousands and left would take
 // the share of handshakes until each of theirs had been computed.
 type turnConn struct {
 	net.Conn
 	turns *handshakeTurns // nil after the handshake
 	from  string
 	gone  <-chan struct{} // closed when the connection is
-	since time.Time       // of its turn, zero for none
+	turn  *handshakeTurn  // nil for none
+	part  *stretch        // of the turn
+	begun bool            // it has had a turn
 }
 
 // leave ends the turn, if there is one.
 func (c *turnConn) leave() {
-	if !c.since.IsZero() {
-		c.turns.leave(time.Since(c.since))
-		c.since = time.Time{}
+	if c.turn != nil {
+		c.turns.leave(c.turn, c.part.end())
+		c.turn = nil
 	}
 }
 
@@ -176,12 +220,22 @@ func (c *turnConn) Read(b []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	if acceptor.Ended(c.Conn) || !c.turns.enter(c.from, c.gone) {
+	if c.hasLeft(n) {
 		return 0, net.ErrClosed
 	}
-	c.since = time.Now()
-	if acceptor.Ended(c.Conn) { // while it waited
+	if c.turn = c.turns.enter(c.from, c.gone); c.turn == nil {
 		return 0, net.ErrClosed
 	}
+	c.part = beginStretch()
+	if c.hasLeft(n) { // while it waited
+		return 0, net.ErrClosed
+	}
+	c.begun = true
 	return n, nil
+}
+
+// hasLeft reports whether the other side has ended the connection, and the bytes read from it are
+// not worth a turn: all but a few in the middle of the handshake, which say why it left.
+func (c *turnConn) hasLeft(bytes int) bool {
+	return acceptor.Ended(c.Conn) && (!c.begun || bytes > farewell)
 }

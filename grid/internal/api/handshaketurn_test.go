@@ -11,8 +11,9 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
 )
 
+// turnsOf returns turns in a process without lulls.
 func turnsOf(atOnce int, share float64) *handshakeTurns {
-	return &handshakeTurns{atOnce: atOnce, share: share, waiting: map[string][]*handshakeTurn{}}
+	return &handshakeTurns{atOnce: atOnce, share: share, late: -1, pause: lullMost, waiting: map[string][]*handshakeTurn{}}
 }
 
 // TestHandshakeWithoutATurn: one that waits for its other side holds up no other one.
@@ -25,18 +26,18 @@ func TestHandshakeWithoutATurn(t *testing.T) {
 		go read()
 		_, _ = far.Write([]byte("x"))
 		synctest.Wait() // it computes
-		entered := false
-		go func() { entered = turns.enter("b", nil) }()
+		var other *handshakeTurn
+		go func() { other = turns.enter("b", nil) }()
 		synctest.Wait()
-		if entered {
+		if other != nil {
 			t.Fatal("two have the turn")
 		}
 		go read()
 		synctest.Wait()
-		if !entered {
-			t.Error("one that reads keeps its turn")
+		if other == nil {
+			t.Fatal("one that reads keeps its turn")
 		}
-		turns.leave(0)
+		turns.leave(other, 0)
 		_ = far.Close()
 		synctest.Wait()
 		silent.end()
@@ -52,9 +53,10 @@ func TestHandshakesOfAddressesRotate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := turnsOf(1, 1)
 		var order []string
+		var last *handshakeTurn
 		wait := func(from, name string) {
 			go func() {
-				turns.enter(from, nil)
+				last = turns.enter(from, nil)
 				order = append(order, name)
 			}()
 			synctest.Wait()
@@ -65,7 +67,7 @@ func TestHandshakesOfAddressesRotate(t *testing.T) {
 		}
 		wait("honest", "honest")
 		for range 4 {
-			turns.leave(0)
+			turns.leave(last, 0)
 			synctest.Wait()
 		}
 		if got, want := fmt.Sprint(order), "[first evil 2 honest evil 1 evil 0]"; got != want {
@@ -82,17 +84,16 @@ func TestHandshakesHaveAShare(t *testing.T) {
 		turns := turnsOf(1, share)
 		began := time.Now()
 		for range handshakes {
-			turns.enter("a", nil)
+			turn := turns.enter("a", nil)
 			time.Sleep(each)
-			turns.leave(each)
+			turns.leave(turn, each)
 		}
 		took := time.Since(began)
 		least := handshakes*each*8 - handshakeAhead - 8*each
 		if took < least || took > least+100*time.Millisecond {
 			t.Errorf("%d handshakes took %v, want %v", handshakes, took, least)
 		}
-		turns.enter("a", nil)
-		turns.leave(time.Hour) // it had no processor for so long
+		turns.leave(turns.enter("a", nil), time.Hour)
 		began = time.Now()
 		turns.enter("a", nil)
 		if waited := time.Since(began); waited > time.Duration(float64(stretchMax)/share)+8*each {
@@ -109,10 +110,10 @@ func TestHandshakesOfACrowd(t *testing.T) {
 		begin := time.Now()
 		computed := time.Duration(0)
 		for time.Since(begin) < time.Second/8 {
-			turns.enter("a", nil)
+			turn := turns.enter("a", nil)
 			time.Sleep(each)
 			computed += each
-			turns.leave(each)
+			turns.leave(turn, each)
 		}
 		took := time.Since(begin)
 		want := time.Duration(float64(took+burstAhead) * share * burstTimes)
@@ -122,15 +123,44 @@ func TestHandshakesOfACrowd(t *testing.T) {
 	})
 }
 
+// TestHandshakesInALull: beyond their share, handshakes have processors that nothing else wants, and
+// do not owe anything for them.
+func TestHandshakesInALull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each, share, during = time.Millisecond / 4, 1.0 / 64, 2 * time.Second
+		had := func(turns *handshakeTurns) (computed time.Duration) {
+			for began := time.Now(); time.Since(began) < during; computed += each {
+				turn := turns.enter("a", nil)
+				time.Sleep(each)
+				turns.leave(turn, each)
+			}
+			return computed
+		}
+		turns := turnsOf(1, share)
+		bound := time.Duration(float64(during+handshakeAhead)*share) + 2*each
+		if busy := had(turns); busy > bound {
+			t.Errorf("in a busy process handshakes had the processor for %v of %v, want at most %v", busy, during, bound)
+		}
+		turns.late = 0
+		if idle := had(turns); idle < during/3 {
+			t.Errorf("in a lull handshakes had the processor for %v of %v", idle, during)
+		}
+		turns.late = -1
+		if busy := had(turns); busy > bound || busy < bound/2 {
+			t.Errorf("after a lull handshakes had the processor for %v of %v, want at most %v and half of that", busy, during, bound)
+		}
+	})
+}
+
 // TestHandshakeGone: a connection that ends while it waits takes no turn.
 func TestHandshakeGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := turnsOf(1, 1)
-		turns.enter("a", nil)
+		first := turns.enter("a", nil)
 		for _, from := range []string{"a", "b"} {
 			gone := make(chan struct{})
 			left := make(chan bool)
-			go func() { left <- turns.enter(from, gone) }()
+			go func() { left <- turns.enter(from, gone) != nil }()
 			synctest.Wait()
 			close(gone)
 			if <-left {
@@ -140,12 +170,12 @@ func TestHandshakeGone(t *testing.T) {
 		if len(turns.waiting)+len(turns.order) != 0 {
 			t.Errorf("waiting: %v", turns.order)
 		}
-		turns.leave(0)
+		turns.leave(first, 0)
 		gone := make(chan struct{})
 		close(gone)
 		for range 100 { // some get their turn and are gone immediately
-			if turns.enter("c", gone) {
-				turns.leave(0)
+			if turn := turns.enter("c", gone); turn != nil {
+				turns.leave(turn, 0)
 			}
 		}
 		if turns.running != 0 {
@@ -154,7 +184,8 @@ func TestHandshakeGone(t *testing.T) {
 	})
 }
 
-// TestHandshakeGivenUp: a caller that ended its connection before its turn has none.
+// TestHandshakeGivenUp: a caller that ended its connection before its turn has none, unless it says in
+// the middle of its handshake why it leaves.
 func TestHandshakeGivenUp(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("whether the other side has ended a connection is known on Linux alone")
@@ -178,15 +209,16 @@ func TestHandshakeGivenUp(t *testing.T) {
 		}
 		return caller, near
 	}
-	for _, when := range []string{"never", "before", "while it waits"} {
+	for _, when := range []string{"never", "before", "while it waits", "with last words"} {
+		lastWords := when == "with last words"
 		turns := turnsOf(1, 1)
-		turns.enter("other", nil)
+		other := turns.enter("other", nil)
 		caller, near := open()
 		if when == "before" {
 			end(t, caller, near)
 		}
 		given := make(chan bool, 1)
-		conn := &turnConn{Conn: near, turns: turns, from: "a"}
+		conn := &turnConn{Conn: near, turns: turns, from: "a", begun: lastWords}
 		go func() {
 			_, err := conn.Read(make([]byte, 5))
 			given <- err == nil
@@ -194,11 +226,11 @@ func TestHandshakeGivenUp(t *testing.T) {
 		if waits(turns, given) != (when != "before") {
 			t.Errorf("leaves %s: whether it waits is wrong", when)
 		}
-		if when == "while it waits" {
+		if when == "while it waits" || lastWords {
 			end(t, caller, near)
 		}
-		turns.leave(0)
-		if got := <-given; got != (when == "never") {
+		turns.leave(other, 0)
+		if got := <-given; got != (when == "never" || lastWords) {
 			t.Errorf("leaves %s: given %v", when, got)
 		}
 		conn.end()

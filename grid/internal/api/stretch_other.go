@@ -1,0 +1,15 @@
+//go:build !linux
+
+package api
+
+import "time"
+
+// stretch is a part of a goroutine that computes.
+type stretch struct{ since time.Time }
+
+// beginStretch begins one.
+func beginStretch() *stretch { return &stretch{time.Now()} }
+
+// end ends a stretch, and returns the time that passed: the processor time of threads is known on
+// Linux alone.
+func (s *stretch) end() time.Duration { return time.Since(s.since) }
