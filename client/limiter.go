@@ -61,11 +61,15 @@ type semaphore struct {
 	users int              // calls in progress or waiting; without any the semaphore is dropped
 }
 
-// enter waits for a call's turn, on one of two lines of width calls, or on one line without
-// second. It prefers the first, so that most processes never need the other. done
+// enter waits for a call's turn, on the first of two lines of width calls, or on the other if the
+// call may use that. It prefers the first, so that most processes never need the other. done
 // ends the call. It fails if ctx ends before.
 func (l *limiter) enter(ctx context.Context, key limitKey, width int, second bool) (on line, done func(), err error) {
-	a := l.use(key, width, second)
+	a := l.use(key, width)
+	other := a.slots[1]
+	if !second {
+		other = nil
+	}
 	end := func(i line) func() { return func() { <-a.slots[i]; l.leave(key, a) } }
 	select {
 	case a.slots[0] <- struct{}{}:
@@ -75,7 +79,7 @@ func (l *limiter) enter(ctx context.Context, key limitKey, width int, second boo
 	select {
 	case a.slots[0] <- struct{}{}:
 		return key.first, end(0), nil
-	case a.slots[1] <- struct{}{}:
+	case other <- struct{}{}:
 		return key.first + 1, end(1), nil
 	case <-ctx.Done():
 		l.leave(key, a)
@@ -83,7 +87,7 @@ func (l *limiter) enter(ctx context.Context, key limitKey, width int, second boo
 	}
 }
 
-func (l *limiter) use(key limitKey, width int, second bool) *semaphore {
+func (l *limiter) use(key limitKey, width int) *semaphore {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.of[key]
@@ -91,10 +95,7 @@ func (l *limiter) use(key limitKey, width int, second bool) *semaphore {
 		if l.of == nil {
 			l.of = map[limitKey]*semaphore{}
 		}
-		a = &semaphore{slots: [2]chan struct{}{make(chan struct{}, width)}}
-		if second {
-			a.slots[1] = make(chan struct{}, width)
-		}
+		a = &semaphore{slots: [2]chan struct{}{make(chan struct{}, width), make(chan struct{}, width)}}
 		l.of[key] = a
 	}
 	a.users++

@@ -58,9 +58,11 @@ func TestLanes(t *testing.T) {
 		see("more attaches", 2*connectionCalls, t.Context(), "m1", wire.PathAttach, 2*connectionCalls)
 		see("attaches that give up", connectionCalls, impatient, "m1", wire.PathAttach, 2*connectionCalls)
 		see("attaches elsewhere", 1, t.Context(), "m2", wire.PathAttach, 2*connectionCalls+1)
-		see("creates", 1, t.Context(), "m1", wire.PathCreate, 2*connectionCalls+1)
-		see("replication", 2*connectionCalls, t.Context(), "m1", wire.PathReplicate, 3*connectionCalls+1)
-		see("renewals", 2*connectionCalls, t.Context(), "m1", wire.PathRenew, 5*connectionCalls+1)
+		see("destroys", 2*connectionCalls, t.Context(), "m3", wire.PathDestroy, 3*connectionCalls+1)
+		see("detaches beside destroys", 1, t.Context(), "m3", wire.PathDetach, 3*connectionCalls+2)
+		see("creates", 1, t.Context(), "m1", wire.PathCreate, 3*connectionCalls+2)
+		see("replication", 2*connectionCalls, t.Context(), "m1", wire.PathReplicate, 4*connectionCalls+2)
+		see("renewals", 2*connectionCalls, t.Context(), "m1", wire.PathRenew, 6*connectionCalls+2)
 		for line, want := range []int32{vital: 2 * connectionCalls, decided: connectionCalls, overflow: connectionCalls, replication: connectionCalls} {
 			if n := on[line].Load(); n != want {
 				t.Errorf("line %d has %d calls, want %d", line, n, want)

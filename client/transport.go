@@ -145,7 +145,9 @@ func (h *HTTP) turn(ctx context.Context, addr, path string) (on line, done func(
 	if first == decided && !h.plain && h.lines.ready(addr) != nil {
 		key.framed, width = true, framedCalls
 	}
-	return h.calls.enter(ctx, key, width, first == decided)
+	// A destroy waits for the detaches of holders, which this process may be one of: destroys leave
+	// the other line to them.
+	return h.calls.enter(ctx, key, width, first == decided && path != wire.PathDestroy)
 }
 
 // Close closes the framed connections, and those over HTTP that no call uses.

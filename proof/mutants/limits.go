@@ -34,6 +34,7 @@ var limitMutants = []mutant{
 	{"limits", "handshakes have processors that others want", "grid/internal/api/handshaketurn.go", "if time.Since(due) <= t.late {", "if t.late < time.Hour {", limitTests},
 	{"limits", "handshakes owe for processors that nothing else wanted", "grid/internal/api/handshaketurn.go", "	if !turn.free {", "	if turn != nil {", limitTests},
 	{"limits", "a caller that says why it leaves is not heard", "grid/internal/api/handshaketurn.go", " && (!c.begun || bytes > farewell)", "", limitTests},
+	{"overload", "destroys keep out the detaches that they wait for", "client/transport.go", " && path != wire.PathDestroy", "", clientTests},
 	{"overload", "a name and an address of a member have a connection each", "client/frames.go", "same := f.same(addr, line); same != nil {", "same := f.same(addr, line); same != nil && line == nil {", clientTests},
 	{"limits", "a proxy's connection serves every member behind it", "client/frames.go", "other.remote == addr && other", "other.remote != \"\" && other", clientTests},
 	{"limits", "handshakes compute without a bound", "grid/internal/api/handshaketurn.go", "	t.paid = later(t.paid, now).Add(time.Duration(cost))\n", "	t.paid = later(t.paid, now)\n", limitTests},
