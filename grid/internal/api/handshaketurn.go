@@ -23,9 +23,8 @@ const (
 	// same point together, does not keep the processors from all other work for long.
 	burstTimes = 2
 	burstAhead = 40 * time.Millisecond
-	// stretchMax bounds what one stretch counts for: the next one of a member that does little else
-	// has its turn immediately. One that waits comes too late if the other side refuses this member's
-	// certificate and leaves, and nothing is logged of it.
+	// stretchMax bounds what one stretch counts for. Where the processor time of a thread is not known, one
+	// that had to wait for a processor would count the wait too.
 	stretchMax = 2 * time.Millisecond
 	// farewell is how many bytes the last words of a caller have at most: an alert, which says why it
 	// leaves. A certificate has more.
@@ -118,7 +117,7 @@ func (t *handshakeTurns) give() {
 	for t.running < t.atOnce && len(t.order) > 0 {
 		wait := time.Until(later(t.paid.Add(-handshakeAhead), t.burst.Add(-burstAhead)))
 		if wait > 0 && t.free == 0 {
-			t.later(wait)
+			t.giveLater(wait)
 			return
 		}
 		from := t.order[0]
@@ -139,8 +138,8 @@ func (t *handshakeTurns) give() {
 	}
 }
 
-// later gives turns when a time has passed, or in a lull before. The caller holds mu.
-func (t *handshakeTurns) later(wait time.Duration) {
+// giveLater gives turns when a time has passed, or in a lull before. The caller holds mu.
+func (t *handshakeTurns) giveLater(wait time.Duration) {
 	if t.timer != nil {
 		return
 	}
