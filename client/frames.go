@@ -143,7 +143,7 @@ func (f *framedLines) attemptFor(addr string, connect func(addr string, pause ti
 	return a
 }
 
-// line returns what is known of an address. mu must be held.
+// line returns the framed line of an address, a new one if there is none. mu must be held.
 func (f *framedLines) line(addr string) *framedLine {
 	line := f.of[addr]
 	if line == nil {

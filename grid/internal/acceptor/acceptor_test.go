@@ -159,8 +159,8 @@ func TestFloodWaits(t *testing.T) {
 	})
 }
 
-// TestSlowOnesAreDisplacedInTurn: a flood displaces some of many slow handshakes at once, and the rest
-// of it waits.
+// TestSlowOnesAreDisplacedInTurn: a flood displaces a few of many slow handshakes at once, and the
+// other streams of it wait.
 func TestSlowOnesAreDisplacedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const places, flood, most = 512, 400, 100

@@ -31,9 +31,9 @@ const (
 	farewell = 64
 )
 
-// What handshakes have beyond their share is what nothing else wants, so that thousands of clients
-// that come together in a lull are all greeted soon. While some wait, a timer looks from time to
-// time whether the processors are free: it comes too late if they are not, as requests would.
+// Beyond their share, handshakes have idle processors alone, so that thousands of clients that come
+// together in a lull are all greeted soon. While some wait, a timer looks from time to time whether
+// processors are idle: it comes late if they are not, as requests would.
 const (
 	// lullTurns is how many turns are given when the timer comes in time, that is not more than
 	// lullLate late.
