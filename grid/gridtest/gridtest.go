@@ -314,7 +314,7 @@ func (g *Grid) Leader() string {
 // named returns the name of the running member with an incarnation.
 func (g *Grid) named(incarnation string) string {
 	for _, name := range g.Running() {
-		if g.Member(name).Status().Answering == incarnation {
+		if string(g.Member(name).Stats().Incarnation) == incarnation {
 			return name
 		}
 	}

@@ -68,7 +68,7 @@ func TestManyMembers(t *testing.T) {
 		eventually(t, time.Minute, "the newcomer is ready", ready([]string{"m0"}))
 		t.Logf("one more: ready after %v", passed())
 		placed()
-		time.Sleep(10 * time.Second) // the leader and gossip come to rest
+		time.Sleep(time.Minute) // the first owners' floors pass, and the partitions move to where they are placed
 
 		leads := g.Leader()
 		gone := g.Member(leads).Status().Answering

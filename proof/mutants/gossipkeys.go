@@ -18,7 +18,7 @@ var gossipKeyMutants = []mutant{
 	{"K1", "the content of a sealed datagram is not checked", "grid/internal/transport/gossip.go", "	return err == nil\n}\n\n// refuse", "	return err == nil || t.keys != nil && len(plain) > 0\n}\n\n// refuse", everyMessage},
 	{"K1", "the content of a sealed stream is not checked", "grid/internal/transport/gossipstream.go", "bytes.NewReader(frame.read), checkContent(frame.plain)", "bytes.NewReader(frame.read), nil", everyMessage},
 	{"K1", "large messages are read without a limit", "grid/internal/transport/sealedstream.go", "	if size > frameSmall {", "	if size > gossipStreamMax {", []string{"./grid/internal/transport", "-run", "TestLargeFrames"}},
-	{"K2", "a greeting ends a member that has a key", "grid/internal/gossip/gossip.go", "	if g.keys != nil {\n		if err", "	if false {\n		if err", everyMessage},
+	{"K2", "a greeting ends a member that has a key", "grid/internal/gossip/rejoin.go", "	if g.keys != nil {\n		if err", "	if false {\n		if err", everyMessage},
 	{"K2", "a member is not told that its key differs", "grid/internal/transport/sealedstream.go", "		_, _ = s.Write(answer)\n", "		_ = answer\n", sealedTests},
 	{"K3", "the keys of the file are not applied to the running gossip", "grid/keyring.go", "		k.apply(next, \"the file\")\n", "		_ = next\n", keyringTests},
 	{"K3", "a change in memory is undone by a reload of other files", "grid/keyring.go", "	if sameKeys(next, k.known) {\n		return\n	}\n	k.known = next", "	if sameKeys(next, k.gossip.Keys()) {\n		return\n	}\n	k.known = next", keyringTests},

@@ -11,7 +11,6 @@ import (
 	"log"
 	"log/slog"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,11 +46,7 @@ type Peer struct {
 	noted time.Time // when it said so
 }
 
-const (
-	gossipTimeout = 2 * time.Second // of a stream, and of an announcement
-	rejoinEvery   = time.Second
-	joinsMax      = 32 // concurrent attempts to reach members
-)
+const gossipTimeout = 2 * time.Second // of a stream, and of an announcement
 
 // Config says where a member gossips, and what about.
 type Config struct {
@@ -154,92 +149,6 @@ func (g *Gossip) Announce() {
 	if err := g.list.UpdateNode(gossipTimeout); err != nil {
 		g.cfg.Log.Debug("announcement not sent yet", "error", err)
 	}
-}
-
-// Rejoin looks for members that gossip does not know: those at the addresses that the
-// configured entries lead to, and members of the roster that are not alive. It continues
-// until ctx ends, since memberlist forgets the dead and never heals a cut by itself.
-func (g *Gossip) Rejoin(ctx context.Context) {
-	var finding sync.WaitGroup
-	finding.Go(func() { g.finder.Run(ctx) })
-	finding.Go(func() { g.spread(ctx) })
-	defer finding.Wait()
-	dialing := make(chan struct{}, joinsMax)
-	for ctx.Err() == nil {
-		var wg sync.WaitGroup
-		changed, again := g.cfg.State.Changed(), time.NewTimer(rejoinEvery)
-		complete, missing := g.finder.Complete(), g.missing()
-		for _, addr := range missing {
-			dialing <- struct{}{}
-			wg.Go(func() {
-				defer func() { <-dialing }()
-				if _, err := g.list.Join([]string{addr}); err != nil {
-					g.cfg.Log.Debug("no answer from a member yet", "addr", addr, "error", err)
-				}
-			})
-		}
-		wg.Wait()
-		if complete && !g.searched.Swap(true) {
-			g.cfg.State.Notify()
-		}
-		g.logForeign()
-		g.failRefused()
-		if len(missing) == 0 && complete && g.ForeignCount() == 0 {
-			again.Stop() // news says when there is something to do
-		} else {
-			changed = nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-g.finder.Changed():
-		case <-changed:
-		case <-again.C:
-		}
-		again.Stop()
-	}
-}
-
-// Searched reports whether every address that the configured entries lead to has answered or
-// failed to. Before that, gossip may not have seen yet that there are two grids of the name.
-func (g *Gossip) Searched() bool { return g.searched.Load() }
-
-// failRefused fails the member if the only answers to it were refusals. With a key it does
-// not: any process can answer a dial with a greeting, and a member's messages are sealed.
-func (g *Gossip) failRefused() {
-	if len(g.Peers()) > 1 {
-		return
-	}
-	if g.keys != nil {
-		if err := g.transport.Refusal(); err != nil {
-			g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused", "a process that was dialed is not a member of this grid", "error", err.Error())
-		}
-		return
-	}
-	var otherName *transport.NameRefusedError
-	var otherRelease *transport.ReleaseRefusedError
-	switch err := g.transport.Refusal(); {
-	case errors.As(err, &otherName):
-		g.cfg.State.Fail(refusal.Invalid("Name: %v", otherName))
-	case errors.As(err, &otherRelease):
-		g.cfg.State.Fail(refusal.Invalid("release: %v", otherRelease))
-	}
-}
-
-// missing returns the addresses of members that gossip should see and does not.
-func (g *Gossip) missing() []string {
-	want := g.finder.Addrs()
-	for _, member := range g.cfg.State.Roster().Members {
-		want = append(want, member.Gossip)
-	}
-	seen := map[string]bool{g.Addr(): true, "": true}
-	for _, p := range g.Peers() {
-		seen[p.Gossip] = true
-	}
-	return slices.DeleteFunc(want, func(addr string) bool {
-		was := seen[addr]
-		seen[addr] = true
-		return was
-	})
 }
 
 // Seen returns a phrase that lists the other members that gossip sees.

@@ -1,0 +1,149 @@
+package gossip
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+)
+
+const (
+	rejoinEvery = time.Second
+	joinsMax    = 32 // concurrent attempts to reach members
+	// patience is how long gossip may take to bring a member of the roster by itself. Where a
+	// thousand members join, each would otherwise dial each of the others, and they would tell each
+	// other everything.
+	patience = 2 * time.Second
+)
+
+// Rejoin looks for members that gossip does not know: those at the addresses that the
+// configured entries lead to, and members of the roster that gossip has not brought for a while.
+// It continues until ctx ends, since memberlist forgets the dead and never heals a cut by itself.
+func (g *Gossip) Rejoin(ctx context.Context) {
+	var finding sync.WaitGroup
+	finding.Go(func() { g.finder.Run(ctx) })
+	finding.Go(func() { g.spread(ctx) })
+	defer finding.Wait()
+	unseen := absences{}
+	for ctx.Err() == nil {
+		changed, again := g.cfg.State.Changed(), time.NewTimer(rejoinEvery)
+		complete := g.finder.Complete()
+		missing := g.missing(unseen, time.Now())
+		g.dial(missing)
+		if complete && !g.searched.Swap(true) {
+			g.cfg.State.Notify()
+		}
+		g.logForeign()
+		g.failRefused()
+		if len(missing)+len(unseen) == 0 && complete && g.ForeignCount() == 0 {
+			again.Stop() // news says when there is something to do
+		} else {
+			changed = nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-g.finder.Changed():
+		case <-changed:
+		case <-again.C:
+		}
+		again.Stop()
+	}
+}
+
+// dial joins the members at addresses, and returns when each has answered or failed to.
+func (g *Gossip) dial(addrs []string) {
+	var wg sync.WaitGroup
+	dialing := make(chan struct{}, joinsMax)
+	for _, addr := range addrs {
+		dialing <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-dialing }()
+			if _, err := g.list.Join([]string{addr}); err != nil {
+				g.cfg.Log.Debug("no answer from a member yet", "addr", addr, "error", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Searched reports whether every address that the configured entries lead to has answered or
+// failed to. Before that, gossip may not have seen yet that there are two grids of the name.
+func (g *Gossip) Searched() bool { return g.searched.Load() }
+
+// missing returns the addresses to dial: those of the configured entries, and of members of the
+// roster, at which gossip sees no member.
+func (g *Gossip) missing(unseen absences, now time.Time) []string {
+	known := map[string]bool{g.Addr(): true, "": true}
+	for _, p := range g.Peers() {
+		known[p.Gossip] = true
+	}
+	var out []string
+	add := func(addr string) {
+		if !known[addr] {
+			known[addr] = true
+			out = append(out, addr)
+		}
+	}
+	var absent []string
+	for _, member := range g.cfg.State.Roster().Members {
+		if !known[member.Gossip] {
+			absent = append(absent, member.Gossip)
+		}
+	}
+	for _, addr := range g.finder.Addrs() {
+		add(addr)
+	}
+	for _, addr := range unseen.note(absent, now) {
+		add(addr)
+	}
+	return out
+}
+
+// absences are the addresses of members of the roster that gossip does not see, each with the
+// time since when it does not.
+type absences map[string]time.Time
+
+// note records which addresses are absent now, and returns those that have been for longer than
+// patience.
+func (a absences) note(absent []string, now time.Time) (overdue []string) {
+	before := maps.Clone(a)
+	clear(a)
+	for _, addr := range absent {
+		since, known := before[addr]
+		if !known {
+			since = now
+		}
+		a[addr] = since
+		if now.Sub(since) >= patience {
+			overdue = append(overdue, addr)
+		}
+	}
+	return overdue
+}
+
+// failRefused fails the member if the only answers to it were refusals. With a key it does
+// not: any process can answer a dial with a greeting, and a member's messages are sealed.
+func (g *Gossip) failRefused() {
+	if len(g.Peers()) > 1 {
+		return
+	}
+	if g.keys != nil {
+		if err := g.transport.Refusal(); err != nil {
+			g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused", "a process that was dialed is not a member of this grid", "error", err.Error())
+		}
+		return
+	}
+	var otherName *transport.NameRefusedError
+	var otherRelease *transport.ReleaseRefusedError
+	switch err := g.transport.Refusal(); {
+	case errors.As(err, &otherName):
+		g.cfg.State.Fail(refusal.Invalid("Name: %v", otherName))
+	case errors.As(err, &otherRelease):
+		g.cfg.State.Fail(refusal.Invalid("release: %v", otherRelease))
+	}
+}
