@@ -19,7 +19,7 @@ var membershipMutants = []mutant{
 	{"G11", "the paths for debugging are there by a proxy", "grid/internal/api/path.go", `r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != ""`, "false", []string{"./grid/internal/api", "-run", "TestLocal"}},
 	{"G5", "a member is made to leave in the name of another", "grid/membership.go", `in.ID != "" && in.ID != string(s.self)`, `in.ID == "none"`, membershipTests},
 	{"G2", "a member of another grid of the name is joined without an error", "grid/internal/gossip/subscribe.go", "strings.Contains(err.Error(), errForeign.Error())", "strings.Contains(err.Error(), errForeign.Error()+err.Error())", membershipTests},
-	{"R7", "the list of peers lacks those that have come since", "grid/internal/gossip/peers.go", "	g.alive[p.Incarnation] = p\n	g.peers = nil\n", "	g.alive[p.Incarnation] = p\n", peersTests},
+	{"R7", "the list of peers lacks those that have come since", "grid/internal/gossip/peers.go", "	g.alive[p.Incarnation], g.said[p.Incarnation] = p, said\n	g.peers = nil\n", "	g.alive[p.Incarnation], g.said[p.Incarnation] = p, said\n", peersTests},
 	{"R7", "the list of peers has those that have gone since", "grid/internal/gossip/peers.go", "		delete(g.alive, inc)\n		g.peers = nil\n", "		delete(g.alive, inc)\n", peersTests},
 	{"G16", "a timeout of the whole interval", "grid/internal/gossip/pace.go", "p.Timeout >= interval", "p.Timeout > interval", paceTests},
 	{"G16", "news waits for slow probes", "grid/internal/gossip/pace.go", "min(p.withDefaults().Interval, spreadMax)", "p.withDefaults().Interval", paceTests},

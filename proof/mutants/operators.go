@@ -7,7 +7,7 @@ var (
 	listingTests    = []string{"./grid/gridtest", "-run", "TestListingsAreOfTheWholeGrid"}
 	aboutTests      = []string{"./wire", "-run", "TestAbout|TestPages"}
 	bookTests       = []string{"./grid/internal/host", "-run", "TestHolderBook|TestRate"}
-	rejoinTests     = []string{"./grid/internal/gossip", "./grid/gridtest", "-run", "Absent|DialedByAll"}
+	rejoinTests     = []string{"./grid/internal/gossip", "./grid/gridtest", "-run", "Absent|DialedByAll|SomethingElse"}
 	memberNameTests = []string{"./grid/internal/gossip", "-run", "Name"}
 	ringTests       = []string{"./cmd/snowgrid/internal/logring"}
 )
@@ -27,6 +27,7 @@ var operatorMutants = []mutant{
 	{"listing", "silent holders are kept", "grid/internal/host/holderbook.go", "	if now-b.swept > bookKeeps {", "	if now < 0 {", bookTests},
 	{"names", "a name with control characters is taken over", "grid/internal/gossip/gossip.go", "	if CheckName(p.Name) != nil {", "	if len(p.Name) > 1<<20 {", memberNameTests},
 	{"joining", "each member dials each newcomer", "grid/internal/gossip/rejoin.go", "now.Sub(since) >= patience", "now.Sub(since) >= 0", rejoinTests},
+	{"joining", "what a node says is read once", "grid/internal/gossip/gossip.go", "alive && g.said[known.Incarnation] == string(n.Meta)", "alive", rejoinTests},
 	{"joining", "an absence counts anew at each look", "grid/internal/gossip/rejoin.go", "		if !known {\n			since = now", "		if !known || true {\n			since = now", rejoinTests},
 	{"bundle", "the log in memory is not bounded", "cmd/snowgrid/internal/logring/logring.go", "for ; r.bytes > r.limit; drop++ {", "for ; r.bytes < 0; drop++ {", ringTests},
 }

@@ -42,14 +42,11 @@ var errForeign = errors.New("grid: it is a member of another grid of the same na
 // NotifyAlive implements memberlist.AliveDelegate. It is called for each message about
 // each node, this member too, whichever member passes it on.
 func (g *Gossip) NotifyAlive(n *memberlist.Node) error {
-	p, err := readPeer(n)
-	if err != nil {
-		return nil // note leaves it out
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.isForeign(p) {
-		return nil
+	p, err := g.reread(n)
+	if err != nil || !g.isForeign(p) {
+		return nil // note leaves out what cannot be read
 	}
 	if known := g.alive[p.Incarnation]; time.Since(known.noted) >= staleNews {
 		g.meet(p)
@@ -64,7 +61,7 @@ func (g *Gossip) NotifyMerge(nodes []*memberlist.Node) error {
 	defer g.mu.Unlock()
 	refused, known := false, false
 	for _, n := range nodes {
-		p, err := readPeer(n)
+		p, err := g.reread(n)
 		switch {
 		case err != nil || n.State == memberlist.StateDead || n.State == memberlist.StateLeft:
 		case p.Grid == g.own:

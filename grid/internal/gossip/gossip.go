@@ -80,6 +80,7 @@ type Gossip struct {
 	mu      sync.Mutex    // guards what follows; never held while waiting
 	own     roster.GridID // this member's grid, zero: none
 	alive   map[roster.Incarnation]Peer
+	said    map[roster.Incarnation]string // what each of alive was read from
 	peers   []Peer                        // of alive, sorted; nil after a change, and shared with callers of Peers
 	names   map[roster.Incarnation]string // of members that are alive or were
 	foreign map[foreignMember]*encounter
@@ -117,7 +118,7 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 // silent returns a gossip that neither listens nor answers.
 func silent(cfg Config) *Gossip {
 	return &Gossip{
-		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
+		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, said: map[roster.Incarnation]string{}, names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
 		failing: map[roster.Incarnation]struct{}{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax),
 	}
 }
@@ -241,7 +242,7 @@ func (g *Gossip) note(n *memberlist.Node) {
 	if g.isForeign(p) {
 		g.meet(p)
 	} else {
-		g.setAlive(p)
+		g.setAlive(p, string(n.Meta))
 		g.remember(p)
 		for s := range g.foreign {
 			if s.Addr == p.Gossip {
@@ -271,4 +272,13 @@ func readPeer(n *memberlist.Node) (Peer, error) {
 	p.Gossip = net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port)))
 	p.noted = time.Now()
 	return p, nil
+}
+
+// reread returns what a node says of itself: what is known already if it says nothing else, since
+// memberlist asks about every node of each exchange. The caller holds g.mu.
+func (g *Gossip) reread(n *memberlist.Node) (Peer, error) {
+	if known, alive := g.alive[roster.Incarnation(n.Name)]; alive && g.said[known.Incarnation] == string(n.Meta) {
+		return known, nil
+	}
+	return readPeer(n)
 }

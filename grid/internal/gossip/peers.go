@@ -23,15 +23,16 @@ func (g *Gossip) Peers() []Peer {
 	return g.peers
 }
 
-// setAlive records a live member. The caller holds g.mu.
-func (g *Gossip) setAlive(p Peer) {
-	g.alive[p.Incarnation] = p
+// setAlive records a live member, and what it was read from. The caller holds g.mu.
+func (g *Gossip) setAlive(p Peer, said string) {
+	g.alive[p.Incarnation], g.said[p.Incarnation] = p, said
 	g.peers = nil
 }
 
 // setGone records that a member is not alive, or not of this grid. The caller holds g.mu.
 func (g *Gossip) setGone(inc roster.Incarnation) {
 	if _, alive := g.alive[inc]; alive {
+		delete(g.said, inc)
 		delete(g.alive, inc)
 		g.peers = nil
 	}

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -69,5 +70,29 @@ func TestPeersAreOneSliceUntilAChange(t *testing.T) {
 			t.Errorf("%s: another list without a change", c.what)
 		}
 		lists = append(lists, first)
+	}
+}
+
+// TestWhatANodeSaysIsReadAgainWhenItSaysSomethingElse: a member of another grid is refused, whatever
+// it was before.
+func TestWhatANodeSaysIsReadAgainWhenItSaysSomethingElse(t *testing.T) {
+	g := hearing()
+	other := roster.GridID{9}
+	for _, c := range []struct {
+		of   roster.GridID
+		want error
+	}{
+		{g.own, nil}, {g.own, nil}, {other, errForeign}, {roster.GridID{}, nil}, {g.own, nil},
+	} {
+		n := node(t, 1, c.of)
+		if err := g.NotifyAlive(n); !errors.Is(err, c.want) {
+			t.Errorf("of %v: alive: %v, want %v", c.of, err, c.want)
+		}
+		if err := g.NotifyMerge([]*memberlist.Node{n}); !errors.Is(err, c.want) {
+			t.Errorf("of %v: merge: %v, want %v", c.of, err, c.want)
+		}
+		if c.want == nil {
+			g.NotifyUpdate(n)
+		}
 	}
 }

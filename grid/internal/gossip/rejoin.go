@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 const (
 	rejoinEvery = time.Second
 	joinsMax    = 32 // concurrent attempts to reach members
+	// overdueMax is how many members of the roster are dialed at a time that gossip has not brought:
+	// one that answers tells of all others that it knows.
+	overdueMax = 3
 	// patience is how long gossip may take to bring a member of the roster by itself. Where a
 	// thousand members join, each would otherwise dial each of the others, and they would tell each
 	// other everything.
@@ -75,8 +79,8 @@ func (g *Gossip) dial(addrs []string) {
 // failed to. Before that, gossip may not have seen yet that there are two grids of the name.
 func (g *Gossip) Searched() bool { return g.searched.Load() }
 
-// missing returns the addresses to dial: those of the configured entries, and of members of the
-// roster, at which gossip sees no member.
+// missing returns the addresses to dial: those of the configured entries, and of some members of
+// the roster, at which gossip sees no member.
 func (g *Gossip) missing(unseen absences, now time.Time) []string {
 	known := map[string]bool{g.Addr(): true, "": true}
 	for _, p := range g.Peers() {
@@ -98,7 +102,9 @@ func (g *Gossip) missing(unseen absences, now time.Time) []string {
 	for _, addr := range g.finder.Addrs() {
 		add(addr)
 	}
-	for _, addr := range unseen.note(absent, now) {
+	overdue := unseen.note(absent, now)
+	rand.Shuffle(len(overdue), func(i, j int) { overdue[i], overdue[j] = overdue[j], overdue[i] })
+	for _, addr := range overdue[:min(len(overdue), overdueMax)] {
 		add(addr)
 	}
 	return out
