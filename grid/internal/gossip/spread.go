@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -60,15 +59,19 @@ func (g *Gossip) spreadNow() (end func()) {
 
 // pingSome pings a few members, suspected ones too, since they have to hear of it.
 func (g *Gossip) pingSome(pings *sync.WaitGroup) {
-	peers := slices.Clone(g.Peers())
-	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
-	told := 0
-	for _, p := range peers {
-		addr, err := netip.ParseAddrPort(p.Gossip)
-		if p.Incarnation == g.cfg.Self || err != nil || told == spreadTo {
+	peers, told := g.Peers(), 0
+	for _, i := range rand.Perm(len(peers)) {
+		p := peers[i]
+		if p.Incarnation == g.cfg.Self {
 			continue
 		}
-		told++
+		addr, err := netip.ParseAddrPort(p.Gossip)
+		if err != nil {
+			continue
+		}
+		if told++; told > spreadTo {
+			return
+		}
 		pings.Go(func() {
 			_, _ = g.list.Ping(string(p.Incarnation), net.UDPAddrFromAddrPort(addr)) // memberlist's own probes detect failures
 		})
