@@ -87,6 +87,7 @@ func (c *Client) tryOwner(ctx context.Context, addr, name, path string, in, out 
 // giveUpWhenMoved looks up a name's owner again and again until ctx ends, and ends it
 // when the owner is no longer at addr.
 func (c *Client) giveUpWhenMoved(ctx context.Context, giveUp context.CancelFunc, name, addr string) {
+	c.beginWatch(name, addr) // the owner may be silent: the member that is asked has that looked at
 	for looks := 1; ctx.Err() == nil; looks++ {
 		_ = c.lookUp(ctx, c.clock.Mono(), true) // an error leaves the directory as it is
 		c.awaitMove(ctx, name, addr, session.SlowTry(looks))

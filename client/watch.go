@@ -76,9 +76,7 @@ func (c *Client) awaitMove(ctx context.Context, name, addr string, d time.Durati
 		if c.movedFrom(name, addr) {
 			return
 		}
-		if c.watch.begin() {
-			c.tasks.Go(func(ctx context.Context) { c.watchOwner(ctx, name, addr) })
-		}
+		c.beginWatch(name, addr)
 		select {
 		case <-news:
 		case <-timer.C:
@@ -86,6 +84,13 @@ func (c *Client) awaitMove(ctx context.Context, name, addr string, d time.Durati
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// beginWatch has a member say when a name's owner has moved from addr, unless one is asked already.
+func (c *Client) beginWatch(name, addr string) {
+	if c.watch.begin() {
+		c.tasks.Go(func(ctx context.Context) { c.watchOwner(ctx, name, addr) })
 	}
 }
 

@@ -3,12 +3,15 @@ package grid
 import (
 	"context"
 	"errors"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
@@ -43,21 +46,25 @@ func (o *leadership) unreached(server leader.ServerID, slow bool) {
 	})
 }
 
-// watchStreams looks at the leader whenever a stream from another member breaks, until
-// ctx ends: it may be the leader's.
-func (o *leadership) watchStreams(ctx context.Context) {
+// watchLeader looks at the leader whenever there is a sign that it may have ended or be silent, until
+// ctx ends. A stream from another member that breaks may be the leader's.
+func (o *leadership) watchLeader(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-o.broken:
+		case <-o.signs:
 			o.lookAtLeader(ctx)
+			signal.Sleep(ctx, betweenLooks)
 		}
 	}
 }
 
+// betweenLooks bounds what signs cost that lead to nothing.
+const betweenLooks = 50 * time.Millisecond
+
 // lookAtLeader calls the leader that this member follows, and stands for election if its
-// process has ended.
+// process has ended, or if most voters hear nothing from it.
 func (o *leadership) lookAtLeader(ctx context.Context) {
 	node := o.raft.Node()
 	id := leader.ServerID(node.Leader())
@@ -70,23 +77,77 @@ func (o *leadership) lookAtLeader(ctx context.Context) {
 	if !votes {
 		return
 	}
-	for next := (leader.Next{Call: true}); next.Call || next.Stand; {
+	why := "its process has ended"
+	for next := (leader.Next{Call: true}); next.Call || next.Ask || next.Stand; {
 		signal.Sleep(ctx, next.Pause)
 		switch {
 		case ctx.Err() != nil || o.raft.Node() != node:
 			return
 		case next.Stand:
 			if node.Stand(id) {
-				o.log.Info("the leader's process has ended; this member stands for election", "leader", string(at.Incarnation))
+				o.log.Info("the leader is gone; this member stands for election", "leader", string(at.Incarnation), "reason", why)
 			}
 			return
+		case next.Ask:
+			why = "most voters hear nothing from it"
+			silence := candidacy.Silence(at.Incarnation)
+			o.silence.Store(&silence)
+			next = candidacy.Asked(o.unheard(ctx, candidacy.Voters(), id))
+		default:
+			began := o.clock.Mono()
+			err := o.callLeader(ctx, at)
+			next = candidacy.Called(began, o.clock.Mono(), err)
 		}
-		began := o.clock.Mono()
-		next = candidacy.Called(began, o.callLeader(ctx, at))
 	}
 }
 
-// lookTimeout bounds a call to a leader whose stream broke.
+// unheard asks voters, all at the same time, for how long each has heard nothing from a leader.
+func (o *leadership) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	answers := make([]wire.HelloResponse, len(voters))
+	var calls sync.WaitGroup
+	for i, id := range voters {
+		at, member := leader.MemberOf(o.state.Roster(), id)
+		if !member {
+			continue
+		}
+		calls.Go(func() {
+			ask := o.hello
+			if at.Incarnation == o.self {
+				ask = func(ctx context.Context, _ string, _ roster.Incarnation) (wire.HelloResponse, error) {
+					return o.ownView(ctx, wire.HelloRequest{})
+				}
+			}
+			if hello, err := ask(ctx, at.API, at.Incarnation); err == nil {
+				answers[i] = hello
+			}
+		})
+	}
+	calls.Wait()
+	for _, a := range answers {
+		if a.Leader == "" || a.Leader == string(from) {
+			out = append(out, a.Unheard.Duration())
+		}
+	}
+	return out
+}
+
+// silenceBefore returns the silence of the leader before this member: as this member has looked at it,
+// or, if it has missed heartbeats for as long as leads to an election, without calls.
+func (o *leadership) silenceBefore(node *raftlog.Node) leader.Silence {
+	if s := o.silence.Swap(nil); s != nil {
+		return *s
+	}
+	id, unheard := node.Before()
+	at, member := leader.MemberOf(o.state.Roster(), id)
+	if !member || unheard < transport.HeartbeatTimeout {
+		return leader.Silence{}
+	}
+	return leader.Silence{Member: at.Incarnation}
+}
+
+// lookTimeout bounds a call to a leader after a sign, and the calls to the other voters.
 const lookTimeout = 250 * time.Millisecond
 
 func (o *leadership) callLeader(ctx context.Context, at roster.Member) error {

@@ -25,11 +25,11 @@ const NoBackups = -1
 // MaxBackups is the largest value of Config.Backups.
 const MaxBackups = roster.MaxBackups
 
-// GossipPace is the pace of gossip: Interval (100 ms to 60 s; 0 = 300 ms), Timeout (10 ms or
-// more and less than Interval; 0 = half of it) and Cycles (1 to 100; 0 = 3). A member probes
-// one other in each Interval, and suspects it when neither it nor others for it answer. A
-// suspected member that stays silent is removed Cycles to 3 x Cycles intervals later, times
-// log10 of the number of members beyond ten.
+// GossipPace is the pace of gossip: Interval (100 ms to 60 s; 0 = 1 s), Timeout (10 ms or
+// more and less than Interval; 0 = half of it) and Cycles (1 to 100; 0 = as many as last a
+// second). A member probes one other in each Interval, and suspects it when neither it nor others
+// for it answer. A suspected member that stays silent is removed Cycles intervals later, up to
+// three times as many if Cycles is 3 or more, times log10 of the number of members beyond ten.
 type GossipPace = gossip.Pace
 
 // The bounds of a GossipPace.

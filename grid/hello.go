@@ -28,7 +28,7 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 		res.Claim = r.Claim
 	}
 	if node := m.raft.Node(); node != nil {
-		res.Leader = node.Leader()
+		res.Leader, res.Unheard = node.Leader(), clustertime.SpanOf(node.Unheard())
 		if at, found := leader.MemberOf(r, leader.ServerID(res.Leader)); found {
 			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}

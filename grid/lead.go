@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"errors"
 	"log/slog"
 	"sync/atomic"
 
@@ -43,14 +44,17 @@ type leadership struct {
 	raft      *raftlog.Server
 	caller    api.Caller
 	formation *formation.Formation
-	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
-	seen      seenPeers            // what gossip sees, for the machine
-	current   atomic.Pointer[lead] // the present lead, nil while another member leads
-	now       signal.Signal        // the leader's step is due, or another member leads
-	sooner    signal.Signal        // the leader's step is due before the time that was said last
-	broken    signal.Signal        // a Raft stream from another member has ended
-	looking   atomic.Bool          // the leader is being told of a member that Raft does not reach
-	following atomic.Bool          // a leader is being asked for its pushes
+	gossip    *gossip.Gossip                 // nil in a lone member; set before anything runs
+	seen      seenPeers                      // what gossip sees, for the machine
+	current   atomic.Pointer[lead]           // the present lead, nil while another member leads
+	now       signal.Signal                  // the leader's step is due, or another member leads
+	sooner    signal.Signal                  // the leader's step is due before the time that was said last
+	signs     signal.Signal                  // the leader may have ended or be silent
+	silence   atomic.Pointer[leader.Silence] // of the leader that this member looked at last; nil for none
+	awaits    recent                         // members that somebody waits for
+	refusals  recent                         // members that refuse calls
+	looking   atomic.Bool                    // the leader is being told of a member that Raft does not reach
+	following atomic.Bool                    // a leader is being asked for its pushes
 	anchorage *anchorage
 	dismissal *dismissal
 	clocks    voterClocks
@@ -157,7 +161,8 @@ func (o *leadership) begin(ctx context.Context, node *raftlog.Node) *lead {
 	l := &lead{of: o, node: node}
 	l.ctx, l.end = context.WithCancel(ctx)
 	l.machine = leader.New(leader.Config{
-		Self: o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(), Release: wire.OwnRelease(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
+		Silence: o.silenceBefore(node),
+		Self:    o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(), Release: wire.OwnRelease(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
 	}, l)
 	o.current.Store(l)
 	if !o.lone {
@@ -252,6 +257,9 @@ func (l *lead) Probe(p leader.Probe) {
 		var answer leader.Answer
 		if err == nil {
 			answer = l.answered(p.To, hello, began)
+		}
+		if errors.Is(err, leader.ErrAbsent) {
+			l.of.refusedProbe(p.To)
 		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
 	})

@@ -228,7 +228,7 @@ func (m *Member) open() error {
 	m.dismissal = newDismissal(m.state, m.log)
 	m.leadership = &leadership{
 		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
-		raft: m.raft, caller: m.caller, now: signal.New(), sooner: signal.New(), broken: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
+		raft: m.raft, caller: m.caller, now: signal.New(), sooner: signal.New(), signs: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
 	}
 	m.health = &health{
 		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock, ctx: m.ctx,
@@ -291,7 +291,7 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 func newHost(m *Member) *host.Host {
 	return host.New(host.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Events: m.events,
-		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Changed: m.health.noteReady,
+		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Awaited: m.leadership.awaited, Changed: m.health.noteReady,
 		Stretch: func() float64 { return m.api.Stretch() },
 	})
 }
@@ -319,6 +319,7 @@ func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
 		Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.creds.gossipKeys(), Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
+		Unanswered: m.leadership.unanswered,
 	}
 }
 
@@ -339,7 +340,7 @@ func (m *Member) run() {
 	}
 	m.life.Go(func() { m.creds.watch(m.ctx) })
 	m.life.Go(func() { m.creds.warnOfExpiry(m.ctx) })
-	m.life.Go(func() { m.leadership.watchStreams(m.ctx) })
+	m.life.Go(func() { m.leadership.watchLeader(m.ctx) })
 	m.life.Go(func() { m.dismissal.run(m.ctx, m.departure.sayGoodbye) })
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.keyring.follow(m.ctx) })

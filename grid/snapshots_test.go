@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -19,9 +17,9 @@ import (
 // cutLog has a member's log begin with a snapshot that was taken just now.
 func cutLog(t *testing.T, m *grid.Member) {
 	t.Helper()
-	if err := m.Raft().ReloadConfig(raft.ReloadableConfig{
-		SnapshotInterval: time.Hour, SnapshotThreshold: 1 << 20, HeartbeatTimeout: time.Second, ElectionTimeout: time.Second,
-	}); err != nil {
+	conf := m.Raft().ReloadableConfig()
+	conf.SnapshotInterval, conf.SnapshotThreshold, conf.TrailingLogs = time.Hour, 1<<20, 0
+	if err := m.Raft().ReloadConfig(conf); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Raft().Snapshot().Error(); err != nil {

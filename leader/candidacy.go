@@ -3,12 +3,16 @@ package leader
 import (
 	"slices"
 	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
-// When a leader's process ends, its streams break, and a voter need not wait until it has
-// missed heartbeats for long. It calls the leader, and if that is refused twice it
-// stands for election. Raft's safety does not depend on when a voter stands: a wrong
-// guess costs an election.
+// A voter need not wait until it has missed heartbeats for long. When a leader's process ends,
+// its streams break, and when it is silent, somebody waits for it or gossip probes it in vain. By such
+// a sign the voter calls the leader. If that is refused twice it stands for election. If it is not
+// answered, it asks the other voters, and stands if a majority hears nothing from the leader: one that
+// only this voter does not reach continues to lead. Raft's safety does not depend on when a voter
+// stands: a wrong guess costs an election.
 const (
 	// candidacyTries bounds the calls of one candidacy: a process that ends may close its
 	// streams before its listener.
@@ -17,24 +21,30 @@ const (
 	candidacyTurn = 150 * time.Millisecond
 )
 
-// Candidacy judges a broken stream from the leader, for a voter. Its driver calls the
-// leader, reports the outcome, and takes the step that follows:
+// Candidacy judges a sign that the leader has ended or is silent, for a voter. Its driver calls
+// the leader, reports the outcome, and takes the step that follows:
 //
-//	calling --- answered, or too many tries ---> over
-//	   |
-//	   +------- refused twice ---> waits for its turn ---> stands, unless there is
-//	                                                       another leader by then
+//	calling --- answered, or too many tries --------------------> over
+//	 |   |                                                         ^
+//	 |   +-- no answer for suspectAfter --> asking the voters -----+ a majority hears the leader
+//	 |                                          |
+//	 |                                          | a majority hears nothing for suspectAfter
+//	 |                                          v
+//	 +------ refused twice ------------> waits for its turn ---> stands, unless there is
+//	                                                             another leader by then
 type Candidacy struct {
 	turn     time.Duration
+	voters   []ServerID // but the leader, ascending
+	silence  Silence
 	tries    int
 	refusals Refusals
 }
 
-// Next is the next action of a candidacy after a pause: to call the leader again, to stand
-// for election, or with neither set nothing more.
+// Next is the next action of a candidacy after a pause: to call the leader again, to ask the other
+// voters, to stand for election, or with none set nothing more.
 type Next struct {
-	Pause       time.Duration
-	Call, Stand bool
+	Pause            time.Duration
+	Call, Ask, Stand bool
 }
 
 // NewCandidacy returns the candidacy of a voter, false for a server that is none. The
@@ -48,12 +58,16 @@ func NewCandidacy(servers []Server, self, leader ServerID) (*Candidacy, bool) {
 	}
 	slices.Sort(voters)
 	turn := slices.Index(voters, self)
-	return &Candidacy{turn: time.Duration(turn) * candidacyTurn}, turn >= 0
+	return &Candidacy{turn: time.Duration(turn) * candidacyTurn, voters: voters}, turn >= 0
 }
 
-// Called takes in a call of the leader that began at a time by the monotonic clock. An
+// Called takes in a call of the leader that began and ended at times by the monotonic clock. An
 // error that matches [ErrAbsent] proves that the process is not there.
-func (c *Candidacy) Called(began time.Duration, err error) Next {
+func (c *Candidacy) Called(began, ended time.Duration, err error) Next {
+	if c.tries == 0 {
+		c.silence.Since = began
+	}
+	c.silence.Last = began
 	c.refusals.Note(began, err)
 	c.tries++
 	switch {
@@ -61,8 +75,58 @@ func (c *Candidacy) Called(began time.Duration, err error) Next {
 		return Next{}
 	case c.refusals.Prove():
 		return Next{Pause: c.turn, Stand: true}
+	case c.tries >= suspectFailures && ended-c.silence.Since >= suspectAfter:
+		return Next{Ask: true}
 	case c.tries >= candidacyTries:
 		return Next{}
 	}
 	return Next{Pause: refusedApart, Call: true}
+}
+
+// Silence is of a leader that did not answer a voter, which then led in its place. The member is
+// suspect in the new lead as one that was probed in vain, until it answers.
+type Silence struct {
+	Member      roster.Incarnation // "" for none
+	Since, Last time.Duration      // when the first call began, and the last, by the monotonic clock
+	// Calls is how many there were. Without any only heartbeats were missed, which may be this
+	// member's fault: then the leader before is probed with the shorter timeout, and no more.
+	Calls int
+}
+
+// silenceLasts is for how long after the last call a silence counts.
+const silenceLasts = time.Second
+
+// Silence returns the silence of the leader, an incarnation, in this candidacy.
+func (c *Candidacy) Silence(of roster.Incarnation) Silence {
+	s := c.silence
+	s.Member, s.Calls = of, c.tries
+	return s
+}
+
+// begin returns the record of a member that a lead begins with. Silence from before the lead makes it
+// suspect, whatever its length: only probes of this lead can show that it is dead (R7).
+func (s Silence) begin(of roster.Incarnation, now time.Duration) contact {
+	c := contact{admitted: now, next: now}
+	if of == s.Member && s.Calls > 0 && now-s.Last <= silenceLasts {
+		c.failing, c.since, c.failed, c.failures = true, max(s.Since, now-suspectAfter), s.Last, s.Calls
+	}
+	return c
+}
+
+// Voters returns the voters but the leader, this one too.
+func (c *Candidacy) Voters() []ServerID { return c.voters }
+
+// Asked takes in for how long this voter and each other one that has answered have heard nothing
+// from the leader.
+func (c *Candidacy) Asked(unheard []time.Duration) Next {
+	silent := 0
+	for _, d := range unheard {
+		if d >= suspectAfter {
+			silent++
+		}
+	}
+	if all := len(c.voters) + 1; silent <= all/2 {
+		return Next{}
+	}
+	return Next{Pause: c.turn, Stand: true}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // TestCandidacy: a voter stands when the leader's process has refused it twice, and not
@@ -23,7 +25,7 @@ func TestCandidacy(t *testing.T) {
 		"streams end first":          {"c", []error{reset, reset, ErrAbsent, ErrAbsent}, 0, true},
 		"answers":                    {"c", []error{nil}, 0, false},
 		"answers after a refusal":    {"c", []error{ErrAbsent, nil}, 0, false},
-		"is slow":                    {"c", []error{context.DeadlineExceeded, context.DeadlineExceeded, context.DeadlineExceeded, context.DeadlineExceeded, context.DeadlineExceeded, context.DeadlineExceeded, context.DeadlineExceeded, context.DeadlineExceeded}, 0, false},
+		"breaks all streams":         {"c", []error{reset, reset, reset, reset, reset, reset, reset, reset}, 0, false},
 		"refused, slow, and refused": {"c", []error{ErrAbsent, context.DeadlineExceeded, ErrAbsent, ErrAbsent}, 0, true},
 	} {
 		candidacy, votes := NewCandidacy(servers, c.self, "b")
@@ -35,7 +37,7 @@ func TestCandidacy(t *testing.T) {
 			if now += next.Pause; !next.Call {
 				t.Fatalf("%s: over after %d calls", what, i)
 			}
-			next = candidacy.Called(now, err)
+			next = candidacy.Called(now, now, err)
 		}
 		if next.Call || next.Stand != c.stand || next.Stand && next.Pause != c.turn {
 			t.Errorf("%s: %+v", what, next)
@@ -44,6 +46,80 @@ func TestCandidacy(t *testing.T) {
 	for _, self := range []ServerID{"a", "b", "z"} {
 		if _, votes := NewCandidacy(servers, self, "b"); votes {
 			t.Errorf("%s has a candidacy", self)
+		}
+	}
+}
+
+// TestCandidacyAgainstASilentLeader: a voter that the leader does not answer stands if a majority of
+// the voters hears nothing from the leader either, and not sooner than a member is suspect.
+func TestCandidacyAgainstASilentLeader(t *testing.T) {
+	const short, long = suspectAfter - 1, suspectAfter
+	for _, c := range []struct {
+		what    string
+		voters  int
+		unheard []time.Duration
+		stand   bool
+	}{
+		{"nobody hears it", 3, []time.Duration{long, long}, true},
+		{"another hears it", 3, []time.Duration{long, short}, false},
+		{"the other does not answer", 3, []time.Duration{long}, false},
+		{"it is heard here", 3, []time.Duration{short, long}, false},
+		{"a majority of five", 5, []time.Duration{long, long, long, short}, true},
+		{"half of five", 5, []time.Duration{long, long, short, short}, false},
+		{"the only other voter", 2, []time.Duration{long}, false},
+	} {
+		var servers []Server
+		for i := range c.voters {
+			servers = append(servers, Server{ID: ServerID(rune('a' + i)), Voter: true})
+		}
+		candidacy, _ := NewCandidacy(servers, "b", "a")
+		now := time.Hour
+		next := candidacy.Called(now, now+detectTimeout, context.DeadlineExceeded)
+		if !next.Call || next.Ask || next.Stand {
+			t.Fatalf("%s: after one call: %+v", c.what, next)
+		}
+		if early := candidacy.Called(now+detectTimeout, now+suspectAfter-1, context.DeadlineExceeded); early.Ask || !early.Call {
+			t.Fatalf("%s: before a member is suspect: %+v", c.what, early)
+		}
+		if next = candidacy.Called(now+detectTimeout, now+suspectAfter, context.DeadlineExceeded); !next.Ask || next.Call || next.Stand {
+			t.Fatalf("%s: when a member is suspect: %+v", c.what, next)
+		}
+		if len(candidacy.Voters()) != c.voters-1 {
+			t.Errorf("%s: asks %v", c.what, candidacy.Voters())
+		}
+		if next = candidacy.Asked(c.unheard); next.Stand != c.stand || next.Call || next.Ask {
+			t.Errorf("%s: %+v", c.what, next)
+		}
+	}
+}
+
+// TestSilenceOfTheLeaderBefore: it makes that member suspect at the first step, and not dead, and does
+// not last.
+func TestSilenceOfTheLeaderBefore(t *testing.T) {
+	now := time.Hour
+	for _, c := range []struct {
+		what    string
+		silence Silence
+		of      roster.Incarnation
+		suspect bool
+	}{
+		{"silent", Silence{"a", now - suspectAfter, now, 2}, "a", true},
+		{"silent for long", Silence{"a", 0, now, 9}, "a", true},
+		{"silent for a moment", Silence{"a", now - suspectAfter + 1, now, 2}, "a", false},
+		{"another", Silence{"a", 0, now, 2}, "b", false},
+		{"a while ago", Silence{"a", 0, now - silenceLasts - 1, 2}, "a", false},
+		{"one call", Silence{"a", 0, now, 1}, "a", false},
+		{"missed heartbeats alone", Silence{Member: "a", Last: now}, "a", false},
+		{"none", Silence{}, "a", false},
+	} {
+		record := c.silence.begin(c.of, now)
+		for _, seen := range []bool{true, false} {
+			if got := record.suspect(seen, now); got != c.suspect {
+				t.Errorf("%s: suspect %v, want %v", c.what, got, c.suspect)
+			}
+			if record.dead(seen, now) || record.dead(seen, now+deadAfter-suspectAfter-1) {
+				t.Errorf("%s: dead", c.what)
+			}
 		}
 	}
 }

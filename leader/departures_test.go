@@ -77,7 +77,7 @@ func TestDeparted(t *testing.T) {
 // waiting for their next time: the leave waits for their answers.
 func TestDepartureAsksAgain(t *testing.T) {
 	o := lead(t, 3, true)
-	stays := &contact{answered: o.v.Mono, next: o.v.Mono + probeEvery}
+	stays := &contact{answered: o.v.Mono, next: o.v.Mono + probeMany}
 	o.l.detector.contacts[inc(2, 1)] = stays
 	o.v.Mono += time.Millisecond
 	if o.l.probeMembers(o.v); stays.probing {

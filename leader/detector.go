@@ -23,13 +23,12 @@ const (
 	// counts. When the leader itself has stood still, the probe of that time fails alone.
 	suspectFailures = 2
 
-	probeEvery    = time.Second            // pause after an answer
-	probeUnsigned = 250 * time.Millisecond // the same, for a member without a Raft server: see Unreached
+	probeUnsigned = 250 * time.Millisecond // pause after an answer of a member without a Raft server: see Unreached
 	probeSoon     = 50 * time.Millisecond  // pause after the first failure
 	probeAgain    = 200 * time.Millisecond // pause after later ones
-	// probeMany is the longest pause of a member without a Raft server. With the default window
-	// the ceiling is raised more often, so that pushes put its probes off. A member believes the
-	// time of a raise if it has answered a call within the 2 s before (roster/follow, F5).
+	// probeMany is the pause of a member with a Raft server, and the longest of one without. With
+	// the default window the ceiling is raised more often, so that pushes put its probes off. A member
+	// believes the time of a raise if it has answered a call within the 2 s before (roster/follow, F5).
 	probeMany = 1750 * time.Millisecond
 	// detectTimeout is how long a member may take that has answered before.
 	detectTimeout = 250 * time.Millisecond
@@ -114,7 +113,9 @@ func (l *Leader) probeMembers(v View) {
 		c := d.contacts[m.Incarnation]
 		if c == nil {
 			d.rounds++
-			c = &contact{round: d.rounds, admitted: v.Mono, next: v.Mono}
+			begin := l.cfg.Silence.begin(m.Incarnation, v.Mono)
+			begin.round = d.rounds
+			c = &begin
 			d.contacts[m.Incarnation] = c
 		}
 		if stale := !c.failing && c.answered < d.wanted; !c.probing && (v.Mono >= c.next || stale) {
@@ -152,7 +153,7 @@ func (d *detector) probed(v View, p Probe, a Answer, err error) {
 // grid, and less often in a large one, where most answers are those to pushes.
 func (d *detector) pause(v View, to roster.Incarnation) time.Duration {
 	if m, _ := v.Roster.Member(to); v.serves(ServerOf(to, m.Durable)) {
-		return probeEvery
+		return probeMany
 	}
 	return min(probeMany, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))
 }

@@ -96,7 +96,7 @@ func TestDetectorProbesEveryMember(t *testing.T) {
 	if len(s.Silent) > 0 || len(s.Gone) != 1 || memberOf(s.Gone[0]) != 3 {
 		t.Errorf("silent %v, gone %v after a minute", s.Silent, s.Gone)
 	}
-	o.step(probeEvery)
+	o.step(probeMany)
 	if got := o.take(forDetection); len(got) != 1 || memberOf(got[0].To) != 2 {
 		t.Errorf("probes %v a second after an answer", got)
 	}

@@ -80,6 +80,8 @@ type Config struct {
 	// far ahead of cluster time its record is kept, 0 for the default.
 	Anchored bool
 	Ahead    time.Duration
+	// Silence is that of the leader before, if this member has stood for election because of it.
+	Silence Silence
 }
 
 // Member carries out the decisions of a leader. No method may call the [Leader], and each

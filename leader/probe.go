@@ -62,7 +62,7 @@ func (l *Leader) probe(v View, to roster.Incarnation, api string, why purpose, r
 	switch c := l.detector.contacts[to]; {
 	case why == forClocks:
 		p.Timeout = clocksTimeout
-	case why == forDetection && c != nil && c.heard:
+	case why == forDetection && c != nil && (c.heard || to == l.cfg.Silence.Member):
 		p.Timeout = detectTimeout
 	}
 	l.member.Probe(p)

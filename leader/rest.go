@@ -22,7 +22,7 @@ const (
 	restAfter = 2 * time.Second
 	// restStep is the longest time between steps at rest. It is short enough for numbers.begin
 	// to tell it from a pause of the process.
-	restStep = time.Second
+	restStep = 2 * time.Second
 )
 
 // activity is when this leader last had something to do.

@@ -19,7 +19,7 @@ func (o *office) told(began time.Duration) (due bool) {
 // how long that took. Probes of the others are answered.
 func (o *office) probed() (p Probe, after time.Duration) {
 	o.t.Helper()
-	for began := o.v.Mono; o.v.Mono-began <= 2*probeEvery; o.v.Mono += refusedApart {
+	for began := o.v.Mono; o.v.Mono-began <= 2*probeMany; o.v.Mono += refusedApart {
 		o.l.Step(o.v)
 		for _, p := range o.take(forDetection) {
 			if memberOf(p.To) == 3 {
@@ -35,7 +35,7 @@ func (o *office) probed() (p Probe, after time.Duration) {
 // TestToldMembersAreProbedLater: an answer to a push puts the next probe off like one to a
 // probe, by the same pause, also for a member without a Raft server.
 func TestToldMembersAreProbedLater(t *testing.T) {
-	for servers, pause := range map[int]time.Duration{3: probeEvery, 2: probeUnsigned} {
+	for servers, pause := range map[int]time.Duration{3: probeMany, 2: probeUnsigned} {
 		o := failover(t)
 		o.v.Servers = o.v.Servers[:servers]
 		p, _ := o.probed()
@@ -69,8 +69,8 @@ func TestPauseBetweenProbes(t *testing.T) {
 		}
 		v := View{Roster: r, Servers: []Server{{ID: ServerOf(inc(1, 1), true)}}}
 		d := newDetector()
-		if server, none := d.pause(v, inc(1, 1)), d.pause(v, inc(2, 1)); server != probeEvery || none != want {
-			t.Errorf("%d members: pauses of %v with a server and %v without, want %v and %v", n, server, none, probeEvery, want)
+		if server, none := d.pause(v, inc(1, 1)), d.pause(v, inc(2, 1)); server != probeMany || none != want {
+			t.Errorf("%d members: pauses of %v with a server and %v without, want %v and %v", n, server, none, probeMany, want)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestToldByAnOldRoster(t *testing.T) {
 	c := o.l.detector.contacts[inc(3, 1)]
 	next, answered := c.next, c.answered
 	old := Answer{Version: o.l.detector.versions[0].version - 1, Learns: true}
-	o.v.Mono += probeEvery / 2
+	o.v.Mono += probeMany / 2
 	o.l.Told(o.v, inc(3, 1), o.v.Mono, old)
 	if c.failing || c.next != next || c.answered != answered || !c.learns {
 		t.Errorf("%+v after an answer with an old roster", c)
@@ -226,7 +226,7 @@ func TestToldByAnotherClaim(t *testing.T) {
 	o := failover(t)
 	c := o.l.detector.contacts[inc(3, 1)]
 	next := c.next
-	o.v.Mono += probeEvery / 2
+	o.v.Mono += probeMany / 2
 	o.l.Told(o.v, inc(3, 1), o.v.Mono, Answer{Version: o.v.Roster.Version, Claim: "another"})
 	if c.next != next {
 		t.Error("it puts the next probe off")

@@ -35,7 +35,7 @@ func (o *office) due() time.Duration {
 // second refused probe, while gossip still sees it. Nothing of it is given up.
 func TestRefusedTwiceIsReplacedImmediately(t *testing.T) {
 	o := failover(t)
-	o.v.Mono += probeEvery / 2
+	o.v.Mono += probeMany / 2
 	o.l.Unreached(o.v, ServerOf(inc(3, 1), true), false)
 	if wait := o.due(); wait != 0 {
 		t.Fatalf("the member is probed after %v", wait)
@@ -81,7 +81,7 @@ func TestUnreachedIsOnlyASign(t *testing.T) {
 	began := o.v.Mono
 	o.l.Unreached(o.v, server, true)
 	for got := o.take(forDetection); len(got) == 0; got = o.take(forDetection) {
-		if o.due(); o.v.Mono-began > probeEvery {
+		if o.due(); o.v.Mono-began > probeMany {
 			t.Fatal("no probe of a slow member")
 		}
 	}
@@ -96,7 +96,7 @@ func TestUnreachedIsOnlyASign(t *testing.T) {
 // probes of before it have failed, and long ago.
 func TestLeaderThatStoodStillSuspectsNoMember(t *testing.T) {
 	o := failover(t)
-	o.step(probeEvery)
+	o.step(probeMany)
 	before := o.take(forDetection)
 	o.v.Mono += 3 * time.Second
 	for _, p := range before {
@@ -148,7 +148,7 @@ func TestSilenceIsNoticedWithinASecond(t *testing.T) {
 func TestMembersWithoutServerAreProbedMoreOften(t *testing.T) {
 	o := failover(t)
 	o.v.Servers = o.v.Servers[:2]
-	o.step(probeEvery)
+	o.step(probeMany)
 	o.answer(forDetection, all)
 	o.step(probeUnsigned)
 	if got := o.take(forDetection); len(got) != 1 || memberOf(got[0].To) != 3 {

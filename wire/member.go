@@ -28,6 +28,9 @@ type HelloResponse struct {
 	// Learns says that the member needs no Raft server to hear of rosters: see [PathFollow].
 	// Those of earlier releases do not say so.
 	Learns bool `json:"learns,omitempty"`
+	// Unheard is for how long this Raft server has heard nothing from the leader that it names.
+	// Those of earlier releases do not say so.
+	Unheard clustertime.Span `json:"unheard_ms,omitempty"`
 }
 
 // AcceptRequest asks a member without grid to be formed into one.

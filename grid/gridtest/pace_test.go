@@ -18,33 +18,33 @@ func TestMovesDoNotStandStill(t *testing.T) {
 		awaitFull(t, g, 20*time.Second)
 		began := time.Now()
 		g.StartMembers("m4")
-		eventually(t, 20*time.Second, "the joiner is ready", g.Member("m4").Ready)
+		eventually(t, 30*time.Second, "the joiner is ready", g.Member("m4").Ready)
 		join := time.Since(began)
-		awaitFull(t, g, 20*time.Second)
+		awaitFull(t, g, 30*time.Second)
 
 		began = time.Now()
 		g.Leave(other(g, g.Leader()))
 		leave := time.Since(began)
-		awaitFull(t, g, 20*time.Second)
+		awaitFull(t, g, 30*time.Second)
 		g.StartMembers("m5")
-		awaitFull(t, g, 20*time.Second)
+		awaitFull(t, g, 30*time.Second)
 
 		began = time.Now()
 		g.Leave(g.Leader())
 		leader := time.Since(began)
-		awaitFull(t, g, 20*time.Second)
+		awaitFull(t, g, 30*time.Second)
 
 		began = time.Now()
 		g.Crash(other(g, g.Leader()))
-		eventually(t, 20*time.Second, "the crash is noticed", func() bool { return lacking(g) != "" })
-		awaitFull(t, g, 20*time.Second)
+		eventually(t, 30*time.Second, "the crash is noticed", func() bool { return lacking(g) != "" })
+		awaitFull(t, g, 30*time.Second)
 		crash := time.Since(began)
 
 		for what, c := range map[string]struct{ took, limit time.Duration }{
 			"join until ready":          {join, 1500 * time.Millisecond},
 			"leave":                     {leave, 1500 * time.Millisecond},
 			"leave of the leader":       {leader, 1500 * time.Millisecond},
-			"second copy after a crash": {crash, 3 * time.Second},
+			"second copy after a crash": {crash, 2 * time.Second},
 		} {
 			t.Logf("%s: %v", what, c.took)
 			if c.took > c.limit {

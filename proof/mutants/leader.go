@@ -58,7 +58,7 @@ var leaderMutants = []mutant{
 	{"idle", "a leader rests while something is in progress", "leader/rest.go", ">= restAfter && !l.inProgress(v)", ">= restAfter", leaderTests},
 	{"idle", "a leader rests while a probe fails", "leader/rest.go", "(c == nil || !c.heard || c.failing) {", "(c == nil || !c.heard) {", leaderTests},
 	{"idle", "a leader rests while its members change", "leader/rest.go", "	if inProgress || changed {", "	if inProgress {", leaderTests},
-	{"idle", "a follower has a leader's timeout", "grid/internal/raftlog/pace.go", "	p.set(transport.HeartbeatTimeout)\n}", "}", []string{"./grid/internal/raftlog", "-run", "AtRest"}},
+	{"idle", "a follower has a leader's timeout", "grid/internal/raftlog/pace.go", "	p.set(p.quick)\n}", "}", []string{"./grid/internal/raftlog", "-run", "AtRest"}},
 	{"idle", "a leader rests while a server does not answer", "grid/internal/raftlog/pace.go", "		p.rest.Stop()\n", "", []string{"./grid/internal/raftlog", "-run", "AtRest"}},
 	{"idle", "news of gossip is not recognized", "grid/internal/transport/gossippacket.go", "		news = news || isNews(message)\n", "", []string{"./grid/internal/transport", "-run", "News"}},
 	{"votes", "a voter that cannot come back stays while another may", "leader/voters.go", "	return e.gone\n", "	return nil\n", leaderTests},

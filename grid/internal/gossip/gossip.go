@@ -66,6 +66,8 @@ type Config struct {
 	// About returns this member's description of itself; it needs no Incarnation and no
 	// Gossip address.
 	About func() Peer
+	// Unanswered is told of members that a probe of this one got no answer from. It must not wait.
+	Unanswered func(roster.Incarnation)
 }
 
 // Gossip is the member's view of the members that are alive, by memberlist. The methods
@@ -140,7 +142,7 @@ func (g *Gossip) config() *memberlist.Config {
 	conf.EnableCompression = false
 	conf.Delegate, conf.Events, conf.Alive, conf.Merge, conf.Ping = g, g, g, g, g
 	conf.Keyring = g.keys.Memberlist()
-	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteFailed, g.news.Send}, "", 0)
+	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteUnanswered, g.news.Send}, "", 0)
 	return conf
 }
 
@@ -171,7 +173,7 @@ func (g *Gossip) Seen() string {
 // heard of it would suspect this one as soon as it answers no longer.
 func (g *Gossip) Leave(othersStay bool) {
 	defer g.spreadNow()()
-	if err := g.list.Leave(g.cfg.Pace.goodbyeTimeout()); err != nil {
+	if err := g.list.Leave(goodbyeTimeout); err != nil {
 		g.cfg.Log.Debug("goodbye not sent", "error", err)
 		return
 	}

@@ -14,28 +14,34 @@ import (
 // A member probes one other in each Interval: directly, and through three more if no answer
 // came within Timeout. A member that fails both is suspected, and every member hears of it.
 // It is removed when it has not refuted the suspicion within Cycles times Interval, times
-// log10 of the number of members beyond ten, after independent confirmation; without
-// confirmation the limit is three times as long.
+// log10 of the number of members beyond ten. With three Cycles or more that is after independent
+// confirmation; without confirmation the limit is three times as long.
 type Pace struct {
-	Interval time.Duration // 100 ms to 60 s; 0 = 300 ms
+	Interval time.Duration // 100 ms to 60 s; 0 = 1 s
 	Timeout  time.Duration // 10 ms or more, less than Interval; 0 = half of Interval
-	Cycles   int           // 1 to 100; 0 = 3
+	Cycles   int           // 1 to 100; 0 = as many as last a second
 }
 
-// The bounds and defaults of a Pace. By default a crash is agreed on within about 2.5 s.
+// The bounds and defaults of a Pace. By default a crash is agreed on within about 3 s. Nothing
+// urgent waits for that: a process that has ended refuses connections, and one that is silent is
+// probed by the leader as soon as anybody waits for it.
 const (
 	MinInterval     = 100 * time.Millisecond
 	MaxInterval     = time.Minute
 	MinTimeout      = 10 * time.Millisecond
 	MaxCycles       = 100
-	defaultInterval = 300 * time.Millisecond
-	defaultCycles   = 3
+	defaultInterval = time.Second
+	// defaultSuspicion is how long a suspicion lasts at least by default.
+	defaultSuspicion = time.Second
 	// suspicionSpread is the ratio of the longest suspicion to the shortest.
 	suspicionSpread = 3
 	// spreadMax bounds the time between messages that spread news, besides those that follow
 	// news immediately (spread.go).
-	spreadMax     = time.Second
-	pushPullEvery = 10 * time.Second
+	spreadMax = 2 * time.Second
+	// goodbyeTimeout bounds the wait of a member that leaves until its goodbye was sent: a few of
+	// the rounds that follow news.
+	goodbyeTimeout = 2 * time.Second
+	pushPullEvery  = 10 * time.Second
 )
 
 // Check refuses a pace out of its bounds. The errors match sequencer.ErrInvalidConfig.
@@ -47,7 +53,7 @@ func (p Pace) Check() error {
 		return refusal.Invalid("Gossip.Timeout is %v; give %v or more and less than Gossip.Interval (%v), or 0 for half of it", p.Timeout, MinTimeout, interval)
 	}
 	if p.Cycles < 0 || p.Cycles > MaxCycles {
-		return refusal.Invalid("Gossip.Cycles is %d; give 1 to %d, or 0 for %d", p.Cycles, MaxCycles, defaultCycles)
+		return refusal.Invalid("Gossip.Cycles is %d; give 1 to %d, or 0 for as many as last %v", p.Cycles, MaxCycles, defaultSuspicion)
 	}
 	return nil
 }
@@ -60,19 +66,15 @@ func (p Pace) withDefaults() Pace {
 		p.Timeout = p.Interval / 2
 	}
 	if p.Cycles == 0 {
-		p.Cycles = defaultCycles
+		p.Cycles = int((defaultSuspicion + p.Interval - 1) / p.Interval)
 	}
 	return p
 }
 
 // spreadEvery is the time between messages that spread news.
 func (p Pace) spreadEvery() time.Duration {
-	return min(p.withDefaults().Interval, spreadMax)
+	return min(2*p.withDefaults().Interval, spreadMax)
 }
-
-// goodbyeTimeout is how long a member that leaves waits until its goodbye was sent, which
-// takes two rounds of messages.
-func (p Pace) goodbyeTimeout() time.Duration { return 5 * p.spreadEvery() }
 
 // apply sets the pace of memberlist.
 func (p Pace) apply(conf *memberlist.Config) {

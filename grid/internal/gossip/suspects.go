@@ -31,6 +31,12 @@ func (g *Gossip) Suspecting(ctx context.Context) ([]roster.Incarnation, error) {
 	return out, nil
 }
 
+// Suspect has this member suspect a peer as if its own probe had failed: the peer is removed from
+// gossip by all members unless it refutes that in time.
+func (g *Gossip) Suspect(ctx context.Context, inc roster.Incarnation) error {
+	return g.transport.Suspect(ctx, string(inc))
+}
+
 // Failing returns the members that did not answer this member's last direct probe,
 // ascending. Others may reach them.
 func (g *Gossip) Failing() []roster.Incarnation {
@@ -80,14 +86,24 @@ func (l probeLog) Write(line []byte) (int, error) {
 	return l.Writer.Write(line)
 }
 
-// noteFailed records that a peer did not answer a probe. memberlist may hold its lock.
-func (g *Gossip) noteFailed(name string) {
+// noteUnanswered records that a peer did not answer a probe, and tells of it. memberlist may hold its
+// lock.
+func (g *Gossip) noteUnanswered(name string) {
+	inc := roster.Incarnation(name)
+	if g.setFailing(inc) && g.cfg.Unanswered != nil {
+		g.cfg.Unanswered(inc)
+	}
+}
+
+// setFailing records that a member did not answer a probe, and reports whether it is a peer.
+func (g *Gossip) setFailing(inc roster.Incarnation) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	inc := roster.Incarnation(name)
-	if _, peer := g.alive[inc]; peer {
+	_, peer := g.alive[inc]
+	if peer {
 		g.failing[inc] = struct{}{}
 	}
+	return peer
 }
 
 // AckPayload implements memberlist.PingDelegate; answers carry nothing more.

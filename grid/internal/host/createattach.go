@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -13,21 +14,64 @@ import (
 
 // createOrPassOn serves a request to create and attach, at the owner if that is another
 // member. The owner passes nothing on: of two members that take each other for the owner, the
-// second says that it is not.
+// second says that it is not. A caller may know of a later owner, this member for example, before
+// this member does: one that is slow to answer is given up as soon as there is another.
 func (h *Host) createOrPassOn(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
 	if err := api.CheckName(in.Name); err != nil {
 		return h.createAndAttach(ctx, in)
 	}
+	for {
+		owner, elsewhere := h.ownerElsewhere(in.Name)
+		if !elsewhere {
+			return h.createAndAttach(ctx, in)
+		}
+		res, err := h.passOn(ctx, owner, in)
+		if now, _ := h.ownerElsewhere(in.Name); err == nil || now.Incarnation == owner.Incarnation || ctx.Err() != nil {
+			return res, err
+		}
+	}
+}
+
+// ownerElsewhere returns the owner of a name if that is another member.
+func (h *Host) ownerElsewhere(name string) (owner roster.Member, elsewhere bool) {
 	r := h.state.Roster()
 	if len(r.Partitions) == 0 {
-		return h.createAndAttach(ctx, in)
+		return owner, false
 	}
-	owner, found := r.Member(r.Partitions[roster.PartitionOf(in.Name, len(r.Partitions))].Owner)
-	if !found || owner.Incarnation == h.self {
-		return h.createAndAttach(ctx, in)
-	}
-	var res wire.SequencerResponse
-	err := h.caller.CallWithin(ctx, api.ServeTimeout, owner.API, owner.Incarnation, wire.PathRelayCreate, wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, &res)
+	owner, found := r.Member(r.Partitions[roster.PartitionOf(name, len(r.Partitions))].Owner)
+	return owner, found && owner.Incarnation != h.self
+}
+
+func (h *Host) partitionOf(name string) int {
+	return int(roster.PartitionOf(name, len(h.state.Roster().Partitions)))
+}
+
+// slowOwner is how long an owner may take over a request that was passed on until this member looks
+// for another owner, and has the owner looked at.
+const slowOwner = 150 * time.Millisecond
+
+// passOn has the owner serve a request to create and attach, as long as it is the owner.
+func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRequest) (res wire.SequencerResponse, err error) {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	slow := time.AfterFunc(slowOwner, func() {
+		if h.cfg.Awaited != nil {
+			h.cfg.Awaited(wire.DirectoryRequest{Partition: h.partitionOf(in.Name), NotAt: owner.API, Wait: wire.MaxDirectoryWait}, owner)
+		}
+		for {
+			changed := h.state.Changed()
+			if now, _ := h.ownerElsewhere(in.Name); now.Incarnation != owner.Incarnation {
+				cancel()
+			}
+			select {
+			case <-changed:
+			case <-within.Done():
+				return
+			}
+		}
+	})
+	defer slow.Stop()
+	err = h.caller.CallWithin(within, api.ServeTimeout, owner.API, owner.Incarnation, wire.PathRelayCreate, wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, &res)
 	if errors.Is(err, wire.ErrUnknownPath) || errors.Is(err, wire.ErrNotAddressed) {
 		// The owner runs an earlier release, or is of another start or grid by now.
 		return res, failure.Errorf(roster.ErrWrongOwner, "sequencer %q: this member is not the owner, and %s takes no calls of other members for it: %w", in.Name, owner.Incarnation, err)

@@ -49,6 +49,9 @@ func (h *Host) awaitMove(ctx context.Context, in wire.DirectoryRequest) error {
 	if in.Wait < 0 || in.Wait > wire.MaxDirectoryWait {
 		return failure.Errorf(wire.ErrBadRequest, "grid: directory: wait is %d ms; give 0 to %d", in.Wait, wire.MaxDirectoryWait)
 	}
+	if owner, moved := ownerNow(h.state.Roster(), in); in.NotAt != "" && !moved && h.cfg.Awaited != nil {
+		h.cfg.Awaited(in, owner)
+	}
 	if in.Wait == 0 {
 		return nil
 	}
@@ -60,7 +63,7 @@ func (h *Host) awaitMove(ctx context.Context, in wire.DirectoryRequest) error {
 	defer timer.Stop()
 	for {
 		changed := h.state.Changed()
-		if hasMoved(h.state.Roster(), in) {
+		if _, moved := ownerNow(h.state.Roster(), in); moved {
 			return nil
 		}
 		select {
@@ -75,12 +78,12 @@ func (h *Host) awaitMove(ctx context.Context, in wire.DirectoryRequest) error {
 	}
 }
 
-// hasMoved reports whether a partition has an owner that is not at the address in a request.
-// One that there is not has moved, too: the request is about another grid.
-func hasMoved(r *roster.Roster, in wire.DirectoryRequest) bool {
+// ownerNow returns the owner of a partition, and reports whether that is not at the address in a
+// request. A partition that there is not has moved, too: the request is about another grid.
+func ownerNow(r *roster.Roster, in wire.DirectoryRequest) (owner roster.Member, moved bool) {
 	if in.Partition < 0 || in.Partition >= len(r.Partitions) {
-		return true
+		return owner, true
 	}
-	m, owned := r.Member(r.Partitions[in.Partition].Owner)
-	return owned && m.API != in.NotAt
+	owner, owned := r.Member(r.Partitions[in.Partition].Owner)
+	return owner, owned && owner.API != in.NotAt
 }

@@ -40,6 +40,8 @@ type Config struct {
 	ReportEarlier func(until clustertime.Tick)
 	// ReportHeld tells the leader what this member's partitions report.
 	ReportHeld func(context.Context, wire.HeldRequest) error
+	// Awaited is told that a caller waits for another owner in place of a member.
+	Awaited func(in wire.DirectoryRequest, owner roster.Member)
 	// Changed is called after each change that the state tells of.
 	Changed func()
 	// Stretch returns how much longer than usual holders may wait with their next renewal,

@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -26,6 +27,7 @@ type Node struct {
 	learned  *learned
 	diverged *divergence
 	pace     *pace
+	heard    atomic.Pointer[raft.ServerID] // the last leader but this server, nil for none
 
 	mu        sync.Mutex
 	ended     bool           // no proposal begins any longer; guarded by mu
@@ -198,6 +200,27 @@ func (n *Node) LastContact() time.Time {
 		return heard
 	}
 	return last
+}
+
+// Unheard returns for how long Raft has heard nothing from a leader, 0 for the leader itself and
+// an hour at most.
+func (n *Node) Unheard() time.Duration {
+	if n.Leads() {
+		return 0
+	}
+	return n.sinceContact()
+}
+
+func (n *Node) sinceContact() time.Duration {
+	return min(time.Since(n.Raft.LastContact()), time.Hour)
+}
+
+// Before returns the last other leader, "" for none, and for how long it has not been heard.
+func (n *Node) Before() (id leader.ServerID, unheard time.Duration) {
+	if last := n.heard.Load(); last != nil {
+		return leader.ServerID(*last), n.sinceContact()
+	}
+	return "", 0
 }
 
 // LeadTerm returns the term in which this node leads, 0 if it does not.

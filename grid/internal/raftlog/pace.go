@@ -5,17 +5,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
 // hashicorp/raft derives the interval of a leader's heartbeats, a tenth to a fifth of it, from the
 // same setting as the time after which a follower begins an election. Only a leader reads it for the
 // former, and only followers for the latter. So a leader that reaches every server has a longer one.
 const (
-	// restTimeout leads to heartbeats each 100 to 200 ms, of which followers await one
+	// restFactor leads to heartbeats each 450 to 900 ms, of which followers await one
 	// for transport.HeartbeatTimeout.
-	restTimeout = 2 * transport.HeartbeatTimeout
+	restFactor = 3
 	// restAfter is for how long every server has to answer before.
 	restAfter = 5 * time.Second
 )
@@ -28,15 +26,16 @@ const (
 //	  +--------------------------------------------------+
 //	    a server fails or is slow, the lead is passed on, or ends
 type pace struct {
-	node *raft.Raft
+	node  *raft.Raft
+	quick time.Duration // the timeout of heartbeats but at rest
 
 	mu    sync.Mutex  // guards what follows
 	leads bool        // the node does
 	rest  *time.Timer // ends with a rest; nil before the first lead
 }
 
-// newPace returns the pace of a node, which is quick.
-func newPace(node *raft.Raft) *pace { return &pace{node: node} }
+// newPace returns the pace of a node, which is quick, with the timeout of heartbeats that it has.
+func newPace(node *raft.Raft, quick time.Duration) *pace { return &pace{node: node, quick: quick} }
 
 // enter notes that the node is in another state now.
 func (p *pace) enter(s raft.RaftState) {
@@ -66,7 +65,7 @@ func (p *pace) quicken() {
 	if p.leads {
 		p.rest = time.AfterFunc(restAfter, p.slacken)
 	}
-	p.set(transport.HeartbeatTimeout)
+	p.set(p.quick)
 }
 
 // slacken begins a rest.
@@ -74,7 +73,7 @@ func (p *pace) slacken() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leads {
-		p.set(restTimeout)
+		p.set(restFactor * p.quick)
 	}
 }
 

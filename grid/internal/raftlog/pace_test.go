@@ -23,7 +23,7 @@ func TestLeaderAtRestHasSlowHeartbeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := newPace(node)
+		p := newPace(node, transport.HeartbeatTimeout)
 		want := func(when string, timeout time.Duration) {
 			t.Helper()
 			synctest.Wait()
@@ -41,11 +41,11 @@ func TestLeaderAtRestHasSlowHeartbeats(t *testing.T) {
 		time.Sleep(restAfter - time.Millisecond)
 		want("a leader after trouble", transport.HeartbeatTimeout)
 		time.Sleep(2 * time.Millisecond)
-		want("a leader at rest", restTimeout)
+		want("a leader at rest", restFactor*transport.HeartbeatTimeout)
 		p.trouble()
 		want("a server that does not answer", transport.HeartbeatTimeout)
 		time.Sleep(2 * restAfter)
-		want("at rest again", restTimeout)
+		want("at rest again", restFactor*transport.HeartbeatTimeout)
 		p.enter(raft.Follower)
 		want("after the lead", transport.HeartbeatTimeout)
 		p.trouble()

@@ -22,9 +22,11 @@ import (
 // Raft's pace.
 const (
 	// leaderTimeout is for how long a leader that hears from no majority leads on. While nothing
-	// is agreed on, each server answers once in a round trip and 50 to 100 ms, or 100 to 200 ms
+	// is agreed on, each server answers once in a round trip and 150 to 300 ms, or 450 to 900 ms
 	// at rest (pace.go).
 	leaderTimeout = transport.HeartbeatTimeout
+	// loneTimeout is the same for a member without other servers, and how long it waits for one.
+	loneTimeout = 500 * time.Millisecond
 	// commitTimeout is how long a server without a push may not know of a commit; it does
 	// within twice that.
 	commitTimeout = time.Second
@@ -48,6 +50,8 @@ type ServerConfig struct {
 	LeaderSeen func()
 	// LeadChanged is told when this member may have begun to lead, or lead no longer.
 	LeadChanged func()
+	// Doubted is told that another server misses the leader that this one follows.
+	Doubted func()
 	// Unreached is told of servers that do not take what this one sends as the leader:
 	// see [transport.GuardedRaft].
 	Unreached func(server leader.ServerID, slow bool)
@@ -96,6 +100,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 			}
 			s.cfg.Unreached(leader.ServerID(id), slow)
 		}
+		guarded.Doubted = s.cfg.Doubted
 	}
 	roster, learned := newFollowed(grid, s.cfg.State), &learned{}
 	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, s.noteLowered}, trans)
@@ -108,15 +113,18 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	if guarded, ok := trans.(*transport.GuardedRaft); ok {
 		guarded.Begin(func() transport.RaftView { return s.view(node, learned) })
 	}
-	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged, pace: newPace(node)}
+	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged, pace: newPace(node, conf.HeartbeatTimeout)}
 	paced.Store(part.pace)
-	node.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool { return s.observe(part.pace, o) }))
+	node.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool { return s.observe(part, o) }))
 	part.pace.enter(node.State())
 	part.guarded, _ = trans.(*transport.GuardedRaft)
 	s.SetNode(part)
 	s.cfg.LeadChanged()      // it may lead already
 	if s.cfg.Life.Closed() { // Close may not have seen it
 		return errors.Join(refusal.ErrClosed, part.Stop().Error())
+	}
+	if bootstrap {
+		part.Stand("") // no other server has a vote
 	}
 	return nil
 }
@@ -143,6 +151,9 @@ func (s *Server) raftConfig() *raft.Config {
 	conf.LocalID = s.cfg.Self
 	conf.HeartbeatTimeout, conf.ElectionTimeout = transport.HeartbeatTimeout, transport.HeartbeatTimeout
 	conf.LeaderLeaseTimeout, conf.CommitTimeout = leaderTimeout, commitTimeout
+	if s.cfg.Transport == nil { // nobody else's heartbeats are awaited
+		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = loneTimeout, loneTimeout, loneTimeout
+	}
 	conf.SnapshotThreshold, conf.TrailingLogs = snapshotEvery, trailingLogs
 	conf.SnapshotInterval = time.Minute
 	conf.MaxAppendEntries = transport.RaftListMax
@@ -154,14 +165,17 @@ func (s *Server) raftConfig() *raft.Config {
 
 // observe tells of a new leader, which may be this member and knows nothing of the
 // reports to the last one, and of leads of this member. It keeps no observation.
-func (s *Server) observe(p *pace, o *raft.Observation) bool {
+func (s *Server) observe(n *Node, o *raft.Observation) bool {
 	switch seen := o.Data.(type) {
 	case raft.LeaderObservation:
 		if seen.LeaderID != "" {
+			if seen.LeaderID != n.Server {
+				n.heard.Store(&seen.LeaderID)
+			}
 			s.cfg.LeaderSeen()
 		}
 	case raft.RaftState:
-		p.enter(seen)
+		n.pace.enter(seen)
 		s.cfg.LeadChanged()
 	}
 	return false

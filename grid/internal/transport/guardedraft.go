@@ -23,6 +23,8 @@ type GuardedRaft struct {
 	// heartbeats: the last request failed, or with slow set has had no answer for a while.
 	// It is set before Raft runs, and must not block.
 	Unreached func(server raft.ServerID, slow bool)
+	// Doubted is told that another server misses the leader that this one follows.
+	Doubted func()
 
 	requests chan raft.RPC
 	end      chan struct{}
@@ -97,6 +99,9 @@ func (t *GuardedRaft) admit(command any) (passed, answer any, err error) {
 	}
 	if leader := leaderOf(command); leader != "" {
 		t.followed.Store(&leader)
+	}
+	if _, asked := command.(*raft.RequestPreVoteRequest); asked && v.leader != "" && t.Doubted != nil {
+		t.Doubted()
 	}
 	passed, answer = v.voting(command)
 	return passed, answer, nil

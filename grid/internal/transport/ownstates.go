@@ -13,9 +13,10 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// memberlist shows no suspects: each node that it lists looks alive. The exchange of states
-// between members has them. So a member that wants to know asks its own memberlist in the
-// same way, by a stream that does not leave the process, and joins nothing by it.
+// memberlist shows no suspects: each node that it lists looks alive, and it takes no word of one
+// from its own process. The exchange of states between members has both. So a member that wants to know
+// asks its own memberlist in the same way, by a stream that does not leave the process, and joins
+// nothing by it.
 
 // NodeState is the state of a node in a member's memberlist.
 type NodeState struct {
@@ -23,7 +24,7 @@ type NodeState struct {
 	State memberlist.NodeStateType
 }
 
-const ownStatesLimit = 2 * time.Second
+const ownExchangeLimit = 2 * time.Second
 
 // pushPullHeader and pushNode are those of memberlist's exchange of states.
 type (
@@ -45,8 +46,34 @@ type (
 
 // OwnStates returns the state of every node that this member's memberlist knows, in no
 // order.
-func (t *Gossip) OwnStates(ctx context.Context) ([]NodeState, error) {
-	ctx, cancel := context.WithTimeout(ctx, ownStatesLimit)
+func (t *Gossip) OwnStates(ctx context.Context) (out []NodeState, err error) {
+	nodes, err := t.ownExchange(ctx, nil)
+	for _, n := range nodes {
+		out = append(out, NodeState{n.Name, memberlist.NodeStateType(n.State)})
+	}
+	return out, err
+}
+
+// Suspect has this member's memberlist suspect a node, as if its own probe had failed: every member
+// hears of it, and the node may refute it.
+func (t *Gossip) Suspect(ctx context.Context, name string) error {
+	nodes, err := t.ownExchange(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if n.Name == name && memberlist.NodeStateType(n.State) == memberlist.StateAlive {
+			n.State = uint8(memberlist.StateSuspect)
+			_, err := t.ownExchange(ctx, []pushNode{n})
+			return err
+		}
+	}
+	return nil
+}
+
+// ownExchange exchanges states with this member's own memberlist.
+func (t *Gossip) ownExchange(ctx context.Context, told []pushNode) ([]pushNode, error) {
+	ctx, cancel := context.WithTimeout(ctx, ownExchangeLimit)
 	defer cancel()
 	near, far := net.Pipe()
 	defer func() { _ = near.Close() }()
@@ -61,11 +88,11 @@ func (t *Gossip) OwnStates(ctx context.Context) ([]NodeState, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = near.Close() })
 	defer stop()
-	request, err := t.statesRequest()
+	request, err := t.statesRequest(told)
 	if err == nil {
 		_, err = near.Write(request)
 	}
-	var out []NodeState
+	var out []pushNode
 	if err == nil {
 		out, err = t.readStates(near)
 	}
@@ -75,13 +102,18 @@ func (t *Gossip) OwnStates(ctx context.Context) ([]NodeState, error) {
 	return out, nil
 }
 
-// statesRequest returns an exchange of states that brings none.
-func (t *Gossip) statesRequest() ([]byte, error) {
-	header, err := msgpack.Marshal(pushPullHeader{})
+// statesRequest returns an exchange of states that brings some nodes.
+func (t *Gossip) statesRequest(told []pushNode) ([]byte, error) {
+	body, err := msgpack.Marshal(pushPullHeader{Nodes: len(told)})
+	for i := 0; err == nil && i < len(told); i++ {
+		var node []byte
+		node, err = msgpack.Marshal(told[i])
+		body = append(body, node...)
+	}
 	if err != nil {
 		return nil, err
 	}
-	message := append([]byte{gossipPushPull}, header...)
+	message := append([]byte{gossipPushPull}, body...)
 	if t.keys != nil {
 		if message, err = t.keys.seal(message, t.grid); err != nil {
 			return nil, err
@@ -91,7 +123,7 @@ func (t *Gossip) statesRequest() ([]byte, error) {
 }
 
 // readStates reads the other half of an exchange of states.
-func (t *Gossip) readStates(r io.Reader) ([]NodeState, error) {
+func (t *Gossip) readStates(r io.Reader) ([]pushNode, error) {
 	r = io.LimitReader(r, gossipStreamMax)
 	if t.keys != nil {
 		frame, err := t.keys.readFrame(r, t.grid, t.largeFrames)
@@ -112,13 +144,13 @@ func (t *Gossip) readStates(r io.Reader) ([]NodeState, error) {
 	if err := dec.Decode(&header); err != nil {
 		return nil, err
 	}
-	var out []NodeState
+	var out []pushNode
 	for range header.Nodes {
 		var node pushNode
 		if err := dec.Decode(&node); err != nil {
 			return nil, err
 		}
-		out = append(out, NodeState{node.Name, memberlist.NodeStateType(node.State)})
+		out = append(out, node)
 	}
 	return out, nil
 }

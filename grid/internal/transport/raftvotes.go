@@ -52,7 +52,7 @@ func (v RaftView) preVote(c *raft.RequestPreVoteRequest) *raft.RequestPreVoteRes
 const raftTouch = 2 * HeartbeatTimeout
 
 // HeartbeatTimeout is how long a server hears from no leader before it begins an election.
-const HeartbeatTimeout = 500 * time.Millisecond
+const HeartbeatTimeout = 1500 * time.Millisecond
 
 // RaftViewOf returns the present state of a Raft server, which includes the members, and the
 // leader whose pushes it takes, "" for none.

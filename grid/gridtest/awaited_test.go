@@ -1,0 +1,132 @@
+package gridtest_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// TestSilentMemberIsReplacedWhenAwaited: a member of a grid at rest that is paused, an owner or the
+// leader too, is replaced soon after somebody waits for it, and not only when heartbeats are missed.
+func TestSilentMemberIsReplacedWhenAwaited(t *testing.T) {
+	t.Parallel()
+	for what, limit := range map[string]time.Duration{"an owner": time.Second, "the leader": 1750 * time.Millisecond} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for i := range 5 {
+					g := gridtest.Start(t, gridtest.Config{Members: 3})
+					c := g.Client("c")
+					time.Sleep(time.Minute + time.Duration(i)*137*time.Millisecond) // the leader rests
+					name := nameOfOwner(t, g, what == "the leader")
+					owner := g.OwnerOf(name)
+					g.Network.Pause(owner)
+					began := time.Now()
+					_, err := c.CreateSequencer(within(t, 10*time.Second), name, sequencer.Config{})
+					if took := time.Since(began); err != nil || took > limit {
+						t.Errorf("created after %v at another owner, want %v: %v", took, limit, err)
+					} else {
+						t.Logf("created after %v", took)
+					}
+					g.Network.Resume(owner)
+					for _, m := range g.Running() {
+						ok(t, "close", g.Member(m).Close())
+					}
+				}
+			})
+		})
+	}
+}
+
+// nameOfOwner returns a name whose owner leads, or one whose owner does not.
+func nameOfOwner(t *testing.T, g *gridtest.Grid, leads bool) string {
+	t.Helper()
+	for i := range 1000 {
+		if name := fmt.Sprint("name-", i); (g.OwnerOf(name) == g.Leader()) == leads {
+			return name
+		}
+	}
+	t.Fatal("no such owner")
+	return ""
+}
+
+// TestSignsArePassedOnToTheLeader: the leader hears of a member that somebody awaits, whichever member
+// was asked, and not more often than is of use.
+func TestSignsArePassedOnToTheLeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		time.Sleep(time.Minute)
+		leads := g.Leader()
+		owner := other(g, leads)
+		asked := other(g, leads, owner)
+		p := slices.IndexFunc(g.Member(leads).Status().Partitions, func(p grid.PartitionInfo) bool { return nameOf(g, p.Owner) == owner })
+		heard := func() (n uint64) {
+			for _, c := range g.Member(leads).Stats().Requests.ByCode {
+				if c.Path == wire.PathDirectory {
+					n += c.Count
+				}
+			}
+			return n
+		}
+		h := httpClient(g)
+		defer h.Close()
+		ask := func(at string) {
+			in := wire.DirectoryRequest{Partition: p, NotAt: g.Member(owner).Addrs().API, Wait: 10}
+			ok(t, "wait", h.Call(within(t, time.Second), at+":7948", wire.PathDirectory, in, &wire.DirectoryResponse{}))
+		}
+		before := heard()
+		for range 10 {
+			ask(asked)
+		}
+		if n := heard() - before; n != 1 {
+			t.Errorf("the leader heard %d times in %v", n, 10*10*time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		ask(asked)
+		if n := heard() - before; n != 2 {
+			t.Errorf("the leader heard %d times in two seconds", n)
+		}
+	})
+}
+
+// TestCreateIsServedByTheNextOwner: a member that passed a create on to an owner that is silent serves
+// it as soon as it, or another, is the owner.
+func TestCreateIsServedByTheNextOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		time.Sleep(time.Minute)
+		for i, leads := range []bool{false, true} {
+			name := nameOfOwner(t, g, leads)
+			owner := g.OwnerOf(name)
+			h := httpClient(g)
+			g.Network.Pause(owner)
+			began := time.Now()
+			in := wire.CreateRequest{Name: name, Nodes: 128, Attach: &wire.CreateAttach{Holder: "h", ID: sequencer.AttachmentID{byte(i + 1)}}}
+			var out wire.SequencerResponse
+			err := h.Call(within(t, 10*time.Second), other(g, owner)+":7948", wire.PathCreate, in, &out)
+			if took := time.Since(began); err != nil || out.Attached == nil || took > 2*time.Second {
+				t.Errorf("the owner leads %v: after %v: %v, attached %v", leads, took, err, out.Attached)
+			}
+			h.Close()
+			g.Network.Resume(owner)
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+// httpClient returns a client on a host of its own, with an operator's certificate if the grid is
+// secured.
+func httpClient(g *gridtest.Grid) *client.HTTP {
+	return client.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
+}

@@ -1,0 +1,112 @@
+package grid
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// A process that gets no answer from an owner asks another member to say when there is another one.
+// That is a sign that the owner is silent. The member that is asked passes it on to the leader, which
+// probes the owner now and not with its next heartbeat; and where the leader itself is awaited, or does
+// not answer, the member looks at that. So what somebody waits for is noticed soon, and a grid at rest
+// need not be watched often. A probe of gossip without an answer is a sign, too. A sign decides nothing.
+//
+// A member that passes a request on to the owner and gets no answer does the same.
+//
+//	holder                        member                           leader
+//	   |  -- not at this owner? -->  |                                |
+//	   |                             |  --- the same, no wait --->    |  probes the owner
+//	   |                             |  (no answer: looks at it)      |
+
+// signEvery is the least time between two signs of one kind and member that are taken in.
+const signEvery = 250 * time.Millisecond
+
+// recent are the last signs of members. Its zero value is ready.
+type recent struct {
+	mu   sync.Mutex // guards last
+	last map[roster.Incarnation]time.Duration
+}
+
+// note reports whether a sign of a member is due, and notes it.
+func (a *recent) note(of roster.Incarnation, now time.Duration) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last, known := a.last[of]; known && now-last < signEvery {
+		return false
+	}
+	for inc, last := range a.last {
+		if now-last >= signEvery {
+			delete(a.last, inc)
+		}
+	}
+	if a.last == nil {
+		a.last = map[roster.Incarnation]time.Duration{}
+	}
+	a.last[of] = now
+	return true
+}
+
+// refusedProbe has gossip suspect a member that refuses the leader's calls: where its process has
+// ended, gossip need not find that out by probes. A member that lives refutes it.
+func (o *leadership) refusedProbe(of roster.Incarnation) {
+	if !o.refusals.note(of, o.clock.Mono()) {
+		return
+	}
+	o.life.Background(func(ctx context.Context) {
+		if err := o.gossip.Suspect(ctx, of); err != nil {
+			o.log.Debug("gossip was not told of a member that refuses calls", "member_refusing", string(of), "error", err)
+		}
+	})
+}
+
+// unanswered takes in that gossip has probed a member in vain.
+func (o *leadership) unanswered(inc roster.Incarnation) {
+	m, member := o.state.Roster().Member(inc)
+	if !member || inc == o.self {
+		return
+	}
+	switch id := leader.ServerOf(m.Incarnation, m.Durable); {
+	case o.current.Load() != nil:
+		o.unreached(id, true)
+	case o.raft.Node().Leader() == string(id):
+		o.signs.Send()
+	}
+}
+
+// awaited takes in a request for another owner in place of a member.
+func (o *leadership) awaited(in wire.DirectoryRequest, owner roster.Member) {
+	if owner.Incarnation == "" || owner.Incarnation == o.self || o.lone || !o.awaits.note(owner.Incarnation, o.clock.Mono()) {
+		return
+	}
+	id := leader.ServerOf(owner.Incarnation, owner.Durable)
+	switch at := o.raft.Node().Leader(); {
+	case o.current.Load() != nil:
+		o.unreached(id, true)
+	case at == string(id):
+		o.signs.Send()
+	case at != "" && in.Wait > 0: // it is not passed on itself
+		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })
+	}
+}
+
+// passOn passes a request for another owner on to the leader. A leader that does not answer is
+// looked at.
+func (o *leadership) passOn(ctx context.Context, to string, in wire.DirectoryRequest) {
+	at, known := o.formation.AddressOf(to)
+	if !known {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	r := o.state.Roster()
+	in.Wait, in.Known = 0, &wire.DirectoryVersion{Grid: r.Identity(), Version: r.Version}
+	if err := o.caller.Call(ctx, at.API, at.Incarnation, wire.PathDirectory, in, &wire.DirectoryResponse{}); err != nil {
+		o.log.Debug("the leader was not told of a member that is awaited", "error", err)
+		o.signs.Send()
+	}
+}

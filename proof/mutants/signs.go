@@ -1,0 +1,26 @@
+package main
+
+// Tests that guard how soon a member that has ended or is silent is looked at.
+var (
+	candidacyTests = []string{"./leader", "-run", "Candidacy|Silence"}
+	awaitedTests   = []string{"./grid/gridtest", "-run", "TestSilentMemberIsReplacedWhenAwaited"}
+	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill"}
+	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
+)
+
+// signMutants are the rules of signs and of what they lead to, each without one line.
+var signMutants = []mutant{
+	{"R7", "a leader that one voter does not reach is deposed", "leader/candidacy.go", "silent <= all/2 {", "silent <= all*0 {", candidacyTests},
+	{"R7", "a voter that has just heard the leader counts against it", "leader/candidacy.go", "		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", candidacyTests},
+	{"R7", "one slow call is silence", "leader/candidacy.go", "c.tries >= suspectFailures && ended-c.silence.Since >= suspectAfter", "c.tries >= 1", candidacyTests},
+	{"R7", "silence before a lead makes a member dead", "leader/candidacy.go", "max(s.Since, now-suspectAfter)", "s.Since", candidacyTests},
+	{"R7", "silence of long ago counts", "leader/candidacy.go", "s.Calls > 0 && now-s.Last <= silenceLasts", "s.Calls > 0", candidacyTests},
+	{"R7", "any leader before is suspect", "leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0", candidacyTests},
+	{"signs", "a new leader does not know of the silence", "grid/candidacy.go", "		return *s\n", "		_ = *s\n", awaitedTests},
+	{"signs", "a leader that is awaited is not looked at", "grid/signs.go", "	case at == string(id):\n		o.signs.Send()\n", "	case at == string(id):\n", awaitedTests},
+	{"signs", "the leader is not told of a member that is awaited", "grid/signs.go", "		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })\n", "", signTests},
+	{"signs", "signs without end are taken in", "grid/signs.go", "known && now-last < signEvery", "known && now < last", signTests},
+	{"signs", "signs of members that are gone are kept", "grid/signs.go", "		if now-last >= signEvery {\n			delete(a.last, inc)", "		if now < last {\n			delete(a.last, inc)", signTests},
+	{"signs", "gossip finds out by itself that a process has ended", "grid/signs.go", "o.gossip.Suspect(ctx, of); err != nil {", "error(nil); err != nil {", crashTests},
+	{"create-attach", "an owner that was replaced is waited for", "grid/internal/host/createattach.go", "now.Incarnation != owner.Incarnation {\n				cancel()", "now.Incarnation == \"-\" {\n				cancel()", signTests},
+}
