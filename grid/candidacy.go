@@ -89,10 +89,11 @@ func (o *leadership) lookAtLeader(ctx context.Context) {
 			}
 			return
 		case next.Ask:
-			why = "most voters hear nothing from it"
-			silence := candidacy.Silence(at.Incarnation)
-			o.silence.Store(&silence)
-			next = candidacy.Asked(o.unheard(ctx, candidacy.Voters(), id))
+			if next = candidacy.Asked(o.unheard(ctx, candidacy.Voters(), id)); next.Stand {
+				silence := candidacy.Silence(at.Incarnation)
+				o.silence.Store(&silence)
+				why = "most voters hear nothing from it"
+			}
 		default:
 			began := o.clock.Mono()
 			err := o.callLeader(ctx, at)
@@ -101,36 +102,37 @@ func (o *leadership) lookAtLeader(ctx context.Context) {
 	}
 }
 
-// unheard asks voters, all at the same time, for how long each has heard nothing from a leader.
+// unheard asks voters, all at the same time, for how long each has heard nothing from a leader. One
+// that does not answer, or follows another leader, is left out.
 func (o *leadership) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	answers := make([]wire.HelloResponse, len(voters))
+	answers := make([]*wire.HelloResponse, len(voters))
 	var calls sync.WaitGroup
 	for i, id := range voters {
-		at, member := leader.MemberOf(o.state.Roster(), id)
-		if !member {
-			continue
-		}
-		calls.Go(func() {
-			ask := o.hello
-			if at.Incarnation == o.self {
-				ask = func(ctx context.Context, _ string, _ roster.Incarnation) (wire.HelloResponse, error) {
-					return o.ownView(ctx, wire.HelloRequest{})
+		if at, member := leader.MemberOf(o.state.Roster(), id); member {
+			calls.Go(func() {
+				if hello, err := o.viewOf(ctx, at); err == nil {
+					answers[i] = &hello
 				}
-			}
-			if hello, err := ask(ctx, at.API, at.Incarnation); err == nil {
-				answers[i] = hello
-			}
-		})
+			})
+		}
 	}
 	calls.Wait()
 	for _, a := range answers {
-		if a.Leader == "" || a.Leader == string(from) {
+		if a != nil && (a.Leader == "" || a.Leader == string(from)) {
 			out = append(out, a.Unheard.Duration())
 		}
 	}
 	return out
+}
+
+// viewOf returns the view of a member, which may be this one.
+func (o *leadership) viewOf(ctx context.Context, m roster.Member) (wire.HelloResponse, error) {
+	if m.Incarnation == o.self {
+		return o.ownView(ctx, wire.HelloRequest{})
+	}
+	return o.hello(ctx, m.API, m.Incarnation)
 }
 
 // silenceBefore returns the silence of the leader before this member: as this member has looked at it,

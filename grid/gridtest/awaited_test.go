@@ -130,3 +130,29 @@ func TestCreateIsServedByTheNextOwner(t *testing.T) {
 func httpClient(g *gridtest.Grid) *client.HTTP {
 	return client.NewHTTP(g.Network.Host("operator").Dial, g.Load(security.Admin))
 }
+
+// TestProcessThatHasEndedIsRemovedSoon: a member that refuses connections is removed about a second
+// later, with and without keys for gossip.
+func TestProcessThatHasEndedIsRemovedSoon(t *testing.T) {
+	t.Parallel()
+	for _, secured := range []bool{false, true} {
+		t.Run(fmt.Sprint("secured ", secured), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 4, Secured: secured})
+				time.Sleep(time.Minute)
+				for _, gone := range []string{other(g, g.Leader()), g.Leader()} {
+					g.Crash(gone)
+					left := len(g.Running())
+					took := eventually(t, 10*time.Second, "it is out", func() bool {
+						return len(g.Member(g.Running()[0]).Status().Members) == left
+					})
+					if took > 1500*time.Millisecond {
+						t.Errorf("%s was removed after %v", gone, took)
+					}
+					time.Sleep(time.Minute)
+				}
+			})
+		})
+	}
+}

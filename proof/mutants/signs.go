@@ -4,7 +4,7 @@ package main
 var (
 	candidacyTests = []string{"./leader", "-run", "Candidacy|Silence"}
 	awaitedTests   = []string{"./grid/gridtest", "-run", "TestSilentMemberIsReplacedWhenAwaited"}
-	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill"}
+	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill|TestProcessThatHasEnded"}
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
 
