@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"os"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,12 +19,16 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
-var many = flag.Int("many", 12, "members of the grid of TestManyMembers")
+var (
+	many        = flag.Int("many", 12, "members of the grid of TestManyMembers")
+	manyProfile = flag.String("many-profile", "", "file for a CPU profile of its grid at rest, by the label \"member\"; the leader's name is printed")
+)
 
 // TestManyMembers has a grid of many members formed, joined by another, and robbed of its leader and
 // of a voter, in virtual time, and prints how long each took and the traffic at rest.
 func TestManyMembers(t *testing.T) {
 	t.Parallel()
+	profile := newRestProfile(t, *manyProfile)
 	synctest.Test(t, func(t *testing.T) {
 		sent := &traffic{of: map[string]*hostTraffic{}}
 		g := gridtest.New(t, gridtest.Config{Members: 3, Change: func(name string, c *grid.Config) {
@@ -74,10 +80,12 @@ func TestManyMembers(t *testing.T) {
 		gone := g.Member(leads).Status().Answering
 		all, own, calls, used := sent.bytes(""), sent.bytes(leads), sent.writes(leads), processor()
 		const span = 15 * time.Second
+		profile.start()
 		time.Sleep(span)
+		profile.stop()
 		perSecond := func(n int64) float64 { return float64(n) / span.Seconds() }
-		t.Logf("at rest: %.0f bytes a second and member; the leader sends %.0f bytes in %.0f writes a second; all together %.3f processors",
-			perSecond(sent.bytes("")-all)/float64(*many+1), perSecond(sent.bytes(leads)-own), perSecond(sent.writes(leads)-calls), (processor()-used).Seconds()/span.Seconds())
+		t.Logf("at rest, led by %s: %.0f bytes a second and member; the leader sends %.0f bytes in %.0f writes a second; all together %.3f processors",
+			leads, perSecond(sent.bytes("")-all)/float64(*many+1), perSecond(sent.bytes(leads)-own), perSecond(sent.writes(leads)-calls), (processor()-used).Seconds()/span.Seconds())
 
 		began = time.Now()
 		g.Crash(leads)
@@ -110,6 +118,53 @@ func TestManyMembers(t *testing.T) {
 			return len(g.Member(g.Leader()).Status().Members) == *many-1
 		})
 	})
+}
+
+// restProfile writes a CPU profile of a span. The writer of profiles is kept out of the bubble: it
+// reads them by the clock.
+type restProfile struct{ begin, begun, end, ended chan struct{} }
+
+// newRestProfile returns a profile that goes to a file, or nowhere if name is "".
+func newRestProfile(t *testing.T, name string) *restProfile {
+	t.Helper()
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &restProfile{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		<-p.begin
+		if err := pprof.StartCPUProfile(file); err != nil {
+			t.Error(err)
+		}
+		close(p.begun)
+		<-p.end
+		pprof.StopCPUProfile()
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	return p
+}
+
+// start begins the span.
+func (p *restProfile) start() {
+	if p != nil {
+		close(p.begin)
+		<-p.begun
+	}
+}
+
+// stop ends it.
+func (p *restProfile) stop() {
+	if p != nil {
+		close(p.end)
+		<-p.ended
+	}
 }
 
 // processor is the time of processors that this process has used.
