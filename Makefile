@@ -80,8 +80,10 @@ idle: ## count the bytes, wake-ups and processor time of three idle agents (a mi
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 	$(GO) run ./proof/idle -agent bin/snowgrid
 
-many: ## form a grid of a thousand members in virtual time, take its leader and a voter, and print times and traffic (half an hour)
-	$(GO) test -timeout 90m -count 1 -v -run '^TestManyMembers$$' ./grid/gridtest -many 1000
+many: ## form a grid of a thousand members in virtual time, take its leader and a voter, and print times, traffic and the processor time of its leader (a quarter of an hour)
+	@mkdir -p bin
+	$(GO) test -timeout 90m -count 1 -v -run '^TestManyMembers$$' ./grid/gridtest -many 1000 -many-profile $(CURDIR)/bin/many.prof
+	$(GO) tool pprof -tags bin/many.prof | head -3
 
 bench: ## measure speed beside other generators, etcd and Redis, in one run, into bench/REPORT.md (minutes)
 	cd bench && $(GO) run . -out .
