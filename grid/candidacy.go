@@ -77,7 +77,7 @@ func (o *leadership) lookAtLeader(ctx context.Context) {
 	if !votes {
 		return
 	}
-	why := "its process has ended"
+	why, doubted := "its process has ended", false
 	for next := (leader.Next{Call: true}); next.Call || next.Ask || next.Stand; {
 		signal.Sleep(ctx, next.Pause)
 		switch {
@@ -97,9 +97,52 @@ func (o *leadership) lookAtLeader(ctx context.Context) {
 		default:
 			began := o.clock.Mono()
 			err := o.callLeader(ctx, at)
+			switch {
+			case err == nil:
+				o.answered.Store(&answeredLook{id, began})
+			case !doubted:
+				doubted = true
+				o.life.Background(func(ctx context.Context) { o.tellDoubt(ctx, candidacy.Voters(), id) })
+			}
 			next = candidacy.Called(began, o.clock.Mono(), err)
 		}
 	}
+}
+
+// answeredLook is a call that a leader answered.
+type answeredLook struct {
+	by    leader.ServerID
+	began time.Duration
+}
+
+// leaderUnheard returns for how long this member has heard nothing from the leader that it follows, by
+// Raft or as an answer to a look at it.
+func (o *leadership) leaderUnheard(node *raftlog.Node) time.Duration {
+	unheard := node.Unheard()
+	if a := o.answered.Load(); a != nil && string(a.by) == node.Leader() {
+		return min(unheard, o.clock.Mono()-a.began)
+	}
+	return unheard
+}
+
+// tellDoubt has other voters look at a leader that has not answered this one, so that each of them knows
+// by a call of its own whether it answers when this member asks them. Raft's heartbeats alone would not
+// show that: at rest they are further apart than a member may be silent.
+func (o *leadership) tellDoubt(ctx context.Context, voters []leader.ServerID, of leader.ServerID) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	var calls sync.WaitGroup
+	for _, id := range voters {
+		if at, member := leader.MemberOf(o.state.Roster(), id); member && at.Incarnation != o.self {
+			calls.Go(func() {
+				in := wire.HelloRequest{Doubts: string(of)}
+				if err := o.caller.Call(ctx, at.API, at.Incarnation, wire.PathHello, in, &wire.HelloResponse{}); err != nil {
+					o.log.Debug("a voter was not told that the leader does not answer", "voter", string(at.Incarnation), "error", err)
+				}
+			})
+		}
+	}
+	calls.Wait()
 }
 
 // unheard asks voters, all at the same time, for how long each has heard nothing from a leader. One

@@ -17,7 +17,7 @@ func (m *Member) record() roster.Member {
 }
 
 // serveHello tells this member's view.
-func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloResponse, error) {
+func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.HelloResponse, error) {
 	r := m.state.Roster()
 	res := wire.HelloResponse{
 		Incarnation: m.self, Grid: m.formation.Grid(), Version: r.Version, Settings: r.Settings,
@@ -28,10 +28,13 @@ func (m *Member) serveHello(context.Context, wire.HelloRequest) (wire.HelloRespo
 		res.Claim = r.Claim
 	}
 	if node := m.raft.Node(); node != nil {
-		res.Leader, res.Unheard = node.Leader(), clustertime.SpanOf(node.Unheard())
+		res.Leader, res.Unheard = node.Leader(), clustertime.SpanOf(m.leadership.leaderUnheard(node))
 		if at, found := leader.MemberOf(r, leader.ServerID(res.Leader)); found {
 			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}
+	}
+	if in.Doubts != "" && in.Doubts == res.Leader {
+		m.leadership.signs.Send()
 	}
 	res.AttemptedGrid = m.formation.AttemptedGrid()
 	return res, nil

@@ -50,6 +50,7 @@ type leadership struct {
 	now       signal.Signal                  // the leader's step is due, or another member leads
 	sooner    signal.Signal                  // the leader's step is due before the time that was said last
 	signs     signal.Signal                  // the leader may have ended or be silent
+	answered  atomic.Pointer[answeredLook]   // the last look at a leader that was answered; nil for none
 	silence   atomic.Pointer[leader.Silence] // of the leader that this member looked at last; nil for none
 	awaits    recent                         // members that somebody waits for
 	refusals  recent                         // members that refuse calls

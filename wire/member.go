@@ -5,8 +5,12 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// HelloRequest asks a member who it is and what its wall clock shows.
-type HelloRequest struct{}
+// HelloRequest asks a member for its view.
+type HelloRequest struct {
+	// Doubts is the Raft server ID of a leader that does not answer the caller: the member that is
+	// asked looks at that leader, too. Members of earlier releases refuse it.
+	Doubts string `json:"doubts,omitempty"`
+}
 
 // HelloResponse is a member's own view.
 type HelloResponse struct {
@@ -28,8 +32,8 @@ type HelloResponse struct {
 	// Learns says that the member needs no Raft server to hear of rosters: see [PathFollow].
 	// Those of earlier releases do not say so.
 	Learns bool `json:"learns,omitempty"`
-	// Unheard is for how long this Raft server has heard nothing from the leader that it names.
-	// Those of earlier releases do not say so.
+	// Unheard is for how long this Raft server has heard nothing from the leader that it names, by
+	// Raft or as an answer to a call of its own. Those of earlier releases do not say so.
 	Unheard clustertime.Span `json:"unheard_ms,omitempty"`
 }
 

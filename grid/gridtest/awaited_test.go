@@ -156,3 +156,32 @@ func TestProcessThatHasEndedIsRemovedSoon(t *testing.T) {
 		})
 	}
 }
+
+// TestLeaderThatOneVoterDoesNotReachStays: the voter looks at the leader again and again, and the other
+// one hears that.
+func TestLeaderThatOneVoterDoesNotReachStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		time.Sleep(time.Minute)
+		leads := g.Leader()
+		before := g.Member(leads).Status()
+		voter := other(g, leads)
+		p := slices.IndexFunc(before.Partitions, func(p grid.PartitionInfo) bool { return nameOf(g, p.Owner) == leads })
+		in := wire.DirectoryRequest{Partition: p, NotAt: g.Member(leads).Addrs().API, Wait: 10}
+		h := httpClient(g)
+		defer h.Close()
+		for range 100 {
+			g.Network.Cut(leads, voter)
+			for range 8 {
+				ok(t, "wait", h.Call(within(t, time.Second), voter+":7948", wire.PathDirectory, in, &wire.DirectoryResponse{}))
+				time.Sleep(200 * time.Millisecond)
+			}
+			g.Network.Heal(leads, voter)
+			time.Sleep(20 * time.Second) // the leader rests
+			if s := g.Member(other(g, leads, voter)).Status(); s.Leader != before.Leader {
+				t.Fatalf("another member leads: %q, before %q", s.Leader, before.Leader)
+			}
+		}
+	})
+}

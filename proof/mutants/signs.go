@@ -5,6 +5,7 @@ var (
 	candidacyTests = []string{"./leader", "-run", "Candidacy|Silence"}
 	awaitedTests   = []string{"./grid/gridtest", "-run", "TestSilentMemberIsReplacedWhenAwaited"}
 	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill|TestProcessThatHasEnded"}
+	reachTests     = []string{"./grid/gridtest", "-run", "TestLeaderThatOneVoterDoesNotReachStays"}
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
 
@@ -16,6 +17,8 @@ var signMutants = []mutant{
 	{"R7", "silence before a lead makes a member dead", "leader/candidacy.go", "max(s.Since, now-suspectAfter)", "s.Since", candidacyTests},
 	{"R7", "silence of long ago counts", "leader/candidacy.go", "s.Calls > 0 && now-s.Last <= silenceLasts", "s.Calls > 0", candidacyTests},
 	{"R7", "any leader before is suspect", "leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0", candidacyTests},
+	{"R7", "the other voters do not look at a leader that is doubted", "grid/hello.go", "		m.leadership.signs.Send()\n", "", reachTests},
+	{"R7", "a voter does not count the answer to its own look", "grid/candidacy.go", "		return min(unheard, o.clock.Mono()-a.began)\n", "", reachTests},
 	{"signs", "a new leader does not know of the silence", "grid/candidacy.go", "		return *s\n", "		_ = *s\n", awaitedTests},
 	{"signs", "a leader that is awaited is not looked at", "grid/signs.go", "	case at == string(id):\n		o.signs.Send()\n", "	case at == string(id):\n", awaitedTests},
 	{"signs", "the leader is not told of a member that is awaited", "grid/signs.go", "		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })\n", "", signTests},

@@ -7,7 +7,7 @@ import (
 )
 
 // TestAbsentMembersAreOverdueAfterPatience: a member counts from when it was first absent, and
-// from anew after it was seen.
+// anew after it was seen.
 func TestAbsentMembersAreOverdueAfterPatience(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	unseen := absences{}
