@@ -47,16 +47,29 @@ func (o *leadership) unreached(server leader.ServerID, slow bool) {
 }
 
 // watchLeader looks at the leader whenever there is a sign that it may have ended or be silent, until
-// ctx ends. A stream from another member that breaks may be the leader's.
+// ctx ends. A stream from another member that breaks may be the leader's, and a raise of the ceiling
+// that does not come is a sign, too.
 func (o *leadership) watchLeader(ctx context.Context) {
+	late := time.NewTimer(0)
+	defer late.Stop()
 	for {
+		overdue := leader.RaiseOverdue(o.state.Roster().Settings.Window.Duration())
+		wait := overdue - o.state.RaiseAge()
+		if wait <= 0 {
+			wait = overdue // it was looked at for that
+		}
+		late.Reset(wait)
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.signs:
-			o.lookAtLeader(ctx)
-			signal.Sleep(ctx, betweenLooks)
+		case <-late.C:
+			if o.state.RaiseAge() < overdue {
+				continue
+			}
 		}
+		o.lookAtLeader(ctx)
+		signal.Sleep(ctx, betweenLooks)
 	}
 }
 
@@ -195,10 +208,15 @@ func (o *leadership) silenceBefore(node *raftlog.Node) leader.Silence {
 // lookTimeout bounds a call to a leader after a sign, and the calls to the other voters.
 const lookTimeout = 250 * time.Millisecond
 
+// callLeader looks at a leader. One that runs and leads no longer, because of its disk for example,
+// counts like one that is not there.
 func (o *leadership) callLeader(ctx context.Context, at roster.Member) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	_, err := o.hello(ctx, at.API, at.Incarnation)
+	hello, err := o.hello(ctx, at.API, at.Incarnation)
+	if err == nil && (hello.DiskFailed || hello.Leader == "") {
+		return failure.Errorf(leader.ErrAbsent, "grid: %s leads no longer", at.Incarnation)
+	}
 	return err
 }
 

@@ -21,6 +21,15 @@ const (
 	candidacyTurn = 150 * time.Millisecond
 )
 
+// raiseSlack is how much later than usual a raise of the ceiling may come.
+const raiseSlack = 250 * time.Millisecond
+
+// RaiseOverdue returns for how long a member that hears of no raise of the ceiling may take the leader
+// for well: two intervals. With a short window holders would wait before heartbeats are missed.
+func RaiseOverdue(window time.Duration) time.Duration {
+	return 2*window/raisesPerWindow + raiseSlack
+}
+
 // Candidacy judges a sign that the leader has ended or is silent, for a voter. Its driver calls
 // the leader, reports the outcome, and takes the step that follows:
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -181,6 +182,33 @@ func TestLeaderThatOneVoterDoesNotReachStays(t *testing.T) {
 			time.Sleep(20 * time.Second) // the leader rests
 			if s := g.Member(other(g, leads, voter)).Status(); s.Leader != before.Leader {
 				t.Fatalf("another member leads: %q, before %q", s.Leader, before.Leader)
+			}
+		}
+	})
+}
+
+// TestSilentLeaderIsReplacedBeforeHoldersWait: with a short window, too. Nobody awaits anything of the
+// leader; its raises of the ceiling are missed.
+func TestSilentLeaderIsReplacedBeforeHoldersWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for i := range 5 {
+			g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.Window = 5 * time.Second }})
+			time.Sleep(time.Minute + time.Duration(i)*137*time.Millisecond)
+			leads := g.Leader()
+			g.Network.Pause(leads)
+			began := time.Now()
+			took := eventually(t, 10*time.Second, "another leads", func() bool {
+				s := g.Member(other(g, leads)).Status()
+				return s.Leader != "" && nameOf(g, roster.Incarnation(s.Leader)) != leads
+			})
+			if took > 2250*time.Millisecond {
+				t.Errorf("another leads after %v", took)
+			}
+			t.Logf("after %v", time.Since(began))
+			g.Network.Resume(leads)
+			for _, m := range g.Running() {
+				ok(t, "close", g.Member(m).Close())
 			}
 		}
 	})
