@@ -192,8 +192,10 @@ func TestLeaderThatOneVoterDoesNotReachStays(t *testing.T) {
 func TestSilentLeaderIsReplacedBeforeHoldersWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for i := range 5 {
-			g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.Window = 5 * time.Second }})
+		for i := range 8 {
+			g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) {
+				c.Window, c.Gossip.Interval = 5*time.Second, time.Minute // gossip finds nothing
+			}})
 			time.Sleep(time.Minute + time.Duration(i)*137*time.Millisecond)
 			leads := g.Leader()
 			g.Network.Pause(leads)
