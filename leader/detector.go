@@ -84,6 +84,7 @@ type contact struct {
 	refused  Refusals
 	said     bool // it has said which release it runs, and its zone
 	learns   bool // it has said that it needs no server
+	waits    bool // it has said that it begins no election within a second
 	release  roster.Release
 	zone     string
 }

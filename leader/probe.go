@@ -47,6 +47,7 @@ type Answer struct {
 	Claim      roster.Claim // of its roster if that has this incarnation, else ""
 	Release    roster.Release
 	Learns     bool // it hears of rosters by pushes, and needs no Raft server for that
+	Waits      bool // it begins no election within a second without a heartbeat
 }
 
 // ErrAbsent is the outcome of a probe that proves that the incarnation is not at the

@@ -64,6 +64,19 @@ func (l *Leader) rests(v View) bool {
 	return v.Mono-l.activity.stirred >= restAfter && !l.inProgress(v)
 }
 
+// MayRest reports whether Raft's heartbeats may be so far apart that servers of earlier releases would
+// begin elections: every other server has said that it waits for longer.
+func (l *Leader) MayRest(v View) bool {
+	for _, s := range v.Servers {
+		m, member := v.memberOf(s.ID)
+		c := l.detector.contacts[m.Incarnation]
+		if s.ID != l.server && (!member || c == nil || !c.waits) {
+			return false
+		}
+	}
+	return true
+}
+
 // inProgress reports whether anything is being done besides raises and probes that are answered,
 // or is waited for.
 func (l *Leader) inProgress(v View) bool {

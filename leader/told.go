@@ -37,7 +37,7 @@ func (d *detector) told(v View, to roster.Incarnation, began time.Duration, a An
 // noteAnswer records an answer to a call that began at a time, and reports whether the member
 // is up to date, and so no longer fails. A member that lags is not absent.
 func (d *detector) noteAnswer(c *contact, began time.Duration, a Answer) bool {
-	c.said, c.learns, c.release, c.zone = true, a.Learns, a.Release, a.Record.Zone
+	c.said, c.learns, c.waits, c.release, c.zone = true, a.Learns, a.Waits, a.Release, a.Record.Zone
 	c.absent = false
 	c.refused.Note(began, nil)
 	if len(d.versions) > 0 && a.Version < d.versions[0].version {

@@ -32,6 +32,9 @@ type HelloResponse struct {
 	// Learns says that the member needs no Raft server to hear of rosters: see [PathFollow].
 	// Those of earlier releases do not say so.
 	Learns bool `json:"learns,omitempty"`
+	// Waits says that the member begins no election within a second without a heartbeat. Those of
+	// earlier releases do, and do not say so.
+	Waits bool `json:"waits,omitempty"`
 	// Unheard is for how long this Raft server has heard nothing from the leader that it names, by
 	// Raft or as an answer to a call of its own. Those of earlier releases do not say so.
 	Unheard clustertime.Span `json:"unheard_ms,omitempty"`

@@ -21,6 +21,8 @@ var signMutants = []mutant{
 	{"R7", "a voter does not count the answer to its own look", "grid/candidacy.go", "		return min(unheard, o.clock.Mono()-a.began)\n", "", reachTests},
 	{"signs", "a raise that does not come is no sign", "grid/candidacy.go", "		late.Reset(wait)\n", "		late.Stop()\n", []string{"./grid/gridtest", "-run", "TestSilentLeaderIsReplacedBefore"}},
 	{"signs", "a leader that leads no longer is taken for well", "grid/candidacy.go", "	if err == nil && (hello.DiskFailed", "	if err != nil && (hello.DiskFailed", []string{"./grid", "-run", "TestLeaderWithAFailedDisk"}},
+	{"upgrade", "heartbeats rest while a server of an earlier release misses them", "leader/rest.go", "(!member || c == nil || !c.waits)", "(!member || c == nil)", []string{"./leader", "-run", "TestHeartbeatsRest"}},
+	{"upgrade", "a leader rests that may not", "grid/internal/raftlog/pace.go", "	case p.may:\n", "	case p.may || p.leads:\n", []string{"./grid/internal/raftlog", "-run", "AtRest"}},
 	{"signs", "a new leader does not know of the silence", "grid/candidacy.go", "		return *s\n", "		_ = *s\n", awaitedTests},
 	{"signs", "a leader that is awaited is not looked at", "grid/signs.go", "	case at == string(id):\n		o.signs.Send()\n", "	case at == string(id):\n", awaitedTests},
 	{"signs", "the leader is not told of a member that is awaited", "grid/signs.go", "		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })\n", "", signTests},

@@ -120,6 +120,9 @@ func (n *Node) awaitPassing() {
 	}
 }
 
+// LetRest allows this node, as a leader, to have slow heartbeats at rest, or forbids it.
+func (n *Node) LetRest(may bool) { n.pace.allow(may) }
+
 // PassLead has another server elected, and returns when it is or will not be.
 func (n *Node) PassLead(to raft.ServerID) error {
 	n.mu.Lock()

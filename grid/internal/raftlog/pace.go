@@ -22,15 +22,16 @@ const (
 //
 //	          every server answers for restAfter
 //	quick ------------------------------------------> at rest
-//	  ^                                                  |
+//	  ^              if it is allowed                    |
 //	  +--------------------------------------------------+
-//	    a server fails or is slow, the lead is passed on, or ends
+//	    a server fails or is slow, the lead is passed on, or ends, or it is forbidden
 type pace struct {
 	node  *raft.Raft
 	quick time.Duration // the timeout of heartbeats but at rest
 
 	mu    sync.Mutex  // guards what follows
 	leads bool        // the node does
+	may   bool        // it is allowed to rest: no server is of a release that misses slow heartbeats
 	rest  *time.Timer // ends with a rest; nil before the first lead
 }
 
@@ -72,9 +73,23 @@ func (p *pace) quicken() {
 func (p *pace) slacken() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.leads {
+	switch {
+	case !p.leads:
+	case p.may:
 		p.set(restFactor * p.quick)
+	default:
+		p.rest = time.AfterFunc(restAfter, p.slacken)
 	}
+}
+
+// allow allows rests, or forbids them.
+func (p *pace) allow(may bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.may && !may && p.leads {
+		p.quicken()
+	}
+	p.may = may
 }
 
 // set sets the timeout of heartbeats. An election, which a node at rest does not begin, may
