@@ -36,7 +36,7 @@ import (
 var (
 	agentPath = flag.String("agent", "./snowgrid", "the agent to start")
 	rounds    = flag.Int("rounds", 20, "rounds of each case")
-	cases     = flag.String("cases", "owner,leader,stop,roll", "what to do: kill an owner that follows, kill the leader that owns, stop an owner that follows, restart all in turn; or calm: do nothing")
+	cases     = flag.String("cases", "owner,leader,stop,stop-leader,roll", "what to do: kill an owner that follows, kill the leader that owns, stop an owner that follows, stop the leader that owns, restart all in turn; or calm: do nothing")
 	calmFor   = flag.Duration("calm-for", time.Hour, "how long nothing is done")
 	loops     = flag.Int("loops", 4, "busy loops beside agents to which nothing is done")
 	port      = flag.Int("port", 23_400, "the first of twelve free ports on 127.0.0.1")
@@ -220,7 +220,7 @@ func (f *fleet) round(ctx context.Context, name string) (out measured, err error
 	victim := slices.IndexFunc(f.agents[:], func(a *exec.Cmd) bool {
 		i := slices.Index(f.agents[:], a)
 		m := slices.IndexFunc(s.Members, func(m grid.MemberInfo) bool { return m.API == api(i) })
-		return m >= 0 && s.Members[m].Leader == (name == "leader")
+		return m >= 0 && s.Members[m].Leader == strings.HasSuffix(name, "leader")
 	})
 	if victim < 0 {
 		return out, errors.New("failover: no leader is known")
@@ -231,7 +231,8 @@ func (f *fleet) round(ctx context.Context, name string) (out measured, err error
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	fresh := f.nameOf(s, victim)
-	if name == "stop" {
+	stops := strings.HasPrefix(name, "stop")
+	if stops {
 		if err := f.agents[victim].Process.Signal(syscall.SIGSTOP); err != nil {
 			return out, err
 		}
@@ -247,7 +248,7 @@ func (f *fleet) round(ctx context.Context, name string) (out measured, err error
 		return out, err
 	}
 	out.attach = time.Since(began).Round(time.Millisecond)
-	if name == "stop" {
+	if stops {
 		if err := f.agents[victim].Process.Signal(syscall.SIGCONT); err != nil {
 			return out, err
 		}
