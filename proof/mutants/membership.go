@@ -22,6 +22,7 @@ var membershipMutants = []mutant{
 	{"R7", "the list of peers lacks those that have come since", "grid/internal/gossip/peers.go", "	g.alive[p.Incarnation], g.said[p.Incarnation] = p, said\n	g.peers = nil\n", "	g.alive[p.Incarnation], g.said[p.Incarnation] = p, said\n", peersTests},
 	{"R7", "the list of peers has those that have gone since", "grid/internal/gossip/peers.go", "		delete(g.alive, inc)\n		g.peers = nil\n", "		delete(g.alive, inc)\n", peersTests},
 	{"G16", "a timeout of the whole interval", "grid/internal/gossip/pace.go", "p.Timeout >= interval", "p.Timeout > interval", paceTests},
+	{"G16", "a member whose probes fail probes ever more seldom", "grid/internal/gossip/pace.go", "min(conf.AwarenessMaxMultiplier, int(probeMost/p.Interval))", "conf.AwarenessMaxMultiplier", paceTests},
 	{"G16", "news waits for slow probes", "grid/internal/gossip/pace.go", "min(2*p.withDefaults().Interval, spreadMax)", "p.withDefaults().Interval", paceTests},
 	{"Dc", "an outage of the DNS forgets addresses", "grid/internal/discovery/discovery.go", "		case err != nil:\n", "		case err != nil:\n			f.replace(s, nil)\n", discoveryTests},
 	{"Dc", "all entries together may have any number of addresses", "grid/internal/discovery/discovery.go", "	return out[:min(len(out), maxAllAddrs)]", "	return out", discoveryTests},

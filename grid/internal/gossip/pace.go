@@ -35,6 +35,10 @@ const (
 	defaultSuspicion = time.Second
 	// suspicionSpread is the ratio of the longest suspicion to the shortest.
 	suspicionSpread = 3
+	// probeMost bounds the time from one probe to the next of a member whose probes fail: memberlist
+	// doubts itself then, and by default probes up to eight times more seldom. Where most members of a
+	// grid have crashed, the others would see them for long.
+	probeMost = 2400 * time.Millisecond
 	// spreadMax bounds the time between messages that spread news, besides those that follow
 	// news immediately (spread.go).
 	spreadMax = 2 * time.Second
@@ -81,5 +85,6 @@ func (p Pace) apply(conf *memberlist.Config) {
 	p = p.withDefaults()
 	conf.ProbeInterval, conf.ProbeTimeout = p.Interval, p.Timeout
 	conf.SuspicionMult, conf.SuspicionMaxTimeoutMult = p.Cycles, suspicionSpread
+	conf.AwarenessMaxMultiplier = max(1, min(conf.AwarenessMaxMultiplier, int(probeMost/p.Interval)))
 	conf.GossipInterval, conf.PushPullInterval = p.spreadEvery(), max(pushPullEvery, p.Interval)
 }

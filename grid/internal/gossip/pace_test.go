@@ -41,20 +41,20 @@ func TestPaceBounds(t *testing.T) {
 func TestPaceOfMemberlist(t *testing.T) {
 	type set struct {
 		probe, timeout, spread, state time.Duration
-		cycles                        int
+		cycles, slower                int
 	}
 	for _, test := range []struct {
 		pace Pace
 		want set
 	}{
-		{Pace{}, set{time.Second, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second, 1}},
-		{Pace{Interval: 300 * time.Millisecond}, set{300 * time.Millisecond, 150 * time.Millisecond, 600 * time.Millisecond, 10 * time.Second, 4}},
-		{Pace{Interval: 3 * time.Second, Timeout: time.Second, Cycles: 5}, set{3 * time.Second, time.Second, 2 * time.Second, 10 * time.Second, 5}},
-		{Pace{Interval: time.Minute}, set{time.Minute, 30 * time.Second, 2 * time.Second, time.Minute, 1}},
+		{Pace{}, set{time.Second, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second, 1, 2}},
+		{Pace{Interval: 300 * time.Millisecond}, set{300 * time.Millisecond, 150 * time.Millisecond, 600 * time.Millisecond, 10 * time.Second, 4, 8}},
+		{Pace{Interval: 3 * time.Second, Timeout: time.Second, Cycles: 5}, set{3 * time.Second, time.Second, 2 * time.Second, 10 * time.Second, 5, 1}},
+		{Pace{Interval: time.Minute}, set{time.Minute, 30 * time.Second, 2 * time.Second, time.Minute, 1, 1}},
 	} {
 		conf := memberlist.DefaultLANConfig()
 		test.pace.apply(conf)
-		got := set{conf.ProbeInterval, conf.ProbeTimeout, conf.GossipInterval, conf.PushPullInterval, conf.SuspicionMult}
+		got := set{conf.ProbeInterval, conf.ProbeTimeout, conf.GossipInterval, conf.PushPullInterval, conf.SuspicionMult, conf.AwarenessMaxMultiplier}
 		if got != test.want || conf.SuspicionMaxTimeoutMult != 3 {
 			t.Errorf("%+v: memberlist has %+v, want %+v", test.pace, got, test.want)
 		}
