@@ -1,6 +1,7 @@
 package gridtest_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -115,7 +116,10 @@ func TestCreateIsServedByTheNextOwner(t *testing.T) {
 			began := time.Now()
 			in := wire.CreateRequest{Name: name, Nodes: 128, Attach: &wire.CreateAttach{Holder: "h", ID: sequencer.AttachmentID{byte(i + 1)}}}
 			var out wire.SequencerResponse
-			err := h.Call(within(t, 10*time.Second), other(g, owner)+":7948", wire.PathCreate, in, &out)
+			err := roster.ErrWrongOwner
+			for errors.Is(err, roster.ErrWrongOwner) { // the next owner may hear of it after the member that was asked
+				err = h.Call(within(t, 10*time.Second), other(g, owner)+":7948", wire.PathCreate, in, &out)
+			}
 			if took := time.Since(began); err != nil || out.Attached == nil || took > 2*time.Second {
 				t.Errorf("the owner leads %v: after %v: %v, attached %v", leads, took, err, out.Attached)
 			}
