@@ -17,7 +17,7 @@ const (
 
 // slowCall is how long a call to an owner may take before its driver looks whether
 // another member is the owner by now.
-const slowCall = 300 * time.Millisecond
+const slowCall = 200 * time.Millisecond
 
 // Call decides, try by try, how a request reaches the owner of its name. Its driver
 // tries the owner that [Machine.Owner] returns; without an answer it looks the owner up

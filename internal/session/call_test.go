@@ -157,7 +157,7 @@ func TestSlowTries(t *testing.T) {
 	for looks := range 5 {
 		got = append(got, SlowTry(looks)/time.Millisecond)
 	}
-	if want := []time.Duration{300, 300, 600, 1200, 2400}; !slices.Equal(got, want) {
+	if want := []time.Duration{200, 200, 400, 800, 1600}; !slices.Equal(got, want) {
 		t.Errorf("looks after %v ms, want %v", got, want)
 	}
 }
