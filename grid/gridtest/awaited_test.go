@@ -191,7 +191,7 @@ func TestLeaderThatOneVoterDoesNotReachStays(t *testing.T) {
 	})
 }
 
-// TestSilentLeaderIsReplacedBeforeHoldersWait: with a short window, too. Nobody awaits anything of the
+// TestSilentLeaderIsReplacedBeforeHoldersWait: with a short window, too. No client waits for the
 // leader; its raises of the ceiling are missed.
 func TestSilentLeaderIsReplacedBeforeHoldersWait(t *testing.T) {
 	t.Parallel()

@@ -276,8 +276,8 @@ func readPeer(n *memberlist.Node) (Peer, error) {
 	return p, nil
 }
 
-// reread returns what a node says of itself: what is known already if it says nothing else, since
-// memberlist asks about every node of each exchange. The caller holds g.mu.
+// reread returns what a node says of itself, and decodes it only if it differs from what the node said
+// before: memberlist asks about every node of each exchange. The caller holds g.mu.
 func (g *Gossip) reread(n *memberlist.Node) (Peer, error) {
 	if known, alive := g.alive[roster.Incarnation(n.Name)]; alive && g.said[known.Incarnation] == string(n.Meta) {
 		return known, nil
