@@ -223,7 +223,7 @@ func (h *HTTP) connect(addr string, pause time.Duration) *attempt {
 	if err != nil {
 		return &attempt{err: unreachable(addr, err)}
 	}
-	a := upgrade(conn, addr, req)
+	a := h.upgrade(conn, addr, req)
 	if a.conn == nil {
 		_ = conn.Close()
 	}
@@ -253,7 +253,7 @@ func (h *HTTP) upgradeRequest(addr string) (*http.Request, error) {
 }
 
 // upgrade asks a member to speak frames on a connection.
-func upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
+func (h *HTTP) upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 	_ = conn.SetDeadline(time.Now().Add(upgradeTimeout))
 	if err := req.Write(conn); err != nil {
 		return refusedUpgrade(addr, err)
@@ -277,7 +277,19 @@ func upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 		return &attempt{err: failure.Errorf(wire.ErrProtocol, "member at %s: %w", addr, err)}
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in)), remote: conn.RemoteAddr().String()}
+	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in), h.onEnd(addr)), remote: conn.RemoteAddr().String()}
+}
+
+// onEnd returns what is told of the end of the connection to an address; nil for nothing.
+func (h *HTTP) onEnd(addr string) func(error) {
+	if h.Broken == nil {
+		return nil
+	}
+	return func(err error) {
+		if !errors.Is(err, net.ErrClosed) {
+			h.Broken(addr)
+		}
+	}
 }
 
 // refusedUpgrade returns the result of an upgrade that has no answer. A process that speaks

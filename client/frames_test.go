@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,6 +141,36 @@ func TestEndedConnectionIsDialedAgain(t *testing.T) {
 			t.Errorf("%d dials, want 5", n)
 		}
 	})
+}
+
+// TestBrokenConnectionIsTold: once, and not if this end has closed it.
+func TestBrokenConnectionIsTold(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			dial := framing(ctx, done(t))
+			var told []string
+			h := NewHTTP(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx, 1) }, nil)
+			h.Broken = func(addr string) { told = append(told, addr) }
+			if err := callHost(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			if synctest.Wait(); len(told) != 0 {
+				t.Errorf("told of %q before anything ended", told)
+			}
+			want := []string{"host:1"}
+			if closes {
+				h.Close()
+				want = nil
+			} else {
+				end()
+			}
+			if synctest.Wait(); !slices.Equal(told, want) {
+				t.Errorf("closed here %v: told of %q, want %q", closes, told, want)
+			}
+		})
+	}
 }
 
 // addressed is a connection to an address.

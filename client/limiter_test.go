@@ -86,7 +86,7 @@ func TestLanesOfFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHTTP(nil, nil)
 		near, far := net.Pipe()
-		open := &attempt{done: make(chan struct{}), conn: frames.NewClient(near, near)}
+		open := &attempt{done: make(chan struct{}), conn: frames.NewClient(near, near, nil)}
 		close(open.done)
 		h.lines.of = map[string]*framedLine{"m1": {attempt: open}}
 		ctx, giveUp := context.WithCancel(t.Context())

@@ -2,8 +2,12 @@ package grid
 
 import (
 	"context"
+	"errors"
+	"syscall"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -28,14 +32,30 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 		res.Claim = r.Claim
 	}
 	if node := m.raft.Node(); node != nil {
-		res.Leader, res.Unheard = node.Leader(), clustertime.SpanOf(m.leadership.leaderUnheard(node))
+		res.Leader, res.Unheard = node.Leader(), clustertime.SpanOf(m.lookout.leaderUnheard(node))
 		if at, found := leader.MemberOf(r, leader.ServerID(res.Leader)); found {
 			res.LeaderAt = wire.Address{Incarnation: at.Incarnation, API: at.API}
 		}
 	}
 	if in.Doubts != "" && in.Doubts == res.Leader {
-		m.leadership.signs.Send()
+		m.lookout.sign()
 	}
 	res.AttemptedGrid = m.formation.AttemptedGrid()
 	return res, nil
+}
+
+// helloFrom asks a member for its view. The error matches leader.ErrAbsent if it proves that the
+// incarnation is not at the address.
+func helloFrom(ctx context.Context, caller api.Caller, addr string, at roster.Incarnation) (wire.HelloResponse, error) {
+	hello, err := caller.Hello(ctx, addr, at)
+	return hello, markAbsent(err)
+}
+
+// markAbsent has the error of a call match leader.ErrAbsent if it proves that the incarnation
+// is not at the address that was called.
+func markAbsent(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrNotAddressed) {
+		return failure.Errorf(leader.ErrAbsent, "%w", err)
+	}
+	return err
 }

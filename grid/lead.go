@@ -1,28 +1,26 @@
 package grid
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
-
-	"context"
-	"sync"
-	"time"
-
-	"github.com/hashicorp/raft"
-
-	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
@@ -44,18 +42,16 @@ type leadership struct {
 	raft      *raftlog.Server
 	caller    api.Caller
 	formation *formation.Formation
-	gossip    *gossip.Gossip                 // nil in a lone member; set before anything runs
-	seen      seenPeers                      // what gossip sees, for the machine
-	current   atomic.Pointer[lead]           // the present lead, nil while another member leads
-	now       signal.Signal                  // the leader's step is due, or another member leads
-	sooner    signal.Signal                  // the leader's step is due before the time that was said last
-	signs     signal.Signal                  // the leader may have ended or be silent
-	answered  atomic.Pointer[answeredLook]   // the last look at a leader that was answered; nil for none
-	silence   atomic.Pointer[leader.Silence] // of the leader that this member looked at last; nil for none
-	awaits    recent                         // members that somebody waits for
-	refusals  recent                         // members that refuse calls
-	looking   atomic.Bool                    // the leader is being told of a member that Raft does not reach
-	following atomic.Bool                    // a leader is being asked for its pushes
+	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
+	seen      seenPeers            // what gossip sees, for the machine
+	current   atomic.Pointer[lead] // the present lead, nil while another member leads
+	now       signal.Signal        // the leader's step is due, or another member leads
+	sooner    signal.Signal        // the leader's step is due before the time that was said last
+	lookout   *lookout             // of the leader that this member follows
+	awaits    recent               // members that somebody waits for
+	refusals  recent               // members that refuse calls
+	looking   atomic.Bool          // the leader is being told of a member that Raft does not reach
+	following atomic.Bool          // a leader is being asked for its pushes
 	anchorage *anchorage
 	dismissal *dismissal
 	clocks    voterClocks
@@ -162,7 +158,7 @@ func (o *leadership) begin(ctx context.Context, node *raftlog.Node) *lead {
 	l := &lead{of: o, node: node}
 	l.ctx, l.end = context.WithCancel(ctx)
 	l.machine = leader.New(leader.Config{
-		Silence: o.silenceBefore(node),
+		Silence: o.lookout.silenceBefore(node),
 		Self:    o.record(), Grid: o.formation.Grid(), Expect: o.formation.Expect(), Release: wire.OwnRelease(), Anchored: o.anchorage.configured(), Ahead: o.anchorage.ahead,
 	}, l)
 	o.current.Store(l)
@@ -251,7 +247,7 @@ func (l *lead) Probe(p leader.Probe) {
 		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout)
 		defer cancel()
 		began := l.of.clock.Mono()
-		ask := l.of.hello
+		ask := l.hello
 		if _, member := l.of.state.Roster().Member(p.To); member {
 			ask = l.ask
 		}

@@ -3,6 +3,7 @@ package grid
 import (
 	"sync"
 
+	"github.com/hashicorp/raft"
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
@@ -25,6 +26,15 @@ func (o *leadership) view(node *raftlog.Node) leader.View {
 	servers, _ := node.Servers()
 	v.Servers = serversOf(servers)
 	return v
+}
+
+// serversOf returns Raft's servers as the leader's machine knows them.
+func serversOf(servers []raft.Server) []leader.Server {
+	var out []leader.Server
+	for _, s := range servers {
+		out = append(out, leader.Server{ID: leader.ServerID(s.ID), Voter: s.Suffrage == raft.Voter})
+	}
+	return out
 }
 
 // seenPeers keeps the members that gossip sees as the machine knows them, until gossip sees

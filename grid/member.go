@@ -77,6 +77,7 @@ type Member struct {
 
 	formation  *formation.Formation
 	leadership *leadership
+	lookout    *lookout
 	anchorage  *anchorage
 	health     *health
 	departure  *departure
@@ -226,10 +227,12 @@ func (m *Member) open() error {
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.creds.Credentials)
 	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)
+	m.lookout = &lookout{self: m.self, ownView: m.serveHello, state: m.state, clock: m.clock, life: m.life, log: m.log, raft: m.raft, caller: m.caller, signs: signal.New()}
 	m.leadership = &leadership{
 		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
-		raft: m.raft, caller: m.caller, now: signal.New(), sooner: signal.New(), signs: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
+		raft: m.raft, caller: m.caller, lookout: m.lookout, now: signal.New(), sooner: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
 	}
+	m.http.Broken = m.leadership.disconnected
 	m.health = &health{
 		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock, ctx: m.ctx,
 		log: m.log, raft: m.raft, anchorage: m.anchorage, notRegistered: m.identity.notRegistered,
@@ -340,7 +343,7 @@ func (m *Member) run() {
 	}
 	m.life.Go(func() { m.creds.watch(m.ctx) })
 	m.life.Go(func() { m.creds.warnOfExpiry(m.ctx) })
-	m.life.Go(func() { m.leadership.watchLeader(m.ctx) })
+	m.life.Go(func() { m.lookout.run(m.ctx) })
 	m.life.Go(func() { m.dismissal.run(m.ctx, m.departure.sayGoodbye) })
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.keyring.follow(m.ctx) })

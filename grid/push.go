@@ -89,7 +89,7 @@ func (l *lead) ask(ctx context.Context, api string, to roster.Incarnation) (wire
 	known := *l.pushes.get(to)
 	l.pushes.mu.Unlock()
 	if known.refuses {
-		return l.of.hello(ctx, api, to)
+		return l.hello(ctx, api, to)
 	}
 	view, err := l.push(ctx, to, api, known)
 	err = markAbsent(err)
@@ -101,7 +101,13 @@ func (l *lead) ask(ctx context.Context, api string, to roster.Incarnation) (wire
 		l.pushes.get(to).refuses = true
 		l.pushes.mu.Unlock()
 	}
-	return l.of.hello(ctx, api, to)
+	return l.hello(ctx, api, to)
+}
+
+// hello asks a member for its view. The error matches leader.ErrAbsent if it proves that the
+// incarnation is not at the address.
+func (l *lead) hello(ctx context.Context, api string, to roster.Incarnation) (wire.HelloResponse, error) {
+	return helloFrom(ctx, l.of.caller, api, to)
 }
 
 // push makes one push, and returns the member's view.

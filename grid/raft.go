@@ -34,7 +34,7 @@ func (m *Member) newServer() *raftlog.Server {
 	if !m.lone {
 		cfg.Transport = m.raftTransport
 		cfg.Unreached = func(server leader.ServerID, slow bool) { m.leadership.unreached(server, slow) }
-		cfg.Doubted = func() { m.leadership.signs.Send() }
+		cfg.Doubted = func() { m.lookout.sign() } // it is made later
 		cfg.Closed = func() { m.listeners.raftEnded() }
 	}
 	return raftlog.NewServer(cfg)
@@ -48,7 +48,7 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 	}
 	claims := &claims{self: m.self, state: m.state, log: m.log}
 	stream := transport.NewRaftStream(ln, m.members, grid, claims, &releases{gossip: m.gossip, log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials, raftDenied(m.audit))
-	stream.Broken = m.leadership.signs.Send
+	stream.Broken = m.lookout.sign
 	m.life.Background(func(ctx context.Context) { claims.dropOthers(ctx, stream) })
 	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)}, log), refused), nil
 }

@@ -51,6 +51,18 @@ func (a *recent) note(of roster.Incarnation, now time.Duration) bool {
 	return true
 }
 
+// unreached has the leader look at a member that does not take what Raft sends to it.
+func (o *leadership) unreached(server leader.ServerID, slow bool) {
+	l := o.current.Load()
+	if l == nil || !o.looking.CompareAndSwap(false, true) {
+		return // Raft says so again soon
+	}
+	o.life.Background(func(context.Context) { // Raft waits for this call
+		defer o.looking.Store(false)
+		l.do(func(machine *leader.Leader, v leader.View) { machine.Unreached(v, server, slow) })
+	})
+}
+
 // refusedProbe has gossip suspect a member that refuses the leader's calls: where its process has
 // ended, gossip need not find that out by probes. A member that lives refutes it.
 func (o *leadership) refusedProbe(of roster.Incarnation) {
@@ -74,7 +86,26 @@ func (o *leadership) unanswered(inc roster.Incarnation) {
 	case o.current.Load() != nil:
 		o.unreached(id, true)
 	case o.raft.Node().Leader() == string(id):
-		o.signs.Send()
+		o.lookout.sign()
+	}
+}
+
+// disconnected takes in that the connection to a member's address has ended, which this member did not
+// close. That is the first sign of a process that has ended: Raft's next heartbeat to it may be a second
+// away.
+func (o *leadership) disconnected(addr string) {
+	for _, m := range o.state.Roster().Members {
+		if m.API != addr || m.Incarnation == o.self {
+			continue
+		}
+		switch l, id := o.current.Load(), leader.ServerOf(m.Incarnation, m.Durable); {
+		case l != nil:
+			o.life.Background(func(context.Context) { // the connection waits for this call
+				l.do(func(machine *leader.Leader, v leader.View) { machine.Unreached(v, id, false) })
+			})
+		case o.raft.Node().Leader() == string(id):
+			o.lookout.sign()
+		}
 	}
 }
 
@@ -88,7 +119,7 @@ func (o *leadership) awaited(in wire.DirectoryRequest, owner roster.Member) {
 	case o.current.Load() != nil:
 		o.unreached(id, true)
 	case at == string(id):
-		o.signs.Send()
+		o.lookout.sign()
 	case at != "" && in.Wait > 0: // it is not passed on itself
 		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })
 	}
@@ -107,6 +138,6 @@ func (o *leadership) passOn(ctx context.Context, to string, in wire.DirectoryReq
 	in.Wait, in.Known = 0, &wire.DirectoryVersion{Grid: r.Identity(), Version: r.Version}
 	if err := o.caller.Call(ctx, at.API, at.Incarnation, wire.PathDirectory, in, &wire.DirectoryResponse{}); err != nil {
 		o.log.Debug("the leader was not told of a member that is awaited", "error", err)
-		o.signs.Send()
+		o.lookout.sign()
 	}
 }

@@ -31,7 +31,9 @@ func RaiseOverdue(window time.Duration) time.Duration {
 }
 
 // Candidacy judges a sign that the leader has ended or is silent, for a voter. Its driver calls
-// the leader, reports the outcome, and takes the step that follows:
+// the leader, reports the outcome, and takes the step that follows. The first call without an answer
+// has the other voters call it, too, so that each of them knows by a call of its own whether it answers
+// when it is asked: at rest Raft's heartbeats are further apart than a member may be silent.
 //
 //	calling --- answered, or too many tries --------------------> over
 //	 |   |                                                         ^
@@ -46,14 +48,32 @@ type Candidacy struct {
 	voters   []ServerID // but the leader, ascending
 	silence  Silence
 	tries    int
+	told     bool // the other voters are, or were, told of it
 	refusals Refusals
 }
 
 // Next is the next action of a candidacy after a pause: to call the leader again, to ask the other
-// voters, to stand for election, or with none set nothing more.
+// voters, to stand for election, or with none set nothing more. With Tell the other voters are told
+// that the leader does not answer, before the pause.
 type Next struct {
 	Pause            time.Duration
 	Call, Ask, Stand bool
+	Tell             bool
+}
+
+// Look is a voter's call of the leader, and its outcome.
+type Look struct {
+	Began, Ended time.Duration // by the monotonic clock
+	Err          error         // matches [ErrAbsent] if it proves that the process is not there
+	Leads        bool          // without an error: it leads, and its disk works
+}
+
+// outcome returns the error of a look. A process that leads no longer counts like one that has ended.
+func (k Look) outcome() error {
+	if k.Err == nil && !k.Leads {
+		return ErrAbsent
+	}
+	return k.Err
 }
 
 // NewCandidacy returns the candidacy of a voter, false for a server that is none. The
@@ -70,26 +90,28 @@ func NewCandidacy(servers []Server, self, leader ServerID) (*Candidacy, bool) {
 	return &Candidacy{turn: time.Duration(turn) * candidacyTurn, voters: voters}, turn >= 0
 }
 
-// Called takes in a call of the leader that began and ended at times by the monotonic clock. An
-// error that matches [ErrAbsent] proves that the process is not there.
-func (c *Candidacy) Called(began, ended time.Duration, err error) Next {
+// Looked takes in a look at the leader.
+func (c *Candidacy) Looked(k Look) Next {
+	err := k.outcome()
 	if c.tries == 0 {
-		c.silence.Since = began
+		c.silence.Since = k.Began
 	}
-	c.silence.Last = began
-	c.refusals.Note(began, err)
+	c.silence.Last = k.Began
+	c.refusals.Note(k.Began, err)
 	c.tries++
+	tell := err != nil && !c.told
+	c.told = c.told || tell
+	next := Next{Tell: tell}
 	switch {
 	case err == nil:
-		return Next{}
 	case c.refusals.Prove():
-		return Next{Pause: c.turn, Stand: true}
-	case c.tries >= suspectFailures && ended-c.silence.Since >= suspectAfter:
-		return Next{Ask: true}
-	case c.tries >= candidacyTries:
-		return Next{}
+		next.Pause, next.Stand = c.turn, true
+	case c.tries >= suspectFailures && k.Ended-c.silence.Since >= suspectAfter:
+		next.Ask = true
+	case c.tries < candidacyTries:
+		next.Pause, next.Call = refusedApart, true
 	}
-	return Next{Pause: refusedApart, Call: true}
+	return next
 }
 
 // Silence is of a leader that did not answer a voter, which then led in its place. The member is

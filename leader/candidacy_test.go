@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,10 +38,20 @@ func TestCandidacy(t *testing.T) {
 			if now += next.Pause; !next.Call {
 				t.Fatalf("%s: over after %d calls", what, i)
 			}
-			next = candidacy.Called(now, now, err)
+			next = candidacy.Looked(Look{Began: now, Ended: now, Err: err, Leads: true})
+			if first := i == slices.IndexFunc(c.calls, func(err error) bool { return err != nil }); next.Tell != first {
+				t.Errorf("%s: the other voters are told %v after call %d", what, next.Tell, i)
+			}
 		}
 		if next.Call || next.Stand != c.stand || next.Stand && next.Pause != c.turn {
 			t.Errorf("%s: %+v", what, next)
+		}
+	}
+	resigned, _ := NewCandidacy(servers, "c", "b")
+	for i, want := range []Next{{Pause: refusedApart, Call: true, Tell: true}, {Stand: true}} {
+		began := time.Minute + time.Duration(i)*refusedApart
+		if next := resigned.Looked(Look{Began: began, Ended: began}); next != want {
+			t.Errorf("a leader that leads no longer, call %d: %+v, want %+v", i, next, want)
 		}
 	}
 	for _, self := range []ServerID{"a", "b", "z"} {
@@ -73,15 +84,18 @@ func TestCandidacyAgainstASilentLeader(t *testing.T) {
 			servers = append(servers, Server{ID: ServerID(rune('a' + i)), Voter: true})
 		}
 		candidacy, _ := NewCandidacy(servers, "b", "a")
+		look := func(began, ended time.Duration) Next {
+			return candidacy.Looked(Look{Began: began, Ended: ended, Err: context.DeadlineExceeded})
+		}
 		now := time.Hour
-		next := candidacy.Called(now, now+detectTimeout, context.DeadlineExceeded)
+		next := look(now, now+detectTimeout)
 		if !next.Call || next.Ask || next.Stand {
 			t.Fatalf("%s: after one call: %+v", c.what, next)
 		}
-		if early := candidacy.Called(now+detectTimeout, now+suspectAfter-1, context.DeadlineExceeded); early.Ask || !early.Call {
+		if early := look(now+detectTimeout, now+suspectAfter-1); early.Ask || !early.Call {
 			t.Fatalf("%s: before a member is suspect: %+v", c.what, early)
 		}
-		if next = candidacy.Called(now+detectTimeout, now+suspectAfter, context.DeadlineExceeded); !next.Ask || next.Call || next.Stand {
+		if next = look(now+detectTimeout, now+suspectAfter); !next.Ask || next.Call || next.Stand {
 			t.Fatalf("%s: when a member is suspect: %+v", c.what, next)
 		}
 		if len(candidacy.Voters()) != c.voters-1 {

@@ -18,8 +18,9 @@ import (
 // Client is the end of a connection that makes calls. Its methods may be called from any number
 // of goroutines.
 type Client struct {
-	link *link
-	late expiry
+	link  *link
+	late  expiry
+	ended func(error) // nil tells no one
 
 	mu     sync.Mutex // guards what follows
 	calls  map[uint32]*Call
@@ -27,9 +28,10 @@ type Client struct {
 }
 
 // NewClient returns the caller's end of a connection that was upgraded. in reads from it, after
-// the bytes that were read already.
-func NewClient(conn net.Conn, in io.Reader) *Client {
-	c := &Client{link: newLink(conn, in, background, false, callerIdle), calls: map[uint32]*Call{}}
+// the bytes that were read already. ended, if not nil, is told once why the connection has ended, by the
+// goroutine that read it: net.ErrClosed after Close.
+func NewClient(conn net.Conn, in io.Reader, ended func(error)) *Client {
+	c := &Client{link: newLink(conn, in, background, false, callerIdle), calls: map[uint32]*Call{}, ended: ended}
 	c.late.fire = c.expire
 	go c.read()
 	return c
@@ -187,6 +189,9 @@ func (c *Client) read() {
 			c.link.end(err)
 			c.late.stop()
 			c.failStarted()
+			if c.ended != nil {
+				c.ended(c.link.reason())
+			}
 			return
 		}
 	}

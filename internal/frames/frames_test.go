@@ -37,7 +37,7 @@ func serving(t *testing.T, bare bool, handler Handler) *ends {
 		e.ended <- Server{Workers: workers, Busy: busy, Handler: handler}.Serve(context.Background(), far, bufio.NewReader(far))
 	}()
 	if !bare {
-		e.client = NewClient(near, bufio.NewReader(near))
+		e.client = NewClient(near, bufio.NewReader(near), nil)
 	}
 	t.Cleanup(func() { _ = near.Close(); workers.Close() })
 	return e
@@ -295,7 +295,7 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 func TestPingOfMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		c := NewClient(near, bufio.NewReader(near))
+		c := NewClient(near, bufio.NewReader(near), nil)
 		defer c.Close()
 		_ = far.SetDeadline(time.Now().Add(time.Second))
 		_, _ = far.Write(frame.AppendHeader(nil, frame.Header{Kind: frame.Ping}))
@@ -347,7 +347,7 @@ func TestHostileMembers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				near, far := net.Pipe()
-				c := NewClient(near, bufio.NewReader(near))
+				c := NewClient(near, bufio.NewReader(near), nil)
 				go func() { _, _ = io.Copy(io.Discard, far) }()
 				go func() {
 					time.Sleep(time.Second)

@@ -28,7 +28,7 @@ func quickly(t *testing.T, quick Quick, handler Handler) *ends {
 }
 
 func (e *ends) connect() *Client {
-	e.client = NewClient(e.raw, bufio.NewReader(e.raw))
+	e.client = NewClient(e.raw, bufio.NewReader(e.raw), nil)
 	return e.client
 }
 

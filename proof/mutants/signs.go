@@ -2,7 +2,7 @@ package main
 
 // Tests that guard how soon a member that has ended or is silent is looked at.
 var (
-	candidacyTests = []string{"./leader", "-run", "Candidacy|Silence"}
+	candidacyTests = []string{"./leader", "-run", "Candidacy|Silence|Watch"}
 	awaitedTests   = []string{"./grid/gridtest", "-run", "TestSilentMemberIsReplacedWhenAwaited"}
 	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill|TestProcessThatHasEnded"}
 	reachTests     = []string{"./grid/gridtest", "-run", "TestLeaderThatOneVoterDoesNotReachStays"}
@@ -13,21 +13,26 @@ var (
 var signMutants = []mutant{
 	{"R7", "a leader that one voter does not reach is deposed", "leader/candidacy.go", "silent <= all/2 {", "silent <= all*0 {", candidacyTests},
 	{"R7", "a voter that has just heard the leader counts against it", "leader/candidacy.go", "		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", candidacyTests},
-	{"R7", "one slow call is silence", "leader/candidacy.go", "c.tries >= suspectFailures && ended-c.silence.Since >= suspectAfter", "c.tries >= 1", candidacyTests},
+	{"R7", "one slow call is silence", "leader/candidacy.go", "c.tries >= suspectFailures && k.Ended-c.silence.Since >= suspectAfter", "c.tries >= 1", candidacyTests},
 	{"R7", "silence before a lead makes a member dead", "leader/candidacy.go", "max(s.Since, now-suspectAfter)", "s.Since", candidacyTests},
 	{"R7", "silence of long ago counts", "leader/candidacy.go", "s.Calls > 0 && now-s.Last <= silenceLasts", "s.Calls > 0", candidacyTests},
 	{"R7", "any leader before is suspect", "leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0", candidacyTests},
-	{"R7", "the other voters do not look at a leader that is doubted", "grid/hello.go", "		m.leadership.signs.Send()\n", "", reachTests},
-	{"R7", "a voter does not count the answer to its own look", "grid/candidacy.go", "		return min(unheard, o.clock.Mono()-a.began)\n", "", reachTests},
-	{"signs", "a raise that does not come is no sign", "grid/candidacy.go", "		late.Reset(wait)\n", "		late.Stop()\n", []string{"./grid/gridtest", "-run", "TestSilentLeaderIsReplacedBefore"}},
-	{"signs", "a leader that leads no longer is taken for well", "grid/candidacy.go", "	if err == nil && (hello.DiskFailed", "	if err != nil && (hello.DiskFailed", []string{"./grid", "-run", "TestLeaderWithAFailedDisk"}},
+	{"R7", "the other voters do not look at a leader that is doubted", "grid/hello.go", "		m.lookout.sign()\n", "", reachTests},
+	{"R7", "a voter does not count the answer to its own look", "leader/watch.go", "		return min(byRaft, now-w.answered.began)\n", "", reachTests},
+	{"signs", "a raise that does not come is no sign", "grid/lookout.go", "		late.Reset(wait)\n", "		late.Stop()\n", []string{"./grid/gridtest", "-run", "TestSilentLeaderIsReplacedBefore"}},
+	{"signs", "a leader that leads no longer is taken for well", "leader/candidacy.go", "k.Err == nil && !k.Leads {", "k.Err == nil && k.Leads && !k.Leads {", []string{"./leader", "./grid", "-run", "Candidacy|TestLeaderWithAFailedDisk"}},
 	{"upgrade", "heartbeats rest while a server of an earlier release misses them", "leader/rest.go", "(!member || c == nil || !c.waits)", "(!member || c == nil)", []string{"./leader", "-run", "TestHeartbeatsRest"}},
 	{"upgrade", "a leader rests that may not", "grid/internal/raftlog/pace.go", "	case p.may:\n", "	case p.may || p.leads:\n", []string{"./grid/internal/raftlog", "-run", "AtRest"}},
-	{"signs", "a new leader does not know of the silence", "grid/candidacy.go", "		return *s\n", "		_ = *s\n", awaitedTests},
-	{"signs", "a leader that is awaited is not looked at", "grid/signs.go", "	case at == string(id):\n		o.signs.Send()\n", "	case at == string(id):\n", awaitedTests},
+	{"signs", "a new leader does not know of the silence", "leader/watch.go", "func (w *Watch) Silent(s Silence) { w.silence = s }", "func (w *Watch) Silent(s Silence) { _ = s }", candidacyTests},
+	{"signs", "a leader that is awaited is not looked at", "grid/signs.go", "	case at == string(id):\n		o.lookout.sign()\n", "	case at == string(id):\n", awaitedTests},
 	{"signs", "the leader is not told of a member that is awaited", "grid/signs.go", "		o.life.Background(func(ctx context.Context) { o.passOn(ctx, at, in) })\n", "", signTests},
 	{"signs", "signs without end are taken in", "grid/signs.go", "known && now-last < signEvery", "known && now < last", signTests},
 	{"signs", "signs of members that are gone are kept", "grid/signs.go", "		if now-last >= signEvery {\n			delete(a.last, inc)", "		if now < last {\n			delete(a.last, inc)", signTests},
 	{"signs", "gossip finds out by itself that a process has ended", "grid/signs.go", "o.gossip.Suspect(ctx, of); err != nil {", "error(nil); err != nil {", crashTests},
+	{"signs", "the leader does not hear of a connection that has broken", "grid/member.go", "	m.http.Broken = m.leadership.disconnected\n", "", crashTests},
+	{"signs", "silence of a leader before counts for each lead", "leader/watch.go", "	w.silence = Silence{}\n", "", candidacyTests},
+	{"signs", "a moment without heartbeats is silence", "leader/watch.go", "byRaft >= electionAfter", "byRaft >= 0", candidacyTests},
+	{"signs", "the answer of any leader counts", "leader/watch.go", "from != \"\" && from == w.answered.by", "w.answered.by != \"\"", candidacyTests},
+	{"signs", "the other voters are not told", "leader/candidacy.go", "	next := Next{Tell: tell}\n", "	next := Next{}\n", candidacyTests},
 	{"create-attach", "an owner that was replaced is waited for", "grid/internal/host/createattach.go", "now.Incarnation != owner.Incarnation {\n				cancel()", "now.Incarnation == \"-\" {\n				cancel()", signTests},
 }

@@ -1,0 +1,200 @@
+package grid
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// lookout looks at the leader that this member follows, whenever there is a sign that it may have ended
+// or be silent. What it sees is judged by package leader (Candidacy, Watch).
+type lookout struct {
+	self    roster.Incarnation
+	ownView func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
+	state   *state.State
+	clock   *client.Clock
+	life    *tenure.Life
+	log     *slog.Logger
+	raft    *raftlog.Server
+	caller  api.Caller
+	signs   signal.Signal // the leader may have ended or be silent
+
+	mu    sync.Mutex // guards watch
+	watch leader.Watch
+}
+
+// Bounds of what signs cost, also of those that lead to nothing.
+const (
+	// betweenLooks is the pause between two candidacies.
+	betweenLooks = 50 * time.Millisecond
+	// lookTimeout bounds a call to a leader after a sign, and the calls to the other voters.
+	lookTimeout = 250 * time.Millisecond
+)
+
+// sign has the leader looked at soon. It does not block.
+func (k *lookout) sign() { k.signs.Send() }
+
+// run looks at the leader after each sign until ctx ends. A raise of the ceiling that does not come is
+// a sign, too.
+func (k *lookout) run(ctx context.Context) {
+	late := time.NewTimer(0)
+	defer late.Stop()
+	for {
+		overdue := leader.RaiseOverdue(k.state.Roster().Settings.Window.Duration())
+		wait := overdue - k.state.RaiseAge()
+		if wait <= 0 {
+			wait = overdue // it was looked at for that
+		}
+		late.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.signs:
+		case <-late.C:
+			if k.state.RaiseAge() < overdue {
+				continue
+			}
+		}
+		k.look(ctx)
+		signal.Sleep(ctx, betweenLooks)
+	}
+}
+
+// look calls the leader that this member follows, and stands for election if its process has
+// ended, or if most voters hear nothing from it.
+func (k *lookout) look(ctx context.Context) {
+	node := k.raft.Node()
+	id := leader.ServerID(node.Leader())
+	at, known := leader.MemberOf(k.state.Roster(), id)
+	if !known || at.Incarnation == k.self || k.state.Leaving() {
+		return
+	}
+	servers, _ := node.Servers()
+	candidacy, votes := leader.NewCandidacy(serversOf(servers), leader.ServerID(k.raft.Self()), id)
+	if !votes {
+		return
+	}
+	why := "its process has ended"
+	for next := (leader.Next{Call: true}); ; {
+		if next.Tell {
+			k.life.Background(func(ctx context.Context) { k.tellDoubt(ctx, candidacy.Voters(), id) })
+		}
+		signal.Sleep(ctx, next.Pause)
+		switch {
+		case ctx.Err() != nil || k.raft.Node() != node:
+			return
+		case next.Call:
+			next = candidacy.Looked(k.call(ctx, id, at))
+		case next.Ask:
+			if next = candidacy.Asked(k.unheard(ctx, candidacy.Voters(), id)); next.Stand {
+				k.note(func(w *leader.Watch) { w.Silent(candidacy.Silence(at.Incarnation)) })
+				why = "most voters hear nothing from it"
+			}
+		case next.Stand:
+			if node.Stand(id) {
+				k.log.Info("the leader is gone; this member stands for election", "leader", string(at.Incarnation), "reason", why)
+			}
+			return
+		default:
+			return
+		}
+	}
+}
+
+// call looks at a leader once.
+func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member) leader.Look {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	look := leader.Look{Began: k.clock.Mono()}
+	hello, err := helloFrom(ctx, k.caller, at.API, at.Incarnation)
+	look.Ended, look.Err, look.Leads = k.clock.Mono(), err, hello.Leader != "" && !hello.DiskFailed
+	k.note(func(w *leader.Watch) { w.Looked(id, look) })
+	return look
+}
+
+// note has the watch changed or asked.
+func (k *lookout) note(f func(*leader.Watch)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f(&k.watch)
+}
+
+// leaderUnheard returns for how long this member has heard nothing from the leader that it follows.
+func (k *lookout) leaderUnheard(node *raftlog.Node) (d time.Duration) {
+	from, byRaft, now := leader.ServerID(node.Leader()), node.Unheard(), k.clock.Mono()
+	k.note(func(w *leader.Watch) { d = w.Unheard(from, now, byRaft) })
+	return d
+}
+
+// silenceBefore returns the silence of the leader before this member, which leads now.
+func (k *lookout) silenceBefore(node *raftlog.Node) (s leader.Silence) {
+	id, byRaft := node.Before()
+	before, _ := leader.MemberOf(k.state.Roster(), id)
+	k.note(func(w *leader.Watch) { s = w.Before(before.Incarnation, byRaft, transport.HeartbeatTimeout) })
+	return s
+}
+
+// tellDoubt has other voters look at a leader that has not answered this one.
+func (k *lookout) tellDoubt(ctx context.Context, voters []leader.ServerID, of leader.ServerID) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	var calls sync.WaitGroup
+	for _, id := range voters {
+		if at, member := leader.MemberOf(k.state.Roster(), id); member && at.Incarnation != k.self {
+			calls.Go(func() {
+				in := wire.HelloRequest{Doubts: string(of)}
+				if err := k.caller.Call(ctx, at.API, at.Incarnation, wire.PathHello, in, &wire.HelloResponse{}); err != nil {
+					k.log.Debug("a voter was not told that the leader does not answer", "voter", string(at.Incarnation), "error", err)
+				}
+			})
+		}
+	}
+	calls.Wait()
+}
+
+// unheard asks voters, all at the same time, for how long each has heard nothing from a leader. One
+// that does not answer, or follows another leader, is left out.
+func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	answers := make([]*clustertime.Span, len(voters))
+	var calls sync.WaitGroup
+	for i, id := range voters {
+		if at, member := leader.MemberOf(k.state.Roster(), id); member {
+			calls.Go(func() {
+				hello, err := k.viewOf(ctx, at)
+				if err == nil && (hello.Leader == "" || hello.Leader == string(from)) {
+					answers[i] = &hello.Unheard
+				}
+			})
+		}
+	}
+	calls.Wait()
+	for _, d := range answers {
+		if d != nil {
+			out = append(out, d.Duration())
+		}
+	}
+	return out
+}
+
+// viewOf returns the view of a member, which may be this one.
+func (k *lookout) viewOf(ctx context.Context, m roster.Member) (wire.HelloResponse, error) {
+	if m.Incarnation == k.self {
+		return k.ownView(ctx, wire.HelloRequest{})
+	}
+	return helloFrom(ctx, k.caller, m.API, m.Incarnation)
+}

@@ -1,0 +1,52 @@
+package leader
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestWatchOfTheLeader: an answered look counts like a heartbeat, of the leader that answered alone.
+func TestWatchOfTheLeader(t *testing.T) {
+	const began, now = time.Hour, time.Hour + time.Second
+	answered := Look{Began: began, Ended: now, Leads: true}
+	for _, c := range []struct {
+		what   string
+		look   Look
+		from   ServerID
+		byRaft time.Duration
+		want   time.Duration
+	}{
+		{"answered", answered, "a", time.Minute, time.Second},
+		{"a heartbeat since", answered, "a", time.Millisecond, time.Millisecond},
+		{"another leader", answered, "b", time.Minute, time.Minute},
+		{"no leader", answered, "", time.Minute, time.Minute},
+		{"no answer", Look{Began: began, Ended: now, Err: context.DeadlineExceeded}, "a", time.Minute, time.Minute},
+		{"it leads no longer", Look{Began: began, Ended: now}, "a", time.Minute, time.Minute},
+	} {
+		var w Watch
+		w.Looked("a", c.look)
+		if got := w.Unheard(c.from, now, c.byRaft); got != c.want {
+			t.Errorf("%s: unheard for %v, want %v", c.what, got, c.want)
+		}
+	}
+	if got := new(Watch).Unheard("", now, time.Minute); got != time.Minute {
+		t.Errorf("a watch that has seen nothing: unheard for %v", got)
+	}
+}
+
+// TestWatchHandsSilenceToTheNextLead: once, with its calls; missed heartbeats have none.
+func TestWatchHandsSilenceToTheNextLead(t *testing.T) {
+	const election = time.Second
+	var w Watch
+	silence := Silence{"a", time.Hour, time.Hour + 1, 2}
+	w.Silent(silence)
+	if got := w.Before("b", time.Minute, election); got != silence {
+		t.Errorf("silence %+v, want %+v", got, silence)
+	}
+	for byRaft, want := range map[time.Duration]Silence{election - 1: {}, election: {Member: "b"}} {
+		if got := w.Before("b", byRaft, election); got != want {
+			t.Errorf("without a heartbeat for %v: %+v, want %+v", byRaft, got, want)
+		}
+	}
+}
