@@ -45,7 +45,9 @@ const (
 	// goodbyeTimeout bounds the wait of a member that leaves until its goodbye was sent: a few of
 	// the rounds that follow news.
 	goodbyeTimeout = 2 * time.Second
-	pushPullEvery  = 10 * time.Second
+	// pushPullEvery is the time between two exchanges of everything that two members know. Members that
+	// gossip does not see are dialed sooner (rejoin.go).
+	pushPullEvery = 30 * time.Second
 )
 
 // Check refuses a pace out of its bounds. The errors match sequencer.ErrInvalidConfig.

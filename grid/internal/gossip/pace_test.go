@@ -47,9 +47,9 @@ func TestPaceOfMemberlist(t *testing.T) {
 		pace Pace
 		want set
 	}{
-		{Pace{}, set{time.Second, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second, 1, 2}},
-		{Pace{Interval: 300 * time.Millisecond}, set{300 * time.Millisecond, 150 * time.Millisecond, 600 * time.Millisecond, 10 * time.Second, 4, 8}},
-		{Pace{Interval: 3 * time.Second, Timeout: time.Second, Cycles: 5}, set{3 * time.Second, time.Second, 2 * time.Second, 10 * time.Second, 5, 1}},
+		{Pace{}, set{time.Second, 500 * time.Millisecond, 2 * time.Second, 30 * time.Second, 1, 2}},
+		{Pace{Interval: 300 * time.Millisecond}, set{300 * time.Millisecond, 150 * time.Millisecond, 600 * time.Millisecond, 30 * time.Second, 4, 8}},
+		{Pace{Interval: 3 * time.Second, Timeout: time.Second, Cycles: 5}, set{3 * time.Second, time.Second, 2 * time.Second, 30 * time.Second, 5, 1}},
 		{Pace{Interval: time.Minute}, set{time.Minute, 30 * time.Second, 2 * time.Second, time.Minute, 1, 1}},
 	} {
 		conf := memberlist.DefaultLANConfig()
