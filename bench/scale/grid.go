@@ -26,7 +26,9 @@ type world struct {
 	window  time.Duration
 	members map[string]*grid.Member
 	users   []*client.Client
-	dirs    string // the members' data directories are in it; "" = they have none
+	dirs    string                     // the members' data directories are in it; "" = they have none
+	voters  int                        // 0 = by default
+	zone    func(member string) string // states the zone of a member
 }
 
 // startWorld forms a grid with one backup of everything, and waits until all its
@@ -37,16 +39,26 @@ func startWorld(ctx context.Context, size int, window time.Duration) (*world, er
 
 // startOn is startWorld for members that have data directories in one.
 func startOn(ctx context.Context, size int, window time.Duration, dirs string) (*world, error) {
-	w := &world{network: gridtest.NewNetwork(), size: size, window: window, members: map[string]*grid.Member{}, dirs: dirs}
-	if err := w.startAll(ctx); err != nil {
-		w.end()
-		return nil, err
+	w := newWorld(size)
+	w.window, w.dirs = window, dirs
+	return w, w.start(ctx)
+}
+
+// newWorld returns a world without members.
+func newWorld(size int) *world {
+	return &world{network: gridtest.NewNetwork(), size: size, members: map[string]*grid.Member{}, zone: func(string) string { return "" }}
+}
+
+// start forms the grid, and waits until all its replicas are in sync.
+func (w *world) start(ctx context.Context) error {
+	err := w.startAll(ctx)
+	if err == nil {
+		err = w.inSync(ctx)
 	}
-	if err := w.inSync(ctx); err != nil {
+	if err != nil {
 		w.end()
-		return nil, err
 	}
-	return w, nil
+	return err
 }
 
 // startAll starts, or restarts, all members concurrently.
@@ -72,7 +84,7 @@ func memberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 func (w *world) config(name string) grid.Config {
 	cfg := grid.Config{
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
-		Insecure: true, Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Network: countedHost{w.network.Host(name), &w.traffic},
+		Insecure: true, Expect: w.size, Backups: 1, FirstLife: true, Window: w.window, Voters: w.voters, Zone: w.zone(name), Network: countedHost{w.network.Host(name), &w.traffic},
 	}
 	if w.dirs != "" {
 		cfg.DataDir = filepath.Join(w.dirs, name)

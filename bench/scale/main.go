@@ -30,6 +30,7 @@ var (
 	nodes    = flag.String("attachments", "1000,10000,100000", "numbers of attachments, of 100,000 sequencers at most")
 	holders  = flag.String("holders", "1,10,100,1000,10000", "numbers of holders, each a client with one handle")
 	members  = flag.String("members", "3,5,9,15,30,60,100", "numbers of members")
+	regions  = flag.String("regions", "1,20,80,160", "round trips between two regions, in milliseconds")
 	stored   = flag.String("stored", "1000,10000,100000,1000000", "numbers of sequencers whose definitions are on disk")
 	observed = flag.Duration("observe", 8*time.Second, "how long traffic is counted")
 )
@@ -61,9 +62,10 @@ func experiments() ([]experiment, error) {
 		{title: "Attachments", about: aboutNodes, measure: measureNodes},
 		{title: "Holders", about: aboutHolders, measure: measureHolders},
 		{title: "Sequencers on disk", about: aboutDisks, measure: measureDisks},
+		{title: "Two regions", about: aboutRegions, measure: measureRegions},
 		{title: "Members", about: aboutMembers, measure: measureMembers, paper: 1000, after: breaksFirst},
 	}
-	for i, list := range []string{*names, *nodes, *holders, *stored, *members} {
+	for i, list := range []string{*names, *nodes, *holders, *stored, *regions, *members} {
 		sizes, err := numbers(list)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.ToLower(all[i].title), err)

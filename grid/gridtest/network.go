@@ -35,6 +35,7 @@ type Network struct {
 	cuts     map[route]bool
 	links    map[*link]struct{}
 	delay    time.Duration
+	between  time.Duration // two regions, besides delay
 	changed  chan struct{} // closed and replaced when reachability changes
 }
 
@@ -43,6 +44,7 @@ type route struct{ from, to string }
 // machine is the state of a host that survives a crash of its process.
 type machine struct {
 	name   string
+	region string
 	ip     netip.Addr
 	paused bool
 	port   int   // the last one picked
@@ -140,6 +142,17 @@ func (n *Network) SetDelay(d time.Duration) {
 	n.change(func() { n.delay = d })
 }
 
+// SetRegion puts a host into a region, which is "" for all others.
+func (n *Network) SetRegion(name, region string) {
+	n.change(func() { n.machine(name).region = region })
+}
+
+// SetRegionDelay makes everything that is sent from one region to another from now on take d longer
+// than [Network.SetDelay] says.
+func (n *Network) SetRegionDelay(d time.Duration) {
+	n.change(func() { n.between = d })
+}
+
 // Crash ends the process on a host: its listeners, sockets and streams are
 // closed, its peers' streams reset, and dials to it refused until a new process
 // listens. Goroutines of the old one get net.ErrClosed from its Host from
@@ -221,12 +234,20 @@ func (n *Network) faults(a, b *machine) faults {
 			up && !n.cuts[route{a.name, b.name}],
 			up && !n.cuts[route{b.name, a.name}],
 		},
-		delay: n.delay,
-	}
-	if a == b {
-		f.delay = 0
+		delay: n.delayBetween(a, b),
 	}
 	return f
+}
+
+// delayBetween must be called with mu held.
+func (n *Network) delayBetween(a, b *machine) time.Duration {
+	switch {
+	case a == b:
+		return 0
+	case a.region != b.region:
+		return n.delay + n.between
+	}
+	return n.delay
 }
 
 // drop resets a stream. It must be called with mu held.

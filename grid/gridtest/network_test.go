@@ -117,6 +117,48 @@ func TestDelayIsOneWay(t *testing.T) {
 	})
 }
 
+// TestRegionsAreFurtherApart: streams and datagrams take longer between regions, and not in one.
+func TestRegionsAreFurtherApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := gridtest.NewNetwork()
+		n.SetDelay(time.Millisecond)
+		n.SetRegionDelay(40 * time.Millisecond)
+		for _, far := range []bool{false, true} {
+			want := time.Millisecond
+			if far {
+				n.SetRegion("b", "elsewhere")
+				want += 40 * time.Millisecond
+			}
+			start := time.Now()
+			a, b := pair(t, n)
+			if took := time.Since(start); took != 2*want {
+				t.Errorf("far %v: a dial took %v, want %v", far, took, 2*want)
+			}
+			send(t, a, "ping")
+			expect(t, b, "ping", want)
+			from, to := packets(t, n, "a"), packets(t, n, "b")
+			start = time.Now()
+			if _, err := from.WriteTo([]byte("ping"), to.LocalAddr()); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := to.ReadFrom(make([]byte, 9)); err != nil || time.Since(start) != want {
+				t.Errorf("far %v: a datagram took %v (%v), want %v", far, time.Since(start), err, want)
+			}
+			_, _, _, _ = a.Close(), b.Close(), from.Close(), to.Close()
+		}
+	})
+}
+
+// packets opens a socket on a free port of a host.
+func packets(t *testing.T, n *gridtest.Network, host string) net.PacketConn {
+	t.Helper()
+	pc, err := n.Host(host).ListenPacket(host + ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pc
+}
+
 func TestBytesKeepTheirOrderWhenTheDelayShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := gridtest.NewNetwork()

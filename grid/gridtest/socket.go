@@ -51,10 +51,10 @@ func (s *socket) WriteTo(b []byte, addr net.Addr) (int, error) {
 		return len(b), nil
 	}
 	p := packet{from: s.addr, data: slices.Clone(b)}
-	if n.delay == 0 || from == to {
+	if delay := n.delayBetween(from, to); delay == 0 {
 		n.deliver(from, to, port, p)
 	} else if !n.cuts[route{from.name, to.name}] {
-		time.AfterFunc(n.delay, func() {
+		time.AfterFunc(delay, func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			n.deliver(from, to, port, p)
