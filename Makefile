@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale many idle lint fmt demo
+.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale many limit idle lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ overload: ## 4,000 holders (2,000 with security) beside spinning goroutines, 2,0
 	$(GO) test -timeout 40m -count 1 -v ./proof/overload -window 15s -within 1 -holders $(if $(SECURE),2000,4000) -spin-for 36s \
 		-clients 2000 -pause-for 60s -stopped 5s -running 260ms \
 		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes $(if $(SECURE),80,40) $(secure)
+
+limit: ## add 5,000 holders at a time to three agents until a bound breaks, and name it (minutes)
+	$(GO) test -timeout 40m -count 1 -v -run '^TestLimit$$' ./proof/overload -window 15s -limit-step 5000 $(secure)
 
 attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (a quarter of an hour)
 	$(GO) test -timeout 40m -count 1 -v ./proof/attack -connections 20000 -for 10s -rounds 3 -apart -ratio 3
