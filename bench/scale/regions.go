@@ -19,7 +19,7 @@ such grid the process of an owner in the larger region ends.`
 
 const (
 	regionsTook  = 21  // first IDs, of which the median is taken
-	regionsFirst = 900 // the number of the first name that nobody has used
+	regionsFirst = 900 // the first name that nobody has used
 )
 
 // regionOf returns the region of a member: the first three are in the larger one.
