@@ -11,7 +11,7 @@ import (
 
 const aboutNames = `Three members, one backup, names of 16 bytes, one client with a hundred handles. Heap is the growth of all
 three members together, per name and copy (two copies). Then a fourth member joins and takes over its share
-of all tables; then the machine of an owner fails silently, and a new client attaches to one of its names.`
+of all tables; then the process of an owner ends, and a new client attaches to one of its names.`
 
 // startThree forms a grid of three, and returns a holder that makes its own calls.
 func startThree(ctx context.Context) (*world, *remote, error) {

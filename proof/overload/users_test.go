@@ -199,12 +199,13 @@ func (u *users) state() state {
 func (u *users) watch(t *testing.T, what string, d, step time.Duration) state {
 	t.Helper()
 	last := u.state()
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		time.Sleep(min(step, time.Until(end)))
+	began := time.Now()
+	for time.Since(began) < d {
+		time.Sleep(min(step, d-time.Since(began)))
 		now := u.state()
 		seconds := now.at.Sub(last.at).Seconds()
 		t.Logf("%-9s %6.1f s: %6.0f good renewals/s, %5.0f failed/s, %5.0f look-ups/s, %6d dials in all, %5d open, %6d goroutines, %5d MB",
-			what, time.Until(end).Seconds(), float64(now.renewed-last.renewed)/seconds, float64(now.failed-last.failed)/seconds,
+			what, now.at.Sub(began).Seconds(), float64(now.renewed-last.renewed)/seconds, float64(now.failed-last.failed)/seconds,
 			float64(now.lookUps-last.lookUps)/seconds, now.dials, now.open, now.goroutines, now.heap)
 		last = now
 	}
