@@ -244,9 +244,14 @@ func (l *lead) doIfDue(f func(machine *leader.Leader, v leader.View) (due bool))
 // Probe implements leader.Member.
 func (l *lead) Probe(p leader.Probe) {
 	l.calls.Go(func() {
-		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout)
+		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout+lateBy)
 		defer cancel()
 		began := l.of.clock.Mono()
+		unanswered := time.AfterFunc(p.Timeout, func() {
+			l.do(func(machine *leader.Leader, v leader.View) {
+				machine.Probed(v, p, leader.Answer{}, context.DeadlineExceeded)
+			})
+		})
 		ask := l.hello
 		if _, member := l.of.state.Roster().Member(p.To); member {
 			ask = l.ask
@@ -258,6 +263,12 @@ func (l *lead) Probe(p leader.Probe) {
 		}
 		if errors.Is(err, leader.ErrAbsent) {
 			l.of.refusedProbe(p.To)
+		}
+		if !unanswered.Stop() {
+			if err == nil { // it is late, and shows that the member is not silent
+				l.doIfDue(func(machine *leader.Leader, v leader.View) bool { return machine.Told(v, p.To, began, answer) })
+			}
+			return
 		}
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Probed(v, p, answer, err) })
 	})

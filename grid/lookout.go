@@ -42,6 +42,9 @@ const (
 	betweenLooks = 50 * time.Millisecond
 	// lookTimeout bounds a call to a leader after a sign, and the calls to the other voters.
 	lookTimeout = 250 * time.Millisecond
+	// lateBy is how much later an answer may come than its call may take, and still shows that its
+	// process is not silent.
+	lateBy = 500 * time.Millisecond
 )
 
 // sign has the leader looked at soon. It does not block.
@@ -114,15 +117,27 @@ func (k *lookout) look(ctx context.Context) {
 	}
 }
 
-// call looks at a leader once.
+// call looks at a leader once. An answer that comes after lookTimeout is too late for the look; the watch
+// takes it in, since a leader that is slow is no silent one.
 func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member) leader.Look {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	look := leader.Look{Began: k.clock.Mono()}
-	hello, err := helloFrom(ctx, k.caller, at.API, at.Incarnation)
-	look.Ended, look.Err, look.Leads = k.clock.Mono(), err, hello.Leader != "" && !hello.DiskFailed
-	k.note(func(w *leader.Watch) { w.Looked(id, look) })
-	return look
+	began, done := k.clock.Mono(), make(chan leader.Look, 1)
+	k.life.Background(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout+lateBy)
+		defer cancel()
+		hello, err := helloFrom(ctx, k.caller, at.API, at.Incarnation)
+		look := leader.Look{Began: began, Ended: k.clock.Mono(), Err: err, Leads: hello.Leader != "" && !hello.DiskFailed}
+		k.note(func(w *leader.Watch) { w.Looked(id, look) })
+		done <- look
+	})
+	timer := time.NewTimer(lookTimeout)
+	defer timer.Stop()
+	select {
+	case look := <-done:
+		return look
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return leader.Look{Began: began, Ended: k.clock.Mono(), Err: context.DeadlineExceeded}
 }
 
 // note has the watch changed or asked.

@@ -11,7 +11,7 @@ import (
 type Watch struct {
 	answered struct {
 		by    ServerID // "" for none
-		began time.Duration
+		ended time.Duration
 	}
 	silence Silence
 }
@@ -19,7 +19,7 @@ type Watch struct {
 // Looked takes in a look at a leader.
 func (w *Watch) Looked(at ServerID, k Look) {
 	if k.outcome() == nil {
-		w.answered.by, w.answered.began = at, k.Began
+		w.answered.by, w.answered.ended = at, k.Ended
 	}
 }
 
@@ -30,7 +30,7 @@ func (w *Watch) Silent(s Silence) { w.silence = s }
 // has had no heartbeat. The answer to a look counts like one.
 func (w *Watch) Unheard(from ServerID, now, byRaft time.Duration) time.Duration {
 	if from != "" && from == w.answered.by {
-		return min(byRaft, now-w.answered.began)
+		return min(byRaft, now-w.answered.ended)
 	}
 	return byRaft
 }

@@ -8,8 +8,8 @@ import (
 
 // TestWatchOfTheLeader: an answered look counts like a heartbeat, of the leader that answered alone.
 func TestWatchOfTheLeader(t *testing.T) {
-	const began, now = time.Hour, time.Hour + time.Second
-	answered := Look{Began: began, Ended: now, Leads: true}
+	const ended, now = time.Hour, time.Hour + time.Second
+	answered := Look{Began: ended - time.Second, Ended: ended, Leads: true}
 	for _, c := range []struct {
 		what   string
 		look   Look
@@ -21,8 +21,8 @@ func TestWatchOfTheLeader(t *testing.T) {
 		{"a heartbeat since", answered, "a", time.Millisecond, time.Millisecond},
 		{"another leader", answered, "b", time.Minute, time.Minute},
 		{"no leader", answered, "", time.Minute, time.Minute},
-		{"no answer", Look{Began: began, Ended: now, Err: context.DeadlineExceeded}, "a", time.Minute, time.Minute},
-		{"it leads no longer", Look{Began: began, Ended: now}, "a", time.Minute, time.Minute},
+		{"no answer", Look{Began: ended, Ended: ended, Err: context.DeadlineExceeded}, "a", time.Minute, time.Minute},
+		{"it leads no longer", Look{Began: ended, Ended: ended}, "a", time.Minute, time.Minute},
 	} {
 		var w Watch
 		w.Looked("a", c.look)

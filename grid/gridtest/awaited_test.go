@@ -225,3 +225,58 @@ func TestSilentLeaderIsReplacedBeforeHoldersWait(t *testing.T) {
 		}
 	})
 }
+
+// TestSlowNetworkIsNoSilence: members whose answers take longer than a probe waits are not replaced, also
+// when there are signs: an answer that comes late is one.
+func TestSlowNetworkIsNoSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		g.Network.SetDelay(150 * time.Millisecond)
+		time.Sleep(time.Minute)
+		leads := g.Leader()
+		before := g.Member(leads).Status()
+		h := httpClient(g)
+		defer h.Close()
+		for i := range 60 {
+			asked := g.Running()[i%3]
+			in := wire.DirectoryRequest{Partition: i % len(before.Partitions), NotAt: g.Member(nameOf(g, before.Partitions[i%len(before.Partitions)].Owner)).Addrs().API, Wait: 10}
+			ok(t, "wait", h.Call(within(t, 2*time.Second), asked+":7948", wire.PathDirectory, in, &wire.DirectoryResponse{}))
+			time.Sleep(time.Second)
+		}
+		if after := g.Member(leads).Status(); after.Leader != before.Leader || after.Version != before.Version {
+			t.Errorf("led by %s at version %d, before by %s at %d", after.Leader, after.Version, before.Leader, before.Version)
+		}
+	})
+}
+
+// TestLeaderThatIsFarAwayStays: voters that are near one another and await the leader, whose answers take
+// longer than a look waits.
+func TestLeaderThatIsFarAwayStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		leads := g.Leader()
+		g.Network.SetRegion(leads, "far")
+		time.Sleep(time.Minute) // the leader rests
+		before := g.Member(leads).Status()
+		p := slices.IndexFunc(before.Partitions, func(p grid.PartitionInfo) bool { return nameOf(g, p.Owner) == leads })
+		in := wire.DirectoryRequest{Partition: p, NotAt: g.Member(leads).Addrs().API, Wait: 10}
+		h := httpClient(g)
+		defer h.Close()
+		for i := range 400 {
+			if i == 20 { // the voters have connections to the leader
+				g.Network.SetRegionDelay(150 * time.Millisecond)
+			}
+			for _, voter := range g.Running() {
+				if voter != leads {
+					ok(t, "wait", h.Call(within(t, time.Second), voter+":7948", wire.PathDirectory, in, &wire.DirectoryResponse{}))
+				}
+			}
+			time.Sleep(700 * time.Millisecond)
+			if s := g.Member(leads).Status(); s.Leader != before.Leader || s.Version != before.Version {
+				t.Fatalf("led by %s at version %d, before by %s at %d", s.Leader, s.Version, before.Leader, before.Version)
+			}
+		}
+	})
+}

@@ -6,6 +6,7 @@ var (
 	awaitedTests   = []string{"./grid/gridtest", "-run", "TestSilentMemberIsReplacedWhenAwaited"}
 	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill|TestProcessThatHasEnded"}
 	reachTests     = []string{"./grid/gridtest", "-run", "TestLeaderThatOneVoterDoesNotReachStays"}
+	lateTests      = []string{"./grid/gridtest", "-run", "TestSlowNetworkIsNoSilence|TestLeaderThatIsFarAwayStays"}
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
 
@@ -18,7 +19,7 @@ var signMutants = []mutant{
 	{"R7", "silence of long ago counts", "leader/candidacy.go", "s.Calls > 0 && now-s.Last <= silenceLasts", "s.Calls > 0", candidacyTests},
 	{"R7", "any leader before is suspect", "leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0", candidacyTests},
 	{"R7", "the other voters do not look at a leader that is doubted", "grid/hello.go", "		m.lookout.sign()\n", "", reachTests},
-	{"R7", "a voter does not count the answer to its own look", "leader/watch.go", "		return min(byRaft, now-w.answered.began)\n", "", reachTests},
+	{"R7", "a voter does not count the answer to its own look", "leader/watch.go", "		return min(byRaft, now-w.answered.ended)\n", "", reachTests},
 	{"signs", "a raise that does not come is no sign", "grid/lookout.go", "		late.Reset(wait)\n", "		late.Stop()\n", []string{"./grid/gridtest", "-run", "TestSilentLeaderIsReplacedBefore"}},
 	{"signs", "a leader that leads no longer is taken for well", "leader/candidacy.go", "k.Err == nil && !k.Leads {", "k.Err == nil && k.Leads && !k.Leads {", []string{"./leader", "./grid", "-run", "Candidacy|TestLeaderWithAFailedDisk"}},
 	{"upgrade", "heartbeats rest while a server of an earlier release misses them", "leader/rest.go", "(!member || c == nil || !c.waits)", "(!member || c == nil)", []string{"./leader", "-run", "TestHeartbeatsRest"}},
@@ -34,5 +35,7 @@ var signMutants = []mutant{
 	{"signs", "a moment without heartbeats is silence", "leader/watch.go", "byRaft >= electionAfter", "byRaft >= 0", candidacyTests},
 	{"signs", "the answer of any leader counts", "leader/watch.go", "from != \"\" && from == w.answered.by", "w.answered.by != \"\"", candidacyTests},
 	{"signs", "the other voters are not told", "leader/candidacy.go", "	next := Next{Tell: tell}\n", "	next := Next{}\n", candidacyTests},
+	{"R7", "a late answer to a look does not count", "grid/lookout.go", "lookTimeout+lateBy)", "lookTimeout)", lateTests},
+	{"R7", "a late answer to a probe does not count", "grid/lead.go", "p.Timeout+lateBy)", "p.Timeout)", lateTests},
 	{"create-attach", "an owner that was replaced is waited for", "grid/internal/host/createattach.go", "now.Incarnation != owner.Incarnation {\n				cancel()", "now.Incarnation == \"-\" {\n				cancel()", signTests},
 }
