@@ -37,5 +37,6 @@ var signMutants = []mutant{
 	{"signs", "the other voters are not told", "leader/candidacy.go", "	next := Next{Tell: tell}\n", "	next := Next{}\n", candidacyTests},
 	{"R7", "a late answer to a look does not count", "grid/lookout.go", "lookTimeout+lateBy)", "lookTimeout)", lateTests},
 	{"R7", "a late answer to a probe does not count", "grid/lead.go", "p.Timeout+lateBy)", "p.Timeout)", lateTests},
+	{"signs", "a vote is lost on a stream that has ended", "grid/internal/transport/guardedraft.go", "	for range idleStreams {\n", "	for range 0 {\n", []string{"./grid/internal/transport", "-run", "TestVoteIsAskedFor"}},
 	{"create-attach", "an owner that was replaced is waited for", "grid/internal/host/createattach.go", "now.Incarnation != owner.Incarnation {\n				cancel()", "now.Incarnation == \"-\" {\n				cancel()", signTests},
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -200,12 +201,28 @@ func (t *GuardedRaft) Stand(self raft.ServerID, limit time.Duration) bool {
 
 // RequestVote implements raft.Transport.
 func (t *GuardedRaft) RequestVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestVoteRequest, out *raft.RequestVoteResponse) error {
-	return t.answered(t.NetworkTransport.RequestVote(id, to, in, out), in.Term, out.Term)
+	err := onLiveStream(func() error { return t.NetworkTransport.RequestVote(id, to, in, out) })
+	return t.answered(err, in.Term, out.Term)
 }
 
 // RequestPreVote implements raft.WithPreVote.
 func (t *GuardedRaft) RequestPreVote(id raft.ServerID, to raft.ServerAddress, in *raft.RequestPreVoteRequest, out *raft.RequestPreVoteResponse) error {
-	return t.answered(t.NetworkTransport.RequestPreVote(id, to, in, out), in.Term, out.Term)
+	err := onLiveStream(func() error { return t.NetworkTransport.RequestPreVote(id, to, in, out) })
+	return t.answered(err, in.Term, out.Term)
+}
+
+// onLiveStream makes a call again while the stream that it was made on had ended before: Raft keeps
+// streams that it does not use, and those to a server that has restarted since then are dead. A candidate
+// asks for each vote once, so a vote that is lost by that costs the election.
+func onLiveStream(call func() error) error {
+	err := call()
+	for range idleStreams {
+		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+			break
+		}
+		err = call()
+	}
+	return err
 }
 
 var errRaftStarting = errors.New("grid: this Raft server is just starting")

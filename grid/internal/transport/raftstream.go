@@ -246,6 +246,9 @@ type raftAddr raft.ServerAddress
 func (raftAddr) Network() string  { return "tcp" }
 func (a raftAddr) String() string { return string(a) }
 
+// idleStreams is how many streams to a server Raft keeps that it does not use.
+const idleStreams = 3
+
 // NewRaft sends one request after the other to each server. More at a time
 // would go through a pipeline, which is lost if it is refused something while there
 // is more to send: the server then gets heartbeats but no entries until the end of the
@@ -255,7 +258,7 @@ func NewRaft(stream raft.StreamLayer, book raft.ServerAddressProvider, log hclog
 		ServerAddressProvider: book,
 		Logger:                log,
 		Stream:                stream,
-		MaxPool:               3,
+		MaxPool:               idleStreams,
 		MaxRPCsInFlight:       1,
 		Timeout:               RaftCallTimeout,
 	})
