@@ -280,7 +280,7 @@ func (h *HTTP) upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in), h.onEnd(addr)), remote: conn.RemoteAddr().String()}
 }
 
-// onEnd returns what is told of the end of the connection to an address; nil for nothing.
+// onEnd returns a function that tells Broken of the end of a connection, nil without Broken.
 func (h *HTTP) onEnd(addr string) func(error) {
 	if h.Broken == nil {
 		return nil

@@ -36,7 +36,7 @@ type lookout struct {
 	watch leader.Watch
 }
 
-// Bounds of what signs cost, also of those that lead to nothing.
+// Times of looks. They bound what a sign costs, even one that leads to nothing.
 const (
 	// betweenLooks is the pause between two candidacies.
 	betweenLooks = 50 * time.Millisecond
@@ -117,8 +117,8 @@ func (k *lookout) look(ctx context.Context) {
 	}
 }
 
-// call looks at a leader once. An answer that comes after lookTimeout is too late for the look; the watch
-// takes it in, since a leader that is slow is no silent one.
+// call looks at a leader once. An answer after lookTimeout is too late for the look, but the watch takes it
+// in: a slow leader is not silent.
 func (k *lookout) call(ctx context.Context, id leader.ServerID, at roster.Member) leader.Look {
 	began, done := k.clock.Mono(), make(chan leader.Look, 1)
 	k.life.Background(func(ctx context.Context) {

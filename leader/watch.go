@@ -35,9 +35,9 @@ func (w *Watch) Unheard(from ServerID, now, byRaft time.Duration) time.Duration 
 	return byRaft
 }
 
-// Before returns what a lead of this member begins with: the silence of the leader before it, an
-// incarnation, which had sent no heartbeat for a time by then. Silence that this member did not look
-// at counts if it was long enough for an election. What was noted counts once.
+// Before returns the silence that a lead of this member begins with. before is the leader before it, which had
+// sent no heartbeat for byRaft. Where this member noted no silence, missed heartbeats count from
+// electionAfter on. Noted silence is returned once.
 func (w *Watch) Before(before roster.Incarnation, byRaft, electionAfter time.Duration) Silence {
 	s := w.silence
 	w.silence = Silence{}

@@ -168,7 +168,7 @@ func TestReplayedGossip(t *testing.T) {
 				g.Leave("m3")
 				time.Sleep(5 * time.Second)
 				g.StartMembers("m3")
-				time.Sleep(8 * time.Minute) // memberlist has forgotten those that are gone, and exchanged enough
+				time.Sleep(8 * time.Minute) // memberlist has forgotten those that are gone, and members have exchanged their states fifty times
 				packets, streams := tap.recorded()
 				if len(packets) < 1000 || len(streams) < 50 {
 					t.Fatalf("%d datagrams and %d streams were recorded", len(packets), len(streams))
