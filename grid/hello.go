@@ -38,7 +38,7 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 		}
 	}
 	if in.Doubts != "" && in.Doubts == res.Leader {
-		m.lookout.sign()
+		m.lookout.doubt()
 	}
 	res.AttemptedGrid = m.formation.AttemptedGrid()
 	return res, nil

@@ -31,6 +31,7 @@ type lookout struct {
 	raft    *raftlog.Server
 	caller  api.Caller
 	signs   signal.Signal // the leader may have ended or be silent
+	doubts  signal.Signal // another voter says so
 
 	mu    sync.Mutex // guards watch
 	watch leader.Watch
@@ -50,6 +51,9 @@ const (
 // sign has the leader looked at soon. It does not block.
 func (k *lookout) sign() { k.signs.Send() }
 
+// doubt has the leader looked at because another voter had no answer from it. It does not block.
+func (k *lookout) doubt() { k.doubts.Send() }
+
 // run looks at the leader after each sign until ctx ends. A raise of the ceiling that does not come is
 // a sign, too.
 func (k *lookout) run(ctx context.Context) {
@@ -62,23 +66,26 @@ func (k *lookout) run(ctx context.Context) {
 			wait = overdue // it was looked at for that
 		}
 		late.Reset(wait)
+		doubted := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-k.signs:
+		case <-k.doubts:
+			doubted = true
 		case <-late.C:
 			if k.state.RaiseAge() < overdue {
 				continue
 			}
 		}
-		k.look(ctx)
+		k.look(ctx, doubted)
 		signal.Sleep(ctx, betweenLooks)
 	}
 }
 
 // look calls the leader that this member follows, and stands for election if its process has
-// ended, or if most voters hear nothing from it.
-func (k *lookout) look(ctx context.Context) {
+// ended, or if most voters hear nothing from it. doubted says that another voter has it look.
+func (k *lookout) look(ctx context.Context, doubted bool) {
 	node := k.raft.Node()
 	id := leader.ServerID(node.Leader())
 	at, known := leader.MemberOf(k.state.Roster(), id)
@@ -89,6 +96,9 @@ func (k *lookout) look(ctx context.Context) {
 	candidacy, votes := leader.NewCandidacy(serversOf(servers), leader.ServerID(k.raft.Self()), id)
 	if !votes {
 		return
+	}
+	if doubted {
+		candidacy.Doubted()
 	}
 	why := "its process has ended"
 	for next := (leader.Next{Call: true}); ; {

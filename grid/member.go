@@ -227,7 +227,7 @@ func (m *Member) open() error {
 	m.http = client.NewHTTP(dialAPI(m.cfg.Network), m.creds.Credentials)
 	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open, Grid: func() roster.GridID { return m.formation.Grid() }, Claim: func() roster.Claim { return m.state.Roster().Claim }, Library: m.library}
 	m.dismissal = newDismissal(m.state, m.log)
-	m.lookout = &lookout{self: m.self, ownView: m.serveHello, state: m.state, clock: m.clock, life: m.life, log: m.log, raft: m.raft, caller: m.caller, signs: signal.New()}
+	m.lookout = &lookout{self: m.self, ownView: m.serveHello, state: m.state, clock: m.clock, life: m.life, log: m.log, raft: m.raft, caller: m.caller, signs: signal.New(), doubts: signal.New()}
 	m.leadership = &leadership{
 		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
 		raft: m.raft, caller: m.caller, lookout: m.lookout, now: signal.New(), sooner: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,

@@ -48,7 +48,7 @@ type Candidacy struct {
 	voters   []ServerID // but the leader, ascending
 	silence  Silence
 	tries    int
-	told     bool // the other voters are, or were, told of it
+	told     bool // the other voters are told of it, or another voter tells them
 	refusals Refusals
 }
 
@@ -89,6 +89,10 @@ func NewCandidacy(servers []Server, self, leader ServerID) (*Candidacy, bool) {
 	turn := slices.Index(voters, self)
 	return &Candidacy{turn: time.Duration(turn) * candidacyTurn, voters: voters}, turn >= 0
 }
+
+// Doubted notes that another voter began this candidacy: it tells all others that the leader does not
+// answer, and this one does not. Two voters would have each other look for as long as calls are slow.
+func (c *Candidacy) Doubted() { c.told = true }
 
 // Looked takes in a look at the leader.
 func (c *Candidacy) Looked(k Look) Next {

@@ -54,6 +54,11 @@ func TestCandidacy(t *testing.T) {
 			t.Errorf("a leader that leads no longer, call %d: %+v, want %+v", i, next, want)
 		}
 	}
+	doubted, _ := NewCandidacy(servers, "c", "b")
+	doubted.Doubted()
+	if next := doubted.Looked(Look{Began: time.Minute, Ended: time.Minute, Err: reset}); next.Tell || !next.Call {
+		t.Errorf("after a doubt of another voter: %+v", next)
+	}
 	for _, self := range []ServerID{"a", "b", "z"} {
 		if _, votes := NewCandidacy(servers, self, "b"); votes {
 			t.Errorf("%s has a candidacy", self)

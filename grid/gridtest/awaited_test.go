@@ -280,3 +280,35 @@ func TestLeaderThatIsFarAwayStays(t *testing.T) {
 		}
 	})
 }
+
+// TestDoubtEnds: voters near one another that look at a far leader do not have each other look again and
+// again.
+func TestDoubtEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sent := &traffic{of: map[string]*hostTraffic{}}
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(name string, c *grid.Config) {
+			c.Network = &countedNetwork{c.Network.(*gridtest.Host), sent.host(name)}
+		}})
+		leads := g.Leader()
+		voter := g.Running()[slices.IndexFunc(g.Running(), func(name string) bool { return name != leads })]
+		minute := func() int64 {
+			time.Sleep(10 * time.Second) // what was before is over
+			before := sent.writes(voter)
+			time.Sleep(time.Minute)
+			return sent.writes(voter) - before
+		}
+		near := minute()
+		g.Network.SetRegion(leads, "far")
+		g.Network.SetRegionDelay(150 * time.Millisecond)
+		partitions := g.Member(leads).Status().Partitions
+		p := slices.IndexFunc(partitions, func(p grid.PartitionInfo) bool { return nameOf(g, p.Owner) == leads })
+		in := wire.DirectoryRequest{Partition: p, NotAt: g.Member(leads).Addrs().API, Wait: 10}
+		h := httpClient(g)
+		defer h.Close()
+		ok(t, "wait", h.Call(within(t, time.Second), voter+":7948", wire.PathDirectory, in, &wire.DirectoryResponse{}))
+		if far := minute(); far > 2*near { // gossip has a sign now and then
+			t.Errorf("a voter wrote %d times in a minute long after one sign, %d times while the leader was near", far, near)
+		}
+	})
+}
