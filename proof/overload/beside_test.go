@@ -44,6 +44,7 @@ func TestHoldersBesideBusyLoops(t *testing.T) {
 	all := startHolders(t, *besideProcesses, holderConfig{
 		Addrs: addrs, Secured: secured, Holders: (*besideHolders + *besideProcesses - 1) / *besideProcesses,
 	})
+	all.look(t)
 	time.Sleep(*window)
 	before := all.watch(t, "calm", *window/2, *window/2)
 	members1 := memoryOf(t, members)
@@ -174,7 +175,6 @@ type figures struct {
 	Renewed, Failed, Dials, Lookup int64
 	Goroutines                     int
 	Heap, Stacks                   int64 // bytes
-	Error                          string
 }
 
 // holderProcess is a process of holders. It answers each line with its figures.
@@ -185,7 +185,7 @@ type holderProcess struct {
 
 type holderProcesses []*holderProcess
 
-// startHolders starts processes of holders, and waits until all handles exist.
+// startHolders starts processes of holders. Each answers when all its handles exist.
 func startHolders(t *testing.T, n int, cfg holderConfig) (all holderProcesses) {
 	t.Helper()
 	text, err := json.Marshal(cfg)
@@ -213,13 +213,21 @@ func startHolders(t *testing.T, n int, cfg holderConfig) (all holderProcesses) {
 		})
 		all = append(all, &holderProcess{in: in, out: json.NewDecoder(out)})
 	}
-	all.look(t)
 	return all
 }
 
 // look returns the sum of the processes' figures.
-func (all holderProcesses) look(t *testing.T) (sum figures) {
+func (all holderProcesses) look(t *testing.T) figures {
 	t.Helper()
+	sum, err := all.sum()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// sum is look for any goroutine.
+func (all holderProcesses) sum() (sum figures, err error) {
 	each := make([]figures, len(all))
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
@@ -232,8 +240,8 @@ func (all holderProcesses) look(t *testing.T) (sum figures) {
 	}
 	wait.Wait()
 	for i, f := range each {
-		if errs[i] != nil || f.Error != "" {
-			t.Fatalf("a process of holders: %v %s", errs[i], f.Error)
+		if errs[i] != nil {
+			return sum, fmt.Errorf("a process of holders: %w", errs[i])
 		}
 		sum.Handles += f.Handles
 		sum.Issuing += f.Issuing
@@ -245,7 +253,26 @@ func (all holderProcesses) look(t *testing.T) (sum figures) {
 		sum.Heap += f.Heap
 		sum.Stacks += f.Stacks
 	}
-	return sum
+	return sum, nil
+}
+
+// answer reports whether all processes answer a look within a time. One that does not is of no use any more.
+func (all holderProcesses) answer(t *testing.T, limit time.Duration) bool {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { // ends with the processes
+		_, err := all.sum()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+		return true
+	case <-time.After(limit):
+		return false
+	}
 }
 
 // watch logs the figures of each step of a time, and returns those at its end.
