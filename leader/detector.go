@@ -20,8 +20,12 @@ const (
 	// lagLimit is how old the roster may be that a member has applied.
 	lagLimit = 2 * time.Second
 	// suspectFailures is the least number of probes in a row that fail before silence
-	// counts. When the leader itself has stood still, the probe of that time fails alone.
+	// counts.
 	suspectFailures = 2
+	// standstill is the longest time between outcomes of probes of a member that is silent. When it
+	// is longer this leader has stood still itself: it knows nothing of that time, and what it knew
+	// before is too old.
+	standstill = 2 * time.Second
 
 	probeUnsigned = 250 * time.Millisecond // pause after an answer of a member without a Raft server: see Unreached
 	probeSoon     = 50 * time.Millisecond  // pause after the first failure
@@ -77,6 +81,7 @@ type contact struct {
 	signed   time.Duration // when Raft last did not reach the member
 	failing  bool          // the last one failed, and no later call was answered
 	failed   time.Duration // when the newest probe began that failed
+	ended    time.Duration // if failing: when the outcome of the last one came
 	since    time.Duration // if failing: when the first of those that failed began
 	failures int           // if failing: how many failed in a row
 	lags     bool          // if failing: the last one was answered, with an old roster
@@ -134,18 +139,24 @@ func (d *detector) probed(v View, p Probe, a Answer, err error) {
 	}
 	c.probing = false
 	if err == nil && d.noteAnswer(c, p.began, a) {
-		c.next = max(c.next, v.Mono+d.pause(v, p.To))
+		if p.began >= c.signed {
+			c.next = max(c.next, v.Mono+d.pause(v, p.To))
+		}
 		return
 	}
 	if p.began < c.answered { // a push that began later was answered
 		return
 	}
+	if v.Mono-p.began > p.Timeout+standstill {
+		c.next = v.Mono
+		return
+	}
 	c.refused.Note(p.began, err)
-	if !c.failing {
+	if !c.failing || p.began-c.ended > standstill {
 		c.failing, c.since, c.failures = true, p.began, 0
 	}
 	c.failures++
-	c.failed, c.absent, c.lags = p.began, errors.Is(err, ErrAbsent), err == nil
+	c.failed, c.ended, c.absent, c.lags = p.began, v.Mono, errors.Is(err, ErrAbsent), err == nil
 	c.next = v.Mono + c.pause()
 }
 
@@ -213,7 +224,12 @@ func (c *contact) suspect(seen bool, now time.Duration) bool {
 	if c.absent && (!seen || c.refused.Prove()) {
 		return true
 	}
-	return c.failing && c.failures >= suspectFailures && now-c.since >= suspectAfter+extra(seen && c.lags)
+	return c.failures >= suspectFailures && c.silent(now, suspectAfter+extra(seen && c.lags))
+}
+
+// silent reports whether the member has been silent for a time, and was so lately.
+func (c *contact) silent(now, d time.Duration) bool {
+	return c.failing && now-c.since >= d && now-c.ended <= standstill
 }
 
 // verdict returns whether the member is suspect and whether it is dead, by the view.
@@ -228,12 +244,12 @@ func (c *contact) verdict(v View, of roster.Incarnation) (suspect, dead bool) {
 // lost reports whether tables are no longer awaited that the member may have: gossip has
 // a say.
 func (c *contact) lost(seen bool, now time.Duration) bool {
-	return c.failing && now-c.since >= suspectAfter+extra(seen) || c.absent && !seen
+	return c.silent(now, suspectAfter+extra(seen)) || c.absent && !seen
 }
 
 // dead reports whether the member is removed.
 func (c *contact) dead(seen bool, now time.Duration) bool {
-	return c.failing && now-c.since >= deadAfter+extra(seen) || c.absent && !seen
+	return c.silent(now, deadAfter+extra(seen)) || c.absent && !seen
 }
 
 // settled reports whether every other member has answered once, or is lost.

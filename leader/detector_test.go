@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
 		"silent for a moment":     {err: silence, after: suspectAfter - 1},
 		"silent":                  {err: silence, after: suspectAfter, suspectWanted: true},
 		"silent, seen":            {err: silence, seen: true, after: suspectAfter, suspectWanted: true},
-		"silent once":             {err: silence, once: true, after: deadAfter - 1},
+		"silent once":             {err: silence, once: true, after: suspectAfter},
 		"silent for long":         {err: silence, after: deadAfter, suspectWanted: true, dead: true},
 		"silent for long, seen":   {err: silence, seen: true, after: deadAfter, suspectWanted: true},
 		"absent once":             {err: ErrAbsent, once: true, suspectWanted: true, dead: true},
@@ -44,11 +45,12 @@ func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
 		if c.lags {
 			a.Version = 7
 		}
-		v.Mono = time.Minute + c.after
-		now := v.Mono
-		d.probed(v, Probe{To: "m", round: 1, began: time.Minute}, a, c.err)
-		if !c.once {
-			d.probed(v, Probe{To: "m", round: 1, began: now}, a, c.err)
+		now := time.Minute + c.after
+		for v.Mono = time.Minute; ; v.Mono = min(v.Mono+time.Second, now) {
+			d.probed(v, Probe{To: "m", round: 1, began: v.Mono}, a, c.err)
+			if c.once || v.Mono == now && v.Mono > time.Minute {
+				break
+			}
 		}
 		if s, g := m.suspect(c.seen, now), m.dead(c.seen, now); s != c.suspectWanted || g != c.dead {
 			t.Errorf("%s: suspect %v, dead %v", what, s, g)
@@ -56,6 +58,43 @@ func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
 		d.probed(v, Probe{To: "m", round: 1, began: now}, Answer{Version: 8}, nil)
 		if m.suspect(c.seen, now+time.Hour) || m.dead(c.seen, now+time.Hour) {
 			t.Errorf("%s: it answers again and is suspect", what)
+		}
+	}
+}
+
+// TestLeaderThatStoodStillKnowsNothing: what a leader knew of a silent member before it stood still
+// itself makes that one neither suspect nor dead, and silence of before and after are two.
+func TestLeaderThatStoodStillKnowsNothing(t *testing.T) {
+	const long = deadAfter + seenExtra + standstill
+	m := &contact{round: 1}
+	d := detector{contacts: map[roster.Incarnation]*contact{"m": m}}
+	v := View{Roster: &roster.Roster{}, Mono: time.Minute}
+	fail := func(took time.Duration) {
+		p := Probe{To: "m", round: 1, began: v.Mono, Timeout: detectTimeout}
+		v.Mono += took
+		d.probed(v, p, Answer{}, context.DeadlineExceeded)
+	}
+	fail(long)
+	if m.failing || m.next != v.Mono {
+		t.Errorf("after a probe in which the leader stood still: %+v", m)
+	}
+	for _, begun := range []bool{false, true} {
+		for range 3 {
+			fail(detectTimeout)
+		}
+		if !m.suspect(true, v.Mono) || m.dead(true, v.Mono) {
+			t.Errorf("three probes failed: suspect %v, dead %v", m.suspect(true, v.Mono), m.dead(true, v.Mono))
+		}
+		if begun { // a probe before the leader stands still
+			fail(long)
+		} else {
+			v.Mono += long
+		}
+		if m.suspect(false, v.Mono) || m.dead(false, v.Mono) || m.lost(false, v.Mono) {
+			t.Errorf("the leader stood still, in a probe %v: suspect %v, dead %v, lost %v", begun, m.suspect(false, v.Mono), m.dead(false, v.Mono), m.lost(false, v.Mono))
+		}
+		if fail(detectTimeout); m.suspect(false, v.Mono) || m.dead(false, v.Mono) {
+			t.Errorf("one probe failed after that: suspect %v, dead %v", m.suspect(false, v.Mono), m.dead(false, v.Mono))
 		}
 	}
 }
@@ -70,7 +109,7 @@ func TestDetectorProbesEveryMember(t *testing.T) {
 	if got := o.take(forDetection); len(got) != 2 {
 		t.Fatalf("%d probes at the first step", len(got))
 	} else {
-		o.step(time.Minute)
+		o.step(detectTimeout)
 		if more := o.take(forDetection); len(more) > 0 {
 			t.Fatalf("%d probes before an outcome", len(more))
 		}
@@ -90,15 +129,33 @@ func TestDetectorProbesEveryMember(t *testing.T) {
 	o.step(probeAgain - probeSoon)
 	if got := o.take(forDetection); len(got) != 1 || memberOf(got[0].To) != 3 {
 		t.Errorf("probes %v after a second failure", got)
+	} else {
+		o.l.Probed(o.v, got[0], Answer{}, context.DeadlineExceeded)
 	}
 	var s plan.Sight
 	o.l.detector.judge(o.v, o.l.self, &s)
-	if len(s.Silent) > 0 || len(s.Gone) != 1 || memberOf(s.Gone[0]) != 3 {
-		t.Errorf("silent %v, gone %v after a minute", s.Silent, s.Gone)
+	if len(s.Silent) != 1 || memberOf(s.Silent[0]) != 3 || len(s.Gone) > 0 {
+		t.Errorf("silent %v, gone %v after a third failure", s.Silent, s.Gone)
 	}
-	o.step(probeMany)
-	if got := o.take(forDetection); len(got) != 1 || memberOf(got[0].To) != 2 {
-		t.Errorf("probes %v a second after an answer", got)
+	const long = deadAfter + seenExtra
+	of2 := 0
+	for range long / probeAgain {
+		o.step(probeAgain)
+		of2 += len(slices.DeleteFunc(slices.Clone(o.probes), func(p Probe) bool { return p.purpose != forDetection || memberOf(p.To) != 2 }))
+		o.answer(forDetection, func(member int) error {
+			if member == 3 {
+				return context.DeadlineExceeded
+			}
+			return nil
+		})
+	}
+	s = plan.Sight{}
+	o.l.detector.judge(o.v, o.l.self, &s)
+	if len(s.Silent) > 0 || len(s.Gone) != 1 || memberOf(s.Gone[0]) != 3 {
+		t.Errorf("silent %v, gone %v after %v", s.Silent, s.Gone, long)
+	}
+	if want := int(long / probeMany); of2 != want {
+		t.Errorf("%d probes of a member that answers in %v, want %d", of2, long, want)
 	}
 }
 

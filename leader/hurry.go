@@ -17,7 +17,7 @@ func (l *Leader) detectorProbed(v View, p Probe, a Answer, err error) {
 		return
 	}
 	l.reconsider(v, p.To, c, func() { l.detector.probed(v, p, a, err) })
-	if c.failing {
+	if c.failing || err == nil && p.began < c.signed {
 		l.hurry(v, c)
 	}
 }

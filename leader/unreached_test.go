@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 )
@@ -90,6 +91,29 @@ func TestUnreachedIsOnlyASign(t *testing.T) {
 	}
 	o.l.Unreached(o.v, ServerOf(inc(9, 1), true), false) // of no member
 	o.l.Unreached(o.v, ServerOf(inc(1, 1), true), false) // of the leader
+}
+
+// TestSignDuringAProbe: a member that answers a probe and then ends is probed again immediately: the sign
+// came before the answer.
+func TestSignDuringAProbe(t *testing.T) {
+	o := failover(t)
+	o.step(probeMany)
+	got := slices.DeleteFunc(o.take(forDetection), func(p Probe) bool { return memberOf(p.To) != 3 })
+	if len(got) != 1 {
+		t.Fatalf("%d probes of member 3", len(got))
+	}
+	o.v.Mono += refusedApart
+	o.l.Unreached(o.v, ServerOf(inc(3, 1), true), false)
+	o.l.Probed(o.v, got[0], Answer{Version: o.v.Roster.Version}, nil)
+	answered := o.v.Mono
+	for got = o.take(forDetection); len(got) == 0; got = o.take(forDetection) {
+		if o.due(); o.v.Mono-answered > probeMany {
+			t.Fatal("no probe")
+		}
+	}
+	if o.v.Mono != answered || memberOf(got[0].To) != 3 {
+		t.Errorf("a probe of member %d after %v", memberOf(got[0].To), o.v.Mono-answered)
+	}
 }
 
 // TestLeaderThatStoodStillSuspectsNoMember: when a leader continues after a pause, the
