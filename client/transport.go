@@ -43,8 +43,9 @@ type Stream interface {
 // one more for replication (see limiter.go). A call waits for its turn on the connection there
 // is, and its end costs no more than itself.
 type HTTP struct {
-	// Broken, if not nil, is told the address to which a framed connection has ended that was not closed
-	// here: the process there may have ended. It is set before the first call, and must not block.
+	// Broken, if not nil, is told the address to which a framed connection has ended that Close has not
+	// closed: the process there may have ended, or there were no calls for a while. It is set before the
+	// first call, and must not block.
 	Broken func(addr string)
 
 	creds  *security.Credentials // nil: clear text

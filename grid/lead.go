@@ -50,7 +50,6 @@ type leadership struct {
 	lookout   *lookout             // of the leader that this member follows
 	awaits    recent               // members that somebody waits for
 	refusals  recent               // members that refuse calls
-	looking   atomic.Bool          // the leader is being told of a member that Raft does not reach
 	following atomic.Bool          // a leader is being asked for its pushes
 	anchorage *anchorage
 	dismissal *dismissal

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
@@ -46,6 +45,10 @@ const (
 	// lateBy is how much later an answer may come than its call may take, and still shows that its
 	// process is not silent.
 	lateBy = 500 * time.Millisecond
+	// keepOpen is how often a voter calls the leader without a sign, so that there is a connection when
+	// there is one: a connection without calls ends after 10 s, and a look that has to dial takes three round
+	// trips. A leader that is far away would be taken for silent.
+	keepOpen = 8 * time.Second
 )
 
 // sign has the leader looked at soon. It does not block.
@@ -59,6 +62,8 @@ func (k *lookout) doubt() { k.doubts.Send() }
 func (k *lookout) run(ctx context.Context) {
 	late := time.NewTimer(0)
 	defer late.Stop()
+	open := time.NewTicker(keepOpen)
+	defer open.Stop()
 	for {
 		overdue := leader.RaiseOverdue(k.state.Roster().Settings.Window.Duration())
 		wait := overdue - k.state.RaiseAge()
@@ -73,6 +78,9 @@ func (k *lookout) run(ctx context.Context) {
 		case <-k.signs:
 		case <-k.doubts:
 			doubted = true
+		case <-open.C:
+			k.keepOpen(ctx)
+			continue
 		case <-late.C:
 			if k.state.RaiseAge() < overdue {
 				continue
@@ -89,7 +97,11 @@ func (k *lookout) look(ctx context.Context, doubted bool) {
 	node := k.raft.Node()
 	id := leader.ServerID(node.Leader())
 	at, known := leader.MemberOf(k.state.Roster(), id)
-	if !known || at.Incarnation == k.self || k.state.Leaving() {
+	if !known || at.Incarnation == k.self {
+		return
+	}
+	if k.state.Leaving() { // it does not stand, and others count what it hears from the leader
+		k.call(ctx, id, at)
 		return
 	}
 	servers, _ := node.Servers()
@@ -112,12 +124,17 @@ func (k *lookout) look(ctx context.Context, doubted bool) {
 		case next.Call:
 			next = candidacy.Looked(k.call(ctx, id, at))
 		case next.Ask:
-			if next = candidacy.Asked(k.unheard(ctx, candidacy.Voters(), id)); next.Stand {
+			unheard, _ := k.unheard(ctx, candidacy.Voters(), id)
+			if next = candidacy.Asked(unheard); next.Stand {
 				k.note(func(w *leader.Watch) { w.Silent(candidacy.Silence(at.Incarnation)) })
 				why = "most voters hear nothing from it"
 			}
 		case next.Stand:
-			if node.Stand(id) {
+			k.awaitTurn(ctx, candidacy, id)
+			if ctx.Err() != nil || k.raft.Node() != node {
+				return
+			}
+			if candidacy.Stands(k.clock.Mono(), node.Unheard()) && node.Stand(id) {
 				k.log.Info("the leader is gone; this member stands for election", "leader", string(at.Incarnation), "reason", why)
 			}
 			return
@@ -125,6 +142,30 @@ func (k *lookout) look(ctx context.Context, doubted bool) {
 			return
 		}
 	}
+}
+
+// keepOpen calls the leader, if this member votes.
+func (k *lookout) keepOpen(ctx context.Context) {
+	node := k.raft.Node()
+	id := leader.ServerID(node.Leader())
+	at, known := leader.MemberOf(k.state.Roster(), id)
+	if !known || at.Incarnation == k.self {
+		return
+	}
+	servers, _ := node.Servers()
+	if _, votes := leader.NewCandidacy(serversOf(servers), leader.ServerID(k.raft.Self()), id); votes {
+		k.call(ctx, id, at)
+	}
+}
+
+// awaitTurn waits until the voters before this one have had time to be elected.
+func (k *lookout) awaitTurn(ctx context.Context, candidacy *leader.Candidacy, after leader.ServerID) {
+	if candidacy.Turn(0) == 0 {
+		return
+	}
+	began := k.clock.Mono()
+	_, farthest := k.unheard(ctx, candidacy.Voters(), after)
+	signal.Sleep(ctx, candidacy.Turn(farthest)-(k.clock.Mono()-began))
 }
 
 // call looks at a leader once. An answer after lookTimeout is too late for the look, but the watch takes it
@@ -191,29 +232,40 @@ func (k *lookout) tellDoubt(ctx context.Context, voters []leader.ServerID, of le
 }
 
 // unheard asks voters, all at the same time, for how long each has heard nothing from a leader. One
-// that does not answer, or follows another leader, is left out.
-func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration) {
+// that does not answer, or follows another leader, is left out. farthest is the longest time of an answer.
+func (k *lookout) unheard(ctx context.Context, voters []leader.ServerID, from leader.ServerID) (out []time.Duration, farthest time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	answers := make([]*clustertime.Span, len(voters))
+	type answer struct {
+		hello wire.HelloResponse
+		err   error
+		took  time.Duration
+	}
+	answers := make([]answer, len(voters))
 	var calls sync.WaitGroup
 	for i, id := range voters {
-		if at, member := leader.MemberOf(k.state.Roster(), id); member {
-			calls.Go(func() {
-				hello, err := k.viewOf(ctx, at)
-				if err == nil && (hello.Leader == "" || hello.Leader == string(from)) {
-					answers[i] = &hello.Unheard
-				}
-			})
+		at, member := leader.MemberOf(k.state.Roster(), id)
+		if !member {
+			answers[i].err = leader.ErrAbsent
+			continue
 		}
+		calls.Go(func() {
+			began := k.clock.Mono()
+			hello, err := k.viewOf(ctx, at)
+			answers[i] = answer{hello, err, k.clock.Mono() - began}
+		})
 	}
 	calls.Wait()
-	for _, d := range answers {
-		if d != nil {
-			out = append(out, d.Duration())
+	for _, a := range answers {
+		if a.err != nil {
+			continue
+		}
+		farthest = max(farthest, a.took)
+		if a.hello.Leader == "" || a.hello.Leader == string(from) {
+			out = append(out, a.hello.Unheard.Duration())
 		}
 	}
-	return out
+	return out, farthest
 }
 
 // viewOf returns the view of a member, which may be this one.

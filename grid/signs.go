@@ -51,16 +51,14 @@ func (a *recent) note(of roster.Incarnation, now time.Duration) bool {
 	return true
 }
 
-// unreached has the leader look at a member that does not take what Raft sends to it.
+// unreached has the leader look at a member that may have ended or, with slow set, may be silent. It does not
+// block: Raft, gossip and connections wait for this call.
 func (o *leadership) unreached(server leader.ServerID, slow bool) {
-	l := o.current.Load()
-	if l == nil || !o.looking.CompareAndSwap(false, true) {
-		return // Raft says so again soon
+	if l := o.current.Load(); l != nil {
+		o.life.Background(func(context.Context) {
+			l.do(func(machine *leader.Leader, v leader.View) { machine.Unreached(v, server, slow) })
+		})
 	}
-	o.life.Background(func(context.Context) { // Raft waits for this call
-		defer o.looking.Store(false)
-		l.do(func(machine *leader.Leader, v leader.View) { machine.Unreached(v, server, slow) })
-	})
 }
 
 // refusedProbe has gossip suspect a member that refuses the leader's calls: where its process has
@@ -90,19 +88,16 @@ func (o *leadership) unanswered(inc roster.Incarnation) {
 	}
 }
 
-// disconnected takes in that the connection to a member's address has ended, which this member did not
-// close. That is the first sign of a process that has ended: Raft's next heartbeat to it may be a second
-// away.
+// disconnected takes in that the connection to a member's address has ended. That is the first sign of a
+// process that has ended: Raft's next heartbeat to it may be a second away.
 func (o *leadership) disconnected(addr string) {
 	for _, m := range o.state.Roster().Members {
 		if m.API != addr || m.Incarnation == o.self {
 			continue
 		}
-		switch l, id := o.current.Load(), leader.ServerOf(m.Incarnation, m.Durable); {
-		case l != nil:
-			o.life.Background(func(context.Context) { // the connection waits for this call
-				l.do(func(machine *leader.Leader, v leader.View) { machine.Unreached(v, id, false) })
-			})
+		switch id := leader.ServerOf(m.Incarnation, m.Durable); {
+		case o.current.Load() != nil:
+			o.unreached(id, false)
 		case o.raft.Node().Leader() == string(id):
 			o.lookout.sign()
 		}

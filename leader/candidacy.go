@@ -17,8 +17,11 @@ const (
 	// candidacyTries bounds the calls of one candidacy: a process that ends may close its
 	// streams before its listener.
 	candidacyTries = 8
-	// candidacyTurn is the pause between two voters, so that they do not split the votes.
-	candidacyTurn = 150 * time.Millisecond
+	// candidacyTurn is the least pause between two voters, so that they do not split the votes: the first has
+	// the vote of the second by then, which then does not stand. The first may hear of the end of the
+	// leader half a round trip later, has its calls refused in two, and the vote takes half of one.
+	candidacyTurn  = 150 * time.Millisecond
+	turnRoundTrips = 4
 )
 
 // raiseSlack is how much later than usual a raise of the ceiling may come.
@@ -44,16 +47,18 @@ func RaiseOverdue(window time.Duration) time.Duration {
 //	 +------ refused twice ------------> waits for its turn ---> stands, unless there is
 //	                                                             another leader by then
 type Candidacy struct {
-	turn     time.Duration
+	turn     int        // how many voters stand before this one
 	voters   []ServerID // but the leader, ascending
 	silence  Silence
 	tries    int
-	told     bool // the other voters are told of it, or another voter tells them
+	doubted  bool // another voter began it, and tells the others
+	told     bool // the other voters are told of it
+	toldAt   time.Duration
 	refusals Refusals
 }
 
 // Next is the next action of a candidacy after a pause: to call the leader again, to ask the other
-// voters, to stand for election, or with none set nothing more. With Tell the other voters are told
+// voters, to stand for election when its turn comes, or with none set nothing more. With Tell the other voters are told
 // that the leader does not answer, before the pause.
 type Next struct {
 	Pause            time.Duration
@@ -87,12 +92,22 @@ func NewCandidacy(servers []Server, self, leader ServerID) (*Candidacy, bool) {
 	}
 	slices.Sort(voters)
 	turn := slices.Index(voters, self)
-	return &Candidacy{turn: time.Duration(turn) * candidacyTurn, voters: voters}, turn >= 0
+	return &Candidacy{turn: turn, voters: voters}, turn >= 0
+}
+
+// Turn returns how long this voter waits before it stands, 0 for the first. roundTrip is that to the farthest
+// voter.
+func (c *Candidacy) Turn(roundTrip time.Duration) time.Duration {
+	return time.Duration(c.turn) * max(candidacyTurn, turnRoundTrips*roundTrip)
 }
 
 // Doubted notes that another voter began this candidacy: it tells all others that the leader does not
 // answer, and this one does not. Two voters would have each other look for as long as calls are slow.
-func (c *Candidacy) Doubted() { c.told = true }
+func (c *Candidacy) Doubted() { c.doubted = true }
+
+// Stands reports whether this voter still stands when its turn has come: not if since its last call it has
+// heard from a leader, or has voted for another. unheard is for how long it has not.
+func (c *Candidacy) Stands(now, unheard time.Duration) bool { return now-unheard <= c.silence.Last }
 
 // Looked takes in a look at the leader.
 func (c *Candidacy) Looked(k Look) Next {
@@ -103,17 +118,19 @@ func (c *Candidacy) Looked(k Look) Next {
 	c.silence.Last = k.Began
 	c.refusals.Note(k.Began, err)
 	c.tries++
-	tell := err != nil && !c.told
-	c.told = c.told || tell
-	next := Next{Tell: tell}
+	var next Next
 	switch {
 	case err == nil:
 	case c.refusals.Prove():
-		next.Pause, next.Stand = c.turn, true
+		next.Stand = true
 	case c.tries >= suspectFailures && k.Ended-c.silence.Since >= suspectAfter:
 		next.Ask = true
 	case c.tries < candidacyTries:
 		next.Pause, next.Call = refusedApart, true
+	}
+	// An answer to another voter counts there for suspectAfter, so a call that failed early is told again.
+	if due := !c.told || k.Ended-c.toldAt >= suspectAfter/2; err != nil && due && !c.doubted && !next.Ask {
+		next.Tell, c.told, c.toldAt = true, true, k.Ended
 	}
 	return next
 }
@@ -143,7 +160,7 @@ func (c *Candidacy) Silence(of roster.Incarnation) Silence {
 func (s Silence) begin(of roster.Incarnation, now time.Duration) contact {
 	c := contact{admitted: now, next: now}
 	if of == s.Member && s.Calls > 0 && now-s.Last <= silenceLasts {
-		c.failing, c.since, c.failed, c.failures = true, max(s.Since, now-suspectAfter), s.Last, s.Calls
+		c.failing, c.since, c.failed, c.ended, c.failures = true, max(s.Since, now-suspectAfter), s.Last, now, s.Calls
 	}
 	return c
 }
@@ -163,5 +180,5 @@ func (c *Candidacy) Asked(unheard []time.Duration) Next {
 	if all := len(c.voters) + 1; silent <= all/2 {
 		return Next{}
 	}
-	return Next{Pause: c.turn, Stand: true}
+	return Next{Stand: true}
 }

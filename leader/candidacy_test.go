@@ -18,11 +18,11 @@ func TestCandidacy(t *testing.T) {
 	for what, c := range map[string]struct {
 		self  ServerID
 		calls []error
-		turn  time.Duration
+		turn  time.Duration // voters before this one
 		stand bool
 	}{
 		"refused":                    {"c", []error{ErrAbsent, ErrAbsent}, 0, true},
-		"refused, the second voter":  {"d", []error{ErrAbsent, ErrAbsent}, candidacyTurn, true},
+		"refused, the second voter":  {"d", []error{ErrAbsent, ErrAbsent}, 1, true},
 		"streams end first":          {"c", []error{reset, reset, ErrAbsent, ErrAbsent}, 0, true},
 		"answers":                    {"c", []error{nil}, 0, false},
 		"answers after a refusal":    {"c", []error{ErrAbsent, nil}, 0, false},
@@ -43,8 +43,13 @@ func TestCandidacy(t *testing.T) {
 				t.Errorf("%s: the other voters are told %v after call %d", what, next.Tell, i)
 			}
 		}
-		if next.Call || next.Stand != c.stand || next.Stand && next.Pause != c.turn {
+		if next.Call || next.Pause > 0 || next.Stand != c.stand {
 			t.Errorf("%s: %+v", what, next)
+		}
+		for roundTrip, turn := range map[time.Duration]time.Duration{0: candidacyTurn, candidacyTurn / turnRoundTrips: candidacyTurn, time.Second: turnRoundTrips * time.Second} {
+			if got, want := candidacy.Turn(roundTrip), c.turn*turn; got != want {
+				t.Errorf("%s, %v to the farthest voter: stands after %v, want %v", what, roundTrip, got, want)
+			}
 		}
 	}
 	resigned, _ := NewCandidacy(servers, "c", "b")
@@ -52,6 +57,29 @@ func TestCandidacy(t *testing.T) {
 		began := time.Minute + time.Duration(i)*refusedApart
 		if next := resigned.Looked(Look{Began: began, Ended: began}); next != want {
 			t.Errorf("a leader that leads no longer, call %d: %+v, want %+v", i, next, want)
+		}
+	}
+	again, _ := NewCandidacy(servers, "c", "b") // what fails before long is told once more
+	for i, c := range []struct {
+		began, ended time.Duration
+		want         Next
+	}{
+		{0, 0, Next{Pause: refusedApart, Call: true, Tell: true}},
+		{0, suspectAfter/2 - 1, Next{Pause: refusedApart, Call: true}},
+		{0, suspectAfter / 2, Next{Pause: refusedApart, Call: true, Tell: true}},
+		{0, suspectAfter, Next{Ask: true}},
+	} {
+		if got := again.Looked(Look{Began: time.Minute + c.began, Ended: time.Minute + c.ended, Err: reset}); got != c.want {
+			t.Errorf("call %d: %+v, want %+v", i, got, c.want)
+		}
+	}
+	refused, _ := NewCandidacy(servers, "d", "b")
+	for i := range time.Duration(2) {
+		refused.Looked(Look{Began: time.Minute + i*refusedApart, Err: ErrAbsent})
+	}
+	for unheard, stands := range map[time.Duration]bool{time.Second: true, candidacyTurn: true, candidacyTurn - 1: false, 0: false} {
+		if got := refused.Stands(time.Minute+refusedApart+candidacyTurn, unheard); got != stands {
+			t.Errorf("a turn after its last call it has heard nothing for %v: stands %v", unheard, got)
 		}
 	}
 	doubted, _ := NewCandidacy(servers, "c", "b")

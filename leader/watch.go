@@ -41,6 +41,9 @@ func (w *Watch) Unheard(from ServerID, now, byRaft time.Duration) time.Duration 
 func (w *Watch) Before(before roster.Incarnation, byRaft, electionAfter time.Duration) Silence {
 	s := w.silence
 	w.silence = Silence{}
+	if s.Member != before { // of an election that this member has not won
+		s = Silence{}
+	}
 	if s.Member == "" && byRaft >= electionAfter {
 		s.Member = before
 	}

@@ -41,8 +41,15 @@ func TestWatchHandsSilenceToTheNextLead(t *testing.T) {
 	var w Watch
 	silence := Silence{"a", time.Hour, time.Hour + 1, 2}
 	w.Silent(silence)
-	if got := w.Before("b", time.Minute, election); got != silence {
+	if got := w.Before("a", time.Minute, election); got != silence {
 		t.Errorf("silence %+v, want %+v", got, silence)
+	}
+	if got := w.Before("a", 0, election); got != (Silence{}) {
+		t.Errorf("a second time: silence %+v", got)
+	}
+	w.Silent(silence)
+	if got, want := w.Before("b", time.Minute, election), (Silence{Member: "b"}); got != want {
+		t.Errorf("another has led since then: silence %+v, want %+v", got, want)
 	}
 	for byRaft, want := range map[time.Duration]Silence{election - 1: {}, election: {Member: "b"}} {
 		if got := w.Before("b", byRaft, election); got != want {

@@ -1,9 +1,13 @@
 package gridtest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,7 +255,7 @@ func TestSlowNetworkIsNoSilence(t *testing.T) {
 }
 
 // TestLeaderThatIsFarAwayStays: voters that are near one another and await the leader, whose answers take
-// longer than a look waits.
+// longer than a look waits, all the time and after a rest.
 func TestLeaderThatIsFarAwayStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -274,6 +278,9 @@ func TestLeaderThatIsFarAwayStays(t *testing.T) {
 				}
 			}
 			time.Sleep(700 * time.Millisecond)
+			if i >= 380 {
+				time.Sleep(20*time.Second + time.Duration(i)*time.Millisecond)
+			}
 			if s := g.Member(leads).Status(); s.Leader != before.Leader || s.Version != before.Version {
 				t.Fatalf("led by %s at version %d, before by %s at %d", s.Leader, s.Version, before.Leader, before.Version)
 			}
@@ -309,6 +316,48 @@ func TestDoubtEnds(t *testing.T) {
 		ok(t, "wait", h.Call(within(t, time.Second), voter+":7948", wire.PathDirectory, in, &wire.DirectoryResponse{}))
 		if far := minute(); far > 2*near { // gossip has a sign now and then
 			t.Errorf("a voter wrote %d times in a minute long after one sign, %d times while the leader was near", far, near)
+		}
+	})
+}
+
+// dials counts the connections that a host opens to an address.
+type dials struct {
+	*gridtest.Host
+	to atomic.Pointer[string]
+	n  atomic.Int64
+}
+
+// Dial implements grid.Network.
+func (d *dials) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	if to := d.to.Load(); to != nil && *to == addr {
+		d.n.Add(1)
+	}
+	return d.Host.Dial(ctx, addr)
+}
+
+// TestVotersStayConnectedToTheLeader: at rest too, so that a look takes one round trip.
+func TestVotersStayConnectedToTheLeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var all []*dials
+		var mu sync.Mutex
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) {
+			mu.Lock()
+			defer mu.Unlock()
+			d := &dials{Host: c.Network.(*gridtest.Host)}
+			c.Network = d
+			all = append(all, d)
+		}})
+		time.Sleep(time.Minute)
+		to := g.Member(g.Leader()).Addrs().API
+		for _, d := range all {
+			d.to.Store(&to)
+		}
+		time.Sleep(3 * time.Minute)
+		for _, d := range all {
+			if n := d.n.Load(); n > 0 {
+				t.Errorf("%d new connections to the leader in three minutes", n)
+			}
 		}
 	})
 }

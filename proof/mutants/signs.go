@@ -6,6 +6,7 @@ var (
 	awaitedTests   = []string{"./grid/gridtest", "-run", "TestSilentMemberIsReplacedWhenAwaited"}
 	crashTests     = []string{"./grid/gridtest", "-run", "TestMovesDoNotStandStill|TestProcessThatHasEnded"}
 	reachTests     = []string{"./grid/gridtest", "-run", "TestLeaderThatOneVoterDoesNotReachStays"}
+	electionTests  = []string{"./grid/gridtest", "-run", "TestFarVotersElectOne"}
 	lateTests      = []string{"./grid/gridtest", "-run", "TestSlowNetworkIsNoSilence|TestLeaderThatIsFarAwayStays"}
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
@@ -34,8 +35,14 @@ var signMutants = []mutant{
 	{"signs", "silence of a leader before counts for each lead", "leader/watch.go", "	w.silence = Silence{}\n", "", candidacyTests},
 	{"signs", "a moment without heartbeats is silence", "leader/watch.go", "byRaft >= electionAfter", "byRaft >= 0", candidacyTests},
 	{"signs", "the answer of any leader counts", "leader/watch.go", "from != \"\" && from == w.answered.by", "w.answered.by != \"\"", candidacyTests},
-	{"signs", "the other voters are not told", "leader/candidacy.go", "	next := Next{Tell: tell}\n", "	next := Next{}\n", candidacyTests},
-	{"signs", "voters that are told of a doubt tell each other without end", "leader/candidacy.go", "func (c *Candidacy) Doubted() { c.told = true }", "func (c *Candidacy) Doubted() {}", candidacyTests},
+	{"signs", "the other voters are not told", "leader/candidacy.go", "		next.Tell, c.told, c.toldAt = true, true, k.Ended\n", "		c.told, c.toldAt = true, k.Ended\n", candidacyTests},
+	{"signs", "a call that fails early is not told again", "leader/candidacy.go", "due := !c.told || k.Ended-c.toldAt >= suspectAfter/2;", "due := !c.told;", candidacyTests},
+	{"signs", "silence of an election that was lost counts later", "leader/watch.go", "	if s.Member != before {", "	if s.Member == \"\" {", candidacyTests},
+	{"signs", "voters that are far apart stand at the same time", "leader/candidacy.go", "max(candidacyTurn, turnRoundTrips*roundTrip)", "candidacyTurn", []string{"./leader", "./grid/gridtest", "-run", "^TestCandidacy$|TestFarVotersElectOne"}},
+	{"signs", "a voter does not know how far the others are", "grid/lookout.go", "candidacy.Turn(farthest)", "candidacy.Turn(0*farthest)", electionTests},
+	{"signs", "a voter that has voted for another stands", "leader/candidacy.go", "{ return now-unheard <= c.silence.Last }", "{ return true || now-unheard <= c.silence.Last }", candidacyTests},
+	{"signs", "a voter lets its connection to the leader end", "grid/lookout.go", "			k.keepOpen(ctx)\n", "", []string{"./grid/gridtest", "-run", "TestVotersStayConnectedToTheLeader"}},
+	{"signs", "voters that are told of a doubt tell each other without end", "leader/candidacy.go", "func (c *Candidacy) Doubted() { c.doubted = true }", "func (c *Candidacy) Doubted() {}", candidacyTests},
 	{"signs", "a voter repeats what another one tells", "grid/lookout.go", "		candidacy.Doubted()\n", "", []string{"./grid/gridtest", "-run", "TestDoubtEnds"}},
 	{"R7", "a late answer to a look does not count", "grid/lookout.go", "lookTimeout+lateBy)", "lookTimeout)", lateTests},
 	{"R7", "a late answer to a probe does not count", "grid/lead.go", "p.Timeout+lateBy)", "p.Timeout)", lateTests},

@@ -205,8 +205,8 @@ func (n *Node) LastContact() time.Time {
 	return last
 }
 
-// Unheard returns for how long Raft has heard nothing from a leader, 0 for the leader itself and
-// an hour at most.
+// Unheard returns for how long Raft has heard nothing from a leader and given no vote, 0 for the leader
+// itself and an hour at most.
 func (n *Node) Unheard() time.Duration {
 	if n.Leads() {
 		return 0

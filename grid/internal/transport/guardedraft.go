@@ -3,6 +3,8 @@ package transport
 import (
 	"errors"
 	"io"
+	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -217,12 +219,16 @@ func (t *GuardedRaft) RequestPreVote(id raft.ServerID, to raft.ServerAddress, in
 func onLiveStream(call func() error) error {
 	err := call()
 	for range idleStreams {
-		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+		if !slices.ContainsFunc(streamEnds, func(end error) bool { return errors.Is(err, end) }) {
 			break
 		}
 		err = call()
 	}
 	return err
 }
+
+// streamEnds are the errors of a call on a stream that had ended: at the other end, here because the other
+// end was replaced, or by keepalives without an answer.
+var streamEnds = []error{io.EOF, syscall.EPIPE, syscall.ECONNRESET, net.ErrClosed, syscall.ETIMEDOUT}
 
 var errRaftStarting = errors.New("grid: this Raft server is just starting")
