@@ -4,16 +4,16 @@ GOBIN    := $(shell $(GO) env GOPATH)/bin
 LINTER   := $(GOBIN)/golangci-lint
 LINT_VERSION := v2.15.0
 FUZZTIME ?= 20s
-# SECURE=1 runs kills, storms, chaos and overload with security on.
+# SECURE=1 runs kills, storms, chaos, overload and limit with security on.
 SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale many limit idle lint fmt demo
+.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale many limit failover calm idle lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "With SECURE=1, kills, storms, chaos and overload run with security on: make chaos SECURE=1"
+	@echo "With SECURE=1, kills, storms, chaos, overload and limit run with security on: make chaos SECURE=1"
 
 build: ## compile everything, and the command line to bin/snowgrid
 	$(GO) build ./...
@@ -75,10 +75,20 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 		done; \
 	done
 
-idle: ## count the bytes, wake-ups and processor time of three idle agents (a minute; needs root)
+idle: ## count the bytes, wake-ups and processor time of three idle agents, and compare them with the bounds (a minute; needs root)
 	@mkdir -p bin
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 	$(GO) run ./proof/idle -agent bin/snowgrid
+
+failover: ## kill and pause agents 20 times in each way, restart them in turn, and compare what attaches waited with the bounds (ten minutes)
+	@mkdir -p bin
+	$(GO) build -o bin/snowgrid ./cmd/snowgrid
+	$(GO) run ./proof/failover -agent bin/snowgrid
+
+calm: ## watch three agents beside four busy loops for an hour: no other leader, no change of the roster
+	@mkdir -p bin
+	$(GO) build -o bin/snowgrid ./cmd/snowgrid
+	$(GO) run ./proof/failover -agent bin/snowgrid -cases calm
 
 many: ## form a grid of a thousand members in virtual time, take its leader and a voter, and print times, traffic and the processor time of its leader (a quarter of an hour)
 	@mkdir -p bin

@@ -27,7 +27,7 @@ window, and no ID is repeated. So the figures compare the costs to a user, not e
 ### %d callers
 
 Full rate, in turns of %s; the percentiles are those of single calls. Every attach is released before the
-next. A create adds a name that does not exist; snowgrid's includes an attach, so it is two calls, and
+next. A create adds a name that does not exist; snowgrid's includes an attach in the same call, and
 etcd's is measured with an attach and without.
 
 `, callers, short(2*b.size.window))

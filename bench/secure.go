@@ -215,7 +215,7 @@ func (b *bench) writeSecurity(pairs []*pair) {
 		rows = append(rows, row)
 	}
 	b.report.table([]string{"call", "mutual TLS, median, ms", "clear text", "ratio", "mutual TLS, p99, ms", "clear text", "ratio"}, rows)
-	b.report.p("\nIDs are issued inside the process, so security costs them nothing. A process has one to three connections to a member, " +
+	b.report.p("\nIDs are issued inside the process, so security costs them nothing. A process has one connection to a member, " +
 		"which it keeps: the first call is paid once each.\n")
 	attach, renewal := pairs[0], pairs[1]
 	ratio := func(p *pair) float64 { return float64(p.oursT.percentile(0.5)) / float64(p.barT.percentile(0.5)) }

@@ -2,9 +2,9 @@
 // in memory, and measures what they cost as they grow.
 //
 //	cd bench && go run ./scale -out .
-//	cd bench && go run ./scale -out . -sequencers "" -attachments "" -holders "" -members ""
+//	cd bench && go run ./scale -out . -sequencers "" -attachments "" -holders "" -stored "" -regions ""
 //
-// The second measures one quantity only; the other sections of SCALE.md stay.
+// The second measures members only; the other sections of SCALE.md stay.
 //
 // Everything runs on one machine, so the cost of a member is measured, but not the
 // speed of a hundred machines.
@@ -32,7 +32,7 @@ var (
 	members  = flag.String("members", "3,5,9,15,30,60,100", "numbers of members")
 	regions  = flag.String("regions", "1,20,80,160", "round trips between two regions, in milliseconds")
 	stored   = flag.String("stored", "1000,10000,100000,1000000", "numbers of sequencers whose definitions are on disk")
-	observed = flag.Duration("observe", 8*time.Second, "how long traffic is counted")
+	observed = flag.Duration("observe", 30*time.Second, "how long traffic is counted: members exchange everything once in half a minute")
 )
 
 func main() {

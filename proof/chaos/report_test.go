@@ -62,6 +62,9 @@ func (j judgement) complaints() (all []string) {
 	if j.grants.overlaps > 0 {
 		all = append(all, fmt.Sprintf("%d overlapping grants: %q", j.grants.overlaps, j.grants.findings))
 	}
+	if j.grants.uses == 0 || j.tables.operations == 0 {
+		all = append(all, fmt.Sprintf("%d uses of logical nodes and %d steps of names: that shows nothing", j.grants.uses, j.tables.operations))
+	}
 	if len(j.tables.broken) > 0 {
 		all = append(all, fmt.Sprintf("not linearizable: %q", j.tables.broken))
 	}

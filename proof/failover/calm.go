@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -22,23 +24,24 @@ func spin() {
 
 // calm watches agents that nothing happens to, beside busy loops. Another leader, or a change of
 // the roster, is a false alarm. An agent that knows of no leader for a moment had no processor for
-// so long that it missed the leader's heartbeats; the others did not follow it.
-func (f *fleet) calm(ctx context.Context) (err error) {
+// so long that it missed the leader's heartbeats; the others did not follow it. over names the bound that
+// is broken: no alarm is allowed.
+func (f *fleet) calm(ctx context.Context) (over, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for range *loops {
 		loop := exec.Command(self)
 		loop.Env = append(os.Environ(), busyVar+"=1")
 		if err := loop.Start(); err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { err = errors.Join(err, loop.Process.Kill(), waited(loop)) }()
 	}
 	leader, version, err := f.atRest(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	began, told := time.Now(), time.Now()
 	asked, late, alarms, without := 0, 0, 0, 0
@@ -71,7 +74,15 @@ func (f *fleet) calm(ctx context.Context) (err error) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	result("RESULT calm")
-	return ctx.Err()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case alarms > 0:
+		over = fmt.Errorf("failover: calm: %d changes of leader or roster, none is allowed", alarms)
+	case 10*late > asked:
+		over = fmt.Errorf("failover: calm: %d of %d questions without an answer: that shows nothing", late, asked)
+	}
+	return over, nil
 }
 
 // atRest waits until the roster has not changed for a while.

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command failover measures how long a new attach waits when a member's process ends or
 // is paused. It starts three agents with one backup, and in each round kills or stops
 // one of them and creates a sequencer that this one owns, through a client that has
@@ -7,8 +9,8 @@
 //
 // With -cases calm nothing happens to the agents, and busy loops run beside them: see calm.go.
 //
-// It prints one line for each round, and medians. To compare two commits, build the agent
-// and this program from both, and run them in turn.
+// It prints one line for each round, and medians, and fails if a bound is broken (failures.go). To compare
+// two commits, build the agent and this program from both, and run them in turn.
 package main
 
 import (
@@ -29,6 +31,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -36,10 +39,9 @@ import (
 var (
 	agentPath = flag.String("agent", "./snowgrid", "the agent to start")
 	rounds    = flag.Int("rounds", 20, "rounds of each case")
-	cases     = flag.String("cases", "owner,leader,stop,stop-leader,roll", "what to do: kill an owner that follows, kill the leader that owns, stop an owner that follows, stop the leader that owns, restart all in turn; or calm: do nothing")
+	cases     = flag.String("cases", "owner,leader,stop,stop-leader,roll", "what to do: kill an owner that follows, kill the leader that owns, pause an owner that follows, pause the leader that owns, restart all in turn; or calm: do nothing")
 	calmFor   = flag.Duration("calm-for", time.Hour, "how long nothing is done")
 	loops     = flag.Int("loops", 4, "busy loops beside agents to which nothing is done")
-	port      = flag.Int("port", 23_400, "the first of twelve free ports on 127.0.0.1")
 	verbose   = flag.Bool("v", false, "print the logs of the agents")
 )
 
@@ -60,63 +62,77 @@ func main() {
 }
 
 func run(ctx context.Context) (err error) {
+	todo, err := failuresByName(*cases)
+	if err != nil {
+		return err
+	}
+	if *rounds < 1 {
+		return fmt.Errorf("failover: -rounds is %d; give 1 or more", *rounds)
+	}
 	f := &fleet{http: client.NewHTTP(client.TCP, nil)}
-	defer func() { err = errors.Join(err, f.close()) }()
+	defer func() { err = f.close(err) }()
 	if err := f.open(ctx); err != nil {
 		return err
 	}
-	for _, name := range strings.Split(*cases, ",") {
-		if name == "roll" {
-			if err := f.roll(ctx); err != nil {
-				return err
-			}
-			continue
+	var broken error // bounds
+	for _, one := range todo {
+		var err, over error
+		switch one.name {
+		case "roll":
+			over, err = f.roll(ctx)
+		case "calm":
+			over, err = f.calm(ctx)
+		default:
+			over, err = f.rounds(ctx, one)
 		}
-		if name == "calm" {
-			if err := f.calm(ctx); err != nil {
-				return err
-			}
-			continue
+		broken = errors.Join(broken, over)
+		if err != nil {
+			return errors.Join(broken, err)
 		}
-		var took, copies []time.Duration
-		for range *rounds {
-			one, err := f.round(ctx, name)
-			if err != nil {
-				return err
-			}
-			fmt.Printf("%s: attach answered after %v; removed after %v, copies %v later\n", name, one.attach, one.removed, one.copies)
-			took = append(took, one.attach)
-			if one.removed > 0 {
-				copies = append(copies, one.copies)
-			}
-		}
-		fmt.Printf("RESULT %s: attach %s", name, summary(took))
-		if len(copies) > 0 {
-			fmt.Printf("; second copy after the removal %s", summary(copies))
-		}
-		fmt.Println()
 	}
-	return nil
+	return broken
 }
 
-// summary returns the median and the extremes of durations.
-func summary(all []time.Duration) string {
-	slices.Sort(all)
-	return fmt.Sprintf("median %v, %v to %v, n = %d", all[len(all)/2], all[0], all[len(all)-1], len(all))
+// rounds does one thing again and again. over names the bound that is broken.
+func (f *fleet) rounds(ctx context.Context, what failure) (over, err error) {
+	var took, copies times
+	for range *rounds {
+		one, err := f.round(ctx, what)
+		if err != nil {
+			return over, err
+		}
+		fmt.Printf("%s: attach answered after %v; removed after %v, copies %v later\n", what.name, one.attach, one.removed, one.copies)
+		took = append(took, one.attach)
+		if one.removed > 0 {
+			copies = append(copies, one.copies)
+		}
+	}
+	fmt.Printf("RESULT %s, %s: attach %v", what.name, what.what, took)
+	over = took.check(what.name+": attach", what.median, what.longest)
+	if len(copies) > 0 {
+		fmt.Printf("; second copy after the removal %v", copies)
+		over = errors.Join(over, copies.check(what.name+": second copy", 0, copiesLongest))
+	}
+	fmt.Println()
+	return over, nil
 }
 
 // fleet is three agents.
 type fleet struct {
 	dir    string
 	agents [3]*exec.Cmd
+	addrs  []string // of each agent for calls, then for gossip, then for Raft
 	http   *client.HTTP
 	names  int
 }
 
-func api(i int) string { return "127.0.0.1:" + strconv.Itoa(*port+4*i) }
+func (f *fleet) api(i int) string { return f.addrs[i] }
 
 func (f *fleet) open(ctx context.Context) (err error) {
 	if f.dir, err = os.MkdirTemp("", "failover"); err != nil {
+		return err
+	}
+	if f.addrs, err = loopback.FreeAddrs(3 * len(f.agents)); err != nil {
 		return err
 	}
 	for i := range f.agents {
@@ -127,14 +143,19 @@ func (f *fleet) open(ctx context.Context) (err error) {
 	return f.awaitSettled(ctx)
 }
 
-// start starts one agent.
+// start starts one agent. What it logs goes to a file beside its data directory, or to standard error.
 func (f *fleet) start(i int) error {
-	at := func(i, n int) string { return "127.0.0.1:" + strconv.Itoa(*port+4*i+n) }
-	join := []string{at(0, 1), at(1, 1), at(2, 1)}
-	a := exec.Command(*agentPath, "agent", "--api-addr", at(i, 0), "--gossip-addr", at(i, 1), "--raft-addr", at(i, 2),
-		"--data-dir", fmt.Sprint(f.dir, "/", i), "--join", strings.Join(join, ","), "--expect", "3", "--backups", "1")
-	if *verbose {
-		a.Stderr = os.Stderr
+	gossip, raft := f.addrs[len(f.agents):2*len(f.agents)], f.addrs[2*len(f.agents):]
+	a := exec.Command(*agentPath, "agent", "--api-addr", f.api(i), "--gossip-addr", gossip[i], "--raft-addr", raft[i],
+		"--data-dir", fmt.Sprint(f.dir, "/", i), "--join", strings.Join(gossip, ","), "--expect", "3", "--backups", "1")
+	a.Stderr = os.Stderr
+	if !*verbose {
+		log, err := os.OpenFile(fmt.Sprint(f.dir, "/", i, ".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = log.Close() }() // the agent has it
+		a.Stderr = log
 	}
 	f.agents[i] = a
 	return a.Start()
@@ -146,11 +167,15 @@ func (f *fleet) end(i int, how syscall.Signal) {
 	_ = f.agents[i].Wait()              // its status does not matter
 }
 
-func (f *fleet) close() error {
+// close ends the agents. After an error their directories and logs stay.
+func (f *fleet) close(err error) error {
 	for i, a := range f.agents {
 		if a != nil && a.Process != nil {
 			f.end(i, syscall.SIGKILL)
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nthe agents' directories and logs are in %s", err, f.dir)
 	}
 	return os.RemoveAll(f.dir)
 }
@@ -159,15 +184,15 @@ func (f *fleet) close() error {
 func (f *fleet) status(ctx context.Context, i int) (s grid.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	err = f.http.Call(ctx, api(i), wire.PathStatus, wire.StatusRequest{Local: true}, &s)
+	err = f.http.Call(ctx, f.api(i), wire.PathStatus, wire.StatusRequest{Local: true}, &s)
 	return s, err
 }
 
 // answers reports whether an agent answers a path with 200.
-func answers(ctx context.Context, i int, path string) bool {
+func (f *fleet) answers(ctx context.Context, i int, path string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+api(i)+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.api(i)+path, http.NoBody)
 	if err != nil {
 		return false
 	}
@@ -195,7 +220,7 @@ func (f *fleet) awaitSettled(ctx context.Context) error {
 		for i := range f.agents {
 			s, err := f.status(ctx, i)
 			late := func(m grid.MemberInfo) bool { return !m.Settled || m.Partitions == 0 }
-			if err != nil || s.Leader == "" || len(s.Members) != len(f.agents) || slices.ContainsFunc(s.Members, late) || !answers(ctx, i, "/v1/settled") {
+			if err != nil || s.Leader == "" || len(s.Members) != len(f.agents) || slices.ContainsFunc(s.Members, late) || !f.answers(ctx, i, "/v1/settled") {
 				return false
 			}
 		}
@@ -210,7 +235,7 @@ type measured struct {
 	removed, copies time.Duration // from the kill to the removal, and from there to the second copies
 }
 
-func (f *fleet) round(ctx context.Context, name string) (out measured, err error) {
+func (f *fleet) round(ctx context.Context, what failure) (out measured, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	s, err := f.status(ctx, 0)
@@ -219,20 +244,19 @@ func (f *fleet) round(ctx context.Context, name string) (out measured, err error
 	}
 	victim := slices.IndexFunc(f.agents[:], func(a *exec.Cmd) bool {
 		i := slices.Index(f.agents[:], a)
-		m := slices.IndexFunc(s.Members, func(m grid.MemberInfo) bool { return m.API == api(i) })
-		return m >= 0 && s.Members[m].Leader == strings.HasSuffix(name, "leader")
+		m := slices.IndexFunc(s.Members, func(m grid.MemberInfo) bool { return m.API == f.api(i) })
+		return m >= 0 && s.Members[m].Leader == what.leads
 	})
 	if victim < 0 {
 		return out, errors.New("failover: no leader is known")
 	}
-	c, err := client.Dial(ctx, client.Config{Addrs: []string{api(0), api(1), api(2)}})
+	c, err := client.Dial(ctx, client.Config{Addrs: f.addrs[:len(f.agents)]})
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	fresh := f.nameOf(s, victim)
-	stops := strings.HasPrefix(name, "stop")
-	if stops {
+	if what.stops {
 		if err := f.agents[victim].Process.Signal(syscall.SIGSTOP); err != nil {
 			return out, err
 		}
@@ -248,7 +272,7 @@ func (f *fleet) round(ctx context.Context, name string) (out measured, err error
 		return out, err
 	}
 	out.attach = time.Since(began).Round(time.Millisecond)
-	if stops {
+	if what.stops {
 		if err := f.agents[victim].Process.Signal(syscall.SIGCONT); err != nil {
 			return out, err
 		}
@@ -268,7 +292,7 @@ func (f *fleet) nameOf(s grid.Status, i int) string {
 	for {
 		f.names++
 		name := "name-" + strconv.Itoa(f.names)
-		if m := slices.IndexFunc(s.Members, func(m grid.MemberInfo) bool { return m.Incarnation == s.OwnerOf(name) }); m >= 0 && s.Members[m].API == api(i) {
+		if m := slices.IndexFunc(s.Members, func(m grid.MemberInfo) bool { return m.Incarnation == s.OwnerOf(name) }); m >= 0 && s.Members[m].API == f.api(i) {
 			return name
 		}
 	}
@@ -293,23 +317,24 @@ func (f *fleet) awaitCopies(ctx context.Context, victim int, killed time.Time, o
 	return err
 }
 
-// roll restarts all agents in turn, each as soon as the one before is settled.
-func (f *fleet) roll(ctx context.Context) error {
-	var all []time.Duration
+// roll restarts all agents in turn, each as soon as the one before is settled. over names the bound that is
+// broken.
+func (f *fleet) roll(ctx context.Context) (over, err error) {
+	var all times
 	for range max(1, *rounds/4) {
 		began := time.Now()
 		for i := range f.agents {
 			f.end(i, syscall.SIGTERM)
 			if err := f.start(i); err != nil {
-				return err
+				return over, err
 			}
 			if err := f.awaitSettled(ctx); err != nil {
-				return err
+				return over, err
 			}
 		}
 		all = append(all, time.Since(began).Round(time.Millisecond))
 		fmt.Printf("roll: three agents after %v\n", all[len(all)-1])
 	}
-	fmt.Printf("RESULT roll: three agents %s\n", summary(all))
-	return nil
+	fmt.Printf("RESULT roll: three agents %v\n", all)
+	return all.check("roll: three agents", 0, rollLongest), nil
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command idle measures the cost of a grid without holders. It starts three agents, waits
 // until they are settled, and counts for a while their processor time, their wake-ups, and
 // the packets between them:
@@ -5,7 +7,7 @@
 //	make idle
 //
 // Packets are read off the loopback interface, which needs root on Linux. Bytes are those of
-// the streams and datagrams, without headers.
+// the streams and datagrams, without headers. It fails if a bound is broken.
 package main
 
 import (
@@ -30,6 +32,8 @@ var (
 	during    = flag.Duration("for", 30*time.Second, "how long to count")
 	rest      = flag.Duration("after", 10*time.Second, "pause between the start and the count")
 	port      = flag.Int("port", 23_500, "the first of twelve free ports on 127.0.0.1")
+	bytesMost = flag.Float64("bytes-most", 4000, "bytes a second that the agents may send; 0 = any")
+	coresMost = flag.Float64("cores-most", 0.008, "processors that they may take; 0 = any")
 	more      = flag.String("flags", "", "further flags of the agents, separated by spaces")
 )
 
@@ -58,22 +62,8 @@ func run(ctx context.Context) (err error) {
 			}
 		}
 	}()
-	at := func(i, n int) string { return "127.0.0.1:" + strconv.Itoa(*port+4*i+n) }
-	for i := range agents {
-		args := append([]string{
-			"agent", "--api-addr", at(i, 0), "--gossip-addr", at(i, 1), "--raft-addr", at(i, 2),
-			"--data-dir", filepath.Join(dir, strconv.Itoa(i)), "--join", strings.Join([]string{at(0, 1), at(1, 1), at(2, 1)}, ","), "--expect", "3",
-		}, strings.Fields(*more)...)
-		agents[i] = exec.Command(*agentPath, args...)
-		agents[i].Stderr = os.Stderr
-		if err := agents[i].Start(); err != nil {
-			return err
-		}
-	}
-	for i := range agents {
-		if err := awaitSettled(ctx, "http://"+at(i, 0)+"/v1/settled"); err != nil {
-			return err
-		}
+	if err := start(ctx, dir, &agents); err != nil {
+		return err
 	}
 	time.Sleep(*rest)
 	packets, err := listen(*port)
@@ -110,10 +100,54 @@ func run(ctx context.Context) (err error) {
 	}
 	fmt.Printf("RESULT idle: %.0f bytes/s, %.1f packets/s, %.4f cores, %.0f wake-ups/s\n",
 		float64(total.bytes)/seconds, float64(total.packets)/seconds, sum.processor.Seconds()/seconds, float64(sum.wakes)/seconds)
+	for i := range agents { // one that had ended would cost nothing
+		if err := awaitSettled(ctx, i); err != nil {
+			return err
+		}
+	}
+	return bounded(float64(total.bytes)/seconds, sum.processor.Seconds()/seconds)
+}
+
+// bounded returns an error that names each bound that is broken.
+func bounded(bytes, cores float64) (err error) {
+	if bytes == 0 {
+		return errors.New("idle: no packets were seen")
+	}
+	if *bytesMost > 0 && bytes > *bytesMost {
+		err = fmt.Errorf("idle: %.0f bytes a second, at most %.0f are allowed", bytes, *bytesMost)
+	}
+	if *coresMost > 0 && cores > *coresMost {
+		err = errors.Join(err, fmt.Errorf("idle: %.4f processors, at most %.4f are allowed", cores, *coresMost))
+	}
+	return err
+}
+
+// at is the address of an agent: 0 for calls, 1 for gossip, 2 for Raft.
+func at(i, n int) string { return "127.0.0.1:" + strconv.Itoa(*port+4*i+n) }
+
+// start starts the agents, and waits until they are settled.
+func start(ctx context.Context, dir string, agents *[3]*exec.Cmd) error {
+	for i := range agents {
+		args := append([]string{
+			"agent", "--api-addr", at(i, 0), "--gossip-addr", at(i, 1), "--raft-addr", at(i, 2),
+			"--data-dir", filepath.Join(dir, strconv.Itoa(i)), "--join", strings.Join([]string{at(0, 1), at(1, 1), at(2, 1)}, ","), "--expect", "3",
+		}, strings.Fields(*more)...)
+		agents[i] = exec.Command(*agentPath, args...)
+		agents[i].Stderr = os.Stderr
+		if err := agents[i].Start(); err != nil {
+			return err
+		}
+	}
+	for i := range agents {
+		if err := awaitSettled(ctx, i); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-func awaitSettled(ctx context.Context, url string) error {
+func awaitSettled(ctx context.Context, agent int) error {
+	url := "http://" + at(agent, 0) + "/v1/settled"
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {

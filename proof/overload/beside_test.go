@@ -135,29 +135,38 @@ func memoryOf(t *testing.T, members []*agent) (sum memory) {
 		}
 		_, _ = io.Copy(io.Discard, collected.Body)
 		_ = collected.Body.Close()
+	}
+	sum = memory{heap: metric(t, members, "go_memstats_heap_alloc_bytes"), stacks: metric(t, members, "go_memstats_stack_inuse_bytes")}
+	if sum.heap == 0 || sum.stacks == 0 {
+		t.Fatal("the metrics of the members do not tell their memory")
+	}
+	return sum
+}
+
+// metric returns the sum of a metric over all members and labels.
+func metric(t *testing.T, members []*agent, name string) (sum int64) {
+	t.Helper()
+	for _, m := range members {
 		answer, err := http.Get("http://" + m.ops + "/metrics")
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines := bufio.NewScanner(answer.Body)
 		for lines.Scan() {
-			name, value, _ := strings.Cut(lines.Text(), " ")
-			v, err := strconv.ParseFloat(value, 64)
-			switch {
-			case err != nil:
-			case name == "go_memstats_heap_alloc_bytes":
-				sum.heap += int64(v)
-			case name == "go_memstats_stack_inuse_bytes":
-				sum.stacks += int64(v)
+			series, value, _ := strings.Cut(lines.Text(), " ")
+			if of, _, _ := strings.Cut(series, "{"); of != name {
+				continue
 			}
+			v, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", lines.Text(), err)
+			}
+			sum += int64(v)
 		}
 		_ = answer.Body.Close()
 		if err := lines.Err(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if sum.heap == 0 || sum.stacks == 0 {
-		t.Fatal("the metrics of the members do not tell their memory")
 	}
 	return sum
 }
@@ -256,7 +265,7 @@ func (all holderProcesses) sum() (sum figures, err error) {
 	return sum, nil
 }
 
-// answer reports whether all processes answer a look within a time. One that does not is of no use any more.
+// answer reports whether all processes answer a look within a time. One that does not must not be asked again.
 func (all holderProcesses) answer(t *testing.T, limit time.Duration) bool {
 	t.Helper()
 	done := make(chan error, 1)

@@ -57,7 +57,7 @@ func TestSpinningHolders(t *testing.T) {
 	after := u.watch(t, "after", *window/2, *window/2)
 
 	t.Logf("all %d handles issue IDs %v after the end; %d dials meanwhile", len(u.handles), took, after.dials-before.dials)
-	// With the calm ones a holder has up to three connections to each of three members.
+	// A holder has one connection to each of three members, and a member that does not answer is dialed again.
 	if n := after.dials - before.dials; n > int64(9*len(u.handles)) {
 		t.Errorf("%d dials of %d holders during the overload and after it", n, len(u.handles))
 	}
