@@ -47,7 +47,7 @@ var (
 
 	requests    = newFamily(counter, "api_requests_total", "Requests to the API, by path and the code of the answer (ok, an error's code, unready, none).", "path", "code")
 	inProgress  = newFamily(gauge, "api_requests_in_progress", "Requests of holders that are served or wait.")
-	shed        = newFamily(counter, "api_shed_total", "Requests, event streams and connections that were refused because there were too many, and handshakes that were dropped unfinished.", "kind")
+	shed        = newFamily(counter, "api_shed_total", "Requests, event streams and connections that were refused because the member has too much to do or they are too many, and handshakes that were dropped unfinished.", "kind")
 	refused     = newFamily(counter, "quota_refusals_total", "Creates, attaches and calls that a quota has refused: names, memory, holder-nodes, peer-nodes or calls.", "kind")
 	streams     = newFamily(gauge, "api_event_streams", "Open event streams, one for each holder that listens.")
 	connections = newFamily(gauge, "api_connections", "Open connections to the API.")
