@@ -36,7 +36,7 @@ type lookout struct {
 	watch leader.Watch
 }
 
-// Times of looks. They bound what a sign costs, even one that leads to nothing.
+// Times of looks. They bound the cost of a sign, also of one that was wrong.
 const (
 	// betweenLooks is the pause between two candidacies.
 	betweenLooks = 50 * time.Millisecond

@@ -62,7 +62,7 @@ func TestDetectorJudgesByItsOwnProbes(t *testing.T) {
 	}
 }
 
-// TestLeaderThatStoodStillKnowsNothing: what a leader knew of a silent member before it stood still
+// TestLeaderThatStoodStillKnowsNothing: what a leader knew of a silent member before it was paused
 // itself makes that one neither suspect nor dead, and silence of before and after are two.
 func TestLeaderThatStoodStillKnowsNothing(t *testing.T) {
 	const long = deadAfter + seenExtra + standstill
@@ -85,7 +85,7 @@ func TestLeaderThatStoodStillKnowsNothing(t *testing.T) {
 		if !m.suspect(true, v.Mono) || m.dead(true, v.Mono) {
 			t.Errorf("three probes failed: suspect %v, dead %v", m.suspect(true, v.Mono), m.dead(true, v.Mono))
 		}
-		if begun { // a probe before the leader stands still
+		if begun { // the leader stands still during a probe
 			fail(long)
 		} else {
 			v.Mono += long

@@ -300,7 +300,7 @@ func TestDoubtEnds(t *testing.T) {
 		leads := g.Leader()
 		voter := g.Running()[slices.IndexFunc(g.Running(), func(name string) bool { return name != leads })]
 		minute := func() int64 {
-			time.Sleep(10 * time.Second) // what was before is over
+			time.Sleep(10 * time.Second) // until earlier signs have had their effect
 			before := sent.writes(voter)
 			time.Sleep(time.Minute)
 			return sent.writes(voter) - before

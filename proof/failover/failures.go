@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// failure is what happens to one agent in a round, and how long an attach may wait for it.
+// failure is what happens to one agent in a round, with the bounds of an attach then.
 type failure struct {
 	name, what      string
 	leads, stops    bool          // the agent leads the grid; its process is paused, and not killed

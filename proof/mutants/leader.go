@@ -25,7 +25,7 @@ var leaderMutants = []mutant{
 	{"R7", "a voter stands against a leader that is slow", "leader/candidacy.go", "	case c.refusals.Prove():", "	case c.refusals.Prove() || c.tries == candidacyTries:", leaderTests},
 	{"votes", "a protocol is raised over a voter that was removed", "leader/protocol.go", "s.Voter && !member && !s.ID.IsDurable()", "s.Voter && !member && s.ID == \"\"", leaderTests},
 	{"R7", "a member that lags answers", "leader/told.go", "a.Version < d.versions[0].version {", "a.Version < d.versions[0].version && began < 0 {", leaderTests},
-	{"R7", "what a leader knew before it stood still ends a member", "leader/detector.go", " && now-c.ended <= standstill", "", leaderTests},
+	{"R7", "a leader judges by what it knew before it stood still", "leader/detector.go", " && now-c.ended <= standstill", "", leaderTests},
 	{"R7", "silence before a leader stood still and after it is one", "leader/detector.go", " || p.began-c.ended > standstill", "", leaderTests},
 	{"R7", "a probe in which a leader stood still fails", "leader/detector.go", "	if v.Mono-p.began > p.Timeout+standstill {", "	if v.Mono < 0 {", leaderTests},
 	{"signs", "a sign during a probe is forgotten", "leader/detector.go", "		if p.began >= c.signed {\n			c.next = max(c.next, v.Mono+d.pause(v, p.To))\n		}\n", "		c.next = max(c.next, v.Mono+d.pause(v, p.To))\n", leaderTests},
