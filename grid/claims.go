@@ -35,12 +35,10 @@ func (c *claims) Own() (out [16]byte) {
 	return out
 }
 
-// Admit implements transport.Claims. A member that is registered under its claim takes no
-// stream of another (A9). One that has just started holds nothing, and catches up under
-// the claim that its grid has by now.
+// Admit implements transport.Claims.
 func (c *claims) Admit(claim [16]byte) error {
 	r := c.state.Roster()
-	if _, registered := r.Member(c.self); !registered || r.Claim == "" || claim == c.Own() {
+	if !r.Refuses(c.self, roster.Claim(hex.EncodeToString(claim[:]))) {
 		return nil
 	}
 	if skipped, due := c.told.Due(c.state.Clock.Mono()); due {

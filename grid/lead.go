@@ -70,7 +70,7 @@ func (o *leadership) calls() []*api.Call {
 		api.Typed(wire.PathEarlier, o.serveEarlier).ForMembers(),
 		api.Typed(wire.PathHeld, o.serveHeld).ForMembers(),
 		api.Typed(wire.PathPush, o.servePush).ForMembers(),
-		api.Typed(wire.PathFollow, o.serveFollow).ForMembers(),
+		api.Typed(wire.PathFollow, o.serveFollow).ForMembers().OfAnyClaim(),
 		api.Typed(wire.PathForget, o.serveForget).ForTarget(),
 		api.Typed(wire.PathRemove, o.serveRemove).ForTarget(),
 		api.Typed(wire.PathTake, o.serveTake).ForTarget(),

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -111,13 +112,13 @@ func (l *lead) hello(ctx context.Context, api string, to roster.Incarnation) (wi
 }
 
 // push makes one push, and returns the member's view.
-func (l *lead) push(ctx context.Context, to roster.Incarnation, api string, known pushed) (view wire.HelloResponse, err error) {
+func (l *lead) push(ctx context.Context, to roster.Incarnation, addr string, known pushed) (view wire.HelloResponse, err error) {
 	req, err := l.pushSince(known)
 	if err != nil {
 		return view, err
 	}
 	var res wire.PushResponse
-	if err = l.of.caller.Call(ctx, api, to, wire.PathPush, req, &res); err != nil {
+	if err = l.callerFor(known).Call(ctx, addr, to, wire.PathPush, req, &res); err != nil {
 		return view, err
 	}
 	switch {
@@ -136,6 +137,17 @@ func (l *lead) push(ctx context.Context, to roster.Incarnation, api string, know
 	now := l.pushes.get(to)
 	now.takes, now.view, now.at, now.echo = true, view, max(now.at, follow.Position(res.At)), max(now.echo, res.Mono)
 	return view, nil
+}
+
+// callerFor returns the caller of a push. A learner that follows this lead, as its key shows, is
+// addressed under the claim that it has: the push brings it the next one, as the Raft streams of an
+// earlier claim bring it to a server (claimKept).
+func (l *lead) callerFor(known pushed) api.Caller {
+	c := l.of.caller
+	if claim := known.view.Claim; known.key != "" && claim != "" {
+		c.Claim = func() roster.Claim { return claim }
+	}
+	return c
 }
 
 // pushSince returns the push for a member. Nothing is sent that is only proposed: the node

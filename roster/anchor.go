@@ -45,6 +45,14 @@ func (c Claim) Of(g GridID) GridID {
 // holders show carry it.
 func (r *Roster) Identity() GridID { return r.Claim.Of(r.Grid) }
 
+// Refuses reports whether a member takes no message of a roster of another claim: not if it is
+// registered under its own (A9). One that has just started holds nothing, and catches up under the
+// claim that its grid has by now; so does a member of a roster from before the first claim.
+func (r *Roster) Refuses(self Incarnation, of Claim) bool {
+	_, registered := r.Member(self)
+	return registered && r.Claim != "" && of != r.Claim
+}
+
 // Reset begins the time of a new claim, by a leader that has taken the record (A5): every
 // partition is lost and has no owner, with a floor above everything that was granted
 // under any claim before. The disks that are named stay named.

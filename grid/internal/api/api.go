@@ -329,8 +329,8 @@ func (a *Server) addressed(target, grid, claim string, c *Call) error {
 	if id := a.cfg.Grid(); c.members && !id.IsText(grid) {
 		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is for grid %.80q, this is %s", grid, id)
 	}
-	if own := a.cfg.State.Roster().Claim; c.members && !c.anyClaim && claim != string(own) {
-		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is of claim %.40q of the grid's anchor, this member's is %q", claim, string(own))
+	if r := a.cfg.State.Roster(); c.members && !c.anyClaim && r.Refuses(a.cfg.Self, roster.Claim(claim)) {
+		return failure.Errorf(wire.ErrNotAddressed, "grid: the call is of claim %.40q of the grid's anchor, this member's is %q", claim, string(r.Claim))
 	}
 	return nil
 }

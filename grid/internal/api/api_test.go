@@ -47,8 +47,8 @@ func TestCallOfAnotherTenure(t *testing.T) {
 }
 
 // TestCallsOfOtherClaims: a call between members of a grid states the claim of the caller's
-// roster, and is refused under another one, but for those by which a member catches up or
-// leaves (A9).
+// roster. A member that is registered under a claim refuses it under another one, but for those by
+// which a member catches up or leaves; one that is not registered yet takes it (A9).
 func TestCallsOfOtherClaims(t *testing.T) {
 	const self = "aaaaaaaaaaaaaaaa-0000000000000001"
 	done := func(context.Context, wire.DirectoryRequest) (wire.Done, error) { return wire.Done{}, nil }
@@ -56,14 +56,17 @@ func TestCallsOfOtherClaims(t *testing.T) {
 	for _, own := range []roster.Claim{"", "01", "02"} {
 		clock := client.NewClock()
 		a := &Server{cfg: Config{Self: self, Grid: func() roster.GridID { return roster.GridID{1} }, State: state.New(clock, clock)}}
-		a.cfg.State.SetRoster(&roster.Roster{Claim: own})
-		for _, claim := range []roster.Claim{"", "01", "02"} {
-			of := roster.GridID{1}.String()
-			if err := a.addressed(self, of, string(claim), between); (err == nil) != (claim == own) {
-				t.Errorf("own claim %q, call of %q: %v", own, claim, err)
-			}
-			if err := a.addressed(self, of, string(claim), any); err != nil {
-				t.Errorf("own claim %q, call of %q of any claim: %v", own, claim, err)
+		for _, member := range []roster.Incarnation{self, "bbbbbbbbbbbbbbbb-0000000000000001"} {
+			a.cfg.State.SetRoster(&roster.Roster{Claim: own, Members: []roster.Member{{Incarnation: member}}})
+			for _, claim := range []roster.Claim{"", "01", "02"} {
+				of := roster.GridID{1}.String()
+				takes := member != self || own == "" || claim == own
+				if err := a.addressed(self, of, string(claim), between); (err == nil) != takes {
+					t.Errorf("own claim %q, member %s, call of %q: %v", own, member, claim, err)
+				}
+				if err := a.addressed(self, of, string(claim), any); err != nil {
+					t.Errorf("own claim %q, call of %q of any claim: %v", own, claim, err)
+				}
 			}
 		}
 	}
