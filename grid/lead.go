@@ -21,7 +21,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -191,7 +190,7 @@ func (l *lead) step(ctx context.Context) {
 	l.mu.Unlock()
 	if l.caughtUp.Load() == 0 {
 		term := l.node.Raft.CurrentTerm()
-		if l.node.Raft.Barrier(transport.RaftCallTimeout).Error() != nil {
+		if l.node.Barrier() != nil {
 			return
 		}
 		l.caughtUp.Store(term)
@@ -310,31 +309,21 @@ func (l *lead) Propose(c roster.Command) {
 	})
 }
 
-// Reconfigure implements leader.Member. A server keeps the address that it was
-// configured with: where it is now the addressBook knows, and Raft reads a server's
-// address while it writes a new one (hashicorp/raft v1.8.0, updateLastAppended).
+// Reconfigure implements leader.Member.
 func (l *lead) Reconfigure(c leader.Reconfiguration) {
-	id, node := raft.ServerID(c.Server), l.node.Raft
-	operations := map[leader.Operation]struct {
-		name string
-		do   func() raft.IndexFuture
-	}{
-		leader.AddServer: {"add a server", func() raft.IndexFuture {
-			return node.AddNonvoter(id, transport.RaftAddress(id, c.Member.Raft), 0, transport.RaftCallTimeout)
-		}},
-		leader.Promote: {"promote a voter", func() raft.IndexFuture { return node.AddVoter(id, l.node.Address(id), 0, transport.RaftCallTimeout) }},
-		leader.Demote:  {"demote a voter", func() raft.IndexFuture { return node.DemoteVoter(id, 0, transport.RaftCallTimeout) }},
-		leader.Remove:  {"remove a server", func() raft.IndexFuture { return node.RemoveServer(id, 0, transport.RaftCallTimeout) }},
-	}
 	l.calls.Go(func() {
-		operation := operations[c.Do]
-		err := operation.do().Error()
-		l.of.reportStep(operation.name, err)
+		err := l.node.Reconfigure(c.Do, raft.ServerID(c.Server), c.Member.Raft)
+		l.of.reportStep(operations[c.Do], err)
 		l.do(func(machine *leader.Leader, v leader.View) { machine.Reconfigured(v, c) })
 		if err == nil {
 			l.of.now.Send() // the step that needed the server is due
 		}
 	})
+}
+
+// operations are the log's names of changes of Raft's servers.
+var operations = map[leader.Operation]string{
+	leader.AddServer: "add a server", leader.Promote: "promote a voter", leader.Demote: "demote a voter", leader.Remove: "remove a server",
 }
 
 // TransferLead implements leader.Member.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
@@ -279,7 +278,7 @@ func (p *pushes) end(of roster.Incarnation, node *raftlog.Node, err error) (now 
 
 // tellByRaft has Raft tell its servers of the last commit now: with an entry without a
 // command, for members that take no pushes.
-func (l *lead) tellByRaft() { _ = l.node.Raft.Barrier(transport.RaftCallTimeout).Error() }
+func (l *lead) tellByRaft() { _ = l.node.Barrier() }
 
 const (
 	// timeToTell bounds how long a member is told of a change.

@@ -17,3 +17,9 @@ func NewRaft(l *Log, conf *raft.Config, machine raft.FSM, trans raft.Transport) 
 	s := Stores{Logs: l, Stable: l, Snaps: raft.NewInmemSnapshotStore(), Disk: l}
 	return s.newRaft(conf, machine, trans)
 }
+
+// Snapshot has a node take a snapshot.
+func Snapshot(n *Node) error { return n.snapshot() }
+
+// Await has a node await a request.
+func Await(n *Node, start func() raft.Future) error { return n.await(start) }

@@ -62,7 +62,7 @@ func (s *Server) dropCovered(node *Node) error {
 	if err := node.Raft.ReloadConfig(short); err != nil {
 		return err
 	}
-	err := node.Raft.Snapshot().Error()
+	err := node.snapshot()
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		err = nil
 	}

@@ -7,13 +7,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
-	"github.com/snowgrid/snowgrid/sequencer"
-	"github.com/snowgrid/snowgrid/wire"
 )
 
 // Node is a member's part in the agreement of one grid. The methods that only ask may be
@@ -29,113 +25,37 @@ type Node struct {
 	pace     *pace
 	heard    atomic.Pointer[raft.ServerID] // the last leader but this server, nil for none
 
-	mu        sync.Mutex
-	ended     bool           // no proposal begins any longer; guarded by mu
-	proposals sync.WaitGroup // that are being agreed on
-	halted    bool           // the lead is passed on no longer; guarded by mu
-	passing   sync.WaitGroup // calls that pass the lead on
+	mu       sync.Mutex     // guards what follows
+	ended    bool           // no proposal begins any longer
+	halted   bool           // no request of Raft begins any longer
+	requests sync.WaitGroup // of Raft, in progress
+	gone     chan struct{}  // closed when Raft ends; nil before the first request
 
 	stopping sync.Once
 	stopped  raft.Future // of the shutdown of Raft; set by stopping
 }
 
-// Propose has a command agreed on. Only the leader can.
-func (n *Node) Propose(c roster.Command) error {
-	data, err := wire.EncodeCommand(c)
-	if err == nil {
-		_, err = wire.DecodeCommand(data) // a command that no member can read ends them all
-	}
-	if err != nil {
-		return err
-	}
-	if !n.begin() {
-		return refusal.ErrNotLeader
-	}
-	defer n.proposals.Done()
-	future := n.Raft.Apply(data, transport.RaftCallTimeout)
-	if err := future.Error(); err != nil {
-		return failure.Errorf(sequencer.ErrUnavailable, "grid: the command is not agreed on: %w", err)
-	}
-	if err, refused := future.Response().(error); refused {
-		return err
-	}
-	return nil
-}
-
-// begin counts one more proposal, unless the node has ended.
-func (n *Node) begin() bool {
-	if n == nil {
-		return false
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.ended {
-		n.proposals.Add(1)
-	}
-	return !n.ended
-}
-
-// Shutdown ends the node when no proposal is being agreed on: Raft leaves one without an
-// answer that it has committed and not applied. Each is over soon, since a leader
-// without a majority steps down.
+// Shutdown ends the node. From here on it proposes nothing.
 func (n *Node) Shutdown() error {
 	n.mu.Lock()
 	n.ended = true
 	n.mu.Unlock()
-	n.proposals.Wait()
 	return n.Stop().Error()
 }
 
-// Stop begins to end Raft, whatever is being agreed on. Raft's own future waits for the
-// end and closes the transport for its first caller alone; this one does for every caller.
+// Stop begins to end Raft. Raft's own future waits for the end and closes the transport for its
+// first caller alone; this one does for every caller.
 func (n *Node) Stop() raft.Future {
 	n.stopping.Do(func() {
-		n.awaitPassing()
+		n.halt()
 		n.followed.end() // no later ceiling is heard of
 		n.stopped = n.Raft.Shutdown()
 	})
 	return n.stopped
 }
 
-// passLimit bounds the wait for a lead that is passed on. Raft gives up after one election
-// timeout.
-const passLimit = 2 * transport.HeartbeatTimeout
-
-// awaitPassing lets nothing pass the lead on any longer, and waits until nothing does: Raft
-// gives no answer to a request that is still in its queue when it ends.
-func (n *Node) awaitPassing() {
-	n.mu.Lock()
-	n.halted = true
-	n.mu.Unlock()
-	passed := make(chan struct{})
-	go func() {
-		n.passing.Wait()
-		close(passed)
-	}()
-	timer := time.NewTimer(passLimit)
-	defer timer.Stop()
-	select {
-	case <-passed:
-	case <-timer.C:
-	}
-}
-
 // LetRest allows this node, as a leader, to have slow heartbeats at rest, or forbids it.
 func (n *Node) LetRest(may bool) { n.pace.allow(may) }
-
-// PassLead has another server elected, and returns when it is or will not be.
-func (n *Node) PassLead(to raft.ServerID) error {
-	n.mu.Lock()
-	if n.halted {
-		n.mu.Unlock()
-		return refusal.ErrNotLeader
-	}
-	n.passing.Add(1)
-	n.mu.Unlock()
-	defer n.passing.Done()
-	n.pace.trouble() // the timeout of an election bounds this, too
-	return n.Raft.LeadershipTransferToServer(to, n.Address(to)).Error()
-}
 
 // Runs reports whether the member takes part by this node.
 func (n *Node) Runs() bool {
@@ -163,15 +83,6 @@ func (n *Node) Stand(after leader.ServerID) bool {
 		return false
 	}
 	return n.guarded.Stand(n.Server, standLimit)
-}
-
-// Confirm returns nil if this node led after it was called: a majority of the voters has
-// confirmed it. A leader that was replaced may not know yet.
-func (n *Node) Confirm() error {
-	if !n.Leads() || n.Raft.VerifyLeader().Error() != nil {
-		return refusal.ErrNotLeader
-	}
-	return nil
 }
 
 // Leader returns the Raft server ID of the leader, "" while unknown.
@@ -259,7 +170,7 @@ func (n *Node) Voters() (voters []raft.Server) {
 
 // Servers returns the configured servers, and false if they cannot be read.
 func (n *Node) Servers() ([]raft.Server, bool) {
-	future := n.Raft.GetConfiguration()
+	future := n.Raft.GetConfiguration() // answered already
 	if future.Error() != nil {
 		return nil, false
 	}
