@@ -85,7 +85,7 @@ func (o *overview) local() Status {
 	for _, set := range r.Sets {
 		s.Sets = append(s.Sets, SetInfo{Cluster: set.Cluster, Name: set.Name, Next: set.Next, Members: len(set.Members)})
 	}
-	s.Quotas = wire.QuotasOf(r.Quotas)
+	s.Quotas, s.Recovered = wire.QuotasOf(r.Quotas), r.Recovered
 	o.describeMembers(&s, r)
 	s.describeZones(r)
 	o.describeSelf(&s)

@@ -37,6 +37,9 @@ type Recovery struct {
 	// Forgotten is in how many partitions the definitions of sequencers are lost, because
 	// no directory given has them.
 	Forgotten int
+	// Outdated is in how many partitions the latest definitions may be lost, because no
+	// directory given was known to have all of them.
+	Outdated int
 	// Repeated says that a recovery is completed that was begun before.
 	Repeated bool
 }

@@ -64,6 +64,9 @@ type Status struct {
 	Sets []SetInfo `json:"sets,omitempty"`
 	// Quotas limit what holders may take, with their use; see [roster.Quota].
 	Quotas []wire.QuotaUse `json:"quotas,omitempty"`
+	// Recovered records the recovery by which the grid was formed of another one's data, and
+	// what was lost then; nil for none.
+	Recovered *roster.Recovery `json:"recovered,omitempty"`
 }
 
 // SetInfo is a set of numbered processes. GET /v1/identity has its members.

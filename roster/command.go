@@ -45,6 +45,8 @@ type Form struct {
 	Sets []Set `json:"sets,omitempty"`
 	// Quotas are likewise. They need [Protocol3].
 	Quotas []Quota `json:"quotas,omitempty"`
+	// Recovered records the recovery that forms the grid, nil for none. It needs [Protocol3].
+	Recovered *Recovery `json:"recovered,omitempty"`
 }
 
 // Raise tells the cluster time and moves the ceiling to the window ahead of it
@@ -134,11 +136,15 @@ func (r *Roster) form(f Form) (*Roster, error) {
 		Partitions: make([]Partition, f.Settings.Partitions),
 		Sets:       f.Sets,
 		Quotas:     f.Quotas,
+		Recovered:  f.Recovered,
 	}
 	if err := CheckQuotas(f.Quotas); err != nil {
 		return nil, refused("%v", err)
 	}
 	if err := CheckSets(f.Sets); err != nil {
+		return nil, refused("%v", err)
+	}
+	if err := CheckRecovery(f.Recovered, len(next.Partitions)); err != nil {
 		return nil, refused("%v", err)
 	}
 	needed, _ := next.Needs()

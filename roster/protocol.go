@@ -28,7 +28,7 @@ const (
 	Protocol1 Protocol = 1
 	// Protocol2 adds Change.Protocol, the number of voters and the zones of members.
 	Protocol2 Protocol = 2
-	// Protocol3 adds quotas.
+	// Protocol3 adds quotas, and the record of a recovery.
 	Protocol3 Protocol = 3
 
 	// OldestProtocol is the oldest protocol that this release reads.
@@ -57,6 +57,8 @@ func (c Command) Needs() (needed Protocol, part string) {
 	switch {
 	case c.Form != nil && len(c.Form.Quotas) > 0, c.Change != nil && len(c.Change.Quotas)+len(c.Change.DropQuotas) > 0:
 		return Protocol3, newsQuotas
+	case c.Form != nil && c.Form.Recovered != nil:
+		return Protocol3, newsRecovery
 	case c.Change != nil && c.Change.Protocol > Protocol2: // a release without it has to stop here, not to refuse the change
 		return c.Change.Protocol, newsNumber
 	case c.Identity != nil:
@@ -79,6 +81,9 @@ func (r *Roster) Needs() (needed Protocol, part string) {
 	if len(r.Quotas) > 0 {
 		return Protocol3, newsQuotas
 	}
+	if r.Recovered != nil {
+		return Protocol3, newsRecovery
+	}
 	if part := r.Settings.news(); part != "" {
 		return Protocol2, part
 	}
@@ -96,8 +101,11 @@ func (r *Roster) Needs() (needed Protocol, part string) {
 // newsNumber is the part by which a protocol is agreed on.
 const newsNumber = "the number of the protocol"
 
-// newsQuotas is the part of protocol 3.
-const newsQuotas = "quotas"
+// newsQuotas and newsRecovery are the parts of protocol 3.
+const (
+	newsQuotas   = "quotas"
+	newsRecovery = "the record of a recovery"
+)
 
 // newsSets is the part of protocol 2 by which processes have persistent numbers.
 const newsSets = "identity numbers"

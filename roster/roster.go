@@ -100,6 +100,8 @@ type Roster struct {
 	Sets []Set `json:"sets,omitempty"`
 	// Quotas limit what holders may take. Sorted by pattern. They need [Protocol3].
 	Quotas []Quota `json:"quotas,omitempty"`
+	// Recovered records the recovery that formed the grid, nil for none. It needs [Protocol3].
+	Recovered *Recovery `json:"recovered,omitempty"`
 }
 
 // Formed reports whether there is a grid.

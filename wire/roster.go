@@ -53,6 +53,9 @@ func checkRoster(r *roster.Roster) error {
 	if err := roster.CheckQuotas(r.Quotas); err != nil {
 		return err
 	}
+	if err := roster.CheckRecovery(r.Recovered, len(r.Partitions)); err != nil {
+		return err
+	}
 	for id, p := range r.Partitions {
 		if err := checkPartition(r, p); err != nil {
 			return fmt.Errorf("partition %d: %w", id, err)
@@ -64,7 +67,7 @@ func checkRoster(r *roster.Roster) error {
 // checkUnformed wants the zero roster.
 func checkUnformed(r *roster.Roster) error {
 	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (roster.Settings{}) ||
-		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Quotas) > 0 {
+		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Quotas) > 0 || r.Recovered != nil {
 		return errors.New("it has no version and is not empty")
 	}
 	return nil

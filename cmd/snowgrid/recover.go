@@ -27,6 +27,7 @@ type recovered struct {
 	Lost      []roster.MemberID `json:"lost"`
 	First     time.Time         `json:"first"`     // where its IDs begin
 	Forgotten int               `json:"forgotten"` // partitions whose definitions are lost
+	Outdated  int               `json:"outdated"`  // partitions whose latest definitions may be lost
 	Repeated  bool              `json:"repeated"`  // an interrupted recovery was completed
 }
 
@@ -72,7 +73,7 @@ func (c *recoverCommand) Run(_ context.Context, to streams) error {
 	}
 	result := recovered{
 		Old: r.Old.String(), Grid: r.Grid.String(), Members: map[string]string{}, Lost: append([]roster.MemberID{}, r.Lost...),
-		First: r.First, Forgotten: r.Forgotten, Repeated: r.Repeated,
+		First: r.First, Forgotten: r.Forgotten, Outdated: r.Outdated, Repeated: r.Repeated,
 	}
 	for i, id := range r.Members {
 		result.Members[string(id)] = c.DataDir[i]
@@ -98,6 +99,9 @@ func (c *recoverCommand) describe(w io.Writer, r grid.Recovery) {
 	}
 	if r.Forgotten > 0 {
 		fmt.Fprintf(w, "definitions lost in %d partitions: no given directory has them; a sequencer that is created there with another epoch can repeat IDs\n", r.Forgotten)
+	}
+	if r.Outdated > 0 {
+		fmt.Fprintf(w, "latest definitions in %d partitions may be lost: no given directory was known to have all of them\n", r.Outdated)
 	}
 	fmt.Fprintf(w, "its IDs begin at %s\n", momentAndDistance(r.First, time.Now()))
 }

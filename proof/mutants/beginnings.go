@@ -38,6 +38,8 @@ var beginningMutants = []mutant{
 	{"S1", "a recovered grid keeps the ID of the old one", "grid/internal/formation/recover.go", "Grid: NewGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
 	{"S1", "a recovery does not ask for the lost voters", "grid/internal/formation/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},
 	{"S1", "a recovery beside a majority is carried out", "grid/internal/formation/recover.go", "	if 2*alive > voters {", "	if alive > voters {", beginTests},
+	{"A2", "a recovered grid is no longer anchored", "grid/internal/formation/recover.go", "		Anchored: old.Anchored, Sets:", "		Sets:", []string{"./grid", "-run", "TestRecoveredGridKeepsItsAnchor"}},
+	{"S1", "a recovery does not record the lost definitions", "grid/internal/formation/recoverdisks.go", "			record.Forgotten = append(record.Forgotten, id)\n", "			_ = id\n", []string{"./grid", "-run", "TestRecover"}},
 	{"S1", "a recovery begins before its plan is kept", "grid/internal/formation/recoverdir.go", "{p.keep, p.replaceLog, p.adoptDefinitions,", "{p.replaceLog, p.keep, p.adoptDefinitions,", beginTests},
 	{"S1", "a member starts in the middle of a recovery", "grid/internal/formation/datadir.go", "if err := checkNotRecovering(dir); err != nil ||", "if err := checkNotRecovering(dir); err == nil &&", beginTests},
 	{"S1", "a recovered grid does not allow for the grants of the lost", "clustertime/beginning.go", "return highest.Add(window + ClockMargin + JumpLimit)", "return highest", rosterTests},

@@ -95,7 +95,7 @@ func (id *Identity) needsLog() bool { return !id.Grid.IsZero() && !id.Forming }
 
 func logLost(id *Identity, path, what string) error {
 	return refusal.Invalid("DataDir: %s %s, but member %s belongs to grid %s: without its log and its vote it must not return under its ID; "+
-		"put the file back if it was moved, else start with an empty directory as a new member", path, what, id.Member, id.Grid)
+		"put the file back if it was moved, else %s", path, what, id.Member, id.Grid, raftlog.DamageAdvice)
 }
 
 // belongsTo refuses a log that is not the identity's, or is not whole, and settles a

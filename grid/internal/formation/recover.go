@@ -36,6 +36,7 @@ type RecoveryPlan struct {
 	Lost      []roster.MemberID // voters and disks of the old grid that are given up
 	First     time.Time         // where grants of the new grid begin
 	Forgotten int               // partitions of which no directory has the definitions
+	Outdated  int               // partitions of which no directory has the latest definitions
 	Repeated  bool              // a recovery is completed that was begun before
 }
 
@@ -68,7 +69,7 @@ func Recover(cfg RecoveryConfig, next func() error) (RecoveryPlan, error) {
 	if err != nil {
 		return RecoveryPlan{}, err
 	}
-	res := RecoveryPlan{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: plan.First.Time(), Repeated: repeated, Forgotten: plan.Forgotten}
+	res := RecoveryPlan{Old: plan.Old, Grid: plan.Grid, Lost: plan.Lost, First: plan.First.Time(), Repeated: repeated, Forgotten: plan.Forgotten, Outdated: plan.Outdated}
 	for _, d := range dirs {
 		res.Members = append(res.Members, d.id.Member)
 	}
@@ -131,12 +132,13 @@ func newPlan(dirs []*recoverDir, cfg RecoveryConfig) (*recoverPlan, error) {
 		plan.Members = append(plan.Members, d.id.Member)
 		plan.Logs[d.id.Member] = raftlog.NewID()
 	}
-	disks, forgotten, err := disksFor(dirs, newest.roster)
+	record := &roster.Recovery{Old: plan.Old, At: clustertime.TickOf(cfg.Clock.Now()), Lost: lostMembers(lost, newest.roster)}
+	disks, err := disksFor(dirs, newest.roster, record)
 	if err != nil {
 		return nil, err
 	}
-	plan.Forgotten = forgotten
-	return plan, plan.write(newest.roster, disks, cfg.Clock.Now())
+	plan.Forgotten, plan.Outdated = len(record.Forgotten), len(record.Outdated)
+	return plan, plan.write(newest.roster, disks, record)
 }
 
 // missing returns the voters and the members with a disk whose directories are not
@@ -199,9 +201,25 @@ func missing(newest *recoverDir, given map[roster.MemberID]string, stated []rost
 	return lost, nil
 }
 
-// write makes the log that every member of the new grid begins with: who votes, and a
-// roster in which every partition was lost, with the disks that have its definitions.
-func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now time.Time) error {
+// lostMembers returns the records of lost members, in order.
+func lostMembers(lost []roster.MemberID, old *roster.Roster) (out []roster.LostMember) {
+	for _, id := range lost {
+		m := roster.LostMember{ID: id}
+		for _, known := range old.Members {
+			if known.Incarnation.Member() == id {
+				m.API = known.API
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// write makes the log that every member of the new grid begins with: the voters, and a
+// roster in which every partition was lost, with the disks that have its definitions. The
+// roster of an anchored grid stays anchored, so it accepts nothing before a member has
+// taken the anchor; the reset then loses every partition.
+func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, record *roster.Recovery) error {
 	var servers raft.Configuration
 	change := roster.Change{}
 	for i, id := range p.Members {
@@ -222,8 +240,14 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 		owner := change.Join[id%len(change.Join)].Incarnation
 		change.Lose = append(change.Lose, roster.Loss{Partition: roster.PartitionID(id), Owner: owner})
 	}
-	form := roster.Form{Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true, Sets: old.Sets, Quotas: old.Quotas}
-	commands := []roster.Command{{Form: &form}, {From: form.Version, Change: &change}}
+	form := roster.Form{
+		Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true,
+		Anchored: old.Anchored, Sets: old.Sets, Quotas: old.Quotas, Recovered: record,
+	}
+	commands := []roster.Command{{Form: &form}}
+	if !form.Anchored {
+		commands = append(commands, roster.Command{From: form.Version, Change: &change})
+	}
 	p.Entries = []recoverEntry{{raft.LogConfiguration, raft.EncodeConfiguration(servers)}}
 	r := &roster.Roster{}
 	for _, c := range commands {
@@ -237,7 +261,7 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, now t
 		}
 		p.Entries = append(p.Entries, recoverEntry{raft.LogCommand, data})
 	}
-	p.At = clustertime.TickOf(now)
+	p.At = record.At
 	return nil
 }
 

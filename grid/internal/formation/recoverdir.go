@@ -42,8 +42,10 @@ type recoverPlan struct {
 	Logs    map[roster.MemberID]string `json:"logs"` // the ID of each member's new log
 	Entries []recoverEntry             `json:"entries"`
 	At      clustertime.Tick           `json:"at_ms"` // when it was decided
-	// Forgotten is in how many partitions no directory has the definitions.
+	// Forgotten and Outdated count the partitions of which no directory has the definitions,
+	// and the latest ones.
 	Forgotten int `json:"forgotten,omitempty"`
+	Outdated  int `json:"outdated,omitempty"`
 }
 
 // recoverEntry is one entry of the new logs.
@@ -65,40 +67,47 @@ type recoverDir struct {
 }
 
 // openForRecovery locks a directory and reads it.
-func openForRecovery(path string) (d *recoverDir, err error) {
+func openForRecovery(path string) (*recoverDir, error) {
 	for _, name := range []string{IdentityFile, raftlog.File} { // opening would make them
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Size() == 0 {
 			return nil, refusal.Invalid("recover: %s holds no member: %s is missing or empty", path, name)
 		}
 	}
-	d = &recoverDir{path: path, roster: &roster.Roster{}}
+	d := &recoverDir{path: path, roster: &roster.Roster{}}
+	var err error
 	if d.stores, err = raftlog.OpenStores(path, io.Discard); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			d.close()
-		}
-	}()
-	if d.id, err = LoadIdentity(path); err != nil {
+	if err := d.load(); err != nil {
+		d.close()
 		return nil, err
-	}
-	if d.plan, err = readPlan(path); err != nil {
-		return nil, err
-	}
-	if err = d.openDefinitions(); err != nil || d.plan != nil {
-		return d, err
-	}
-	if !d.id.needsLog() {
-		return nil, refusal.Invalid("recover: %s: %v", path, errNoGrid)
-	}
-	if err := belongsTo(d.stores.Disk, d.id, d.stores.Snaps); err != nil {
-		return nil, err
-	}
-	if err := raftlog.Guarded(d.read); err != nil {
-		return nil, refusal.Invalid("recover: %s: %v", path, err)
 	}
 	return d, nil
+}
+
+// load reads the files of a directory. Those of a recovery that was begun before may be of
+// two grids: the plan says what to write.
+func (d *recoverDir) load() (err error) {
+	if d.id, err = LoadIdentity(d.path); err != nil {
+		return err
+	}
+	if d.plan, err = readPlan(d.path); err != nil {
+		return err
+	}
+	if err := d.openDefinitions(); err != nil || d.plan != nil {
+		return err
+	}
+	if !d.id.needsLog() {
+		return refusal.Invalid("recover: %s: %v", d.path, errNoGrid)
+	}
+	if err := belongsTo(d.stores.Disk, d.id, d.stores.Snaps); err != nil {
+		return err
+	}
+	if err := raftlog.Guarded(d.read); err != nil {
+		return refusal.Invalid("recover: %s or %s cannot be read: %v; leave the directory out, and state its member %s as lost",
+			filepath.Join(d.path, raftlog.File), filepath.Join(d.path, raftlog.SnapshotDir), err, d.id.Member)
+	}
+	return nil
 }
 
 // read reads the log to its end, committed or not: the lost majority may have committed the

@@ -34,32 +34,39 @@ func (d *recoverDir) close() {
 	_ = d.stores.Close()
 }
 
-// disksFor returns, for each of so many partitions, the members whose disks have its
-// definitions in the latest version of all, and how many have none although some
-// member's disk has, or had.
-func disksFor(dirs []*recoverDir, old *roster.Roster) (disks [][]roster.MemberID, lost int, err error) {
+// disksFor returns, for each partition, the members whose disks have its definitions in the
+// latest version of all. It records the partitions without any although some member's disk
+// has, or had, them, and those whose latest definitions may be on a disk that is not given.
+func disksFor(dirs []*recoverDir, old *roster.Roster, record *roster.Recovery) (disks [][]roster.MemberID, err error) {
 	disks = make([][]roster.MemberID, len(old.Partitions))
-	for id := range disks {
+	for i, p := range old.Partitions {
+		id := roster.PartitionID(i)
 		var latest definitions.Position
+		complete := false // a disk is given that the old roster names
 		for _, d := range dirs {
-			at, found, err := d.definitions.Position(roster.PartitionID(id))
+			at, found, err := d.definitions.Position(id)
 			if err != nil {
-				return nil, 0, refusal.Invalid("recover: %v", err)
+				return nil, refusal.Invalid("recover: %v", err)
 			}
+			complete = complete || found && slices.Contains(p.Disk, d.id.Member)
 			switch c := at.Compare(latest); {
 			case !found || c < 0:
 			case c > 0:
-				latest, disks[id] = at, []roster.MemberID{d.id.Member}
+				latest, disks[i] = at, []roster.MemberID{d.id.Member}
 			default:
-				disks[id] = append(disks[id], d.id.Member)
+				disks[i] = append(disks[i], d.id.Member)
 			}
 		}
-		slices.Sort(disks[id])
-		if len(disks[id]) == 0 && len(old.Partitions[id].Disk) > 0 {
-			lost++
+		slices.Sort(disks[i])
+		switch {
+		case len(p.Disk) == 0 || complete:
+		case len(disks[i]) == 0:
+			record.Forgotten = append(record.Forgotten, id)
+		default:
+			record.Outdated = append(record.Outdated, id)
 		}
 	}
-	return disks, lost, nil
+	return disks, nil
 }
 
 // adoptDefinitions makes the definitions those of the new grid.

@@ -53,11 +53,15 @@ func (l *Log) Check(snaps raft.SnapshotStore) (c Contents, err error) {
 	return c, nil
 }
 
+// DamageAdvice is the remedy for a data directory that cannot be read.
+const DamageAdvice = "start with an empty directory as a new member; if a majority of the voters has lost its data, stop the rest " +
+	"and run `snowgrid recover` with the directories that can be read"
+
 func snapshotLost(dir string, index uint64) error {
-	return fmt.Errorf("%s has no snapshot of the first %d entries, which %s no longer holds; put it back if it was moved, else start with an empty directory as a new member",
-		filepath.Join(dir, SnapshotDir), index, File)
+	return fmt.Errorf("%s has no readable snapshot of the first %d entries, which %s no longer holds; put it back if it was moved, else %s",
+		filepath.Join(dir, SnapshotDir), index, File, DamageAdvice)
 }
 
 func damaged(dir, file string, cause error) error {
-	return fmt.Errorf("%s is damaged: %w; start with an empty directory as a new member", filepath.Join(dir, file), cause)
+	return fmt.Errorf("%s is damaged: %w; %s", filepath.Join(dir, file), cause, DamageAdvice)
 }

@@ -60,8 +60,8 @@ func (s Stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transpor
 				err = fmt.Errorf("%v", r)
 			}
 			if err != nil {
-				err = refusal.Invalid("DataDir: %s or %s is damaged: %v; start with an empty directory as a new member",
-					filepath.Join(s.Disk.Dir, File), filepath.Join(s.Disk.Dir, SnapshotDir), err)
+				err = refusal.Invalid("DataDir: %s or %s is damaged: %v; %s",
+					filepath.Join(s.Disk.Dir, File), filepath.Join(s.Disk.Dir, SnapshotDir), err, DamageAdvice)
 			}
 		}()
 		log := fatalLog{s.Disk}
