@@ -72,14 +72,14 @@ func (t *Table) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 }
 
 // Create returns the life of def's name, and begins one, with the life and
-// birth that ref brings, if there is none. A definition that cannot give an ID
-// at now is refused with ErrInvalidConfig, another definition with ErrConflict.
+// birth that ref brings, if there is none. A definition with which no sequencer
+// may be created at now is refused with ErrInvalidConfig, another definition with ErrConflict.
 func (t *Table) Create(ref sequencer.Ref, now clustertime.Tick) (sequencer.Ref, bool, error) {
 	r := t.records[ref.Definition.Name()]
 	if r != nil && !r.destroyed {
 		return r.ref, false, r.agrees(ref.Definition)
 	}
-	if err := ref.Definition.CheckAt(now); err != nil {
+	if err := ref.Definition.CheckNew(now); err != nil {
 		return sequencer.Ref{}, false, err
 	}
 	t.begin(ref, r)

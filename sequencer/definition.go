@@ -69,7 +69,8 @@ type Parts struct {
 }
 
 // Define returns the definition of the sequencer with this name. The name has 1
-// to 255 bytes of valid UTF-8 without control characters. Define returns
+// to 255 bytes of valid UTF-8 without control characters. (A new one has more rules, see
+// [Definition.CheckNew].) Define returns
 // ErrInvalidConfig for a name, epoch, node count or layout outside its limits. It reads
 // no clock; [Definition.CheckAt] tells whether IDs can be issued now.
 func Define(name string, cfg Config) (Definition, error) {

@@ -145,7 +145,7 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 		}
 		return d, orAgain(err)
 	case d.Phase == record.Destroyed:
-		if err := def.CheckAt(c.clock.Now()); err != nil {
+		if err := def.CheckNew(c.clock.Now()); err != nil {
 			return d, err
 		}
 		next, err := d.Recreate(def, randomBytes(), newNonce())
@@ -166,10 +166,10 @@ func (c *Client) begin(ctx context.Context, d record.Document, revision Revision
 	return orAgain(err)
 }
 
-// checkNew returns an error if a name without a document cannot be created: its definition
-// has no IDs now, or the store has records of it, so that its document was deleted.
+// checkNew returns an error if a name without a document cannot be created: it may not be new
+// (sequencer.Definition.CheckNew), or the store has records of it, so that its document was deleted.
 func (c *Client) checkNew(ctx context.Context, def sequencer.Definition) error {
-	if err := def.CheckAt(c.clock.Now()); err != nil {
+	if err := def.CheckNew(c.clock.Now()); err != nil {
 		return err
 	}
 	keys := record.KeysOf(c.cfg.Prefix, def.Name())

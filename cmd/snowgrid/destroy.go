@@ -36,7 +36,7 @@ func (d *destroyCommand) Run(ctx context.Context, to streams) error {
 			return err // names the sequencer
 		}
 		return d.result(to.out, destroyed{d.Name}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "destroyed %s\n", d.Name)
+			_, err := fmt.Fprintf(w, "destroyed %s\n", shown(d.Name))
 			return err
 		})
 	})

@@ -153,7 +153,7 @@ func writeQuotas(table io.Writer, quotas []wire.QuotaUse) {
 		if q.Used != nil {
 			used = strconv.Itoa(*q.Used)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", short(string(q.Pattern), nameWidth), limitText(q.Names), used, limitText(q.HolderNodes), limitText(q.PeerNodes), limitText(q.Calls))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", short(shown(string(q.Pattern)), nameWidth), limitText(q.Names), used, limitText(q.HolderNodes), limitText(q.PeerNodes), limitText(q.Calls))
 	}
 }
 

@@ -144,7 +144,7 @@ func (r removal) print(w io.Writer) error {
 			case row.Error != "":
 				outcome = "failed: " + row.Error
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\n", row.Name, span(time.Duration(row.UnusedFor)*time.Millisecond), outcome)
+			fmt.Fprintf(table, "%s\t%s\t%s\n", shown(row.Name), span(time.Duration(row.UnusedFor)*time.Millisecond), outcome)
 		}
 		if err := table.Flush(); err != nil {
 			return err

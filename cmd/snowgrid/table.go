@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -19,6 +21,16 @@ func short(text string, width int) string {
 		return text
 	}
 	return string(runes[:width-3]) + "..."
+}
+
+// shown returns a name as listings print it: in quotes, with invisible characters escaped,
+// unless it is printable ASCII without a space at either end.
+func shown(name string) string {
+	odd := func(r rune) bool { return r < ' ' || r > '~' }
+	if name == "" || strings.ContainsFunc(name, odd) || strings.TrimSpace(name) != name {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // named returns a member's name and incarnation, or the one that is known.

@@ -175,7 +175,7 @@ func (c *topCommand) screen(w io.Writer, look topLook) error {
 	table := newTable(&text)
 	fmt.Fprint(table, "SEQUENCER\tIDS/S\tWAITS/S\tATTACHED\tNODES\tOWNER\n")
 	for _, r := range look.Sequencers {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", short(r.Name, nameWidth), perSecond(r.IDs), perSecond(r.Waits), r.Attached, r.Nodes, short(r.Owner, 20))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", short(shown(r.Name), nameWidth), perSecond(r.IDs), perSecond(r.Waits), r.Attached, r.Nodes, short(r.Owner, 20))
 	}
 	_ = table.Flush() // a strings.Builder takes everything
 	_, err := io.WriteString(w, home+strings.ReplaceAll(text.String(), "\n", clearRight+"\n")+clearBelow)
