@@ -57,17 +57,28 @@ func FuzzIDJSON(f *testing.F) {
 	})
 }
 
-func FuzzIDBinary(f *testing.F) {
-	for _, seed := range []string{"\x00\x00\x00\x00\x00\x00\x00\x00", "\x7f\xff\xff\xff\xff\xff\xff\xff", "\x80\x00\x00\x00\x00\x00\x00\x00", ""} {
+func FuzzIDBytes(f *testing.F) {
+	for _, seed := range []string{"\x00\x00\x00\x00\x00\x00\x00\x00", "\x7f\xff\xff\xff\xff\xff\xff\xff", "\x80\x00\x00\x00\x00\x00\x00\x00", "", "\xcf", "\xcc\x80", "\x18\x18"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var id sequencer.ID
-		if id.UnmarshalBinary(data) != nil {
-			return
+		if id, err := sequencer.FromBytes(data); err == nil {
+			if got := id.Bytes(); !bytes.Equal(got[:], data) {
+				t.Errorf("%x is written as %x", data, got)
+			}
 		}
-		if got, err := id.MarshalBinary(); err != nil || !bytes.Equal(got, data) {
-			t.Errorf("%x is written as %x, %v", data, got, err)
+		var cbor, msgpack sequencer.ID
+		if cbor.UnmarshalCBOR(data) == nil {
+			again := untouched
+			if got, err := cbor.MarshalCBOR(); err != nil || again.UnmarshalCBOR(got) != nil || again != cbor || len(got) > len(data) {
+				t.Errorf("CBOR %x is written as %x, %v", data, got, err)
+			}
+		}
+		if msgpack.UnmarshalMsgpack(data) == nil {
+			again := untouched
+			if got, err := msgpack.MarshalMsgpack(); err != nil || again.UnmarshalMsgpack(got) != nil || again != msgpack || len(got) > len(data) {
+				t.Errorf("MessagePack %x is written as %x, %v", data, got, err)
+			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package sequencer
 import (
 	"cmp"
 	"database/sql/driver"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -14,19 +13,24 @@ import (
 // the later millisecond is the larger; within a millisecond the logical node
 // decides, then the counter. A [Definition] takes an ID apart.
 //
-// IDs are never negative. Each has one text, its decimal digits without sign or
-// leading zero, and one binary form of 8 bytes, whose byte order is the order
-// of the IDs. Encoding and decoding both refuse a negative ID, so that whatever
-// one side writes the other reads. The zero value is a possible ID, the first of
-// node 0; use *ID or [database/sql.Null] where an ID may be missing.
+// IDs are never negative. Each has one text: its decimal digits without sign or leading zero.
+// Encoding and decoding both refuse a negative ID, so that whatever one side writes the other
+// reads. The zero value is a possible ID, the first of node 0; use *ID or [database/sql.Null]
+// where an ID may be missing.
+//
+//	fmt, encoding/json, XML, YAML, flags   decimal digits; in JSON in quotes
+//	database/sql, pgx, gorm, BSON          a 64-bit integer
+//	CBOR, MessagePack                      an integer
+//	Redis (go-redis), encoding/gob         decimal digits
+//	keys of an ordered store               [ID.Bytes]: 8 bytes in the order of the IDs
+//
+// Texts of IDs do not sort as the IDs: "9" is above "10". IDs of the default layout and epoch get
+// their 19th digit on 2029-10-11, and keep it.
 type ID int64
 
 // maxID is the largest ID of the layouts with 63 bits: the last millisecond, node and
 // counter.
 const maxID ID = math.MaxInt64
-
-// binarySize is the length of an ID's binary form, in bytes.
-const binarySize = 8
 
 // Parse reads the text of an ID: the decimal digits of a number from 0 to
 // 9223372036854775807, without sign, space or leading zero. The error matches
@@ -129,29 +133,6 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return id.set(Parse(text))
 }
 
-// AppendBinary appends the ID as 8 bytes, the highest first, to dst. A negative
-// ID is an error.
-func (id ID) AppendBinary(dst []byte) ([]byte, error) {
-	if err := id.check(); err != nil {
-		return dst, err
-	}
-	return binary.BigEndian.AppendUint64(dst, uint64(id)), nil
-}
-
-// MarshalBinary returns the ID as 8 bytes, the highest first, so that
-// [bytes.Compare] orders them as the IDs. A negative ID is an error.
-func (id ID) MarshalBinary() ([]byte, error) { return id.AppendBinary(nil) }
-
-// UnmarshalBinary reads what MarshalBinary wrote. Another length than 8 bytes is
-// an error, and so is a negative ID. After an error id is as before.
-func (id *ID) UnmarshalBinary(data []byte) error {
-	if len(data) != binarySize {
-		return fmt.Errorf("sequencer: %d bytes are not a binary ID: give exactly %d", len(data), binarySize)
-	}
-	v := ID(binary.BigEndian.Uint64(data))
-	return id.set(v, v.check())
-}
-
 // Value gives the ID to a database as an int64. It implements
 // [database/sql/driver.Valuer]. A negative ID is an error.
 func (id ID) Value() (driver.Value, error) {
@@ -159,25 +140,6 @@ func (id ID) Value() (driver.Value, error) {
 		return nil, err
 	}
 	return int64(id), nil
-}
-
-// Scan reads the ID from a database: an int64 that is not negative, or a string
-// or []byte with the text that [Parse] reads. It implements
-// [database/sql.Scanner]. NULL is an error: scan into a sql.Null[ID] where an ID
-// may be missing. After an error id is as before.
-func (id *ID) Scan(src any) error {
-	switch v := src.(type) {
-	case int64:
-		return id.set(ID(v), ID(v).check())
-	case string:
-		return id.set(Parse(v))
-	case []byte:
-		return id.set(Parse(string(v)))
-	case nil:
-		return errors.New("sequencer: NULL is not an ID: scan into a sql.Null[sequencer.ID] where an ID may be missing")
-	default:
-		return fmt.Errorf("sequencer: cannot scan a %T as an ID: use a column of integers or of decimal text", src)
-	}
 }
 
 // set stores v unless err is set, and returns err.

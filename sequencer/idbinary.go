@@ -1,0 +1,123 @@
+package sequencer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Bytes returns the ID as 8 bytes, the highest first, so that [bytes.Compare] orders them as
+// the IDs: a key for a store that is ordered by bytes. [FromBytes] reads them.
+func (id ID) Bytes() [8]byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(id))
+	return b
+}
+
+// FromBytes reads what [ID.Bytes] returned. Another length than 8 bytes is an error, and so
+// is a negative ID.
+func FromBytes(data []byte) (ID, error) {
+	if len(data) != 8 {
+		return 0, fmt.Errorf("sequencer: %d bytes are not the bytes of an ID: give exactly 8", len(data))
+	}
+	id := ID(binary.BigEndian.Uint64(data))
+	if err := id.check(); err != nil {
+		return 0, err
+	}
+	return id, nil
+}
+
+// MarshalBinary returns the decimal digits of the ID, as MarshalText does: libraries that
+// look for this method, go-redis for one, store the digits that every other client of the
+// same data reads and writes. A negative ID is an error.
+func (id ID) MarshalBinary() ([]byte, error) { return id.AppendText(nil) }
+
+// AppendBinary appends what MarshalBinary returns to dst.
+func (id ID) AppendBinary(dst []byte) ([]byte, error) { return id.AppendText(dst) }
+
+// UnmarshalBinary reads what MarshalBinary wrote, with the rules and errors of [Parse].
+// After an error id is as before.
+func (id *ID) UnmarshalBinary(data []byte) error { return id.set(Parse(string(data))) }
+
+// MarshalCBOR returns the ID as an unsigned integer of CBOR (RFC 8949), in its shortest form.
+// A negative ID is an error.
+func (id ID) MarshalCBOR() ([]byte, error) {
+	switch v := uint64(id); {
+	case id < 0:
+		return nil, id.check()
+	case v < 24:
+		return []byte{byte(v)}, nil
+	case v < 1<<8:
+		return []byte{24, byte(v)}, nil
+	case v < 1<<16:
+		return binary.BigEndian.AppendUint16([]byte{25}, uint16(v)), nil
+	case v < 1<<32:
+		return binary.BigEndian.AppendUint32([]byte{26}, uint32(v)), nil
+	default:
+		return binary.BigEndian.AppendUint64([]byte{27}, v), nil
+	}
+}
+
+// UnmarshalCBOR reads one unsigned integer of CBOR. After an error id is as before.
+func (id *ID) UnmarshalCBOR(data []byte) error {
+	if len(data) == 1 && data[0] < 24 {
+		return id.set(ID(data[0]), nil)
+	}
+	if len(data) > 0 && data[0] >= 24 && data[0] <= 27 {
+		if v, err := bigEndian(data[1:], 1<<(data[0]-24)); err == nil {
+			return id.set(unsigned(v))
+		}
+	}
+	return fmt.Errorf("sequencer: CBOR %.16x is not an ID: encode an unsigned integer", data)
+}
+
+// MarshalMsgpack returns the ID as an integer of MessagePack, in its shortest form. A
+// negative ID is an error.
+func (id ID) MarshalMsgpack() ([]byte, error) {
+	switch v := uint64(id); {
+	case id < 0:
+		return nil, id.check()
+	case v < 1<<7:
+		return []byte{byte(v)}, nil
+	case v < 1<<8:
+		return []byte{0xcc, byte(v)}, nil
+	case v < 1<<16:
+		return binary.BigEndian.AppendUint16([]byte{0xcd}, uint16(v)), nil
+	case v < 1<<32:
+		return binary.BigEndian.AppendUint32([]byte{0xce}, uint32(v)), nil
+	default:
+		return binary.BigEndian.AppendUint64([]byte{0xcf}, v), nil
+	}
+}
+
+// UnmarshalMsgpack reads one integer of MessagePack that is not negative, of a signed or an
+// unsigned type. After an error id is as before.
+func (id *ID) UnmarshalMsgpack(data []byte) error {
+	if len(data) == 1 && data[0] < 1<<7 {
+		return id.set(ID(data[0]), nil)
+	}
+	if len(data) > 0 && data[0] >= 0xcc && data[0] <= 0xd3 {
+		size := 1 << ((data[0] - 0xcc) % 4)
+		v, err := bigEndian(data[1:], size)
+		signed := data[0] >= 0xd0
+		if err == nil && (!signed || v < 1<<(8*size-1)) {
+			return id.set(unsigned(v))
+		}
+	}
+	return fmt.Errorf("sequencer: MessagePack %.16x is not an ID: encode an integer that is not negative", data)
+}
+
+// bigEndian reads a number of exactly size bytes, the highest first.
+func bigEndian(data []byte, size int) (v uint64, err error) {
+	if len(data) != size {
+		return 0, errors.New("another length")
+	}
+	for _, b := range data {
+		v = v<<8 | uint64(b)
+	}
+	return v, nil
+}
+
+// JSONSchemaAlias returns a text, as which github.com/invopop/jsonschema describes IDs: that
+// is what MarshalJSON writes.
+func (ID) JSONSchemaAlias() any { return "" }

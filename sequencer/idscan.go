@@ -1,0 +1,52 @@
+package sequencer
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// Scan reads the ID from a database: an integer of any size that is not negative and not
+// above 9223372036854775807, from signed and unsigned columns, or a text or bytes that [Parse]
+// reads. It implements [database/sql.Scanner]. NULL is an error: scan into a sql.Null[ID] where
+// an ID may be missing. After an error id is as before.
+func (id *ID) Scan(src any) error {
+	switch v := src.(type) {
+	case int64:
+		return id.set(ID(v), ID(v).check())
+	case uint64:
+		return id.set(unsigned(v))
+	case string:
+		return id.set(Parse(v))
+	case []byte:
+		return id.set(Parse(string(v)))
+	case nil:
+		return errors.New("sequencer: NULL is not an ID: scan into a sql.Null[sequencer.ID] where an ID may be missing")
+	}
+	switch v := reflect.ValueOf(src); { // int32, sql.RawBytes, json.Number and the like
+	case v.CanInt():
+		return id.set(ID(v.Int()), ID(v.Int()).check())
+	case v.CanUint():
+		return id.set(unsigned(v.Uint()))
+	case v.Kind() == reflect.String:
+		return id.set(Parse(v.String()))
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
+		return id.set(Parse(string(v.Bytes())))
+	}
+	return fmt.Errorf("sequencer: cannot scan a %T as an ID: use a column of integers or of decimal text", src)
+}
+
+// unsigned returns the ID of an unsigned number. The error matches [strconv.ErrRange] for
+// one that is too large.
+func unsigned(v uint64) (ID, error) {
+	if v > uint64(maxID) {
+		return 0, parseError(strconv.FormatUint(v, 10), strconv.ErrRange)
+	}
+	return ID(v), nil
+}
+
+// GormDataType returns the type of an ID's column for gorm, which would otherwise have the
+// database number a primary key that is an integer. An ID that was forgotten is then an ID
+// that a sequencer issues, too.
+func (ID) GormDataType() string { return "bigint" }
