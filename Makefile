@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale many limit failover calm idle lint fmt demo
+.PHONY: help build test test-long test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale many limit failover calm idle lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,10 +19,16 @@ build: ## compile everything, and the command line to bin/snowgrid
 	$(GO) build ./...
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 
-test: ## run every test once
+test: ## run every test once, in its usual form (two and a half minutes)
 	$(GO) test ./...
 
-test-all: test ## run every test, those of the nested modules too: over etcd, S3 and databases where installed
+# The packages whose tests have the flag -long.
+long = $(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.TestImports}} {{.XTestImports}}{{end}}' ./... | awk '/internal\/long/ { print $$1 }')
+
+test-long: ## run the tests of the packages that have long ones, with -long (15 minutes)
+	$(GO) test -timeout 30m $(long) -long
+
+test-all: test test-long ## run every test, those of the nested modules too: over etcd, S3 and databases where installed
 	.ci/nested
 
 audit: ## check dependencies: licences, checksums, and known vulnerabilities where the database is reached
@@ -44,7 +50,7 @@ sim-mutants: ## weaken each rule, and see that the simulation notices (half an h
 	$(GO) run ./proof/mutants -j 2 -in '^client/store/record/(take|operate|document|holding)' -by './proof/sim -run ^TestStoreSeeds$$ -seeds 80'
 
 explore: ## search larger scopes of the model for an hour
-	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge' ./proof/explore -long -long-for 1h
+	$(GO) test -timeout 90m -count 1 -v -run '^TestLarge' ./proof/explore -large-for 1h
 
 sim: ## simulate grids for a thousand hours of their time (half an hour of ours)
 	$(GO) test -timeout 4h -count 1 -v -run '^TestSeeds$$' ./proof/sim -hours 1000

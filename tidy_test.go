@@ -39,6 +39,7 @@ var importMap = map[string]imports{
 	"internal/handles":           {internal: []string{"clustertime", "sequencer", "internal/failure"}},
 	"internal/hash":              {pure: true},
 	"internal/measure":           {pure: true},
+	"internal/long":              {},
 	"internal/pattern":           {pure: true},
 	"internal/faultproxy":        {},
 	"internal/definitionflags":   {pure: true, internal: []string{"epoch", "sequencer"}},

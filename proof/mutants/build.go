@@ -43,7 +43,10 @@ func suiteOf(tests []string) (s suite) {
 }
 
 // program is a test program and the folder of its package, in which it runs.
-type program struct{ path, dir string }
+type program struct {
+	path, dir string
+	long      bool // it has the flag -long
+}
 
 // builds compiles test programs, each once: to compile and link takes most of the time of
 // a mutant, and a verdict needs several runs. Its methods may be called concurrently.
@@ -106,7 +109,7 @@ func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, 
 	if s.module != "" { // go wants it first
 		first = []string{"-C", s.module}
 	}
-	const form = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"
+	const form = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}\t{{.TestImports}}{{.XTestImports}}{{end}}"
 	list, err := goCommand(ctx, slices.Concat([]string{"list"}, first, []string{"-f", form}, s.packages))
 	if err != nil {
 		return nil, err
@@ -124,8 +127,10 @@ func compile(ctx context.Context, dir string, s suite, weak []edit) ([]program, 
 	}
 	var out []program
 	for line := range strings.Lines(list) {
-		if path, folder, found := strings.Cut(strings.TrimSpace(line), "\t"); found {
-			out = append(out, program{filepath.Join(dir, filepath.Base(path)+".test"), folder})
+		if fields := strings.Split(line, "\t"); len(fields) == 3 {
+			out = append(out, program{
+				path: filepath.Join(dir, filepath.Base(fields[0])+".test"), dir: fields[1], long: strings.Contains(fields[2], "/internal/long"),
+			})
 		}
 	}
 	return out, nil

@@ -135,6 +135,18 @@ func TestRunner(t *testing.T) {
 	if v, err := r.run(t.Context(), mutant{}, weak.tests); err != nil || v != (verdict{}) {
 		t.Errorf("the unchanged code: %+v, %v", v, err)
 	}
+	for _, test := range []struct {
+		tests []string
+		long  bool
+	}{{weak.tests, false}, {[]string{"./internal/long"}, true}} {
+		programs, err := r.builds.programs(t.Context(), suiteOf(test.tests), nil)
+		if err != nil || len(programs) != 1 || programs[0].long != test.long {
+			t.Errorf("%q: %+v, want -long %v; %v", test.tests, programs, test.long, err)
+		}
+		if !slices.Equal(test.tests, weak.tests) {
+			r.forget(mutant{tests: test.tests})
+		}
+	}
 	if left := len(r.builds.known); left != 1 { // of the unchanged code
 		t.Errorf("%d builds are kept", left)
 	}

@@ -81,11 +81,14 @@ func (r runner) forget(m mutant) {
 	r.builds.forget(suiteOf(m.command()), m.edits(*by != ""))
 }
 
-// run runs a test program as go test does.
+// run runs a test program as go test does, with the long tests: some rules have no other.
 func (p program) run(ctx context.Context, flags []string) (verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, *limit+time.Minute) // one that hangs ends itself at the limit
 	defer cancel()
 	args := []string{"-test.paniconexit0", "-test.count=1", "-test.failfast", "-test.timeout=" + limit.String()}
+	if p.long && !slices.Contains(flags, "-test.short") {
+		args = append(args, "-long")
+	}
 	cmd := exec.CommandContext(ctx, p.path, slices.Concat(args, flags)...)
 	cmd.Dir = p.dir
 	cmd.WaitDelay = time.Second // processes that it started may have its output open
