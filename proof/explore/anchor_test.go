@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestAnchorMutants leaves out one rule of anchored grids after the other: each must be
@@ -15,6 +17,7 @@ func TestAnchorMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
+			skipSlow(t, m.Name)
 			r := SearchAnchor(m.Scope, m.Weak, Limits{States: 3_000_000})
 			if r.Duplicate == "" {
 				t.Fatalf("rule %s: nothing wrong in %d states, %d steps deep", m.Rule, r.States, r.Steps)
@@ -24,11 +27,11 @@ func TestAnchorMutants(t *testing.T) {
 	}
 }
 
-// TestAnchorScopes explores small scopes to their end.
+// TestAnchorScopes explores small scopes, to their end with -long.
 func TestAnchorScopes(t *testing.T) {
 	skipUnderRace(t)
 	for _, s := range AnchorScopes() {
-		t.Run(s.Name, func(t *testing.T) { exploreAnchor(t, s, Limits{States: 3_000_000}, true) })
+		t.Run(s.Name, func(t *testing.T) { exploreAnchor(t, s, within(3_000_000), long.Enabled()) })
 	}
 }
 
@@ -41,7 +44,7 @@ func TestAnchorMutantScopes(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			if !seen[m.Scope] {
 				seen[m.Scope] = true
-				exploreAnchor(t, m.Scope, Limits{States: anchorMutantStates}, false)
+				exploreAnchor(t, m.Scope, within(anchorMutantStates), false)
 			}
 		})
 	}
@@ -52,12 +55,10 @@ const anchorMutantStates = 300_000
 
 // TestLargeAnchor explores large scopes as far as time allows.
 func TestLargeAnchor(t *testing.T) {
-	if !*long {
-		t.Skip("takes as long as one likes: -long -long-for 2h")
-	}
+	skipLarge(t)
 	for _, s := range LargeAnchorScopes() {
 		t.Run(s.Name, func(t *testing.T) {
-			exploreAnchor(t, s, largeLimits(len(LargeAnchorScopes()), longStates/3), false)
+			exploreAnchor(t, s, largeLimits(len(LargeAnchorScopes()), largeStates/3), false)
 		})
 	}
 }

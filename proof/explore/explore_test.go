@@ -6,13 +6,57 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 var (
-	long    = flag.Bool("long", false, "explore the large scopes, too")
-	longFor = flag.Duration("long-for", 30*time.Minute, "for how long, all large scopes of all explorations together")
-	rewrite = flag.Bool("rewrite", false, "write testdata again")
+	largeFor = flag.Duration("large-for", 0, "for how long the large scopes of all explorations together are explored; 0 = not at all")
+	rewrite  = flag.Bool("rewrite", false, "write testdata again")
 )
+
+// skipLarge skips a search that takes any time that it is given.
+func skipLarge(t *testing.T) {
+	t.Helper()
+	if *largeFor == 0 {
+		t.Skip("it takes as long as it may: make explore, or go test ./proof/explore -timeout 3h -large-for 2h")
+	}
+}
+
+// usualStates bounds each search of a scope with every rule in force, without -long.
+const usualStates = 5_000
+
+// within bounds such a search by states, and without -long by fewer.
+func within(states int) Limits {
+	return Limits{States: long.Or(min(states, usualStates), states)}
+}
+
+// statesOf returns how many states a flag asks for: with 0, those within finds usual.
+func statesOf(asked, states int) int {
+	if asked > 0 {
+		return asked
+	}
+	return within(states).States
+}
+
+// slow are the mutants whose searches take a second and more.
+var slow = map[string]bool{
+	"quarantine without the window":             true,
+	"quarantine without D":                      true,
+	"return renews the generation":              true,
+	"the store ignores conditions":              true,
+	"the record is deleted":                     true,
+	"push before commit, seen by grants alone":  true,
+	"floor from an older read than the command": true,
+}
+
+// skipSlow skips the search for a slow mutant without -long.
+func skipSlow(t *testing.T, mutant string) {
+	t.Helper()
+	if slow[mutant] {
+		long.Only(t, "it takes seconds")
+	}
+}
 
 // skipUnderRace skips a test that has one goroutine only and would take many times longer.
 func skipUnderRace(t *testing.T) {
@@ -25,12 +69,12 @@ func skipUnderRace(t *testing.T) {
 // with more has a machine that counts something on and on, which the encoding should leave out.
 const smallStates = 800_000
 
-// TestNoDuplicate explores small scopes to their end.
+// TestNoDuplicate explores small scopes, to their end with -long.
 func TestNoDuplicate(t *testing.T) {
 	skipUnderRace(t)
 	for _, s := range Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
-			if r := explore(t, s, Limits{States: smallStates}); !r.Exhausted {
+			if r := explore(t, s, within(smallStates)); !r.Exhausted && long.Enabled() {
 				t.Error("ended before everything was seen")
 			}
 		})
@@ -39,24 +83,22 @@ func TestNoDuplicate(t *testing.T) {
 
 // TestLarge explores large scopes as far as time allows.
 func TestLarge(t *testing.T) {
-	if !*long {
-		t.Skip("takes as long as one likes: -long -long-for 2h")
-	}
+	skipLarge(t)
 	for _, s := range LargeScopes() {
-		t.Run(s.Name, func(t *testing.T) { explore(t, s, largeLimits(len(LargeScopes()), longStates)) })
+		t.Run(s.Name, func(t *testing.T) { explore(t, s, largeLimits(len(LargeScopes()), largeStates)) })
 	}
 }
 
 const (
 	// families is how many explorations have large scopes: they share the time.
 	families = 5
-	// longStates keeps a large exploration below about 4 GiB.
-	longStates = 30_000_000
+	// largeStates keeps a large exploration below about 4 GiB.
+	largeStates = 30_000_000
 )
 
 // largeLimits are those of one of a family's large scopes.
 func largeLimits(scopes, states int) Limits {
-	return Limits{Time: *longFor / families / time.Duration(scopes), States: states}
+	return Limits{Time: *largeFor / families / time.Duration(scopes), States: states}
 }
 
 func explore(t *testing.T, s Scope, limits Limits) Result {
@@ -88,6 +130,7 @@ func TestMutants(t *testing.T) {
 			if raceDetector && m.Scope.Wide {
 				t.Skip("too wide under the race detector; there is one goroutine here")
 			}
+			skipSlow(t, m.Name)
 			r, err := Explore(m.Scope, m.Weak, Limits{States: 2_000_000})
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +159,7 @@ func TestMutantScopes(t *testing.T) {
 				return
 			}
 			seen[m.Scope] = true
-			if r := explore(t, m.Scope, Limits{States: 150_000}); r.Exhausted {
+			if r := explore(t, m.Scope, within(150_000)); r.Exhausted {
 				ended++
 			}
 		})

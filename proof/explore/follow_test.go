@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // followStates bounds the search of a mutant's scope.
-var followStates = flag.Int("follow-states", 60_000, "how many states of a follower mutant's scope are explored with every rule in force")
+var followStates = flag.Int("follow-states", 0, "how many states of a follower mutant's scope are explored with every rule in force; 0 = the usual number")
 
 // TestFollowMutants leaves out one rule for followers of rosters after the other: each must
 // be missed.
@@ -20,6 +22,7 @@ func TestFollowMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
+			skipSlow(t, m.Name)
 			r := SearchFollow(m.Scope, m.Weak, Limits{States: 500_000})
 			if r.Duplicate == "" {
 				t.Fatalf("rule %s: nothing wrong in %d states, %d steps deep", m.Rule, r.States, r.Steps)
@@ -43,28 +46,26 @@ func TestFollowMutantScopes(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			if !seen[m.Scope] {
 				seen[m.Scope] = true
-				clean(t, SearchFollow(m.Scope, FollowNone, Limits{States: *followStates}), true)
+				clean(t, SearchFollow(m.Scope, FollowNone, Limits{States: statesOf(*followStates, 60_000)}), true)
 			}
 		})
 	}
 }
 
-// TestFollowScopes explores small scopes to their end.
+// TestFollowScopes explores small scopes, to their end with -long.
 func TestFollowScopes(t *testing.T) {
 	skipUnderRace(t)
 	for _, s := range FollowScopes() {
-		t.Run(s.Name, func(t *testing.T) { clean(t, SearchFollow(s, FollowNone, Limits{}), false) })
+		t.Run(s.Name, func(t *testing.T) { clean(t, SearchFollow(s, FollowNone, within(smallStates)), !long.Enabled()) })
 	}
 }
 
 // TestLargeFollow explores large scopes as far as time allows.
 func TestLargeFollow(t *testing.T) {
-	if !*long {
-		t.Skip("takes as long as one likes: -long -long-for 2h")
-	}
+	skipLarge(t)
 	for _, s := range LargeFollowScopes() {
 		t.Run(s.Name, func(t *testing.T) {
-			clean(t, SearchFollow(s, FollowNone, largeLimits(len(LargeFollowScopes()), longStates/3)), true)
+			clean(t, SearchFollow(s, FollowNone, largeLimits(len(LargeFollowScopes()), largeStates/3)), true)
 		})
 	}
 }

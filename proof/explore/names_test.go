@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestNameMutants leaves out one rule about definitions after the other: each must be
@@ -16,6 +18,7 @@ func TestNameMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
+			skipSlow(t, m.Name)
 			r, err := SearchNames(m.Scope, m.Weak, Limits{States: 300_000})
 			if err != nil {
 				t.Fatal(err)
@@ -33,11 +36,11 @@ func TestNameMutants(t *testing.T) {
 	}
 }
 
-// TestNameScopes explores small scopes to their end.
+// TestNameScopes explores small scopes, to their end with -long.
 func TestNameScopes(t *testing.T) {
 	skipUnderRace(t)
 	for _, s := range NameScopes() {
-		t.Run(s.Name, func(t *testing.T) { exploreNames(t, s, Limits{States: 400_000}) })
+		t.Run(s.Name, func(t *testing.T) { exploreNames(t, s, nameStates()) })
 	}
 }
 
@@ -50,7 +53,7 @@ func TestNameMutantScopes(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			if !seen[m.Scope] {
 				seen[m.Scope] = true
-				exploreNames(t, m.Scope, Limits{States: 400_000})
+				exploreNames(t, m.Scope, nameStates())
 			}
 		})
 	}
@@ -58,11 +61,9 @@ func TestNameMutantScopes(t *testing.T) {
 
 // TestLargeNames explores large scopes as far as time allows.
 func TestLargeNames(t *testing.T) {
-	if !*long {
-		t.Skip("takes as long as one likes: -long -long-for 2h")
-	}
+	skipLarge(t)
 	for _, s := range LargeNameScopes() {
-		t.Run(s.Name, func(t *testing.T) { exploreNames(t, s, largeLimits(len(LargeNameScopes()), longStates/10)) })
+		t.Run(s.Name, func(t *testing.T) { exploreNames(t, s, largeLimits(len(LargeNameScopes()), largeStates/10)) })
 	}
 }
 
@@ -81,7 +82,10 @@ func exploreNames(t *testing.T, s NameScope, limits Limits) {
 	switch {
 	case r.Duplicate != "":
 		t.Errorf("%s\n%s", r.Duplicate, strings.Join(r.Trace, "\n"))
-	case !r.Exhausted && limits.Time == 0:
+	case !r.Exhausted && limits.Time == 0 && long.Enabled():
 		t.Error("ended before everything was seen")
 	}
 }
+
+// nameStates bounds the search of a scope of definitions: their states take longer.
+func nameStates() Limits { return Limits{States: long.Or(usualStates/2, 400_000)} }

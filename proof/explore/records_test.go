@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store/record"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // recordStates bounds the search for one mutant outside of the machine.
 const recordStates = 400_000
 
 // machineStates bounds that for one inside, by proof/mutants, which asks for more.
-var machineStates = flag.Int("states", 30_000, "how many states of a record mutant's scope are explored with every rule in force")
+var machineStates = flag.Int("states", 0, "how many states of a record mutant's scope are explored with every rule in force; 0 = the usual number")
 
 // missed requires that a search for a mutant found something, at least as far away as the
 // protocol's model did.
@@ -62,6 +63,7 @@ func TestRecordMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
+			skipSlow(t, m.Name)
 			missed(t, SearchRecords(m.Scope, m.Weak, Limits{States: recordStates}), m.Rule, m.Steps)
 		})
 	}
@@ -81,6 +83,7 @@ func TestFailoverMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
+			skipSlow(t, m.Name)
 			missed(t, SearchFailovers(m.Scope, m.Weak, Limits{States: recordStates}), m.Rule, m.Steps)
 		})
 	}
@@ -100,7 +103,7 @@ func TestRecordMutantScopes(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			if !seen[m.Scope] {
 				seen[m.Scope] = true
-				clean(t, SearchRecords(m.Scope, RecordsNone, Limits{States: *machineStates}), true)
+				clean(t, SearchRecords(m.Scope, RecordsNone, Limits{States: statesOf(*machineStates, 30_000)}), true)
 			}
 		})
 	}
@@ -114,30 +117,28 @@ func TestFailoverMutantScopes(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			if !seen[m.Scope] {
 				seen[m.Scope] = true
-				clean(t, SearchFailovers(m.Scope, FailoversNone, Limits{States: *machineStates}), true)
+				clean(t, SearchFailovers(m.Scope, FailoversNone, Limits{States: statesOf(*machineStates, 30_000)}), true)
 			}
 		})
 	}
 }
 
-// TestRecordScopes explores small scopes to their end.
+// TestRecordScopes explores small scopes, to their end with -long.
 func TestRecordScopes(t *testing.T) {
 	skipUnderRace(t)
 	for _, s := range RecordScopes() {
-		t.Run(s.Name, func(t *testing.T) { clean(t, SearchRecords(s, RecordsNone, Limits{}), false) })
+		t.Run(s.Name, func(t *testing.T) { clean(t, SearchRecords(s, RecordsNone, within(smallStates)), !long.Enabled()) })
 	}
 	for _, s := range FailoverScopes() {
-		t.Run(s.Name, func(t *testing.T) { clean(t, SearchFailovers(s, FailoversNone, Limits{}), false) })
+		t.Run(s.Name, func(t *testing.T) { clean(t, SearchFailovers(s, FailoversNone, within(smallStates)), !long.Enabled()) })
 	}
 }
 
 // TestLargeRecords explores large scopes as far as time allows.
 func TestLargeRecords(t *testing.T) {
-	if !*long {
-		t.Skip("takes as long as one likes: -long -long-for 2h")
-	}
+	skipLarge(t)
 	records, failovers := LargeRecordScopes(), LargeFailoverScopes()
-	limits := largeLimits(len(records)+len(failovers), longStates)
+	limits := largeLimits(len(records)+len(failovers), largeStates)
 	for _, s := range records {
 		t.Run(s.Name, func(t *testing.T) { clean(t, SearchRecords(s, RecordsNone, limits), true) })
 	}

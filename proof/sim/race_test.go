@@ -3,4 +3,4 @@
 package sim_test
 
 // seedsDefault is small where the race detector makes everything ten times slower.
-const seedsDefault = 4
+func seedsDefault() int { return 4 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/proof/sim"
 )
 
@@ -19,8 +20,8 @@ var (
 	traceFlag = flag.String("tracefile", "", "with -seed: write what happened to this file")
 )
 
-// seedsShort is for a quick look, as at each of many broken rules.
-const seedsShort = 30
+// seedsShort is the most with -short.
+const seedsShort = 5
 
 // gridTime is how long faults befall one grid.
 const gridTime = 870 * time.Second
@@ -68,13 +69,14 @@ func (t *total) report(log func(string, ...any)) {
 
 // TestSeeds plays many grids.
 func TestSeeds(t *testing.T) {
+	t.Parallel()
 	if *seedFlag != 0 {
 		playOne(t, *seedFlag)
 		return
 	}
 	seeds := *seedsFlag
 	if seeds == 0 && *hoursFlag == 0 {
-		seeds = seedsDefault
+		seeds = seedsDefault()
 		if testing.Short() {
 			seeds = min(seeds, seedsShort)
 		}
@@ -123,7 +125,7 @@ func playOne(t *testing.T, seed uint64) {
 // TestReplay plays grids twice: the same seed has to give the same trace.
 func TestReplay(t *testing.T) {
 	hashes := map[uint64]uint64{}
-	for seed := uint64(1); seed <= 10; seed++ {
+	for seed := uint64(1); seed <= long.Or[uint64](4, 10); seed++ {
 		cfg := sim.Draw(seed, 3*time.Minute)
 		one, two := sim.Run(cfg, nil), sim.Run(cfg, io.Discard)
 		if one.Hash != two.Hash {
@@ -156,10 +158,8 @@ func TestBaselines(t *testing.T) {
 // TestAnchoredSeeds plays grids with an anchor: requests of its store and answers are lost
 // or late, it is out of reach for a while, and a rival takes it.
 func TestAnchoredSeeds(t *testing.T) {
-	seeds := max(*seedsFlag, seedsDefault/10)
-	if testing.Short() {
-		seeds = min(seeds, seedsShort)
-	}
+	t.Parallel()
+	seeds := max(*seedsFlag, long.Or(5, 20))
 	var sum total
 	for n := range uint64(seeds) {
 		seed := *firstFlag + n

@@ -5,21 +5,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/proof/sim"
 )
 
-// storeTime is how long faults befall the holders of one store, and storeSeeds how many
-// stores there are.
+// storeTime is how long faults befall the holders of one store, and storesForAll how many
+// stores show every kind of fault.
 const (
-	storeTime  = 5 * time.Minute
-	storeSeeds = 200
+	storeTime    = 5 * time.Minute
+	storesForAll = 30
 )
 
 // TestStoreSeeds runs the holders of many stores.
 func TestStoreSeeds(t *testing.T) {
+	t.Parallel()
 	seeds := *seedsFlag
 	if seeds == 0 {
-		if seeds = storeSeeds; testing.Short() {
+		if seeds = long.Or(storesForAll, 200); testing.Short() {
 			seeds = seedsShort
 		}
 	}
@@ -53,7 +55,7 @@ func TestStoreSeeds(t *testing.T) {
 	t.Logf("%d stores, %d of them lossy, %.1f hours, %d faults, %d IDs checked, %d grants checked", seeds, lossy, sum.Length.Hours(), sum.Faults, sum.IDs, sum.Grants)
 	t.Logf("%d takes begun, %d records lost, %d returned, %d destroys, %d records deleted, %d retired or restored, %d failovers",
 		sum.Takes, sum.Lost, sum.Returned, sum.Destroyed, sum.Deleted, sum.Retired, sum.Replaced)
-	if seeds >= seedsShort && (sum.IDs == 0 || sum.Lost == 0 || sum.Returned == 0 || sum.Destroyed == 0 || sum.Deleted == 0 || sum.Retired == 0 || sum.Replaced == 0) {
+	if seeds >= storesForAll && (sum.IDs == 0 || sum.Lost == 0 || sum.Returned == 0 || sum.Destroyed == 0 || sum.Deleted == 0 || sum.Retired == 0 || sum.Replaced == 0) {
 		t.Error("something never happened: this shows nothing")
 	}
 }
