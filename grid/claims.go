@@ -18,7 +18,7 @@ import (
 var errOtherClaim = errors.New("grid: the Raft stream is of this grid under another claim of its anchor")
 
 // otherClaimAdvice is the remedy for two lives of one grid that meet.
-const otherClaimAdvice = "processes of a copy of this grid's data reach this member: stop the copy. If this member alone is left behind under an earlier claim, restart it"
+const otherClaimAdvice = "processes of a copy of this grid's data reach this member: stop the copy. A member that is left behind under an earlier claim joins again by itself"
 
 // claims are the claims of a member's Raft streams. It implements transport.Claims.
 type claims struct {

@@ -79,7 +79,7 @@ func serveOperator[Out any](ctx context.Context, o *leadership, path string, in 
 var refusals = []struct{ machine, api error }{
 	{leader.ErrBadRequest, wire.ErrBadRequest}, {leader.ErrNotNow, wire.ErrNotNow}, {leader.ErrNotNeeded, wire.ErrNotNeeded},
 	{leader.ErrNotConfirmed, wire.ErrNotConfirmed}, {leader.ErrIdentityInUse, wire.ErrIdentityInUse}, {leader.ErrNotLeading, refusal.ErrNotLeader},
-	{leader.ErrAlive, wire.ErrAlive},
+	{leader.ErrAlive, wire.ErrAlive}, {leader.ErrOtherClaim, wire.ErrOtherClaim},
 }
 
 // refusalOf returns the error of the API for one of the machine.

@@ -95,7 +95,7 @@ func (s standing) notInTouch() error {
 		return fmt.Errorf("this member is not in the roster of grid %s", s.roster.Grid)
 	}
 	switch limit := s.halfWindow(); {
-	case s.roster.Claim != "" && s.raised >= 0 && s.left < limit:
+	case s.roster.Claim != "" && s.raised >= 0 && s.raised <= limit && s.left < limit:
 		return fmt.Errorf("%w: grants end in %v, at the ceiling %s", errNotAnchored, s.left.Round(time.Millisecond), instant(s.roster.Ceiling).Format(time.RFC3339Nano))
 	case s.raised < 0:
 		return fmt.Errorf("%w: the ceiling was not raised since this member started", errQuorumLost)
@@ -178,7 +178,7 @@ func (h *health) serving() []condition {
 			if _, in := r.Member(h.self); !in {
 				return fmt.Errorf("grid %s knows this member not yet%s", r.Grid, h.anchorWait())
 			}
-			return nil
+			return h.formation.LeftBehind()
 		}},
 		{"partitions-owned", func() error {
 			if !r.Assigned() {

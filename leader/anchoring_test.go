@@ -245,7 +245,7 @@ func TestMembersOfAnotherClaim(t *testing.T) {
 	join("", claim1)
 	join(claim2, "")
 	join("", claim2)
-	if len(results) != 3 || !errors.Is(results[0], ErrIdentityInUse) || !errors.Is(results[1], ErrBadRequest) || results[2] != nil {
+	if len(results) != 3 || !errors.Is(results[0], ErrIdentityInUse) || !errors.Is(results[1], ErrOtherClaim) || results[2] != nil {
 		t.Errorf("results %v", results)
 	}
 }

@@ -25,6 +25,9 @@ var (
 	ErrAlive = errors.New("leader: a process with the number is alive")
 	// ErrIdentityInUse means that another process with the same member ID answers.
 	ErrIdentityInUse = errors.New("leader: the member's identity is in use")
+	// ErrOtherClaim means that the member is registered in the grid under another claim of its
+	// anchor.
+	ErrOtherClaim = errors.New("leader: the member is registered under another claim")
 )
 
 var errNotLeading = failure.Errorf(ErrNotLeading, "grid: this member leads the grid no longer")

@@ -40,7 +40,7 @@ func confirmsJoin(in roster.Member, grid roster.GridID, r *roster.Roster, a Answ
 	case a.Grid != grid:
 		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is in grid %s, this is grid %s", in.API, a.Grid, grid)
 	case a.foreign(r):
-		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is registered in grid %s under another claim of its anchor; restart it", in.API, a.Grid)
+		return failure.Errorf(ErrOtherClaim, "grid: join refused: the member at %.80q is registered in grid %s under another claim of its anchor", in.API, a.Grid)
 	case a.Record != in:
 		return failure.Errorf(ErrBadRequest, "grid: join refused: the member at %.80q is %+v by its own answer, and %+v by the request", in.API, a.Record, in)
 	}

@@ -63,6 +63,10 @@ var (
 // process, which answers.
 var ErrIdentityInUse = errors.New("wire: another process has this member's identity")
 
+// ErrOtherClaim says that a process that asks to join is registered in the grid under another claim
+// of its anchor.
+var ErrOtherClaim = errors.New("wire: the process is registered under another claim of the anchor")
+
 // Errors of the calls for numbers, besides those of package roster.
 var (
 	// ErrAlive says that a process whose number is to be removed is running, or that this
@@ -121,6 +125,7 @@ var codes = []code{
 	{"unknown_set", http.StatusNotFound, roster.ErrUnknownSet, 2008},
 	{"protocol", http.StatusUpgradeRequired, ErrProtocol, 0},
 	{"identity_in_use", http.StatusConflict, ErrIdentityInUse, 0},
+	{"other_claim", http.StatusConflict, ErrOtherClaim, 0},
 	{"foreign_grid", http.StatusConflict, ErrForeignGrid, 0},
 	{"settings_conflict", http.StatusConflict, ErrSettingsConflict, 0},
 	{"not_confirmed", http.StatusPreconditionRequired, ErrNotConfirmed, 0},

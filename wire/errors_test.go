@@ -18,7 +18,7 @@ var kinds = []string{wire.MsgPack, wire.JSON}
 
 // sentinels are the errors that cross the wire.
 var sentinels = []error{
-	roster.ErrWrongOwner, wire.ErrNotAddressed, wire.ErrIdentityInUse,
+	roster.ErrWrongOwner, wire.ErrNotAddressed, wire.ErrIdentityInUse, wire.ErrOtherClaim,
 	wire.ErrBadRequest, wire.ErrNotNow, wire.ErrNotNeeded, wire.ErrNotConfirmed, wire.ErrSettingsConflict,
 	wire.ErrForeignGrid, wire.ErrUnknownPath, wire.ErrWrongMethod, wire.ErrCrossOrigin, wire.ErrContentType,
 	roster.ErrFenced, roster.ErrNotRegistered, roster.ErrUnknownSet, wire.ErrAlive, wire.ErrProtocol,

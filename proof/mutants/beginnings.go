@@ -3,6 +3,7 @@ package main
 // The tests that guard how lives of a grid begin.
 var (
 	beginTests = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
+	voidTests  = []string{"./grid/internal/raftlog", "-run", "VoidedClaims"}
 	clockTests = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 
@@ -11,6 +12,8 @@ var (
 var beginningMutants = []mutant{
 	{"B2", "a log of another life is taken for the member's", "grid/internal/formation/datadir.go", "case id.needsLog() && id.Log != l.ID:", "case id.Forming && id.Log != l.ID:", beginTests},
 	{"B2", "an identity that names a grid needs no log", "grid/internal/formation/datadir.go", "return !id.Grid.IsZero() && !id.Forming }", "return id.Member == \"\" }", beginTests},
+	{"B2", "a process serves under a claim that it has given up", "grid/internal/raftlog/followed.go", "if !f.voided[r.Claim] {", "if len(f.voided) >= 0 {", voidTests},
+	{"B2", "a process gives up the last of its claims alone", "grid/internal/raftlog/followed.go", "	maps.Copy(out, f.voided)\n", "", voidTests},
 	{"B2", "a start that is refused makes a log", "grid/internal/formation/datadir.go", "err != nil || !id.needsLog() {", "err != nil || id != nil {", beginTests},
 	{"B2", "an attempt counts as not complete after its first entry", "grid/internal/formation/form.go", "	if !f.id.Forming {\n		return nil\n	}\n", "	if true {\n		return nil\n	}\n", beginTests},
 	{"B2", "a snapshot of all that was acknowledged may be missing", "grid/internal/raftlog/contents.go", "if newest < recorded || first > newest+1 {", "if first > newest+1 {", beginTests},

@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
@@ -78,6 +79,7 @@ type Formation struct {
 	boot         bootstrap     // this member's own attempt to form a grid
 	attemptLapse lapse         // of the bootstrap member that it has accepted; the turn guards it
 	clash        clash         // why the leader does not let it in
+	behind       atomic.Bool   // its grid has gone on without it under another claim
 	turn         chan struct{} // held by an operation that brings the member into a grid, or out of it
 
 	mu        sync.Mutex    // guards what follows; never held while waiting

@@ -29,11 +29,15 @@ func (f *Formation) askToJoin(ctx context.Context) wait {
 	_, in := f.state.Roster().Member(f.self)
 	if in && f.untilOutOfTouch() > 0 {
 		f.clash.set(nil)
+		f.behind.Store(false)
 		return inTouch
 	}
 	if err := f.AtLeader(ctx, wire.PathJoin, wire.JoinRequest{Member: f.cfg.Record(), Server: string(node.Server), Name: f.cfg.MemberName}); err != nil {
 		f.log.Debug("not let in yet", "error", err)
 		f.noteRefusal(err)
+		if errors.Is(err, wire.ErrOtherClaim) {
+			return f.leftBehind()
+		}
 		if errors.Is(err, wire.ErrBadRequest) && f.boot.hinder(err.Error(), f.clock.Mono()) {
 			f.log.Warn("join refused", "error", err)
 		}

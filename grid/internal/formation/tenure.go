@@ -35,11 +35,7 @@ func (f *Formation) notePrevious(old roster.GridID) {
 	r := f.state.Roster()
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	p := previousGrid{grid: old, claim: r.Claim, settings: r.Settings, sets: r.Sets, quotas: r.Quotas, bounds: wire.AbandonResponse{
-		Ceiling: max(r.Ceiling, f.previous.bounds.Ceiling),
-		Time:    max(r.Time, f.clock.Now(), f.state.Handles.Now(), f.previous.bounds.Time),
-		Window:  max(r.Settings.Window, f.previous.bounds.Window),
-	}}
+	p := previousGrid{grid: old, claim: r.Claim, settings: r.Settings, sets: r.Sets, quotas: r.Quotas, bounds: f.boundsAfter(r)}
 	if !r.Formed() {
 		p.settings = f.cfg.Settings
 	}
@@ -51,10 +47,25 @@ func (f *Formation) notePrevious(old roster.GridID) {
 	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Attempt{}
 }
 
+// boundsAfter returns what this member knows of the grants of a grid that it leaves, and of those
+// before it. The caller has idMu.
+func (f *Formation) boundsAfter(r *roster.Roster) wire.AbandonResponse {
+	return wire.AbandonResponse{
+		Ceiling: max(r.Ceiling, f.previous.bounds.Ceiling),
+		Time:    max(r.Time, f.clock.Now(), f.state.Handles.Now(), f.previous.bounds.Time),
+		Window:  max(r.Settings.Window, f.previous.bounds.Window),
+	}
+}
+
 // nextTenure makes this member one that has never been in a grid, but for its own
 // handles and what it knows of time.
 func (f *Formation) nextTenure() {
 	f.raft.Reset()
+	f.forget()
+}
+
+// forget begins another tenure, without a roster and without tables.
+func (f *Formation) forget() {
 	f.boot.clear()
 	f.state.Reset()
 	f.mu.Lock()

@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"errors"
+	"maps"
 	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -16,13 +17,34 @@ type followed struct {
 	grid  roster.GridID
 	state *state.State
 
-	mu       sync.Mutex // guards what follows, and orders the state's rosters
+	voided map[roster.Claim]bool // claims under which this process serves no longer
+
+	mu       sync.Mutex            // guards what follows, and orders the state's rosters
+	claims   map[roster.Claim]bool // of the rosters that were served
 	follower *follow.Follower
 	ended    bool // nothing that is pushed counts any longer
 }
 
-func newFollowed(grid roster.GridID, s *state.State) *followed {
-	return &followed{grid: grid, state: s, follower: follow.New(grid)}
+func newFollowed(grid roster.GridID, s *state.State, voided map[roster.Claim]bool) *followed {
+	return &followed{grid: grid, state: s, voided: voided, claims: map[roster.Claim]bool{}, follower: follow.New(grid)}
+}
+
+// serve makes a roster that of the member. Under a claim that this process has given up it has no
+// roster: the tables are gone that it had acknowledged as a member under it (B2).
+func (f *followed) serve(r *roster.Roster, timed bool) {
+	if !f.voided[r.Claim] {
+		f.claims[r.Claim] = true
+		f.state.Apply(r, timed)
+	}
+}
+
+// served returns the claims of the rosters that were served, and of those that no longer are.
+func (f *followed) served() map[roster.Claim]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := maps.Clone(f.claims)
+	maps.Copy(out, f.voided)
+	return out
 }
 
 // commit applies a command of the log. now says that it was committed just now, so that
@@ -38,8 +60,8 @@ func (f *followed) commit(at follow.Position, c roster.Command, now bool) (befor
 	after = f.follower.Log().Roster
 	switch timed := c.Raise != nil && now; {
 	case news:
-		f.state.Apply(after, timed)
-	case timed:
+		f.serve(after, timed)
+	case timed && !f.voided[after.Claim]:
 		f.state.NoteRaise(after.Time)
 	}
 	return before, after, nil
@@ -50,7 +72,7 @@ func (f *followed) install(i follow.Image) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.follower.Install(i) {
-		f.state.Apply(i.Roster, false)
+		f.serve(i.Roster, false)
 	}
 }
 
@@ -89,7 +111,7 @@ func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) 
 	}
 	served := f.follower.Served()
 	if served.At > before.At {
-		f.state.Apply(served.Roster, fresh && served.Roster.Time > before.Roster.Time)
+		f.serve(served.Roster, fresh && served.Roster.Time > before.Roster.Time)
 	}
 	return served.At, err
 }

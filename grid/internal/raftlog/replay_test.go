@@ -34,7 +34,7 @@ func TestTimesOfTheLog(t *testing.T) {
 			{"one of a later term, in the place of its own", 35, 9, true},
 		} {
 			m := state.New(client.NewExactClock(), client.NewExactClock())
-			f := fsm{newFollowed(r.Grid, m), newDivergence(), raft.Log{Index: 40, Term: 7}, func(_, _ *roster.Roster) {}}
+			f := fsm{newFollowed(r.Grid, m, nil), newDivergence(), raft.Log{Index: 40, Term: 7}, func(_, _ *roster.Roster) {}}
 			f.followed.install(follow.Image{At: 1, Roster: r})
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {
 				t.Fatalf("%s: %v", c.what, err)

@@ -62,8 +62,9 @@ type ServerConfig struct {
 // it has left that, in that of the next.
 type Server struct {
 	cfg      ServerConfig
-	stores   Stores // of the present grid; for Start and Reset alone, which one goroutine calls
-	disk     *Log   // the same in every grid; nil without a data directory
+	stores   Stores                // of the present grid; for Start and Reset alone, which one goroutine calls
+	disk     *Log                  // the same in every grid; nil without a data directory
+	voided   map[roster.Claim]bool // claims under which this process serves no longer; used as stores is
 	diverged *divergence
 	refusals librarylog.Sparse
 	lowered  chan struct{}        // the roster needs a lower protocol than before
@@ -103,7 +104,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 		}
 		guarded.Doubted = s.cfg.Doubted
 	}
-	roster, learned := newFollowed(grid, s.cfg.State), &learned{}
+	roster, learned := newFollowed(grid, s.cfg.State, s.voided), &learned{}
 	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, s.noteLowered}, trans)
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
@@ -228,6 +229,14 @@ func (s *Server) Leave() {
 func (s *Server) Reset() {
 	if s.disk == nil {
 		s.stores = InMemory()
+	}
+}
+
+// Void gives up every claim under which this process has had a roster, for as long as it runs. The part
+// in the agreement has ended; the next one begins with the same log.
+func (s *Server) Void() {
+	if node := s.Node(); node != nil {
+		s.voided = node.followed.served()
 	}
 }
 

@@ -1,0 +1,58 @@
+package formation
+
+import (
+	"errors"
+	"time"
+)
+
+// A grid may go on under another claim of its anchor without a member that it does not reach: the
+// leader is started again, takes the record and resets the roster. The member is registered under the
+// claim before, and takes no message of the other one (A9): it cannot tell that grid from a copy of
+// its own. So it gives up what it has under its claim, as a restart would, and joins like a process
+// that has just started:
+//
+//	registered -- out of touch, and a leader refuses it for its claim --> left behind
+//	     ^                                                                    | leftBehindAfter
+//	     +------- joins, with its log, and without roster and tables <--------+
+
+// leftBehindAfter is how long a member hears nothing from its leader before it gives up its claim. The
+// log may bring it the next one until then, by streams that are open.
+const leftBehindAfter = 10 * time.Second
+
+// leftBehind notes that the grid has gone on under another claim, and gives up this member's when it
+// has been out of touch for long. The caller has the turn.
+func (f *Formation) leftBehind() wait {
+	node, r := f.raft.Node(), f.state.Roster()
+	if _, in := r.Member(f.self); !in {
+		return nextTick
+	}
+	f.behind.Store(true)
+	if time.Since(node.LastContact()) < leftBehindAfter {
+		return nextTick
+	}
+	f.log.Warn("left behind: the grid continues under another claim of its anchor; this member gives up its own and joins again",
+		"claim", string(r.Claim), "advice", "if a copy of the grid's data was started, stop it")
+	f.idMu.Lock()
+	f.previous.bounds = f.boundsAfter(r)
+	f.idMu.Unlock()
+	f.endTenure()
+	if f.ctx.Err() != nil {
+		return nextTick
+	}
+	f.raft.Void()
+	f.forget()
+	f.takePart()
+	return nextTick
+}
+
+// errLeftBehind says why a member is not in touch with its grid.
+var errLeftBehind = errors.New("this member is left behind: the grid continues under another claim of its anchor, and this member joins it again by itself")
+
+// LeftBehind returns the reason if the grid has gone on without this member, which joins it again, nil if
+// it has not.
+func (f *Formation) LeftBehind() error {
+	if f.behind.Load() {
+		return errLeftBehind
+	}
+	return nil
+}

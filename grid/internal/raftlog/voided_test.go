@@ -1,0 +1,45 @@
+package raftlog
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/follow"
+)
+
+// TestVoidedClaims: a process that has given up its claims serves no roster of them again, whether it
+// comes by the log, a snapshot or a push; it serves those of a later claim (B2).
+func TestVoidedClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := state.New(client.NewExactClock(), client.NewExactClock())
+		under := func(c roster.Claim, v roster.Version) *roster.Roster {
+			r := *formed(t)
+			r.Claim, r.Version = c, v
+			return &r
+		}
+		first := newFollowed(under("", 0).Grid, s, map[roster.Claim]bool{"gone": true})
+		first.install(follow.Image{At: 5, Roster: under("a", 5)})
+		first.install(follow.Image{At: 6, Roster: under("b", 6)})
+		s.Reset()
+		f := newFollowed(under("", 0).Grid, s, first.served())
+		f.install(follow.Image{At: 5, Roster: under("a", 5)})
+		f.install(follow.Image{At: 6, Roster: under("b", 6)})
+		raise := roster.Command{From: 6, Claim: "b", Raise: &roster.Raise{Time: 2_000_000}}
+		if _, after, err := f.commit(7, raise, true); err != nil || after.Time != 2_000_000 {
+			t.Errorf("the log: %+v, %v", after, err)
+		}
+		if _, err := f.push(nil, follow.Image{At: 8, Roster: under("gone", 8)}, true); err != nil {
+			t.Error(err)
+		}
+		if s.Roster().Formed() || s.LastRaise() != nil || s.Clock.Now() != 0 {
+			t.Errorf("a roster of a voided claim is served: %+v", s.Roster())
+		}
+		f.install(follow.Image{At: 9, Roster: under("c", 9)})
+		if s.Roster().Claim != "c" {
+			t.Errorf("%+v", s.Roster())
+		}
+	})
+}
