@@ -21,6 +21,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/proof/evil"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
@@ -239,13 +240,8 @@ func (s *siege) destroy() error {
 	return s.call(s.owner("bills-0"), wire.PathDestroy, wire.DestroyRequest{Name: "bills-0"})
 }
 
-// many is a number of requests: few in short tests.
-func many(n int) int {
-	if testing.Short() {
-		return n / 16
-	}
-	return n
-}
+// many is a number of requests, few without -long.
+func many(n int) int { return long.Or(n/16, n) }
 
 func (s *siege) attachMany() error {
 	to := s.owner("bills-1")

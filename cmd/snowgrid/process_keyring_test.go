@@ -22,9 +22,7 @@ import (
 // in three agents with a directory each. An agent that is started again has the new key from
 // its file, and one with the old key says why it finds no grid.
 func TestKeyringOfProcesses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts five processes")
-	}
+	t.Parallel()
 	parent := t.TempDir()
 	all := filepath.Join(parent, "security")
 	if err := authority.Create(all, authority.Options{}, time.Now()); err != nil {

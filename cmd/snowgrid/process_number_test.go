@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/registrar"
 )
 
@@ -142,8 +143,9 @@ func exists(dir, file string) bool {
 
 // TestKilledAtEachPoint: a process that is killed at any point of its registration uses up no
 // number, and has the number that was given to it; also if others register before it is
-// started again.
+// started again. TestNoNumberIsLost of internal/registration shows it of the machine.
 func TestKilledAtEachPoint(t *testing.T) {
+	long.Only(t, "it builds a program with failpoints, and starts it dozens of times")
 	program := buildWithFailpoints(t)
 	t.Run("client", func(t *testing.T) { testClientKilled(t, program) })
 	t.Run("member", func(t *testing.T) { testMemberKilled(t, program) })

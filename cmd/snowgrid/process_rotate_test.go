@@ -48,9 +48,6 @@ type rotation struct {
 // new connection each time. No Next fails or waits, and the caller is never refused for long.
 // Afterwards the old credentials count no longer.
 func TestRotationUnderLoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a minute")
-	}
 	t.Parallel()
 	r := newRotation(t)
 	c := &crew{t: t, checker: newChecker()}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -43,6 +44,7 @@ const ownCgroup = "TEST_BINARY_IN_CGROUP"
 func TestMain(m *testing.M) {
 	if os.Getenv(runsCommand) == "" {
 		flag.Parse()
+		long.Parallel(8)
 		remove, err := secureProcesses()
 		if err != nil {
 			log.Fatal(err)
@@ -474,12 +476,7 @@ func nodesOf(t *testing.T, p *tap, nodes int) []sequencer.NodeID {
 }
 
 // moreOf is how many IDs each of five clients prints.
-func moreOf() int64 {
-	if testing.Short() {
-		return 20_000
-	}
-	return 200_000
-}
+func moreOf() int64 { return long.Or[int64](20_000, 200_000) }
 
 // TestProcesses takes one grid of three agents through what happens to grids.
 func TestProcesses(t *testing.T) {
@@ -692,12 +689,7 @@ func testSecondSignal(t *testing.T, agents []*agent) {
 }
 
 // stopTime is how long processes are stopped: far longer than their grants reach.
-func stopTime() time.Duration {
-	if testing.Short() {
-		return 5 * time.Second
-	}
-	return 10 * time.Second
-}
+func stopTime() time.Duration { return long.Or(5*time.Second, 10*time.Second) }
 
 // TestStoppedProcesses stops the owner of a sequencer and a client of it with SIGSTOP,
 // for longer than any grant reaches, and resumes them. To them no time has passed.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 )
 
@@ -27,6 +28,16 @@ func Only(t testing.TB, reason string) {
 	t.Helper()
 	if !*enabled {
 		t.Skipf("%s: run it with go test ./%s -run '^%s$' -long", reason, folder(), t.Name())
+	}
+}
+
+// Parallel lets n tests run at the same time unless -parallel was given, for packages whose
+// tests wait more than they compute. TestMain calls it after flag.Parse.
+func Parallel(n int) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(n)) // the number is one
 	}
 }
 
