@@ -58,11 +58,13 @@ type Verdict struct {
 // majority of the voters told theirs and it is ahead; else prev, moved on by
 // 0.99 of the monotonic time elapsed since the last call. A jump of over
 // [JumpLimit] is followed only after [JumpAgreement] of rounds that all see one.
+// A clock has jumped by what it shows beyond prev and the whole elapsed time: the slower
+// pace is not the clocks' doing, and a grid without a majority may be without one for days.
 //
 // prev is the cluster time of the last raise. It is 0 when no cluster time runs,
 // at the start of a grid or at the restart of a whole one: the median is then
-// followed immediately, and without a majority the answer is 0, which must not be
-// proposed.
+// followed immediately, since the time that a grid was stopped for is not a jump, and
+// without a majority the answer is 0, which must not be proposed.
 func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters int) (Tick, Timekeeper, Verdict) {
 	onward, rest := k.advance(prev, elapsed)
 	alone := Timekeeper{rest: rest}
@@ -73,7 +75,7 @@ func (k Timekeeper) Next(prev Tick, elapsed time.Duration, clocks []Tick, voters
 	if median <= onward {
 		return onward, alone, Verdict{Majority: true, Behind: onward.Sub(median)}
 	}
-	jump := median.Sub(onward)
+	jump := median.Sub(max(onward, prev.Add(SpanOf(elapsed))))
 	if prev == 0 || jump <= JumpLimit {
 		return median, Timekeeper{}, Verdict{Majority: true}
 	}

@@ -53,7 +53,7 @@ func TestTimekeeperProperties(t *testing.T) {
 			if !slices.Equal(given, clocks) {
 				t.Fatal("the clocks were sorted in place")
 			}
-			onward := now + Tick(elapsed*99/100/time.Millisecond)
+			onward, whole := now+Tick(elapsed*99/100/time.Millisecond), now.Add(SpanOf(elapsed))
 			if v.Majority != (2*len(clocks) > voters) || v.Held && v.Jump <= JumpLimit {
 				t.Fatalf("%d clocks of %d voters: %+v", len(clocks), voters, v)
 			}
@@ -69,7 +69,7 @@ func TestTimekeeperProperties(t *testing.T) {
 				agreed += passed
 			}
 			// A raise that did not move the time is not told from one that failed.
-			if next.Sub(onward) > JumpLimit+1 && agreed < JumpAgreement || v.Held && agreed >= JumpAgreement+time.Second {
+			if next.Sub(whole) > JumpLimit && agreed < JumpAgreement || v.Held && agreed >= JumpAgreement+time.Second {
 				t.Fatalf("from %d to %d after %s: %+v", now, next, agreed, v)
 			}
 			if !v.Held {
@@ -128,6 +128,15 @@ func TestTimekeeperLimits(t *testing.T) {
 	}
 	if next, _, v := k.Next(now, 0, []Tick{now.Add(JumpLimit + 1)}, 1); next != now || !v.Held {
 		t.Errorf("a jump over the limit: %d %+v", next-now, v)
+	}
+	for _, outage := range []time.Duration{time.Hour, 17 * time.Hour, 60 * 24 * time.Hour} { // of a process that ran all the time
+		right := now.Add(SpanOf(outage))
+		if next, _, v := k.Next(now, outage, []Tick{right}, 1); next != right || v.Held {
+			t.Errorf("%v after the last raise: %v behind, %+v", outage, right.Sub(next).Duration(), v)
+		}
+		if next, _, v := k.Next(now, outage, []Tick{right.Add(JumpLimit + 1)}, 1); next > right || !v.Held {
+			t.Errorf("%v after the last raise a jump over the limit: %d %+v", outage, next.Sub(right), v)
+		}
 	}
 	if next, _, v := k.Next(0, time.Hour, nil, 1); next != 0 || v.Majority {
 		t.Errorf("no time and no clocks: %d %+v", next, v)

@@ -16,6 +16,9 @@ const (
 	clocksGrace   = 100 * time.Millisecond
 	// aheadEvery is how often it is reported that cluster time is ahead of the clocks.
 	aheadEvery = time.Minute
+	// clocksAwaited is how long the first raise of a process waits for the clocks of a
+	// majority. A grid whose leader reaches no majority's API continues without them.
+	clocksAwaited = time.Minute
 )
 
 // ceiling is the raising of cluster time and of the ceiling (R1), ten times a window
@@ -32,7 +35,9 @@ type ceiling struct {
 	reading   *reading      // nil unless clocks are being read
 	rounds    uint64        // of readings
 	proposing bool
-	bound     bool // the last raise was held back by the limit of the anchor
+	awaited   time.Duration // until when the first raise waits for a majority's clocks; 0 = it does not
+	assumed   bool          // time runs by the log alone: the next majority of clocks is followed
+	bound     bool          // the last raise was held back by the limit of the anchor
 	// last is this leader's own last proposal. At is when its time was computed: the
 	// rounds until it was applied would be missing from cluster time otherwise.
 	last Raise
@@ -110,13 +115,7 @@ func (l *Leader) advance(v View) {
 	c := &l.ceiling
 	read := c.reading
 	c.reading = nil
-	last := c.lastRaise(v)
-	t, keeper, verdict := c.keeper.Next(last.Time, v.Mono-last.At, read.clocks, read.voters)
-	c.keeper = keeper
-	l.reportClocks(v.Mono, verdict)
-	if last.Time == 0 { // this member has just started; cluster time may have gone on elsewhere
-		t = max(t, v.Roster.Time, read.known)
-	}
+	t := l.nextTime(v, read)
 	if t == 0 {
 		c.next = v.Mono + StepEvery
 		return
@@ -125,6 +124,37 @@ func (l *Leader) advance(v View) {
 	limit := l.limit(v.Roster)
 	c.bound = v.Roster.Claim != "" && limit < t.Add(v.Roster.Settings.Window)
 	l.member.Propose(roster.Command{From: v.Roster.Version, Claim: v.Roster.Claim, Raise: &roster.Raise{Time: t, Limit: limit}})
+}
+
+// nextTime returns the next cluster time, 0 if it is not known yet. In a process that has applied no
+// raise since it started no time runs: the grid may have been stopped, for however long. Its first
+// raise follows the clocks of a majority immediately, and is not behind a time that runs elsewhere.
+// Until a majority has answered there is none, for up to [clocksAwaited]: by the log alone it would be
+// the time of the stop, and the present would count as a jump.
+func (l *Leader) nextTime(v View, read *reading) clustertime.Tick {
+	c := &l.ceiling
+	last := c.lastRaise(v)
+	prev := last.Time
+	if c.assumed && 2*len(read.clocks) > read.voters {
+		prev = 0
+	}
+	t, keeper, verdict := c.keeper.Next(prev, v.Mono-last.At, read.clocks, read.voters)
+	c.keeper = keeper
+	l.reportClocks(v.Mono, verdict)
+	switch {
+	case prev > 0:
+		return t
+	case verdict.Majority || read.known > 0: // cluster time may have gone on elsewhere
+		c.assumed = false
+		return max(t, v.Roster.Time, read.known)
+	case c.awaited == 0:
+		c.awaited = v.Mono + clocksAwaited
+		return 0
+	case v.Mono < c.awaited:
+		return 0
+	}
+	c.assumed = true
+	return v.Roster.Time
 }
 
 // lastRaise returns the last raise that was agreed on. Its Time is 0 if there was none.

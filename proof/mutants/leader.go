@@ -6,7 +6,11 @@ var leaderTests = []string{"./leader"}
 // leaderMutants weaken the decisions of the grid's leader.
 var leaderMutants = []mutant{
 	{"R1", "the rounds of a raise are missing from cluster time", "leader/raise.go", "	case v.Raised.Time == c.last.Time:\n", "	case v.Raised.Time < 0:\n", []string{"./grid/gridtest", "-run", "MostClocksAreBehind"}},
-	{"R1", "a leader that has just started ignores the cluster time of before", "leader/raise.go", "t = max(t, v.Roster.Time, read.known)", "t = max(t, read.known)", leaderTests},
+	{"R1", "a leader that has just started ignores the cluster time of before", "leader/raise.go", "return max(t, v.Roster.Time, read.known)", "return max(t, read.known)", leaderTests},
+	{"R1", "the first raise after a stop does not wait for the clocks", "leader/raise.go", "	case v.Mono < c.awaited:\n", "	case v.Mono < 0:\n", leaderTests},
+	{"R1", "the first raise after a stop waits for the clocks without end", "leader/raise.go", "	case v.Mono < c.awaited:\n", "	case v.Mono > 0:\n", leaderTests},
+	{"R1", "the clocks are a jump after a start without them", "leader/raise.go", "	c.assumed = true\n", "", leaderTests},
+	{"R1", "the time of an earlier leader's entry is taken for the present", "grid/internal/raftlog/fsm.go", " || entry.Term < f.term()", "", []string{"./grid/internal/raftlog", "-run", "TestTimesOfTheLog"}},
 	{"R1", "a raise that failed ends the raises", "leader/raise.go", "	c.proposing = false\n	if err", "	c.proposing = err != nil\n	if err", leaderTests},
 	{"R1", "a clock of an earlier round counts", "leader/raise.go", "if read == nil || read.round != p.round {", "if read == nil {", leaderTests},
 	{"S1", "the ceiling is raised before a restart's losses", "leader/raise.go", "|| r.Stopped > 0 ||", "||", leaderTests},

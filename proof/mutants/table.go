@@ -24,6 +24,7 @@ var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginni
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
 	{"R1", "agreement on a jump is counted from the last raise in every round", "clustertime/timekeeper.go", "elapsed-k.counted(prev)", "elapsed", rosterTests},
+	{"R1", "the slower pace of an outage is a jump of the clocks", "clustertime/timekeeper.go", "median.Sub(max(onward, prev.Add(SpanOf(elapsed))))", "median.Sub(onward)", rosterTests},
 	{"R1", "a jump of the clocks is followed immediately", "clustertime/timekeeper.go", "k.agreed >= JumpAgreement", "k.agreed >= 0", rosterTests},
 	{"R1", "the ceiling may go back", "roster/anchor.go", "return max(r.Ceiling, ceiling)", "return ceiling", rosterTests},
 	{"R2", "an owner from outside the in-sync set", "roster/reassign.go", "case !slices.Contains(before.InSync, m.Member):", "case false:", rosterTests},

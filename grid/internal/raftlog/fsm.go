@@ -16,7 +16,8 @@ import (
 type fsm struct {
 	followed *followed
 	diverged *divergence
-	last     raft.Log // of the log at the start; the zero value if it was empty
+	last     raft.Log      // of the log at the start; the zero value if it was empty
+	term     func() uint64 // of Raft now, 0 while that starts
 	changed  func(before, after *roster.Roster)
 }
 
@@ -29,11 +30,13 @@ func lastEntry(logs raft.LogStore) (last raft.Log, err error) {
 	return last, err
 }
 
-// replays reports whether an entry was in the log at the start, so that its time is old.
-// One of a later term takes the place of entries that were never agreed on, of which
-// there may be any number.
+// replays reports whether the time of an entry may be old: it was in the log at the start, or
+// a leader before the present one wrote it, perhaps before the whole grid was stopped. The
+// log of a member that was stopped first ends before that.
+// An entry of the present leader takes the place of entries that were never agreed on, of
+// which there may be any number.
 func (f fsm) replays(entry *raft.Log) bool {
-	return entry.Index <= f.last.Index && entry.Term <= f.last.Term
+	return entry.Index <= f.last.Index && entry.Term <= f.last.Term || entry.Term < f.term()
 }
 
 // Apply implements raft.FSM; it returns nil or the error of a refused command. After a

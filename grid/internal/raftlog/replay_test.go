@@ -14,7 +14,8 @@ import (
 )
 
 // TestTimesOfTheLog: a member that starts again does not take the times in its log for
-// the present, but those of entries that take the place of its own. It may have many of
+// the present, nor those that a leader before the present one wrote while it was stopped, but those
+// of entries that take the place of its own. It may have many of
 // its own that were never agreed on, and would not know the time until all were passed.
 func TestTimesOfTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -26,15 +27,17 @@ func TestTimesOfTheLog(t *testing.T) {
 		for _, c := range []struct {
 			what        string
 			index, term uint64
+			now         uint64 // Raft's term
 			known       bool
 		}{
-			{"the last entry of its log", 40, 7, false},
-			{"an earlier one", 12, 3, false},
-			{"one that follows", 41, 7, true},
-			{"one of a later term, in the place of its own", 35, 9, true},
+			{"the last entry of its log", 40, 7, 7, false},
+			{"an earlier one", 12, 3, 7, false},
+			{"one that follows", 41, 7, 7, true},
+			{"one of a later term, in the place of its own", 35, 9, 9, true},
+			{"one that follows, of a leader before the present one", 41, 7, 9, false},
 		} {
 			m := state.New(client.NewExactClock(), client.NewExactClock())
-			f := fsm{newFollowed(r.Grid, m, nil), newDivergence(), raft.Log{Index: 40, Term: 7}, func(_, _ *roster.Roster) {}}
+			f := fsm{newFollowed(r.Grid, m, nil), newDivergence(), raft.Log{Index: 40, Term: 7}, func() uint64 { return c.now }, func(_, _ *roster.Roster) {}}
 			f.followed.install(follow.Image{At: 1, Roster: r})
 			if err := f.Apply(&raft.Log{Index: c.index, Term: c.term, Data: data}); err != nil {
 				t.Fatalf("%s: %v", c.what, err)

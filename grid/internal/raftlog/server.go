@@ -105,10 +105,18 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 		guarded.Doubted = s.cfg.Doubted
 	}
 	roster, learned := newFollowed(grid, s.cfg.State, s.voided), &learned{}
-	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, s.noteLowered}, trans)
+	var started atomic.Pointer[raft.Raft]
+	term := func() uint64 {
+		if node := started.Load(); node != nil {
+			return node.CurrentTerm()
+		}
+		return 0
+	}
+	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, term, s.noteLowered}, trans)
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
 	}
+	started.Store(node)
 	if err := s.diverged.failure(); err != nil { // Raft has continued from an older snapshot
 		return errors.Join(refusal.Invalid("DataDir: %v", err), node.Shutdown().Error())
 	}
