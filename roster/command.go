@@ -68,6 +68,11 @@ func (r *Roster) Apply(c Command) (*Roster, error) {
 	if err != nil {
 		return r, err
 	}
+	if next != r {
+		if err := next.checkSince(r); err != nil {
+			return r, refused("no member could read the roster after it: %v", err)
+		}
+	}
 	return next, nil
 }
 
@@ -121,6 +126,9 @@ func (r *Roster) form(f Form) (*Roster, error) {
 	}
 	if fault := f.Settings.fault(); fault != "" {
 		return nil, refused("%s", fault)
+	}
+	if f.Version > maxVersion {
+		return nil, refused("version %d is not at most %d", f.Version, uint64(maxVersion))
 	}
 	if f.Ceiling < 0 || f.Ceiling > clustertime.Latest {
 		return nil, refused("ceiling %d is not between 0 and the year 9999", f.Ceiling)

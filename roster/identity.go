@@ -79,7 +79,7 @@ func (c Identity) fault() string {
 		return c.Apply.fault(true)
 	case c.Register != nil:
 		g := c.Register
-		m := Numbered{ID: g.ID, Code: g.Code, Addr: g.Addr, Incarnation: g.Incarnation + 1, Start: g.Start, Member: g.Member}
+		m := Numbered{ID: g.ID, Code: g.Code, Addr: g.Addr, Incarnation: max(1, g.Incarnation), Start: g.Start, Member: g.Member}
 		if g.ID < 1 || g.ID >= MaxNumber {
 			return outOfBounds("number", int64(g.ID), 1, MaxNumber-1)
 		}
@@ -186,12 +186,18 @@ func (s Set) register(g Registration) (Set, error) {
 	case g.Start != m.Start && (g.Incarnation > 0 && g.Incarnation < m.Incarnation || g.Start == m.Before):
 		return s, fenced(s.Cluster, s.Name, m, g.Incarnation)
 	}
+	given := max(m.Incarnation, s.Removed)
+	if g.Incarnation > given+maxLost {
+		return s, refused("number %d of %s/%s: incarnation %d is more than %d above %d, the greatest that the grid has given; register without it", g.ID, s.Cluster, s.Name, g.Incarnation, maxLost, given)
+	}
 	if m.Incarnation == 0 {
 		m.Incarnation = s.Removed
 	}
 	m.Incarnation = max(m.Incarnation, g.Incarnation)
 	if g.Start != m.Start {
-		m.Incarnation++
+		if m.Incarnation++; m.Incarnation >= MaxNumber {
+			return s, refused("number %d of %s/%s has had all its incarnations, up to %d; use another set", g.ID, s.Cluster, s.Name, uint64(MaxNumber)-1)
+		}
 		m.Start, m.Before = g.Start, m.Start
 	}
 	m.Code, m.Member = g.Code, g.Member

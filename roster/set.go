@@ -14,6 +14,10 @@ const (
 	MaxNumbered = 8192    // numbered processes of all sets together
 	MaxSetName  = 63      // bytes of a cluster's or set's name
 	MaxNumber   = 1 << 53 // above every number and incarnation, so that every JSON reader has it exactly
+
+	// maxLost is how many incarnations of a number a grid can have lost with its data. A
+	// registration that states a later one would use the incarnations up.
+	maxLost = 1 << 20
 )
 
 // Set gives the processes of one purpose persistent numbers 1, 2, 3 and so on. A set is
@@ -99,6 +103,18 @@ func (r *Roster) CheckIdentity(cluster, name string, id, incarnation uint64) err
 		return fenced(cluster, name, m, incarnation)
 	}
 	return nil
+}
+
+// Clamp takes incarnations to the greatest there may be. Earlier releases counted beyond it
+// on the word of a caller. The roster must not be shared yet.
+func (r *Roster) Clamp() {
+	for i := range r.Sets {
+		r.Sets[i].Removed = min(r.Sets[i].Removed, MaxNumber-1)
+		for j := range r.Sets[i].Members {
+			m := &r.Sets[i].Members[j]
+			m.Incarnation = min(m.Incarnation, MaxNumber-1)
+		}
+	}
 }
 
 // CheckSets reports, as an [ErrInvalid], sets that no sequence of commands can give.

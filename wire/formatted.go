@@ -83,7 +83,8 @@ func DecodeRoster(data []byte) (*roster.Roster, error) {
 	if err := checkNeeded(format, needed, part); err != nil {
 		return nil, err
 	}
-	if err := checkRoster(r); err != nil {
+	r.Clamp()
+	if err := r.Check(); err != nil {
 		return nil, failure.Errorf(ErrBadRequest, "the roster is damaged: %w", err)
 	}
 	return r, nil

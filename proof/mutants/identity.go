@@ -2,6 +2,7 @@ package main
 
 var (
 	setTests    = []string{"./roster", "-run", "TestNumbers|TestRegistrations|TestIdentityOf|TestCleaned|TestImport|TestStepsOfSets|TestSets"}
+	poisonTests = []string{"./roster", "-run", "Incarnation|Unreadable|Hostile"}
 	numberTests = []string{"./leader", "-run", "TestWhoIsAlive|TestClean|TestStepsOfSets|TestSigns|TestNumbers"}
 	// replacedTests runs a replaced process against every member.
 	replacedTests = []string{"./grid/gridtest", "-run", "TestReplacedProcessGetsNoGrant"}
@@ -25,7 +26,10 @@ var identityMutants = []mutant{
 	{"N2", "a recovered grid has no sets", "roster/command.go", "		Sets:       f.Sets,\n", "", setTests},
 	{"N3", "a registration does not need the code", "roster/identity.go", "	case !m.Code.IsZero() && m.Code != g.Code:", "	case m.Code.IsZero() && g.Code.IsZero():", setTests},
 	{"N3", "an imported number takes the code of each registration", "roster/identity.go", "	m.Code, m.Member = g.Code, g.Member", "	m.Member = g.Member", setTests},
-	{"N3", "a new process has the incarnation of the one before", "roster/identity.go", "		m.Incarnation++\n", "", setTests},
+	{"N3", "a new process has the incarnation of the one before", "roster/identity.go", "if m.Incarnation++; m.Incarnation >= MaxNumber", "if m.Incarnation+1 >= MaxNumber", setTests},
+	{"N3", "a caller takes a number to any incarnation", "roster/identity.go", "	if g.Incarnation > given+maxLost {", "	if g.Incarnation > MaxNumber {", poisonTests},
+	{"N3", "a poisoned roster of an earlier release is not read", "wire/formatted.go", "	r.Clamp()\n", "", []string{"./wire", "-run", "Clamped"}},
+	{"R6", "a command leads to a roster that no member reads", "roster/command.go", "	if next != r {\n		if err", "	if next == nil {\n		if err", poisonTests},
 	{"N3", "a repeated registration fences itself", "roster/identity.go", "	if g.Start != m.Start {", "	if g.Start != m.Before {", setTests},
 	{"N3", "a late registration of the process before takes over", "roster/identity.go", " || g.Start == m.Before):", "):", setTests},
 	{"N3", "an old incarnation registers again", "roster/identity.go", "g.Incarnation > 0 && g.Incarnation < m.Incarnation ||", "", setTests},
