@@ -3,6 +3,8 @@ package main
 var attackTests = []string{"./grid", "-short", "-run", "^TestAttack(Raft$|AnothersName|PathsWithout|MemberCalls)"}
 
 var (
+	nestedTests     = []string{"./grid/internal/transport", "-run", "TestNestedGossip"}
+	opsAttackTests  = []string{"./cmd/snowgrid", "-run", "TestIdleConnections|TestDebugPagesAre"}
 	raftRoleTests   = []string{"./grid/internal/transport", "-run", "TestRaft(Requests|Dials|Refuses)"}
 	credentialTests = []string{"./security"}
 	refusalTests    = []string{"./grid", "-run", "TestConfigRefused"}
@@ -40,6 +42,11 @@ var attackMutants = []mutant{
 	{"C4", "a denied renewal is like any failed one", "internal/session/renew.go", "case errors.Is(a.Err, ErrDenied):", "case false:", sessionTests},
 	{"C4", "a denied call is repeated", "client/call.go", "if isDenied(seen) {", "if false {", clientTests},
 	{"C4", "a handle waits for a grant that is refused", "sequencer/wait.go", "got.out == noGrant && seen.refusedAt(got.at) != nil", "false", idTests},
+	{"hostile bytes", "a nested field of a gossip message is decoded", "grid/internal/transport/gossippacket.go", "	case 0x80 <= c && c <= 0x9f, 0xdc <= c && c <= 0xdf: // lists and maps", "	case c == 0xc1:", nestedTests},
+	{"hostile bytes", "messages about no node are not looked at", "grid/internal/transport/gossippacket.go", "	if len(b) == 1 || !isDecoded(b[0]) {", "	if len(b) > 0 {", nestedTests},
+	{"hostile bytes", "other messages of a stream are not looked at", "grid/internal/transport/gossipstream.go", "	if !isDecoded(kind) {", "	if kind <= gossipError {", nestedTests},
+	{"ops", "an idle connection keeps its place", "cmd/snowgrid/opsconnections.go", "		_ = oldest.Close()\n", "		_ = conn.Close()\n", opsAttackTests},
+	{"ops", "the debug pages answer requests for any host", "cmd/snowgrid/ops.go", "if !isLoopback(r.Host) || ", "if ", opsAttackTests},
 }
 
 var (

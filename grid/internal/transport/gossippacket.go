@@ -98,8 +98,16 @@ func checkGossip(b []byte) error {
 	case gossipCompound, gossipCompressed, gossipChecked, gossipUser:
 		return errBadPacket
 	}
-	return nil
+	if len(b) == 1 || !isDecoded(b[0]) {
+		return nil
+	}
+	_, err := readNumbers(msgpack.NewDecoder(bytes.NewReader(b[1:])))
+	return err
 }
+
+// isDecoded reports whether memberlist decodes a message of a kind. It opens a sealed one, or
+// refuses it, and refuses an unknown one.
+func isDecoded(kind byte) bool { return kind <= gossipError && kind != gossipEncrypted }
 
 // checkNumber bounds the number of a message.
 func checkNumber(b []byte, most uint64) error {
@@ -148,7 +156,7 @@ func readNumbers(dec *msgpack.Decoder) (out gossipNumbers, err error) {
 			return out, errBadPacket
 		}
 		if name != "Incarnation" && name != "State" {
-			if dec.Skip() != nil {
+			if skipValue(dec) != nil {
 				return out, errBadPacket
 			}
 			continue
@@ -164,6 +172,19 @@ func readNumbers(dec *msgpack.Decoder) (out gossipNumbers, err error) {
 		}
 	}
 	return out, nil
+}
+
+// skipValue skips the value of a field. No member sends a list or a map in one, and decoders
+// take memory for each level of what is nested, in fields that they do not know as well.
+func skipValue(dec *msgpack.Decoder) error {
+	c, err := dec.PeekCode()
+	switch {
+	case err != nil:
+		return err
+	case 0x80 <= c && c <= 0x9f, 0xdc <= c && c <= 0xdf: // lists and maps
+		return errBadPacket
+	}
+	return dec.Skip()
 }
 
 // gossipFieldsMax is more than any message about a node has.

@@ -101,7 +101,7 @@ func skipLabel(from *bufio.Reader) (byte, error) {
 }
 
 // checkOpening checks the header of an exchange of states, and refuses what no
-// member uses. Any other message is small, or is bounded by its bytes.
+// member uses. Any other message is one map without lists and maps in it.
 func checkOpening(kind byte, from *bufio.Reader) error {
 	switch kind {
 	case gossipUser, gossipCompressed:
@@ -114,7 +114,11 @@ func checkOpening(kind byte, from *bufio.Reader) error {
 		}
 		return err
 	}
-	return nil
+	if !isDecoded(kind) {
+		return nil
+	}
+	_, err := readNumbers(msgpack.NewDecoder(from))
+	return err
 }
 
 // checkStates wants each field of the header once, and neither more nodes than may
