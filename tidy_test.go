@@ -89,7 +89,7 @@ var importMap = map[string]imports{
 	"grid":                       {internal: []string{"grid/internal/discovery", "internal/session", "internal/registration", "internal/registrar", "grid/internal/formation", "grid/internal/host", "grid/internal/audit", "grid/internal/api", "grid/internal/gossip", "grid/internal/raftlog", "grid/internal/state", "grid/internal/tenure", "grid/internal/librarylog", "grid/internal/refusal", "grid/internal/signal", "grid/internal/transport", "epoch", "clustertime", "sequencer", "roster", "roster/follow", "roster/plan", "backup", "partition", "leader", "leader/anchor", "wire", "grid/internal/definitions", "client", "client/store", "internal/failure", "security", "security/token"}, modules: gridModules},
 	"grid/gridtest":              {internal: []string{"grid", "client", "client/store", "security", "security/authority"}, modules: []string{"github.com/hashicorp/memberlist", "github.com/hashicorp/raft"}},
 	"metrics":                    {internal: []string{"client", "grid", "internal/buildinfo", "leader/anchor", "roster"}, modules: []string{"github.com/prometheus/client_golang"}},
-	"cmd/snowgrid":               {internal: []string{"*"}, modules: []string{"github.com/KimMachineGun/automemlimit/memlimit", "github.com/alecthomas/kong", "github.com/prometheus/client_golang", "golang.org/x/net/netutil", "github.com/goccy/go-yaml", "github.com/coreos/go-systemd/v22/daemon", "github.com/hashicorp/go-sockaddr"}},
+	"cmd/snowgrid":               {internal: []string{"*"}, modules: []string{"github.com/KimMachineGun/automemlimit/memlimit", "github.com/alecthomas/kong", "github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "github.com/coreos/go-systemd/v22/daemon", "github.com/hashicorp/go-sockaddr"}},
 	"examples/*":                 {internal: []string{"*"}},
 	"proof/ledger":               {pure: true, internal: []string{"clustertime", "sequencer"}},
 	"proof/sim":                  {pure: true, internal: []string{"epoch", "clustertime", "sequencer", "roster", "backup", "partition", "leader", "leader/anchor", "proof/ledger", "internal/session", "client/store/record"}},
@@ -104,7 +104,7 @@ var importMap = map[string]imports{
 
 var gridModules = []string{
 	"github.com/hashicorp/memberlist", "github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
-	"go.etcd.io/bbolt", "golang.org/x/net/netutil",
+	"go.etcd.io/bbolt",
 }
 
 // generatorUses are the uses of the generator: a lock to read the clock, and a timer in

@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/snowgrid/snowgrid/grid"
 )
@@ -30,9 +31,13 @@ func (f *opsFlags) apply(*grid.Config) error {
 	return nil
 }
 
-// isLoopback reports whether an address, host:port, is reached from this machine alone.
+// isLoopback reports whether an address, with a port or without, is reached from this machine
+// alone.
 func isLoopback(addr string) bool {
-	host, _, _ := net.SplitHostPort(addr)
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = strings.Trim(addr, "[]")
+	}
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/metrics"
@@ -22,12 +21,12 @@ import (
 
 // Limits of the ops listener.
 const (
-	opsConnections   = 64
-	opsHeaderTimeout = 5 * time.Second
-	opsWriteTimeout  = 90 * time.Second // a CPU profile takes 30 s unless it says otherwise
-	opsIdleTimeout   = time.Minute
-	opsScrapes       = 4
-	opsScrapeTimeout = 10 * time.Second
+	opsConnectionsMax = 32
+	opsHeaderTimeout  = 5 * time.Second
+	opsWriteTimeout   = 90 * time.Second // a CPU profile takes 30 s unless it says otherwise
+	opsIdleTimeout    = 5 * time.Second
+	opsScrapes        = 4
+	opsScrapeTimeout  = 10 * time.Second
 )
 
 // opsServer serves metrics, health checks and profiles. It starts before the member does, so
@@ -53,11 +52,12 @@ func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages) (*opsServer,
 	o.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o.http = &http.Server{
 		Handler: o.routes(f.Pprof, pages), ReadHeaderTimeout: opsHeaderTimeout, ReadTimeout: opsHeaderTimeout, WriteTimeout: opsWriteTimeout, IdleTimeout: opsIdleTimeout,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		ConnState: new(opsConnections).note,
+		ErrorLog:  slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 	go func() {
 		defer close(o.ended)
-		if err := o.http.Serve(netutil.LimitListener(listener, opsConnections)); !errors.Is(err, http.ErrServerClosed) {
+		if err := o.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			logger.Error("the ops listener has ended", "error", err)
 		}
 	}()
@@ -74,12 +74,14 @@ func (o *opsServer) routes(profiles bool, pages *debugPages) http.Handler {
 	mux.HandleFunc("GET /livez", o.health)
 	mux.HandleFunc("GET /readyz", o.health)
 	if profiles {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-		pages.routes(mux)
+		debug := http.NewServeMux()
+		debug.HandleFunc("GET /debug/pprof/", pprof.Index)
+		debug.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		debug.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		debug.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		debug.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		pages.routes(debug)
+		mux.Handle("/debug/", ownHost(debug))
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -89,6 +91,18 @@ func (o *opsServer) routes(profiles bool, pages *debugPages) http.Handler {
 		}
 	})
 	return mux
+}
+
+// ownHost serves requests that name this machine. A web page can have a name of its own lead to
+// a loopback address, and would read what the paths show.
+func ownHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) || r.Header.Get("Origin") != "" {
+			http.Error(w, fmt.Sprintf("host %.100q is not this machine; use localhost or 127.0.0.1, and no page of a browser", r.Host), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // health answers as the member's API does. Before the member serves, the process is alive and
