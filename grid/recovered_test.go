@@ -53,6 +53,10 @@ func TestRecoveryIsReportedByTheGrid(t *testing.T) {
 // with an error that names the file, and nothing is written.
 func TestRecoverOfUnreadableDirectory(t *testing.T) {
 	for what, damage := range map[string]func(t *testing.T, dir string) string{
+		"log": func(t *testing.T, dir string) string {
+			overwrite(t, filepath.Join(dir, "raft.db"))
+			return "raft.db"
+		},
 		"snapshot": func(t *testing.T, dir string) string {
 			overwrite(t, onlyFile(t, filepath.Join(dir, "snapshots", "*", "snapshots", "*", "state.bin")))
 			return "snapshots"
@@ -81,14 +85,14 @@ func TestRecoverOfUnreadableDirectory(t *testing.T) {
 	}
 }
 
-// overwrite inverts the bytes in the middle of a file.
+// overwrite inverts most bytes of a file.
 func overwrite(t *testing.T, path string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := len(data) / 4; i < 3*len(data)/4; i++ {
+	for i := len(data) / 8; i < 7*len(data)/8; i++ {
 		data[i] ^= 0xff
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {

@@ -2,8 +2,9 @@ package main
 
 // storeTests guard the file of definitions, and diskTests its use by a member.
 var (
-	storeTests = []string{"./grid/internal/definitions"}
-	diskTests  = []string{"./grid/internal/host", "./grid", "-run", "Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}
+	storeTests    = []string{"./grid/internal/definitions"}
+	raftFileTests = []string{"./grid/internal/raftlog", "-run", "Damage|Flipped|Changed|Snapshot|Entries|Stable"}
+	diskTests     = []string{"./grid/internal/host", "./grid", "-run", "Definitions|WritesOf|FailedDisk|Reports|BelievesOnly"}
 )
 
 // diskMutants weaken the rules by which a member's disk is trusted, read and given up.
@@ -24,6 +25,16 @@ var diskMutants = []mutant{
 	{"D9", "lost records are not noticed", "grid/internal/definitions/definitions.go", "if err == nil && (real.count != h.count || real.sum != h.sum) {", "if err == nil && real.count != h.count {", storeTests},
 	{"D9", "a lost partition is not noticed", "grid/internal/definitions/open.go", "err == nil && (count != stored || count > 0 && s.grid.IsZero())", "err == nil && count > 0 && s.grid.IsZero()", storeTests},
 	{"D9", "a damaged head is believed", "grid/internal/definitions/record.go", "if end < 0 || binary.BigEndian.Uint64(value[end:]) != digest(key, value[:end]) {", "if end < 0 {", storeTests},
-	{"D9", "the transaction before the last is taken for the last", "grid/internal/definitions/pages.go", "if newer.pageSize != older.pageSize || newer.txid != older.txid+1 {", "if newer.pageSize != older.pageSize {", storeTests},
-	{"D9", "a page is followed twice", "grid/internal/definitions/pages.go", "		if w.seen[p/64]&(1<<(p%64)) != 0 {\n			return nil, damaged(\"page %d is used twice\", p)\n		}\n", "", storeTests},
+	{"D9", "the transaction before the last is taken for the last", "grid/internal/boltfile/pages.go", "if newer.pageSize != older.pageSize || newer.txid != older.txid+1 {", "if newer.pageSize != older.pageSize {", storeTests},
+	{"B2", "the pages of the log are not checked", "grid/internal/raftlog/open.go", "		err = checkPages(path)\n", "", raftFileTests},
+	{"B2", "lost keys of the log are not noticed", "grid/internal/raftlog/sealed.go", "	if found != stored {", "	if found.keys != stored.keys {", raftFileTests},
+	{"B2", "a log without a seal is a new one", "grid/internal/raftlog/open.go", "tx.ID() <= madeByBolt && tx.Bucket(raftAbout) == nil", "tx.Bucket(raftAbout) == nil", raftFileTests},
+	{"B2", "the checksum of an entry is not compared", "grid/internal/raftlog/sealed.go", "if end < 0 || binary.BigEndian.Uint32(stored[end:]) != checksum(key, stored[:end]) {", "if end < 0 {", raftFileTests},
+	{"B2", "an entry counts as another one's", "grid/internal/raftlog/entry.go", "	b, err := checked(indexKey(index), b)", "	b, err := checked(indexKey(max(index, 7)&7), b)", raftFileTests},
+	{"B2", "a damaged description of a snapshot is believed", "grid/internal/raftlog/snapshots.go", "	case sum != r.sum:\n", "	case sum != r.sum && r.index == 0:\n", raftFileTests},
+	{"B2", "the content of a snapshot is not read at the start", "grid/internal/raftlog/snapshots.go", "	meta, from, err := s.Open(r.name) // reads all of it\n	if err != nil {", "	meta, from, err := s.Open(r.name) // reads all of it\n	if err != nil {\n		return nil\n	}\n	if err != nil {", raftFileTests},
+	{"B2", "a snapshot that is not recorded counts", "grid/internal/raftlog/snapshots.go", "return m.ID != record.name }), err", "return m.ID == record.name+\"-\" }), err", raftFileTests},
+	{"B2", "a snapshot that is not recorded displaces the recorded one", "grid/internal/raftlog/snapshots.go", "		if e.Name() != record.name {", "		if e.Name() == record.name+\"-\" {", raftFileTests},
+	{"B2", "a gap in the log is not noticed", "grid/internal/raftlog/contents.go", "			if index > next {", "			if index > next && next == 0 {", raftFileTests},
+	{"D9", "a page is followed twice", "grid/internal/boltfile/pages.go", "		if w.seen[p/64]&(1<<(p%64)) != 0 {\n			return nil, Damaged(\"page %d is used twice\", p)\n		}\n", "", storeTests},
 }

@@ -18,6 +18,6 @@ var readinessMutants = []mutant{
 	{"settled", "one copy is enough", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1, 1)", readinessTests},
 	{"settled", "more copies are wanted than there are members", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := s.roster.Settings.Backups", readinessTests},
 	{"settings", "a restart does not compare settings", "grid/settings.go", "	if !found {", "	if found || !found {", settingsTests},
-	{"settings", "settings in a snapshot are not compared", "grid/internal/raftlog/stores.go", "			known = r\n", "			_ = r\n", settingsTests},
+	{"settings", "settings in a snapshot are not compared", "grid/internal/raftlog/stores.go", "known, err = readSnapshot(s.Snaps, meta.ID); err", "_, err = readSnapshot(s.Snaps, meta.ID); err", settingsTests},
 	{"settings", "a name that is not stated is the preset one", "grid/settings.go", "	if m.cfg.unnamed {", "	if m.cfg.unnamed && m.lone {", settingsTests},
 }

@@ -9,6 +9,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -49,7 +50,7 @@ func (s *Store) Commit(grid roster.GridID, writes []Write) (done int, err error)
 	if !s.grid.IsZero() && s.grid != grid {
 		return 0, fmt.Errorf("%w: %s has grid %s, the write is of %s", ErrOtherGrid, s.path, s.grid, grid)
 	}
-	err = guard(func() error {
+	err = boltfile.Guard(func() error {
 		return s.update(func(tx *bolt.Tx) (err error) {
 			done, err = s.writeAll(tx, grid, writes)
 			return err

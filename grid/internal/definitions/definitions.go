@@ -17,12 +17,12 @@ package definitions
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -98,7 +98,7 @@ func (s *Store) Adopt(grid roster.GridID) error {
 	if s.grid.IsZero() || s.grid == grid {
 		return nil
 	}
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return s.update(func(tx *bolt.Tx) error { return tx.Bucket(bucketFile).Put(keyGrid, grid[:]) })
 	})
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Store) Adopt(grid roster.GridID) error {
 
 // Position returns the position of a partition's stored table, and false without one.
 func (s *Store) Position(id roster.PartitionID) (p Position, found bool, err error) {
-	err = guard(func() error {
+	err = boltfile.Guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
 			if b == nil {
@@ -129,7 +129,7 @@ func (s *Store) Position(id roster.PartitionID) (p Position, found bool, err err
 
 // Load returns a partition's stored table, and false without one.
 func (s *Store) Load(id roster.PartitionID) (t Table, found bool, err error) {
-	err = guard(func() error {
+	err = boltfile.Guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
 			if b == nil {
@@ -156,7 +156,7 @@ func readPartition(key []byte, b *bolt.Bucket, take func(r Record)) (head, error
 	}
 	records := b.Bucket(bucketRecords)
 	if records == nil {
-		return h, damaged("it has no records' bucket")
+		return h, boltfile.Damaged("it has no records' bucket")
 	}
 	var real head
 	err = records.ForEach(func(name, value []byte) error {
@@ -169,21 +169,9 @@ func readPartition(key []byte, b *bolt.Bucket, take func(r Record)) (head, error
 		return nil
 	})
 	if err == nil && (real.count != h.count || real.sum != h.sum) {
-		err = damaged("its %d records are not the %d that were stored", real.count, h.count)
+		err = boltfile.Damaged("its %d records are not the %d that were stored", real.count, h.count)
 	}
 	return h, err
-}
-
-// guard makes an error of a panic, and of a fault in the mapped file: a file that
-// was damaged or cut off while it was open ends this store and not the process.
-func guard(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = damaged("%v", p)
-		}
-	}()
-	return f()
 }
 
 // keyOf returns the key of a partition's bucket.

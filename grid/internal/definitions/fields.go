@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 )
 
 // Values are lists of fields, each a tag, a length and that many bytes. A reader
@@ -38,12 +39,12 @@ func readFields(value []byte, take func(f field) error) error {
 	for len(value) > 0 {
 		tag, n := binary.Uvarint(value)
 		if n <= 0 {
-			return damaged("a field's tag is cut off")
+			return boltfile.Damaged("a field's tag is cut off")
 		}
 		value = value[n:]
 		size, n := binary.Uvarint(value)
 		if n <= 0 || size > uint64(len(value)-n) {
-			return damaged("field %d is cut off", tag)
+			return boltfile.Damaged("field %d is cut off", tag)
 		}
 		body := value[n : n+int(size)]
 		value = value[n+int(size):]
@@ -58,7 +59,7 @@ func readFields(value []byte, take func(f field) error) error {
 func (f field) number() (uint64, error) {
 	v, n := binary.Uvarint(f.body)
 	if n <= 0 || n != len(f.body) {
-		return 0, damaged("field %d is not a number", f.tag)
+		return 0, boltfile.Damaged("field %d is not a number", f.tag)
 	}
 	return v, nil
 }
@@ -67,7 +68,7 @@ func (f field) number() (uint64, error) {
 func (f field) count() (int, error) {
 	v, err := f.number()
 	if err == nil && v > math.MaxInt32 {
-		err = damaged("field %d is %d", f.tag, v)
+		err = boltfile.Damaged("field %d is %d", f.tag, v)
 	}
 	return int(v), err
 }
@@ -76,7 +77,7 @@ func (f field) count() (int, error) {
 func (f field) tick() (clustertime.Tick, error) {
 	v, n := binary.Varint(f.body)
 	if n <= 0 || n != len(f.body) {
-		return 0, damaged("field %d is not a time", f.tag)
+		return 0, boltfile.Damaged("field %d is not a time", f.tag)
 	}
 	return clustertime.Tick(v), nil
 }
@@ -84,7 +85,7 @@ func (f field) tick() (clustertime.Tick, error) {
 // fill copies the field to dst, which has to be as long.
 func (f field) fill(dst []byte) error {
 	if len(f.body) != len(dst) {
-		return damaged("field %d has %d bytes, not %d", f.tag, len(f.body), len(dst))
+		return boltfile.Damaged("field %d has %d bytes, not %d", f.tag, len(f.body), len(dst))
 	}
 	copy(dst, f.body)
 	return nil

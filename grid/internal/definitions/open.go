@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
@@ -18,9 +18,6 @@ import (
 
 // format is the format of the file that this version reads and writes.
 const format = 1
-
-// lockTimeout is how long a new process waits for the one before it.
-const lockTimeout = time.Second
 
 // Create makes the file of a member that has none yet, as a whole or not at all. It
 // is an error if there is one.
@@ -30,7 +27,7 @@ func Create(dir string, member roster.MemberID) error {
 		return fmt.Errorf("definitions: create %s: it exists", path)
 	}
 	temp := path + ".temp"
-	if err := errors.Join(removed(temp), guard(func() error { return write(temp, member) })); err != nil {
+	if err := errors.Join(removed(temp), boltfile.Guard(func() error { return write(temp, member) })); err != nil {
 		return fmt.Errorf("definitions: create %s: %w", path, err)
 	}
 	if err := errors.Join(os.Rename(temp, path), syncDir(dir)); err != nil {
@@ -41,7 +38,7 @@ func Create(dir string, member roster.MemberID) error {
 
 // write writes an empty store.
 func write(path string, member roster.MemberID) error {
-	db, err := bolt.Open(path, 0o600, options())
+	db, err := bolt.Open(path, 0o600, boltfile.Options())
 	if err != nil {
 		return err
 	}
@@ -55,54 +52,32 @@ func write(path string, member roster.MemberID) error {
 	}), db.Close())
 }
 
-func options() *bolt.Options {
-	return &bolt.Options{Timeout: lockTimeout, FreelistType: bolt.FreelistMapType, NoFreelistSync: true}
-}
-
 // Open opens the file of a member and reads all of it. An error that matches
 // [ErrUnusable] says that it is missing, empty, damaged, another member's, or of a
 // newer version; it matches fs.ErrNotExist, too, if it is missing. The caller has the
 // data directory to itself.
 func Open(dir string, member roster.MemberID) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, File), written: map[roster.PartitionID]bool{}}
-	if err := s.checkFile(); err != nil {
+	err := boltfile.Check(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errMissing{err}
+	}
+	if err != nil {
 		return nil, failure.Errorf(ErrUnusable, "%s: %w", s.path, err)
 	}
-	err := guard(func() (err error) {
-		s.db, err = bolt.Open(s.path, 0o600, options())
+	err = boltfile.Guard(func() (err error) {
+		s.db, err = bolt.Open(s.path, 0o600, boltfile.Options())
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("definitions: open %s: %w", s.path, err)
 	}
 	s.update = s.db.Update
-	if err := guard(func() error { return s.db.View(func(tx *bolt.Tx) error { return s.read(tx, member) }) }); err != nil {
+	if err := boltfile.Guard(func() error { return s.db.View(func(tx *bolt.Tx) error { return s.read(tx, member) }) }); err != nil {
 		_ = s.db.Close()
 		return nil, failure.Errorf(ErrUnusable, "%s: %w", s.path, err)
 	}
 	return s, nil
-}
-
-// checkFile checks that the file is there and that bbolt may read it.
-func (s *Store) checkFile() error {
-	file, err := os.Open(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return errMissing{err}
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file")
-	case info.Size() == 0:
-		return errors.New("it is empty (0 bytes)")
-	}
-	return checkPages(file, info.Size())
 }
 
 // errMissing says that the file is missing, and matches fs.ErrNotExist.
@@ -118,11 +93,11 @@ func (e errMissing) Unwrap() error { return e.error }
 func (s *Store) read(tx *bolt.Tx, member roster.MemberID) error {
 	file, partitions := tx.Bucket(bucketFile), tx.Bucket(bucketPartitions)
 	if file == nil || partitions == nil {
-		return damaged("it is not a definition store")
+		return boltfile.Damaged("it is not a definition store")
 	}
 	stored := file.Get(keyFormat)
 	if len(stored) != 4 {
-		return damaged("it has no format number")
+		return boltfile.Damaged("it has no format number")
 	}
 	if err := wire.CheckFormat(int(binary.BigEndian.Uint32(stored)), format); err != nil {
 		return err
@@ -132,14 +107,14 @@ func (s *Store) read(tx *bolt.Tx, member roster.MemberID) error {
 	}
 	if grid := file.Get(keyGrid); grid != nil {
 		if len(grid) != len(s.grid) {
-			return damaged("its grid ID has %d bytes", len(grid))
+			return boltfile.Damaged("its grid ID has %d bytes", len(grid))
 		}
 		copy(s.grid[:], grid)
 	}
 	count := uint32(0)
 	err := partitions.ForEachBucket(func(key []byte) error {
 		if len(key) != 2 {
-			return damaged("a partition's number has %d bytes", len(key))
+			return boltfile.Damaged("a partition's number has %d bytes", len(key))
 		}
 		count++
 		if _, err := readPartition(key, partitions.Bucket(key), func(Record) {}); err != nil {
@@ -148,7 +123,7 @@ func (s *Store) read(tx *bolt.Tx, member roster.MemberID) error {
 		return nil
 	})
 	if stored := countOf(file); err == nil && (count != stored || count > 0 && s.grid.IsZero()) {
-		err = damaged("it has %d partitions of grid %s, and %d were stored", count, s.grid, stored)
+		err = boltfile.Damaged("it has %d partitions of grid %s, and %d were stored", count, s.grid, stored)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/partition"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -23,7 +24,7 @@ type Page struct {
 // table is not of that revision, it returns the first page. It returns false if nothing
 // is stored of the partition.
 func (s *Store) Page(id roster.PartitionID, after string, revision uint64, weight int) (p Page, found bool, err error) {
-	err = guard(func() error {
+	err = boltfile.Guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket(bucketPartitions).Bucket(keyOf(id))
 			if b == nil {

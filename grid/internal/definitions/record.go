@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -49,7 +50,7 @@ func encodeRecord(r Record) []byte {
 // decodeRecord reads the record of a name.
 func decodeRecord(name, value []byte) (r Record, err error) {
 	if len(value) > recordMax {
-		return r, damaged("the record of %.80q has %d bytes", name, len(value))
+		return r, boltfile.Damaged("the record of %.80q has %d bytes", name, len(value))
 	}
 	var start clustertime.Tick
 	var cfg sequencer.Config
@@ -78,14 +79,14 @@ func decodeRecord(name, value []byte) (r Record, err error) {
 		return err
 	})
 	if err == nil && (r.Ref.Life.IsZero() || cfg.Nodes == 0) {
-		err = damaged("the record of %.80q lacks its life or its nodes", name)
+		err = boltfile.Damaged("the record of %.80q lacks its life or its nodes", name)
 	}
 	if err == nil {
 		cfg.Epoch = epoch.UnixMilli(int64(start))
 		r.Ref.Definition, err = sequencer.Define(string(name), cfg)
 	}
 	if err != nil {
-		return Record{}, damaged("the record of %.80q: %v", name, err)
+		return Record{}, boltfile.Damaged("the record of %.80q: %v", name, err)
 	}
 	return r, nil
 }
@@ -132,7 +133,7 @@ func (h head) encode(key []byte) []byte {
 func decodeHead(key, value []byte) (h head, err error) {
 	end := len(value) - 8
 	if end < 0 || binary.BigEndian.Uint64(value[end:]) != digest(key, value[:end]) {
-		return h, damaged("its head is another than was stored")
+		return h, boltfile.Damaged("its head is another than was stored")
 	}
 	err = readFields(value[:end], func(f field) (err error) {
 		var n uint64

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -55,7 +53,7 @@ func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 		err = checkDefinitionsOwned(id) // before the identity is kept
 	}
 	if err == nil {
-		err = belongsTo(s.Disk, id, s.Snaps)
+		err = belongsTo(s, id)
 	}
 	if err == nil {
 		defs, err = openDefinitions(id)
@@ -100,9 +98,10 @@ func logLost(id *Identity, path, what string) error {
 
 // belongsTo refuses a log that is not the identity's, or is not whole, and settles a
 // attempt that was not completed.
-func belongsTo(l *raftlog.Log, id *Identity, snaps raft.SnapshotStore) error {
+func belongsTo(s raftlog.Stores, id *Identity) error {
+	l := s.Disk
 	path := filepath.Join(l.Dir, raftlog.File)
-	contents, err := l.Check(snaps)
+	contents, err := s.Check()
 	if err != nil {
 		return refusal.Invalid("DataDir: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
@@ -100,10 +101,10 @@ func (d *recoverDir) load() (err error) {
 	if !d.id.needsLog() {
 		return refusal.Invalid("recover: %s: %v", d.path, errNoGrid)
 	}
-	if err := belongsTo(d.stores.Disk, d.id, d.stores.Snaps); err != nil {
+	if err := belongsTo(d.stores, d.id); err != nil {
 		return err
 	}
-	if err := raftlog.Guarded(d.read); err != nil {
+	if err := boltfile.Guard(d.read); err != nil {
 		return refusal.Invalid("recover: %s or %s cannot be read: %v; leave the directory out, and state its member %s as lost",
 			filepath.Join(d.path, raftlog.File), filepath.Join(d.path, raftlog.SnapshotDir), err, d.id.Member)
 	}

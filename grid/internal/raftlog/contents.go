@@ -1,11 +1,15 @@
 package raftlog
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 )
 
 // Contents describes a log.
@@ -14,43 +18,65 @@ type Contents struct {
 	Command bool   // the log has a command, or there is a snapshot
 }
 
-// Check reads the whole log, so that Raft, which panics over an entry that it cannot
-// read, finds every one. It is short: snapshots cut it.
-func (l *Log) Check(snaps raft.SnapshotStore) (c Contents, err error) {
-	taken, err := snaps.List()
-	if err != nil {
-		return c, damaged(l.Dir, SnapshotDir, err)
-	}
-	var newest uint64
-	for _, s := range taken {
-		newest = max(newest, s.Index)
-	}
-	recorded, err := l.GetUint64(snapshotKey)
-	if err != nil && !errors.Is(err, errKeyNotFound) {
-		return c, damaged(l.Dir, File, err)
-	}
-	first, err := l.FirstIndex()
+// Check checks that the newest snapshot and the entries after it are all there and can be
+// read: Raft panics over an entry that it cannot read, and goes back to an older snapshot
+// over one that it cannot read. [Open] has read the whole log.
+func (s Stores) Check() (c Contents, err error) {
+	l := s.Disk
+	record, err := l.snapshot()
 	if err != nil {
 		return c, damaged(l.Dir, File, err)
 	}
-	if newest < recorded || first > newest+1 {
-		return c, snapshotLost(l.Dir, max(recorded, max(first, 1)-1))
+	if err := s.files.verify(record); err != nil {
+		return c, err
 	}
-	c.Command = newest > 0
-	if c.Last, err = l.LastIndex(); err != nil {
-		return c, damaged(l.Dir, File, err)
-	}
-	if c.Last == 0 {
-		return c, nil
-	}
-	for index := first; index <= c.Last; index++ {
-		var entry raft.Log
-		if err := l.GetLog(index, &entry); err != nil {
-			return c, damaged(l.Dir, File, fmt.Errorf("entry %d: %w", index, err))
+	c.Command = record.index > 0
+	next := record.index + 1 // entries up to the snapshot may be left from before it
+	err = l.each(func(index uint64, entry *raft.Log) error {
+		if index >= next {
+			if index > next {
+				return errGap{index}
+			}
+			next++
 		}
+		c.Last = index
 		c.Command = c.Command || entry.Type == raft.LogCommand
+		return nil
+	})
+	var gap errGap
+	switch {
+	case errors.As(err, &gap) && next == record.index+1:
+		return c, snapshotLost(l.Dir, gap.before-1)
+	case err != nil:
+		return c, damaged(l.Dir, File, err)
 	}
 	return c, nil
+}
+
+// errGap says that the entry before one is missing.
+type errGap struct{ before uint64 }
+
+// Error implements error.
+func (e errGap) Error() string { return fmt.Sprintf("the entry before entry %d is missing", e.before) }
+
+// Unwrap returns [boltfile.ErrDamaged].
+func (errGap) Unwrap() error { return boltfile.ErrDamaged }
+
+// each calls take for every entry, in order.
+func (l *Log) each(take func(index uint64, entry *raft.Log) error) error {
+	return l.view("reading the Raft log", func(tx *bolt.Tx) error {
+		return tx.Bucket(raftEntries).ForEach(func(key, value []byte) error {
+			if len(key) != 8 {
+				return boltfile.Damaged("an index has %d bytes", len(key))
+			}
+			index := binary.BigEndian.Uint64(key)
+			var entry raft.Log
+			if err := decodeEntry(index, value, &entry); err != nil {
+				return fmt.Errorf("entry %d: %w", index, err)
+			}
+			return take(index, &entry)
+		})
+	})
 }
 
 // DamageAdvice is the remedy for a data directory that cannot be read.
@@ -63,5 +89,9 @@ func snapshotLost(dir string, index uint64) error {
 }
 
 func damaged(dir, file string, cause error) error {
-	return fmt.Errorf("%s is damaged: %w; %s", filepath.Join(dir, file), cause, DamageAdvice)
+	what := "cannot be read: "
+	if errors.Is(cause, boltfile.ErrDamaged) { // it says so
+		what = ""
+	}
+	return fmt.Errorf("%s: %s%w; %s", filepath.Join(dir, file), what, cause, DamageAdvice)
 }

@@ -13,17 +13,19 @@ var errBadEntry = errors.New("grid: a stored Raft entry is damaged or of a newer
 
 // A stored entry, all numbers big-endian; its index is the key:
 //
-//	+--------+---------+--------+------------+---------+---------+------+------------+
-//	| format | term    | type   | appended at          | length  | data | extensions |
-//	| 1 byte | 8 bytes | 1 byte | 8 bytes s, 4 bytes ns| 4 bytes |      | the rest   |
-//	+--------+---------+--------+------------+---------+---------+------+------------+
+//	+--------+---------+--------+----------------------+---------+------+------------+----------+
+//	| format | term    | type   | appended at          | length  | data | extensions | checksum |
+//	| 1 byte | 8 bytes | 1 byte | 8 bytes s, 4 bytes ns| 4 bytes |      |            | 4 bytes  |
+//	+--------+---------+--------+----------------------+---------+------+------------+----------+
+//
+// The checksum covers the index and everything before it.
 const (
-	entryFormat = 1
+	entryFormat = 2
 	entryHead   = 1 + 8 + 1 + 8 + 4 + 4
 )
 
 func encodeEntry(entry *raft.Log) []byte {
-	b := make([]byte, 0, entryHead+len(entry.Data)+len(entry.Extensions))
+	b := make([]byte, 0, entryHead+len(entry.Data)+len(entry.Extensions)+checksumSize)
 	b = append(b, entryFormat)
 	b = binary.BigEndian.AppendUint64(b, entry.Term)
 	b = append(b, byte(entry.Type))
@@ -31,12 +33,14 @@ func encodeEntry(entry *raft.Log) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(entry.AppendedAt.Nanosecond()))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(entry.Data)))
 	b = append(b, entry.Data...)
-	return append(b, entry.Extensions...)
+	b = append(b, entry.Extensions...)
+	return binary.BigEndian.AppendUint32(b, checksum(indexKey(entry.Index), b))
 }
 
 // decodeEntry copies what it keeps. Empty data and extensions become nil.
 func decodeEntry(index uint64, b []byte, entry *raft.Log) error {
-	if len(b) < entryHead || b[0] != entryFormat {
+	b, err := checked(indexKey(index), b)
+	if err != nil || len(b) < entryHead || b[0] != entryFormat {
 		return errBadEntry
 	}
 	seconds := int64(binary.BigEndian.Uint64(b[10:]))

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	bolt "go.etcd.io/bbolt"
 )
 
 type raftStore interface {
@@ -198,26 +197,6 @@ func TestRaftLogNamesAFileItCannotRead(t *testing.T) {
 	}
 	if _, err := raftlog.Open(dir); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("opened garbage: %v", err)
-	}
-}
-
-func TestRaftLogReportsADamagedEntry(t *testing.T) {
-	dir := t.TempDir()
-	l := openLog(t, dir)
-	_ = l.StoreLog(entry(1))
-	_ = l.Close()
-	db, err := bolt.Open(filepath.Join(dir, "raft.db"), 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte("entries")).Put([]byte{0, 0, 0, 0, 0, 0, 0, 1}, []byte{2, 0})
-	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := openLog(t, dir).GetLog(1, new(raft.Log)); !errors.Is(err, raftlog.ErrBadEntry) {
-		t.Errorf("read a damaged entry: %v", err)
 	}
 }
 

@@ -1,49 +1,174 @@
 package raftlog
 
 import (
+	"encoding/binary"
+	"errors"
+	"hash/crc64"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 )
 
 // SnapshotDir is where a data directory has Raft's snapshots.
 const SnapshotDir = "snapshots"
 
+// Raft's names below the directory of a log's snapshots.
+const (
+	raftSnapshotDir  = "snapshots"
+	raftSnapshotMeta = "meta.json"
+)
+
 // snapshotKey is where the log records the newest snapshot that was completed.
 var snapshotKey = []byte("newest snapshot")
 
+var ecma = crc64.MakeTable(crc64.ECMA)
+
 // snapshots are Raft's snapshots in a data directory. The log records the newest one,
 // so that a start notices when it is missing: what it held was acknowledged, and may be
-// in no log.
+// in no log. The record has the checksum of the snapshot's description, which in turn has that
+// of its content. A snapshot that is not recorded was not completed, and does not count.
 type snapshots struct {
 	raft.SnapshotStore
 	log *Log
+	dir string // with one directory for each snapshot
 }
 
-// openSnapshots opens or creates the snapshots in dir that belong to a log.
-func openSnapshots(dir string, l *Log, log io.Writer) (raft.SnapshotStore, error) {
-	files, err := raft.NewFileSnapshotStore(filepath.Join(dir, SnapshotDir, l.ID), 2, log)
+// openSnapshots opens or creates the snapshots in dir that belong to a log. Nobody but the
+// owner of the process can read them: they have the codes of numbers.
+func openSnapshots(dir string, l *Log, log io.Writer) (*snapshots, error) {
+	all := filepath.Join(dir, SnapshotDir)
+	own := filepath.Join(all, l.ID)
+	if err := errors.Join(os.MkdirAll(own, 0o700), restrict(all)); err != nil {
+		return nil, err
+	}
+	files, err := raft.NewFileSnapshotStore(own, 2, log)
 	if err != nil {
 		return nil, err
 	}
-	return snapshots{files, l}, nil
+	return &snapshots{files, l, filepath.Join(own, raftSnapshotDir)}, nil
 }
 
-// Create implements raft.SnapshotStore.
-func (s snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
+// restrict takes the access to a directory, and all that is in it, from all but its owner.
+func restrict(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := os.FileMode(0o600)
+		if entry.IsDir() {
+			mode = 0o700
+		}
+		if info, err := entry.Info(); err != nil || info.Mode().Perm() == mode || !entry.IsDir() && !entry.Type().IsRegular() {
+			return err
+		}
+		return os.Chmod(path, mode)
+	})
+}
+
+// snapshotRecord is the record of a snapshot in the log: index 8, checksum of the
+// description 8, name. The zero value is no snapshot.
+type snapshotRecord struct {
+	index, sum uint64
+	name       string
+}
+
+// snapshot returns the record of the newest snapshot, zero if there is none.
+func (l *Log) snapshot() (r snapshotRecord, err error) {
+	b, err := l.Get(snapshotKey)
+	if errors.Is(err, errKeyNotFound) {
+		return r, nil
+	}
+	if err == nil && len(b) < 16 {
+		err = boltfile.Damaged("the record of the newest snapshot has %d bytes", len(b))
+	}
+	if err != nil {
+		return r, err
+	}
+	return snapshotRecord{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), string(b[16:])}, nil
+}
+
+func (r snapshotRecord) encode() []byte {
+	b := binary.BigEndian.AppendUint64(nil, r.index)
+	return append(binary.BigEndian.AppendUint64(b, r.sum), r.name...)
+}
+
+// describe returns the checksum of a snapshot's description.
+func (s *snapshots) describe(name string) (uint64, error) {
+	data, err := os.ReadFile(filepath.Join(s.dir, name, raftSnapshotMeta))
+	return crc64.Checksum(data, ecma), err
+}
+
+// verify reads a recorded snapshot.
+func (s *snapshots) verify(r snapshotRecord) error {
+	if r == (snapshotRecord{}) {
+		return nil
+	}
+	file := filepath.Join(SnapshotDir, s.log.ID, raftSnapshotDir, r.name)
+	switch sum, err := s.describe(r.name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return snapshotLost(s.log.Dir, r.index)
+	case err != nil:
+		return damaged(s.log.Dir, filepath.Join(file, raftSnapshotMeta), err)
+	case sum != r.sum:
+		return damaged(s.log.Dir, filepath.Join(file, raftSnapshotMeta), boltfile.Damaged("its checksum is of other content"))
+	}
+	meta, from, err := s.Open(r.name) // reads all of it
+	if err != nil {
+		return damaged(s.log.Dir, file, err)
+	}
+	if err = from.Close(); err == nil && meta.Index != r.index {
+		err = boltfile.Damaged("it is of entry %d, and that of entry %d is recorded", meta.Index, r.index)
+	}
+	if err != nil {
+		return damaged(s.log.Dir, file, err)
+	}
+	return nil
+}
+
+// List implements raft.SnapshotStore: it returns the recorded snapshot.
+func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
+	record, err := s.log.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.SnapshotStore.List()
+	return slices.DeleteFunc(found, func(m *raft.SnapshotMeta) bool { return m.ID != record.name }), err
+}
+
+// Create implements raft.SnapshotStore. It first removes what is not recorded, so that the
+// store never drops the recorded one for it.
+func (s *snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
+	record, err := s.log.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(s.dir)
+	for _, e := range entries {
+		if e.Name() != record.name {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, e.Name())))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
 	sink, err := s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
 	if err != nil {
 		return nil, err
 	}
-	return recordedSink{sink, s.log, index}, nil
+	return recordedSink{sink, s, index}, nil
 }
 
 // recordedSink records a snapshot when it is on disk.
 type recordedSink struct {
 	raft.SnapshotSink
-	log   *Log
+	all   *snapshots
 	index uint64
 }
 
@@ -53,5 +178,9 @@ func (s recordedSink) Close() error {
 	if err := s.SnapshotSink.Close(); err != nil {
 		return err
 	}
-	return s.log.SetUint64(snapshotKey, s.index)
+	sum, err := s.all.describe(s.ID())
+	if err := errors.Join(err, restrict(filepath.Join(s.all.dir, s.ID()))); err != nil {
+		return err
+	}
+	return s.all.log.Set(snapshotKey, snapshotRecord{s.index, sum, s.ID()}.encode())
 }

@@ -20,6 +20,7 @@ type Stores struct {
 	Snaps  raft.SnapshotStore
 	Disk   *Log // what logs and stable are on disk, nil in memory
 	Close  func() error
+	files  *snapshots // what Snaps is on disk, nil in memory
 }
 
 // OpenStores opens the log and the snapshots of a data directory.
@@ -32,7 +33,7 @@ func OpenStores(dir string, log io.Writer) (Stores, error) {
 	if err != nil {
 		return Stores{}, errors.Join(refusal.Invalid("DataDir: %v", err), bolt.Close())
 	}
-	return Stores{Logs: bolt, Stable: bolt, Snaps: snaps, Disk: bolt, Close: bolt.Close}, nil
+	return Stores{Logs: bolt, Stable: bolt, Snaps: snaps, Disk: bolt, Close: bolt.Close, files: snaps}, nil
 }
 
 // InMemory returns empty stores of a member that keeps nothing.
@@ -81,12 +82,12 @@ func (s Stores) Settings() (out roster.Settings, found bool, err error) {
 	if err != nil {
 		return out, false, err
 	}
-	known := new(roster.Roster)
-	for _, meta := range taken { // newest first; Raft goes back to an older one, too
-		if r, err := readSnapshot(s.Snaps, meta.ID); err == nil {
-			known = r
-			break
+	known, after := new(roster.Roster), uint64(0)
+	for _, meta := range taken {
+		if known, err = readSnapshot(s.Snaps, meta.ID); err != nil {
+			return out, false, err
 		}
+		after = meta.Index
 	}
 	first, err := s.Logs.FirstIndex()
 	if err != nil {
@@ -96,7 +97,7 @@ func (s Stores) Settings() (out roster.Settings, found bool, err error) {
 	if err != nil || last == 0 {
 		return known.Settings, known.Formed(), err
 	}
-	for index := first; index <= last; index++ {
+	for index := max(first, after+1); index <= last; index++ {
 		var entry raft.Log
 		if err := s.Logs.GetLog(index, &entry); err != nil {
 			return out, false, err
@@ -108,8 +109,7 @@ func (s Stores) Settings() (out roster.Settings, found bool, err error) {
 		if err != nil {
 			return out, false, fmt.Errorf("entry %d of the roster's log is damaged, or of another version: %w", index, err)
 		}
-		// As on every member, a command that is refused changes nothing; so does one that
-		// is in the snapshot already, since it is of an older version.
+		// As on every member, a command that is refused changes nothing.
 		known, _ = known.Apply(c)
 	}
 	return known.Settings, known.Formed(), nil

@@ -1,18 +1,14 @@
-package definitions
+package boltfile
 
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 )
 
-// The file is one of bbolt, which trusts its pages: over a damaged one it ends the
-// process, or follows a circle of pages until memory ends. So a file is walked here
-// before bbolt opens it: every page that can be reached has to be what it says, with
-// every offset inside it, every key in order, and no page reached twice. A page:
+// A page:
 //
 //	| id 8 | flags 2 | count 2 | overflow 4 | count elements of 16 | keys and values |
 //	branch element: | offset 4 | key size 4 | child page 8 |
@@ -33,18 +29,10 @@ const (
 	boltMagic, boltVersion = 0xED0CDAED, 2
 	noFreelist             = ^uint64(0)
 
-	depthMax    = 64 // of pages; no tree of a store comes near it
-	overflowMax = 64 // more pages than one entry of a store can need
+	depthMax = 64 // of pages; no tree comes near it
 )
 
 var order = binary.NativeEndian
-
-// errDamaged is wrapped by every error about the content of a file.
-var errDamaged = errors.New("the file is damaged")
-
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{errDamaged}, args...)...)
-}
 
 // walk checks the pages of one file. It keeps one bit for each page.
 type walk struct {
@@ -72,13 +60,13 @@ func checkPages(file io.ReaderAt, size int64) error {
 	// With one of the two unreadable bbolt would take the older one and so forget a
 	// transaction that was acknowledged.
 	if newer.pageSize != older.pageSize || newer.txid != older.txid+1 {
-		return damaged("its two descriptions do not follow each other (transactions %d and %d)", older.txid, newer.txid)
+		return Damaged("its two descriptions do not follow each other (transactions %d and %d)", older.txid, newer.txid)
 	}
 	if newer.high > uint64(size)/uint64(newer.pageSize) {
-		return damaged("it is cut off: %d bytes, and its pages end at %d", size, newer.high*uint64(newer.pageSize))
+		return Damaged("it is cut off: %d bytes, and its pages end at %d", size, newer.high*uint64(newer.pageSize))
 	}
 	if newer.freelist != noFreelist {
-		return damaged("it lists its free pages, which a definition store does not")
+		return Damaged("it lists its free pages, which no file of this version does")
 	}
 	w := &walk{file: file, pageSize: newer.pageSize, high: newer.high, seen: make([]uint64, newer.high/64+1)}
 	return w.tree(newer.root, 0, nil, nil)
@@ -94,7 +82,7 @@ type meta struct {
 func readMeta(file io.ReaderAt, at int64) (m meta, err error) {
 	var page [pageHead + metaSize]byte
 	if _, err := file.ReadAt(page[:], at); err != nil {
-		return m, damaged("its description at %d cannot be read: %v", at, err)
+		return m, Damaged("its description at %d cannot be read: %v", at, err)
 	}
 	b := page[pageHead:]
 	sum := fnv.New64a()
@@ -105,13 +93,13 @@ func readMeta(file io.ReaderAt, at int64) (m meta, err error) {
 	}
 	switch {
 	case order.Uint16(page[8:]) != flagMeta, order.Uint32(b) != boltMagic:
-		return m, damaged("its description at %d is none", at)
+		return m, Damaged("its description at %d is none", at)
 	case order.Uint32(b[4:]) != boltVersion:
-		return m, damaged("its description at %d is of version %d, not %d", at, order.Uint32(b[4:]), boltVersion)
+		return m, Damaged("its description at %d is of version %d, not %d", at, order.Uint32(b[4:]), boltVersion)
 	case order.Uint64(b[56:]) != sum.Sum64():
-		return m, damaged("the checksum of its description at %d is of other content", at)
+		return m, Damaged("the checksum of its description at %d is of other content", at)
 	case m.pageSize < 1024 || m.pageSize > 1<<16 || m.pageSize&(m.pageSize-1) != 0:
-		return m, damaged("its pages have %d bytes", m.pageSize)
+		return m, Damaged("its pages have %d bytes", m.pageSize)
 	}
 	return m, nil
 }
@@ -119,7 +107,7 @@ func readMeta(file io.ReaderAt, at int64) (m meta, err error) {
 // read returns a page with its overflow pages.
 func (w *walk) read(id uint64) ([]byte, error) {
 	if id < 2 || id >= w.high {
-		return nil, damaged("page %d is outside pages 2 to %d", id, w.high)
+		return nil, Damaged("page %d is outside pages 2 to %d", id, w.high)
 	}
 	var head [pageHead]byte
 	at := int64(id) * int64(w.pageSize)
@@ -129,13 +117,13 @@ func (w *walk) read(id uint64) ([]byte, error) {
 	overflow := uint64(order.Uint32(head[12:]))
 	switch {
 	case order.Uint64(head[:]) != id:
-		return nil, damaged("page %d says that it is page %d", id, order.Uint64(head[:]))
-	case overflow > overflowMax || id+overflow >= w.high:
-		return nil, damaged("page %d overflows into %d more", id, overflow)
+		return nil, Damaged("page %d says that it is page %d", id, order.Uint64(head[:]))
+	case overflow >= w.high-id:
+		return nil, Damaged("page %d overflows into %d more", id, overflow)
 	}
 	for p := id; p <= id+overflow; p++ {
 		if w.seen[p/64]&(1<<(p%64)) != 0 {
-			return nil, damaged("page %d is used twice", p)
+			return nil, Damaged("page %d is used twice", p)
 		}
 		w.seen[p/64] |= 1 << (p % 64)
 	}
@@ -150,7 +138,7 @@ func (w *walk) read(id uint64) ([]byte, error) {
 // where those are not nil.
 func (w *walk) tree(id uint64, depth int, least, limit []byte) error {
 	if depth > depthMax {
-		return damaged("its pages are nested more than %d deep", depthMax)
+		return Damaged("its pages are nested more than %d deep", depthMax)
 	}
 	page, err := w.read(id)
 	if err != nil {
@@ -163,10 +151,10 @@ func (w *walk) tree(id uint64, depth int, least, limit []byte) error {
 func (w *walk) page(page []byte, id uint64, depth int, least, limit []byte) error {
 	flags, count := order.Uint16(page[8:]), int(order.Uint16(page[10:]))
 	if flags != flagBranch && flags != flagLeaf || flags == flagBranch && count == 0 {
-		return damaged("page %d is of type %d with %d entries", id, flags, count)
+		return Damaged("page %d is of type %d with %d entries", id, flags, count)
 	}
 	if pageHead+count*elementSize > len(page) {
-		return damaged("page %d has no room for %d entries", id, count)
+		return Damaged("page %d has no room for %d entries", id, count)
 	}
 	for i := range count {
 		e, err := elementOf(page, flags == flagLeaf, i)
@@ -174,7 +162,7 @@ func (w *walk) page(page []byte, id uint64, depth int, least, limit []byte) erro
 			return fmt.Errorf("page %d, entry %d: %w", id, i, err)
 		}
 		if bytes.Compare(e.key, least) < 0 || i > 0 && bytes.Equal(e.key, least) || limit != nil && bytes.Compare(e.key, limit) >= 0 {
-			return damaged("page %d, entry %d is out of order", id, i)
+			return Damaged("page %d, entry %d is out of order", id, i)
 		}
 		least = e.key
 		if flags == flagBranch {
@@ -200,14 +188,14 @@ func (w *walk) page(page []byte, id uint64, depth int, least, limit []byte) erro
 // bucket checks a bucket: a tree of its own, or a page within its value.
 func (w *walk) bucket(value []byte, id uint64, depth int) error {
 	if len(value) < bucketHead {
-		return damaged("page %d has a bucket of %d bytes", id, len(value))
+		return Damaged("page %d has a bucket of %d bytes", id, len(value))
 	}
 	if root := order.Uint64(value); root != 0 {
 		return w.tree(root, depth+1, nil, nil)
 	}
 	inline := value[bucketHead:]
 	if depth > depthMax || len(inline) < pageHead || order.Uint16(inline[8:]) != flagLeaf {
-		return damaged("page %d has a bucket that is not a page", id)
+		return Damaged("page %d has a bucket that is not a page", id)
 	}
 	return w.page(inline, id, depth+1, nil, nil)
 }
@@ -231,7 +219,7 @@ func elementOf(page []byte, leaf bool, i int) (e element, err error) {
 		offset, key = uint64(order.Uint32(b)), uint64(order.Uint32(b[4:]))
 	}
 	if key == 0 || offset+key+value > uint64(len(b)) {
-		return e, damaged("it reaches beyond its page")
+		return e, Damaged("it reaches beyond its page")
 	}
 	e.key, e.value = b[offset:offset+key], b[offset+key:offset+key+value]
 	return e, nil
