@@ -3,8 +3,10 @@
 // upgraded one after the other and taken back. No Next may fail, no ID may be there twice,
 // and the IDs of each handle ascend.
 //
-// The release before is built from the commit [Previous] of this repository. A clone
-// without that commit cannot run the tests; they say so and are skipped.
+// The release before is built from the commit [Previous] of this repository, with the files of
+// data directories as this release writes them (testdata/datadir.patch): their format has
+// changed since, and nothing was released in the earlier one. A clone without that commit
+// cannot run the tests; they say so and are skipped.
 package upgrade
 
 // Previous is the commit of the release before this one, and PreviousProtocol the latest

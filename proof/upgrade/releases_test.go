@@ -67,6 +67,15 @@ func releases(t *testing.T) (before, present release) {
 	if err := unpack.Wait(); err != nil {
 		t.Fatalf("tar: %v", err)
 	}
+	patch, err := filepath.Abs(filepath.Join("testdata", "datadir.patch"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := exec.Command("git", "-C", tree, "apply", patch)
+	apply.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+built.dir) // tree is in no repository
+	if out, err := apply.CombinedOutput(); err != nil {
+		t.Fatalf("git apply: %v\n%s", err, out)
+	}
 	source, err := os.ReadFile(filepath.Join(root, "proof", "upgrade", "holder", "main.go"))
 	if err != nil {
 		t.Fatal(err)
