@@ -29,8 +29,9 @@ const (
 	meetTimeout = 2 * time.Second
 )
 
-// clearText reaches members that run without security.
-var clearText = &access{scheme: "http", http: http.DefaultClient}
+// clearText reaches members that run without security. Like all calls to members it takes no
+// proxy from the environment: a member is not reached through one.
+var clearText = &access{scheme: "http", http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: noRedirect}}
 
 // openAccess returns the access that a configuration states; nil is clear text.
 func openAccess(cfg *security.Config) (*access, error) {

@@ -11,6 +11,7 @@ import (
 type aliveCommand struct {
 	Addr    string        `help:"API address of the member, host:port." default:"127.0.0.1:7948" env:"SNOWGRID_ALIVE_ADDR"`
 	Timeout time.Duration `help:"Time limit for the answer." default:"3s"`
+	fileFlag
 	accessFlags
 }
 
@@ -26,6 +27,9 @@ Whether the member can serve is at /readyz, and whether the grid is well is told
 
 // Run asks once.
 func (a *aliveCommand) Run(ctx context.Context, to streams) error {
+	if err := checkAddrs(a.Addr); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	ctx, err := a.reach(ctx)

@@ -135,9 +135,6 @@ func postTo(ctx context.Context, addr, incarnation, path string, in, out any) er
 // call makes one request and decodes the answer. A refusal matches its sentinel; an error
 // of the connection is a notAnsweredError.
 func call(ctx context.Context, method, addr, path string, header http.Header, body []byte, out any) error {
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return fmt.Errorf("address %q is not host:port", addr)
-	}
 	to := accessOf(ctx)
 	request, err := http.NewRequestWithContext(ctx, method, to.scheme+"://"+addr+path, bytes.NewReader(body))
 	if err != nil {

@@ -188,6 +188,24 @@ func TestConfigOfClients(t *testing.T) {
 	}
 }
 
+// TestConfigOfInitAndAlive: they read the file, as all commands that call members; alive asks
+// the member beside it, and takes no address from there.
+func TestConfigOfInitAndAlive(t *testing.T) {
+	path := writeConfig(t, "addr: 127.0.0.1:1\nsecurity-dir: /nowhere\n")
+	t.Setenv("SNOWGRID_CONFIG", path)
+	for _, command := range []string{"init", "alive"} {
+		if status, _, stderr := runCommand(t, command); status != exitUsage || !strings.Contains(stderr, "/nowhere") {
+			t.Errorf("%s: status %d: %s", command, status, stderr)
+		}
+	}
+	for command, want := range map[string]string{"init": "127.0.0.1:1", "alive": "127.0.0.1:7948"} {
+		parsed, err := parse(t, command)
+		if got := map[string]string{"init": parsed.Init.Addr, "alive": parsed.Alive.Addr}[command]; err != nil || got != want {
+			t.Errorf("%s asks %s, want %s; %v", command, got, want, err)
+		}
+	}
+}
+
 // TestConfigCheckStartsNothing: no directory is made.
 func TestConfigCheckStartsNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -43,15 +43,15 @@ parts are meaningless. The layouts twitter and discord imply their epochs.
 func (d *decodeCommand) Run(to streams) error {
 	id, err := sequencer.Parse(d.ID)
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	definition, err := sequencer.Define("decoded", d.Config())
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	parts := definition.Decompose(id)
 	if !parts.Time.Before(definition.Exhausted()) {
-		return fmt.Errorf("ID %v has more than the %d bits of layout %v; give the --layout of its sequencer", id, definition.Layout().Bits, definition.Layout())
+		return usage(fmt.Errorf("ID %v has more than the %d bits of layout %v; give the --layout of its sequencer", id, definition.Layout().Bits, definition.Layout()))
 	}
 	result := decoded{
 		ID: id, Time: parts.Time, Node: parts.Node, Nodes: definition.Nodes(), Counter: int64(parts.Counter),

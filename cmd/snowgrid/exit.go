@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// The exit statuses. Commands that only ask (status, members, sequencers, holders, top)
-// end with exitUnreachable when no member answers, so that a script can tell an
-// unreachable grid from a refused operation.
+// The exit statuses. Commands that only ask end with exitUnreachable when no member
+// answers, so that a script can tell an unreachable grid from a refused operation.
 const (
 	exitDone        = 0
 	exitFailed      = 1 // the operation failed or was refused
@@ -18,7 +17,7 @@ const (
 
 // exitText is the part of --help about exit statuses.
 const exitText = `Exit status: 0 done; 1 the operation failed or was refused; 2 the command line or configuration is invalid; 3 no member answers
-(status, members, sequencers, holders and top); 4 the grid needs attention (status --check).`
+(commands that only ask: status, members, sequencers, holders, top, settings, and the lists); 4 the grid needs attention (status --check).`
 
 // exitError is an error with an exit status of its own.
 type exitError struct {
@@ -34,6 +33,14 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // errNoMember is matched by the error of a request that no member answered.
 var errNoMember = errors.New("no member answers")
+
+// usage gives an error about an argument of the command line its exit status.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{status: exitUsage, err: err}
+}
 
 // asking gives the error of a command that only asks its exit status.
 func asking(err error) error {

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
@@ -30,6 +32,9 @@ type clientFlags struct {
 
 // ask runs f with the time limit for calls to the grid, and with the access that they use.
 func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error {
+	if err := checkAddrs(g.Addr...); err != nil {
+		return err
+	}
 	asking, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
 	asking, err := g.reach(asking)
@@ -37,6 +42,19 @@ func (g gridFlags) ask(ctx context.Context, f func(context.Context) error) error
 		return err
 	}
 	return f(asking)
+}
+
+// checkAddrs refuses addresses that no member can have.
+func checkAddrs(addrs ...string) error {
+	for _, addr := range addrs {
+		switch _, _, err := net.SplitHostPort(addr); {
+		case err != nil && strings.Contains(addr, ","):
+			return badValue("addr", addr, "this command asks one member; give one host:port")
+		case err != nil:
+			return badValue("addr", addr, "this is not host:port, such as 127.0.0.1:7948")
+		}
+	}
+	return nil
 }
 
 // dial returns a client of the grid.

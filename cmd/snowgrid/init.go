@@ -19,6 +19,7 @@ type initCommand struct {
 	// FirstLife is a flag of this command and not a setting, so that it applies once.
 	FirstLife bool `help:"Assert that no process of an earlier run of this grid is still running. Only if no member has been in a grid."`
 	statedFloor
+	fileFlag
 	accessFlags
 	outputFlag
 }
@@ -63,6 +64,9 @@ good, stop the other members and see snowgrid recover --help.
 func (c *initCommand) Run(ctx context.Context, to streams) error {
 	floor, err := c.floor()
 	if err != nil {
+		return err
+	}
+	if err := checkAddrs(c.Addr); err != nil {
 		return err
 	}
 	in := wire.InitRequest{Force: c.Force, FirstLife: c.FirstLife}

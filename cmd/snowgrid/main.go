@@ -26,7 +26,7 @@
 //	snowgrid recover   recover a durable grid from the data directories that are left
 //
 // The exit status is 0 on success, 1 when the operation failed or was refused, 2 for an
-// invalid command line, 3 when a command that only asks reaches no member, and 4 when
+// invalid command line or configuration, 3 when a command that only asks reaches no member, and 4 when
 // status --check finds a problem. Errors are one line on stderr. Each command has examples
 // in its --help.
 package main
@@ -128,8 +128,8 @@ func run(ctx context.Context, args []string, to streams) int {
 	}
 	command, err := parser.Parse(args)
 	switch {
-	case exited >= 0:
-		return exited
+	case exited >= 0, readerGone(err): // --help was printed
+		return max(exited, exitDone)
 	case err != nil && isSettingError(err):
 		fmt.Fprintf(to.err, "snowgrid: %s\n", settingText(err))
 		return exitUsage

@@ -60,6 +60,9 @@ type filler interface {
 
 // Run prints the IDs. Cancellation of ctx is not an error.
 func (n *nextCommand) Run(ctx context.Context, to streams) error {
+	if _, err := sequencer.Define(n.Name, n.Config()); err != nil {
+		return usage(err)
+	}
 	return n.use(ctx, func(c *client.Client) error {
 		var seq *sequencer.Sequencer
 		err := n.ask(ctx, func(ctx context.Context) (err error) {

@@ -30,7 +30,7 @@ func (c *secureShowCommand) Run(to streams) error {
 	now := time.Now()
 	contents, err := authority.Inspect(c.Dir, now)
 	if err != nil {
-		return err
+		return usage(err) // the directory is not there
 	}
 	return c.result(to.out, contents, func(w io.Writer) error { return printContents(w, contents, now) })
 }

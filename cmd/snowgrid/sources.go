@@ -145,6 +145,9 @@ func (s *sources) takesFile(ctx *kong.Context, flag *kong.Flag) bool {
 		return false
 	}
 	_, isAgent := ctx.Selected().Target.Addr().Interface().(agentConfigured)
+	if !isAgent && !slices.Contains(flag.Envs, k.variable()) {
+		return false // another value of the same name: the member that alive asks
+	}
 	return isAgent || k.client || k.flag.Tag.Has("shared")
 }
 

@@ -125,6 +125,9 @@ func bounded(bytes, cores float64) (err error) {
 // at is the address of an agent: 0 for calls, 1 for gossip, 2 for Raft.
 func at(i, n int) string { return "127.0.0.1:" + strconv.Itoa(*port+4*i+n) }
 
+// direct calls agents without the proxy of the environment.
+var direct = &http.Client{Transport: &http.Transport{}}
+
 // start starts the agents, and waits until they are settled.
 func start(ctx context.Context, dir string, agents *[3]*exec.Cmd) error {
 	for i := range agents {
@@ -155,11 +158,11 @@ func awaitSettled(ctx context.Context, agent int) error {
 		if err != nil {
 			return err
 		}
-		res, err := http.DefaultClient.Do(req)
+		res, err := direct.Do(req)
 		if err == nil {
 			_ = res.Body.Close() // it is empty
 			if res.StatusCode == http.StatusOK {
-				http.DefaultClient.CloseIdleConnections()
+				direct.CloseIdleConnections()
 				return nil
 			}
 		}
