@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -13,6 +14,13 @@ type aliveCommand struct {
 	Timeout time.Duration `help:"Time limit for the answer." default:"3s"`
 	fileFlag
 	accessFlags
+	outputFlag
+}
+
+// alive is the result of the command as JSON.
+type alive struct {
+	Alive bool   `json:"alive"` // true: a member that does not answer is an error
+	Addr  string `json:"addr"`
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -44,6 +52,8 @@ func (a *aliveCommand) Run(ctx context.Context, to streams) error {
 	case err != nil:
 		return err
 	}
-	fmt.Fprintln(to.out, "alive")
-	return nil
+	return a.result(to.out, alive{Alive: true, Addr: a.Addr}, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, "alive")
+		return err
+	})
 }

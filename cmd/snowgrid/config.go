@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ type configCommand struct {
 type configCheckCommand struct {
 	File configPath `arg:"" help:"Configuration file." placeholder:"FILE"`
 	agentFlags
+	outputFlag
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -36,33 +36,11 @@ func (configCheckCommand) Help() string {
 	return `The file is checked as snowgrid agent --config FILE would use it, together with the environment and with
 flags that are given here. Nothing is started, and no directory is made. Certificates and keys are read; a
 certificate that ends soon, or a private key that other users may read, is a warning. The exit status is 2
-for a file that the agent would refuse; the error is one line with the file, the line, the key, the value
-and the remedy.
+for a file that the agent would refuse; each mistake is one line with the file, line, column, key, value and
+remedy. Keys that contradict each other, or the files that they name, are checked once each value is right.
 
-    snowgrid config check /etc/snowgrid/snowgrid.yaml`
-}
-
-// Run checks the configuration.
-func (c *configCheckCommand) Run(ctx *kong.Context, s *sources, to streams) error {
-	cfg, err := c.check(s)
-	if err != nil {
-		return err
-	}
-	warnings, err := c.securityWarnings(cfg)
-	if err != nil {
-		return s.place(err)
-	}
-	for _, warning := range warnings {
-		fmt.Fprintln(to.out, warning)
-	}
-	for _, note := range s.notes {
-		fmt.Fprintf(to.out, "%s: %s has no effect: %s\n", c.File, note.Key, note.Reason)
-	}
-	for _, t := range typosIn(os.Environ(), ctx.Model) {
-		fmt.Fprintf(to.out, "%s has no effect; did you mean %s?\n", t.variable, t.meant)
-	}
-	fmt.Fprintf(to.out, "%s: no errors\n", c.File)
-	return nil
+    snowgrid config check /etc/snowgrid/snowgrid.yaml
+    snowgrid config check /etc/snowgrid/snowgrid.yaml -o json`
 }
 
 // check returns the configuration of the agent, or the error that its start would return. It

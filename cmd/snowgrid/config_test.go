@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,17 +60,67 @@ func TestConfigFileErrors(t *testing.T) {
 		"expect: 1\naddress.2: \"\"\n":   `f.yaml:2: address.2: missing or empty; give the address of seed 2`,
 		"expect: 1\nid.2: x\n":           `f.yaml:2: address.2: missing or empty; give the address of seed 2`,
 		"gossip-interval: 1s\niteration.interval.ms: 2000\n": `f.yaml:2: iteration.interval.ms: the key gossip-interval on line 1 sets the same`,
-		"":      `f.yaml: the file has no keys`,
-		"a = 1": `f.yaml:1: "a = 1": this is not a key and a value`,
+		"":                `f.yaml: the file has no keys`,
+		"a = 1":           `f.yaml:1: a: "1": unknown key; did you mean`,
+		"insecure: yes\n": `f.yaml:1: insecure: "yes": give true or false`,
+		"debug: on\n":     `f.yaml:1: debug: "on": give true or false`,
+		"insecure: 1\n":   `f.yaml:1: insecure: "1": give true or false`,
 	} {
 		path := writeConfig(t, text)
 		for _, args := range [][]string{{"agent", "--config", path}, {"config", "check", path}} {
 			status, stdout, stderr := runCommand(t, args...)
 			want := "snowgrid: " + strings.Replace(want, "f.yaml", path, 1)
+			stderr = fileColumn.ReplaceAllString(stderr, "$1:")
 			if status != exitUsage || stdout != "" || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%q: %v: status %d, stdout %q, stderr\n%s, want\n%s", text, args[0], status, stdout, stderr, want)
 			}
 		}
+	}
+}
+
+// fileColumn matches the place of a mistake in a file, with its column.
+var fileColumn = regexp.MustCompile(`(?m)^(snowgrid: /\S+?:[0-9]+):[0-9]+:`)
+
+// TestConfigMistakes: each mistake of a file is reported in one run, with its column, as text
+// and as JSON.
+func TestConfigMistakes(t *testing.T) {
+	path := writeConfig(t, "expct: 3\nwindow: 15\njoin: []\nname:\nlog-format:   xml\n")
+	lines := []string{
+		path + `:4:6: name: the key has no value; write one after the colon, or remove the line`,
+		path + `:1:1: expct: "3": unknown key; did you mean expect? All keys are in snowgrid config reference`,
+		path + `:2:9: window: "15": give a duration with its unit, such as 15s or 2m`,
+		path + `:5:15: log-format: "xml": give text or json`,
+	}
+	for _, args := range [][]string{{"agent", "--config", path}, {"config", "check", path}, {"status", "--config", path}} {
+		status, stdout, stderr := runCommand(t, args...)
+		if want := "snowgrid: " + strings.Join(lines, "\nsnowgrid: ") + "\n"; status != exitUsage || stdout != "" || stderr != want {
+			t.Errorf("%s: status %d, stdout %q, stderr\n%swant\n%s", args[0], status, stdout, stderr, want)
+		}
+	}
+	status, stdout, _ := runCommand(t, "config", "check", path, "-o", "json")
+	var out checked
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || status != exitUsage || out.OK || out.File != path || len(out.Mistakes) != 4 {
+		t.Fatalf("status %d: %v\n%s", status, err, stdout)
+	}
+	want := mistake{Line: 2, Column: 9, Key: "window", Value: "15", Problem: "give a duration with its unit, such as 15s or 2m"}
+	if out.Mistakes[2] != want {
+		t.Errorf("%+v, want %+v", out.Mistakes[2], want)
+	}
+	status, stdout, stderr := runCommand(t, "config", "check", writeConfig(t, "expect: 1\nserver.threads: 5\n"), "-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || status != exitDone || !out.OK || len(out.Mistakes) != 0 || len(out.Warnings) != 1 || stderr != "" {
+		t.Errorf("status %d: %v\n%s%s", status, err, stdout, stderr)
+	}
+}
+
+// TestOriginalFileIsRead: the file of the original is key=value, and need not be rewritten.
+func TestOriginalFileIsRead(t *testing.T) {
+	path := writeConfig(t, "# seeds\niteration.interval.ms=700\naddress=127.0.0.1\nprotocol.port=7946\naddress.1=10.0.0.1\nprotocol.port.1=7946\n")
+	parsed, err := parse(t, "agent", "--config", path)
+	if err != nil || parsed.Agent.GossipAddr != "127.0.0.1:7946" || !slices.Equal(parsed.Agent.Join, []string{"10.0.0.1:7946"}) {
+		t.Errorf("%+v, %v", parsed.Agent.Join, err)
+	}
+	if status, _, stderr := runCommand(t, "config", "check", writeConfig(t, "iteration.interval.ms=1\n")); status != exitUsage || !strings.Contains(stderr, ":1:23: iteration.interval.ms: ") {
+		t.Errorf("status %d: %s", status, stderr)
 	}
 }
 
@@ -118,7 +170,7 @@ func TestSecretsInWritableFiles(t *testing.T) {
 		t.Errorf("without a secret: status %d: %s", status, stderr)
 	}
 	status, _, stderr := runCommand(t, "config", "check", secret)
-	if status != exitUsage || !strings.HasSuffix(stderr, ":1: gossip-key: any user of this machine may change the file, and this key is a secret; run chmod o-w "+secret+"\n") {
+	if status != exitUsage || !strings.HasSuffix(stderr, ":1:13: gossip-key: any user of this machine may change the file, and this key is a secret; run chmod o-w "+secret+"\n") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	t.Setenv("SNOWGRID_GOSSIP_KEY_FILE", secret)
@@ -269,9 +321,9 @@ func TestReload(t *testing.T) {
 	}{
 		{"log-level: debug\nexpect: 3\n", slog.LevelDebug, []string{"configuration reloaded", "log-level: warn -> debug"}},
 		{"log-level: debug\nexpect: 3\n", slog.LevelDebug, []string{"configuration reloaded", `changed=""`}},
-		{"log-level: loud\nexpect: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":1: log-level: ", "loud", "give debug, info, warn or error"}},
-		{"log-level: error\nexpct: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":2: expct"}},
-		{"log-level: error\nexpect: 9999\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":2: expect"}},
+		{"log-level: loud\nexpect: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":1:12: log-level: ", "loud", "give debug, info, warn or error"}},
+		{"log-level: error\nexpct: 3\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":2:1: expct"}},
+		{"log-level: error\nexpect: 9999\n", slog.LevelDebug, []string{"configuration not reloaded", path + ":2:9: expect"}},
 		{"", slog.LevelDebug, []string{"configuration not reloaded", path + ": the file has no keys"}},
 		{"log-level: error\nexpect: 5\n", slog.LevelError, []string{"log-level: debug -> error", "running member keeps", "keys=expect", "restart the member"}},
 		{"log-level: info\nexpect: 5\n", slog.LevelInfo, []string{"log-level: error -> info", "keys=expect"}},

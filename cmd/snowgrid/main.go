@@ -131,7 +131,9 @@ func run(ctx context.Context, args []string, to streams) int {
 	case exited >= 0, readerGone(err): // --help was printed
 		return max(exited, exitDone)
 	case err != nil && isSettingError(err):
-		fmt.Fprintf(to.err, "snowgrid: %s\n", settingText(err))
+		for _, err := range eachOf(err) {
+			fmt.Fprintf(to.err, "snowgrid: %s\n", settingText(err))
+		}
 		return exitUsage
 	case err != nil:
 		fmt.Fprintf(to.err, "snowgrid: %v\nRun snowgrid --help for the commands, snowgrid COMMAND --help for the flags.\n", err)

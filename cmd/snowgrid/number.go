@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/snowgrid/snowgrid/client"
@@ -15,6 +16,12 @@ type numberCommand struct {
 	DataDir string `help:"Directory that keeps the number, one for each process." required:"" env:"SNOWGRID_NUMBER_DATA_DIR" placeholder:"DIR"`
 	Write   string `help:"File that gets the number, too, for a container without a shell." placeholder:"FILE"`
 	gridFlags
+	outputFlag
+}
+
+// numbered is the result of the command as JSON.
+type numbered struct {
+	Number uint64 `json:"number"`
 }
 
 // Help returns the part of --help between the usage and the flags.
@@ -63,6 +70,8 @@ func (n *numberCommand) Run(ctx context.Context, to streams) error {
 			return fmt.Errorf("--write: %w", err)
 		}
 	}
-	_, err = fmt.Fprintln(to.out, number)
-	return err
+	return n.result(to.out, numbered{number}, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, number)
+		return err
+	})
 }

@@ -134,7 +134,7 @@ func TestBrokenFileIsOneLine(t *testing.T) {
 	t.Parallel()
 	path := writeConfig(t, "name: shop\nexpct: 3\n")
 	status, stdout, stderr := command(t, "agent", "--config", path)
-	if want := "snowgrid: " + path + `:2: expct: "3": unknown key; did you mean expect? All keys are in snowgrid config reference` + "\n"; status != exitUsage || stdout != "" || stderr != want {
+	if want := "snowgrid: " + path + `:2:1: expct: "3": unknown key; did you mean expect? All keys are in snowgrid config reference` + "\n"; status != exitUsage || stdout != "" || stderr != want {
 		t.Errorf("status %d, stdout %q, stderr\n%s, want\n%s", status, stdout, stderr, want)
 	}
 }

@@ -33,10 +33,10 @@ func TestAgentBeyondLoopback(t *testing.T) {
 	}{
 		{"api-addr: 127.0.0.1:7948\n", ""},
 		{"api-addr: localhost:7948\n", ""},
-		{"api-addr: 10.0.0.1:7948\n", ":1: api-addr: \"10.0.0.1:7948\": other machines reach it, and the member has no certificates, so any process there could end the grid; run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure"},
-		{"raft-addr: 0.0.0.0:7947\n", ":1: raft-addr"},
-		{"gossip-addr: \"[::]:7946\"\n", ":1: gossip-addr"},
-		{"gossip-addr: \":7946\"\n", ":1: gossip-addr"},
+		{"api-addr: 10.0.0.1:7948\n", ":1:11: api-addr: \"10.0.0.1:7948\": other machines reach it, and the member has no certificates, so any process there could end the grid; run snowgrid secure init --out DIR and give --security-dir DIR, or give --insecure"},
+		{"raft-addr: 0.0.0.0:7947\n", ":1:12: raft-addr"},
+		{"gossip-addr: \"[::]:7946\"\n", ":1:14: gossip-addr"},
+		{"gossip-addr: \":7946\"\n", ":1:14: gossip-addr"},
 		{"api-addr: 10.0.0.1:7948\ninsecure: true\n", ""},
 		{"api-addr: 10.0.0.1:7948\nsecurity-dir: " + dir + "\n", ""},
 		{"api-addr: 10.0.0.1:7948\nsecurity-dir: " + noGossip + "\n", "its gossip has no key; give --gossip-keys FILE"},
@@ -85,7 +85,7 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 		says   string
 	}{
 		"good":               {"security-dir: " + good, exitDone, "no errors"},
-		"no directory":       {"security-dir: /nowhere", exitUsage, `:1: security-dir: "/nowhere": no such file: /nowhere/member.crt; make the directory with snowgrid secure init`},
+		"no directory":       {"security-dir: /nowhere", exitUsage, `:1:15: security-dir: "/nowhere": no such file: /nowhere/member.crt; make the directory with snowgrid secure init`},
 		"no authority":       {"security-dir: " + changed(rename("ca.crt", "x")), exitUsage, "no such file:"},
 		"another key":        {"security-dir: " + changed(rename("holder.key", "member.key")), exitUsage, "private key does not match"},
 		"damaged token keys": {"security-dir: " + changed(rename("tokens.key", "tokens.pub")), exitUsage, "Ed25519"},
@@ -101,8 +101,8 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}), exitDone, "warning: other users may read member.key"},
-		"two gossip keys":      {"security-dir: " + good + "\ngossip-key: " + testKey, exitUsage, ":2: gossip-key: "},
-		"half a certificate":   {"tls-cert: " + good + "/member.crt", exitUsage, ":1: tls-cert: \"" + good + "/member.crt\": its private key is missing"},
+		"two gossip keys":      {"security-dir: " + good + "\ngossip-key: " + testKey, exitUsage, ":2:13: gossip-key: "},
+		"half a certificate":   {"tls-cert: " + good + "/member.crt", exitUsage, ":1:11: tls-cert: \"" + good + "/member.crt\": its private key is missing"},
 		"half of the other":    {"tls-key: " + good + "/member.key", exitUsage, "its certificate is missing"},
 		"no trust":             {"tls-cert: " + good + "/member.crt\ntls-key: " + good + "/member.key", exitUsage, "give --tls-ca"},
 		"an authority alone":   {"tls-ca: " + good + "/ca.crt", exitUsage, "a member has no certificate"},
@@ -110,7 +110,7 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 		"a name for nothing":   {"tls-server-name: x", exitUsage, "it needs certificates"},
 		"rules for nothing":    {"identity-rules: x", exitUsage, "it needs certificates"},
 		"keys without":         {"gossip-keys: x", exitUsage, "it needs certificates"},
-		"no rules":             {"security-dir: " + good + "\nidentity-rules: /nowhere", exitUsage, ":2: identity-rules: \"/nowhere\": no such file"},
+		"no rules":             {"security-dir: " + good + "\nidentity-rules: /nowhere", exitUsage, ":2:17: identity-rules: \"/nowhere\": no such file"},
 		"a rule without role":  {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "# mine\n\nsubject:CN=a\n"), exitUsage, "line 3: \"subject:CN=a\" has no role"},
 		"a role that is none":  {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "subject:CN=a king\n"), exitUsage, "line 1: role \"king\""},
 		"a pattern of nothing": {"security-dir: " + good + "\nidentity-rules: " + rulesFile(t, "web-* holder\n"), exitUsage, "line 1: rule \"web-*\""},

@@ -27,7 +27,7 @@ func (e *settingError) Error() string {
 	}
 	switch e.from.source {
 	case fromFile:
-		return (&configfile.Error{Path: e.from.name, Line: e.from.line, Key: e.key, Value: value, Problem: e.problem}).Error()
+		return (&configfile.Error{Path: e.from.name, Line: e.from.line, Column: e.from.column, Key: e.key, Value: value, Problem: e.problem}).Error()
 	case fromEnvironment:
 		return stated(e.from.name, value) + ": " + e.problem
 	}
@@ -149,6 +149,22 @@ func isSettingError(err error) bool {
 	var setting *settingError
 	var file *configfile.Error
 	return errors.As(err, &setting) || errors.As(err, &file)
+}
+
+// eachOf returns the errors that an error joins, or the error itself.
+func eachOf(err error) []error {
+	if err == nil {
+		return nil
+	}
+	var all interface{ Unwrap() []error }
+	if !errors.As(err, &all) {
+		return []error{err}
+	}
+	var out []error
+	for _, err := range all.Unwrap() {
+		out = append(out, eachOf(err)...)
+	}
+	return out
 }
 
 // settingText returns the one line of an error about the configuration, without the text

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,10 +25,13 @@ func (s *sources) load(ctx *kong.Context) error {
 		return nil
 	}
 	file, err := configfile.Read(s.path)
-	if err != nil {
-		return err
+	if file != nil {
+		err = errors.Join(err, s.take(file))
 	}
-	return s.take(file)
+	if _, reports := ctx.Selected().Target.Addr().Interface().(*configCheckCommand); reports {
+		s.faults, err = err, nil
+	}
+	return err
 }
 
 // pathOf returns the path of the configuration file that a command line names, "" for
@@ -60,21 +64,24 @@ func pathOf(ctx *kong.Context) string {
 // them.
 func (s *sources) take(file *configfile.File) error {
 	original := map[string]string{}
+	var faults []error
 	for _, entry := range file.Entries {
 		if isOriginalKey(entry.Key) {
 			if entry.IsList {
-				return fault(file, entry, "", "give one value, not a list")
+				faults = append(faults, fault(file, entry, "", "give one value, not a list"))
+				continue
 			}
 			original[entry.Key] = entry.Values[0]
 			continue
 		}
 		text, err := s.check(file, entry)
 		if err != nil {
-			return err
+			faults = append(faults, err)
+			continue
 		}
-		s.file[entry.Key] = settingLine{text: text, line: entry.Line}
+		s.file[entry.Key] = settingLine{text: text, line: entry.Line, column: entry.Column}
 	}
-	return s.translate(file, original)
+	return errors.Join(append(faults, s.translate(file, original))...)
 }
 
 // check returns the text of an entry's value for its flag.
@@ -86,6 +93,7 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 		for _, k := range s.keys {
 			names = append(names, k.name)
 		}
+		entry.Column = entry.KeyColumn
 		return "", fault(file, entry, strings.Join(entry.Values, ","),
 			fmt.Sprintf("unknown key; did you mean %s? All keys are in snowgrid config reference", nearest(entry.Key, names)))
 	case k.secret && file.Writable:
@@ -98,8 +106,12 @@ func (s *sources) check(file *configfile.File, entry configfile.Entry) (string, 
 	if entry.IsList {
 		text = kong.JoinEscaped(entry.Values, ',')
 	}
-	if problem := k.decode(text); problem != "" {
-		return "", &settingError{key: k.name, value: text, secret: k.secret, from: origin{fromFile, file.Path, entry.Line}, problem: problem}
+	problem := k.decode(text)
+	if k.kind() == "true or false" && !slices.Contains([]string{"true", "false"}, strings.ToLower(text)) {
+		problem = "give true or false" // yes, on and 1 are texts and a number in YAML
+	}
+	if problem != "" {
+		return "", &settingError{key: k.name, value: text, secret: k.secret, from: origin{fromFile, file.Path, entry.Line, entry.Column}, problem: problem}
 	}
 	return text, nil
 }
@@ -112,7 +124,7 @@ func (s *sources) translate(file *configfile.File, original map[string]string) e
 		entry, found := file.Entry(name)
 		if !found { // it is missing: another key of the same seed asks for it
 			i := slices.IndexFunc(file.Entries, func(e configfile.Entry) bool { return isOriginalKey(e.Key) })
-			entry = configfile.Entry{Key: name, Line: file.Entries[i].Line}
+			entry = configfile.Entry{Key: name, Line: file.Entries[i].Line, Column: 1}
 		}
 		return fault(file, entry, "", problem)
 	}
@@ -126,12 +138,12 @@ func (s *sources) translate(file *configfile.File, original map[string]string) e
 		case both:
 			return fault(file, entry, "", fmt.Sprintf("the key %s on line %d sets the same; remove one of the two", set.Flag, ours.line))
 		}
-		s.file[set.Flag] = settingLine{text: set.Value, line: entry.Line}
+		s.file[set.Flag] = settingLine{text: set.Value, line: entry.Line, column: entry.Column}
 	}
 	return nil
 }
 
 // fault returns an error about an entry of a file.
 func fault(file *configfile.File, entry configfile.Entry, value, problem string) error {
-	return &configfile.Error{Path: file.Path, Line: entry.Line, Key: entry.Key, Value: value, Problem: problem}
+	return &configfile.Error{Path: file.Path, Line: entry.Line, Column: entry.Column, Key: entry.Key, Value: value, Problem: problem}
 }

@@ -29,6 +29,7 @@ type origin struct {
 	source source
 	name   string // of the flag, the variable or the file
 	line   int    // in the file, from 1
+	column int
 }
 
 // String returns the place in one word or two.
@@ -68,14 +69,15 @@ type sources struct {
 	path    string                 // of the configuration file, "" for none
 	file    map[string]settingLine // values of the file by key
 	notes   []originalNote         // keys of the file without effect
+	faults  error                  // of the file, if the command reports them itself
 	origins map[string]origin      // of the flags of this command that were set
 	text    map[string]string      // their values, but for those on the command line
 }
 
 // settingLine is a value of the file.
 type settingLine struct {
-	text string
-	line int
+	text         string
+	line, column int
 }
 
 func newSources() *sources {
@@ -133,7 +135,7 @@ func (s *sources) lookup(ctx *kong.Context, flag *kong.Flag) (string, origin, er
 		}
 	}
 	if set, found := s.file[flag.Name]; found && s.takesFile(ctx, flag) {
-		return set.text, origin{fromFile, s.path, set.line}, nil
+		return set.text, origin{fromFile, s.path, set.line, set.column}, nil
 	}
 	return "", origin{}, nil
 }

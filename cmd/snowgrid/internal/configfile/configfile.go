@@ -7,7 +7,9 @@
 //	  - 10.0.0.1:7946
 //	  - 10.0.0.2:7946
 //
-// It is a subset of YAML, so that every value has one place and one meaning: there are no
+// A file whose lines are all key=value is read as well: a properties file of Java.
+//
+// The YAML is a subset, so that every value has one place and one meaning: there are no
 // sections, anchors, aliases, tags or further documents. The package does not know the
 // keys; an [Entry] has the line, for the errors of the package that does.
 package configfile
@@ -32,14 +34,17 @@ import (
 const (
 	MaxSize    = 32 << 10 // bytes
 	maxBracket = 1000     // opening brackets of lists and maps
+	maxFaults  = 20       // that are reported at a time
 )
 
 // Entry is a key and its value.
 type Entry struct {
-	Key    string
-	Line   int      // of the key, from 1
-	Values []string // the value, or those of a list
-	IsList bool
+	Key       string
+	Line      int      // of the key, from 1
+	KeyColumn int      // from 1
+	Column    int      // of the value if it is on that line, else of the key
+	Values    []string // the value, or those of a list
+	IsList    bool
 }
 
 // File is a file that was read. Its keys differ.
@@ -63,16 +68,20 @@ func (f *File) Entry(key string) (Entry, bool) {
 type Error struct {
 	Path          string
 	Line          int // 0: the file as a whole
+	Column        int // 0: the line as a whole
 	Key, Value    string
 	Problem       string // with the remedy
 	ValueIsHidden bool   // the value is a secret
 }
 
-// Error returns one line: the path, the line, the key, the value and the problem.
+// Error returns one line: the path, the line and column, the key, the value and the problem.
 func (e *Error) Error() string {
 	text := e.Path
 	if e.Line > 0 {
 		text += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Column > 0 {
+		text += fmt.Sprintf(":%d", e.Column)
 	}
 	if e.Key != "" {
 		text += fmt.Sprintf(": %.80s", plain(e.Key))
@@ -92,18 +101,17 @@ func plain(key string) string {
 	return quoted
 }
 
-// Read reads a file. Every error is an [*Error].
+// Read reads a file, with the errors of Parse.
 func Read(path string) (*File, error) {
 	text, info, err := load(path)
 	if err != nil {
 		return nil, err
 	}
 	f, err := Parse(path, text)
-	if err != nil {
-		return nil, err
+	if f != nil {
+		f.Writable = IsWritable(info)
 	}
-	f.Writable = IsWritable(info)
-	return f, nil
+	return f, err
 }
 
 // IsWritable reports whether any user of the machine may change a file. Where the system
@@ -152,7 +160,8 @@ func cause(err error) error {
 	return err
 }
 
-// Parse parses the text of a file; path names it in errors. Every error is an [*Error].
+// Parse parses the text of a file; path names it in errors. An error is an [*Error], or
+// several of them joined, with the entries without a fault.
 func Parse(path string, text []byte) (*File, error) {
 	fault := func(line int, format string, args ...any) (*File, error) {
 		return nil, &Error{Path: path, Line: line, Problem: fmt.Sprintf(format, args...)}
@@ -164,12 +173,15 @@ func Parse(path string, text []byte) (*File, error) {
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBracket {
 		return fault(0, "the file has more than %d opening brackets; write each key and its value on a line of its own", maxBracket)
 	}
+	if f, err := properties(path, text); f != nil {
+		return f, err
+	}
 	tree, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		var syntax yaml.Error
 		if errors.As(err, &syntax) && syntax.GetToken() != nil {
 			token := syntax.GetToken()
-			return nil, &Error{Path: path, Line: token.Position.Line, Value: firstLine(token.Value),
+			return nil, &Error{Path: path, Line: token.Position.Line, Column: token.Position.Column, Value: firstLine(token.Value),
 				Problem: "this is not YAML (" + firstLine(syntax.GetMessage()) + "); write \"key: value\" on each line, without indentation, and quote values with special characters"}
 		}
 		return fault(0, "this is not YAML (%s); write \"key: value\" on each line", firstLine(err.Error()))
@@ -198,34 +210,58 @@ func entries(path string, body ast.Node) (*File, error) {
 			Problem: "this is not a key and a value; write \"key: value\" on each line"}
 	}
 	f := &File{Path: path}
+	var faults []error
 	for _, pair := range mapping.Values {
-		entry := Entry{Line: lineOf(pair.Key), Key: firstLine(pair.Key.GetToken().Value)}
-		fault := func(line int, value, problem string) (*File, error) {
-			return nil, &Error{Path: path, Line: line, Key: entry.Key, Value: value, Problem: problem}
+		entry, err := entryOf(path, pair)
+		if earlier, twice := f.Entry(entry.Key); err == nil && twice {
+			err = &Error{Path: path, Line: entry.Line, Column: columnOf(pair.Key), Key: entry.Key,
+				Problem: fmt.Sprintf("the key is on line %d already; remove one of the two", earlier.Line)}
 		}
-		if _, plain := pair.Key.(*ast.StringNode); !plain {
-			return fault(entry.Line, "", "this is not a key; write \"key: value\" on each line")
-		}
-		if earlier, twice := f.Entry(entry.Key); twice {
-			return fault(entry.Line, "", fmt.Sprintf("the key is on line %d already; remove one of the two", earlier.Line))
-		}
-		items := []ast.Node{pair.Value}
-		if list, is := pair.Value.(*ast.SequenceNode); is {
-			items, entry.IsList = list.Values, true
-		}
-		for _, item := range items {
-			value, problem := scalar(item)
-			if problem != "" {
-				return fault(max(entry.Line, lineOf(item)), value, problem)
-			}
-			entry.Values = append(entry.Values, value)
+		if err != nil {
+			faults = append(faults, err)
+			continue
 		}
 		f.Entries = append(f.Entries, entry)
 	}
-	if len(f.Entries) == 0 {
+	if len(mapping.Values) == 0 {
 		return nil, &Error{Path: path, Problem: "the file has no keys; write \"key: value\" on each line, or omit the file"}
 	}
-	return f, nil
+	return f, joined(path, faults)
+}
+
+// joined returns the first faults of a file as one error, nil for none.
+func joined(path string, faults []error) error {
+	if more := len(faults) - maxFaults; more > 0 {
+		faults = append(faults[:maxFaults:maxFaults], &Error{Path: path, Problem: fmt.Sprintf("%d more mistakes; correct these first", more)})
+	}
+	return errors.Join(faults...)
+}
+
+// entryOf returns the entry of a key and its value, or its fault.
+func entryOf(path string, pair *ast.MappingValueNode) (Entry, error) {
+	entry := Entry{Line: lineOf(pair.Key), KeyColumn: columnOf(pair.Key), Column: columnOf(pair.Key), Key: firstLine(pair.Key.GetToken().Value)}
+	if _, plain := pair.Key.(*ast.StringNode); !plain {
+		return entry, &Error{Path: path, Line: entry.Line, Column: entry.Column, Key: entry.Key, Problem: "this is not a key; write \"key: value\" on each line"}
+	}
+	items := []ast.Node{pair.Value}
+	if list, is := pair.Value.(*ast.SequenceNode); is {
+		items, entry.IsList = list.Values, true
+	}
+	for _, item := range items {
+		value, problem := scalar(item)
+		if problem != "" {
+			line, column := entry.Line, entry.Column
+			if lineOf(item) >= line {
+				line, column = lineOf(item), columnOf(item)
+			}
+			return entry, &Error{Path: path, Line: line, Column: column, Key: entry.Key, Value: value, Problem: problem}
+		}
+		entry.Values = append(entry.Values, value)
+	}
+	if lineOf(pair.Value) == entry.Line {
+		entry.Column = columnOf(pair.Value)
+	}
+	return entry, nil
 }
 
 // scalar returns the text of a value, or a problem.
@@ -253,6 +289,14 @@ func scalar(n ast.Node) (value, problem string) {
 func lineOf(n ast.Node) int {
 	if token := n.GetToken(); token != nil && token.Position != nil {
 		return token.Position.Line
+	}
+	return 0
+}
+
+// columnOf returns the column of a node, from 1.
+func columnOf(n ast.Node) int {
+	if token := n.GetToken(); token != nil && token.Position != nil {
+		return token.Position.Column
 	}
 	return 0
 }

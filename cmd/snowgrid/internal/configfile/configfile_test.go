@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -35,15 +36,15 @@ long: |
 		t.Fatal(err)
 	}
 	want := []configfile.Entry{
-		{Key: "name", Line: 2, Values: []string{"shop"}},
-		{Key: "expect", Line: 3, Values: []string{"3"}},
-		{Key: "window", Line: 4, Values: []string{"15s"}},
-		{Key: "join", Line: 5, Values: []string{"10.0.0.1:7946", "10.0.0.2:7946"}, IsList: true},
-		{Key: "seeds", Line: 6, Values: []string{"a", "b c"}, IsList: true},
-		{Key: "join-none", Line: 9, IsList: true},
-		{Key: "floor", Line: 10, Values: []string{"2026-01-01"}},
-		{Key: "debug", Line: 11, Values: []string{"true"}},
-		{Key: "long", Line: 12, Values: []string{"one\ntwo\n"}},
+		{Key: "name", Line: 2, KeyColumn: 1, Column: 7, Values: []string{"shop"}},
+		{Key: "expect", Line: 3, KeyColumn: 1, Column: 9, Values: []string{"3"}},
+		{Key: "window", Line: 4, KeyColumn: 1, Column: 9, Values: []string{"15s"}},
+		{Key: "join", Line: 5, KeyColumn: 1, Column: 7, Values: []string{"10.0.0.1:7946", "10.0.0.2:7946"}, IsList: true},
+		{Key: "seeds", Line: 6, KeyColumn: 1, Column: 1, Values: []string{"a", "b c"}, IsList: true},
+		{Key: "join-none", Line: 9, KeyColumn: 1, Column: 12, IsList: true},
+		{Key: "floor", Line: 10, KeyColumn: 1, Column: 8, Values: []string{"2026-01-01"}},
+		{Key: "debug", Line: 11, KeyColumn: 1, Column: 8, Values: []string{"true"}},
+		{Key: "long", Line: 12, KeyColumn: 1, Column: 7, Values: []string{"one\ntwo\n"}},
 	}
 	if !reflect.DeepEqual(f.Entries, want) {
 		t.Errorf("entries\n%+v, want\n%+v", f.Entries, want)
@@ -65,7 +66,7 @@ func TestParseVariants(t *testing.T) {
 			continue
 		}
 		for i := range f.Entries {
-			f.Entries[i].Line = 0
+			f.Entries[i].Line, f.Entries[i].KeyColumn, f.Entries[i].Column = 0, 0, 0
 		}
 		if !reflect.DeepEqual(f.Entries, want) {
 			t.Errorf("%q: %+v", text, f.Entries)
@@ -81,7 +82,8 @@ func TestParseErrors(t *testing.T) {
 		"{}":                              `f.yaml: the file has no keys; write`,
 		"hello":                           `f.yaml:1: "hello": this is not a key and a value; write`,
 		"\n\n- a\n- b\n":                  `f.yaml:3: "-": this is not a key and a value; write`,
-		"a = 1\n":                         `f.yaml:1: "a = 1": this is not a key and a value`,
+		"a = 1\nb: 2\n":                   `f.yaml:1: "a = 1 b": this is not YAML`,
+		"a=1\nb=2\na=3\n":                 `f.yaml:3: a: the key is on line 1 already; remove one`,
 		"<html>\n</html>":                 `f.yaml:1: "<html> </html>": this is not a key and a value`,
 		"a: 1\nb 2\nc: 3\n":               `f.yaml:2: "b 2": this is not YAML (non-map value is specified); write "key: value"`,
 		"a: 1\nb: [1\n":                   `f.yaml:2: "[": this is not YAML (sequence end token ']' not found)`,
@@ -110,9 +112,51 @@ func TestParseErrors(t *testing.T) {
 	} {
 		_, err := configfile.Parse("f.yaml", []byte(text))
 		var fault *configfile.Error
-		if !errors.As(err, &fault) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, &fault) || !strings.HasPrefix(withoutColumns(err), want) || strings.Contains(fault.Error(), "\n") {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// column matches the column in the place of a fault.
+var column = regexp.MustCompile(`(?m)^(f\.yaml:[0-9]+):[0-9]+`)
+
+// withoutColumns returns the text of an error about f.yaml without the columns.
+func withoutColumns(err error) string {
+	if err == nil {
+		return ""
+	}
+	return column.ReplaceAllString(err.Error(), "$1")
+}
+
+// TestParseReportsEachFault, with its column, and the entries without one.
+func TestParseReportsEachFault(t *testing.T) {
+	f, err := configfile.Parse("f.yaml", []byte("a: 1\nb:\nc: [1, [2]]\nd: &x 1\n  \na: 3\n"))
+	want := strings.Join([]string{
+		`f.yaml:2:3: b: the key has no value; write one after the colon, or remove the line`,
+		`f.yaml:3:8: c: a list in a list has no meaning; write one list of values`,
+		`f.yaml:4:4: d: "&": anchors, aliases and tags of YAML are not used here; write the value, in quotes if it begins with & * or !`,
+		`f.yaml:6:1: a: the key is on line 1 already; remove one of the two`,
+	}, "\n")
+	if err == nil || err.Error() != want || len(f.Entries) != 1 || f.Entries[0].Key != "a" {
+		t.Errorf("%v, want\n%s\nentries %+v", err, want, f)
+	}
+	_, err = configfile.Parse("f.yaml", []byte(strings.Repeat("a: 1\n", 50)))
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 21 || !strings.HasSuffix(lines[20], "29 more mistakes; correct these first") {
+		t.Errorf("%d lines of 49 faults: %v", len(lines), err)
+	}
+}
+
+func TestParseProperties(t *testing.T) {
+	f, err := configfile.Parse("f.properties", []byte("# a comment\n! another\n\naddress.1 = 10.0.0.1\r\n protocol.port.1=7946\nempty=\nurl=a=b: c\n"))
+	want := []configfile.Entry{
+		{Key: "address.1", Line: 4, KeyColumn: 1, Column: 13, Values: []string{"10.0.0.1"}},
+		{Key: "protocol.port.1", Line: 5, KeyColumn: 2, Column: 18, Values: []string{"7946"}},
+		{Key: "empty", Line: 6, KeyColumn: 1, Column: 7, Values: []string{""}},
+		{Key: "url", Line: 7, KeyColumn: 1, Column: 5, Values: []string{"a=b: c"}},
+	}
+	if err != nil || !reflect.DeepEqual(f.Entries, want) {
+		t.Errorf("%v, entries\n%+v, want\n%+v", err, f, want)
 	}
 }
 
@@ -161,7 +205,7 @@ func TestRead(t *testing.T) {
 func TestParseLargest(t *testing.T) {
 	for _, unit := range []string{"? ", "- ", "a:\n", "*", "'", "a: &b *b,"} {
 		text := strings.Repeat(unit, configfile.MaxSize/len(unit))
-		if _, err := configfile.Parse("f.yaml", []byte(text)); err == nil || len(err.Error()) > 500 {
+		if _, err := configfile.Parse("f.yaml", []byte(text)); err == nil || len(err.Error()) > 5000 {
 			t.Errorf("%d times %q: %.600v", len(text)/len(unit), unit, err)
 		}
 	}
@@ -185,7 +229,13 @@ func FuzzParse(f *testing.F) {
 		file, err := configfile.Parse("f.yaml", []byte(text))
 		if err != nil {
 			var fault *configfile.Error
-			if !errors.As(err, &fault) || strings.ContainsAny(err.Error(), "\n\r") || len(err.Error()) > 1000 {
+			lines := strings.Split(err.Error(), "\n")
+			for _, line := range lines {
+				if len(line) > 1000 || !strings.HasPrefix(line, "f.yaml") {
+					t.Fatalf("%q: %q", text, err)
+				}
+			}
+			if !errors.As(err, &fault) || strings.Contains(err.Error(), "\r") || len(lines) > 21 {
 				t.Fatalf("%q: %q", text, err)
 			}
 			return
