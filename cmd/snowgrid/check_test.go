@@ -41,7 +41,7 @@ func TestStatusCheck(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out, errs strings.Builder
-			status := run(t.Context(), []string{"status", "--check", "--addr", test.addr, "--timeout", "5s"}, streams{&out, &errs})
+			status := run(t.Context(), []string{"status", "--check", "--addr", test.addr, "--timeout", "5s"}, streams{out: &out, err: &errs})
 			if status != test.status || !strings.Contains(out.String(), test.out) || !strings.Contains(errs.String(), test.err) {
 				t.Errorf("exit status %d, want %d\nstdout: %s\nstderr: %s", status, test.status, out.String(), errs.String())
 			}
@@ -49,7 +49,7 @@ func TestStatusCheck(t *testing.T) {
 				return
 			}
 			out.Reset()
-			status = run(t.Context(), []string{"status", "--check", "-o", "json", "--addr", test.addr}, streams{&out, &errs})
+			status = run(t.Context(), []string{"status", "--check", "-o", "json", "--addr", test.addr}, streams{out: &out, err: &errs})
 			var result checkResult
 			if err := json.Unmarshal([]byte(out.String()), &result); err != nil || status != test.status || result.Healthy != (status == exitDone) || result.Alerts == nil {
 				t.Errorf("exit status %d, %v: %s", status, err, out.String())

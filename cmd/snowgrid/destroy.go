@@ -11,6 +11,7 @@ import (
 // destroyCommand destroys a sequencer.
 type destroyCommand struct {
 	Name string `arg:"" help:"Name of the sequencer."`
+	Yes  bool   `help:"Destroy it without a question. Scripts need this flag."`
 	gridFlags
 	outputFlag
 }
@@ -25,11 +26,19 @@ func (destroyCommand) Help() string {
 	return `Every process that uses the sequencer is notified, and its next call fails. The name can be created again:
 the IDs of the new sequencer are above those of the old one if the epoch is the same.
 
-    snowgrid destroy orders --addr 10.0.0.1:7948`
+On a terminal the command asks first. Without one it destroys nothing unless --yes is given.
+
+    snowgrid destroy orders --addr 10.0.0.1:7948
+    snowgrid destroy orders --yes`
 }
 
 // Run destroys the sequencer.
 func (d *destroyCommand) Run(ctx context.Context, to streams) error {
+	if !d.Yes {
+		if err := confirm(to, fmt.Sprintf("Destroy sequencer %s for all holders, permanently?", shown(d.Name))); err != nil {
+			return err
+		}
+	}
 	return d.use(ctx, func(c *client.Client) error {
 		err := d.ask(ctx, func(ctx context.Context) error { return c.DestroySequencer(ctx, d.Name) })
 		if err != nil {

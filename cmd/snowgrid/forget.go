@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
-	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
 // forgetCommand forgets the disk of a member that is gone for good.
 type forgetCommand struct {
-	Member          string `arg:"" help:"Member ID, 16 hex digits, as listed by snowgrid status."`
+	Member          string `arg:"" help:"Member: its ID (16 hex digits), incarnation, name, or API address, as listed by snowgrid status."`
 	LoseDefinitions bool   `help:"Confirm the loss of definitions that no other disk has: sequencers that no running process holds are forgotten, and one that is created again with another epoch or node count can repeat IDs."`
 	gridFlags
 	outputFlag
@@ -46,12 +44,14 @@ empty data directory, as a new member. The leader logs the caller and the disk.
 
 // Run asks the grid to forget the disk.
 func (c *forgetCommand) Run(ctx context.Context, to streams) error {
-	member, _, _ := strings.Cut(c.Member, "-") // an incarnation is accepted too
-	in := wire.ForgetRequest{Member: roster.MemberID(member), LoseDefinitions: c.LoseDefinitions}
+	in := wire.ForgetRequest{LoseDefinitions: c.LoseDefinitions}
 	var out wire.ForgetResponse
 	err := c.ask(ctx, func(ctx context.Context) error {
 		status, addr, err := fetchStatusOfAny(ctx, c.Addr)
 		if err != nil {
+			return err
+		}
+		if in.Member, err = memberID(status, c.Member); err != nil {
 			return err
 		}
 		return postTo(ctx, addr, status.Answering, wire.PathForget, in, &out)
@@ -59,8 +59,8 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	return c.result(to.out, forgotten{Member: member, Partitions: out.Partitions, Lost: out.Lost}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "the disk of %s was forgotten: %d partitions depended on it, %s\n", member, out.Partitions, lostText(out.Lost))
+	return c.result(to.out, forgotten{Member: string(in.Member), Partitions: out.Partitions, Lost: out.Lost}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "the disk of %s was forgotten: %d partitions depended on it, %s\n", in.Member, out.Partitions, lostText(out.Lost))
 		return err
 	})
 }

@@ -93,9 +93,11 @@ type commands struct {
 // arguments are those of the command line, to parse them again.
 type arguments []string
 
-// streams are the outputs of a command: its result, and its errors and log.
+// streams are the outputs of a command, its result and its errors and log, and its input,
+// nil for none.
 type streams struct {
 	out, err io.Writer
+	in       io.Reader
 }
 
 func main() {
@@ -106,7 +108,7 @@ func main() {
 	// After the first signal the default action is restored, so that the second
 	// one terminates the process immediately.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr, in: os.Stdin}))
 }
 
 // run parses the arguments, runs the command and returns the exit status.

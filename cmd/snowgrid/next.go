@@ -31,7 +31,7 @@ type nextCommand struct {
 // Help returns the part of --help between the usage and the flags.
 func (nextCommand) Help() string {
 	return `The command attaches to the grid as a client, generates the IDs itself, and leaves. Only IDs are written to
-stdout. The grid is not called for each ID: a million take about a second with 8192 logical nodes (1,024
+stdout; that the sequencer was created is said on stderr. The grid is not called for each ID: a million take about a second with 8192 logical nodes (1,024
 IDs per node and millisecond), and less with 128 (65,536).
 
     snowgrid next orders
@@ -66,7 +66,10 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 	return n.use(ctx, func(c *client.Client) error {
 		var seq *sequencer.Sequencer
 		err := n.ask(ctx, func(ctx context.Context) (err error) {
-			seq, err = c.CreateSequencer(ctx, n.Name, n.Config())
+			var created bool
+			if seq, created, err = n.take(ctx, c); created {
+				fmt.Fprintf(to.err, "snowgrid: created sequencer %v\n", seq.Definition())
+			}
 			return err
 		})
 		if err != nil {
@@ -82,6 +85,20 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 		}
 		return err
 	})
+}
+
+// take returns a handle with a logical node, and whether the sequencer was created for it: a
+// name with a typing error is one for good.
+func (n *nextCommand) take(ctx context.Context, c *client.Client) (seq *sequencer.Sequencer, created bool, err error) {
+	_, err = c.OpenSequencer(ctx, n.Name)
+	isNew := errors.Is(err, sequencer.ErrNotFound)
+	if err != nil && !isNew {
+		return nil, false, err
+	}
+	if seq, err = c.CreateSequencer(ctx, n.Name, n.Config()); err == nil && !isNew {
+		err = seq.AttachLogicalNode(ctx)
+	}
+	return seq, isNew && seq != nil, err
 }
 
 // idWriter writes IDs in one format.

@@ -59,7 +59,7 @@ var commandRows = map[string]commandRow{
 	"keyring use":       {args: "@{dir}/new.key", says: "", needs: security.Admin},
 	"keyring remove":    {args: "@{dir}/old.key", says: "", needs: security.Admin},
 	"debug bundle":      {args: "-f {dir}/{run}-bundle.tar.gz --profile 0s", says: "bundle.tar.gz", needs: security.Reader},
-	"destroy":           {args: "orders", says: "destroyed orders", needs: security.Admin},
+	"destroy":           {args: "orders --yes", says: "destroyed orders", needs: security.Admin},
 	"forget":            {args: unknownDisk, says: unknownDisk, status: exitFailed, needs: security.Admin},
 	"take-anchor":       {says: "anchor", status: exitFailed, needs: security.Admin},
 	"init":              {args: "--addr {member}", says: "nothing was done", status: exitFailed, needs: security.Admin},

@@ -491,7 +491,7 @@ func TestProcesses(t *testing.T) {
 	t.Run("five clients of 128 nodes", func(t *testing.T) { testFiveClients(t, agents, "events", "--nodes", "128") })
 	t.Run("status of sequencers", func(t *testing.T) { testSequencerStatus(t, agents) })
 	t.Run("destroy of nothing", func(t *testing.T) {
-		status, stdout, stderr := command(t, "destroy", "missing", "--addr", apis(agents))
+		status, stdout, stderr := command(t, "destroy", "missing", "--yes", "--addr", apis(agents))
 		if status != exitFailed || stdout != "" || !strings.Contains(stderr, `"missing"`) || !strings.Contains(stderr, "not found") {
 			t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 		}
@@ -574,7 +574,7 @@ func testSequencerStatus(t *testing.T, agents []*agent) {
 	if s, err := statusOf(t, apis(agents)); err != nil || attached(0)(s) != "" {
 		t.Errorf("after the clients have ended: %s; error %v", attached(0)(s), err)
 	}
-	status, stdout, stderr := command(t, "destroy", name, "--addr", apis(agents))
+	status, stdout, stderr := command(t, "destroy", name, "--yes", "--addr", apis(agents))
 	if status != exitDone || stdout != "destroyed "+name+"\n" {
 		t.Errorf("destroy: status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}

@@ -27,8 +27,8 @@ func newScreen(out io.Writer, plain bool) *screen {
 	return &screen{out: out, live: !plain && isTerminal(out)}
 }
 
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
