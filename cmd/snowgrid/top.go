@@ -17,7 +17,7 @@ import (
 // topCommand shows the busiest sequencers, again and again.
 type topCommand struct {
 	Every  time.Duration `help:"Time between two looks." default:"2s"`
-	Rounds int           `short:"n" help:"Number of looks; 0 to look until Ctrl-C." default:"0"`
+	Rounds int           `short:"n" help:"Number of looks; 0 to look until q or Ctrl-C." default:"0"`
 	Limit  int           `help:"Number of sequencers." default:"15"`
 	gridFlags
 	outputFlag
@@ -76,6 +76,11 @@ type topRow struct {
 func (c *topCommand) Run(ctx context.Context, to streams) error {
 	var rates topRates
 	live := !c.json() && isTerminal(to.out)
+	if live {
+		quitting, done := untilQuit(ctx, to.in)
+		defer done()
+		ctx = quitting
+	}
 	for round := 1; ; round++ {
 		var look topLook
 		err := c.ask(ctx, func(ctx context.Context) (err error) {
@@ -168,7 +173,7 @@ const (
 // screen writes one look over the one before it.
 func (c *topCommand) screen(w io.Writer, look topLook) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "snowgrid top: grid %s, %s UTC, every %v, Ctrl-C to end\n", look.Grid, look.Time.Format(time.TimeOnly), c.Every)
+	fmt.Fprintf(&text, "snowgrid top: grid %s, %s UTC, every %v, q to end\n", look.Grid, look.Time.Format(time.TimeOnly), c.Every)
 	fmt.Fprintf(&text, "%d of %d members alive, leader %s, ceiling %s ahead%s\n", look.Alive, look.Members, orNone(look.Leader),
 		span(time.Duration(look.Ahead)*time.Millisecond), unless(look.settled == "", ", not settled"))
 	fmt.Fprintf(&text, "%s IDs/s\n\n", perSecond(look.IDs))

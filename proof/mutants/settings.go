@@ -26,6 +26,6 @@ var settingsMutants = slices.Concat(quotaMutants, []mutant{
 	{"file", "a secret is printed", "cmd/snowgrid/config.go", "	case k.secret:\n", "	case k.secret && value == hiddenValue:\n", settingsFileTests},
 	{"file", "the file has precedence over the environment", "cmd/snowgrid/sources.go", "		if err != nil || from.source != \"\" {", "		if _, both := s.file[flag.Name]; err != nil || from.source != \"\" && !both {", settingsFileTests},
 	{"file", "a broken file changes a running agent", "cmd/snowgrid/reload.go", "	if _, err := parsed.Agent.check(from); err != nil {", "	if _, err := parsed.Agent.check(from); err != nil && len(args) == 0 {", settingsFileTests},
-	{"file", "a key may be there twice", "cmd/snowgrid/internal/configfile/configfile.go", "		if earlier, twice := f.Entry(entry.Key); twice {", "		if earlier, twice := f.Entry(entry.Key); twice && entry.Key == \"\" {", settingsFileTests},
+	{"file", "a key may be there twice", "cmd/snowgrid/internal/configfile/configfile.go", "if earlier, twice := f.Entry(entry.Key); err == nil && twice {", "if earlier, twice := f.Entry(entry.Key); err == nil && twice && entry.Key == \"\" {", settingsFileTests},
 	{"file", "commands that use a grid take the keys of the agent", "cmd/snowgrid/sources.go", "	return isAgent || k.client || k.flag.Tag.Has(\"shared\")\n", "	return isAgent || k.client || k.flag.Tag.Has(\"shared\") || known\n", settingsFileTests},
 })

@@ -41,15 +41,18 @@ func TestRateOfSteadyUse(t *testing.T) {
 	now := time.Hour
 	for range 600 {
 		s.add(now, wire.Used{Name: "orders", IDs: 4000})
-		if used, rate := s.recent("orders", now); rate < 900 || rate > 1100 || used.IDs == 0 {
+		if used, rate := s.recent("orders", now, time.Minute); rate < 900 || rate > 1100 || used.IDs == 0 {
 			t.Fatalf("after %v the rate is %.0f, want about 1000", now-time.Hour, rate)
 		}
 		now += 4 * time.Second
 	}
-	if _, rate := s.recent("orders", now+2*usageHalf); rate < 200 || rate > 300 {
+	if _, rate := s.recent("orders", now+2*usageHalf, time.Hour); rate < 200 || rate > 300 {
 		t.Errorf("two half-lives later the rate is %.0f, want about 250", rate)
 	}
-	if used, rate := s.recent("absent", now); rate != 0 || used.IDs != 0 {
+	if used, rate := s.recent("orders", now+time.Minute+1, time.Minute); rate != 0 || used.IDs == 0 {
+		t.Errorf("nothing was reported for a minute: %.1f IDs per second of %d", rate, used.IDs)
+	}
+	if used, rate := s.recent("absent", now, time.Minute); rate != 0 || used.IDs != 0 {
 		t.Errorf("an unknown name has %v, %v", used, rate)
 	}
 }

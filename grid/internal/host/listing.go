@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
@@ -69,7 +70,7 @@ func (h *Host) rows(ctx context.Context, names []string) []wire.SequencerRow {
 // row returns the row of one sequencer from its table.
 func (h *Host) row(id roster.PartitionID, table *partition.Table, ref sequencer.Ref) wire.SequencerRow {
 	d := ref.Definition
-	used, recent := h.usage.recent(d.Name(), h.clock.Mono())
+	used, recent := h.usage.recent(d.Name(), h.clock.Mono(), max(time.Minute, h.state.Roster().Settings.Window.Duration()))
 	return wire.SequencerRow{
 		Name: d.Name(), Epoch: d.Epoch().Time(), Exhausted: d.Exhausted(), Nodes: d.Nodes(), Attached: table.Attached(d.Name()), Layout: d.Layout(),
 		Partition: id, Owner: h.self, IDs: used.IDs, Waits: used.Waits, Recent: recent,

@@ -120,14 +120,19 @@ func (s *usage) of(name string) SequencerUsed {
 }
 
 // recent returns the use of one name, and about how many IDs per second its holders reported
-// in the last minutes.
-func (s *usage) recent(name string, now time.Duration) (used SequencerUsed, rate float64) {
+// in the last minutes: 0 if they have reported none for quiet, in which a holder that takes
+// IDs reports several times.
+func (s *usage) recent(name string, now, quiet time.Duration) (used SequencerUsed, rate float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.names[name]; n != nil {
+	switch n := s.names[name]; {
+	case n == nil:
+		return SequencerUsed{Name: name}, 0
+	case now-n.at > quiet:
+		return SequencerUsed{Name: name, IDs: n.ids, Waits: n.waits}, 0
+	default:
 		return SequencerUsed{Name: name, IDs: n.ids, Waits: n.waits}, n.rate(now)
 	}
-	return SequencerUsed{Name: name}, 0
 }
 
 // reportEvery is about the time that the first report of a name covers.
