@@ -142,6 +142,7 @@ func TestUnconfirmedAttempt(t *testing.T) {
 // TestMixedFirstStart: one member that keeps nothing makes a first start one that may
 // follow an earlier life, and so one that waits, whichever member forms the grid.
 func TestMixedFirstStart(t *testing.T) {
+	t.Parallel()
 	for range 6 {
 		synctest.Test(t, func(t *testing.T) {
 			began := gridtest.Now()

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/proof/evil"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
@@ -114,10 +115,7 @@ func TestAttackByAnEarlierLife(t *testing.T) {
 // newcomer gets one in between.
 func TestAttackManyAttaches(t *testing.T) {
 	underAttack(t, true, func(t *testing.T, b *besieged) {
-		nodes := 8192
-		if testing.Short() {
-			nodes = 512
-		}
+		nodes := long.Or(512, 8192)
 		claim := wire.Claim{Sequencer: b.honest(), ID: sequencer.AttachmentID{7}, Grid: b.g.Member("m1").Status().Grid}
 		owner, a := b.target(b.g.OwnerOf(victimName)), b.identified(security.Holder)
 		for i := range nodes {
@@ -142,10 +140,7 @@ func TestAttackManyAttaches(t *testing.T) {
 // TestAttackManyNames: names that a holder may not use cost no memory, by whichever call.
 func TestAttackManyNames(t *testing.T) {
 	underAttack(t, true, func(t *testing.T, b *besieged) {
-		names := 20000
-		if testing.Short() {
-			names = 500
-		}
+		names := long.Or(500, 20000)
 		a := b.identified(security.Holder)
 		for i := range names {
 			name := fmt.Sprintf("evil-%0200d", i)

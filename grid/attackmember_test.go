@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/proof/evil"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
@@ -80,7 +81,7 @@ func TestAttackTermsOfPartitions(t *testing.T) {
 					Pages: 1, Table: &wire.Table{},
 				}))
 			}
-			if id == 9 && testing.Short() {
+			if id == 9 && !long.Enabled() {
 				break
 			}
 		}

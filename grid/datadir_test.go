@@ -44,6 +44,7 @@ var logLosses = map[string]func(t *testing.T, path string){
 // of that grid, however often it is tried: its votes and entries are lost, and under
 // its old ID it would take them back (B2, R8).
 func TestLogGone(t *testing.T) {
+	t.Parallel()
 	for what, lose := range logLosses {
 		t.Run(what, func(t *testing.T) {
 			cfg := alone(t)
@@ -67,6 +68,7 @@ func TestLogGone(t *testing.T) {
 
 // TestLogGoneOfAVoter: the same for one of three voters, whose grid continues.
 func TestLogGoneOfAVoter(t *testing.T) {
+	t.Parallel()
 	for what, lose := range logLosses {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,6 +94,7 @@ func TestLogGoneOfAVoter(t *testing.T) {
 // TestAttemptBegunAgain: a bootstrap member that died after it noted its grid, and before the
 // roster's first entry, starts again, and its grid is formed.
 func TestAttemptBegunAgain(t *testing.T) {
+	t.Parallel()
 	for _, members := range []int{1, 3} {
 		for what, note := range map[string]func(dir string) error{
 			"grid noted": grid.NoteAttempt, "Raft begun": grid.NoteBootstrap,

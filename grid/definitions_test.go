@@ -22,6 +22,7 @@ import (
 // without its definitions, nor definitions without their identity: it would show a disk
 // that has less than it answered for. The error names the file and the remedy.
 func TestLostDefinitionsRefuseTheStart(t *testing.T) {
+	t.Parallel()
 	const identity, stored = ".member.meta", "definitions.db"
 	truncate := func(size int64) func(path string) error {
 		return func(path string) error { return os.Truncate(path, size) }
@@ -130,6 +131,7 @@ func TestNewDirectoryStarts(t *testing.T) {
 // TestFailedDefinitionsAreAFailedDisk: a member that cannot write definitions is out, as
 // one that cannot write its log is: it says so, and others take its place.
 func TestFailedDefinitionsAreAFailedDisk(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log errorLog
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Logger: slog.New(&log)})

@@ -37,6 +37,7 @@ func (l *logged) count(what string) int {
 // is not skipped: a member that cannot read it says so, changes its roster no longer, and
 // takes part no more. No process ends, and handles use what they have.
 func TestCommandThatNoMemberReadsEndsTheirParts(t *testing.T) {
+	t.Parallel()
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable %v", durable), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 // times concurrently. Each connection is closed in time, without an effect on honest
 // processes: new names are created, and members still see each other.
 func TestHostileConnectionsAreClosed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		leader, m, evil := g.Leader(), g.Member("m1"), g.Network.Host("evil")

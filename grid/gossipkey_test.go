@@ -162,6 +162,7 @@ func everyMessage(of roster.Incarnation, v *victim) map[string][]byte {
 // key, in a version that no member has, and with another label. No member sees anything, and
 // none contacts a host that the messages name.
 func TestEveryMessageWithoutTheKey(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, evil := keyedGrid(t)
 		v := newVictim(t, g)
@@ -205,6 +206,7 @@ func TestEveryMessageWithoutTheKey(t *testing.T) {
 // the key can do: it makes members contact any host, but a number that no member reaches is
 // refused, and padding that is not there ends no process.
 func TestEveryMessageWithTheKey(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, evil := keyedGrid(t)
 		v := newVictim(t, g)

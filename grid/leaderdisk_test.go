@@ -12,6 +12,7 @@ import (
 // TestLeaderWithAFailedDiskIsReplacedAtOnce: its process runs and answers calls, but says that it leads
 // no longer, so that no voter waits until it has missed heartbeats.
 func TestLeaderWithAFailedDiskIsReplacedAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for range 5 {
 			g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

@@ -1,13 +1,18 @@
 package grid_test
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestMain runs the tests, and wants no goroutine left after them but a probe of memberlist's that
 // was in progress: it ends by itself, some seconds later, and Shutdown does not wait for it.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	long.Parallel(6) // most tests wait
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 }

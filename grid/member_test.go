@@ -28,6 +28,7 @@ func testLogger() *slog.Logger {
 }
 
 func TestLoneMember(t *testing.T) {
+	t.Parallel()
 	ctx := testContext(t)
 	m, err := grid.Start(ctx, grid.Config{Logger: testLogger()})
 	if err != nil {
@@ -89,6 +90,7 @@ func freePorts(t *testing.T, n int) []string {
 }
 
 func TestThreeMembers(t *testing.T) {
+	t.Parallel()
 	ctx := testContext(t)
 	began := time.Now()
 	members := startGrid(t, 3, nil)

@@ -60,6 +60,7 @@ func durable(t *testing.T) *gridtest.Grid {
 // TestForgedTermsOfPartitionsEndNothing: tables of terms that the roster does not name,
 // sent to every member for every partition, end no owner and become no copy.
 func TestForgedTermsOfPartitionsEndNothing(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{"the last", "the next", "the version"} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -111,6 +112,7 @@ func members(g *gridtest.Grid) (n int) {
 // TestOnlyTheSenderLeaves: a member that does not say so itself is not taken out,
 // whatever the leader is told of it.
 func TestOnlyTheSenderLeaves(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := durable(t)
 		ids := issueFrom(t, g, "web", "orders")
@@ -140,6 +142,7 @@ func TestOnlyTheSenderLeaves(t *testing.T) {
 // TestTheUnreachableAreNotTakenOutByAWord: of a member that the leader does not reach
 // nothing is believed; the failure detector decides in its own time.
 func TestTheUnreachableAreNotTakenOutByAWord(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := durable(t)
 		evil, leader := pretenderIn(t, g), g.Leader()
@@ -163,6 +166,7 @@ func TestTheUnreachableAreNotTakenOutByAWord(t *testing.T) {
 // TestJoinsOfNobodyDoNotCount: joins of processes that do not exist are refused, however
 // many there are, and the grid continues meanwhile; an existing process joins.
 func TestJoinsOfNobodyDoNotCount(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := durable(t)
 		ids := issueFrom(t, g, "web", "orders")
@@ -290,6 +294,7 @@ func TestForgedAcceptanceEndsNoStart(t *testing.T) {
 // durable grid, nor moves its ceiling; a memory-only one follows it for as long as an earlier
 // life can have granted.
 func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		durable bool
 		ahead   time.Duration
@@ -339,6 +344,7 @@ func TestClaimsOfEarlierLivesMoveLittle(t *testing.T) {
 // know it yet, confirms no leave: it may not know a member that joined at the next leader,
 // whose vote is still needed.
 func TestDeposedLeaderLetsNoMemberGo(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := durable(t)
 		leaver, leader := pretenderIn(t, g), g.Leader()

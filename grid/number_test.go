@@ -13,6 +13,7 @@ import (
 // cluster, nor with a damaged application, and the files stay as they are. Without a set it
 // starts, and keeps the number.
 func TestNumberOfAnotherSet(t *testing.T) {
+	t.Parallel()
 	cfg := alone(t)
 	cfg.Identity.Set = "ids"
 	first, err := grid.Start(testContext(t), cfg)

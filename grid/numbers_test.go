@@ -144,6 +144,7 @@ func TestBadNumberRequests(t *testing.T) {
 
 // TestNumbersSurviveARestart: by the log, and by a snapshot.
 func TestNumbersSurviveARestart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true})
 		h := client.NewHTTP(g.Network.Host("operator").Dial, nil)
@@ -185,6 +186,7 @@ func applyFor(t *testing.T, h *client.HTTP, id uint64, code byte) {
 // TestNumbersSurviveARecovery: a grid that is recovered from one data directory of three
 // gives no number again.
 func TestNumbersSurviveARecovery(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &lostGrid{t: t, dirs: map[string]string{}, ids: map[string]roster.MemberID{}}
 		l.Grid = gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Change: func(name string, c *grid.Config) { l.dirs[name] = c.DataDir }})

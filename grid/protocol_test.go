@@ -15,6 +15,7 @@ import (
 // TestProtocolOfAGrid: the first need raises it, restarts keep it, and a minute without a
 // need lowers it again; then no disk has an entry that the release of protocol 1 cannot read.
 func TestProtocolOfAGrid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		time.Sleep(10 * time.Second)

@@ -123,6 +123,7 @@ func (r rogue) append(to raft.ServerID, req raft.AppendEntriesRequest) error {
 // TestForgedRaftTermEndsNothing: a term that no grid reaches, in whichever message and
 // from whichever name, ends no election: IDs continue, and the grid restarts from disk.
 func TestForgedRaftTermEndsNothing(t *testing.T) {
+	t.Parallel()
 	for _, term := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 50, 1<<20 + 1000} {
 		for _, known := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d, known %v", term, known), func(t *testing.T) {
@@ -163,6 +164,7 @@ func forgeTerm(t *testing.T, term uint64, known bool) {
 // TestRaftStrangersDoNotDisturbTheLead: a server that no member knows neither replaces
 // a roster by its snapshot, nor deposes the leader, however often it tries.
 func TestRaftStrangersDoNotDisturbTheLead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		ids := issueFrom(t, g, "web", "orders")
@@ -224,6 +226,7 @@ func forgedRoster(t *testing.T, g *gridtest.Grid) []byte {
 // TestHostileRaftEntriesEndNoProcess: entries that Raft's own code panics over are
 // refused before it sees them, also if they come in a leader's name.
 func TestHostileRaftEntriesEndNoProcess(t *testing.T) {
+	t.Parallel()
 	entries := map[string][]*raft.Log{
 		"none":                   {nil},
 		"of an unknown type":     {{Index: 1000, Term: 3, Type: 77}},

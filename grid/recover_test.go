@@ -97,6 +97,7 @@ func (l *lostGrid) config(names, lost []string) grid.RecoverConfig {
 // own that serves, above all earlier grants; the earlier handle continues, and a directory
 // that returns is refused.
 func TestRecover(t *testing.T) {
+	t.Parallel()
 	for what, names := range map[string][]string{"one of three": {"m1"}, "one of five": {"m4"}, "two of five": {"m2", "m4"}} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -168,6 +169,7 @@ func TestRecover(t *testing.T) {
 
 // TestRecoverRefused: nothing is written if no recovery is needed.
 func TestRecoverRefused(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := loseGrid(t, 3)
 		other := loseGrid(t, 1)
@@ -206,6 +208,7 @@ func TestRecoverRefused(t *testing.T) {
 // TestRecoverCutOff: a recovery that is cut off after any write is completed by another
 // run, and until then no member starts on what it has begun.
 func TestRecoverCutOff(t *testing.T) {
+	t.Parallel()
 	for steps := range 9 {
 		synctest.Test(t, func(t *testing.T) {
 			l := loseGrid(t, 5)
@@ -255,6 +258,7 @@ func TestRecoverCutOff(t *testing.T) {
 // together, can never have a majority again. The error of the start names the remedy, to
 // recover the disk; the others then join.
 func TestRecoverAfterMixedGrid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(name string, c *grid.Config) {

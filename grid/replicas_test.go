@@ -67,6 +67,7 @@ func sameTables(t *testing.T, g *gridtest.Grid, after string) {
 // TestBackupsHoldTheTable: every answered operation is at every backup, from whichever
 // caller: the owner, another member, a client.
 func TestBackupsHoldTheTable(t *testing.T) {
+	t.Parallel()
 	for _, backups := range []int{1, 2} {
 		t.Run(fmt.Sprint(backups, " backups"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -104,6 +105,7 @@ func TestBackupsHoldTheTable(t *testing.T) {
 // TestAttachAtOnce: callers that attach at the same time, over and over, never
 // have a logical node in common.
 func TestAttachAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		var mu sync.Mutex
@@ -174,6 +176,7 @@ func TestFullMemberSendsHoldersAway(t *testing.T) {
 // TestTableOfManyPages: a table that takes several calls arrives whole, though it
 // changes meanwhile.
 func TestTableOfManyPages(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) {
 			c.Partitions, c.FirstLife = 1, true

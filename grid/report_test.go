@@ -15,6 +15,7 @@ import (
 func TestStatusHasEveryReport(t *testing.T) {
 	t.Parallel()
 	members := startGrid(t, 2, nil)
+	within(t, apiPatience, "the leader has counted the voters", func() bool { return members[0].Status().Voters > 0 })
 	res, err := http.Get("http://" + members[0].Addrs().API + wire.PathStatus)
 	if err != nil {
 		t.Fatal(err)

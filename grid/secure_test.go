@@ -49,6 +49,7 @@ func (l *textLog) has(parts ...string) bool {
 // another authority stays out, and both sides log why. A client in clear text, and one that
 // expects certificates of a member without, get a sentence.
 func TestSecureGrid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log textLog
 		foreign := gridtest.New(t, gridtest.Config{Secured: true}).Secrets()

@@ -15,6 +15,7 @@ import (
 // open at every port than a member takes, the leader leads, IDs are issued, and a member that
 // is started again joins.
 func TestSilentStreamsDisplaceNoMember(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})
 		honest := g.Client("honest")

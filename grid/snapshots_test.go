@@ -63,6 +63,7 @@ func TestContinuesFromASnapshot(t *testing.T) {
 // TestSnapshotsGone: a log that begins with a snapshot is of no use without it, and a
 // start says so; Raft would end the process.
 func TestSnapshotsGone(t *testing.T) {
+	t.Parallel()
 	for what, lose := range map[string]func(dir string) error{
 		"snapshots": func(dir string) error { return os.RemoveAll(filepath.Join(dir, "snapshots")) },
 		"the state of each": func(dir string) error {
@@ -108,6 +109,7 @@ func TestSnapshotOfAnEmptyLogGone(t *testing.T) {
 
 // TestDamagedLog: no damage of the log's file ends the process, or leaves it locked.
 func TestDamagedLog(t *testing.T) {
+	t.Parallel()
 	cfg := alone(t)
 	m, err := grid.Start(testContext(t), cfg)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 // TestStatedWindowOfThreeSeconds: a stated window is kept, a lone member's too.
 func TestStatedWindowOfThreeSeconds(t *testing.T) {
+	t.Parallel()
 	members := startGrid(t, 2, func(_ int, c *grid.Config) { c.Window = 3 * time.Second })
 	if w := members[0].Status().Settings.Window; w != 3000 {
 		t.Errorf("window %d ms, stated 3000", w)

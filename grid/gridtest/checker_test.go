@@ -161,7 +161,11 @@ func eventually(tb testing.TB, limit time.Duration, what string, ok func() bool)
 		if time.Since(began) > limit {
 			tb.Fatalf("not within %v: %s", limit, what)
 		}
-		time.Sleep(10 * time.Millisecond)
+		if time.Since(began) < time.Second {
+			time.Sleep(10 * time.Millisecond)
+		} else { // a look costs more than a grid that waits
+			time.Sleep(50 * time.Millisecond)
+		}
 	}
 	return time.Since(began)
 }

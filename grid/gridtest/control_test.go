@@ -78,6 +78,7 @@ func goOn(t *testing.T, ids *checker, handles map[string]*sequencer.Sequencer) m
 // before its connections know the limit of concurrent calls. No create waits for that. With
 // security on there are fewer than a certificate may create in a burst.
 func TestManyCreatesAtStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Delay: 5 * time.Millisecond})
 		c := g.Client("c1")

@@ -78,6 +78,7 @@ func TestDefinitionsSurviveEveryStop(t *testing.T) {
 // TestMemoryOnlyGridForgets: a grid without data directories keeps definitions as long
 // as it has a copy, and waits for no disk when it has none.
 func TestMemoryOnlyGridForgets(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Change: func(_ string, c *grid.Config) { c.FirstLife = true }})
 		c := g.Client("c1")

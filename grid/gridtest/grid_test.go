@@ -20,6 +20,7 @@ func logger() *slog.Logger {
 }
 
 func TestCrashOfTheOwner(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Logger: logger()})
 		orders, err := g.Client("web").CreateSequencer(t.Context(), "orders", sequencer.Config{})

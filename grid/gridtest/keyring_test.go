@@ -192,6 +192,7 @@ func startKeyLoad(t *testing.T, g *gridtest.Grid, clients int) *keyLoad {
 // issued and a member joins at each stage. No member is missed by another one, and one with
 // the old key alone is told why it finds no grid.
 func TestGossipKeyRotates(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})
 		before := keysInFile(t, g, "m1")[0]
@@ -229,6 +230,7 @@ func TestGossipKeyRotates(t *testing.T) {
 
 // TestGossipKeyRotatesByFiles: the members follow their files, step by step, without a call.
 func TestGossipKeyRotatesByFiles(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log recorder
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Logger: log.logger()})
@@ -309,6 +311,7 @@ func TestKeyringRefuses(t *testing.T) {
 // TestKeyringOfASilentMember: no key is used or removed while the keys of a member are not
 // known, an installation says who missed it, and the list what to do.
 func TestKeyringOfASilentMember(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})
 		before, next := keysInFile(t, g, "m1")[0], newKey('n')

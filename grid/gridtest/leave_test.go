@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestLeaveDownToOne: a leaving member stays until it is no longer a Raft server, since its
 // vote may be needed for that; otherwise the others could lose their majority. The order of
 // the steps differs, so the test repeats them.
 func TestLeaveDownToOne(t *testing.T) {
-	for range 4 {
+	t.Parallel()
+	for range long.Or(2, 4) {
 		synctest.Test(t, func(t *testing.T) {
 			g := gridtest.Start(t, gridtest.Config{Members: 4, Durable: true})
 			for left := 3; left > 0; left-- {

@@ -12,6 +12,7 @@ import (
 // it. A create of the name meanwhile waits for them, and returns their life instead of ending
 // it.
 func TestCreateAfterALoss(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		s := create(t, g.Client("c1"), "orders", 0)
@@ -29,6 +30,7 @@ func TestCreateAfterALoss(t *testing.T) {
 
 // TestCreateDuringAnOwnerCrash: the same when one owner crashes.
 func TestCreateDuringAnOwnerCrash(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		s := create(t, g.Client("c1"), "orders", 0)
@@ -47,6 +49,7 @@ func TestCreateDuringAnOwnerCrash(t *testing.T) {
 // ones, with replicas that have no table yet. If an owner crashes before they have one,
 // nothing was granted, and new holders do not wait.
 func TestCrashOfAnOwnerThatHasJustBegun(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Delay: 20 * time.Millisecond})
 		var names []string

@@ -4,6 +4,9 @@ package gridtest_test
 
 import (
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
-const stormDefault = 10 * time.Minute
+// stormDefault returns how long the faults of TestStorm last.
+func stormDefault() time.Duration { return long.Or(2*time.Minute, 10*time.Minute) }

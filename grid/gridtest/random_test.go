@@ -1,6 +1,7 @@
 package gridtest_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -196,7 +197,7 @@ func (s *storm) use(host string, c creator, rng *rand.Rand) {
 //	go test ./grid/gridtest -run TestStorm -seed 1 -storm 1h
 var (
 	stormSeed = flag.Uint64("seed", 0, "seed of the faults of TestStorm; 0 = random")
-	stormTime = flag.Duration("storm", stormDefault, "duration of the faults of TestStorm")
+	stormTime = flag.Duration("storm", 0, "duration of the faults of TestStorm; 0 = the usual one")
 	stormLog  = flag.Bool("stormlog", false, "show the faults of TestStorm and the logs of its members")
 )
 
@@ -213,7 +214,7 @@ func TestStorm(t *testing.T) {
 			}
 		})
 		s := newStorm(t, seed)
-		for end := time.Now().Add(*stormTime); time.Now().Before(end); {
+		for end := time.Now().Add(cmp.Or(*stormTime, stormDefault())); time.Now().Before(end); {
 			for range 1 + s.rng.IntN(2) {
 				s.step()
 			}

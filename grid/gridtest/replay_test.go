@@ -150,6 +150,7 @@ func standingOf(s grid.Status) (out standing) {
 // and is believed: members that are gone may be seen for some seconds. The roster, the leader,
 // owners, readiness and IDs are as before, and the view is right again soon.
 func TestReplayedGossip(t *testing.T) {
+	t.Parallel()
 	for _, durable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("durable %v", durable), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -245,6 +246,7 @@ func TestReplayedGossip(t *testing.T) {
 // TestAlteredReplay: a recorded message with another version, which the seal does not cover,
 // ends no member. memberlist would take padding off that is not there.
 func TestAlteredReplay(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var tap wiretap
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Change: func(name string, c *grid.Config) {

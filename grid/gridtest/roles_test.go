@@ -57,6 +57,7 @@ func (r *roles) call(role security.Role, names []security.Pattern, member, path 
 // TestRolesInAGrid: a reader looks, a holder uses its names and sees those alone, and an admin
 // destroys. A denied call fails immediately, and is a line of the audit log.
 func TestRolesInAGrid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoles(t)
 		ctx := t.Context()

@@ -118,6 +118,7 @@ func (l *rotationLog) with(parts ...string) (n int) {
 // TestRotation replaces the authority and every certificate of a running grid: no ID fails, no
 // create waits for a second, and in the end the former authority counts nowhere.
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log rotationLog
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Delay: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -156,6 +157,7 @@ func TestRotation(t *testing.T) {
 // TestFormerAuthorityEnds: without a time in which both are trusted, a member that keeps its
 // certificates is out of the grid, which continues.
 func TestFormerAuthorityEnds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log rotationLog
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -184,6 +186,7 @@ func TestFormerAuthorityEnds(t *testing.T) {
 // TestExpiredHolder: the calls of a holder end with its certificate, and not those of others;
 // with a new one it continues without a restart.
 func TestExpiredHolder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})
 		dir := g.Secrets().IssueFor(time.Minute, "short", security.Holder)
@@ -218,6 +221,7 @@ func TestExpiredHolder(t *testing.T) {
 // TestExpiryIsWarnedOf: a member logs that its certificate ends within 14 days, once a day, and
 // no longer when it has another.
 func TestExpiryIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log rotationLog
 		g := gridtest.New(t, gridtest.Config{Members: 1, Secured: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})

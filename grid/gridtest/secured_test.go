@@ -12,6 +12,7 @@ import (
 // TestSecuredGrid: members and clients with certificates of the grid's authority issue IDs; a
 // client without certificate, and one of another authority, get none.
 func TestSecuredGrid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true})
 		orders, err := g.Client("web").CreateSequencer(t.Context(), "orders", sequencer.Config{})

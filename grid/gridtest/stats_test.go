@@ -14,6 +14,7 @@ import (
 // were issued, by clients that still hold a logical node and by those that have left, and
 // they count what happens to members, partitions, requests and replicas.
 func TestStatsShowTheUseOfSequencers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
 		stays, leaves := g.Client("stays"), g.Client("leaves")

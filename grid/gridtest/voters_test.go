@@ -12,6 +12,7 @@ import (
 // leader does, then the first is started again. Two of three run, and serve: a dead
 // voter with a disk keeps its vote until another takes its place.
 func TestSecondCrash(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})
 		s := create(t, g.Client("c1"), "orders", 0)
