@@ -39,7 +39,7 @@ race: ## run every test under the race detector
 	$(GO) test -race -timeout 19m ./...
 
 kills: ## kill, stop and restart agents as processes, 20 times each (ten minutes)
-	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner)' ./cmd/snowgrid \
+	$(GO) test -timeout 60m -count 1 -v -run '^Test(AgentKilled|AllAgentsKilled|RollingRestart|StoppedOwner)' ./cmd/snowgrid -long \
 		-kills 20 -outages 20 -window 15s -rolls 20 -stop 60s -judge $(secure)
 
 mutants: ## weaken each rule, one line at a time, and see that its tests notice (an hour)
@@ -62,7 +62,7 @@ storms: ## an hour of faults over grids of real members in bubbles, under the ra
 
 chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md (needs root)
 	@mkdir -p bin
-	$(GO) test -timeout 60m -count 1 -v -run '^TestChaos$$' ./proof/chaos \
+	$(GO) test -timeout 60m -count 1 -v -run '^TestChaos$$' ./proof/chaos -long \
 		-chaos-for 10m -faults-min 120 -ids-min 100000000 -report $(CURDIR)/bin/chaos.md $(secure)
 
 stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
@@ -71,7 +71,7 @@ stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL se
 		-for 150s -ids-min 100000000 -report $(CURDIR)/bin/stores.md
 
 upgrade: ## upgrade a grid under load to this release and take it back, member by member (a minute)
-	$(GO) test -timeout 30m -count 1 -v ./proof/upgrade -whole
+	$(GO) test -timeout 30m -count 1 -v ./proof/upgrade -long -whole
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@for pkg in $$($(GO) list ./...); do \
@@ -118,7 +118,7 @@ fmt: ## rewrite the Go files as gofmt wants them
 
 # With security on, a holder takes twice the memory, and a connection the processor time of dozens of calls.
 overload: ## 4,000 holders (2,000 with security) beside spinning goroutines, 2,000 clients of agents at 5 % duty, 10,000 holders beside busy loops (20 minutes)
-	$(GO) test -timeout 40m -count 1 -v ./proof/overload -window 15s -within 1 -holders $(if $(SECURE),2000,4000) -spin-for 36s \
+	$(GO) test -timeout 40m -count 1 -v ./proof/overload -long -window 15s -within 1 -holders $(if $(SECURE),2000,4000) -spin-for 36s \
 		-clients 2000 -pause-for 60s -stopped 5s -running 260ms \
 		-beside-holders 10000 -beside-processes 4 -beside-for 10m -beside-bytes $(if $(SECURE),80,40) $(secure)
 
@@ -126,7 +126,7 @@ limit: ## add 5,000 holders at a time to three agents until a bound breaks, and 
 	$(GO) test -timeout 40m -count 1 -v -run '^TestLimit$$' ./proof/overload -window 15s -limit-step 5000 $(secure)
 
 attack: ## attack agents with 20,000 connections, resets, names and bodies, and print what an honest client saw (a quarter of an hour)
-	$(GO) test -timeout 40m -count 1 -v ./proof/attack -connections 20000 -for 10s -rounds 3 -apart -ratio 3
+	$(GO) test -timeout 40m -count 1 -v ./proof/attack -long -connections 20000 -for 10s -rounds 3 -apart -ratio 3
 
 demo: ## run a grid of three members on loopback and lose one of them
 	$(GO) run ./cmd/snowgrid demo

@@ -3,6 +3,7 @@
 package attack_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -10,11 +11,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 var (
 	connections = flag.Int("connections", 300, "connections of each attack")
-	lasting     = flag.Duration("for", time.Second, "how long each attack lasts")
+	lasting     = flag.Duration("for", 0, "how long each attack lasts; 0 = the usual time")
 	ratioMax    = flag.Float64("ratio", 0, "most ratio of the 99th percentile of attaches under attack and calm; 0 = not judged, since a busy machine distorts it")
 	apart       = flag.Bool("apart", false, "attackers have one half of the processors, and members and the honest client the other")
 	only        = flag.String("only", "", "attacks whose name has this; empty = all")
@@ -24,8 +27,14 @@ var (
 const (
 	growthMax  = 64 // MB of memory that an attack may cost a member, and half of the limit of all together
 	perProcess = 5000
-	settle     = time.Second // for attackers to begin, and for members after their end
 )
+
+// spans returns how long an attack lasts, and the pauses for attackers to begin and for members
+// after their end.
+func spans() (attack, settle time.Duration) {
+	attack = cmp.Or(*lasting, long.Or(300*time.Millisecond, time.Second))
+	return attack, min(attack, time.Second)
+}
 
 // TestAttacks runs every attack on a grid of agents, one after the other, and measures an
 // honest client, health checks and memory before each and meanwhile.
@@ -80,6 +89,7 @@ type row struct {
 // attack measures one attack.
 func (f *field) attack(t *testing.T, name string) row {
 	t.Helper()
+	lasts, settle := spans()
 	<-time.After(settle)
 	r := row{name: name, calmMB: resident(f.agents)}
 	r.calm, r.calmUse = f.measure(t)
@@ -87,7 +97,7 @@ func (f *field) attack(t *testing.T, name string) row {
 	for i := 0; i < *connections; i += perProcess {
 		said = append(said, launch(t, order{
 			Attack: name, Dir: f.dir, API: f.api, Other: f.other, From: fmt.Sprintf("127.0.0.%d", 66+i/perProcess),
-			Connections: min(perProcess, *connections-i), For: *lasting + settle, Apart: *apart,
+			Connections: min(perProcess, *connections-i), For: lasts + settle, Apart: *apart,
 		}))
 	}
 	<-time.After(settle) // they have begun
@@ -104,7 +114,8 @@ func (f *field) attack(t *testing.T, name string) row {
 func (f *field) measure(t *testing.T) (m *measured, processors float64) {
 	t.Helper()
 	before, began := used(f.agents), time.Now()
-	m = f.honest.measure(t, *lasting)
+	lasts, _ := spans()
+	m = f.honest.measure(t, lasts)
 	return m, (used(f.agents) - before).Seconds() / time.Since(began).Seconds()
 }
 

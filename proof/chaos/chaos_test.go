@@ -26,16 +26,16 @@ const searchMax = time.Minute
 // TestChaos is the proof.
 func TestChaos(t *testing.T) {
 	const members, holders = 5, 20
-	every, long := 2*time.Second, 15*time.Second
+	every, longest := 2*time.Second, 15*time.Second
 	if *chaosFor >= 5*time.Minute {
-		every, long = 3*time.Second, time.Minute
+		every, longest = 3*time.Second, time.Minute
 	}
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
 	t.Logf("seed %d", *seed)
 	w := newWorld(t, members, holders, *seed)
-	f := &faults{w: w, rng: rand.New(rand.NewPCG(*seed, 0)), long: long}
+	f := &faults{w: w, rng: rand.New(rand.NewPCG(*seed, 0)), long: longest}
 	began := time.Now()
 	f.run(*chaosFor, every)
 	t.Logf("faults were over after %v", time.Since(began).Round(time.Second))

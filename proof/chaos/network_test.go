@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // network is a bridge in a network namespace of its own, with one namespace per
@@ -56,6 +58,7 @@ type rule struct {
 // Where this system does not allow it, it skips the test and says why.
 func newNetwork(t *testing.T) *network {
 	t.Helper()
+	long.Only(t, "it needs root, and makes network namespaces")
 	if os.Getuid() != 0 {
 		refuse(t, "chaos needs root: it makes network namespaces")
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 var (
@@ -33,6 +34,7 @@ var (
 // While the loops run a call may time out; a window after their end none does, every handle
 // issues IDs, and memory has not grown.
 func TestHoldersBesideBusyLoops(t *testing.T) {
+	long.Only(t, "it keeps the processors busy for half a minute")
 	secured := credentials(t)
 	members := startAgents(t, 3, secured)
 	awaitReady(t, members)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 )
 
@@ -29,6 +30,7 @@ var (
 // TestPausedMembers runs agents as processes that all get a small share of the time, as on
 // overloaded machines.
 func TestPausedMembers(t *testing.T) {
+	long.Only(t, "it stops and resumes agents for half a minute")
 	u := &users{secured: credentials(t)}
 	members := startAgents(t, 3, u.secured)
 	var addrs []string

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // release is one release as programs.
@@ -36,6 +38,7 @@ func TestMain(m *testing.M) {
 // releases builds the release before and the present one, once.
 func releases(t *testing.T) (before, present release) {
 	t.Helper()
+	long.Only(t, "it builds the release before, and runs agents for half a minute")
 	built.Lock()
 	defer built.Unlock()
 	if built.present != (release{}) {
