@@ -173,7 +173,8 @@ func newMember(cfg Config) *Member {
 	}
 	m.members = transport.Behind(m.cfg.Network, m.gate)
 	m.ctx = m.life.Context()
-	m.ids = api.NewIDs(func(ctx context.Context) (*client.Client, error) { return m.newClient(ctx, m.identity.counted()) }, m.life, m.clock.Mono)
+	m.ids = api.NewIDs(func(ctx context.Context) (*client.Client, error) { return m.newClient(ctx, m.identity.counted()) },
+		func(ctx context.Context, in wire.CreateRequest) error { return m.host.CreateFor(ctx, in) }, m.life, m.clock.Mono)
 	return m
 }
 

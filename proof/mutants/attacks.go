@@ -45,6 +45,7 @@ var attackMutants = []mutant{
 	{"hostile bytes", "a nested field of a gossip message is decoded", "grid/internal/transport/gossippacket.go", "	case 0x80 <= c && c <= 0x9f, 0xdc <= c && c <= 0xdf: // lists and maps", "	case c == 0xc1:", nestedTests},
 	{"hostile bytes", "messages about no node are not looked at", "grid/internal/transport/gossippacket.go", "	if len(b) == 1 || !isDecoded(b[0]) {", "	if len(b) > 0 {", nestedTests},
 	{"hostile bytes", "other messages of a stream are not looked at", "grid/internal/transport/gossipstream.go", "	if !isDecoded(kind) {", "	if kind <= gossipError {", nestedTests},
+	{"limits", "a create of /v1/ids has no pace", "grid/internal/api/ids.go", "		if !known {", "		if !known && i == nil {", []string{"./grid", "-run", "TestAttackByCreatesOfIDs"}},
 	{"ops", "an idle connection keeps its place", "cmd/snowgrid/opsconnections.go", "		_ = oldest.Close()\n", "		_ = conn.Close()\n", opsAttackTests},
 	{"ops", "the debug pages answer requests for any host", "cmd/snowgrid/ops.go", "if !isLoopback(r.Host) || ", "if ", opsAttackTests},
 }

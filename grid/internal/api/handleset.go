@@ -37,6 +37,13 @@ func (h *handleSet) enter(name string) {
 	h.names[name].requests++
 }
 
+// isOpen reports whether a name has a handle.
+func (h *handleSet) isOpen(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.names[name] != nil && h.names[name].open
+}
+
 // leave ends a request at now, which found the sequencer or not, and returns the names
 // whose handles end because there are too many.
 func (h *handleSet) leave(name string, found bool, now time.Duration) (surplus []string) {

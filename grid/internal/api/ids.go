@@ -24,7 +24,8 @@ const idsIdle = time.Minute
 // IDs makes IDs for callers of any language. It holds logical nodes for them, apart
 // from those of the member's own handles.
 type IDs struct {
-	dial    func(context.Context) (*client.Client, error) // to this member
+	dial    func(context.Context) (*client.Client, error)   // to this member
+	create  func(context.Context, wire.CreateRequest) error // as the caller of the context
 	life    *tenure.Life
 	mono    func() time.Duration
 	handles handleSet
@@ -33,9 +34,11 @@ type IDs struct {
 	client *client.Client // made at the first request
 }
 
-// NewIDs returns a service whose handles use the clients that dial makes.
-func NewIDs(dial func(context.Context) (*client.Client, error), life *tenure.Life, mono func() time.Duration) *IDs {
-	return &IDs{dial: dial, life: life, mono: mono}
+// NewIDs returns a service whose handles use the clients that dial makes. Create creates a
+// sequencer as the caller of its context: the handles are the member's own, which may create
+// any, as often as it likes.
+func NewIDs(dial func(context.Context) (*client.Client, error), create func(context.Context, wire.CreateRequest) error, life *tenure.Life, mono func() time.Duration) *IDs {
+	return &IDs{dial: dial, create: create, life: life, mono: mono}
 }
 
 // Call returns the call that asks for IDs.
@@ -53,14 +56,14 @@ func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, e
 	if n < 1 || n > wire.MaxIDs {
 		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: n is %d; request 1 to %d IDs", in.N, wire.MaxIDs)
 	}
-	s, err := i.open(ctx, in)
+	s, err := i.open(ctx, in, i.handles.isOpen(in.Name))
 	if err != nil {
 		return wire.IDsResponse{}, err
 	}
 	ids := make([]sequencer.ID, n)
 	if n, err = s.Fill(ctx, ids); n == 0 && (errors.Is(err, sequencer.ErrDestroyed) || errors.Is(err, sequencer.ErrClosed)) {
 		// Its name may live again, or its handle was ended for being idle.
-		if s, err = i.open(ctx, in); err == nil {
+		if s, err = i.open(ctx, in, false); err == nil {
 			_, err = s.Fill(ctx, ids)
 		}
 	}
@@ -71,8 +74,8 @@ func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, e
 }
 
 // open returns the handle that serves a name, of a sequencer that is created
-// if the request says so.
-func (i *IDs) open(ctx context.Context, in wire.IDsRequest) (*sequencer.Sequencer, error) {
+// if the request says so. known says that the name has a handle.
+func (i *IDs) open(ctx context.Context, in wire.IDsRequest, known bool) (*sequencer.Sequencer, error) {
 	c, err := i.start(ctx)
 	if err != nil {
 		return nil, err
@@ -82,6 +85,11 @@ func (i *IDs) open(ctx context.Context, in wire.IDsRequest) (*sequencer.Sequence
 		s, err = c.OpenSequencer(ctx, in.Name)
 	} else {
 		create := wire.CreateRequest{Name: in.Name, Epoch: in.Create.Epoch, Nodes: in.Create.Nodes, Layout: in.Create.Layout}
+		if !known {
+			if err := i.create(ctx, create); err != nil {
+				return nil, err
+			}
+		}
 		s, err = c.CreateSequencer(ctx, in.Name, create.Config())
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -22,7 +23,10 @@ func (h *Host) createOrPassOn(ctx context.Context, in wire.CreateRequest) (wire.
 	}
 	for {
 		owner, elsewhere := h.ownerElsewhere(in.Name)
-		if !elsewhere {
+		switch {
+		case !elsewhere && in.Attach == nil:
+			return h.createHere(ctx, in)
+		case !elsewhere:
 			return h.createAndAttach(ctx, in)
 		}
 		res, err := h.passOn(ctx, owner, in)
@@ -31,6 +35,29 @@ func (h *Host) createOrPassOn(ctx context.Context, in wire.CreateRequest) (wire.
 		}
 	}
 }
+
+// CreateFor creates a sequencer for a caller whose handle is this member's own (POST /v1/ids),
+// at its owner, as if the caller had asked that itself: what the caller may do, and how often, is
+// the same. It waits for an owner until ctx ends.
+func (h *Host) CreateFor(ctx context.Context, in wire.CreateRequest) error {
+	for {
+		changed := h.state.Changed()
+		_, err := h.createOrPassOn(ctx, in)
+		_, told := errors.AsType[*wire.LaterError](err)
+		if told || !errors.Is(err, sequencer.ErrUnavailable) && !errors.Is(err, roster.ErrWrongOwner) && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-changed:
+		case <-time.After(createAgain):
+		}
+	}
+}
+
+// createAgain is the time between two tries to find an owner.
+const createAgain = 50 * time.Millisecond
 
 // ownerElsewhere returns the owner of a name if that is another member.
 func (h *Host) ownerElsewhere(name string) (owner roster.Member, elsewhere bool) {
@@ -83,23 +110,26 @@ func (h *Host) passOn(ctx context.Context, owner roster.Member, in wire.CreateRe
 // caller is the one that made it there: what that may do, and how often, is decided here once
 // more.
 func (h *Host) RelayCreate(ctx context.Context, in wire.RelayCreateRequest) (wire.SequencerResponse, error) {
-	if in.Create.Attach == nil {
-		return wire.SequencerResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: a create without attach is passed on; its caller asks the owner itself")
-	}
 	if in.Caller != nil {
 		if err := in.Caller.Check(); err != nil {
 			return wire.SequencerResponse{}, err
 		}
 		ctx = api.OnBehalf(ctx, *in.Caller)
 	}
-	name := in.Create.Name
-	for _, action := range []security.Action{security.Create, security.Attach} {
+	name, actions := in.Create.Name, []security.Action{security.Create, security.Attach}
+	if in.Create.Attach == nil {
+		actions = actions[:1]
+	}
+	for _, action := range actions {
 		if err := api.Authorize(ctx, h.cfg.Audit, action, name); err != nil {
 			return wire.SequencerResponse{}, err
 		}
 	}
 	if err := h.Charge(ctx, security.Create, name); err != nil {
 		return wire.SequencerResponse{}, err
+	}
+	if in.Create.Attach == nil {
+		return h.createHere(ctx, in.Create)
 	}
 	return h.createAndAttach(ctx, in.Create)
 }
