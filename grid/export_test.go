@@ -41,7 +41,7 @@ func Begin(cfg Config) (*Member, error) {
 		return nil, err
 	}
 	var err error
-	if m.creds, err = loadCredentials(m.cfg); err != nil {
+	if m.creds, err = credentialsOf(&m.cfg); err != nil {
 		return nil, err
 	}
 	if err := m.open(); err != nil {

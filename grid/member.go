@@ -120,7 +120,7 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 		return nil, fmt.Errorf("grid: %w", err)
 	}
 	var err error
-	if m.creds, err = loadCredentials(m.cfg); err != nil {
+	if m.creds, err = credentialsOf(&m.cfg); err != nil {
 		return nil, err
 	}
 	m.warn()

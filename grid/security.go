@@ -77,6 +77,10 @@ func loadCredentials(cfg Config) (*credentials, error) {
 	if conf == nil {
 		return c, nil // checkSecurity allows it
 	}
+	if conf.Grid == "" && !cfg.unnamed {
+		of := *conf
+		of.Grid, conf = cfg.Name, &of
+	}
 	loaded, err := security.Load(*conf, security.Member)
 	if err != nil {
 		return nil, refusal.Invalid("Security: %v", err)
@@ -90,6 +94,27 @@ func loadCredentials(cfg Config) (*credentials, error) {
 		return c, cfg.clearGossip()
 	}
 	return c, nil
+}
+
+// credentialsOf reads the certificates and keys that a configuration names. One that states no
+// name of its grid takes the name in the certificate.
+func credentialsOf(cfg *Config) (*credentials, error) {
+	c, err := loadCredentials(*cfg)
+	if err != nil {
+		return nil, err
+	}
+	if of := c.grid(); cfg.unnamed && of != "" {
+		cfg.Name = of
+	}
+	return c, nil
+}
+
+// grid returns the name of the grid that the certificate is for, "" if it names none.
+func (c *credentials) grid() string {
+	if c.Credentials == nil {
+		return ""
+	}
+	return c.Grid()
 }
 
 // clearGossip refuses a gossip without a key that other machines reach.

@@ -22,6 +22,9 @@ func (m *Member) compareSettings() error {
 		return nil
 	}
 	if m.cfg.unnamed {
+		if of := m.creds.grid(); of != "" && of != stored.Name {
+			return refusal.Invalid("DataDir: %s is of the grid %q, and the certificate is for the grid %q; give the member the directory or the certificate of one grid", m.cfg.DataDir, stored.Name, of)
+		}
 		m.cfg.Name = stored.Name
 	}
 	stated := m.cfg.stated()

@@ -112,10 +112,19 @@ func Authorize(p Peer, a Action, name string) error {
 	if slices.Index(rank, p.Role) < slices.Index(rank, least) {
 		return fmt.Errorf("%w: %s needs the role %s, and the caller is %s; use a certificate or a token of the role %s", ErrDenied, a, least, p, orAbove(least))
 	}
+	if len(p.Names) > 0 && isOfGrid(a) {
+		return fmt.Errorf("%w: %s is an action on the whole grid, and the caller is %s, limited to names; use a certificate or a token of the role %s without names", ErrDenied, a, p, orAbove(least))
+	}
 	if name != "" && !p.MayUse(name) {
 		return fmt.Errorf("%w: %s of %.100q: the caller is %s; use a certificate or a token for that name", ErrDenied, a, name, p)
 	}
 	return nil
+}
+
+// isOfGrid reports whether an action is on the whole grid, so that no limit to names allows it.
+func isOfGrid(a Action) bool {
+	least := table[a]
+	return least == Member || least == Admin && a != Destroy
 }
 
 // orAbove lists the roles from one up, for people.

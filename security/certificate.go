@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // MemberServerName is a DNS name that every certificate of the role member has. Processes
@@ -21,7 +24,33 @@ const (
 	uriHost     = "snowgrid"
 	rolePrefix  = "/role/"
 	namesPrefix = "/names/"
+	gridPrefix  = "/grid/"
 )
+
+const maxGrid = 255 // bytes of a grid's name
+
+// CheckGrid refuses the name of a grid that no grid can have.
+func CheckGrid(name string) error {
+	if name == "" || len(name) > maxGrid || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return fmt.Errorf("%w: grid %.80q has %d bytes; give 1 to %d bytes of UTF-8 without control characters, the name of the agents (--name)", ErrInvalid, name, len(name), maxGrid)
+	}
+	return nil
+}
+
+// GridURI returns the URI by which a certificate names its grid.
+func GridURI(name string) *url.URL {
+	return &url.URL{Scheme: uriScheme, Host: uriHost, Path: gridPrefix + name, RawPath: gridPrefix + url.PathEscape(name)}
+}
+
+// GridOf returns the grid that a certificate names, "" for none.
+func GridOf(c *x509.Certificate) string {
+	for _, u := range c.URIs {
+		if name, found := strings.CutPrefix(u.Path, gridPrefix); found && isOwn(u) {
+			return name
+		}
+	}
+	return ""
+}
 
 // URIs returns those of a certificate for a role, limited to names if there are any.
 func URIs(r Role, names []Pattern) []*url.URL {
@@ -52,9 +81,20 @@ func (r Rule) Check() error {
 	if _, err := ParseRole(string(r.Role)); err != nil {
 		return err
 	}
-	for _, n := range r.Names {
+	return CheckNames(r.Role, r.Names)
+}
+
+// CheckNames refuses patterns that a role may not be limited to, and malformed ones.
+func CheckNames(r Role, names []Pattern) error {
+	if len(names) > 0 && (r == Admin || r == Member) {
+		return fmt.Errorf("%w: names %q for the role %s, which acts on the whole grid; give none, or the role holder", ErrInvalid, names, r)
+	}
+	for _, n := range names {
 		if err := CheckPattern(n); err != nil {
 			return err
+		}
+		if !utf8.ValidString(string(n)) {
+			return fmt.Errorf("%w: pattern %.40q is not UTF-8", ErrInvalid, string(n))
 		}
 	}
 	return nil
@@ -81,11 +121,12 @@ func identities(c *x509.Certificate) []string {
 // Identity returns the peer that a certificate makes, without a check of the certificate.
 func Identity(c *x509.Certificate, rules []Rule) Peer { return peerOf(c, rules) }
 
-// peerOf returns the peer of a verified certificate: by the first rule that matches, or by
-// the URIs in the certificate. Without either the peer has no role.
+// peerOf returns the peer of a verified certificate: by the first rule that matches, or,
+// without rules, by the URIs in the certificate. A certificate that states nothing, or
+// something that is not understood, makes a peer without a role.
 func peerOf(c *x509.Certificate, rules []Rule) Peer {
 	sum := sha256.Sum256(c.Raw)
-	p := Peer{Name: c.Subject.CommonName, ID: "cert:" + hex.EncodeToString(sum[:8]), Expires: c.NotAfter}
+	p := Peer{Name: c.Subject.CommonName, ID: "cert:" + hex.EncodeToString(sum[:8]), Expires: c.NotAfter, Grid: GridOf(c)}
 	for _, rule := range rules {
 		for _, id := range identities(c) {
 			if rule.Match.Matches(id) {
@@ -94,20 +135,55 @@ func peerOf(c *x509.Certificate, rules []Rule) Peer {
 			}
 		}
 	}
-	for _, u := range c.URIs {
-		if u.Scheme != uriScheme || u.Host != uriHost {
+	if len(rules) > 0 {
+		return p
+	}
+	role, names, err := stated(c.URIs)
+	if err != nil {
+		return p
+	}
+	p.Role, p.Names = role, names
+	return p
+}
+
+// errStated says that a certificate states something that is not understood.
+var errStated = errors.New("not understood")
+
+// stated returns the role and the names that the URIs of a certificate state. A limit that was
+// misspelled must not make a certificate without a limit: any URI of this project that is not
+// understood is an error.
+func stated(uris []*url.URL) (role Role, names []Pattern, err error) {
+	grid := ""
+	for _, u := range uris {
+		if !strings.EqualFold(u.Scheme, uriScheme) || !strings.EqualFold(u.Hostname(), uriHost) {
 			continue
 		}
-		if r, found := strings.CutPrefix(u.Path, rolePrefix); found {
-			role, err := ParseRole(r)
-			if err != nil || p.Role != NoRole && p.Role != role {
-				return Peer{Name: p.Name, ID: p.ID, Expires: p.Expires} // it states no role, or two
+		r, isRole := strings.CutPrefix(u.Path, rolePrefix)
+		n, isNames := strings.CutPrefix(u.Path, namesPrefix)
+		g, isGrid := strings.CutPrefix(u.Path, gridPrefix)
+		switch {
+		case !isOwn(u):
+			return NoRole, nil, errStated
+		case isRole && role == NoRole:
+			if role, err = ParseRole(r); err != nil {
+				return NoRole, nil, err
 			}
-			p.Role = role
-		}
-		if n, found := strings.CutPrefix(u.Path, namesPrefix); found {
-			p.Names = append(p.Names, Pattern(n))
+		case isRole && string(role) == r:
+		case isNames:
+			if err := CheckPattern(Pattern(n)); err != nil {
+				return NoRole, nil, err
+			}
+			names = append(names, Pattern(n))
+		case isGrid && g != "" && (grid == "" || grid == g):
+			grid = g
+		default:
+			return NoRole, nil, errStated
 		}
 	}
-	return p
+	return role, names, nil
+}
+
+// isOwn reports whether a URI is one of this project, in exactly its form.
+func isOwn(u *url.URL) bool {
+	return u.Scheme == uriScheme && u.Host == uriHost && u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == ""
 }

@@ -30,9 +30,13 @@ type Config struct {
 	// and is not followed: for a process that runs for long a certificate is better.
 	Token string
 
+	// Grid is the name of the grid that this process is of; "" = the one that its certificate
+	// names. A certificate or token that names another grid is refused.
+	Grid string
+
 	// Rules give roles to certificates of an authority that states none in them. The first
-	// that matches counts. A certificate that no rule matches, and that states no role,
-	// may do nothing.
+	// that matches counts. With rules, a certificate that none matches may do nothing,
+	// whatever it states.
 	Rules []Rule
 	// ServerName is a name that the certificates of all members have, checked in place of
 	// the host that is dialed. "" = MemberServerName with Dir, and the host without.
@@ -58,6 +62,11 @@ func (c Config) Check() error {
 		return fmt.Errorf("%w: Token and CertFile or TLS are set; give one of them", ErrInvalid)
 	case c.Every < 0:
 		return fmt.Errorf("%w: Every is %v; give a positive duration, or 0 for 10 s", ErrInvalid, c.Every)
+	}
+	if c.Grid != "" {
+		if err := CheckGrid(c.Grid); err != nil {
+			return err
+		}
 	}
 	if c.Role != NoRole {
 		if _, err := ParseRole(string(c.Role)); err != nil {

@@ -49,6 +49,7 @@ type material struct {
 	client  *tls.Config
 	speaks  map[string]*tls.Config // client, for one protocol each
 	own     *x509.Certificate      // nil if cfg.TLS has none that can be read
+	grid    string                 // that this process is of, "" if that is not known
 	issuer  time.Time              // when the authority of own ends; zero if that is not known
 	clients *x509.CertPool         // that certificates of callers are checked by
 	gossip  [][]byte
@@ -239,6 +240,34 @@ func named(conf *tls.Config, addr string) *tls.Config {
 	return conf
 }
 
+// Grid returns the name of the grid that this process is of, "" if neither its configuration
+// nor its certificate names one.
+func (c *Credentials) Grid() string { return c.current.Load().grid }
+
+// sameGrid takes the grid that the own certificate names.
+func (c *Credentials) sameGrid(m *material, named string) error {
+	switch {
+	case named == "" || named == m.grid:
+	case m.grid == "":
+		m.grid = named
+	default:
+		file := c.files.cert
+		if file == "" {
+			file = "the certificate"
+		}
+		return fmt.Errorf("%w: %s is for the grid %q, and this process is of the grid %q; give both one name: snowgrid agent --name %[3]s, or a certificate of snowgrid secure init --grid %[4]s", ErrInvalid, file, named, m.grid)
+	}
+	return nil
+}
+
+// checkGrid refuses a peer whose certificate names another grid than this process is of.
+func (m *material) checkGrid(p Peer) error {
+	if p.Grid == "" || m.grid == "" || p.Grid == m.grid {
+		return nil
+	}
+	return fmt.Errorf("%w: the certificate of %s is for the grid %q, and this process is of the grid %q; use certificates of one grid (snowgrid secure init --grid NAME)", ErrUnauthenticated, p, p.Grid, m.grid)
+}
+
 // GossipKeys returns the keys of the gossip, of which the first encrypts; nil = none.
 func (c *Credentials) GossipKeys() [][]byte { return c.current.Load().gossip }
 
@@ -260,6 +289,11 @@ func (c *Credentials) read() (*material, error) {
 	}
 	if len(base.Certificates) > 0 && len(base.Certificates[0].Certificate) > 0 {
 		m.own, _ = x509.ParseCertificate(base.Certificates[0].Certificate[0])
+	}
+	if m.grid = c.cfg.Grid; m.own != nil {
+		if err := c.sameGrid(m, GridOf(m.own)); err != nil {
+			return nil, err
+		}
 	}
 	m.issuer = issuerExpiry(m.own, base, c.cfg.Time())
 	m.server, m.client = base.Clone(), base.Clone()
@@ -286,10 +320,11 @@ func (c *Credentials) read() (*material, error) {
 				return err
 			}
 		}
-		if p := peerOf(state.PeerCertificates[0], c.cfg.Rules); p.Role != Member {
+		p := peerOf(state.PeerCertificates[0], c.cfg.Rules)
+		if p.Role != Member {
 			return notMember(p)
 		}
-		return nil
+		return m.checkGrid(p)
 	}
 	m.speaks = map[string]*tls.Config{}
 	for _, protocol := range []string{"h2", "http/1.1"} {

@@ -17,6 +17,7 @@ type Peer struct {
 	// certificate's fingerprint, "token:" and the token's ID, or "" for none.
 	ID      string
 	Expires time.Time // zero: never
+	Grid    string    // the name of the grid that the credential is for; "" if it names none
 }
 
 // Everyone is a caller of a member that runs without security: it may do everything.

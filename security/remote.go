@@ -157,6 +157,9 @@ func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool
 	if dialed && p.Role != Member {
 		return Peer{}, time.Time{}, notMember(p)
 	}
+	if err := m.checkGrid(p); err != nil {
+		return Peer{}, time.Time{}, err
+	}
 	return p, until, nil
 }
 

@@ -47,6 +47,7 @@ type directoryFlag struct {
 type secureInitCommand struct {
 	Out  string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
 	Host []string      `help:"DNS names and IP addresses of members, for curl and browsers. Members, clients and commands do not need them." placeholder:"HOST"`
+	Grid string        `help:"Name of the grid, that of the agents' --name: others refuse the certificates and tokens." default:"snowgrid"`
 	Name string        `help:"Name of the authority, for people." default:"snowgrid"`
 	TTL  time.Duration `name:"ttl" help:"Time to live of the certificates." default:"8760h"`
 }
@@ -64,11 +65,11 @@ issued: with ca.key anyone can make any certificate, and with tokens.key any tok
 
 // Run makes the directory.
 func (c *secureInitCommand) Run(to streams) error {
-	if err := authority.Create(c.Out, authority.Options{Name: c.Name, Hosts: c.Host, TTL: c.TTL}, time.Now()); err != nil {
+	if err := authority.Create(c.Out, authority.Options{Grid: c.Grid, Name: c.Name, Hosts: c.Host, TTL: c.TTL}, time.Now()); err != nil {
 		return err
 	}
 	member := filepath.Join(filepath.Dir(filepath.Clean(c.Out)), "m1-security")
-	_, err := fmt.Fprintf(to.out, `made %[1]s: an authority, certificates of member, admin, holder and reader, a gossip key and a key for tokens
+	_, err := fmt.Fprintf(to.out, `made %[1]s for the grid %[3]q: an authority, certificates of member, admin, holder and reader, a gossip key and a key for tokens
 
 On this machine:
     snowgrid agent --security-dir %[1]s --expect 1 --data-dir ./data
@@ -77,7 +78,7 @@ For a member on another machine, and likewise for --role holder, admin or reader
     snowgrid secure issue --dir %[1]s --role member --for m1 --out %[2]s
 
 Keep ca.key and tokens.key off every server: they are all it takes to make any certificate and any token.
-`, c.Out, member)
+`, c.Out, member, c.Grid)
 	return err
 }
 
@@ -86,7 +87,7 @@ type secureIssueCommand struct {
 	directoryFlag
 	Role  string        `required:"" help:"Role of the process: member, admin, holder or reader." enum:"member,admin,holder,reader"`
 	For   string        `required:"" help:"Name of the process, for people: logs and the audit show it." placeholder:"NAME"`
-	Names []string      `help:"Patterns of the sequencers that the process may use, such as orders-*. Default: all." placeholder:"PATTERN"`
+	Names []string      `help:"Patterns of the sequencers and identity sets that a holder or reader may use, such as orders-*. Default: all." placeholder:"PATTERN"`
 	Host  []string      `help:"DNS names and IP addresses of the member, for curl and browsers." placeholder:"HOST"`
 	TTL   time.Duration `name:"ttl" help:"Time to live of the certificate." default:"8760h"`
 	Out   string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
@@ -134,7 +135,7 @@ type secureTokenCommand struct {
 	directoryFlag
 	Role  string        `required:"" help:"Role of the caller: reader, holder or admin." enum:"reader,holder,admin"`
 	For   string        `required:"" help:"Name of the caller, for people: logs and the audit show it." placeholder:"NAME"`
-	Names []string      `help:"Patterns of the sequencers that the caller may use, such as orders-*. Default: all." placeholder:"PATTERN"`
+	Names []string      `help:"Patterns of the sequencers and identity sets that a holder or reader may use, such as orders-*. Default: all." placeholder:"PATTERN"`
 	TTL   time.Duration `name:"ttl" required:"" help:"Time to live, at most 2160h: nothing takes a token back before it ends, but a new key for all (snowgrid secure rotate tokens)." placeholder:"DURATION"`
 }
 
@@ -154,7 +155,11 @@ func (c *secureTokenCommand) Run(to streams) error {
 	if err != nil {
 		return err
 	}
-	text, err := signer.Sign(token.Request{Name: c.For, Role: security.Role(c.Role), Names: patterns(c.Names), TTL: c.TTL}, time.Now())
+	of, err := authority.Grid(c.Dir)
+	if err != nil {
+		return err
+	}
+	text, err := signer.Sign(token.Request{Name: c.For, Role: security.Role(c.Role), Names: patterns(c.Names), TTL: c.TTL, Grid: of}, time.Now())
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func TestSecureIssue(t *testing.T) {
 		t.Errorf("holder: %v until %v", err, c.Expiry())
 	}
 	out := filepath.Join(t.TempDir(), "x")
-	refuse(t, "serves every name", "secure", "issue", "--dir", dir, "--role", "member", "--names", "a", "--for", "m1", "--out", out)
+	refuse(t, "acts on the whole grid", "secure", "issue", "--dir", dir, "--role", "member", "--names", "a", "--for", "m1", "--out", out)
 	refuse(t, "only members are called", "secure", "issue", "--dir", dir, "--role", "holder", "--host", "a", "--for", "m1", "--out", out)
 	refuse(t, "nothing is overwritten", "secure", "issue", "--dir", dir, "--role", "holder", "--for", "m1", "--out", web)
 	refuse(t, "snowgrid secure init", "secure", "issue", "--dir", web, "--role", "holder", "--for", "m1", "--out", out)
@@ -134,6 +134,7 @@ func TestSecureIssue(t *testing.T) {
 // TestSecureToken: stdout has the token alone, which members check by tokens.pub.
 func TestSecureToken(t *testing.T) {
 	dir := secureDir(t)
+	refuse(t, "acts on the whole grid", "secure", "token", "--dir", dir, "--role", "admin", "--names", "a", "--for", "ops", "--ttl", "1h")
 	text := succeed(t, "secure", "token", "--dir", dir, "--role", "holder", "--names", "orders-*", "--for", "ci", "--ttl", "24h")
 	c, err := security.Load(security.Config{Dir: dir}, security.Member)
 	if err != nil {

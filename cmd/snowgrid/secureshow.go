@@ -59,6 +59,9 @@ func printContents(w io.Writer, c authority.Contents, now time.Time) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if len(c.Certificates) > 0 && c.Certificates[0].Grid != "" {
+		fmt.Fprintf(w, "\nfor the grid %q\n", c.Certificates[0].Grid)
+	}
 	if warnings := warningsIn(c); len(warnings) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(warnings, "\n"))
 	}

@@ -53,7 +53,11 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 	if cfg.Security == nil {
 		return nil, nil
 	}
-	creds, err := security.Load(*cfg.Security, security.Member)
+	conf := *cfg.Security
+	if conf.Grid == "" {
+		conf.Grid = cfg.Name
+	}
+	creds, err := security.Load(conf, security.Member)
 	if err != nil {
 		return nil, f.fault(err)
 	}

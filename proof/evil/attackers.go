@@ -41,7 +41,6 @@ func Attackers(grid *authority.Authority, now time.Time, names ...security.Patte
 		{"a member's certificate of next year", grid, now.Add(300 * 24 * time.Hour), "", authority.Request{Name: "m1", Role: security.Member}},
 		{"a reader's certificate", grid, now, security.Reader, authority.Request{Name: "evil", Role: security.Reader, Names: names}},
 		{"a holder's certificate", grid, now, security.Holder, authority.Request{Name: "evil", Role: security.Holder, Names: names}},
-		{"an admin's certificate", grid, now, security.Admin, authority.Request{Name: "evil", Role: security.Admin, Names: names}},
 	} {
 		cert, err := Issue(c.by, c.at, c.is)
 		if err != nil {
@@ -53,8 +52,12 @@ func Attackers(grid *authority.Authority, now time.Time, names ...security.Patte
 		}
 		out = append(out, a)
 	}
-	cert, err := signedByHolder(grid, now)
+	cert, err := limitedAdmin(grid, now, names)
 	if err != nil {
+		return nil, err
+	}
+	out = append(out, &Attacker{Name: "an admin's certificate limited to names", Role: security.Admin, Names: names, TLS: Trusting(grid, cert), Refusal: security.ErrDenied})
+	if cert, err = signedByHolder(grid, now); err != nil {
 		return nil, err
 	}
 	return append(out, &Attacker{Name: "a member's certificate that a holder signed", TLS: Trusting(grid, cert), Refusal: ErrUnwelcome}), nil
@@ -67,6 +70,29 @@ func Issue(by *authority.Authority, now time.Time, r authority.Request) (tls.Cer
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(text, key)
+}
+
+// limitedAdmin returns a certificate of role admin that is limited to names, as earlier releases
+// issued them.
+func limitedAdmin(grid *authority.Authority, now time.Time, names []security.Pattern) (tls.Certificate, error) {
+	text, err := grid.Key()
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	own, err := tls.X509KeyPair(grid.Certificate(), text)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "evil"}, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(365 * 24 * time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, URIs: security.URIs(security.Admin, names),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, own.Leaf, key.Public(), own.PrivateKey)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
 // signedByHolder returns a certificate of role member that the key of a holder signed.

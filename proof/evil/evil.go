@@ -29,6 +29,8 @@ type Attacker struct {
 	Name string
 	// Role is that of its certificate, if members believe that.
 	Role security.Role
+	// Names limit the role, which matters for an admin: it may do nothing to the whole grid then.
+	Names []security.Pattern
 	// Refusal is the error of its requests: security.ErrDenied with a certificate that
 	// members believe, security.ErrUnauthenticated without any, else ErrUnwelcome.
 	Refusal error
@@ -46,7 +48,7 @@ func (a *Attacker) Identified() bool { return a.Role != security.NoRole }
 
 // May reports whether its role has the right to an action, of some sequencer at least.
 func (a *Attacker) May(action security.Action) bool {
-	return security.Authorize(security.Peer{Role: a.Role, ID: "cert:"}, action, "") == nil
+	return security.Authorize(security.Peer{Role: a.Role, Names: a.Names, ID: "cert:"}, action, "") == nil
 }
 
 // IsRefusal reports whether an error is the one that this attacker has to get.

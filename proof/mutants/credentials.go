@@ -19,7 +19,7 @@ var credentialMutants = []mutant{
 	{"token", "any length of a token", "security/token/verifier.go", "if len(text) > maxText {", "if false {", tokenTests},
 	{"authority", "a directory is overwritten", "security/authority/publish.go", "case len(entries) > 0:", "case false:", secureTests},
 	{"authority", "private files can be read by others", "security/authority/publish.go", "if IsSecret(f.name) {", "if false {", secureTests},
-	{"authority", "a member gets names", "security/authority/directory.go", "r.Role == security.Member && len(r.Names) > 0", "false", secureTests},
+	{"authority", "a member gets names", "security/certificate.go", "	if len(names) > 0 && (r == Admin || r == Member) {", "	if len(names) > 0 && r == NoRole {", secureTests},
 	{"authority", "the earlier authority is not trusted during a rotation", "security/authority/rotate.go", "append(next.Certificate(), d.authority.Certificate()...)", "next.Certificate()", authorityTests},
 	{"authority", "a rotation ends with certificates of the earlier authority", "security/authority/rotate.go", "cert.CheckSignatureFrom(d.authority.cert) != nil {", "cert.CheckSignatureFrom(d.authority.cert) != nil && cert == nil {", authorityTests},
 	{"authority", "a new key of the gossip encrypts before members have it", "security/authority/gossipkeys.go", "f.write(d, f.keys[0], nextMark, strings.TrimSpace(string(newGossipKey())))", "f.write(d, strings.TrimSpace(string(newGossipKey())), earlierMark, f.keys[0])", authorityTests},
@@ -29,4 +29,17 @@ var credentialMutants = []mutant{
 	{"agent", "an agent does not know the memory of its container", "cmd/snowgrid/agent.go", "	limitMemory(ctx, logger, memlimit.FromCgroup)\n", "	_ = memlimit.FromCgroup\n", []string{"./cmd/snowgrid", "-run", "TestAgentInACgroup"}},
 	{"agent", "an expired certificate passes config check", "cmd/snowgrid/securitycheck.go", "!ends.IsZero() && ends.Before(now)", "false", secureTests},
 	{"command", "a token is sent to any process", "cmd/snowgrid/credentialflags.go", "case cfg == nil && f.Token != \"\":", "case false:", []string{"./cmd/snowgrid", "-run", "TestErrorsOfTrust"}},
+	{"C6", "a certificate of another grid counts", "security/remote.go", "	if err := m.checkGrid(p); err != nil {", "	if err := m.checkGrid(p); err != nil && dialed {", statementTests},
+	{"C6", "a member of another grid is called", "security/credentials.go", "		return m.checkGrid(p)\n", "		return nil\n", statementTests},
+	{"C6", "a member has the certificate of another grid", "security/credentials.go", "	case named == \"\" || named == m.grid:", "	case named == \"\" || m.grid != \"\":", statementTests},
+	{"C6", "a token of another grid counts", "security/token/verifier.go", "	if own := v.source.Grid(); p.Grid != \"\"", "	if own := v.source.Grid(); p.Grid == own", tokenGridTests},
+	{"C6", "a token counts after its end", "security/token/verifier.go", "	case !v.source.Now().Before(expires):", "	case v.source.Now().IsZero():", tokenGridTests},
+	{"C7", "a limit in another spelling is no limit", "security/certificate.go", "		case !isOwn(u):\n			return NoRole, nil, errStated", "		case !isOwn(u):", statementTests},
+	{"C7", "a certificate that no rule matches states its role", "security/certificate.go", "	if len(rules) > 0 {\n		return p", "	if len(rules) > 1000 {\n		return p", statementTests},
+	{"C8", "an admin limited to names acts on the grid", "security/action.go", "	if len(p.Names) > 0 && isOfGrid(a) {", "	if len(p.Names) > 1000 && isOfGrid(a) {", statementTests},
 }
+
+var (
+	statementTests = []string{"./security", "-run", "TestStatements|TestLimited|TestCredentialsName"}
+	tokenGridTests = []string{"./security/token"}
+)

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"time"
@@ -42,8 +43,21 @@ type Authority struct {
 
 // New returns an authority with a new key, valid for ttl from now on.
 func New(name string, now time.Time, ttl time.Duration) (*Authority, error) {
+	return NewOf("", name, now, ttl)
+}
+
+// NewOf returns an authority like New, whose certificates name a grid, unless that is "": other grids refuse
+// them.
+func NewOf(grid, name string, now time.Time, ttl time.Duration) (*Authority, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
+	}
+	var uris []*url.URL
+	if grid != "" {
+		if err := security.CheckGrid(grid); err != nil {
+			return nil, err
+		}
+		uris = []*url.URL{security.GridURI(grid)}
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,7 +65,7 @@ func New(name string, now time.Time, ttl time.Duration) (*Authority, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-skew), NotAfter: now.Add(ttl),
-		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, URIs: uris,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -100,6 +114,9 @@ func Load(certFile, keyFile string) (*Authority, error) {
 	}
 }
 
+// Grid returns the name of the grid that the certificates are for, "" for any.
+func (a *Authority) Grid() string { return security.GridOf(a.cert) }
+
 // Certificate returns the authority's own certificate in PEM.
 func (a *Authority) Certificate() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
@@ -128,6 +145,9 @@ func (a *Authority) Issue(r Request, now time.Time) (certPEM, privateKey []byte,
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: r.Name}, NotBefore: now.Add(-skew), NotAfter: until,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true, URIs: security.URIs(r.Role, r.Names),
+	}
+	if grid := a.Grid(); grid != "" {
+		template.URIs = append(template.URIs, security.GridURI(grid))
 	}
 	if r.Role == security.Member {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)

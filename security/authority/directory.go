@@ -20,6 +20,7 @@ const (
 
 // Options are those of a new directory.
 type Options struct {
+	Grid  string        // the name of the grid that its certificates and tokens are for; "" = any
 	Name  string        // common name of the authority, for people; "" = snowgrid
 	Hosts []string      // of members, besides loopback; see [Request]
 	TTL   time.Duration // of certificates; 0 = CertificateTTL
@@ -34,7 +35,7 @@ func Create(dir string, o Options, now time.Time) error {
 	if err := checkFree(dir); err != nil {
 		return err
 	}
-	a, err := New(o.Name, now, max(AuthorityTTL, o.TTL))
+	a, err := NewOf(o.Grid, o.Name, now, max(AuthorityTTL, o.TTL))
 	if err != nil {
 		return err
 	}
@@ -99,12 +100,18 @@ func Open(dir string) (*Directory, error) {
 	return &Directory{path: dir, authority: a}, nil
 }
 
+// Grid returns the name of the grid that certificates of a directory are for, "" for any.
+func Grid(dir string) (string, error) {
+	certs, err := readCertificates(filepath.Join(dir, security.AuthorityFile))
+	if err != nil {
+		return "", err
+	}
+	return security.GridOf(certs[0]), nil
+}
+
 // Issue makes a new directory, out, with a certificate and all else that a process of the role
 // needs, and nothing that only issuing needs.
 func (d *Directory) Issue(r Request, out string, now time.Time) error {
-	if r.Role == security.Member && len(r.Names) > 0 {
-		return fmt.Errorf("%w: names %q for the role member; a member serves every name, so give none", security.ErrInvalid, r.Names)
-	}
 	files, err := d.authority.pair(r, now)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ type Certificate struct {
 	Name        string             `json:"name"`
 	Role        security.Role      `json:"role"` // "" for an authority
 	Names       []security.Pattern `json:"names"`
+	Grid        string             `json:"grid"`  // that it is for, "" for any
 	Hosts       []string           `json:"hosts"` // besides those that each member's has
 	Begins      time.Time          `json:"begins"`
 	Ends        time.Time          `json:"ends"`
@@ -98,7 +99,7 @@ func describe(name string, cert *x509.Certificate, now time.Time) Certificate {
 	p := security.Identity(cert, nil)
 	sum := sha256.Sum256(cert.Raw)
 	c := Certificate{
-		File: name, Name: cert.Subject.CommonName, Role: p.Role, Names: append([]security.Pattern{}, p.Names...), Hosts: append([]string{}, hostsOf(cert)...),
+		File: name, Name: cert.Subject.CommonName, Role: p.Role, Grid: p.Grid, Names: append([]security.Pattern{}, p.Names...), Hosts: append([]string{}, hostsOf(cert)...),
 		Begins: cert.NotBefore, Ends: cert.NotAfter, Fingerprint: hex.EncodeToString(sum[:8]), Warnings: []string{},
 	}
 	switch left := cert.NotAfter.Sub(now); {

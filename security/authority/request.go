@@ -42,13 +42,8 @@ func (r Request) check() error {
 	if len(r.Names) > maxNames || len(r.Hosts) > maxHosts {
 		return fmt.Errorf("%w: %d names and %d hosts; give at most %d of each", security.ErrInvalid, len(r.Names), len(r.Hosts), maxNames)
 	}
-	for _, n := range r.Names {
-		if err := security.CheckPattern(n); err != nil {
-			return err
-		}
-		if !utf8.ValidString(string(n)) {
-			return fmt.Errorf("%w: pattern %.40q is not UTF-8", security.ErrInvalid, string(n))
-		}
+	if err := security.CheckNames(r.Role, r.Names); err != nil {
+		return err
 	}
 	if len(r.Hosts) > 0 && r.Role != security.Member {
 		return fmt.Errorf("%w: hosts %q for the role %s; only members are called, so give none", security.ErrInvalid, r.Hosts, r.Role)

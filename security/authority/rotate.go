@@ -29,7 +29,7 @@ func (d *Directory) RotateAuthority(now time.Time) error {
 	if len(trusted) > 1 && trusted[0].Equal(d.authority.cert) {
 		return fmt.Errorf("%w: a rotation of the authority is in progress; continue with snowgrid secure rotate certificates, and end it with snowgrid secure rotate authority --finish", security.ErrInvalid)
 	}
-	next, err := New(d.authority.cert.Subject.CommonName, now, AuthorityTTL)
+	next, err := NewOf(d.authority.Grid(), d.authority.cert.Subject.CommonName, now, AuthorityTTL)
 	if err != nil {
 		return err
 	}

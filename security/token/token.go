@@ -2,7 +2,7 @@
 // without a certificate. A token is a JWT (RFC 7519) with an Ed25519 signature:
 //
 //	header   alg EdDSA, kid the ID of the key
-//	claims   iss, sub the name of the caller, aud snowgrid, iat, nbf, exp, jti,
+//	claims   iss, sub the name of the caller, aud snowgrid and, for one grid, snowgrid/NAME, iat, nbf, exp, jti,
 //	         role reader, holder or admin, and names, patterns of sequencers, if it is limited
 //
 // Members have the public keys alone, so none of them can make a token. A token is a secret,
@@ -30,7 +30,9 @@ const MaxTTL = 90 * 24 * time.Hour
 
 const (
 	audience = "snowgrid"
-	issuer   = "snowgrid secure token"
+	// gridAudience precedes the name of the grid in an audience.
+	gridAudience = audience + "/"
+	issuer       = "snowgrid secure token"
 
 	maxText  = 8 << 10
 	maxName  = 255
@@ -45,6 +47,7 @@ type Request struct {
 	Role  security.Role
 	Names []security.Pattern // of sequencers; empty = all
 	TTL   time.Duration
+	Grid  string // that the token is for; "" = any that has the key
 }
 
 // claims are those of a token.
@@ -88,6 +91,9 @@ func (s *Signer) Sign(r Request, now time.Time) (string, error) {
 		},
 		Role: string(r.Role),
 	}
+	if r.Grid != "" {
+		c.Audience = append(c.Audience, gridAudience+r.Grid)
+	}
 	for _, n := range r.Names {
 		c.Names = append(c.Names, string(n))
 	}
@@ -108,7 +114,15 @@ func (r Request) check() error {
 	if r.Name == "" || len(r.Name) > maxName || !utf8.ValidString(r.Name) {
 		return fmt.Errorf("%w: name %.80q has %d bytes; give 1 to %d bytes of UTF-8", security.ErrInvalid, r.Name, len(r.Name), maxName)
 	}
-	return checkRole(r.Role, r.Names)
+	if r.Grid != "" {
+		if err := security.CheckGrid(r.Grid); err != nil {
+			return err
+		}
+	}
+	if err := checkRole(r.Role, r.Names); err != nil {
+		return err
+	}
+	return security.CheckNames(r.Role, r.Names)
 }
 
 // checkRole refuses a role or names that a token may not have.

@@ -25,10 +25,12 @@ type source struct {
 	keys       []byte
 	generation int
 	now        time.Time
+	grid       string
 }
 
 func (s *source) TokenKeys() []byte { return s.keys }
 func (s *source) Generation() int   { return s.generation }
+func (s *source) Grid() string      { return s.grid }
 func (s *source) Now() time.Time    { return s.now }
 
 // issuing returns a signer, its private key, and a verifier with the public one.
@@ -69,7 +71,7 @@ func sign(t *testing.T, s *token.Signer, r token.Request, now time.Time) string 
 
 func TestPeerOfAToken(t *testing.T) {
 	signer, _, keys := issuing(t)
-	text := sign(t, signer, token.Request{Name: "ci", Role: security.Holder, Names: []security.Pattern{"orders-*"}, TTL: time.Hour}, keys.now)
+	text := sign(t, signer, token.Request{Name: "ci", Role: security.Holder, Grid: "g", Names: []security.Pattern{"orders-*"}, TTL: time.Hour}, keys.now)
 	p, err := token.NewVerifier(keys).Peer(text)
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +90,7 @@ func TestPeerOfAToken(t *testing.T) {
 // role that tokens may have and for a limited time; and no error shows it.
 func TestTokenIsRefused(t *testing.T) {
 	signer, key, keys := issuing(t)
+	keys.grid = "g"
 	good := sign(t, signer, token.Request{Name: "ci", Role: security.Admin, TTL: time.Hour}, keys.now)
 	kid := security.TokenKeyID(key.Public().(ed25519.PublicKey))
 	made := func(change func(header, claims map[string]any)) string {
@@ -128,6 +131,8 @@ func TestTokenIsRefused(t *testing.T) {
 		{"no end", made(func(_, c map[string]any) { delete(c, "exp") }), "no end"},
 		{"a year", made(func(_, c map[string]any) { c["exp"] = keys.now.Add(365 * 24 * time.Hour).Unix() }), "shorter"},
 		{"ended", made(func(_, c map[string]any) { c["exp"] = keys.now.Add(-2 * time.Minute).Unix() }), "ended at"},
+		{"ended a second ago", made(func(_, c map[string]any) { c["exp"] = keys.now.Add(-time.Second).Unix() }), "ended at"},
+		{"of another grid", made(func(_, c map[string]any) { c["aud"] = []string{"snowgrid", "snowgrid/other"} }), `for the grid "other", and this member is of the grid "g"`},
 		{"not yet valid", made(func(_, c map[string]any) { c["nbf"] = keys.now.Add(2 * time.Minute).Unix() }), "clocks"},
 		{"role member", made(func(_, c map[string]any) { c["role"] = "member" }), "no token has the role member"},
 		{"no role", made(func(_, c map[string]any) { delete(c, "role") }), "role"},
@@ -147,8 +152,10 @@ func TestTokenIsRefused(t *testing.T) {
 	if _, err := token.NewVerifier(keys).Peer(made(func(_, _ map[string]any) {})); err != nil {
 		t.Errorf("the token that the others are made of: %v", err)
 	}
-	if _, err := token.NewVerifier(keys).Peer(made(func(_, c map[string]any) { c["exp"] = keys.now.Add(-30 * time.Second).Unix() })); err != nil {
-		t.Errorf("a clock that is half a minute ahead: %v", err)
+	if _, err := token.NewVerifier(keys).Peer(made(func(_, c map[string]any) {
+		c["nbf"], c["iat"] = keys.now.Add(30*time.Second).Unix(), keys.now.Add(30*time.Second).Unix()
+	})); err != nil {
+		t.Errorf("a clock that is half a minute behind: %v", err)
 	}
 }
 

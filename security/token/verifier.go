@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 type Source interface {
 	TokenKeys() []byte // PEM; nil = none
 	Generation() int   // changes with the keys
+	Grid() string      // the name of the grid, "" if it is not known
 	Now() time.Time
 }
 
@@ -68,12 +70,28 @@ func (v *Verifier) Peer(text string) (security.Peer, error) {
 	}
 	expires := c.ExpiresAt.Time
 	switch {
+	case !v.source.Now().Before(expires): // clocks that differ are for its begin alone
+		return security.Peer{}, refused(reason(jwt.ErrTokenExpired, c))
 	case expires.Sub(v.source.Now()) > MaxTTL+skew:
 		return security.Peer{}, refused(fmt.Sprintf("the token ends at %s, in more than %v; use one with a shorter time", expires.UTC().Format(time.RFC3339), MaxTTL))
 	case c.ID == "" || len(c.ID) > maxName || c.Subject == "" || len(c.Subject) > maxName:
 		return security.Peer{}, refused(fmt.Sprintf("the token has no ID (jti) or no subject (sub), or one of more than %d bytes; use one of snowgrid secure token", maxName))
 	}
-	return security.Peer{Role: role, Names: names, Name: c.Subject, ID: "token:" + c.ID, Expires: expires}, nil
+	p := security.Peer{Role: role, Names: names, Name: c.Subject, ID: "token:" + c.ID, Expires: expires, Grid: gridOf(c)}
+	if own := v.source.Grid(); p.Grid != "" && own != "" && !slices.Contains(c.Audience, gridAudience+own) {
+		return security.Peer{}, refused(fmt.Sprintf("the token is for the grid %q, and this member is of the grid %q; use one of the directory of this grid (snowgrid secure token)", p.Grid, own))
+	}
+	return p, nil
+}
+
+// gridOf returns the first grid that a token names, "" for none.
+func gridOf(c claims) string {
+	for _, a := range c.Audience {
+		if name, found := strings.CutPrefix(a, gridAudience); found {
+			return name
+		}
+	}
+	return ""
 }
 
 // keys returns the keys of the source's present generation.
