@@ -246,7 +246,7 @@ func TestAPIIDsCreate(t *testing.T) {
 			t.Errorf("another layout of %s: %d %v", name, status, out)
 		}
 	}
-	for _, create := range []string{`{"layout":{"bits":53}}`, `{"layout":"twitter"}`, `{"layout":{"bits":53,"low_bits":12,"nodes":64,"x":1}}`,
+	for _, create := range []string{`{"layout":{"bits":53}}`, `{"layout":"twiter"}`, `{"layout":{"bits":53,"low_bits":12,"nodes":64,"x":1}}`,
 		`{"layout":{"bits":53,"low_bits":12,"nodes":64},"nodes":65}`, `{"epoch":"2026"}`, `{"nods":128}`, `[]`, `{"nodes":127}`, `{"nodes":8193}`, `{"epoch":0}`,
 		fmt.Sprintf(`{"epoch":%d}`, time.Now().Add(time.Hour).UnixMilli())} {
 		res, out := b.request(http.MethodPost, wire.PathIDs, map[string]string{"Content-Type": wire.JSON}, `{"name":"never","create":`+create+`}`)

@@ -80,7 +80,7 @@ func TestAttackAnothersName(t *testing.T) {
 			b.namedBlow(security.Destroy, victimName, wire.PathDestroy, wire.DestroyRequest{Name: victimName}),
 			b.namedBlow(security.Create, victimName, wire.PathCreate, wire.CreateRequest{Name: victimName}),
 			b.namedBlow(security.Open, victimName, wire.PathOpen, wire.OpenRequest{Name: victimName}),
-			b.namedBlow(security.IDs, victimName, wire.PathIDs, wire.IDsRequest{Name: victimName, N: 1000}),
+			b.namedBlow(security.IDs, victimName, wire.PathIDs, wire.IDsRequest{Name: victimName, N: new(1000)}),
 			b.namedBlow(security.IDs, victimName, wire.PathIDs, wire.IDsRequest{Name: victimName, Create: &wire.IDsCreate{}}),
 		)
 	})

@@ -27,7 +27,7 @@ func ContentType(header string) (string, error) {
 	if header == "" {
 		fault = "Content-Type: missing"
 	}
-	return "", failure.Errorf(ErrContentType, "grid: %s; send %s, as curl --json does, or %s", fault, JSON, MsgPack)
+	return "", failure.Errorf(ErrContentType, "grid: %s; send the header \"Content-Type: %s\" with a body in JSON, as curl --json does, or %s", fault, JSON, MsgPack)
 }
 
 // Encode returns v in the encoding that kind names.
@@ -117,12 +117,21 @@ func decodeJSON(data []byte, v any, strict bool) error {
 	if err := checkJSON(data); err != nil {
 		return err
 	}
+	if _, is := v.(*IDsRequest); is {
+		var err error
+		if data, err = withLayout(data); err != nil {
+			return err
+		}
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if strict {
 		dec.DisallowUnknownFields()
 	}
 	if err := dec.Decode(v); err != nil {
-		return err
+		if errors.Is(err, ErrBadRequest) {
+			return err
+		}
+		return jsonFault(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return errTrailing

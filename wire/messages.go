@@ -274,27 +274,6 @@ type Address struct {
 	API         string             `json:"api"`
 }
 
-// IDsRequest asks for up to MaxIDs IDs of a sequencer, which has to exist unless
-// Create is given.
-type IDsRequest struct {
-	Name   string     `json:"name"`
-	N      int        `json:"n"` // 0 = 1
-	Create *IDsCreate `json:"create,omitempty"`
-}
-
-// IDsCreate is the definition of a sequencer that is created if there is none of the
-// name; one of another definition is a conflict. Its fields are those of CreateRequest.
-type IDsCreate struct {
-	Epoch  *int64           `json:"epoch,omitempty"`
-	Nodes  int              `json:"nodes,omitempty"`
-	Layout sequencer.Layout `json:"layout,omitempty,omitzero"`
-}
-
-// IDsResponse holds IDs in ascending order, as strings.
-type IDsResponse struct {
-	IDs []sequencer.ID `json:"ids"`
-}
-
 // StatusRequest asks for the status; Local leaves out what only others know.
 type StatusRequest struct {
 	Local bool `json:"local"`

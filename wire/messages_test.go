@@ -84,7 +84,7 @@ func messages() []any {
 		wire.EventsRequest{Holder: "h"}, wire.Event{Name: "orders", Life: sequencer.Life{5}}, wire.Event{},
 		wire.DirectoryRequest{}, wire.DirectoryRequest{Partition: 7, NotAt: "a:1", Wait: 400, Known: &wire.DirectoryVersion{Grid: roster.GridID{1}, Version: 7}},
 		wire.DirectoryResponse{Stamp: stamp, Window: 15000, Members: []wire.Address{{Incarnation: incarnation, API: "a:1"}}, Owners: []int{0, -1, 0}},
-		wire.IDsRequest{Name: "orders", N: 1000}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
+		wire.IDsRequest{Name: "orders", N: new(1000)}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Epoch: new(int64(7)), Nodes: 128}}, wire.IDsRequest{Name: "orders", Create: &wire.IDsCreate{Layout: sequencer.Twitter}}, wire.IDsResponse{IDs: []sequencer.ID{0, 1<<63 - 1}},
 		wire.StatusRequest{Local: true},
 		wire.SettledResponse{Settled: true, Reason: "r", Version: 3},
 		wire.HelloRequest{},

@@ -76,7 +76,7 @@ const (
 	MaxBody    = 1 << 20 // bytes of one request or answer
 	MaxEvent   = 4 << 10 // bytes of one event
 	MaxClaims  = 2048    // attachments in one renewal
-	MaxIDs     = 1000    // IDs in one POST /v1/ids
+	MaxIDs     = 1024    // IDs in one POST /v1/ids
 	MaxUsed    = 64      // sequencers of which one renewal tells the use
 	MaxHolder  = 64      // bytes of a holder ID
 	MaxMembers = 10000   // members in one directory

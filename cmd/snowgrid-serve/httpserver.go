@@ -189,6 +189,9 @@ func answer(w http.ResponseWriter, kind string, err error, out any) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	if kind == wire.JSON {
+		body = append(body, '\n') // a terminal's prompt begins on a line of its own
+	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -40,10 +40,10 @@ func ownService(t *testing.T) *service {
 
 func TestLimitOfOneRequest(t *testing.T) {
 	s := ownService(t)
-	for n, ok := range map[int]bool{-1: false, 0: true, 1: true, 1024: true, 1025: false} {
+	for n, ok := range map[int]bool{-1: false, 0: false, 1: true, 1024: true, 1025: false} {
 		for _, name := range []string{"", "default"} {
-			out, err := s.ids(t.Context(), wire.IDsRequest{Name: name, N: n})
-			if ok != (err == nil) || !ok && !errors.Is(err, wire.ErrBadRequest) || ok && len(out.IDs) != max(n, 1) {
+			out, err := s.ids(t.Context(), wire.IDsRequest{Name: name, N: &n})
+			if ok != (err == nil) || !ok && !errors.Is(err, wire.ErrBadRequest) || ok && len(out.IDs) != n {
 				t.Errorf("n %d: %d IDs, %v", n, len(out.IDs), err)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 
 // Limits of one request for IDs, and of the requests of all callers together.
 const (
-	maxIDs = 1024
+	maxIDs = wire.MaxIDs
 	// namesMax is how many sequencers have a handle at the same time, besides the one of
 	// the command line and those that are asked for at the moment. A name beyond it takes
 	// the place of the one that was asked for longest ago.
@@ -144,12 +144,9 @@ func (s *service) fill(ctx context.Context, dst []sequencer.ID) error {
 
 // ids serves a request for IDs. An empty name is the sequencer of the command line.
 func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, error) {
-	n := in.N
-	if n == 0 {
-		n = 1
-	}
-	if n < 1 || n > maxIDs {
-		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest, "snowgrid-serve: n is %d; request 1 to %d IDs", in.N, maxIDs)
+	n, err := in.Count()
+	if err != nil {
+		return wire.IDsResponse{}, err
 	}
 	ids := make([]sequencer.ID, n)
 	if in.Name == "" || in.Name == s.def.Name() {

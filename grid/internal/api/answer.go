@@ -34,6 +34,9 @@ func (a *Server) answer(w http.ResponseWriter, kind string, status int, out any)
 		a.cfg.Log.Error("answer not encoded", "error", err)
 		status, body = http.StatusInternalServerError, nil
 	}
+	if kind == wire.JSON {
+		body = append(body, '\n') // a terminal's prompt begins on a line of its own
+	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)

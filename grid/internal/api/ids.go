@@ -12,7 +12,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -49,12 +48,9 @@ func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, e
 	if err := CheckName(in.Name); err != nil {
 		return wire.IDsResponse{}, err
 	}
-	n := in.N
-	if n == 0 {
-		n = 1
-	}
-	if n < 1 || n > wire.MaxIDs {
-		return wire.IDsResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: n is %d; request 1 to %d IDs", in.N, wire.MaxIDs)
+	n, err := in.Count()
+	if err != nil {
+		return wire.IDsResponse{}, err
 	}
 	s, err := i.open(ctx, in, i.handles.isOpen(in.Name))
 	if err != nil {

@@ -133,7 +133,7 @@ func strike(ctx context.Context, a *evil.Attacker, to evil.Target, s grid.Status
 	case 4:
 		return a.Call(ctx, to, wire.PathDestroy, wire.DestroyRequest{Name: victim})
 	case 5:
-		return a.Call(ctx, to, wire.PathIDs, wire.IDsRequest{Name: victim, N: 1000})
+		return a.Call(ctx, to, wire.PathIDs, wire.IDsRequest{Name: victim, N: new(1000)})
 	default:
 		return a.Call(ctx, to, wire.PathInit, wire.InitRequest{Force: true})
 	}
