@@ -2,9 +2,11 @@ package sql
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // setting is one that decides whether an acknowledged write survives a crash.
@@ -31,8 +33,8 @@ func (d Dialect) settings() []setting {
 	}
 }
 
-// check returns an error for a server that gives acknowledged writes up when it crashes.
-// It asks until it has been answered once.
+// check returns an error for a server that gives acknowledged writes up when it crashes,
+// which matches sequencer.ErrInvalidConfig. It asks until it has been answered once.
 func (s *Store) check(ctx context.Context) error {
 	if s.checked.Load() {
 		return nil
@@ -43,7 +45,7 @@ func (s *Store) check(ctx context.Context) error {
 			return s.failed("check "+want.name, "", err)
 		}
 		if !slices.Contains(want.wanted, strings.ToLower(have)) {
-			return fmt.Errorf("sql: check: %s = %s: %s loses acknowledged writes when it crashes, so IDs could repeat; %s", want.name, have, s.dialect, want.remedy)
+			return failure.Errorf(sequencer.ErrInvalidConfig, "sql: check: %s = %s: %s loses acknowledged writes when it crashes, so IDs could repeat; %s", want.name, have, s.dialect, want.remedy)
 		}
 	}
 	s.checked.Store(true)

@@ -42,6 +42,8 @@ import (
 	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Limits of the table.
@@ -194,11 +196,11 @@ func (s *Store) List(ctx context.Context, prefix string) ([]store.Entry, error) 
 func (s *Store) usable() error {
 	switch {
 	case s.db == nil:
-		return errors.New("sql: the *sql.DB is nil; open the database first")
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: the *sql.DB is nil; open the database first")
 	case s.dialect < PostgreSQL || s.dialect > SQLite:
-		return fmt.Errorf("sql: dialect %d is unknown; use PostgreSQL, MySQL or SQLite", int(s.dialect))
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: dialect %d is unknown; use PostgreSQL, MySQL or SQLite", int(s.dialect))
 	case !tableName.MatchString(s.table):
-		return fmt.Errorf("sql: table %q: give a name of letters, digits and underscores, with at most one dot after a schema", s.table)
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: table %q: give a name of letters, digits and underscores, with at most one dot after a schema", s.table)
 	}
 	return nil
 }

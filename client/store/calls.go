@@ -128,5 +128,5 @@ func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.tasks.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the store did not answer in time: %w; last error: %s; check that the store is reachable, then try again", name, ctx.Err(), last.Error())
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the store did not complete it in time: %w; last error: %s%s", name, ctx.Err(), last.Error(), reachAdvice(last))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"log/slog"
 	"sync"
 	"time"
@@ -79,7 +80,7 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 		c.log.Warn("store not reachable; retrying", "store", nameOf(s), "error", err)
 		if pause(ctx, record.RetryAfter(try, 8*time.Second)) != nil {
 			tasks.Close()
-			return nil, failure.Errorf(sequencer.ErrUnavailable, "store: open: %s did not answer: %w; last error: %s; check its address, and that it runs", nameOf(s), ctx.Err(), err.Error())
+			return nil, failure.Errorf(sequencer.ErrUnavailable, "store: open: %s could not be used: %w; last error: %s%s", nameOf(s), ctx.Err(), err.Error(), reachAdvice(err))
 		}
 	}
 	c.tasks.Go(c.run)
@@ -87,6 +88,15 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 		c.tasks.Go(func(ctx context.Context) { c.watch(ctx, w) })
 	}
 	return c, nil
+}
+
+// reachAdvice returns what to check after an error, if that is the way to the store.
+func reachAdvice(err error) string {
+	var network net.Error
+	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
+		return "; check its address, and that it runs"
+	}
+	return ""
 }
 
 // start checks the store and reads the clocks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,6 +20,10 @@ import (
 
 // grpcStreams is how many calls one connection may have in progress.
 const grpcStreams = 256
+
+// grpcWait is how long a call may wait for its IDs: longer than the largest request takes, and
+// shorter than the deadline of a caller that has another server to ask.
+const grpcWait = time.Second
 
 // snowflakes is the gRPC service: IDs of the sequencer of the command line.
 type snowflakes struct {
@@ -67,16 +72,19 @@ func (s *snowflakes) NextMultipleIDs(n *wrapperspb.UInt32Value, to grpc.ServerSt
 }
 
 // take takes n IDs. Its errors have the code of the original, Unavailable: the caller may
-// try again, or ask another server.
+// try again, or ask another server. Without a grant the error comes immediately.
 func (s *snowflakes) take(ctx context.Context, n int) ([]sequencer.ID, error) {
-	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
+	ctx, cancel := context.WithTimeout(ctx, grpcWait)
 	defer cancel()
 	if err := s.service.access.allow(stateOf(ctx), security.IDs, s.service.def.Name()); err != nil {
 		s.metrics.request("grpc", 0, err)
 		return nil, status.Error(codeOf(err), err.Error())
 	}
 	ids := make([]sequencer.ID, n)
-	err := s.service.begin()
+	err := s.service.granted()
+	if err == nil {
+		err = s.service.begin()
+	}
 	if err == nil {
 		err = s.service.fill(ctx, ids)
 		s.service.end()

@@ -92,11 +92,20 @@ func (s *service) notReady() error {
 	if health, found := s.health(); found && !health.Ready {
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", s.def.Name(), health.Reason)
 	}
+	return s.granted()
+}
+
+// granted returns why no ID can be issued now, nil if one can.
+func (s *service) granted() error {
+	h := s.own.Load()
+	if h == nil {
+		return s.notReady() // it says what is missing
+	}
 	if h.State() != sequencer.Attached {
 		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the handle is %v; see the log", s.def.Name(), h.State())
 	}
 	if until := h.Stats().GrantUntil; !time.Now().Before(until) {
-		return failure.Errorf(sequencer.ErrGrantExpired, "sequencer %q: the grant ended at %s and was not renewed; is the store reachable?", s.def.Name(), until.UTC().Format(time.RFC3339))
+		return failure.Errorf(sequencer.ErrGrantExpired, "sequencer %q: the grant ended at %s and was not renewed; the log says why", s.def.Name(), until.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
