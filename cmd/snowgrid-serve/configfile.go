@@ -64,19 +64,19 @@ func readConfig(ctx *kong.Context) (map[string]string, error) {
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
+		return nil, &configError{path, err}
 	}
 	defer func() { _ = file.Close() }() // only read
 	text, err := io.ReadAll(io.LimitReader(file, configMax+1))
 	if err != nil {
-		return nil, fmt.Errorf("--config %s: %w", path, err)
+		return nil, &configError{path, err}
 	}
 	if len(text) > configMax {
-		return nil, fmt.Errorf("--config %s: larger than %d bytes; is it the right file?", path, configMax)
+		return nil, &configError{path, fmt.Errorf("larger than %d bytes; is it the right file?", configMax)}
 	}
-	values, err := parseConfig(text)
+	values, keys, err := parseConfig(text)
 	if err != nil {
-		return nil, fmt.Errorf("--config %s: %w", path, err)
+		return nil, &configError{path, err}
 	}
 	known := map[string]bool{}
 	_ = kong.Visit(ctx.Model, func(node kong.Visitable, next kong.Next) error {
@@ -87,39 +87,53 @@ func readConfig(ctx *kong.Context) (map[string]string, error) {
 	})
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !known[name] {
-			return nil, fmt.Errorf("--config %s: the key of --%s is unknown; see snowgrid-serve serve --help", path, name)
+			return nil, &configError{path, fmt.Errorf("the key %q is unknown; see snowgrid-serve serve --help for the flags, whose names are the keys", keys[name])}
 		}
 	}
 	return values, nil
 }
 
-// parseConfig returns the values of a configuration by flag name.
-func parseConfig(text []byte) (map[string]string, error) {
+// configError is a mistake in a configuration file.
+type configError struct {
+	path string
+	err  error
+}
+
+// Error implements error.
+func (e *configError) Error() string { return fmt.Sprintf("--config %s: %v", e.path, e.err) }
+
+// Unwrap returns the mistake.
+func (e *configError) Unwrap() error { return e.err }
+
+// parseConfig returns the values of a configuration by flag name, and the keys of the file
+// that they are of.
+func parseConfig(text []byte) (values, keys map[string]string, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var tree map[string]any
 	if err := dec.Decode(&tree); err != nil {
-		return nil, fmt.Errorf("not a JSON object: %w", err)
+		return nil, nil, fmt.Errorf("not a JSON object: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is text after the JSON object")
+		return nil, nil, errors.New("there is text after the JSON object")
 	}
-	values := map[string]string{}
-	return values, flatten(values, "", tree)
+	values, keys = map[string]string{}, map[string]string{}
+	return values, keys, flatten(values, keys, "", "", tree)
 }
 
-// flatten adds the values of a JSON object, with a prefix of their flags' names.
-func flatten(values map[string]string, prefix string, tree map[string]any) error {
+// flatten adds the values of a JSON object and their keys, whose names begin with those of the
+// keys around it.
+func flatten(values, keys map[string]string, prefix, path string, tree map[string]any) error {
 	for key, value := range tree {
-		name := prefix + flagName(key)
+		name, full := prefix+flagName(key), path+key
 		if _, twice := values[name]; twice {
-			return fmt.Errorf("the key of --%s is given twice", name)
+			return fmt.Errorf("the keys %q and %q are one setting; give one of both", min(full, keys[name]), max(full, keys[name]))
 		}
 		switch v := value.(type) {
 		case nil:
 			// as if it were left out
 		case map[string]any:
-			if err := flatten(values, name+"-", v); err != nil {
+			if err := flatten(values, keys, name+"-", full+".", v); err != nil {
 				return err
 			}
 		case []any:
@@ -127,26 +141,30 @@ func flatten(values map[string]string, prefix string, tree map[string]any) error
 			for i, word := range v {
 				text, is := word.(string)
 				if !is {
-					return fmt.Errorf("the list of --%s has something else than strings", name)
+					return fmt.Errorf("the list %q has something else than strings", full)
 				}
 				words[i] = text
 			}
-			values[name] = strings.Join(words, ",")
+			values[name], keys[name] = strings.Join(words, ","), full
 		default:
-			values[name] = fmt.Sprint(v)
+			values[name], keys[name] = fmt.Sprint(v), full
 		}
 	}
 	return nil
 }
 
-// flagName returns the flag of one key: bucketName and bucket_name are bucket-name.
+// flagName returns the flag of one key: bucketName and bucket_name are bucket-name, taskID and
+// taskId are task-id.
 func flagName(key string) string {
 	var name strings.Builder
-	for i, r := range key {
+	before := 'A'
+	for _, r := range key {
+		begins := unicode.IsUpper(r) && !unicode.IsUpper(before)
+		before = r
 		switch {
 		case r == '_' || r == '.':
 			name.WriteByte('-')
-		case unicode.IsUpper(r) && i > 0:
+		case begins:
 			name.WriteByte('-')
 			name.WriteRune(unicode.ToLower(r))
 		default:

@@ -23,7 +23,7 @@ func TestConfigOfTheOriginals(t *testing.T) {
 			"s3-access-key": "a", "s3-secret-key": "s", "s3-api-call-timeout": "10s", "s3-lease-acquire-max-delay": "30s", "s3-readiness-check-timeout": "PT3M",
 		},
 	} {
-		got, err := parseConfig([]byte(text))
+		got, _, err := parseConfig([]byte(text))
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("%s\nis %v, %v", text, got, err)
 		}
@@ -87,9 +87,11 @@ func TestConfigRefusals(t *testing.T) {
 		{`{"type":"redis"}`, "give s3 or etcd"},
 		{`{"type":"s3","etcd_endpoints":["h:1"]}`, "give one of both"},
 		{`{"etcd_endpoints":["h:1"],"s3":{"bucketName":"b"}}`, "give one store"},
-		{`{"etcd_endpoint":["h:1"]}`, "--etcd-endpoint is unknown"},
+		{`{"etcd_endpoint":["h:1"]}`, `the key "etcd_endpoint" is unknown`},
+		{`{"s3":{"taskID2":"x"}}`, `.json: the key "s3.taskID2" is unknown`},
+		{`{"s3":{"bucketName":"b","taskID":"x","leaseDuration":"0s"}}`, "s3.leaseDuration: 0s"},
 		{`{"etcd_endpoints":[1]}`, "something else than strings"},
-		{`{"s3":{"bucketName":"b"},"s3_bucket_name":"b"}`, "given twice"},
+		{`{"s3":{"bucketName":"b"},"s3_bucket_name":"b"}`, `the keys "s3.bucketName" and "s3_bucket_name" are one setting`},
 		{`{"max_server_cnt":"many"}`, "max-server-cnt"},
 		{`["a"]`, "not a JSON object"},
 		{`{} {}`, "text after"},
@@ -101,7 +103,7 @@ func TestConfigRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, out, errs := command(t, "serve", "--config", file, "--http-addr", "127.0.0.1:0", "--grpc-addr", "none", "--timeout", "1s")
-		if code == 0 || !strings.Contains(errs, tc.says) {
+		if code == 0 || !strings.Contains(errs, tc.says) || strings.Contains(errs, "--help: ") {
 			t.Errorf("%s: %d %s %s; want %q", tc.text, code, out, errs, tc.says)
 		}
 	}
@@ -154,7 +156,7 @@ func FuzzParseConfig(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		values, err := parseConfig(text)
+		values, _, err := parseConfig(text)
 		if err != nil {
 			return
 		}

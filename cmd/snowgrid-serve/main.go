@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -92,10 +93,14 @@ func run(ctx context.Context, args []string, to streams) int {
 		fmt.Fprintf(to.err, "snowgrid-serve: %v\n", err)
 		return exitFailed
 	}
+	var file *configError
 	command, err := parser.Parse(args)
 	switch {
 	case exited >= 0:
 		return exited
+	case errors.As(err, &file): // without the flag at which kong read it
+		fmt.Fprintf(to.err, "snowgrid-serve: %v\n", file)
+		return exitUsage
 	case err != nil:
 		fmt.Fprintf(to.err, "snowgrid-serve: %v\nRun snowgrid-serve --help for the commands, snowgrid-serve COMMAND --help for the flags.\n", err)
 		return exitUsage

@@ -31,13 +31,13 @@ func (s *scaleCommand) Run(ctx context.Context, to streams) error {
 		if err := c.Scale(ctx, s.Name, s.Slots); err != nil {
 			return err
 		}
-		return printAfter(ctx, to, o, s.Name)
+		return printAfter(ctx, to, o, s.Name, s.window())
 	})
 }
 
 // printAfter prints a sequencer after a change.
-func printAfter(ctx context.Context, to streams, o opened, name string) error {
-	all, err := readStore(ctx, o.Store, name, time.Now())
+func printAfter(ctx context.Context, to streams, o opened, name string, window time.Duration) error {
+	all, err := readStore(ctx, o.Store, name, momentsAt(time.Now(), window))
 	if err != nil {
 		return fmt.Errorf("done; its records cannot be read: %w", err)
 	}
@@ -61,7 +61,16 @@ func (retireCommand) Help() string {
 	return `For a node whose clock ran ahead, or whose holder is to take another one. The holder loses the node with its next
 renewal and may use what it was granted. snowgrid-serve scale, with the present number of nodes, restores it.
 
-    snowgrid-serve retire orders 7 --store file:./ids`
+    snowgrid-serve retire orders 7 --store file:./ids
+
+A node that was granted far ahead, by a process whose clock was wrong, is left alone until that time. To have it
+back earlier, set the clocks and retire the node; when its holder has ended, repair it with a floor above the
+timestamps of all IDs that it issued (LAST USED of the status is the last that it reported); then scale to the
+present number of nodes:
+
+    snowgrid-serve retire orders 7 --store file:./ids
+    snowgrid-serve repair orders 7 --floor 2026-11-22T13:00:15Z --store file:./ids
+    snowgrid-serve scale orders 32 --store file:./ids`
 }
 
 // Run retires.
@@ -70,7 +79,7 @@ func (r *retireCommand) Run(ctx context.Context, to streams) error {
 		if err := c.Retire(ctx, r.Name, r.Node); err != nil {
 			return err
 		}
-		return printAfter(ctx, to, o, r.Name)
+		return printAfter(ctx, to, o, r.Name, r.window())
 	})
 }
 
@@ -100,6 +109,6 @@ func (r *repairCommand) Run(ctx context.Context, to streams) error {
 		if err := c.Repair(ctx, r.Name, r.Node, floor); err != nil {
 			return err
 		}
-		return printAfter(ctx, to, o, r.Name)
+		return printAfter(ctx, to, o, r.Name, r.window())
 	})
 }

@@ -50,7 +50,7 @@ func timeOf(t clustertime.Tick) time.Time {
 
 // readStore reads the sequencers of a store, sorted by name; name limits them to one if it
 // is not empty. What cannot be read is in the Trouble of its place.
-func readStore(ctx context.Context, s store.Store, name string, now time.Time) ([]sequencerRecords, error) {
+func readStore(ctx context.Context, s store.Store, name string, at moments) ([]sequencerRecords, error) {
 	prefix := ""
 	if name != "" {
 		prefix = record.KeysOf("", name).Folder()
@@ -77,7 +77,7 @@ func readStore(ctx context.Context, s store.Store, name string, now time.Time) (
 				return nil, err
 			}
 		}
-		q.add(part, node, e, now)
+		q.add(part, node, e, at)
 	}
 	all := []sequencerRecords{}
 	for _, q := range found {
@@ -89,7 +89,7 @@ func readStore(ctx context.Context, s store.Store, name string, now time.Time) (
 }
 
 // add adds what one key says.
-func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.Entry, now time.Time) {
+func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.Entry, at moments) {
 	switch part {
 	case record.PartDocument:
 		d, err := record.DecodeDocument(e.Body)
@@ -112,19 +112,34 @@ func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.
 			q.Records = append(q.Records, nodeRecord{Node: node, State: "damaged", Trouble: err.Error()})
 			return
 		}
-		q.Records = append(q.Records, describe(node, r, now))
+		q.Records = append(q.Records, describe(node, r, at))
 	}
 }
 
+// aheadLeast is how far ahead of this clock a grant is trouble, with a window of up to half of
+// it.
+const aheadLeast = 5 * time.Minute
+
+// moments are the times that records are compared with.
+type moments struct{ now, ahead time.Time }
+
+// momentsAt returns the moments of a look at a store whose holders have a window, 0 if unknown.
+func momentsAt(now time.Time, window time.Duration) moments {
+	return moments{now, now.Add(max(aheadLeast, 2*window))}
+}
+
 // describe returns a record for people.
-func describe(node sequencer.NodeID, r record.Record, now time.Time) nodeRecord {
-	state := r.State.String()
-	if r.State == record.Held && clustertime.TickOf(now) > r.Timestamp {
+func describe(node sequencer.NodeID, r record.Record, at moments) nodeRecord {
+	state, trouble := r.State.String(), ""
+	if r.State == record.Held && clustertime.TickOf(at.now) > r.Timestamp {
 		state = "late" // others may take it
+	}
+	if max(r.Bound, r.Timestamp) > clustertime.TickOf(at.ahead) && r.State != record.Closed {
+		trouble = "granted far ahead of this clock; check the clocks, then see snowgrid-serve retire --help"
 	}
 	return nodeRecord{
 		Node: node, State: state, Task: r.Task, Version: r.Version, From: timeOf(r.From), Until: timeOf(r.Until),
-		Bound: timeOf(r.Bound), LastUsed: timeOf(r.LastUsed), Graceful: r.Graceful,
+		Bound: timeOf(r.Bound), LastUsed: timeOf(r.LastUsed), Graceful: r.Graceful, Trouble: trouble,
 	}
 }
 

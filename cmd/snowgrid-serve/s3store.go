@@ -121,6 +121,7 @@ func s3Client(ctx context.Context, f s3Flags, region, endpoint string, pathStyle
 	}
 	return awss3.NewFromConfig(cfg, func(o *awss3.Options) {
 		o.UsePathStyle = pathStyle
+		o.DisableLogOutputChecksumValidationSkipped = true // servers other than AWS have no checksums
 		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)
 		}

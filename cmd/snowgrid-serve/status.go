@@ -32,7 +32,7 @@ timestamps from FROM to UNTIL; nothing was ever granted at or above BOUND.
 // Run prints the records.
 func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	return s.look(ctx, func(ctx context.Context, o opened) error {
-		all, err := readStore(ctx, o.Store, s.Name, time.Now())
+		all, err := readStore(ctx, o.Store, s.Name, momentsAt(time.Now(), s.window()))
 		if err != nil {
 			return err
 		}

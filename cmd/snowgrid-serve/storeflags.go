@@ -95,6 +95,9 @@ func (f storeFlags) open(ctx context.Context) (opened, error) {
 	return opened{}, fmt.Errorf("--store %.20q: not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", url)
 }
 
+// window returns the window that is stated, 0 for the default.
+func (f storeFlags) window() time.Duration { return f.Window.of() + f.S3.LeaseDuration.of() }
+
 // windows returns the part of the client's configuration that the store's own keys state.
 func (f storeFlags) windows() (store.Config, error) {
 	if err := f.S3.check(); err != nil {
@@ -107,7 +110,7 @@ func (f storeFlags) windows() (store.Config, error) {
 		return store.Config{}, fmt.Errorf("--window: %v is not a positive duration; give one such as 15s", f.Window.of())
 	}
 	return store.Config{
-		Window: f.Window.of() + f.S3.LeaseDuration.of(), Task: f.Task + f.S3.TaskID, CallTimeout: f.S3.APICallTimeout.of(),
+		Window: f.window(), Task: f.Task + f.S3.TaskID, CallTimeout: f.S3.APICallTimeout.of(),
 		AcquireMaxDelay: f.S3.LeaseAcquireMaxDelay.of(), ReadyTimeout: f.S3.ReadinessCheckTimeout.of(),
 		FailoverBound: f.FailoverBound.of(),
 	}, nil
