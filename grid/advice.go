@@ -9,6 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
 
 	"context"
 	"fmt"
@@ -45,6 +46,7 @@ type health struct {
 	anchorage     *anchorage
 	formation     *formation.Formation
 	nameOf        func(roster.Incarnation) string // for people, "" if it is not known
+	apart         func() []plan.Pair              // members that do not reach each other
 	notRegistered func() error                    // nil unless the member is to have a number and has none
 	wasReady      atomic.Bool                     // in this grid
 	quorumWarning atomic.Pointer[string]          // the quorum warning, nil for none

@@ -36,6 +36,8 @@ func healthy() Status {
 	return s
 }
 
+func names(of ...roster.Incarnation) []roster.Incarnation { return of }
+
 // TestAlerts: each state gives its alert and no other, with its severity and a text that has
 // the values.
 func TestAlerts(t *testing.T) {
@@ -80,6 +82,9 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.ForeignMembers = []string{"x"} }, "foreign_grid warning", []string{`"shop"`, "x", "rename"}},
 		{func(s *Status) { s.Anchor.State = anchor.Lost }, "anchor_not_held critical", []string{"anchor_taken", "14s"}},
 		{func(s *Status) { s.Anchor.Error = "timeout" }, "anchor_not_held warning", []string{"timeout", "store"}},
+		{func(s *Status) {
+			s.Members[2].Report.Unreached, s.Members[1].Report.Unreached = names("b"), names("c", "gone")
+		}, "members_apart warning", []string{"each other", "both: host-b (b) and host-c (c); partitions", "restore the network"}},
 		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different", "host-b (b) runs v2"}},
 		{func(s *Status) { *s.Members[1].Release = roster.Release{} }, "mixed_versions info", []string{"host-b (b) runs an earlier release"}},
 	}

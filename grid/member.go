@@ -241,7 +241,7 @@ func (m *Member) open() error {
 	m.formation = m.newFormation(id)
 	m.leadership.formation, m.health.formation = m.formation, m.formation
 	m.host = newHost(m)
-	m.leadership.host = m.host
+	m.leadership.host, m.health.apart = m.host, m.leadership.apart
 	m.departure = &departure{
 		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation, anchorage: m.anchorage, audit: m.audit,
 	}

@@ -141,7 +141,10 @@ func (h *health) notSettled() error {
 	if err := h.notServing(); err != nil {
 		return err
 	}
-	return h.standing().notSettled()
+	if err := h.standing().notSettled(); err != nil {
+		return err
+	}
+	return h.notTogether()
 }
 
 // noteReady remembers that the member was ready in this grid.

@@ -18,11 +18,13 @@ type MemberReport struct {
 	CertificateExpiry time.Time `json:"certificate_expiry,omitzero"`
 	// Learner says that it has no Raft server, and hears of the roster by the leader's pushes.
 	Learner bool `json:"learner,omitempty"`
+	// Unreached are the members that do not answer it, while others do.
+	Unreached []roster.Incarnation `json:"unreached,omitempty"`
 }
 
 // report returns this member's description of itself.
 func (o *overview) report(s *Status) *MemberReport {
-	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns()}
+	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached()}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}

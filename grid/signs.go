@@ -85,6 +85,8 @@ func (o *leadership) unanswered(inc roster.Incarnation) {
 		o.unreached(id, true)
 	case o.raft.Node().Leader() == string(id):
 		o.lookout.sign()
+	default:
+		o.host.Doubt(inc)
 	}
 }
 

@@ -243,7 +243,7 @@ func (l *Leader) sight(v View) plan.Sight {
 	}
 	s := plan.Sight{
 		Join: l.admitted(v), Leave: l.parting(v), Held: l.requests.heldAt(r.Version), Persisted: l.requests.persistedAt(r.Version),
-		Assign: l.complete(v), Granted: l.requests.earlier, Limit: l.limit(v.Roster),
+		Apart: l.Apart(v), Assign: l.complete(v), Granted: l.requests.earlier, Limit: l.limit(v.Roster),
 	}
 	if v.Roster.Claim != "" && s.Granted > s.Limit { // the record says so first
 		s.Granted = 0

@@ -26,6 +26,7 @@ type requests struct {
 
 	held      map[roster.Replica]roster.Version     // joining replicas that hold their tables (R5)
 	persisted map[roster.PartitionID]roster.Version // partitions that are on disk (D4)
+	unreached map[roster.Incarnation]unreached      // by the owner that reports it
 	earlier   clustertime.Tick                      // end of the latest grant of an earlier life, 0 for none (S2)
 }
 
@@ -44,7 +45,7 @@ func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member
 func newRequests() requests {
 	return requests{
 		joins: map[roster.Incarnation]join{}, leaves: map[roster.Incarnation]bool{}, failed: map[roster.Incarnation]bool{},
-		held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{},
+		held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{}, unreached: map[roster.Incarnation]unreached{},
 	}
 }
 
@@ -138,11 +139,14 @@ type Report struct {
 	Owner     roster.Incarnation
 	Held      []roster.Holding   // joining replicas that hold their tables (R5)
 	Persisted []roster.Persisted // partitions whose tables are on the disks of all durable replicas (D4)
+	// Unreached are all members that do not answer the owner, for longer than apartAfter.
+	Unreached []roster.Incarnation
 }
 
 // Reported records what an owner reports, and reports whether a step is due. A report
 // that is not by the owner, or of another version than the roster's, has no effect.
 func (l *Leader) Reported(v View, in Report) (due bool, err error) {
+	due = l.requests.noteUnreached(v, in.Owner, in.Unreached)
 	for _, h := range in.Held {
 		counts, err := countsAt(v.Roster, in.Owner, h.Partition, h.Version)
 		if err != nil {

@@ -83,7 +83,7 @@ func (l *Leader) inProgress(v View) bool {
 	r, s, q := v.Roster, &l.voters, &l.requests
 	return l.changing || l.anchor != nil || v.Leaving || l.ceiling.bound ||
 		s.survey != nil || s.reconfiguring || s.adding || s.succession != nil || len(s.givenUp) > 0 ||
-		len(q.joins)+len(q.leaves)+len(l.inquiry.open)+len(l.forgets)+len(l.settings)+len(l.removals) > 0 ||
+		len(q.joins)+len(q.leaves)+len(l.inquiry.open)+len(l.forgets)+len(l.settings)+len(l.removals)+len(q.unreached) > 0 ||
 		len(l.protocols.waiting)+len(l.numbers.pending) > 0 ||
 		!r.Assigned() || r.Restarted || r.Stopped > 0 || r.Joining() > 0 || len(r.Unsettled) > 0 ||
 		!l.detector.calm(v, l.self)

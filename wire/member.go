@@ -92,6 +92,9 @@ type HeldRequest struct {
 	// Persisted are the owner's partitions whose tables are on the disk of every
 	// durable in-sync replica.
 	Persisted []roster.Persisted `json:"persisted,omitempty"`
+	// Unreached are all members that do not answer the owner. A leader of an earlier release
+	// ignores them.
+	Unreached []roster.Incarnation `json:"unreached,omitempty"`
 }
 
 // InitRequest asks a member of a memory-only grid that lost its majority to recover the

@@ -8,11 +8,20 @@ var (
 	reachTests     = []string{"./grid/gridtest", "-run", "TestLeaderThatOneVoterDoesNotReachStays"}
 	electionTests  = []string{"./grid/gridtest", "-run", "TestFarVotersElectOne"}
 	lateTests      = []string{"./grid/gridtest", "-run", "TestSlowNetworkIsNoSilence|TestLeaderThatIsFarAwayStays"}
+	apartTests     = []string{"./leader", "./roster/plan", "-run", "TestReach|Apart"}
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
 
 // signMutants are the rules of signs and of what they lead to, each without one line.
 var signMutants = []mutant{
+	{"R4", "a replica that its owner does not reach is waited for", "roster/plan/view.go", "(!up || v.areApart(p.Owner, i))", "!up", apartTests},
+	{"R4", "a replica joins that the owner does not reach", "roster/plan/view.go", "|| !v.up[i] || v.areApart(p.Owner, i) })", "|| !v.up[i] })", apartTests},
+	{"R7", "a member that is cut off accuses others", "leader/reach.go", " && r.heard > m.since {", " {", apartTests},
+	{"R7", "a member that stood still accuses others", "leader/reach.go", "		if stood {", "		if stood && now < 0 {", apartTests},
+	{"R7", "one probe without an answer is enough", "leader/reach.go", "m.failures >= apartFailures && now-m.since >= apartAfter", "m.failures >= 1", apartTests},
+	{"R7", "one answer ends that members are apart", "leader/reach.go", "now-m.answered >= togetherAfter", "now >= m.answered", apartTests},
+	{"R7", "a replica is dropped for a member that the leader does not reach", "leader/apart.go", "	return !suspect\n", "	return true || suspect\n", apartTests},
+	{"R7", "an owner's report counts without end", "leader/apart.go", "if v.Mono-u.at > unreachedKept {", "if v.Mono < 0 {", apartTests},
 	{"R7", "a leader that one voter does not reach is deposed", "leader/candidacy.go", "silent <= all/2 {", "silent <= all*0 {", candidacyTests},
 	{"R7", "a voter that has just heard the leader counts against it", "leader/candidacy.go", "		if d >= suspectAfter {\n			silent++", "		if d >= 0 {\n			silent++", candidacyTests},
 	{"R7", "one slow call is silence", "leader/candidacy.go", "c.tries >= suspectFailures && k.Ended-c.silence.Since >= suspectAfter", "c.tries >= 1", candidacyTests},

@@ -25,6 +25,7 @@ type Sight struct {
 	Leave  []roster.Incarnation // members that want to leave
 	Silent []roster.Incarnation // members that do not answer: replaced where another replica is in sync
 	Gone   []roster.Incarnation // incarnations that are confirmed dead, also where that is a loss
+	Apart  []Pair               // members that do not reach each other, ascending, while the leader reaches both
 	Held   []roster.Holding     // joining replicas that hold their tables, as their owners say
 	// Persisted are partitions whose tables are on the disks of all durable in-sync
 	// replicas, as their owners say.
@@ -46,6 +47,12 @@ type Sight struct {
 	// other grids.
 	Limit clustertime.Tick
 }
+
+// Pair is two members, A before B.
+type Pair struct{ A, B roster.Incarnation }
+
+// PairOf returns two members as a pair.
+func PairOf(a, b roster.Incarnation) Pair { return Pair{min(a, b), max(a, b)} }
 
 // maxJoining is how many partitions copy their table to a new replica at a time.
 const maxJoining = 64
@@ -78,6 +85,8 @@ type Planner struct {
 //     replica (R2). If there is none and the owner is not merely silent, the
 //     partition is lost (R3), as are partitions without an earlier owner once they may
 //     be assigned.
+//   - A replica that its owner does not reach is dropped, and no partition is placed on two members of
+//     which one would own it and not reach the other. A member that does not reach most others is silent.
 //   - Then partitions move, a bounded number at a time, to where the ring places
 //     them: a replica joins, is admitted, becomes the owner if it is placed first, and
 //     replicas that the ring does not name are dropped. Every step starts from the
@@ -158,7 +167,7 @@ func (p *Planner) settled(r *roster.Roster, s Sight, c roster.Change) []roster.I
 		next = after
 	}
 	ready := next.Unsettled
-	silent := slices.ContainsFunc(s.Silent, func(i roster.Incarnation) bool { _, member := next.Member(i); return member })
+	silent := slices.ContainsFunc(append(slices.Clone(s.Silent), s.cutOff(next)...), func(i roster.Incarnation) bool { _, member := next.Member(i); return member })
 	if len(ready) == 0 || silent || !next.Assigned() || next.Joining() > 0 || len(removed(next, s)) > 0 {
 		return nil
 	}

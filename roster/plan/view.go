@@ -19,10 +19,12 @@ type view struct {
 	current map[roster.MemberID]roster.Incarnation
 	held    map[roster.Replica]bool // joins that may be admitted at this version
 	joining int                     // partitions that copy their table
+	apart   map[Pair]bool
+	cutOff  []roster.Incarnation // members that do not reach most others
 }
 
 func newView(r *roster.Roster, s Sight, c roster.Change) *view {
-	v := &view{r: r, s: s, up: map[roster.Incarnation]bool{}, durable: map[roster.Incarnation]bool{}, zone: map[roster.Incarnation]string{}, current: map[roster.MemberID]roster.Incarnation{}, held: map[roster.Replica]bool{}}
+	v := &view{r: r, s: s, cutOff: s.cutOff(r), apart: map[Pair]bool{}, up: map[roster.Incarnation]bool{}, durable: map[roster.Incarnation]bool{}, zone: map[roster.Incarnation]string{}, current: map[roster.MemberID]roster.Incarnation{}, held: map[roster.Replica]bool{}}
 	for _, m := range c.Join {
 		v.current[m.Incarnation.Member()] = m.Incarnation
 		v.durable[m.Incarnation], v.zone[m.Incarnation] = m.Durable, m.Zone
@@ -38,9 +40,12 @@ func newView(r *roster.Roster, s Sight, c roster.Change) *view {
 	}
 	for _, i := range v.current {
 		v.staying = append(v.staying, i)
-		v.up[i] = !slices.Contains(s.Silent, i)
+		v.up[i] = !slices.Contains(s.Silent, i) && !slices.Contains(v.cutOff, i)
 	}
 	slices.Sort(v.staying)
+	for _, pair := range s.Apart {
+		v.apart[pair] = true
+	}
 	for _, h := range s.Held {
 		if h.Version == r.Version {
 			v.held[h.Replica] = true
@@ -50,10 +55,12 @@ func newView(r *roster.Roster, s Sight, c roster.Change) *view {
 	return v
 }
 
-// placeable returns the members that may have partitions: those that stay and do not leave,
-// or, if all leave, all.
+// placeable returns the members that may have partitions: those that stay, do not leave and are not cut
+// off, or, if there are none, all.
 func (v *view) placeable() []roster.Incarnation {
-	out := slices.DeleteFunc(slices.Clone(v.staying), func(i roster.Incarnation) bool { return slices.Contains(v.s.Leave, i) })
+	out := slices.DeleteFunc(slices.Clone(v.staying), func(i roster.Incarnation) bool {
+		return slices.Contains(v.s.Leave, i) || slices.Contains(v.cutOff, i)
+	})
 	if len(out) == 0 {
 		return v.staying
 	}
@@ -67,11 +74,12 @@ func (v *view) step(id roster.PartitionID, c *roster.Change, placed []roster.Mem
 	for _, member := range placed {
 		want = append(want, v.current[member])
 	}
+	want = v.together(id, want)
 	switch {
 	case v.again && p.Owner != "" || p.Owner == "" && v.s.Assign:
 		v.lose(id, c, want)
 	case p.Owner == "":
-	case !v.up[p.Owner]:
+	case !v.up[p.Owner] && !v.ownsAlone(p):
 		v.replace(id, c, want)
 	default:
 		if silent := v.silent(p); silent != "" {
@@ -119,10 +127,10 @@ func (v *view) replace(id roster.PartitionID, c *roster.Change, want []roster.In
 	}
 }
 
-// silent gives a replica that stays a member and does not answer, "" for none.
+// silent gives a replica that stays a member and does not answer, or not its owner, "" for none.
 func (v *view) silent(p roster.Partition) roster.Incarnation {
 	for _, i := range append(slices.Clone(p.InSync), p.Joining) {
-		if up, stays := v.up[i]; stays && !up {
+		if up, stays := v.up[i]; stays && i != p.Owner && (!up || v.areApart(p.Owner, i)) {
 			return i
 		}
 	}
@@ -134,7 +142,7 @@ func (v *view) silent(p roster.Partition) roster.Incarnation {
 func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incarnation) {
 	p := v.r.Partitions[id]
 	inSync := func(i roster.Incarnation) bool { return slices.Contains(p.InSync, i) }
-	missing := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return inSync(i) || !v.up[i] })
+	missing := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return inSync(i) || !v.up[i] || v.areApart(p.Owner, i) })
 	staying := slices.DeleteFunc(slices.Clone(p.InSync), func(i roster.Incarnation) bool { _, stays := v.up[i]; return !stays })
 	surplus := slices.DeleteFunc(slices.Clone(staying), func(i roster.Incarnation) bool {
 		return slices.Contains(want, i) || i == p.Owner || v.keepsDisk(p, i)
@@ -154,9 +162,9 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 			c.Add = append(c.Add, roster.Replica{Partition: id, Member: missing[0]})
 			v.joining++
 		}
-	case p.Owner != want[0] && inSync(want[0]) && v.up[want[0]]:
+	case p.Owner != want[0] && v.next(p, want[0]) != "":
 		if !v.learning(p) {
-			c.Take = append(c.Take, roster.Replica{Partition: id, Member: want[0]})
+			c.Take = append(c.Take, roster.Replica{Partition: id, Member: v.next(p, want[0])})
 		}
 	case len(surplus) > 0 && len(staying) > len(want): // one that is wanted may be silent
 		c.Drop = append(c.Drop, roster.Replica{Partition: id, Member: surplus[0]})

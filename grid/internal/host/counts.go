@@ -20,6 +20,19 @@ type Counts struct {
 	Refused          map[Refusal]uint64   // by quotas
 }
 
+// awaits returns a function that reports whether an update is one to a replica in sync, or one that joins,
+// of a partition of this member.
+func (h *Host) awaits() func(update) bool {
+	r := h.state.Roster()
+	return func(u update) bool {
+		if int(u.partition) >= len(r.Partitions) {
+			return false
+		}
+		p := r.Partitions[u.partition]
+		return p.Owner == h.self && (slices.Contains(p.InSync, u.to) || p.Joining == u.to)
+	}
+}
+
 // counts are the running measurements of a host.
 type counts struct {
 	attaches, replications measure.Histogram
@@ -29,12 +42,9 @@ type counts struct {
 
 // Counts returns the measurements so far.
 func (h *Host) Counts() Counts {
-	r := h.state.Roster()
 	out := Counts{
 		Refused: h.counts.refused.read(), Attaches: h.counts.attaches.Read(), Replications: h.counts.replications.Read(),
-		ReplicationLag: h.counts.unacknowledged.oldest(h.clock.Mono(), func(u update) bool {
-			return int(u.partition) < len(r.Partitions) && r.Partitions[u.partition].Owner == h.self && slices.Contains(r.Partitions[u.partition].InSync, u.to)
-		}),
+		ReplicationLag: h.counts.unacknowledged.oldest(h.clock.Mono(), h.awaits()),
 	}
 	if h.disk != nil {
 		out.DefinitionWrites = h.disk.writes.Read()
@@ -72,6 +82,22 @@ func (s *unacknowledged) acknowledged(u update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.since, u)
+}
+
+// late returns the replicas that have not acknowledged an update for a time, and whether any update is
+// not acknowledged yet. It forgets those that are no longer awaited.
+func (s *unacknowledged) late(now, limit time.Duration, awaited func(update) bool) (late map[roster.Incarnation]bool, waits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	late = map[roster.Incarnation]bool{}
+	for u, since := range s.since {
+		if !awaited(u) {
+			delete(s.since, u)
+		} else if now-since >= limit {
+			late[u.to] = true
+		}
+	}
+	return late, len(s.since) > 0
 }
 
 // oldest returns for how long the oldest update was not acknowledged, 0 without one. It

@@ -68,6 +68,7 @@ type Host struct {
 	diskLog     diskLog
 	parking     parking
 	reports     atomic.Pointer[reports]
+	reach       reach
 	waiters     atomic.Int64 // requests for the directory that wait
 	book        holderBook
 	counts      counts
@@ -113,6 +114,7 @@ func (h *Host) Reset() {
 	defer h.mu.Unlock()
 	h.actors = map[roster.PartitionID]*actor{}
 	h.reports.Store(newReports())
+	h.reach.reset()
 }
 
 // LeaderChanged has the reports to the leader sent again: it may be another one.

@@ -33,7 +33,7 @@ func (o *actor) startDelivery(d partition.Delivery) bool {
 		return false
 	}
 	began := h.clock.Mono()
-	h.counts.unacknowledged.sent(update{o.id, d.To}, began)
+	h.sent(update{o.id, d.To}, began)
 	req := changes(headOf(o.id, d.Update), d.Update)
 	return api.StartCall(h.caller, member.API, d.To, wire.PathReplicate, req, func(res wire.ReplicateResponse, err error) {
 		if err != nil || res.NotYet || !partition.Shows(h.state.Roster(), newestOf(res)) {
@@ -51,7 +51,7 @@ func (o *actor) deliver(ctx context.Context, d partition.Delivery) {
 	var res wire.ReplicateResponse
 	var err error
 	began := o.host.clock.Mono()
-	o.host.counts.unacknowledged.sent(update{o.id, d.To}, began)
+	o.host.sent(update{o.id, d.To}, began)
 	for req := range requests(o.id, d.Update) {
 		res = wire.ReplicateResponse{}
 		if err = o.host.callReplica(ctx, d.To, req, &res); err != nil || res.Gap || res.NotYet {

@@ -29,8 +29,9 @@ type reports struct {
 	mu        sync.Mutex                            // guards what follows; never held while waiting
 	held      map[roster.Replica]roster.Version     // joining replicas that hold their tables (R5)
 	persisted map[roster.PartitionID]roster.Version // partitions on the disks of all durable in-sync replicas (D4)
-	reporting bool                                  // the leader is being told of held and persisted
-	added     signal.Signal                         // held or persisted has grown
+	unreached []roster.Incarnation                  // members that do not answer this one
+	reporting bool                                  // the leader is being told of all these
+	added     signal.Signal                         // any of them has grown
 }
 
 // reportsAt returns the reports recorded at a version or a later one, and deletes the others.
@@ -70,6 +71,12 @@ func (r *reports) persist(p roster.Persisted) (begin bool) {
 	return r.note(func() { r.persisted[p.Partition] = p.Version })
 }
 
+// unreach notes the members that do not answer this one, and reports whether the caller has to begin to
+// tell the leader.
+func (r *reports) unreach(members []roster.Incarnation) (begin bool) {
+	return r.note(func() { r.unreached = members })
+}
+
 func (r *reports) note(add func()) (begin bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,12 +89,12 @@ func (r *reports) note(add func()) (begin bool) {
 
 // worthTelling returns the reports for the leader at a version. Without any, the reporting
 // has ended.
-func (r *reports) worthTelling(version roster.Version) ([]roster.Holding, []roster.Persisted) {
+func (r *reports) worthTelling(version roster.Version) (req wire.HeldRequest, worth bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	held, persisted := reportsAt(r.held, version, heldAt), reportsAt(r.persisted, version, persistedAt)
-	r.reporting = len(held)+len(persisted) > 0
-	return held, persisted
+	req.Held, req.Persisted, req.Unreached = reportsAt(r.held, version, heldAt), reportsAt(r.persisted, version, persistedAt), r.unreached
+	r.reporting = len(req.Held)+len(req.Persisted)+len(req.Unreached) > 0
+	return req, r.reporting
 }
 
 // ReportHeld implements partition.Member: it reports the replica to the leader, in one
@@ -110,11 +117,11 @@ func (o *actor) ReportPersisted(p roster.Persisted) {
 func (h *Host) reportAllHeld(ctx context.Context, r *reports) {
 	for pause := reportDelay; ; {
 		signal.Sleep(ctx, pause)
-		req := wire.HeldRequest{Owner: h.self}
-		req.Held, req.Persisted = r.worthTelling(h.state.Roster().Version)
-		if len(req.Held)+len(req.Persisted) == 0 || ctx.Err() != nil {
+		req, worth := r.worthTelling(h.state.Roster().Version)
+		if !worth || ctx.Err() != nil {
 			return
 		}
+		req.Owner = h.self
 		if err := h.cfg.ReportHeld(ctx, req); err != nil {
 			h.log.Debug("the leader was not told yet which replicas are ready", "error", err)
 			pause = reportRetry

@@ -1,0 +1,79 @@
+package grid
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/roster/plan"
+)
+
+// Members that do not reach each other, while the leader reaches both: see leader.Reach.
+
+// apart returns the pairs of members that this member knows not to reach each other, ascending: its own
+// and, while it leads, those that any member has reported.
+func (o *leadership) apart() (pairs []plan.Pair) {
+	for _, m := range o.host.Unreached() {
+		pairs = append(pairs, plan.PairOf(o.self, m))
+	}
+	if l := o.current.Load(); l != nil {
+		l.doIfDue(func(machine *leader.Leader, v leader.View) bool {
+			pairs = append(pairs, machine.Apart(v)...)
+			return false
+		})
+	}
+	return pairs
+}
+
+// notTogether says why an orderly stop of a member may lose something although every partition has its
+// copies, nil if it loses nothing: two members do not reach each other.
+func (h *health) notTogether() error {
+	var out []string
+	for _, p := range h.apart() {
+		if r := h.state.Roster(); isMember(r, p.A) && isMember(r, p.B) {
+			out = append(out, h.who(p.A)+" and "+h.who(p.B))
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return fmt.Errorf("members do not reach each other: %s; restore the network between them", strings.Join(out, "; "))
+}
+
+func isMember(r *roster.Roster, i roster.Incarnation) bool {
+	_, member := r.Member(i)
+	return member
+}
+
+// who returns a member's name for people with its incarnation.
+func (h *health) who(i roster.Incarnation) string {
+	return MemberInfo{Incarnation: i, Name: h.nameOf(i)}.who()
+}
+
+// checkApart looks for members that report others which do not answer them.
+func checkApart(s Status) (Severity, string) {
+	who := map[roster.Incarnation]string{}
+	for _, m := range s.Members {
+		who[m.Incarnation] = m.who()
+	}
+	var apart []string
+	seen := map[plan.Pair]bool{}
+	for _, m := range s.Members {
+		if m.Report == nil {
+			continue
+		}
+		for _, other := range m.Report.Unreached {
+			if pair := plan.PairOf(m.Incarnation, other); who[other] != "" && !seen[pair] {
+				seen[pair] = true
+				apart = append(apart, who[pair.A]+" and "+who[pair.B])
+			}
+		}
+	}
+	if len(apart) == 0 {
+		return "", ""
+	}
+	slices.Sort(apart)
+	return Warning, fmt.Sprintf("members do not reach each other, and the leader reaches both: %s; partitions are placed so that none of them waits: restore the network between these members", subjects(apart))
+}

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// Two members may not reach each other while the leader reaches both. An owner waits for its replicas in
+// sync, so a partition whose owner is one of the two and whose replica is the other would answer no
+// create. The roster decides (R4): the replica is dropped, and the partition is placed so that its owner
+// reaches every other replica.
+
+// cutOff returns the members that do not reach most others: the fault is theirs. Their partitions go to
+// members that reach the others.
+func (s Sight) cutOff(r *roster.Roster) (out []roster.Incarnation) {
+	if len(s.Apart) == 0 {
+		return nil
+	}
+	others := map[roster.Incarnation]int{}
+	for _, pair := range s.Apart {
+		others[pair.A]++
+		others[pair.B]++
+	}
+	for _, m := range r.Members {
+		if 2*others[m.Incarnation] > len(r.Members)-1 {
+			out = append(out, m.Incarnation)
+		}
+	}
+	return out
+}
+
+// ownsAlone reports whether the owner of a partition answers, but is cut off, and no replica can take its
+// place: it keeps the partition until one can.
+func (v *view) ownsAlone(p roster.Partition) bool {
+	return slices.Contains(v.cutOff, p.Owner) && !slices.Contains(v.s.Silent, p.Owner) && !slices.Contains(v.s.Gone, p.Owner) &&
+		!slices.ContainsFunc(p.InSync, func(i roster.Incarnation) bool { return v.up[i] })
+}
+
+// areApart reports whether two members do not reach each other.
+func (v *view) areApart(a, b roster.Incarnation) bool { return v.apart[PairOf(a, b)] }
+
+// together returns the members on which a partition is placed while some do not reach each other: in place
+// of a backup that the owner does not reach another member, as far as there is one; else another of them
+// as the owner, if it reaches all; else fewer members.
+func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []roster.Incarnation {
+	if len(v.apart) == 0 || len(want) == 0 {
+		return want
+	}
+	out := []roster.Incarnation{want[0]}
+	for _, backup := range want[1:] {
+		if v.areApart(want[0], backup) {
+			backup = v.instead(id, want[0], backup, append(slices.Clone(want), out...))
+		}
+		if backup != "" {
+			out = append(out, backup)
+		}
+	}
+	if len(out) == len(want) {
+		return out
+	}
+	for i, owner := range want {
+		if !slices.ContainsFunc(want, func(m roster.Incarnation) bool { return v.areApart(owner, m) }) {
+			return append([]roster.Incarnation{owner}, slices.Delete(slices.Clone(want), i, i+1)...)
+		}
+	}
+	return out
+}
+
+// instead returns a member in place of a backup: one that the owner reaches and that is none of those
+// given, if possible with a disk and a zone like the backup's. "" for none.
+func (v *view) instead(id roster.PartitionID, owner, backup roster.Incarnation, given []roster.Incarnation) (best roster.Incarnation) {
+	like := func(i roster.Incarnation) int {
+		return 2*like(v.durable[i], v.durable[backup]) + like(v.zone[i], v.zone[backup])
+	}
+	all := v.placeable()
+	for n := range all { // each partition begins at another one, so that the load is spread
+		i := all[(n+int(id))%len(all)]
+		if !v.up[i] || v.areApart(owner, i) || slices.Contains(given, i) {
+			continue
+		}
+		if best == "" || like(i) > like(best) {
+			best = i
+		}
+	}
+	return best
+}
+
+func like[T comparable](a, b T) int {
+	if a == b {
+		return 1
+	}
+	return 0
+}
+
+// next returns the replica in sync that owns a partition next, on its way to a wanted owner: that one, or
+// one that reaches both where the present owner does not reach it. "" for none.
+func (v *view) next(p roster.Partition, wanted roster.Incarnation) roster.Incarnation {
+	if slices.Contains(p.InSync, wanted) && v.up[wanted] {
+		return wanted
+	}
+	if !v.areApart(p.Owner, wanted) {
+		return ""
+	}
+	for _, i := range p.InSync {
+		if i != p.Owner && v.up[i] && !v.areApart(i, wanted) && !v.areApart(i, p.Owner) {
+			return i
+		}
+	}
+	return ""
+}
