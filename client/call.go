@@ -110,6 +110,10 @@ func (c *Client) gaveUp(ctx context.Context, name string, last error) error {
 	if c.tasks.Err() != nil {
 		return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrClosed)
 	}
+	if wire.IsAnswer(last) { // the grid is reachable, and says itself what is to be done
+		text := strings.TrimPrefix(oneLine(last), fmt.Sprintf("sequencer %q: ", name))
+		return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: not possible in time: %w; last answer: %s", name, ctx.Err(), text)
+	}
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: no answer in time: %w; last error: %s; check that a majority of the grid is reachable, then try again", name, ctx.Err(), oneLine(last))
 }
 

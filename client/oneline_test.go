@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // TestGaveUpSaysOnce: the error of a call that gave up is one line with one prefix, and
@@ -26,4 +28,9 @@ func TestGaveUpSaysOnce(t *testing.T) {
 	}
 	wants(t, err, sequencer.ErrUnavailable)
 	wants(t, err, context.DeadlineExceeded)
+	said := wire.ErrorOf(fmt.Errorf(`sequencer "orders": %w: IDs begin at noon`, sequencer.ErrUnavailable), 1).Unwire()
+	err = c.gaveUp(ctx, "orders", errors.Join(said, nil))
+	if text := err.Error(); strings.Contains(text, "majority") || !strings.HasSuffix(text, "IDs begin at noon") || strings.Count(text, "orders") != 1 {
+		t.Errorf("of an answer it says %q", text)
+	}
 }

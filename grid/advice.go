@@ -81,7 +81,7 @@ func (h *health) advise(ctx context.Context) {
 			timer.Reset(adviseEvery)
 		}
 		now := h.clock.Mono()
-		if !h.leaderless() {
+		if !h.leaderless() || !h.isStranded() {
 			since = 0
 		} else if since == 0 {
 			since = now
@@ -115,12 +115,13 @@ func (h *health) quorumLost(since time.Duration) bool {
 	return h.raft.TakesPart() && s.roster.Assigned() && s.raised > max(s.halfWindow(), adviseAfter)
 }
 
-// leaderless reports whether this member takes part in a grid, knows no leader and
-// does not see voters enough to elect one.
+// leaderless reports whether this member takes part in a grid and knows no leader.
 func (h *health) leaderless() bool {
-	if !h.raft.TakesPart() || h.raft.Node().Leader() != "" || h.raft.Node().Leads() {
-		return false
-	}
+	return h.raft.TakesPart() && h.raft.Node().Leader() == "" && !h.raft.Node().Leads()
+}
+
+// isStranded reports whether this member does not see voters enough to elect a leader.
+func (h *health) isStranded() bool {
 	q := h.quorum()
 	return q.Voters() > 0 && !q.Majority()
 }

@@ -165,14 +165,28 @@ func (m MemberInfo) who() string {
 	return m.Name + " (" + string(m.Incarnation) + ")"
 }
 
+func checkBeginning(s Status) (Severity, string) {
+	if s.IDsBegin.IsZero() {
+		return "", ""
+	}
+	b := beginning{at: clustertime.TickOf(s.IDsBegin), why: s.IDsWait}
+	return Warning, b.text(clustertime.TickOf(s.now())) + "; nothing is to be done but to wait"
+}
+
+// saysBeginning reports whether a member is not ready only because IDs begin later, of which the
+// grid has an alert of its own.
+func (s Status) saysBeginning(reason string) bool {
+	return !s.IDsBegin.IsZero() && strings.HasPrefix(reason, idsBeginAt)
+}
+
 func checkReadiness(s Status) (Severity, string) {
 	var unready []string
 	for _, m := range s.Members {
-		if m.Report != nil && m.Report.NotReady != "" {
+		if m.Report != nil && m.Report.NotReady != "" && !s.saysBeginning(m.Report.NotReady) {
 			unready = append(unready, m.who()+": "+m.Report.NotReady)
 		}
 	}
-	if len(unready) == 0 && !s.Ready {
+	if len(unready) == 0 && !s.Ready && !s.saysBeginning(s.NotReady) {
 		unready = append(unready, s.Answering+": "+s.NotReady)
 	}
 	if len(unready) == 0 {

@@ -45,6 +45,7 @@ var alertKinds = []AlertKind{
 	{"disk_failed", []Severity{Critical}, "A member's data directory failed: it takes part no longer.", checkDisks},
 	{"epoch_ends", []Severity{Critical, Warning}, "The epoch of a sequencer ends within two years (critical: 90 days).", checkEpochs},
 	{"foreign_grid", []Severity{Warning}, "Members of another grid of the same name were met.", checkForeign},
+	{"ids_begin_later", []Severity{Warning}, "No ID can be issued yet: those of an earlier run, or of lost members, may reach up to a later time.", checkBeginning},
 	{"member_down", []Severity{Warning}, "Gossip does not see a member alive, or it did not answer.", checkDown},
 	{"member_not_ready", []Severity{Warning}, "A member answers and is not ready.", checkReadiness},
 	{"members_apart", []Severity{Warning}, "Two members do not reach each other, while the leader reaches both.", checkApart},

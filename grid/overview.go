@@ -66,6 +66,9 @@ func (o *overview) local() Status {
 	if err := o.health.notSettled(); err != nil {
 		s.Settled, s.NotSettled = false, err.Error()
 	}
+	if b := o.health.standing().beginning(); b.at > 0 {
+		s.IDsBegin, s.IDsWait = instant(b.at), b.why
+	}
 	owned, replicas := map[roster.Incarnation]int{}, map[roster.Incarnation]int{}
 	for id, p := range r.Partitions {
 		owned[p.Owner]++

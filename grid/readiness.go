@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 
 	"errors"
@@ -25,6 +26,11 @@ type standing struct {
 	wasReady bool
 	// left is for how long holders have grants.
 	left time.Duration
+	// now is the cluster time, 0 = unknown.
+	now clustertime.Tick
+	// leaderless says that this member knows no leader, and stranded that it does not see
+	// voters enough to elect one either.
+	leaderless, stranded bool
 }
 
 // notReady says why the member should get no traffic, nil if it should.
@@ -46,7 +52,17 @@ func (s standing) conditions() []condition {
 			}
 			return s.notSettled()
 		}},
+		{"ids-begin", s.notBegun},
 	}
+}
+
+// notBegun returns an error with the time at which IDs begin and the reason for the wait, nil if one
+// can be issued now.
+func (s standing) notBegun() error {
+	if b := s.beginning(); b.at > 0 {
+		return errors.New(b.text(s.now))
+	}
+	return nil
 }
 
 // notSettled says why an orderly stop of one more member might lose something, nil
@@ -56,6 +72,9 @@ func (s standing) conditions() []condition {
 func (s standing) notSettled() error {
 	if err := s.notInTouch(); err != nil {
 		return err
+	}
+	if s.leaderless {
+		return errors.New("no member leads at the moment, so none can tell which copies are in sync")
 	}
 	want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)
 	short, least, first := 0, want, 0
@@ -102,6 +121,8 @@ func (s standing) notInTouch() error {
 	case s.raised > limit:
 		return fmt.Errorf("%w: this member has seen no raise of the ceiling for %v, at most %v is expected",
 			errQuorumLost, s.raised.Round(time.Millisecond), limit)
+	case s.stranded:
+		return fmt.Errorf("%w: this member knows no leader, and sees fewer voters alive than a majority", errQuorumLost)
 	}
 	return nil
 }
@@ -121,7 +142,12 @@ var errNotAnchored = errors.New("the anchor holds the ceiling back")
 
 // standing returns the member's standing now.
 func (h *health) standing() standing {
-	return standing{roster: h.state.Roster(), self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load(), left: leftOf(h.state.Roster(), h.clock.Now())}
+	r, now := h.state.Roster(), h.clock.Now()
+	leaderless := h.leaderless()
+	return standing{
+		roster: r, self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load(), left: leftOf(r, now), now: now,
+		leaderless: leaderless, stranded: leaderless && h.isStranded(),
+	}
 }
 
 // notReady says why this member should get no traffic, nil if it should.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -34,28 +35,43 @@ func TestStanding(t *testing.T) {
 		s                    standing
 		notReady, notSettled string // part of the reason; "" for none
 	}{
-		"at rest":                   {standing{changed(nil), a, fresh, false, time.Hour}, "", ""},
-		"at rest, ready before":     {standing{changed(nil), a, fresh, true, time.Hour}, "", ""},
-		"last raise too old":        {standing{changed(nil), a, stale, true, time.Hour}, "quorum lost", "quorum lost"},
-		"no raise yet":              {standing{changed(nil), a, -1, false, time.Hour}, "quorum lost", "quorum lost"},
-		"taken out":                 {standing{changed(nil), stranger, fresh, true, time.Hour}, "not in the roster", "not in the roster"},
-		"copy missing":              {standing{changed(short), a, fresh, true, time.Hour}, "", "1 of 2 partitions"},
-		"copy missing at the start": {standing{changed(short), a, fresh, false, time.Hour}, "1 of 2 partitions", "1 of 2 partitions"},
-		"other in doubt":            {standing{changed(doubtful), a, fresh, true, time.Hour}, "", "partition 1 for one; the fewest is 0"},
-		"other in doubt at start":   {standing{changed(doubtful), a, fresh, false, time.Hour}, "1 of 2 partitions", "1 of 2 partitions"},
-		"in doubt itself":           {standing{changed(doubtful), c, fresh, true, time.Hour}, "not in sync", "1 of 2 partitions"},
-		"owner in doubt": {standing{changed(func(r *roster.Roster) { r.Unsettled = []roster.Incarnation{b} }), a, fresh, true, time.Hour},
+		"at rest":                   {standing{roster: changed(nil), self: a, raised: fresh, wasReady: false, left: time.Hour}, "", ""},
+		"at rest, ready before":     {standing{roster: changed(nil), self: a, raised: fresh, wasReady: true, left: time.Hour}, "", ""},
+		"last raise too old":        {standing{roster: changed(nil), self: a, raised: stale, wasReady: true, left: time.Hour}, "quorum lost", "quorum lost"},
+		"no raise yet":              {standing{roster: changed(nil), self: a, raised: -1, wasReady: false, left: time.Hour}, "quorum lost", "quorum lost"},
+		"taken out":                 {standing{roster: changed(nil), self: stranger, raised: fresh, wasReady: true, left: time.Hour}, "not in the roster", "not in the roster"},
+		"copy missing":              {standing{roster: changed(short), self: a, raised: fresh, wasReady: true, left: time.Hour}, "", "1 of 2 partitions"},
+		"copy missing at the start": {standing{roster: changed(short), self: a, raised: fresh, wasReady: false, left: time.Hour}, "1 of 2 partitions", "1 of 2 partitions"},
+		"other in doubt":            {standing{roster: changed(doubtful), self: a, raised: fresh, wasReady: true, left: time.Hour}, "", "partition 1 for one; the fewest is 0"},
+		"other in doubt at start":   {standing{roster: changed(doubtful), self: a, raised: fresh, wasReady: false, left: time.Hour}, "1 of 2 partitions", "1 of 2 partitions"},
+		"in doubt itself":           {standing{roster: changed(doubtful), self: c, raised: fresh, wasReady: true, left: time.Hour}, "not in sync", "1 of 2 partitions"},
+		"owner in doubt": {standing{roster: changed(func(r *roster.Roster) { r.Unsettled = []roster.Incarnation{b} }), self: a, raised: fresh, wasReady: true, left: time.Hour},
 			"", "2 of 2 partitions"},
-		"a joiner copies": {standing{changed(func(r *roster.Roster) { r.Partitions[0].Joining = c }), a, fresh, true, time.Hour}, "", ""},
-		"all backups stated, one member left": {standing{changed(func(r *roster.Roster) {
+		"a joiner copies": {standing{roster: changed(func(r *roster.Roster) { r.Partitions[0].Joining = c }), self: a, raised: fresh, wasReady: true, left: time.Hour}, "", ""},
+		"all backups stated, one member left": {standing{roster: changed(func(r *roster.Roster) {
 			r.Settings.Backups, r.Members = 5, r.Members[:1]
 			r.Partitions = r.Partitions[:1]
 			r.Partitions[0].InSync = []roster.Incarnation{a}
-		}), a, fresh, true, time.Hour}, "", ""},
-		"more backups than members": {standing{changed(func(r *roster.Roster) { r.Settings.Backups = 5 }), a, fresh, true, time.Hour},
+		}), self: a, raised: fresh, wasReady: true, left: time.Hour}, "", ""},
+		"more backups than members": {standing{roster: changed(func(r *roster.Roster) { r.Settings.Backups = 5 }), self: a, raised: fresh, wasReady: true, left: time.Hour},
 			"", "2 of 2 partitions have fewer copies in sync besides the owner's than 2"},
-		"anchor holds the ceiling back": {standing{changed(func(r *roster.Roster) { r.Claim = "a" }), a, fresh, true, time.Millisecond}, "grants end in 1ms", "grants end in 1ms"},
-		"no backups":                    {standing{changed(func(r *roster.Roster) { r.Settings.Backups = 0; short(r) }), a, fresh, false, time.Hour}, "", ""},
+		"anchor holds the ceiling back": {standing{roster: changed(func(r *roster.Roster) { r.Claim = "a" }), self: a, raised: fresh, wasReady: true, left: time.Millisecond}, "grants end in 1ms", "grants end in 1ms"},
+		"IDs begin later at a start": {standing{roster: changed(lost(90_000)), self: a, raised: fresh, left: time.Hour, now: 80_000},
+			"IDs begin at 1970-01-01T00:01:30Z (in 10s): a grid without data directories", ""},
+		"IDs of one partition begin later": {standing{roster: changed(lost(90_000)), self: a, raised: fresh, wasReady: true, left: time.Hour, now: 80_000}, "", ""},
+		"IDs of all partitions begin later": {standing{roster: changed(lost(90_000, 80_001)), self: a, raised: fresh, wasReady: true, left: time.Hour, now: 80_000},
+			"IDs begin at 1970-01-01T00:01:30Z (in 10s)", ""},
+		"IDs have begun": {standing{roster: changed(lost(90_000)), self: a, raised: fresh, left: time.Hour, now: 90_000}, "", ""},
+		"IDs begin after a recovery": {standing{roster: changed(func(r *roster.Roster) { lost(700_000)(r); r.Recovered = &roster.Recovery{} }), self: a, raised: fresh, left: time.Hour, now: 80_000},
+			"(in 10m20s): the grid was recovered", ""},
+		"all killed": {standing{roster: changed(func(r *roster.Roster) { lost(90_000)(r); r.Members[0].Durable = true }), self: a, raised: fresh, left: time.Hour, now: 80_000},
+			"every copy was lost", ""},
+		"the anchor taken": {standing{roster: changed(func(r *roster.Roster) { lost(90_000)(r); r.Claim = "c" }), self: a, raised: fresh, left: time.Hour, now: 80_000},
+			"anchor", ""},
+		"no leader":               {standing{roster: changed(nil), self: a, raised: fresh, left: time.Hour, leaderless: true}, "no member leads", "no member leads"},
+		"no leader, ready before": {standing{roster: changed(nil), self: a, raised: fresh, wasReady: true, left: time.Hour, leaderless: true}, "", "no member leads"},
+		"no majority":             {standing{roster: changed(nil), self: a, raised: fresh, wasReady: true, left: time.Hour, leaderless: true, stranded: true}, "quorum lost", "quorum lost"},
+		"no backups":              {standing{roster: changed(func(r *roster.Roster) { r.Settings.Backups = 0; short(r) }), self: a, raised: fresh, wasReady: false, left: time.Hour}, "", ""},
 	} {
 		for what, got := range map[string]struct {
 			err  error
@@ -67,6 +83,15 @@ func TestStanding(t *testing.T) {
 		}
 		if lost := errors.Is(test.s.notReady(), errQuorumLost); lost != (test.notReady == "quorum lost") {
 			t.Errorf("%s: quorum lost: %v", name, lost)
+		}
+	}
+}
+
+// lost has the first partitions begin later, after a loss.
+func lost(floors ...clustertime.Tick) func(r *roster.Roster) {
+	return func(r *roster.Roster) {
+		for i, floor := range floors {
+			r.Partitions[i].Term, r.Partitions[i].LostTerm, r.Partitions[i].Floor = 7, 7, floor
 		}
 	}
 }

@@ -21,6 +21,10 @@ type Status struct {
 	AnsweringName string `json:"answering_name,omitempty"`
 	Ready         bool   `json:"ready"` // see Member.Ready
 	NotReady      string `json:"not_ready,omitempty"`
+	// IDsBegin is when IDs begin, and IDsWait why none can be issued before; zero and "" if they
+	// have begun.
+	IDsBegin time.Time `json:"ids_begin,omitzero"`
+	IDsWait  string    `json:"ids_wait,omitempty"`
 	// Settled says that an orderly stop of one more member loses nothing; see
 	// Member.Settled.
 	Settled    bool   `json:"settled"`
@@ -183,9 +187,10 @@ func (m *Member) Status() Status {
 	return s
 }
 
-// Ready reports whether the member should get traffic: it is in the roster, it has
-// seen a raise of the ceiling within the last half window, and it has its own
-// replicas in sync. Until it was ready for the first time the grid has to be settled
+// Ready reports whether the member should get traffic, that is, whether IDs can be issued now: it
+// is in the roster, it has seen a raise of the ceiling within the last half window, it has its own
+// replicas in sync, and IDs have begun (see Status.IDsBegin): after a start without data
+// directories, or after the loss of every copy, they begin some seconds later. Until it was ready for the first time the grid has to be settled
 // as well, so a rolling restart that waits for the restarted member does not stop
 // the next one too early. A crash of another member does not change the answer. The
 // reason is in [Status]; GET /readyz tells the same.
@@ -194,6 +199,6 @@ func (m *Member) Ready() bool { return m.health.notReady() == nil }
 // Settled reports whether an orderly stop of one more member loses nothing: each
 // partition has Backups copies in sync besides the owner's, or as many as there are
 // other members. A copy at a member that does not answer counts as missing as soon
-// as the leader doubts that member, within about two seconds. The reason is in
+// as the leader doubts that member, within about two seconds; without a leader nothing is settled. The reason is in
 // [Status]; GET /v1/settled tells the same.
 func (m *Member) Settled() bool { return m.health.notSettled() == nil }

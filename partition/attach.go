@@ -23,7 +23,7 @@ func (m *Machine) attach(v View, b Bounds, h sequencer.HolderID, c Claim) (a seq
 		return a, err
 	}
 	if (c.Any || !c.Previous.IsZero()) && m.isLearning(v) { // any node may be one that a holder is about to show
-		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked for their logical nodes", name)
+		return a, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.waitsForHolders(v))
 	}
 	m.expirePrevious(b, c)
 	if err := m.withinQuota(v, h, c); err != nil {

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -96,14 +97,25 @@ func (m *Machine) learning(v View, name string) error {
 	if _, err := m.table.Open(name); err == nil {
 		return nil
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: its partition was lost a moment ago; its holders are being asked", name)
+	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: %s", name, m.waitsForHolders(v))
 }
+
+// waitsForHolders says what an owner waits for that learns of attachments, and when IDs begin: the
+// grid or its partition has just begun, without a table.
+func (m *Machine) waitsForHolders(v View) string {
+	floor, now := v.Roster.Partitions[m.id].Floor, v.Bounds().Now
+	return fmt.Sprintf("IDs begin at %s (in %v), since the grid has just started, or lost every copy of this partition; its holders are asked for their logical nodes first, for %v at most",
+		floor.Time().Format(time.RFC3339), floor.Sub(now).Duration(), v.learningTime())
+}
+
+// learningTime is how long after it took over an owner learns at most.
+func (v View) learningTime() time.Duration { return v.window()/4 + showTime }
 
 // isLearning reports whether holders may still have to show attachments that this owner
 // lacks after a loss.
 func (m *Machine) isLearning(v View) bool {
 	p := v.Roster.Partitions[m.id]
-	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.ownerSince <= v.window()/4+showTime
+	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.ownerSince <= v.learningTime()
 }
 
 // mayRecreate reports whether a name that is unknown here may be created again from

@@ -168,7 +168,7 @@ func (m *Machine) UnusedNames(v View, prefix, after string, unused time.Duration
 		return nil, err
 	}
 	if !m.table.Complete() || m.isLearning(v) && m.mayRecreate(v) {
-		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d was lost a moment ago; its holders are being asked", m.id)
+		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: %s", m.id, m.waitsForHolders(v))
 	}
 	var out []UnusedName
 	for name := range m.table.records {

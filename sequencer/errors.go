@@ -31,9 +31,10 @@ var (
 	// its pattern and the remedy.
 	ErrQuota = errors.New("quota reached: use less, or have an operator raise it (snowgrid quota)")
 
-	// ErrGrantExpired means that the grant is used up, and was not renewed in time.
-	// The handle continues by itself as soon as it is renewed.
-	ErrGrantExpired = errors.New("grant used up: check that the grid or the store is reachable, then try again")
+	// ErrGrantExpired means that no grant covers the present time: the grant is used up and was
+	// not renewed in time, or the grant begins later. The message says which, and when IDs
+	// begin. The handle continues by itself.
+	ErrGrantExpired = errors.New("no grant for the present time: try again")
 
 	// ErrEpochExhausted means that 2^40 ms (34.8 years) have passed since the
 	// epoch. No IDs are left.

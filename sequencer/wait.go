@@ -150,12 +150,31 @@ func (s *Sequencer) waitError(err error, behind clustertime.Span, out outcome) e
 	case out == aheadTime && behind > trail:
 		return failure.Errorf(ErrUnavailable, "sequencer %q: the time is before this handle's last ID and has to come to it: %w", s.Name(), err)
 	case out == noGrant:
-		return fmt.Errorf("sequencer %q: %w (it was not renewed in time; is the grid or the store reachable?): %w",
-			s.Name(), ErrGrantExpired, err)
+		return failure.Errorf(ErrGrantExpired, "sequencer %q: %s: %w", s.Name(), s.lack(), err)
 	case out == aheadTime:
 		return fmt.Errorf("sequencer %q: this logical node's IDs of the millisecond are used up: %w", s.Name(), err)
 	}
 	return fmt.Errorf("sequencer %q: %w", s.Name(), err)
+}
+
+// lack says why the handle has no grant for the present time.
+func (s *Sequencer) lack() string {
+	seen, now := &rights{}, s.clock.Now()
+	if g := s.now.Load().gen; g != nil {
+		seen = g.rights.Load()
+	}
+	if from, later := seen.after(now); later && now > 0 {
+		return fmt.Sprintf("IDs begin at %s (in %v), where the grant of this handle begins: those of an earlier run or holder may reach up to then",
+			from.Time().Format(time.RFC3339), from.Sub(now).Duration())
+	}
+	const remedy = "check that the grid or the store is reachable, and that it has a quorum, then try again"
+	if now == 0 {
+		return "the time of the grid is not known here yet: " + remedy
+	}
+	if until := seen.until(); until > 0 && now > until {
+		return fmt.Sprintf("grant used up %v ago and not renewed: %s", now.Sub(until).Duration(), remedy)
+	}
+	return "grant used up and not renewed: " + remedy
 }
 
 // revive attaches a handle again that was detached for being idle, waits for one that lost

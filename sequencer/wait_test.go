@@ -3,6 +3,7 @@ package sequencer
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,23 +46,24 @@ func TestWaitEndsWithContext(t *testing.T) {
 		set   func(*handle)
 		cause error
 		waits uint64
+		text  string
 	}{
-		{"grant used up", func(h *handle) { h.clock.set(3000) }, ErrGrantExpired, 1},
-		{"grant ahead", func(h *handle) { h.clock.set(1999) }, ErrGrantExpired, 1},
-		{"no time known", func(h *handle) { h.clock.set(0) }, ErrGrantExpired, 1},
+		{"grant used up", func(h *handle) { h.clock.set(3007) }, ErrGrantExpired, 1, "used up 7ms ago and not renewed: check that the grid or the store is reachable"},
+		{"grant ahead", func(h *handle) { h.clock.set(1500) }, ErrGrantExpired, 1, "IDs begin at 1970-01-01T00:00:02Z (in 500ms)"},
+		{"no time known", func(h *handle) { h.clock.set(0) }, ErrGrantExpired, 1, "not known here yet"},
 		{"between two grants", func(h *handle) {
 			h.control.Renewed(numbered(1), Grant{From: 3100, Until: 4000})
 			h.clock.set(3050)
-		}, ErrGrantExpired, 1},
-		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded, 0},
+		}, ErrGrantExpired, 1, "(in 50ms)"},
+		{"millisecond used up", func(h *handle) { _, _ = h.Fill(t.Context(), make([]ID, 1024)) }, context.DeadlineExceeded, 0, "of the millisecond"},
 		{"no free node", func(h *handle) {
 			_ = h.control.DetachIdle(t.Context())
 			h.backend.attach = func(Preference) (Attachment, error) { return Attachment{}, ErrNoFreeNode }
-		}, ErrNoFreeNode, 0},
+		}, ErrNoFreeNode, 0, "no free"},
 		{"turn taken", func(h *handle) {
 			_ = h.control.DetachIdle(t.Context())
 			<-h.turn
-		}, ErrUnavailable, 0},
+		}, ErrUnavailable, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -77,6 +79,9 @@ func TestWaitEndsWithContext(t *testing.T) {
 				}
 				r := <-out
 				is(t, "next", r.err, c.cause, context.DeadlineExceeded)
+				if text := r.err.Error(); !strings.Contains(text, c.text) || strings.Contains(text, "reachable") && strings.Contains(text, "IDs begin") {
+					t.Errorf("the error says %q, want %q in it", text, c.text)
+				}
 				if errors.Is(r.err, ErrGrantExpired) != (c.waits > 0) || time.Since(began) != time.Second {
 					t.Errorf("after %v: %v", time.Since(began), r.err)
 				}

@@ -198,6 +198,13 @@ func (e *Error) Unwire() error {
 	return &remoteError{message: e.Message, cause: cause}
 }
 
+// IsAnswer reports whether an error is the answer of another process, not the lack of one.
+func IsAnswer(err error) bool {
+	_, remote := errors.AsType[*remoteError](err)
+	_, later := errors.AsType[*LaterError](err)
+	return remote || later
+}
+
 // retryAfter is an error that time alone removes.
 type retryAfter interface {
 	error

@@ -27,7 +27,7 @@ type gridFlags struct {
 // clientFlags are the addresses of the grid.
 type clientFlags struct {
 	Addr    []string      `help:"API addresses of members; one reachable address is enough." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`
-	Timeout time.Duration `help:"Time limit for answers of the grid." default:"10s" env:"SNOWGRID_TIMEOUT"`
+	Timeout time.Duration `help:"Time limit for answers of the grid, and for IDs." default:"10s" env:"SNOWGRID_TIMEOUT"`
 }
 
 // ask runs f with the time limit for calls to the grid, and with the access that they use.
@@ -82,7 +82,7 @@ func (g gridFlags) use(ctx context.Context, f func(*client.Client) error) (err e
 	}
 	defer func() {
 		// ctx may have ended; leaving has a time limit of its own.
-		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(leaveTimeout, g.Timeout))
 		defer cancel()
 		if leaveErr := c.Leave(leaving); leaveErr != nil && err == nil {
 			err = fmt.Errorf("leave the grid: %w", leaveErr)

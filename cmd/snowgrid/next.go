@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/internal/definitionflags"
@@ -41,6 +42,9 @@ IDs per node and millisecond), and less with 128 (65,536).
     snowgrid next tweets --layout twitter
     snowgrid next clicks --layout jssafe
 
+No ID is issued before the grid's IDs begin, in a grid without data directories a window and 5 s after its start;
+the error says when that is. --timeout limits the wait for the first ID, and each wait after that.
+
 Epoch, node count and layout are part of the sequencer's definition. Other values than those it was created
 with are a conflict, and an error.`
 }
@@ -58,14 +62,41 @@ type filler interface {
 	Fill(ctx context.Context, dst []sequencer.ID) (int, error)
 }
 
+// impatient limits the wait for IDs: for the first one by its context, and from then on by a time in
+// which none came.
+type impatient struct {
+	filler
+	first context.Context // ends when the first ID is late
+	limit time.Duration
+	began bool
+}
+
+// Fill implements filler.
+func (f *impatient) Fill(ctx context.Context, dst []sequencer.ID) (int, error) {
+	deadline, _ := f.first.Deadline()
+	if f.began {
+		deadline = time.Now().Add(f.limit)
+	}
+	limited, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	n, err := f.filler.Fill(limited, dst)
+	f.began = f.began || n > 0
+	if n > 0 && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = nil // it continues
+	}
+	return n, err
+}
+
 // Run prints the IDs. Cancellation of ctx is not an error.
 func (n *nextCommand) Run(ctx context.Context, to streams) error {
 	if _, err := sequencer.Define(n.Name, n.Config()); err != nil {
 		return usage(err)
 	}
-	return n.use(ctx, func(c *client.Client) error {
+	first, cancel := context.WithTimeout(ctx, n.Timeout) // of the first ID, and all that it takes
+	defer cancel()
+	return n.use(first, func(c *client.Client) error {
 		var seq *sequencer.Sequencer
-		err := n.ask(ctx, func(ctx context.Context) (err error) {
+		err := n.ask(first, func(ctx context.Context) (err error) {
 			var created bool
 			if seq, created, err = n.take(ctx, c); created {
 				fmt.Fprintf(to.err, "snowgrid: created sequencer %v\n", seq.Definition())
@@ -75,7 +106,7 @@ func (n *nextCommand) Run(ctx context.Context, to streams) error {
 		if err != nil {
 			return err
 		}
-		printed, err := printIDs(ctx, n.writer(to.out), seq, n.Count)
+		printed, err := printIDs(ctx, n.writer(to.out), &impatient{filler: seq, first: first, limit: n.Timeout}, n.Count)
 		switch {
 		case readerGone(err):
 			return nil

@@ -94,6 +94,9 @@ func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "leader\t%s\n", named(s.LeaderName, s.Leader))
 	fmt.Fprintf(table, "cluster time\t%s%s\n", moment(s.ClusterTime), aheadOfClock(s))
 	fmt.Fprintf(table, "ceiling\t%s%s\n", moment(s.Ceiling), ahead(s))
+	if !s.IDsBegin.IsZero() {
+		fmt.Fprintf(table, "IDs begin\t%s (in %.1fs): %s\n", moment(s.IDsBegin), s.IDsBegin.Sub(s.ClusterTime).Seconds(), s.IDsWait)
+	}
 	if s.Anchor != nil {
 		printAnchor(table, s.Anchor)
 	}

@@ -145,7 +145,7 @@ func initScenario(t *testing.T, members, survivors int, ahead time.Duration) {
 	}
 	eventually(t, time.Minute, "all survivors serve the new grid", func() bool {
 		for _, name := range g.Running() {
-			if s := g.Member(name).Status(); s.Grid != out.Grid || !s.Ready || s.Advice != "" {
+			if s := g.Member(name).Status(); s.Grid != out.Grid || !serves(s) || s.Advice != "" {
 				return false
 			}
 		}
@@ -240,7 +240,7 @@ func TestInitWithSurvivorCutOff(t *testing.T) {
 		if s := g.Member(behind).Status(); s.Grid != old || s.Ceiling.After(last) {
 			t.Errorf("the one left behind is in grid %s with ceiling %v, want %s and %v", s.Grid, s.Ceiling, old, last)
 		}
-		if s := g.Member(asked).Status(); s.Grid != out.Grid || !s.Ready {
+		if s := g.Member(asked).Status(); s.Grid != out.Grid || !serves(s) {
 			t.Errorf("the bootstrap member is in grid %s, ready %v: %s", s.Grid, s.Ready, s.NotReady)
 		}
 		load.stop()
@@ -279,7 +279,7 @@ func TestInitAtTwo(t *testing.T) {
 		}
 		eventually(t, 2*time.Minute, "both serve one grid", func() bool {
 			one, two := g.Member(a).Status(), g.Member(b).Status()
-			return one.Ready && two.Ready && one.Grid == two.Grid
+			return serves(one) && serves(two) && one.Grid == two.Grid
 		})
 		time.Sleep(30 * time.Second)
 		load.stop()

@@ -1,0 +1,63 @@
+package grid
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// beginning is the time at which IDs begin that cannot be issued yet: every grant of before may
+// reach up to it. The zero value says that IDs can be issued now.
+type beginning struct {
+	at  clustertime.Tick
+	why string
+}
+
+// beginning returns when IDs begin. A member that was ready before is concerned only if no
+// sequencer has IDs: after the loss of a few partitions the others have.
+func (s standing) beginning() (b beginning) {
+	if s.now == 0 {
+		return b
+	}
+	waits := 0
+	for _, p := range s.roster.Partitions {
+		if p.Owner != "" && p.Term == p.LostTerm && p.Floor > s.now {
+			waits++
+			b.at = max(b.at, p.Floor)
+		}
+	}
+	if waits == 0 || s.wasReady && waits < len(s.roster.Partitions) {
+		return beginning{}
+	}
+	b.why = waitReason(s.roster, b.at.Sub(s.now))
+	return b
+}
+
+// waitReason returns why the partitions of a roster begin so much later.
+func waitReason(r *roster.Roster, wait clustertime.Span) string {
+	durable := false
+	for _, m := range r.Members {
+		durable = durable || m.Durable
+	}
+	switch usual := r.Settings.Window + clustertime.ClockMargin; {
+	case r.Recovered != nil && wait > usual:
+		return "the grid was recovered from a part of its data directories, and the lost members may have issued IDs up to then"
+	case wait > usual:
+		return "the grid begins above a floor that was stated, or above all IDs of a grid that was lost"
+	case r.Claim != "":
+		return "the grid has taken its anchor anew, and IDs of before may reach up to then"
+	case !durable:
+		return "a grid without data directories begins a window and 5 s above the clocks, where IDs of an earlier run end (see FirstLife, Floor and Anchor)"
+	}
+	return "every copy was lost, as when all members are killed, and IDs of before may reach up to then"
+}
+
+// idsBeginAt begins the text of every beginning.
+const idsBeginAt = "IDs begin at "
+
+// text returns when IDs begin, and why.
+func (b beginning) text(now clustertime.Tick) string {
+	return fmt.Sprintf(idsBeginAt+"%s (in %v): %s", instant(b.at).Format(time.RFC3339), b.at.Sub(now).Duration().Round(100*time.Millisecond), b.why)
+}
