@@ -41,7 +41,10 @@ const (
 )
 
 // Config has the settings of a member. The zero value is a lone
-// member without listeners, for tests and for services that run as one process.
+// member without listeners, for tests and for services that run as one process. Lone members
+// know nothing of each other: each takes a random logical node of a sequencer, so two of them
+// that run at the same time issue equal IDs if they take the same one, once in 8,192 times with the default
+// number of nodes.
 // Name, Backups, Partitions, Voters and Window are agreed in the grid: where they are
 // left zero they are taken from it, and a different stated value is refused.
 type Config struct {
@@ -133,7 +136,8 @@ type Config struct {
 	// GossipKey, 16, 24 or 32 bytes, encrypts the gossip, in place of a file of keys in
 	// Security; nil = those, or clear text.
 	GossipKey []byte
-	// Logger receives events for the operator; nil = none.
+	// Logger receives events for the operator; nil = none, but for the warning of a lone
+	// member, which slog.Default receives then.
 	Logger *slog.Logger
 	// Network and Clock are the member's way to others and its wall clock; nil
 	// = the real ones. Tests set them; with either, cluster time is looked at for

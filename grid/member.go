@@ -50,6 +50,7 @@ import (
 type Member struct {
 	cfg     Config
 	lone    bool
+	quiet   bool // no logger was given
 	log     *slog.Logger
 	audit   *audit.Log
 	creds   *credentials
@@ -153,6 +154,7 @@ func clusterClock(cfg Config) *client.Clock {
 func newMember(cfg Config) *Member {
 	m := &Member{
 		lone:   cfg.lone(),
+		quiet:  cfg.Logger == nil,
 		clock:  clusterClock(cfg),
 		holds:  clusterClock(cfg),
 		events: api.NewEvents(),
@@ -176,28 +178,6 @@ func newMember(cfg Config) *Member {
 	m.ids = api.NewIDs(func(ctx context.Context) (*client.Client, error) { return m.newClient(ctx, m.identity.counted()) },
 		func(ctx context.Context, in wire.CreateRequest) error { return m.host.CreateFor(ctx, in) }, m.life, m.clock.Mono)
 	return m
-}
-
-// warn logs the limits of a configuration once.
-func (m *Member) warn() {
-	if m.cfg.FirstLife {
-		m.log.Warn("FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
-			"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
-	}
-	if !m.lone && m.cfg.DataDir == "" && m.cfg.Anchor == nil {
-		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts by the clocks of the next ones alone; " +
-			"set DataDir, or see RELIABILITY.md, Not promised")
-	}
-	if m.cfg.Debug {
-		m.log.Warn("Debug is set: any process on this machine can pause this member or end it; unset it in production")
-	}
-	if m.lone && m.cfg.Anchor == nil {
-		m.log.Warn("this member runs alone and no other can join it: other processes that do the same issue equal IDs; set Expect or Join to form a grid")
-	}
-	if !m.lone && m.cfg.isExposed(len(m.creds.gossipKeys()) > 0) {
-		m.log.Warn("Insecure is set: the member listens beyond loopback without certificates or without a gossip key, and any process that reaches it can take " +
-			"logical nodes, destroy sequencers and end the grid; make certificates with `snowgrid secure init`")
-	}
 }
 
 // open makes everything that needs no other member; after an error, Close frees
@@ -295,7 +275,7 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 func newHost(m *Member) *host.Host {
 	return host.New(host.Config{
 		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Log: m.log, Audit: m.audit, Raft: m.raft, Caller: m.caller, Events: m.events,
-		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Awaited: m.leadership.awaited, Changed: m.health.noteReady,
+		Definitions: m.definitions, ReportEarlier: m.leadership.reportEarlier, ReportHeld: m.leadership.reportTo, Awaited: m.leadership.awaited, Changed: m.health.noteReady, Alone: m.lone,
 		Stretch: func() float64 { return m.api.Stretch() },
 	})
 }

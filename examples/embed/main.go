@@ -2,7 +2,8 @@
 // process, with nothing configured.
 //
 // Such a member opens no port and is the whole grid. That is right for one
-// process; replicas which each run one would issue equal IDs. Give the members a
+// process; replicas which each run one can issue equal IDs, of which the member
+// warns: the first line that this program prints. Give the members a
 // way to find each other (see the fields of grid.Config) and nothing else here
 // changes.
 package main

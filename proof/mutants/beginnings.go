@@ -37,6 +37,7 @@ var beginningMutants = []mutant{
 	{"S2", "formed again without the survivors' clocks", "grid/internal/formation/init.go", "Wall: b.Wall, Window: window}", "Window: window}", clockTests},
 	{"S2", "the ceiling of a grid that was left is not kept", "grid/internal/formation/tenure.go", "Ceiling: max(r.Ceiling, f.previous.bounds.Ceiling),", "Ceiling: f.previous.bounds.Ceiling,", clockTests},
 	{"S2", "a grid is left while it is still acted for", "grid/internal/tenure/tenure.go", "	for t.running > 0 {", "	for t.running < 0 {", beginTests},
+	{"lone", "two lone members take the same logical node", "grid/internal/host/calls.go", "if h.cfg.Alone && claim.Any {", "if h.cfg.Alone && !claim.Any {", []string{"./grid", "-run", "TestLoneMembersApart"}},
 	{"S1", "a restored snapshot forgets the ceiling", "grid/internal/raftlog/fsm.go", "	f.followed.install(follow.Image{At: at, Roster: r})\n", "	r.Ceiling = 0\n	f.followed.install(follow.Image{At: at, Roster: r})\n", []string{"./grid", "-run", "FromASnapshot"}},
 	{"S1", "a recovered grid keeps the ID of the old one", "grid/internal/formation/recover.go", "Grid: NewGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
 	{"S1", "a recovery does not ask for the lost voters", "grid/internal/formation/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},

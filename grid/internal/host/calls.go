@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
@@ -150,6 +151,9 @@ func (h *Host) attachClaim(ctx context.Context, in wire.AttachRequest) (partitio
 	}
 	if in.Previous != nil {
 		claim.Previous = *in.Previous
+	}
+	if h.cfg.Alone && claim.Any { // two lone members that are not to run side by side do not both use node 0
+		claim.Preference = sequencer.Preference{Node: sequencer.NodeID(mathrand.IntN(claim.Ref.Definition.Nodes()))}
 	}
 	h.setQuota(ctx, &claim)
 	return claim, nil

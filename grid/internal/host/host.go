@@ -44,6 +44,8 @@ type Config struct {
 	Awaited func(in wire.DirectoryRequest, owner roster.Member)
 	// Changed is called after each change that the state tells of.
 	Changed func()
+	// Alone says that no other member ever joins: see attachClaim.
+	Alone bool
 	// Stretch returns how much longer than usual holders may wait with their next renewal,
 	// from 0 to 1; nil is 0.
 	Stretch func() float64

@@ -1,0 +1,29 @@
+package grid
+
+import "log/slog"
+
+// warn logs the limits of a configuration once.
+func (m *Member) warn() {
+	if m.cfg.FirstLife {
+		m.log.Warn("FirstLife is set: it is true of one start at most, so that no later start of this configuration may have it; " +
+			"while a process of an earlier life runs, equal IDs follow. To state it for one start, use `snowgrid init --first-life`")
+	}
+	if !m.lone && m.cfg.DataDir == "" && m.cfg.Anchor == nil {
+		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts by the clocks of the next ones alone; " +
+			"set DataDir, or see RELIABILITY.md, Not promised")
+	}
+	if m.cfg.Debug {
+		m.log.Warn("Debug is set: any process on this machine can pause this member or end it; unset it in production")
+	}
+	if m.lone && m.cfg.Anchor == nil {
+		log := m.log
+		if m.quiet { // equal IDs are worse than a line that was not asked for
+			log = slog.Default()
+		}
+		log.Warn("this member runs alone and no other can join it: other processes that do the same can issue equal IDs; set Expect or Join to form a grid")
+	}
+	if !m.lone && m.cfg.isExposed(len(m.creds.gossipKeys()) > 0) {
+		m.log.Warn("Insecure is set: the member listens beyond loopback without certificates or without a gossip key, and any process that reaches it can take " +
+			"logical nodes, destroy sequencers and end the grid; make certificates with `snowgrid secure init`")
+	}
+}
