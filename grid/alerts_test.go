@@ -68,6 +68,11 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.Disks[0].Runs, s.Disks[0].Awaited = false, 2 }, "definitions_awaited critical", []string{"d, for 2 partitions", "snowgrid forget"}},
 		{func(s *Status) { s.Members[1].Alive = false }, "member_down warning", []string{"1 of 3", "host-b (b)", "start"}},
 		{func(s *Status) { s.Unreachable = []string{"c"} }, "member_down warning", []string{"host-c (c) did not answer at 10.0.0.1:7948"}},
+		{func(s *Status) {
+			s.IDsBegin, s.IDsWait = s.now().Add(10*time.Second), "all were killed"
+			s.NotReady, s.Ready = idsBeginAt+"noon", false
+			s.Members[1].Report.NotReady = s.NotReady
+		}, "ids_begin_later warning", []string{"(in 10s): all were killed; nothing is to be done but to wait"}},
 		{func(s *Status) { s.Members[2].Report.NotReady = "not in sync" }, "member_not_ready warning", []string{"host-c (c): not in sync"}},
 		{func(s *Status) { s.Ready, s.NotReady = false, "no roster" }, "member_not_ready warning", []string{"a: no roster"}},
 		{func(s *Status) { s.Members[2].Report.DiskFailed = "no space" }, "disk_failed critical", []string{"host-c (c): no space", "restart"}},

@@ -22,7 +22,7 @@ func ExampleMember_CreateStriped() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("logical nodes", events.LogicalNodes())
+	fmt.Println(len(events.LogicalNodes()), "logical nodes")
 
 	ids := make([]sequencer.ID, 10_000)
 	n, err := events.Fill(ctx, ids)
@@ -37,7 +37,7 @@ func ExampleMember_CreateStriped() {
 	err = events.Leave(ctx) // gives the logical nodes back
 	fmt.Println("left", err)
 	// Output:
-	// logical nodes [0 1 2 3]
+	// 4 logical nodes
 	// 10000 IDs <nil>
 	// 10000 of them unique
 	// left <nil>
