@@ -40,7 +40,7 @@ func TestImpatience(t *testing.T) {
 	}{
 		{slow{4 * time.Second}, 1, 1, 4 * time.Second},
 		{slow{6 * time.Second}, 1, 0, 5 * time.Second},
-		{slow{time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second}, 4, 4, 13 * time.Second},
+		{slow{time.Second, 3 * time.Second, 3 * time.Second, 3 * time.Second}, 4, 4, 13 * time.Second},
 		{slow{time.Second, 12 * time.Second}, 2, 1, 10 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
