@@ -139,7 +139,7 @@ func TestListingCommands(t *testing.T) {
 	for _, step := range []struct {
 		args string
 		into any
-	}{{"next users -n 3", &ids}, {"destroy users", &gone}} {
+	}{{"next users -n 3", &ids}, {"destroy users --yes", &gone}} {
 		if err := json.Unmarshal([]byte(list(append(strings.Fields(step.args), "-o", "json")...)), step.into); err != nil {
 			t.Errorf("%s: %v", step.args, err)
 		}

@@ -29,7 +29,7 @@ func exampleFiles(t *testing.T) string {
 	for i, port := range ports {
 		pairs = append(pairs, "127.0.0.1:"+port, free[i])
 	}
-	dir, replace := t.TempDir(), strings.NewReplacer(append(pairs, "security-dir: security", "security-dir: "+secureDir(t))...)
+	dir, replace := t.TempDir(), strings.NewReplacer(append(pairs, "security-dir: security", "security-dir: "+secureDir(t, "--grid", "example"))...)
 	for _, name := range []string{"a.yaml", "b.yaml", "c.yaml"} {
 		text, err := os.ReadFile(filepath.Join("../../examples/config", name))
 		if err != nil {
@@ -94,7 +94,7 @@ func TestGridFromFiles(t *testing.T) {
 			t.Errorf("%s: status %d, want %q in\n%s%s", args, status, want, stdout, stderr)
 		}
 	}
-	if status, _, stderr := runCommand(t, "destroy", "orders", "--config", file); status != exitDone {
+	if status, _, stderr := runCommand(t, "destroy", "orders", "--yes", "--config", file); status != exitDone {
 		t.Errorf("destroy: status %d: %s", status, stderr)
 	}
 

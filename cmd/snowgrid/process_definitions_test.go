@@ -244,7 +244,7 @@ func TestForgetCommand(t *testing.T) {
 	if status, said := forget(member); status != exitFailed || !strings.Contains(said, "its member is running") {
 		t.Errorf("of a member that runs: %d %s", status, said)
 	}
-	if status, said := forget("orders"); status != exitFailed || !strings.Contains(said, "is not a member ID") {
+	if status, said := forget("orders"); status != exitFailed || !strings.Contains(said, "no member is named") {
 		t.Errorf("of no member: %d %s", status, said)
 	}
 	gone.kill()

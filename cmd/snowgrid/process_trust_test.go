@@ -87,7 +87,7 @@ func TestErrorsOfTrust(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range [][2]string{{"next bills", "create of \"bills\""}, {"settings set window=30s", "needs the role admin"}, {"holders bills", "list of \"bills\""}} {
+	for _, c := range [][2]string{{"next bills", "open of \"bills\""}, {"settings set window=30s", "needs the role admin"}, {"holders bills", "list of \"bills\""}} {
 		words := append(strings.Fields(c[0]), "--addr", good, "--security-dir", web)
 		if status, stdout, stderr := runCommand(t, words...); status != exitFailed || stdout != "" || !strings.Contains(stderr, c[1]) || !strings.Contains(stderr, `"web" (cert:`) {
 			t.Errorf("%s: status %d, %s", c[0], status, stderr)

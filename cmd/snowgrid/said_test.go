@@ -45,7 +45,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		"status --addr " + refusing + " --addr " + refusing + "0": "orders",
 		"status --addr 127.0.0.1:1 --addr 127.0.0.1:2":            "127.0.0.1:2",
 		"next orders --addr 127.0.0.1:1 --timeout 300ms":          "no member answered at 127.0.0.1:1",
-		"destroy orders --addr 127.0.0.1:1 --timeout 300ms":       "no member answered at 127.0.0.1:1",
+		"destroy orders --yes --addr 127.0.0.1:1 --timeout 300ms": "no member answered at 127.0.0.1:1",
 	}
 	for args, part := range tests {
 		status, stdout, said := runCommand(t, strings.Fields(args)...)

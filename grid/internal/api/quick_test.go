@@ -32,7 +32,10 @@ type quickServer struct {
 	hang    func(ctx context.Context) bool
 }
 
-const quickSelf = "aaaaaaaaaaaaaaaa-0000000000000001"
+const (
+	quickSelf  = "aaaaaaaaaaaaaaaa-0000000000000001"
+	quickClaim = "02"
+)
 
 func newQuickServer(t *testing.T) *quickServer {
 	q := &quickServer{life: tenure.NewLife()}
@@ -52,9 +55,11 @@ func newQuickServer(t *testing.T) *quickServer {
 	replicate := func(context.Context, wire.ReplicateRequest) (wire.ReplicateResponse, error) {
 		return wire.ReplicateResponse{Newest: 7}, nil
 	}
+	held := state.New(clock, clock)
+	held.SetRoster(&roster.Roster{Grid: roster.GridID{1}, Claim: quickClaim, Anchored: true, Members: []roster.Member{{Incarnation: quickSelf}}})
 	q.Server = New(Config{
 		Self: quickSelf, Grid: func() roster.GridID { return roster.GridID{1} },
-		State: state.New(clock, clock), Life: q.life, Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
+		State: held, Life: q.life, Log: slog.New(slog.DiscardHandler), Library: librarylog.New(slog.New(slog.DiscardHandler), clock.Mono),
 		NotReady: func() error { return nil }, NotSettled: func() error { return nil },
 		Hold: func(<-chan struct{}) {}, Open: func() bool { return !q.shut.Load() },
 		Charge: func(ctx context.Context, action security.Action, name string) error {
@@ -109,15 +114,15 @@ func TestQuickRequestsAreChecked(t *testing.T) {
 		"an attach":                {path: wire.PathAttach, in: attach, started: true},
 		"an attach that fails":     {path: wire.PathAttach, in: wire.AttachRequest{}, started: true},
 		"another message":          {path: wire.PathAttach, in: 7},
-		"an attach to another":     {path: wire.PathAttach, header: member("another", "", ""), in: attach},
-		"an attach to this member": {path: wire.PathAttach, header: member(quickSelf, "", ""), in: attach, started: true},
+		"an attach to another":     {path: wire.PathAttach, header: member("another", "", quickClaim), in: attach},
+		"an attach to this member": {path: wire.PathAttach, header: member(quickSelf, "", quickClaim), in: attach, started: true},
 		"too many requests":        {path: wire.PathAttach, in: attach, full: true},
 		"a quota":                  {path: wire.PathAttach, in: attach, charge: late},
-		"replicate":                {path: wire.PathReplicate, header: member(quickSelf, ours, ""), in: wire.ReplicateRequest{}, started: true},
-		"replicate, full":          {path: wire.PathReplicate, header: member(quickSelf, ours, ""), in: wire.ReplicateRequest{}, full: true, started: true},
-		"replicate at a gate":      {path: wire.PathReplicate, header: member(quickSelf, ours, ""), in: wire.ReplicateRequest{}, shut: true},
-		"replicate to another":     {path: wire.PathReplicate, header: member("another", ours, ""), in: wire.ReplicateRequest{}},
-		"of another grid":          {path: wire.PathReplicate, header: member(quickSelf, "another", ""), in: wire.ReplicateRequest{}},
+		"replicate":                {path: wire.PathReplicate, header: member(quickSelf, ours, quickClaim), in: wire.ReplicateRequest{}, started: true},
+		"replicate, full":          {path: wire.PathReplicate, header: member(quickSelf, ours, quickClaim), in: wire.ReplicateRequest{}, full: true, started: true},
+		"replicate at a gate":      {path: wire.PathReplicate, header: member(quickSelf, ours, quickClaim), in: wire.ReplicateRequest{}, shut: true},
+		"replicate to another":     {path: wire.PathReplicate, header: member("another", ours, quickClaim), in: wire.ReplicateRequest{}},
+		"of another grid":          {path: wire.PathReplicate, header: member(quickSelf, "another", quickClaim), in: wire.ReplicateRequest{}},
 		"of another claim":         {path: wire.PathReplicate, header: member(quickSelf, ours, "01"), in: wire.ReplicateRequest{}},
 		"to no member":             {path: wire.PathReplicate, in: wire.ReplicateRequest{}},
 	} {

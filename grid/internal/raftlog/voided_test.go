@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -15,30 +16,32 @@ import (
 func TestVoidedClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := state.New(client.NewExactClock(), client.NewExactClock())
-		under := func(c roster.Claim, v roster.Version) *roster.Roster {
+		claim := func(digit string) roster.Claim { return roster.Claim(strings.Repeat(digit, 32)) }
+		a, b, c, gone := claim("a"), claim("b"), claim("c"), claim("e")
+		under := func(of roster.Claim, v roster.Version) *roster.Roster {
 			r := *formed(t)
-			r.Claim, r.Version = c, v
+			r.Claim, r.Version, r.Anchored = of, v, of != ""
 			return &r
 		}
-		first := newFollowed(under("", 0).Grid, s, map[roster.Claim]bool{"gone": true})
-		first.install(follow.Image{At: 5, Roster: under("a", 5)})
-		first.install(follow.Image{At: 6, Roster: under("b", 6)})
+		first := newFollowed(under("", 0).Grid, s, map[roster.Claim]bool{gone: true})
+		first.install(follow.Image{At: 5, Roster: under(a, 5)})
+		first.install(follow.Image{At: 6, Roster: under(b, 6)})
 		s.Reset()
 		f := newFollowed(under("", 0).Grid, s, first.served())
-		f.install(follow.Image{At: 5, Roster: under("a", 5)})
-		f.install(follow.Image{At: 6, Roster: under("b", 6)})
-		raise := roster.Command{From: 6, Claim: "b", Raise: &roster.Raise{Time: 2_000_000}}
+		f.install(follow.Image{At: 5, Roster: under(a, 5)})
+		f.install(follow.Image{At: 6, Roster: under(b, 6)})
+		raise := roster.Command{From: 6, Claim: b, Raise: &roster.Raise{Time: 2_000_000}}
 		if _, after, err := f.commit(7, raise, true); err != nil || after.Time != 2_000_000 {
 			t.Errorf("the log: %+v, %v", after, err)
 		}
-		if _, err := f.push(nil, follow.Image{At: 8, Roster: under("gone", 8)}, true); err != nil {
+		if _, err := f.push(nil, follow.Image{At: 8, Roster: under(gone, 8)}, true); err != nil {
 			t.Error(err)
 		}
 		if s.Roster().Formed() || s.LastRaise() != nil || s.Clock.Now() != 0 {
 			t.Errorf("a roster of a voided claim is served: %+v", s.Roster())
 		}
-		f.install(follow.Image{At: 9, Roster: under("c", 9)})
-		if s.Roster().Claim != "c" {
+		f.install(follow.Image{At: 9, Roster: under(c, 9)})
+		if s.Roster().Claim != c {
 			t.Errorf("%+v", s.Roster())
 		}
 	})
