@@ -52,6 +52,7 @@ type leadership struct {
 	following atomic.Bool          // a leader is being asked for its pushes
 	anchorage *anchorage
 	dismissal *dismissal
+	shares    *numberShares // of the room for numbers
 	clocks    voterClocks
 	audit     *audit.Log
 	removals  removals

@@ -211,7 +211,7 @@ func (m *Member) open() error {
 	m.lookout = &lookout{self: m.self, ownView: m.serveHello, state: m.state, clock: m.clock, life: m.life, log: m.log, raft: m.raft, caller: m.caller, signs: signal.New(), doubts: signal.New()}
 	m.leadership = &leadership{
 		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state, clock: m.clock, life: m.life, log: m.log,
-		raft: m.raft, caller: m.caller, lookout: m.lookout, now: signal.New(), sooner: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal,
+		raft: m.raft, caller: m.caller, lookout: m.lookout, now: signal.New(), sooner: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal, shares: newNumberShares(),
 	}
 	m.http.Broken = m.leadership.disconnected
 	m.health = &health{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -27,6 +28,7 @@ type membership struct {
 	debug  bool
 	gate   *transport.Gate // nil without debug
 	log    *slog.Logger
+	audit  *audit.Log
 	gossip *gossip.Gossip // set before anything is served
 	done   <-chan struct{}
 	leave  func(context.Context) error
@@ -51,7 +53,7 @@ const (
 // newMembership returns the membership of a member that is being opened.
 func newMembership(m *Member) *membership {
 	return &membership{
-		self: m.self, debug: m.cfg.Debug, gate: m.gate, log: m.log, done: m.ctx.Done(), leave: m.Leave, close: m.Close,
+		self: m.self, debug: m.cfg.Debug, gate: m.gate, log: m.log, audit: m.audit, done: m.ctx.Done(), leave: m.Leave, close: m.Close,
 	}
 }
 
@@ -116,7 +118,10 @@ func (s *membership) serveSubscribe(ctx context.Context, body []byte) (any, func
 	if err := checkNode(in); err != nil {
 		return nil, nil, err
 	}
-	if err := s.gossip.Subscribe(ctx, net.JoinHostPort(in.Address, strconv.Itoa(in.ProtocolPort))); err != nil {
+	addr := net.JoinHostPort(in.Address, strconv.Itoa(in.ProtocolPort))
+	err := s.gossip.Subscribe(ctx, addr)
+	s.audit.Write(audit.Entry{Action: audit.Subscribe, Name: addr, Who: api.WhoOf(ctx), Err: err})
+	if err != nil {
 		return nil, nil, err
 	}
 	return wire.SubscribeResponse{Nodes: s.nodes(), RumorsToSend: []string{}, SuspectingNodesTimeout: map[string]int64{}}, nil, nil
@@ -152,6 +157,7 @@ func (s *membership) serveUnsubscribe(ctx context.Context, body []byte) (any, fu
 		return nil, nil, err
 	}
 	who := api.WhoOf(ctx)
+	s.audit.Write(audit.Entry{Action: audit.Unsubscribe, Name: string(s.self), Who: who})
 	return true, func() { s.leaveNow(who) }, nil
 }
 

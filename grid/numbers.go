@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -47,7 +48,12 @@ func relayed[In, Out any, P interface {
 	return api.Typed(path, func(ctx context.Context, in In) (out Out, err error) {
 		via := P(&in).Via()
 		if !via.Forwarded {
-			via.AskedBy = api.WhoOf(ctx)
+			via.AskedBy, via.Caller = api.WhoOf(ctx), api.CallerOf(ctx)
+		} else if via.Caller != nil {
+			if err := via.Caller.Check(); err != nil {
+				return out, err
+			}
+			ctx = api.OnBehalf(ctx, *via.Caller)
 		}
 		node := o.raft.Node()
 		switch {
@@ -149,7 +155,12 @@ func (o *leadership) identify(ctx context.Context, c roster.Identity) error {
 	if err := c.Check(); err != nil {
 		return failure.Errorf(wire.ErrBadRequest, "grid: %s", err.Error())
 	}
-	_, err := o.step(ctx, func(machine *leader.Leader, v leader.View, reply func(stepped)) {
+	end, err := o.shares.enter(ctx, o.state, c)
+	if err != nil {
+		return err
+	}
+	defer end()
+	_, err = o.step(ctx, func(machine *leader.Leader, v leader.View, reply func(stepped)) {
 		machine.Identify(v, c, func(proposed bool, err error) { reply(stepped{proposed: proposed, err: err}) })
 	})
 	return err
@@ -199,7 +210,9 @@ func checkSet(cluster, name string) error {
 // applyForNumber answers wire.PathIdentityApply.
 func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRequest) (wire.IdentityApplyResponse, error) {
 	c := roster.Identity{Cluster: in.Cluster, Name: in.Name, Apply: &roster.Application{ID: in.ID, Code: in.Code, Addr: in.Addr}}
-	if err := o.identify(ctx, c); err != nil {
+	err := o.identify(ctx, c)
+	o.audit.Write(audit.Entry{Action: audit.ApplyNumber, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err}, slog.Uint64("number", in.ID))
+	if err != nil {
 		return wire.IdentityApplyResponse{}, err
 	}
 	o.sign(in.Cluster, in.Name, in.ID, nil)
@@ -214,6 +227,8 @@ func (o *leadership) registerNumber(ctx context.Context, in wire.IdentityRegiste
 	switch p := roster.Protocol(in.Protocol); {
 	case in.Protocol != 0 && p < roster.Protocol2:
 		return none, failure.Errorf(wire.ErrProtocol, "grid: number %d of %s/%s: the process has protocol %d, and %s need %d; upgrade it", in.ID, in.Cluster, in.Name, p, numbersPart, roster.Protocol2)
+	case in.Member != "" && api.PeerOf(ctx).Role != security.Member:
+		return none, failure.Errorf(security.ErrDenied, "grid: number %d of %s/%s: member %.40q is stated, and the caller is no member; leave it out", in.ID, in.Cluster, in.Name, string(in.Member))
 	case len(in.Nodes) > wire.MaxPreferredNodes:
 		return none, failure.Errorf(wire.ErrBadRequest, "grid: a registration names %d logical nodes; name at most %d", len(in.Nodes), wire.MaxPreferredNodes)
 	}
@@ -232,7 +247,11 @@ func (o *leadership) registerNumber(ctx context.Context, in wire.IdentityRegiste
 	c := roster.Identity{Cluster: in.Cluster, Name: in.Name, Register: &roster.Registration{
 		ID: in.ID, Code: in.Code, Addr: in.Addr, Start: start, Member: in.Member, Incarnation: in.Incarnation,
 	}}
-	if err := o.identify(ctx, c); err != nil {
+	err := o.identify(ctx, c)
+	if in.Incarnation == 0 || err != nil {
+		o.audit.Write(audit.Entry{Action: audit.RegisterNumber, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err}, slog.Uint64("number", in.ID))
+	}
+	if err != nil {
 		return none, err
 	}
 	s, _ := o.state.Roster().Set(in.Cluster, in.Name)
@@ -292,7 +311,7 @@ func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRe
 }
 
 // listNumbers answers wire.PathIdentity.
-func (o *leadership) listNumbers(_ context.Context, in wire.IdentityListRequest) (wire.IdentityListResponse, error) {
+func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListRequest) (wire.IdentityListResponse, error) {
 	out := wire.IdentityListResponse{Sets: []wire.IdentitySet{}}
 	if in.Name != "" && in.Cluster == "" || in.After > 0 && in.Name == "" {
 		return out, failure.Errorf(wire.ErrBadRequest, "grid: name is given without cluster, or after without name; give the cluster and the name of one set")
@@ -301,7 +320,11 @@ func (o *leadership) listNumbers(_ context.Context, in wire.IdentityListRequest)
 	if err != nil {
 		return out, err
 	}
+	peer := api.PeerOf(ctx)
 	for _, s := range r.Sets {
+		if !peer.MayUse(s.Name) {
+			continue
+		}
 		if in.Cluster != "" && s.Cluster != in.Cluster || in.Name != "" && s.Name != in.Name {
 			continue
 		}

@@ -204,6 +204,9 @@ func (s Set) register(g Registration) (Set, error) {
 	if g.Addr != "" {
 		m.Addr = g.Addr
 	}
+	if m == s.Members[at] { // a sign of life
+		return s, nil
+	}
 	s.Members = slices.Clone(s.Members)
 	s.Members[at] = m
 	return s, nil

@@ -37,6 +37,8 @@ type Identity struct {
 type Relay struct {
 	AskedBy   string `json:"asked_by,omitempty"`  // the caller of the member that forwards it
 	Forwarded bool   `json:"forwarded,omitempty"` // to the leader
+	// Caller is that caller, for the limits of its credential; nil for a process of the member itself.
+	Caller *Caller `json:"caller,omitempty"`
 }
 
 // Via returns the part of a request that the member sets which passes it on.

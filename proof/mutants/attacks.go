@@ -3,11 +3,12 @@ package main
 var attackTests = []string{"./grid", "-short", "-run", "^TestAttack(Raft$|AnothersName|PathsWithout|MemberCalls)"}
 
 var (
-	nestedTests     = []string{"./grid/internal/transport", "-run", "TestNestedGossip"}
-	opsAttackTests  = []string{"./cmd/snowgrid", "-run", "TestIdleConnections|TestDebugPagesAre"}
-	raftRoleTests   = []string{"./grid/internal/transport", "-run", "TestRaft(Requests|Dials|Refuses)"}
-	credentialTests = []string{"./security"}
-	refusalTests    = []string{"./grid", "-run", "TestConfigRefused"}
+	nestedTests        = []string{"./grid/internal/transport", "-run", "TestNestedGossip"}
+	opsAttackTests     = []string{"./cmd/snowgrid", "-run", "TestIdleConnections|TestDebugPagesAre"}
+	numbersAttackTests = []string{"./grid", "-run", "TestAttackByNumbers"}
+	raftRoleTests      = []string{"./grid/internal/transport", "-run", "TestRaft(Requests|Dials|Refuses)"}
+	credentialTests    = []string{"./security"}
+	refusalTests       = []string{"./grid", "-run", "TestConfigRefused"}
 )
 
 // attackMutants take away checks of the caller: a process with another role or other names is
@@ -46,6 +47,11 @@ var attackMutants = []mutant{
 	{"hostile bytes", "messages about no node are not looked at", "grid/internal/transport/gossippacket.go", "	if len(b) == 1 || !isDecoded(b[0]) {", "	if len(b) > 0 {", nestedTests},
 	{"hostile bytes", "other messages of a stream are not looked at", "grid/internal/transport/gossipstream.go", "	if !isDecoded(kind) {", "	if kind <= gossipError {", nestedTests},
 	{"limits", "a create of /v1/ids has no pace", "grid/internal/api/ids.go", "		if !known {", "		if !known && i == nil {", []string{"./grid", "-run", "TestAttackByCreatesOfIDs"}},
+	{"shares", "a holder limited to names has every set", "grid/internal/api/access.go", "about(security.Number, func(in wire.IdentityApplyRequest) string { return in.Name })", "{action: security.Number}", numbersAttackTests},
+	{"shares", "a holder takes every set", "grid/numbershares.go", "	if err = checkShare(p, before, after, c); err == nil {", "	if err == nil {", numbersAttackTests},
+	{"shares", "a caller is not passed on to the leader", "grid/numbers.go", "			ctx = api.OnBehalf(ctx, *via.Caller)\n", "			_ = ctx\n", numbersAttackTests},
+	{"shares", "a holder registers a number as a member", "grid/numbers.go", "	case in.Member != \"\" && api.PeerOf(ctx).Role != security.Member:", "	case in.Member == \"-\":", numbersAttackTests},
+	{"shares", "a list shows the sets of others", "grid/numbers.go", "		if !peer.MayUse(s.Name) {", "		if !peer.MayUse(s.Name) && o == nil {", numbersAttackTests},
 	{"ops", "an idle connection keeps its place", "cmd/snowgrid/opsconnections.go", "		_ = oldest.Close()\n", "		_ = conn.Close()\n", opsAttackTests},
 	{"ops", "the debug pages answer requests for any host", "cmd/snowgrid/ops.go", "if !isLoopback(r.Host) || ", "if ", opsAttackTests},
 }

@@ -36,7 +36,7 @@ var quotaMutants = []mutant{
 	{"quota", "any number of calls is served", "grid/internal/host/rate.go", "	if b.tokens < 1 {", "	if b.tokens < 1 && rate == 0 {", quotaHostTests},
 	{"quota", "callers beyond the bound have no limit", "grid/internal/host/rate.go", "		key.peer = \"\"\n		b = r.buckets[key]\n", "		return 0\n", quotaHostTests},
 	{"quota", "each address of a network is another caller", "grid/internal/host/rate.go", "ip.Prefix(64)", "ip.Prefix(128)", quotaHostTests},
-	{"quota", "a credential creates as many new sequencers as it can", "grid/internal/host/creates.go", "own.paid.Sub(now) >= newBurst()", "own.paid.Sub(now) < 0", quotaHostTests},
+	{"quota", "a credential creates as many new sequencers as it can", "grid/internal/host/creates.go", "own.paid.Sub(now) >= p.atOnce()", "own.paid.Sub(now) < 0", quotaHostTests},
 	{"quota", "creates wait for their turn without end", "grid/internal/host/creates.go", "left > newWait || own.waits >= newWaits ||", "", quotaHostTests},
 	{"quota", "a create that waits has its turn immediately", "grid/internal/host/creates.go", "time.NewTimer(left)", "time.NewTimer(0*left)", quotaHostTests},
 	{"quota", "paces of credentials are kept without end", "grid/internal/host/creates.go", "c.waits == 0 && c.paid.Before(now)", "c.waits < 0", quotaHostTests},

@@ -56,9 +56,9 @@ var accesses = map[string]access{
 
 	onGet(wire.PathIdentity):          {action: security.Status},
 	onPost(wire.PathIdentity):         {action: security.Status},
-	onPost(wire.PathIdentityNext):     {action: security.Number},
-	onPost(wire.PathIdentityApply):    {action: security.Number},
-	onPost(wire.PathIdentityRegister): {action: security.Number},
+	onPost(wire.PathIdentityNext):     about(security.Number, func(in wire.IdentityNextRequest) string { return in.Name }),
+	onPost(wire.PathIdentityApply):    about(security.Number, func(in wire.IdentityApplyRequest) string { return in.Name }),
+	onPost(wire.PathIdentityRegister): about(security.Number, func(in wire.IdentityRegisterRequest) string { return in.Name }),
 	onPost(wire.PathIdentityClean):    {action: security.CleanNumbers},
 	onPost(wire.PathIdentityImport):   {action: security.ImportNumbers},
 

@@ -36,8 +36,14 @@ const (
 	Settings   = "settings"
 	Keyring    = "keyring"
 
-	CleanNumbers  = "identity-clean"
-	ImportNumbers = "identity-import"
+	Subscribe   = "subscribe"
+	Unsubscribe = "unsubscribe"
+
+	ApplyNumber    = "identity-apply"
+	RegisterNumber = "identity-register"
+	DropSet        = "identity-drop"
+	CleanNumbers   = "identity-clean"
+	ImportNumbers  = "identity-import"
 )
 
 // Message is the message of every line.

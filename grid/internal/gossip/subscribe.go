@@ -31,10 +31,7 @@ func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
 		return failure.Errorf(sequencer.ErrUnavailable, "grid: %d members are joined by request already; try again", subscribesMax)
 	}
 	addrs, err := transport.Lookup(ctx, g.cfg.Network, addr, g.cfg.JoinPort)
-	if err != nil {
-		return failure.Errorf(wire.ErrBadRequest, "grid: address %.100q has no IP (%s); give an IP or a name that resolves", addr, err.Error())
-	}
-	var failed []error
+	failed := []error{err}
 	for _, at := range addrs[:min(len(addrs), subscribeAddrsMax)] {
 		if at == g.Addr() {
 			return failure.Errorf(wire.ErrBadRequest, "grid: %s is this member; give the address of another one", at)
@@ -48,7 +45,9 @@ func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
 			break
 		}
 	}
-	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member answers gossip at %s; start it there and try again: %w", addr, errors.Join(failed...))
+	// The caller gets one text: what is behind the cause is of this host and its network.
+	g.cfg.Log.Info("no member joined by request", "addr", addr, "error", errors.Join(failed...))
+	return failure.Errorf(sequencer.ErrUnavailable, "grid: no member of this grid answers gossip at %.100s; check the address, start the member there, and try again (the log of this member has the cause)", addr)
 }
 
 // join exchanges states with the member at an IP:port, unless it is known.

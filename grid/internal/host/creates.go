@@ -27,8 +27,11 @@ const (
 	newWaits  = 256
 )
 
-// paces are the turns of credentials to create sequencers. Its zero value is ready.
+// paces are the turns of credentials. Its zero value is ready, for those to create sequencers.
 type paces struct {
+	each, burst time.Duration                              // of one turn, and of those at once; 0: of creates
+	refusal     func(peer partition.Peer, rate int) string // without the remedy; nil: of creates
+
 	mu  sync.Mutex // guards what follows, and each pace
 	of  map[partition.Peer]*pace
 	min int // how many there were after the last look for unused ones
@@ -62,15 +65,56 @@ func newBurst() time.Duration {
 	return newEach() * time.Duration(newAtOnce*runtime.GOMAXPROCS(0))
 }
 
+// one is the time of one turn, and atOnce that of a burst.
+func (p *paces) one() time.Duration {
+	if p.each > 0 {
+		return p.each
+	}
+	return newEach()
+}
+
+func (p *paces) atOnce() time.Duration {
+	if p.burst > 0 {
+		return p.burst
+	}
+	return newBurst()
+}
+
+// refused returns the text of a refusal.
+func (p *paces) refused(peer partition.Peer, rate int) string {
+	if p.refusal != nil {
+		return p.refusal(peer, rate)
+	}
+	return fmt.Sprintf("%s creates more new sequencers than the %d per second that a member creates for one certificate or token; or have an operator set a quota of calls", peer, rate)
+}
+
+// Turns paces what credentials have the leader write to the log.
+type Turns struct{ p paces }
+
+// NewTurns returns turns at a rate of each credential, atOnce of them in a burst. refusal is the
+// text of a refusal.
+func NewTurns(rate, atOnce int, refusal func(peer partition.Peer, rate int) string) *Turns {
+	each := time.Second / time.Duration(rate)
+	return &Turns{paces{each: each, burst: time.Duration(atOnce) * each, refusal: refusal}}
+}
+
+// Take waits for the next turn of a credential, for newWait at most. Errors match wire.ErrOverloaded.
+func (t *Turns) Take(ctx context.Context, peer partition.Peer) error {
+	if t.p.take(peer, time.Now()) {
+		return nil
+	}
+	return t.p.wait(ctx, peer)
+}
+
 // take takes the turn of a credential if it is its turn now.
 func (p *paces) take(peer partition.Peer, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.get(peer, now)
-	if own.waits > 0 || own.paid.Sub(now) >= newBurst() {
+	if own.waits > 0 || own.paid.Sub(now) >= p.atOnce() {
 		return false
 	}
-	own.paid = own.paid.Add(newEach())
+	own.paid = own.paid.Add(p.one())
 	return true
 }
 
@@ -79,7 +123,7 @@ func (p *paces) giveBack(peer partition.Peer, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.get(peer, now)
-	own.paid = own.paid.Add(-newEach())
+	own.paid = own.paid.Add(-p.one())
 }
 
 // wait waits for the next turn. Errors match wire.ErrOverloaded.
@@ -87,14 +131,13 @@ func (p *paces) wait(ctx context.Context, peer partition.Peer) error {
 	now := time.Now()
 	p.mu.Lock()
 	own := p.get(peer, now)
-	left := own.paid.Sub(now) - newBurst() + newEach()
+	left := own.paid.Sub(now) - p.atOnce() + p.one()
 	if end, bounded := ctx.Deadline(); left > newWait || own.waits >= newWaits || bounded && left > end.Sub(now) {
 		p.mu.Unlock()
-		return &wire.LaterError{Of: wire.ErrOverloaded, After: max(left, newWait), Message: fmt.Sprintf(
-			"grid: %s creates more new sequencers than the %d per second that a member creates for one certificate or token; call again in %v, or have an operator set a quota of calls",
-			peer, time.Second/newEach(), max(left, newWait).Round(time.Millisecond))}
+		return &wire.LaterError{Of: wire.ErrOverloaded, After: max(left, newWait), Message: fmt.Sprintf("grid: %s; call again in %v",
+			p.refused(peer, int(time.Second/p.one())), max(left, newWait).Round(time.Millisecond))}
 	}
-	own.paid = own.paid.Add(newEach())
+	own.paid = own.paid.Add(p.one())
 	own.waits++
 	p.mu.Unlock()
 	defer func() {
@@ -108,7 +151,7 @@ func (p *paces) wait(ctx context.Context, peer partition.Peer) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return failure.Errorf(wire.ErrOverloaded, "grid: the caller of a create gave up before its turn: %w", ctx.Err())
+		return failure.Errorf(wire.ErrOverloaded, "grid: the caller gave up before its turn: %w", ctx.Err())
 	}
 }
 

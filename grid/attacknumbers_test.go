@@ -1,0 +1,99 @@
+package grid_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/proof/evil"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
+	pki "github.com/snowgrid/snowgrid/security/authority"
+	"github.com/snowgrid/snowgrid/sequencer"
+	"github.com/snowgrid/snowgrid/wire"
+)
+
+// numbers has an attacker ask for numbers.
+type numbers struct {
+	t  *testing.T
+	by *evil.Attacker
+	at evil.Target
+}
+
+func (n numbers) apply(set string, id uint64) error {
+	in := wire.IdentityApplyRequest{Cluster: "evil", Name: set, ID: id, Code: roster.Code{1}, Addr: "evil:1"}
+	return n.by.Ask(n.t.Context(), n.at, wire.PathIdentityApply, in, new(wire.IdentityApplyResponse))
+}
+
+func (n numbers) register(set string, change func(*wire.IdentityRegisterRequest)) (out wire.IdentityRegisterResponse, err error) {
+	in := wire.IdentityRegisterRequest{Cluster: "evil", Name: set, ID: 1, Code: roster.Code{1}, Start: roster.Code{1}}
+	change(&in)
+	err = n.by.Ask(n.t.Context(), n.at, wire.PathIdentityRegister, in, &out)
+	return out, err
+}
+
+// unlimited returns an attacker with a certificate of a role without a limit to names.
+func (b *besieged) unlimited(role security.Role) *evil.Attacker {
+	b.t.Helper()
+	cert, err := evil.Issue(b.authority, gridtest.Now(), pki.Request{Name: "web", Role: role})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	conf := evil.Trusting(b.authority, cert)
+	conf.Time = gridtest.Now
+	return &evil.Attacker{Name: "unlimited", Role: role, TLS: conf, Dial: b.g.Network.Host("web").Dial, Refusal: security.ErrDenied}
+}
+
+// TestAttackByNumbers: a holder gets numbers of the sets of its names, a share of them, as
+// itself alone, and no incarnation that no member could read.
+func TestAttackByNumbers(t *testing.T) {
+	underAttack(t, true, func(t *testing.T, b *besieged) {
+		n := numbers{t, b.identified(security.Holder), b.target("m2")}
+		if err := n.apply("bills", 1); !errors.Is(err, security.ErrDenied) {
+			t.Errorf("a number of another's set: %v", err)
+		}
+		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentityNext, wire.IdentityNextRequest{Cluster: "evil", Name: "bills"}, new(wire.IdentityNextResponse)); !errors.Is(err, security.ErrDenied) {
+			t.Errorf("the next number of another's set: %v", err)
+		}
+		if err := n.apply("orders-1", 1); err != nil {
+			t.Fatal(err)
+		}
+		for _, incarnation := range []uint64{1<<53 - 2, 1<<53 - 1, 1 << 53, math.MaxInt64, math.MaxUint64} {
+			if out, err := n.register("orders-1", func(in *wire.IdentityRegisterRequest) { in.Incarnation = incarnation }); err == nil {
+				t.Errorf("incarnation %d is accepted: %+v", incarnation, out)
+			}
+		}
+		if _, err := n.register("orders-1", func(in *wire.IdentityRegisterRequest) { in.Member = b.target("m1").Member.Member() }); !errors.Is(err, security.ErrDenied) {
+			t.Errorf("a number of a member: %v", err)
+		}
+		if out, err := n.register("orders-1", func(*wire.IdentityRegisterRequest) {}); err != nil || out.Incarnation != 1 {
+			t.Errorf("an honest registration: %+v, %v", out, err)
+		}
+		sets := 1
+		for i := range 2 * roster.MaxSets {
+			err := n.apply(fmt.Sprint("orders-set-", i), 1)
+			if err != nil {
+				if !errors.Is(err, sequencer.ErrQuota) {
+					t.Errorf("set %d: %v", i, err)
+				}
+				break
+			}
+			sets++
+		}
+		if want := roster.MaxSets / 8; sets != want {
+			t.Errorf("a holder with a limit to names has %d sets, want %d", sets, want)
+		}
+		listed := new(wire.IdentityListResponse)
+		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentity, wire.IdentityListRequest{}, listed); err != nil || len(listed.Sets) != sets {
+			t.Errorf("it sees %d sets, %v", len(listed.Sets), err)
+		}
+		unlimited := numbers{t, b.unlimited(security.Holder), b.target("m3")}
+		if err := unlimited.apply("web", 1); err != nil {
+			t.Errorf("a holder without a limit: %v", err)
+		}
+		b.ids.during(2*time.Second, "after the numbers")
+	})
+}

@@ -1,0 +1,110 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/host"
+	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Sets and numbers are part of the roster, and there is room for a fixed number of them. So
+// holders do not get all: those with a limit to names have a share among the sets that their names match,
+// and the others leave the rest to members and admins.
+const (
+	limitedSets    = roster.MaxSets / 8
+	limitedNumbers = roster.MaxNumbered / 8
+	holdersSets    = roster.MaxSets * 3 / 4
+	holdersNumbers = roster.MaxNumbered * 3 / 4
+
+	// Each step of a set is an entry of the log. The leader takes numberSteps in a second of one credential,
+	// times its processors, and numberStepsAtOnce in a burst.
+	numberSteps       = 25
+	numberStepsAtOnce = 1000
+)
+
+// numberShares admits steps of sets by what their callers may have.
+type numberShares struct {
+	turns  *host.Turns
+	newSet chan struct{} // holds the step that makes a new set
+}
+
+func newNumberShares() *numberShares {
+	return &numberShares{newSet: make(chan struct{}, 1), turns: host.NewTurns(numberSteps*runtime.GOMAXPROCS(0), numberStepsAtOnce, func(peer partition.Peer, rate int) string {
+		return fmt.Sprintf("%s changes more identity numbers than the %d per second that the leader changes for one certificate or token", peer, rate)
+	})}
+}
+
+// enter admits a step of a caller, until end. A step that changes nothing, such as a sign of
+// life, is always admitted; so is one that the roster refuses, with the roster's own error.
+func (n *numberShares) enter(ctx context.Context, s *state.State, c roster.Identity) (end func(), err error) {
+	end = func() {}
+	p := api.PeerOf(ctx)
+	if p.ID == "" || p.Role != security.Holder {
+		return end, nil
+	}
+	before, after := stepOf(s, c)
+	if after == before {
+		return end, nil
+	}
+	if len(after.Sets) > len(before.Sets) { // one at a time, so that each counts those before it
+		select {
+		case n.newSet <- struct{}{}:
+			end = func() { <-n.newSet }
+		case <-ctx.Done():
+			return end, failure.Errorf(sequencer.ErrUnavailable, "grid: the step of %s/%s waits for others: %w", c.Cluster, c.Name, ctx.Err())
+		}
+		before, after = stepOf(s, c)
+	}
+	if err = checkShare(p, before, after, c); err == nil {
+		err = n.turns.Take(ctx, partition.Peer(p.ID))
+	}
+	if err != nil {
+		end()
+		return func() {}, err
+	}
+	return end, nil
+}
+
+// stepOf returns the roster, and the roster after a step; the same if the step is refused or
+// changes nothing.
+func stepOf(s *state.State, c roster.Identity) (before, after *roster.Roster) {
+	before = s.Roster()
+	after, _ = before.Apply(roster.Command{Claim: before.Claim, Identity: &c})
+	return before, after
+}
+
+// checkShare refuses a step that gives a holder more sets or numbers than its share.
+func checkShare(p security.Peer, before, after *roster.Roster, c roster.Identity) error {
+	hadSets, hadNumbers := usedBy(p, before)
+	sets, numbers := usedBy(p, after)
+	mostSets, mostNumbers := holdersSets, holdersNumbers
+	if len(p.Names) > 0 {
+		mostSets, mostNumbers = limitedSets, limitedNumbers
+	}
+	switch {
+	case sets > hadSets && sets > mostSets:
+		return failure.Errorf(sequencer.ErrQuota, "grid: set %s/%s: there are %d sets that the caller may use, as many as its role has (%d); use one of them, or have an admin drop one (snowgrid identity drop)", c.Cluster, c.Name, hadSets, mostSets)
+	case numbers > hadNumbers && numbers > mostNumbers:
+		return failure.Errorf(sequencer.ErrQuota, "grid: set %s/%s: the sets that the caller may use have %d numbers, as many as its role has (%d); have an admin remove those of processes that are gone (snowgrid identity clean)", c.Cluster, c.Name, hadNumbers, mostNumbers)
+	}
+	return nil
+}
+
+// usedBy counts the sets that a caller may use, and their numbers.
+func usedBy(p security.Peer, r *roster.Roster) (sets, numbers int) {
+	for _, s := range r.Sets {
+		if p.MayUse(s.Name) {
+			sets++
+			numbers += len(s.Members)
+		}
+	}
+	return sets, numbers
+}
