@@ -5,6 +5,7 @@ package main
 var (
 	anchorRosterTests = []string{"./roster", "-run", "Anchor|Reset|Claim|Limit"}
 	anchorTests       = []string{"./leader/anchor"}
+	survivorTests     = []string{"./leader/anchor", "-run", "Registered|EarlierClaim|AfterARefusal"}
 )
 
 // anchorMutants weaken the rules of anchored grids: a record of a store outside the grid
@@ -41,6 +42,9 @@ var anchorMutants = []mutant{
 	{"A7", "the limit follows a clock that is far ahead", "leader/anchor/machine.go", "to = min(to, r.Ceiling.Add(ahead+clustertime.SpanOf(jumpLimit)))", "_ = jumpLimit", anchorTests},
 	{"A2", "an anchored grid acts before its anchor is taken", "roster/anchor.go", "case r.Anchored && r.Claim == \"\" && c.Reset == nil:", "case false:", anchorRosterTests},
 	{"A2", "floors go above earlier grants before the record says so", "leader/leader.go", "if v.Roster.Claim != \"\" && s.Granted > s.Limit {", "if s.Limit < 0 {", leaderTests},
+	{"A3", "a member of a roster without a claim has taken the record", "leader/anchor/authority.go", "return member && r.Claim != \"\"", "return member", survivorTests},
+	{"A1", "a limit of an earlier claim counts", "leader/anchor/authority.go", "		a.Claim, a.Ceiling = claim, 0\n", "		a.Claim = claim\n", survivorTests},
+	{"A6", "the record of before a refusal counts", "leader/anchor/machine.go", "		m.known, m.next = false, v.Mono\n", "		_ = v\n", survivorTests},
 	{"A3", "a leader that is not a member acts before its reset", "leader/anchoring.go", "	return l.anchor.Registered(v.Roster)\n}\n\n// Anchored", "	return true\n}\n\n// Anchored", leaderTests},
 	{"A3", "a leader that is not a member keeps the lead from one that is", "leader/anchoring.go", "if !l.anchor.Registered(v.Roster) && l.yields(v) {", "if l.anchor == nil {", leaderTests},
 	{"A9", "a member of another claim counts as answering", "leader/probe.go", "if err == nil && a.foreign(v.Roster) {", "if err == nil && a.foreign(v.Roster) && v.Mono < 0 {", leaderTests},

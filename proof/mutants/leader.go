@@ -19,6 +19,7 @@ var leaderMutants = []mutant{
 	{"R5", "any member has a joiner admitted", "leader/requests.go", "return version == r.Version && r.Partitions[id].Owner == owner, nil", "return version == r.Version, nil", leaderTests},
 	{"R5", "an admission of an earlier version is kept", "leader/requests.go", "		if at < version {\n			delete(q.held, r)\n		} else {\n			out = append(out, roster.Holding{Replica: r, Version: at})", "		{\n			out = append(out, roster.Holding{Replica: r, Version: max(at, version)})", leaderTests},
 
+	{"R3", "tables are given up although gossip sees their member", "leader/detector.go", "suspectAfter+extra(seen)) || c.absent && !seen\n", "suspectAfter) || c.absent && !seen\n", []string{"./leader", "-run", "TablesOfAMember"}},
 	{"R7", "gossip's word alone ends a member", "leader/detector.go", "	return c.silent(now, deadAfter+extra(seen)) || c.absent && !seen", "	return !seen", leaderTests},
 	{"R7", "the dead are not removed", "leader/detector.go", "	return c.silent(now, deadAfter+extra(seen)) || c.absent && !seen", "	return c.failing && now < c.since", leaderTests},
 	{"R7", "a member that is silent for long is not removed while gossip sees it", "leader/detector.go", "	return c.silent(now, deadAfter+extra(seen)) || c.absent && !seen", "	return !seen && (c.failing && now-c.since >= deadAfter || c.absent)", leaderTests},
