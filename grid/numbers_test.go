@@ -92,11 +92,11 @@ func TestNumbersOverHTTP(t *testing.T) {
 	_, _, listed := b.send(http.MethodGet, wire.PathIdentity+"?cluster=c&name=web&after=1", "", nil)
 	want := `{"sets":[{"cluster":"c","name":"web","next":8,"count":3,"members":[` +
 		`{"id":2,"incarnation":0,"state":"applied","alive":null},{"id":7,"incarnation":1,"state":"registered","alive":true}]}]}`
-	if string(listed) != want {
+	if string(listed) != want+"\n" {
 		t.Errorf("the set is %s, want %s", listed, want)
 	}
 	_, _, listed = b.send(http.MethodGet, wire.PathIdentity, "", nil)
-	if want := `{"sets":[{"cluster":"c","name":"web","next":8,"count":3}]}`; string(listed) != want {
+	if want := `{"sets":[{"cluster":"c","name":"web","next":8,"count":3}]}`; string(listed) != want+"\n" {
 		t.Errorf("the sets are %s, want %s", listed, want)
 	}
 }

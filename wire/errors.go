@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/partition"
@@ -121,7 +120,7 @@ var codes = []code{
 	{"id_refused", http.StatusConflict, roster.ErrIDRefused, 2014},
 	{"not_registered", http.StatusNotFound, roster.ErrNotRegistered, 2010},
 	{"alive", http.StatusConflict, ErrAlive, 2009},
-	{"unknown_set", http.StatusNotFound, roster.ErrCleanUnknownSet, 2009}, // arrives as ErrUnknownSet
+	{"unknown_set", http.StatusNotFound, roster.ErrCleanUnknownSet, 2009}, // matches ErrUnknownSet too
 	{"unknown_set", http.StatusNotFound, roster.ErrUnknownSet, 2008},
 	{"protocol", http.StatusUpgradeRequired, ErrProtocol, 0},
 	{"identity_in_use", http.StatusConflict, ErrIdentityInUse, 0},
@@ -186,7 +185,7 @@ func (e *Error) Unwire() error {
 		return nil
 	}
 	cause := sequencer.ErrUnavailable
-	if i := slices.IndexFunc(codes, func(c code) bool { return c.name == e.Code && !errors.Is(c.err, roster.ErrCleanUnknownSet) }); i >= 0 {
+	if i := e.row(); i >= 0 {
 		cause = codes[i].err
 	}
 	if errors.Is(cause, roster.ErrIDRefused) {
@@ -203,6 +202,22 @@ func IsAnswer(err error) bool {
 	_, remote := errors.AsType[*remoteError](err)
 	_, later := errors.AsType[*LaterError](err)
 	return remote || later
+}
+
+// row returns the index of the row of codes that e was made from, -1 for none. Rows of one code
+// differ in the legacy code, which a member that passes the error on has to keep.
+func (e *Error) row() int {
+	last := -1
+	for i, c := range codes {
+		switch {
+		case c.name != e.Code:
+		case c.legacy == e.CodeLegacy:
+			return i
+		default:
+			last = i
+		}
+	}
+	return last
 }
 
 // retryAfter is an error that time alone removes.

@@ -16,6 +16,7 @@ var (
 //	N4  only the number of a process that is gone is removed
 //	N5  a request of a fenced process gets no grant
 var identityMutants = []mutant{
+	{"N4", "a member that passes an answer on changes its legacy code", "wire/errors.go", "case c.legacy == e.CodeLegacy:", "case c.legacy >= 0:", []string{"./wire", "-run", "Relayed"}},
 	{"N1", "any number that no process has is given", "roster/identity.go", "	case a.ID != s.Next:", "	case given:", setTests},
 	{"N1", "a repeated application is refused", "roster/identity.go", "	case given && m.Code == a.Code:", "	case given && m.Code == a.Code && a.ID == 0:", setTests},
 	{"N1", "an application does not need the code", "roster/identity.go", "	case given && m.Code == a.Code:", "	case given && m.ID == a.ID:", setTests},
