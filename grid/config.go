@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/discovery"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
@@ -58,6 +60,10 @@ type Config struct {
 	// GossipAddr, RaftAddr and APIAddr are where the member listens, host:port;
 	// port 0 takes a free one. "" = 127.0.0.1 and port 7946, 7947, 7948.
 	GossipAddr, RaftAddr, APIAddr string
+	// APIIdleTimeout is how long a connection of HTTP/1.1 to the API may be without a request,
+	// 20 s to 1 h; 0 = 90 s. It should be longer than that of the load balancers in front of it. A
+	// member that has no place for a new connection closes the longest idle one after 20 s.
+	APIIdleTimeout time.Duration
 	// AdvertiseHost is the host that others reach this member at; "" = the
 	// host it listens at.
 	AdvertiseHost string
@@ -154,6 +160,12 @@ type Identity struct {
 	Set     string // "" = no number
 }
 
+// Limits of Config.APIIdleTimeout.
+const (
+	minAPIIdle = 20 * time.Second
+	maxAPIIdle = time.Hour
+)
+
 // Ports that are taken when an address is left empty.
 const (
 	GossipPort = 7946
@@ -193,6 +205,9 @@ func (c Config) withDefaults() Config {
 	}
 	if host, err := os.Hostname(); c.MemberName == "" && err == nil {
 		c.MemberName = gossip.NameOf(host)
+	}
+	if host := c.AdvertiseHost; strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		c.AdvertiseHost = host[1 : len(host)-1] // an IPv6 address, as in host:port
 	}
 	c.Join = append([]string(nil), c.Join...)
 	return c
@@ -235,6 +250,9 @@ func (c Config) check() error {
 	}
 	if f := c.Floor; !f.IsZero() && (clustertime.TickOf(f) < 0 || clustertime.TickOf(f) > formation.LatestFloor) {
 		return refusal.Invalid("Floor is %s; give a time from 1970 to 2099", f.Format(time.RFC3339))
+	}
+	if t := c.APIIdleTimeout; t != 0 && (t < minAPIIdle || t > maxAPIIdle) {
+		return refusal.Invalid("APIIdleTimeout is %v; give %v to %v, or 0 for %v", t, minAPIIdle, maxAPIIdle, api.DefaultIdle)
 	}
 	if c.AnchorAhead < 0 || c.AnchorAhead > time.Hour || c.AnchorAhead > 0 && c.AnchorAhead < time.Second {
 		return refusal.Invalid("AnchorAhead is %v; give 1 s to 1 h, or 0 for 30 s", c.AnchorAhead)

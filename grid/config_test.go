@@ -94,6 +94,8 @@ func TestConfigRefused(t *testing.T) {
 		{"name", func(c *grid.Config) { c.Name = "\xff" }},
 		{"GossipAddr|nowhere", func(c *grid.Config) { c.GossipAddr = "nowhere" }},
 		{"RaftAddr|1.2.3.4", func(c *grid.Config) { c.RaftAddr = "1.2.3.4" }},
+		{"APIIdleTimeout|19s|20s to 1h", func(c *grid.Config) { c.APIIdleTimeout = 19 * time.Second }},
+		{"APIIdleTimeout|2h", func(c *grid.Config) { c.APIIdleTimeout = 2 * time.Hour }},
 		{"APIAddr|::1", func(c *grid.Config) { c.APIAddr = "::1" }},
 		{"APIAddr|127.0.0.1:70000", func(c *grid.Config) { c.APIAddr = "127.0.0.1:70000" }},
 		{"RaftAddr|127.0.0.1:http-ish", func(c *grid.Config) { c.RaftAddr = "127.0.0.1:http-ish" }},

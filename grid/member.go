@@ -292,7 +292,7 @@ func (m *Member) calls() []*api.Call {
 // newAPI returns the server of this member's calls.
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
-		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), Log: m.log, Library: m.library, Audit: m.audit,
+		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log, Library: m.library, Audit: m.audit,
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
 		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
 	}, m.events, m.calls())

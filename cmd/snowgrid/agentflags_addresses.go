@@ -1,14 +1,19 @@
 package main
 
-import "github.com/snowgrid/snowgrid/grid"
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/grid"
+)
 
 // addressFlags are the addresses of the member and of the members that it joins.
 type addressFlags struct {
-	GossipAddr    string   `help:"Listen address for gossip between members (TCP and UDP). This and the next three may have a template: {{ GetPrivateIP }}:7946." default:"127.0.0.1:7946" env:"SNOWGRID_GOSSIP_ADDR"`
-	RaftAddr      string   `help:"Listen address for Raft (TCP)." default:"127.0.0.1:7947" env:"SNOWGRID_RAFT_ADDR"`
-	APIAddr       string   `name:"api-addr" help:"Listen address of the API, for clients and other members (HTTP)." default:"127.0.0.1:7948" env:"SNOWGRID_API_ADDR"`
-	AdvertiseHost string   `help:"Host by which other members reach this one, if it differs from the listen address." env:"SNOWGRID_ADVERTISE_HOST" placeholder:"HOST"`
-	Join          []string `help:"Where to find other members: addresses or DNS names of their gossip, srv:_NAME._tcp.DOMAIN, or file:PATH with one address a line." env:"SNOWGRID_JOIN" placeholder:"HOST:PORT"`
+	GossipAddr     string        `help:"Listen address for gossip between members (TCP and UDP). This and the next three may have a template: {{ GetPrivateIP }}:7946." default:"127.0.0.1:7946" env:"SNOWGRID_GOSSIP_ADDR"`
+	RaftAddr       string        `help:"Listen address for Raft (TCP)." default:"127.0.0.1:7947" env:"SNOWGRID_RAFT_ADDR"`
+	APIAddr        string        `name:"api-addr" help:"Listen address of the API, for clients and other members (HTTP)." default:"127.0.0.1:7948" env:"SNOWGRID_API_ADDR"`
+	APIIdleTimeout time.Duration `name:"api-idle-timeout" help:"How long a connection of HTTP/1.1 to the API may be without a request: longer than the idle time-out of load balancers in front of it. Default: 90s." env:"SNOWGRID_API_IDLE_TIMEOUT" placeholder:"DURATION"`
+	AdvertiseHost  string        `help:"Host by which other members reach this one, if it differs from the listen address." env:"SNOWGRID_ADVERTISE_HOST" placeholder:"HOST"`
+	Join           []string      `help:"Where to find other members: addresses or DNS names of their gossip, srv:_NAME._tcp.DOMAIN, or file:PATH with one address a line." env:"SNOWGRID_JOIN" placeholder:"HOST:PORT"`
 }
 
 func (f *addressFlags) apply(cfg *grid.Config) (err error) {
@@ -26,6 +31,6 @@ func (f *addressFlags) apply(cfg *grid.Config) (err error) {
 			return err
 		}
 	}
-	cfg.Join = f.Join
+	cfg.Join, cfg.APIIdleTimeout = f.Join, f.APIIdleTimeout
 	return nil
 }

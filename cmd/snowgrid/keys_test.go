@@ -55,6 +55,7 @@ func keyRows(t *testing.T) map[string]keyRow {
 		"gossip-addr":      {text: "127.0.0.2:1", field: "GossipAddr", want: "127.0.0.2:1"},
 		"raft-addr":        {text: "127.0.0.2:2", field: "RaftAddr", want: "127.0.0.2:2"},
 		"api-addr":         {text: "127.0.0.2:3", field: "APIAddr", want: "127.0.0.2:3"},
+		"api-idle-timeout": {text: "45s", field: "APIIdleTimeout", want: 45 * time.Second},
 		"advertise-host":   {text: "a.example", field: "AdvertiseHost", want: "a.example"},
 		"join":             {text: "a:1,b:2", field: "Join", want: []string{"a:1", "b:2"}},
 		"gossip-interval":  {text: "1s", field: "Gossip.Interval", want: time.Second},

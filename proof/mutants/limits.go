@@ -2,6 +2,7 @@ package main
 
 var (
 	limitTests     = []string{"./grid/internal/api", "-run", "Places|Shares|KindOf|Bodies|FewWait|OldestRefusal|Resets|Handshake|EventStreamsAreOf|Input|Reader|KeptOut"}
+	idleTests      = []string{"./grid/internal/api", "-run", "Idle"}
 	admissionTests = []string{"./grid/internal/api", "-run", "Admission|FewRequests|Stretch|Median"}
 	acceptorTests  = []string{"./grid/internal/acceptor"}
 	refusedTests   = []string{"./grid", "-run", "^TestTooManyConnectionsAreRefused$"}
@@ -9,6 +10,11 @@ var (
 
 // limitMutants take away limits of connections, handshakes and bytes of one caller.
 var limitMutants = []mutant{
+	{"limits", "an idle connection ends before a load balancer's", "grid/internal/api/idle.go", "t = t.Add(c.idleFor - idleTimeout)", "t = t.Add(0)", idleTests},
+	{"limits", "a slow request has the time of an idle connection", "grid/internal/api/idle.go", "c.waits.CompareAndSwap(true, false)", "c.idleFor > 0", idleTests},
+	{"limits", "idle connections keep their places", "grid/internal/api/places.go", "if peer, all := a.places.full(k); peer || all {", "if peer, all := a.places.full(k); peer && !all && k.host == \"\" {", idleTests},
+	{"limits", "a connection that was just used gives its place up", "grid/internal/api/idle.go", "now.Sub(c.entry.since) <= idleTimeout", "now.Sub(c.entry.since) < 0", idleTests},
+	{"limits", "a connection with a request gives its place up", "grid/internal/api/idle.go", "		open.waits.Store(false)\n		a.idle.remove(open)\n", "		open.waits.Store(false)\n", idleTests},
 	{"limits", "unfinished handshakes of one address are not bounded", "grid/internal/acceptor/acceptor.go", "return a.of[from] >= a.cfg.PerAddress ||", "return", acceptorTests},
 	{"limits", "unfinished handshakes are not bounded", "grid/internal/acceptor/acceptor.go", "return a.of[from] >= a.cfg.PerAddress || len(a.pending) >= a.cfg.Handshakes", "return a.of[from] >= a.cfg.PerAddress", acceptorTests},
 	{"limits", "one peer takes all connections", "grid/internal/api/places.go", "share.connections >= limit.peer:", "share.connections < 0:", limitTests},

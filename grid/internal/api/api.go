@@ -5,6 +5,7 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -53,8 +54,10 @@ type Config struct {
 	// number is served.
 	Charge   func(ctx context.Context, action security.Action, name string) error
 	Loopback bool // only this machine reaches the server
-	Log      *slog.Logger
-	Library  *librarylog.Log
+	// IdleFor is how long a connection of HTTP/1.1 may be without a request; 0 = DefaultIdle.
+	IdleFor time.Duration
+	Log     *slog.Logger
+	Library *librarylog.Log
 	// Status returns the status of the whole grid; NotReady and NotSettled return nil or
 	// the reason.
 	Status               func(context.Context) (any, error)
@@ -76,6 +79,7 @@ type Server struct {
 	events *Events
 	load   admission
 	places places
+	idle   idlers
 	door   atomic.Pointer[listener] // nil before Serve
 	bodies budget                   // of all callers but members
 	// unanswered are the bytes that all callers but members sent without an answer.
@@ -87,6 +91,7 @@ type Server struct {
 
 // New returns a server of calls and of the event streams.
 func New(cfg Config, events *Events, calls []*Call) *Server {
+	cfg.IdleFor = cmp.Or(cfg.IdleFor, DefaultIdle)
 	a := &Server{cfg: cfg, calls: map[string]*Call{}, events: events, bodies: newBudget(callerBodies, callerWaits)}
 	for _, c := range calls {
 		a.calls[c.path] = c.ofTenure(cfg.Life)
@@ -195,6 +200,7 @@ func (a *Server) newHTTP() *http.Server {
 		ErrorLog:    a.cfg.Library.Lines("http"),
 		BaseContext: func(net.Listener) context.Context { return a.cfg.Life.Context() },
 		ConnContext: withConnection,
+		ConnState:   a.noteState,
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 	// the turn. A client may send so much before it knows the limit (RFC 9113, 6.9.3),
 	// and Go's server resets streams beyond it.
 	callWindow = 64 << 10
-	// idleTimeout closes connections without calls. Go's server
+	// idleTimeout closes connections without calls; those of HTTP/1.1 after Config.IdleFor. Go's server
 	// keeps the memory of an HTTP/2 connection that ended in the middle of calls for
 	// as long: it sets its idle timer once more when it closes their streams.
 	idleTimeout = 20 * time.Second

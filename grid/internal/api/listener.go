@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/acceptor"
@@ -98,9 +99,11 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 		conn.keepOut = func() { l.server.places.keepOut(key, time.Now()) }
 		out = secured
 	}
-	share, leave, err := l.server.places.enter(key)
+	conn.key, conn.idleFor = key, l.server.cfg.IdleFor
+	share, leave, err := l.server.enter(key)
 	conn.kind, conn.share, conn.allBodies = key.kind, share, &l.server.bodies
 	conn.onClose(leave)
+	conn.onClose(func() { l.server.idle.remove(conn) })
 	if err == nil {
 		conn.input.peer, conn.input.all = &share.unanswered, &l.server.unanswered
 		conn.onClose(conn.input.end)
@@ -178,9 +181,13 @@ type openConn struct {
 
 	allBodies *budget // of all callers
 	input     input
-	framed    bool   // it is served in frames; set by the goroutine that reads it
-	piece     int    // bytes that were read since others had the processor
-	keepOut   func() // keeps the peer out for a time; nil in clear text
+	framed    bool // it is served in frames; set by the goroutine that reads it
+	key       placeKey
+	entry     idleEntry     // guarded by idlers.mu
+	waits     atomic.Bool   // its last request has ended, and no deadline was set since
+	idleFor   time.Duration // see Config.IdleFor
+	piece     int           // bytes that were read since others had the processor
+	keepOut   func()        // keeps the peer out for a time; nil in clear text
 
 	mu     sync.Mutex // guards atEnd and the closing of closed
 	closed chan struct{}

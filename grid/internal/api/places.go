@@ -138,6 +138,24 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 	return share, sync.OnceFunc(func() { p.leave(k, share) }), nil
 }
 
+// full reports whether a peer has all its connections, or its kind.
+func (p *places) full(k placeKey) (peer, all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	share := p.peers[k]
+	return share != nil && share.connections >= shares[k.kind].peer, p.all[k.kind] >= shares[k.kind].all
+}
+
+// enter counts a connection in. If there is no place, the longest idle connection ends for it.
+func (a *Server) enter(k placeKey) (share *peerShare, leave func(), err error) {
+	if peer, all := a.places.full(k); peer || all {
+		if longest := a.idle.longest(k, peer, time.Now()); longest != nil {
+			_ = longest.Close()
+		}
+	}
+	return a.places.enter(k)
+}
+
 func (p *places) leave(k placeKey, share *peerShare) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
