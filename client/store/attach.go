@@ -9,7 +9,6 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store/record"
 	"github.com/snowgrid/snowgrid/clustertime"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -36,9 +35,6 @@ func (c *Client) take(ctx context.Context, h *holder, p sequencer.Preference) (*
 		return nil, fmt.Errorf("sequencer %q: no logical node is taken while the clock is wrong: %s", h.name(), err.Error())
 	}
 	m, _, err := c.marker(ctx, h.name())
-	if errors.Is(err, ErrNoRecord) {
-		return nil, failure.Errorf(ErrDamaged, "sequencer %q: its marker is missing; restore the key from a backup", h.name())
-	}
 	if err != nil {
 		return nil, err
 	}

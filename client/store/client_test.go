@@ -42,22 +42,6 @@ func TestInitialisedStoreKeepsItsSlots(t *testing.T) {
 	})
 }
 
-// TestHalfDoneInitialisationIsCompleted is Z2.
-func TestHalfDoneInitialisationIsCompleted(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.create(b.client())
-		m := b.store.(*Memory)
-		for _, key := range []string{"orders/node-ids-initialized", "orders/2.json"} {
-			if err := m.Delete(b.Context(), key); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if s := b.create(b.client()); node(b, s) != 1 || !slices.Contains(b.keys(), "orders/2.json") || !slices.Contains(b.keys(), "orders/node-ids-initialized") {
-			b.Errorf("node %d, keys %q", node(b, s), b.keys())
-		}
-	})
-}
-
 // TestRenewalKeepsVersionAndTask is Z9.
 func TestRenewalKeepsVersionAndTask(t *testing.T) {
 	inBubble(t, func(b *bench) {

@@ -104,14 +104,15 @@ func (c *Client) keep(d record.Document, e *entry) (*entry, error) {
 // Errors: sequencer.ErrNotFound, ErrDamaged, and those of persist.
 func (c *Client) existing(ctx context.Context, name string) (d record.Document, err error) {
 	err = c.persist(ctx, name, func() (err error) {
-		d, _, err = c.document(ctx, name)
+		var revision Revision
+		d, revision, err = c.document(ctx, name)
 		if errors.Is(err, ErrNoRecord) || err == nil && d.Phase != record.Alive {
 			return fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
 		}
 		if err != nil {
 			return err
 		}
-		return c.initialise(ctx, d)
+		return c.initialise(ctx, d, revision)
 	})
 	return d, err
 }
@@ -156,7 +157,7 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 	case d.Definition != def:
 		return d, failure.Errorf(sequencer.ErrConflict, "sequencer %q: conflicting definition: the store has %v, requested was %v; use the existing definition, or another name", def.Name(), d.Definition, def)
 	}
-	return d, c.initialise(ctx, d)
+	return d, c.initialise(ctx, d, revision)
 }
 
 // begin writes the document of a new life. It is read again in any case, since another

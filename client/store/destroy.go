@@ -79,7 +79,7 @@ func (c *Client) destroyLife(ctx context.Context, ref sequencer.Ref) error {
 		}
 		d = begun
 	}
-	if err := c.initialise(ctx, d); err != nil { // a create that did not come to its end
+	if err := c.initialise(ctx, d, revision); err != nil { // a create that did not come to its end
 		return err
 	}
 	c.returnAll(ctx, ref)

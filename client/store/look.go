@@ -58,10 +58,13 @@ func (c *Client) document(ctx context.Context, name string) (record.Document, Re
 
 // marker reads a sequencer's marker with its revision.
 //
-// Errors: ErrNoRecord, ErrDamaged, and those of the store.
+// Errors: ErrDamaged, with ErrNoRecord if it is missing; and those of the store.
 func (c *Client) marker(ctx context.Context, name string) (record.Marker, Revision, error) {
 	key := record.KeysOf(c.cfg.Prefix, name).Marker()
 	e, err := c.load(ctx, key)
+	if errors.Is(err, ErrNoRecord) {
+		return record.Marker{}, "", failure.Errorf(ErrDamaged, "store: %q, the marker of sequencer %q, is missing: %w; restore the key from a backup, or use a sequencer of another name", key, name, err)
+	}
 	if err != nil {
 		return record.Marker{}, "", fmt.Errorf("store: sequencer %q: %w", name, err)
 	}

@@ -197,8 +197,6 @@ func (c *Client) Repair(ctx context.Context, name string, node sequencer.NodeID,
 		}
 		m, _, err := c.marker(ctx, name)
 		switch {
-		case errors.Is(err, ErrNoRecord):
-			return failure.Errorf(ErrDamaged, "sequencer %q: its marker is missing; restore the key from a backup", name)
 		case err != nil:
 			return err
 		case int(node) >= m.Made:

@@ -66,8 +66,8 @@ func (c *Client) Status(ctx context.Context, name string) (s Status, err error) 
 		}
 		s = Status{Definition: d.Definition, State: d.Phase.String(), Generation: record.LifeNumber(d.Life), Mark: timeOf(d.Mark)}
 		m, _, err := c.marker(ctx, name)
-		if errors.Is(err, ErrNoRecord) {
-			return nil
+		if errors.Is(err, ErrNoRecord) && !d.Initialized {
+			return nil // it is being created
 		}
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 var (
 	recordTests      = []string{"./client/store/record"}
 	storeClientTests = []string{"./client/store"}
+	initialiseTests  = []string{"./client/store", "-run", "HalfDone|MissingKey"}
 )
 
 // recordMutants weaken the rules on records in a store, H1 to H10 and Q1 to Q7.
@@ -53,6 +54,10 @@ var storeClientMutants = []mutant{
 	{"H5", "a node is returned while it is used", "client/store/seat.go", "	s.machine.Stop(rel, newNonce())\n", "	rel.LastUsed = 0\n	s.machine.Stop(rel, newNonce())\n", storeClientTests},
 	{"H6", "a missing record is read as a new one", "client/store/look.go", "	case errors.Is(err, ErrNoRecord):\n		f.err =", "	case errors.Is(err, ErrNoRecord):\n		f.err, f.Record = nil, record.Record{State: record.Free, Graceful: true}\n	case err == errAgain:\n		f.err =", storeClientTests},
 	{"H6", "a name whose document is missing begins again beside its records", "client/store/create.go", "		if part != record.PartRecord {", "		if part != record.PartOther {", storeClientTests},
+	{"H6", "a held record is repaired", "client/store/operate.go", "	case r.State == record.Held:\n", "	case r.State == record.Held && r.Version == 0:\n", storeClientTests},
+	{"H11", "a missing marker is made again", "client/store/initialise.go", "	if !lacking {\n		return nil\n", "	if !lacking {\n		return c.makeRecords(ctx, d)\n", initialiseTests},
+	{"H11", "the initialisation is not recorded", "client/store/initialise.go", "	_, err := c.swap(ctx, c.documentEntry(next, revision))\n	return orAgain(err)\n", "	_ = next\n	return nil\n", initialiseTests},
+	{"H11", "the initialisation is recorded before it is done", "client/store/initialise.go", "	if err := c.makeRecords(ctx, d); err != nil {\n		return err\n	}\n	_, err := c.swap(ctx, c.documentEntry(next, revision))\n	return orAgain(err)\n", "	if _, err := c.swap(ctx, c.documentEntry(next, revision)); err != nil {\n		return err\n	}\n	return orAgain(c.makeRecords(ctx, d))\n", initialiseTests},
 	{"H7", "a create does not complete a destroy", "client/store/create.go", "	case d.Phase == record.Destroying:\n		err := c.destroyLife(ctx, d.Ref())\n", "	case d.Phase == record.Destroying:\n		var err error\n		d.Phase = record.Destroyed\n		if d, err = d.Recreate(def, randomBytes(), newNonce()); err == nil {\n			_, revision, _ := c.document(ctx, def.Name())\n			err = c.begin(ctx, d, revision)\n		}\n", storeClientTests},
 	{"H8", "a handle ignores the mark", "client/store/create.go", "mark: d.Mark}", "mark: 0 * d.Mark}", storeClientTests},
 	{"H10", "a destroy does not seal the marker", "client/store/destroy.go", "	if err != nil || !changed {\n		return m.Made, err", "	if err != nil || changed {\n		return m.Made, err", storeClientTests},

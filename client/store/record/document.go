@@ -63,13 +63,26 @@ type Document struct {
 	Phase      Phase
 	// Mark is the first tick that was never granted in the lives before, and in
 	// this one too once it is Destroyed.
-	Mark  clustertime.Tick
-	Nonce string // different in every body
+	Mark clustertime.Tick
+	// Initialized says that the marker and all records of its first size were written, in this
+	// life or one before: one that is missing is damage from then on (H11).
+	Initialized bool
+	Nonce       string // different in every body
 }
 
 // NewDocument returns the document of a name that the store does not have.
 func NewDocument(def sequencer.Definition, random [8]byte, nonce string) Document {
 	return Document{Definition: def, Life: NewLife(1, random), Nonce: nonce}
+}
+
+// Initialize returns the document after its marker and records were written. false: it says
+// so already.
+func (d Document) Initialize(nonce string) (Document, bool) {
+	if d.Initialized {
+		return d, false
+	}
+	d.Initialized, d.Nonce = true, nonce
+	return d, true
 }
 
 // BeginDestroy returns the document of a life that is to end. false: its end has begun.
@@ -119,14 +132,15 @@ func (d Document) Ref() sequencer.Ref {
 
 // documentBody is a document as JSON.
 type documentBody struct {
-	Name   string           `json:"name"`
-	Epoch  int64            `json:"epoch"` // Unix ms
-	Nodes  int              `json:"nodes"`
-	Layout sequencer.Layout `json:"layout,omitzero"`
-	Life   sequencer.Life   `json:"life"`
-	State  Phase            `json:"state"`
-	Mark   clustertime.Tick `json:"mark"`
-	Nonce  string           `json:"nonce"`
+	Name        string           `json:"name"`
+	Epoch       int64            `json:"epoch"` // Unix ms
+	Nodes       int              `json:"nodes"`
+	Layout      sequencer.Layout `json:"layout,omitzero"`
+	Life        sequencer.Life   `json:"life"`
+	State       Phase            `json:"state"`
+	Mark        clustertime.Tick `json:"mark"`
+	Initialized bool             `json:"initialized"`
+	Nonce       string           `json:"nonce"`
 }
 
 // Encode returns the document's body. It panics if the document is one that
@@ -134,7 +148,7 @@ type documentBody struct {
 func (d Document) Encode() []byte {
 	cfg := d.Definition.Config()
 	text, err := json.Marshal(documentBody{
-		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, d.Life, d.Phase, d.Mark, d.Nonce,
+		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, d.Life, d.Phase, d.Mark, d.Initialized, d.Nonce,
 	})
 	if err == nil {
 		err = d.check()
@@ -158,7 +172,7 @@ func DecodeDocument(text []byte) (Document, error) {
 	if err == nil && (def.Epoch().UnixMilli() != b.Epoch || def.Config() != cfg) {
 		err = fmt.Errorf("epoch %d, %d nodes or layout %v differ from the definition %v", b.Epoch, b.Nodes, b.Layout, def)
 	}
-	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Nonce: b.Nonce}
+	d := Document{Definition: def, Life: b.Life, Phase: b.State, Mark: b.Mark, Initialized: b.Initialized, Nonce: b.Nonce}
 	if err == nil {
 		err = d.check()
 	}
