@@ -16,10 +16,10 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// testdata/protocol1.tar.gz is the data directory of a member of the release before, as a
-// kill left it: a grid of one member with a window of 1 s, with two snapshots and the
-// entries after them. It has issued these IDs, and destroyed the name "gone".
-var issuedByProtocol1 = map[string]sequencer.ID{"orders": 236183389743349761, "events": 236183389869178881}
+// testdata/protocol1.tar.gz is the data directory of a member of the release before, built
+// as for proof/upgrade, as a kill left it: a grid of one member with a window of 1 s, with
+// two snapshots and the entries after them. It has issued these IDs, and destroyed the name "gone".
+var issuedByProtocol1 = map[string]sequencer.ID{"orders": 236183341232029696, "events": 236183341232029696}
 
 // later is a clock that was at an instant when the test began.
 type later struct {
