@@ -149,7 +149,7 @@ func (g *Grid) config(name string) grid.Config {
 		MemberName: name,
 		GossipAddr: name + ":7946", RaftAddr: name + ":7947", APIAddr: name + ":7948",
 		Expect: g.cfg.Members, Network: g.Network.Host(name), Clock: g.clocks[name],
-		Insecure: g.secrets == nil,
+		Insecure: g.secrets == nil, Partitions: partitionsOfAll,
 	}
 	if g.secrets != nil {
 		cfg.Security = &security.Config{Dir: g.secrets.Issue(name, security.Member), Time: cfg.Clock.Now}
@@ -254,6 +254,10 @@ func (g *Grid) Load(role security.Role, names ...security.Pattern) *security.Cre
 
 // secureAll secures all grids: for tests of this package.
 var secureAll bool
+
+// partitionsOfAll is how many partitions all grids have, unless a test says otherwise; 0 = as
+// many as any grid: for tests of this package.
+var partitionsOfAll int
 
 // Crash ends the hosts of members immediately, all at one time: their connections break, and
 // their processes send no message. The memory of a process is lost; its handles are closed.

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	long.Parallel(4) // members in bubbles wait for their disks
 	debug.SetGCPercent(400)
+	gridtest.Divide(long.Or(31, 0))
 	if *secure {
 		gridtest.SecureAll()
 	}

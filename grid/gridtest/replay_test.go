@@ -153,6 +153,7 @@ func TestReplayedGossip(t *testing.T) {
 	t.Parallel()
 	for _, durable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("durable %v", durable), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var tap wiretap
 				g := gridtest.Start(t, gridtest.Config{Members: 3, Secured: true, Durable: durable, Change: func(name string, c *grid.Config) {
