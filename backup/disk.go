@@ -13,15 +13,18 @@ import (
 // Version returns the version of the newest known roster.
 func (r *Replica[S, C]) Version() roster.Version { return r.version }
 
+// Storage returns which members store the definitions, by the newest roster; read only.
+func (r *Replica[S, C]) Storage() roster.Storage { return r.storage }
+
 // IsDurable reports whether this process has a data directory, by the newest roster.
-func (r *Replica[S, C]) IsDurable() bool { return r.isDurable(r.self) }
+func (r *Replica[S, C]) IsDurable() bool { return slices.Contains(r.storage.Durable, r.self) }
 
-func (r *Replica[S, C]) isDurable(i roster.Incarnation) bool { return slices.Contains(r.durable, i) }
+// InMemory reports whether the named members have the definitions in memory.
+func (r *Replica[S, C]) InMemory() bool { return r.entry.Memory }
 
-// observeDurable records the durable members that are replicas of the partition.
-func (r *Replica[S, C]) observeDurable(durable []roster.Incarnation) {
-	r.someDurable = len(durable) > 0
-	r.durable = slices.DeleteFunc(slices.Clone(durable), func(i roster.Incarnation) bool { return i != r.self && !r.entry.Keeps(i) })
+// IsKeeper reports whether an owner needs the definitions in the memory of this process.
+func (r *Replica[S, C]) IsKeeper() bool {
+	return r.storage.Memory && slices.Contains(r.storage.Needed, r.self)
 }
 
 // Storable returns the position of the table, and whether it should be written to disk: it
@@ -66,57 +69,55 @@ func (r *Replica[S, C]) StoredBy(from roster.Incarnation, p Position) {
 }
 
 // Persistent reports whether the definitions as of a number of this term survive the
-// loss of every replica: each durable in-sync replica has them on disk, and every disk
-// that the roster names is one of theirs (D2). In a grid with durable members a disk
-// must be named. A grid without durable members has no such condition.
+// loss of every replica: each member that stores them has stored that number, and every
+// member that the roster names is one of those (D2). One must be named, unless no member
+// stores definitions.
 func (r *Replica[S, C]) Persistent(number uint64) bool {
 	if !r.Acts() {
 		return false
 	}
-	return r.OnAllDisks(number) && len(r.missing()) == 0 && (!r.someDurable || len(r.entry.Disk) > 0)
+	return r.OnAllDisks(number) && len(r.missing()) == 0 && (!r.storage.Used() || len(r.entry.Disk) > 0)
 }
 
-// OnAllDisks reports whether each durable in-sync replica has a number on disk.
+// OnAllDisks reports whether each member that stores the definitions has stored a number.
 func (r *Replica[S, C]) OnAllDisks(number uint64) bool {
-	return !slices.ContainsFunc(r.entry.InSync, func(i roster.Incarnation) bool { return r.lacks(i, number) })
+	return !slices.ContainsFunc(r.storage.Needed, func(i roster.Incarnation) bool { return r.lacks(i, number) })
 }
 
-// lacks reports whether a replica has a disk without a number.
+// lacks reports whether a member has not stored a number.
 func (r *Replica[S, C]) lacks(i roster.Incarnation, number uint64) bool {
 	had, said := r.disks[i]
-	return r.isDurable(i) && (!said || had < number)
+	return !said || had < number
 }
 
-// missing returns the members with named disks that are not durable in-sync replicas.
+// missing returns the named members whose acknowledgement cannot be had.
 func (r *Replica[S, C]) missing() []roster.MemberID {
 	var out []roster.MemberID
 	for _, m := range r.entry.Disk {
-		if !slices.ContainsFunc(r.entry.InSync, func(i roster.Incarnation) bool { return i.Member() == m && r.isDurable(i) }) {
+		if !slices.ContainsFunc(r.storage.Needed, func(i roster.Incarnation) bool { return i.Member() == m }) {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-// Persisted returns the report by which the roster names the disks of the durable in-sync
-// replicas: each of them has at least the table of the moment when the newest version
-// became known (D4). It returns false if they are named already, and if there are none. No
-// earlier reply is newer than that table, and replies at this version wait for the same
-// disks.
+// Persisted returns the report by which the roster names the members that are next to
+// store the definitions: each of them has stored at least the table of the moment when the
+// newest version became known (D4). It returns false if they are named already, and if there
+// are none. No earlier reply is newer than that table, and replies at this version wait for
+// the same members.
 func (r *Replica[S, C]) Persisted() (roster.Persisted, bool) {
-	if !r.Acts() || !r.OnAllDisks(r.mark) {
+	next := r.storage.Next
+	if !r.Acts() || slices.ContainsFunc(next, func(i roster.Incarnation) bool { return r.lacks(i, r.mark) }) {
 		return roster.Persisted{}, false
 	}
-	inSync, named := 0, 0
-	for _, i := range r.entry.InSync {
-		if r.isDurable(i) {
-			inSync++
-			if slices.Contains(r.entry.Disk, i.Member()) {
-				named++
-			}
+	named := 0
+	for _, i := range next {
+		if slices.Contains(r.entry.Disk, i.Member()) {
+			named++
 		}
 	}
-	if inSync == 0 || inSync == named && len(r.entry.Disk) == named {
+	if len(next) == 0 || len(next) == named && len(r.entry.Disk) == named {
 		return roster.Persisted{}, false
 	}
 	return roster.Persisted{Partition: r.partition, Version: r.version}, true
@@ -125,18 +126,15 @@ func (r *Replica[S, C]) Persisted() (roster.Persisted, bool) {
 // Disks compares the named disks with the in-sync replicas.
 type Disks struct {
 	Named   []roster.MemberID    // by the newest roster; read only
-	Missing []roster.MemberID    // of those, the ones that belong to no durable in-sync replica
-	Behind  []roster.Incarnation // durable in-sync replicas without the number on disk
-	InSync  int                  // number of durable in-sync replicas
+	Missing []roster.MemberID    // of those, the ones whose acknowledgement cannot be had
+	Behind  []roster.Incarnation // members that have not stored the number
+	Next    int                  // number of members that are next to be named
 }
 
 // Disks returns the disks for which a reply that depends on a number of this term waits.
 func (r *Replica[S, C]) Disks(number uint64) Disks {
-	d := Disks{Named: r.entry.Disk, Missing: r.missing()}
-	for _, i := range r.entry.InSync {
-		if r.isDurable(i) {
-			d.InSync++
-		}
+	d := Disks{Named: r.entry.Disk, Missing: r.missing(), Next: len(r.storage.Next)}
+	for _, i := range r.storage.Needed {
 		if r.lacks(i, number) {
 			d.Behind = append(d.Behind, i)
 		}
@@ -165,5 +163,6 @@ func (r *Replica[S, C]) OwnerOf(term roster.Term) (roster.Incarnation, bool) {
 // JoinerOnDisk reports whether the joining replica, if it is durable, has the mark on its
 // disk: after its admission no reply waits for its first write.
 func (r *Replica[S, C]) JoinerOnDisk() bool {
-	return r.entry.Joining == "" || !r.lacks(r.entry.Joining, r.mark)
+	c := r.entry.Joining
+	return c == "" || !slices.Contains(r.storage.Durable, c) || !r.lacks(c, r.mark)
 }

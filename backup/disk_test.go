@@ -28,6 +28,14 @@ func entry(disk []roster.MemberID, replicas ...roster.Incarnation) roster.Partit
 	return roster.Partition{Owner: replicas[0], InSync: replicas, Term: 1, LostTerm: 1, Disk: disk}
 }
 
+// storedBy is the storage of a partition in a grid with durable members.
+func storedBy(p roster.Partition, durable ...roster.Incarnation) roster.Storage {
+	s := roster.Storage{Durable: durable}
+	s.Next = slices.DeleteFunc(slices.Clone(p.InSync), func(i roster.Incarnation) bool { return !slices.Contains(durable, i) })
+	s.Needed = s.Next
+	return s
+}
+
 // TestPersistent: what survives the loss of every replica is on the disk of each durable
 // one in sync, and no other disk is named (D2).
 func TestPersistent(t *testing.T) {
@@ -56,7 +64,7 @@ func TestPersistent(t *testing.T) {
 		"none any longer":           {disksOf(durableA), []roster.Incarnation{volatile}, nil, nil, false},
 	} {
 		a := newActor(test.replicas[0])
-		a.replica.Observe(1, entry(test.disk, test.replicas...), test.durable...)
+		a.replica.Observe(1, entry(test.disk, test.replicas...), storedBy(entry(test.disk, test.replicas...), test.durable...))
 		a.write("x")
 		a.write("y")
 		for i, number := range test.on {
@@ -67,7 +75,7 @@ func TestPersistent(t *testing.T) {
 		}
 	}
 	b := newActor(durableB)
-	b.replica.Observe(1, entry(named, all...), all...)
+	b.replica.Observe(1, entry(named, all...), storedBy(entry(named, all...), all...))
 	if b.replica.Persistent(0) {
 		t.Error("a replica that does not act says so")
 	}
@@ -79,7 +87,7 @@ func TestPersistent(t *testing.T) {
 func TestStoredCountsInItsTerm(t *testing.T) {
 	all := []roster.Incarnation{durableA, durableB}
 	b := newActor(durableB)
-	b.replica.Observe(1, entry(nil, all...), all...)
+	b.replica.Observe(1, entry(nil, all...), storedBy(entry(nil, all...), all...))
 	whole := []string{"x"}
 	if _, err := b.replica.Accept(diaryUpdate{Version: 1, Position: Position{1, 1}, Whole: &whole}); err != nil {
 		t.Fatal(err)
@@ -111,7 +119,7 @@ func TestStoredCountsInItsTerm(t *testing.T) {
 func TestStoredByOthers(t *testing.T) {
 	all := []roster.Incarnation{durableA, durableB}
 	a := newActor(durableA)
-	a.replica.Observe(1, entry(disksOf(all...), all...), all...)
+	a.replica.Observe(1, entry(disksOf(all...), all...), storedBy(entry(disksOf(all...), all...), all...))
 	a.write("x")
 	a.replica.Stored(Position{1, 1})
 	for _, p := range []Position{{1, 0}, {1, 2}, {0, 1}} {
@@ -134,9 +142,9 @@ func TestStoredByOthers(t *testing.T) {
 func TestPersistedAtItsVersion(t *testing.T) {
 	all := []roster.Incarnation{durableA, durableB}
 	a := newActor(durableA)
-	a.replica.Observe(1, entry(nil, durableA, durableB, volatile), all...)
+	a.replica.Observe(1, entry(nil, durableA, durableB, volatile), storedBy(entry(nil, durableA, durableB, volatile), all...))
 	a.write("x")
-	a.replica.Observe(2, entry(nil, durableA, durableB, volatile), all...)
+	a.replica.Observe(2, entry(nil, durableA, durableB, volatile), storedBy(entry(nil, durableA, durableB, volatile), all...))
 	a.write("y")
 	is := func(want bool, when string) {
 		t.Helper()
@@ -150,18 +158,18 @@ func TestPersistedAtItsVersion(t *testing.T) {
 	is(false, "one has an earlier number")
 	a.replica.StoredBy(durableB, Position{1, 1})
 	is(true, "both have the number of the version")
-	a.replica.Observe(3, entry(disksOf(all...), durableA, durableB, volatile), all...)
+	a.replica.Observe(3, entry(disksOf(all...), durableA, durableB, volatile), storedBy(entry(disksOf(all...), durableA, durableB, volatile), all...))
 	a.replica.StoredBy(durableB, Position{1, 2})
 	a.replica.Stored(Position{1, 2})
 	is(false, "they are named")
-	a.replica.Observe(4, entry(disksOf(all...), durableA, volatile), all...)
+	a.replica.Observe(4, entry(disksOf(all...), durableA, volatile), storedBy(entry(disksOf(all...), durableA, volatile), all...))
 	is(true, "another one is named")
-	a.replica.Observe(5, entry(disksOf(durableA), durableA, volatile), all...)
+	a.replica.Observe(5, entry(disksOf(durableA), durableA, volatile), storedBy(entry(disksOf(durableA), durableA, volatile), all...))
 	is(false, "it is named alone")
 	a.replica.Heard(2)
 	is(false, "a later term is known")
 	v := newActor(volatile)
-	v.replica.Observe(1, entry(disksOf(durableA), volatile), all...)
+	v.replica.Observe(1, entry(disksOf(durableA), volatile), storedBy(entry(disksOf(durableA), volatile), all...))
 	if p, ok := v.replica.Persisted(); ok {
 		t.Errorf("without a durable replica: %v", p)
 	}
@@ -171,7 +179,7 @@ func TestPersistedAtItsVersion(t *testing.T) {
 // owner that was replaced (D6).
 func TestMayShow(t *testing.T) {
 	b := newActor(durableB)
-	b.replica.Observe(3, roster.Partition{Owner: durableA, InSync: []roster.Incarnation{durableA}, Term: 2, LostTerm: 2})
+	b.replica.Observe(3, roster.Partition{Owner: durableA, InSync: []roster.Incarnation{durableA}, Term: 2, LostTerm: 2}, roster.Storage{})
 	for _, test := range []struct {
 		term, lost roster.Term
 		want       error
@@ -187,7 +195,7 @@ func TestJoinerOnDisk(t *testing.T) {
 	a := newActor(durableA)
 	p := entry(nil, durableA)
 	p.Joining = durableB
-	a.replica.Observe(1, p, durableA, durableB)
+	a.replica.Observe(1, p, storedBy(p, durableA, durableB))
 	if a.replica.JoinerOnDisk() {
 		t.Error("on disk without a report")
 	}
@@ -196,7 +204,7 @@ func TestJoinerOnDisk(t *testing.T) {
 		t.Error("not on disk after a report of the mark")
 	}
 	p.Joining = volatile
-	a.replica.Observe(2, p, durableA, durableB)
+	a.replica.Observe(2, p, storedBy(p, durableA, durableB))
 	if !a.replica.JoinerOnDisk() {
 		t.Error("a volatile one has to write")
 	}
@@ -205,7 +213,7 @@ func TestJoinerOnDisk(t *testing.T) {
 // TestReplacedIsSentWhole: after a change of the whole table each replica needs all of it.
 func TestReplacedIsSentWhole(t *testing.T) {
 	a := newActor("a")
-	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1})
+	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1}, roster.Storage{})
 	a.replica.Acknowledged("b", 1, Position{Term: 1})
 	a.write("x")
 	a.diary.lines = []string{"all"}

@@ -177,7 +177,7 @@ func (w *world) promote(t *rapid.T) {
 func (w *world) show(t *rapid.T, p *process, version roster.Version) {
 	e := w.entryAt(version)
 	before, lines := p.replica.Position(), p.diary.Snapshot()
-	took := p.replica.Observe(version, e)
+	took := p.replica.Observe(version, e, roster.Storage{})
 	if version <= p.version {
 		if took || p.replica.Position() != before {
 			t.Fatalf("%s at %d is moved by %d", p.name, p.version, version)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // TestOwnerOvertakesATableItDidNotMake sends a copy a table of the current term that its
@@ -13,7 +15,7 @@ func TestOwnerOvertakesATableItDidNotMake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := newActor(durableA), newActor(durableB)
 			for _, r := range []*actor{a, b} {
-				r.replica.Observe(1, entry(nil, durableA, durableB))
+				r.replica.Observe(1, entry(nil, durableA, durableB), roster.Storage{})
 			}
 			a.write("x")
 			deliver(t, a, b)
@@ -42,7 +44,7 @@ func TestOwnerOvertakesATableItDidNotMake(t *testing.T) {
 // owner can always exceed the number of a copy.
 func TestNumbersOutOfReach(t *testing.T) {
 	b := newActor(durableB)
-	b.replica.Observe(1, entry(nil, durableA, durableB))
+	b.replica.Observe(1, entry(nil, durableA, durableB), roster.Storage{})
 	table := func(number uint64) error {
 		_, err := b.replica.Accept(diaryUpdate{Version: 1, Position: Position{Term: 1, Number: number}, Whole: &[]string{"x"}})
 		return err
@@ -60,7 +62,7 @@ func TestNumbersOutOfReach(t *testing.T) {
 		t.Error(err)
 	}
 	a := newActor(durableA)
-	a.replica.Observe(1, entry(nil, durableA, durableB))
+	a.replica.Observe(1, entry(nil, durableA, durableB), roster.Storage{})
 	want := a.write("x")
 	for _, number := range []uint64{numberMax, 1<<64 - 1} {
 		a.replica.Acknowledged(durableB, 1, Position{Term: 1, Number: number})

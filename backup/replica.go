@@ -74,16 +74,15 @@ type Replica[S, C any] struct {
 	self      roster.Incarnation
 	machine   Machine[S, C]
 
-	version     roster.Version       // of the newest known roster; it never goes back (R6)
-	entry       roster.Partition     // the partition in that roster
-	durable     []roster.Incarnation // those of its replicas, and this process, that have a data directory
-	someDurable bool                 // some member has a data directory
-	loss        loss                 // the last one in a roster
-	newest      roster.Term          // the latest known term, from rosters or messages
-	ownTerm     roster.Term          // the last term of this replica as the owner
-	position    Position             // of the machine's table
-	shown       roster.Version       // the latest version at which an owner received this position
-	stored      Position             // of the last table on this process's disk
+	version  roster.Version   // of the newest known roster; it never goes back (R6)
+	entry    roster.Partition // the partition in that roster
+	storage  roster.Storage   // the members that store its definitions, by that roster
+	loss     loss             // the last one in a roster
+	newest   roster.Term      // the latest known term, from rosters or messages
+	ownTerm  roster.Term      // the last term of this replica as the owner
+	position Position         // of the machine's table
+	shown    roster.Version   // the latest version at which an owner received this position
+	stored   Position         // of the last definitions that this process has stored
 
 	owner[C]
 }
@@ -98,6 +97,9 @@ type loss struct {
 func New[S, C any](p roster.PartitionID, self roster.Incarnation, m Machine[S, C]) *Replica[S, C] {
 	return &Replica[S, C]{partition: p, self: self, machine: m}
 }
+
+// Self returns the process of the replica.
+func (r *Replica[S, C]) Self() roster.Incarnation { return r.self }
 
 // Position returns the position of the replica's table.
 func (r *Replica[S, C]) Position() Position { return r.position }

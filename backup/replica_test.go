@@ -27,9 +27,9 @@ func TestChangedPanics(t *testing.T) {
 	a := newActor("a")
 	for _, end := range []func(){
 		func() {},
-		func() { a.replica.Observe(1, roster.Partition{Owner: "b", Term: 1, LostTerm: 1}) },
+		func() { a.replica.Observe(1, roster.Partition{Owner: "b", Term: 1, LostTerm: 1}, roster.Storage{}) },
 		func() {
-			a.replica.Observe(2, roster.Partition{Owner: "a", Term: 2, LostTerm: 2})
+			a.replica.Observe(2, roster.Partition{Owner: "a", Term: 2, LostTerm: 2}, roster.Storage{})
 			a.replica.Heard(3)
 		},
 	} {
@@ -49,7 +49,7 @@ func TestChangedPanics(t *testing.T) {
 func owning(t *testing.T) *actor {
 	t.Helper()
 	a := newActor("a")
-	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1})
+	a.replica.Observe(1, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Term: 1, LostTerm: 1}, roster.Storage{})
 	a.replica.Acknowledged("b", 1, Position{1, 0})
 	return a
 }
@@ -124,7 +124,7 @@ func TestChangesKept(t *testing.T) {
 // sent again and again.
 func TestChangesAreKeptForAJoiner(t *testing.T) {
 	a := owning(t)
-	a.replica.Observe(2, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Joining: "c", Term: 1, LostTerm: 1})
+	a.replica.Observe(2, roster.Partition{Owner: "a", InSync: []roster.Incarnation{"a", "b"}, Joining: "c", Term: 1, LostTerm: 1}, roster.Storage{})
 	a.write("x")
 	a.replica.Acknowledged("b", 2, Position{1, 1})
 	a.write("y")
@@ -161,7 +161,7 @@ func TestAcknowledged(t *testing.T) {
 				if !slices.Contains(p.InSync, i) && rapid.Bool().Draw(t, "joins") {
 					p.Joining = i
 				}
-				a.replica.Observe(version, p)
+				a.replica.Observe(version, p, roster.Storage{})
 				mark = a.replica.Position().Number
 			case 1:
 				if a.replica.Acts() {
@@ -237,7 +237,7 @@ func ExampleReplica() {
 	backup := New[[]string, []string](0, "b", &diary{})
 	both := []roster.Incarnation{"a", "b"}
 	first := roster.Partition{Owner: "a", InSync: both, Term: 2, Floor: 1000, LostTerm: 2}
-	fmt.Println(owner.Observe(2, first), backup.Observe(2, first))
+	fmt.Println(owner.Observe(2, first, roster.Storage{}), backup.Observe(2, first, roster.Storage{}))
 
 	changed := owner.Changed()
 	fmt.Println(owner.AllAcknowledged(changed.Number))
@@ -249,7 +249,7 @@ func ExampleReplica() {
 	fmt.Println(owner.AllAcknowledged(changed.Number))
 
 	second := roster.Partition{Owner: "b", InSync: both, Term: 3, Floor: 1500, LostTerm: 2}
-	fmt.Println(backup.Observe(3, second), backup.Position())
+	fmt.Println(backup.Observe(3, second, roster.Storage{}), backup.Position())
 
 	owner.Changed()
 	u, _ = owner.Update("b")

@@ -141,7 +141,7 @@ func describe(u diaryUpdate) string {
 
 func (s *stage) observe(a *actor, args []string) (string, bool) {
 	version := script.Number(args[0])
-	if a.replica.Observe(roster.Version(version), s.rosters[version]) {
+	if a.replica.Observe(roster.Version(version), s.rosters[version], roster.Storage{}) {
 		return " became owner", false
 	}
 	return "", false

@@ -5,20 +5,19 @@ import (
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// Observe applies the partition's entry in a committed roster, with the durable members,
-// and reports whether the replica became the owner of a new term. A roster that is not
+// Observe applies the partition's entry in a committed roster, with the members that store
+// its definitions, and reports whether the replica became the owner of a new term. A roster that is not
 // newer than the newest known one is ignored (R6).
 //
 // A replica becomes the owner once per term: when the roster names it with a term that is
 // later than its table's, and no later term is known (O2). The name alone is not enough: an
 // owner that was replaced and named again missed the changes in between, and has to start
 // a term of its own.
-func (r *Replica[S, C]) Observe(v roster.Version, p roster.Partition, durable ...roster.Incarnation) (becameOwner bool) {
+func (r *Replica[S, C]) Observe(v roster.Version, p roster.Partition, s roster.Storage) (becameOwner bool) {
 	if v <= r.version {
 		return false
 	}
-	r.version, r.entry = v, p
-	r.observeDurable(durable)
+	r.version, r.entry, r.storage = v, p, s
 	if p.Term == p.LostTerm {
 		r.loss = loss{term: p.Term, floor: p.Floor}
 	}

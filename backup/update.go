@@ -14,6 +14,9 @@ type Update[S, C any] struct {
 	Whole    *S             // the table, or nil
 	Since    uint64         // the number that Changes follow
 	Changes  []C
+	// Keep says that the update has definitions alone, for a member that keeps them in memory
+	// and may be no replica. They do not become its table.
+	Keep bool
 }
 
 // Update returns the update by which a replica reaches the owner's position, as far as the
@@ -75,19 +78,50 @@ const (
 	leadMax   = 1 << 32
 )
 
-func (r *Replica[S, C]) acceptable(u Update[S, C]) error {
-	p := u.Position
+// receivable refuses a position that no owner of a later table can have sent; has is that
+// of the present one.
+func (r *Replica[S, C]) receivable(p, has Position) error {
 	switch {
-	case p.Number > numberMax, p.Term == r.position.Term && p.Number > r.position.Number && p.Number-r.position.Number > leadMax:
+	case p.Number > numberMax, p.Term == has.Term && p.Number > has.Number && p.Number-has.Number > leadMax:
 		return ErrNumber
 	case p.Term == 0 || p.Term < r.newest:
 		return ErrOldTerm
 	case r.entry.Owner == r.self && r.entry.Term == p.Term:
 		return ErrOwnTerm
+	}
+	return nil
+}
+
+func (r *Replica[S, C]) acceptable(u Update[S, C]) error {
+	p := u.Position
+	err := r.receivable(p, r.position)
+	switch {
+	case err != nil:
+		return err
 	case u.Whole != nil:
 		return nil
 	case r.position.Term != p.Term || r.position.Number < u.Since, u.Since+uint64(len(u.Changes)) != p.Number:
 		return ErrGap
 	}
 	return nil
+}
+
+// Keep records that this process stores the definitions in an update of another owner, and
+// reports whether they are newer than what it has. The errors are those of [Replica.Accept].
+func (r *Replica[S, C]) Keep(u Update[S, C]) (fresh bool, err error) {
+	r.Heard(u.Position.Term)
+	p := u.Position
+	err = r.receivable(p, r.stored)
+	switch {
+	case err != nil:
+	case p.Compare(r.stored) <= 0:
+		return false, nil
+	case u.Whole == nil && (r.stored.Term != p.Term || r.stored.Number < u.Since):
+		err = ErrGap
+	}
+	if err != nil {
+		return false, fmt.Errorf("%w: definitions %v, stored %v, newest term %d", err, p, r.stored, r.newest)
+	}
+	r.stored = p
+	return true, nil
 }

@@ -79,9 +79,13 @@ func (o *overview) local() Status {
 		if id == 0 || copies < s.Copies {
 			s.Copies = copies
 		}
+		disks := p.Disk
+		if p.Memory {
+			disks = nil
+		}
 		s.Partitions = append(s.Partitions, PartitionInfo{
 			ID: roster.PartitionID(id), Owner: p.Owner, InSync: p.InSync, Joining: p.Joining,
-			Disks: p.Disk, Awaited: r.Awaited(roster.PartitionID(id)),
+			Disks: disks, Awaited: r.Awaited(roster.PartitionID(id)),
 			Term: p.Term, LostTerm: p.LostTerm, Floor: instant(p.Floor),
 		})
 	}

@@ -18,11 +18,15 @@ type DiskInfo struct {
 	Awaited int `json:"awaited"`
 }
 
-// disksOf returns the disks that a roster names, by member.
+// disksOf returns the disks that a roster names, by member, and the members without a disk
+// whose memory is awaited.
 func disksOf(r *roster.Roster) []DiskInfo {
 	disks := map[roster.MemberID]*DiskInfo{}
 	for id, p := range r.Partitions {
 		awaited := len(r.Awaited(roster.PartitionID(id))) > 0
+		if p.Memory && !awaited {
+			continue
+		}
 		for _, member := range p.Disk {
 			d := disks[member]
 			if d == nil {

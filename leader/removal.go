@@ -117,7 +117,7 @@ func (l *Leader) decideRemoval(v View, r *removal) {
 		l.removed(r, err)
 		return
 	}
-	r.out.Disks, _ = v.Roster.Awaits(r.id)
+	r.out.Disks, _ = v.Roster.OnDisk(r.id)
 	switch {
 	case member:
 		r.out.Leaving, r.out.API = m.Incarnation, m.API
@@ -194,7 +194,7 @@ func (l *Leader) checkRemoval(v View, r *removal) error {
 	if member {
 		return l.checkLast(v, m, answers)
 	}
-	if named, alone := v.Roster.Awaits(r.id); alone > 0 {
+	if named, alone := v.Roster.OnDisk(r.id); alone > 0 {
 		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: its disk is the last one with the definitions of %d of %d partitions; start it again, or give them up with `snowgrid forget %s --lose-definitions`",
 			r.id, alone, named, r.id)
 	}
@@ -242,7 +242,7 @@ func (l *Leader) checkLast(v View, gone roster.Member, answers func(roster.Incar
 			disks++
 		}
 	}
-	_, alone := v.Roster.Awaits(gone.Incarnation.Member())
+	_, alone := v.Roster.OnDisk(gone.Incarnation.Member())
 	switch {
 	case others == 0:
 		return failure.Errorf(ErrNotNow, "grid: member %s was not removed: no other member answers that could take its place; start another one, or stop the grid by stopping its processes", gone.Incarnation.Member())

@@ -80,11 +80,17 @@ func (m *Machine) check(v View, c Claim) error {
 func (m *Machine) withTrust(v View, c Claim) Claim {
 	lost := roster.Version(v.Roster.Partitions[m.id].LostTerm)
 	c.Trust = Trust{
-		Forgotten: m.mayRecreate(v) && (c.Grid != v.Roster.Identity() || c.Version < lost),
+		Forgotten: m.mayRecreate(v) && (c.Grid != v.Roster.Identity() || c.Version < lost) || m.neverHeard(v, c),
 		Shown:     m.shownUntil(v, c),
 		Before:    c.Grid == v.Roster.Identity() && roster.Version(c.Ref.Born.Term) < lost,
 	}
 	return c
+}
+
+// neverHeard reports whether a claim is of an earlier grid, about a name that this grid need
+// not have heard of: what its voters keep in memory began with it.
+func (m *Machine) neverHeard(v View, c Claim) bool {
+	return m.replica.InMemory() && c.Grid != v.Roster.Identity() && (v.Roster.Claim == "" || c.Until <= v.Roster.Began)
 }
 
 // took performs the effects of a claim that the table has accepted: before is the earlier

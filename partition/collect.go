@@ -90,6 +90,10 @@ func (m *Machine) awaited() error {
 
 // awaits says whose disks the table waits for.
 func (m *Machine) awaits() string {
+	if m.replica.InMemory() {
+		return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are in the memory of members %s, of which none has answered yet; reconnect one of them, or, if their processes have ended, give the definitions up for good with: snowgrid forget MEMBER",
+			m.id, list(m.replica.Disks(0).Named))
+	}
 	return fmt.Sprintf("partition %d was lost with all its replicas, and its definitions are on the disks of members %s, of which none has answered yet; start one of them, or give them up for good with: snowgrid forget MEMBER",
 		m.id, list(m.replica.Disks(0).Named))
 }
@@ -205,8 +209,12 @@ func (m *Machine) unconfirmed(h pendingReply) error {
 	d := m.replica.Disks(h.number)
 	var cause string
 	switch {
+	case len(d.Behind) > 0 && m.replica.Storage().Memory:
+		cause = fmt.Sprintf("members %s of the majority of the voters do not have it in memory yet", list(d.Behind))
 	case len(d.Behind) > 0:
 		cause = fmt.Sprintf("it is not on the disks of %s yet", list(d.Behind))
+	case len(d.Missing) > 0 && m.replica.InMemory():
+		cause = fmt.Sprintf("other voters are to keep its definitions in place of members %s, which have ended; try again", list(d.Missing))
 	case len(d.Missing) > 0:
 		cause = fmt.Sprintf("the disks of members %s are to be replaced by those of durable replicas; start them, or give them up for good with: snowgrid forget MEMBER",
 			list(d.Missing))

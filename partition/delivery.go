@@ -80,6 +80,8 @@ func (m *Machine) heard(d Delivery, h Holds, err error) {
 	s := m.senderTo(d.To)
 	s.busy = false
 	switch {
+	case d.Update.Keep:
+		m.heardKeeper(d, h, err)
 	case err != nil:
 		s.pause = min(2*s.pause, lastPause)
 	case h.NotYet, !m.confirms(max(h.Newest, h.Held.Term)):
@@ -95,7 +97,7 @@ func (m *Machine) heard(d Delivery, h Holds, err error) {
 		m.replica.StoredBy(d.To, h.Stored)
 		m.unacked.forget(m.replica.AllAcknowledged)
 	}
-	if !slices.Contains(m.replica.Needed(), d.To) {
+	if !slices.Contains(m.replica.Needed(), d.To) && !slices.Contains(m.keepers(), d.To) {
 		delete(m.senders, d.To)
 	}
 }
@@ -109,12 +111,22 @@ func (m *Machine) Accept(v View, u Update) (Holds, error) {
 	if !believed {
 		return holds, nil
 	}
-	_, err := m.replica.Accept(u)
+	if u.Keep {
+		return m.acceptDefinitions(u)
+	}
+	if _, err := m.replica.Accept(u); err != nil {
+		return m.refusal(err)
+	}
+	m.store(v) // a table that needs no write is stored already
+	return m.holds(false), nil
+}
+
+// refusal returns the reply to an update that this replica does not accept.
+func (m *Machine) refusal(err error) (Holds, error) {
 	gap := errors.Is(err, backup.ErrGap)
-	if err != nil && !gap && !errors.Is(err, backup.ErrOldTerm) {
+	if !gap && !errors.Is(err, backup.ErrOldTerm) {
 		return Holds{}, err
 	}
-	m.store(v) // a table that needs no write is on disk already
 	return m.holds(gap), nil
 }
 

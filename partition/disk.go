@@ -50,10 +50,13 @@ type disk struct {
 }
 
 // store writes what this replica's disk lacks, if that is of use: only a complete table
-// of the newest term known (D1).
-func (m *Machine) store(v View) {
+// of the newest term known (D1). It reports whether that is in memory already.
+func (m *Machine) store(v View) (stored bool) {
+	if m.replica.Storage().Memory {
+		return m.keep()
+	}
 	if m.disk.writing || v.Mono < m.disk.retry || !m.replica.IsDurable() || !m.table.Complete() {
-		return
+		return false
 	}
 	p, useful := m.replica.Storable()
 	switch {
@@ -64,6 +67,7 @@ func (m *Machine) store(v View) {
 		m.disk.writing = true
 		m.member.Store(Write{Position: p, DefinitionChange: m.table.TakeUnstored()})
 	}
+	return false
 }
 
 // Stored takes note that a write of this machine is on disk, or has failed.
@@ -75,11 +79,16 @@ func (m *Machine) Stored(v View, p backup.Position, err error) {
 		m.table.ForgetStored()
 		m.disk.retry = v.Mono + storeRetry
 	case m.replica.Stored(p) && !m.replica.Acts():
-		if owner, named := m.replica.OwnerOf(p.Term); named {
-			m.member.ReportStored(owner, p)
-		}
+		m.reportStored(p)
 	}
 	m.settle(v)
+}
+
+// reportStored tells the owner of a table's term that this member has stored the table.
+func (m *Machine) reportStored(p backup.Position) {
+	if owner, named := m.replica.OwnerOf(p.Term); named {
+		m.member.ReportStored(owner, p)
+	}
 }
 
 // StoredBy takes note that another replica has a table on its disk.
@@ -102,7 +111,7 @@ func (m *Machine) reportPersisted(v View) {
 	}
 	d := m.replica.Disks(0)
 	named := len(d.Named) - len(d.Missing)
-	replaces := len(d.Missing) > 0 && named > 0 && named >= min(2, d.InSync)
+	replaces := len(d.Missing) > 0 && named > 0 && named >= min(2, d.Next) && !m.replica.Storage().Memory
 	switch {
 	case p == m.disk.reported, replaces && !slices.ContainsFunc(m.pending, func(h pendingReply) bool { return h.persistent }):
 	case len(d.Named) == 0 && m.isLearning(v):

@@ -23,6 +23,7 @@ type machines struct {
 	roster  *roster.Roster
 	members []*diskMember
 	mail    []message
+	cut     bool // no update arrives
 	mono    time.Duration
 	lives   byte
 	settled []roster.Persisted // that the leader was told
@@ -161,7 +162,7 @@ func (m *diskMember) Send(d partition.Delivery) {
 	}
 	m.send("deliver", self, d.To, func() {
 		peer := m.peer(d.To)
-		if peer == nil {
+		if peer == nil || m.cut {
 			answer(partition.Holds{}, errors.New("it has ended"))
 			return
 		}
@@ -198,7 +199,12 @@ func (m *diskMember) write(w partition.Write) {
 	}
 }
 
+// definitions returns the definitions on the disk, or in the memory of a member without one.
 func (m *diskMember) definitions() partition.Definitions {
+	if !m.durable {
+		d, _ := m.machine.Kept()
+		return d
+	}
 	var d partition.Definitions
 	for _, name := range slices.Sorted(maps.Keys(m.disk)) {
 		d.Records = append(d.Records, m.disk[name])

@@ -77,12 +77,16 @@ type Machine struct {
 	persistent bool           // that answer waits for disks, too
 	unacked    unacked
 	questions  uint64 // questions to the other replicas
-	senders    map[roster.Incarnation]*sender
-	reported   roster.Holding // the last one
+	// keepersAsked is the last question that is one to the keepers of definitions, too.
+	keepersAsked uint64
+	senders      map[roster.Incarnation]*sender
+	reported     roster.Holding // the last one
 
 	disk    disk
-	asks    map[roster.MemberID]*ask // disks that are asked for definitions
-	waiting []waiting                // requests that wait for definitions
+	kept    kept                            // definitions in this process's memory
+	keeping map[roster.Incarnation]*keeping // keepers that are no replicas
+	asks    map[roster.MemberID]*ask        // disks that are asked for definitions
+	waiting []waiting                       // requests that wait for definitions
 }
 
 // New returns the machine of a partition at a member; self is its incarnation, mono its
@@ -97,6 +101,7 @@ func New(id roster.PartitionID, self roster.Incarnation, mono time.Duration, mem
 		released: released{},
 		unacked:  newUnacked(),
 		senders:  map[roster.Incarnation]*sender{},
+		keeping:  map[roster.Incarnation]*keeping{},
 		asks:     map[roster.MemberID]*ask{},
 	}
 }
@@ -133,9 +138,10 @@ func (m *Machine) observe(v View) {
 	if v.Roster.Version <= m.replica.Version() {
 		return
 	}
-	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id], v.Roster.Durable()...) {
+	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id], v.Roster.Storage(m.id)) {
 		m.becomeOwner(v)
 	}
+	m.forgetKept()
 }
 
 // act looks whether this member may answer for the partition, and under which
@@ -161,6 +167,7 @@ func (m *Machine) becomeOwner(v View) {
 	m.ownerSince = v.Mono
 	m.unacked = newUnacked()
 	clear(m.asks)
+	clear(m.keeping)
 	m.sessions = NewSessions(v.window(), v.Mono)
 	for _, t := range m.table.Tenants() {
 		m.sessions.Show(t, v.Mono)
@@ -170,10 +177,14 @@ func (m *Machine) becomeOwner(v View) {
 
 // settle performs the effects of the last event.
 func (m *Machine) settle(v View) {
-	m.store(v)
+	stored := m.store(v)
 	if !m.replica.Acts() {
+		if stored {
+			m.reportStored(m.kept.position)
+		}
 		m.Fail(roster.ErrWrongOwner)
 		clear(m.released)
+		clear(m.keeping)
 		if m.sessions.Len() > 0 {
 			m.sessions = NewSessions(0, v.Mono)
 		}
@@ -183,6 +194,7 @@ func (m *Machine) settle(v View) {
 	m.store(v)
 	m.resume(v)
 	m.replicate()
+	m.sendDefinitions()
 	m.release()
 	m.reportPersisted(v)
 	if h, ready := m.Admission(); ready && h != m.reported {

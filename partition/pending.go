@@ -82,6 +82,9 @@ func serve[T any](m *Machine, v View, request func(b Bounds) (T, error), to call
 	}
 	if m.after == wholeTable && m.replica.Position() == before {
 		h.question = m.question()
+		if h.persistent {
+			m.keepersAsked = h.question
+		}
 	}
 	m.deferReply(h)
 }
@@ -102,7 +105,7 @@ func (m *Machine) deferReply(h pendingReply) {
 // isReady reports whether every needed replica has acknowledged the changes on which an
 // answer depends.
 func (m *Machine) isReady(h pendingReply) bool {
-	return m.replica.AllAcknowledged(h.number) && h.question <= m.answered() &&
+	return m.replica.AllAcknowledged(h.number) && h.question <= m.answered(h.persistent) &&
 		(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))
 }
 
@@ -114,10 +117,15 @@ func (m *Machine) question() uint64 {
 	return m.questions
 }
 
-// answered returns the last question that every needed replica has answered.
-func (m *Machine) answered() uint64 {
-	least := m.questions
-	for _, i := range m.replica.Needed() {
+// answered returns the last question that every needed replica has answered; with keepers set,
+// every keeper of definitions as well: after a loss a later owner may have none of the replicas,
+// but it has asked one of those.
+func (m *Machine) answered(keepers bool) uint64 {
+	least, asked := m.questions, m.replica.Needed()
+	if keepers {
+		asked = append(asked, m.keepers()...)
+	}
+	for _, i := range asked {
 		s := m.senders[i]
 		if s == nil {
 			return 0

@@ -92,6 +92,7 @@ func (r *Roster) reset(c Reset) (*Roster, error) {
 	next.Partitions = make([]Partition, len(r.Partitions))
 	for id, p := range r.Partitions {
 		next.Partitions[id] = Partition{Term: Term(next.Version), Floor: floor, LostTerm: Term(next.Version), Disk: p.Disk}
+		next.Partitions[id].Memory = p.Memory
 	}
 	return &next, nil
 }

@@ -44,6 +44,9 @@ type Change struct {
 	// Forget are members whose disks are given up for good, also where no other disk
 	// is named. They may not be members of the grid (D10).
 	Forget []MemberID `json:"forget,omitempty"`
+	// Keepers are the voters of a grid without data directories, if they are others than
+	// before. They need [Protocol3].
+	Keepers []Incarnation `json:"keepers,omitempty"`
 	// Settle are members that have every replica they are meant to have in sync.
 	Settle []Incarnation `json:"settle,omitempty"`
 	// Doubt are members that do not answer: they are settled no longer.
@@ -95,6 +98,7 @@ type Loss struct {
 // IsEmpty reports whether the change changes nothing.
 func (c Change) IsEmpty() bool {
 	return len(c.Join) == 0 && len(c.Remove) == 0 && len(c.Settle) == 0 && len(c.Doubt) == 0 &&
+		len(c.Keepers) == 0 &&
 		len(c.Persist) == 0 && len(c.Strike) == 0 && len(c.Forget) == 0 && c.moves() == 0 && c.Window == 0 && c.Backups == nil && c.Voters == 0 && len(c.Quotas)+len(c.DropQuotas) == 0 && len(c.Zones) == 0 && c.Granted == 0 && c.Stop == 0 && c.Protocol == 0
 }
 
@@ -143,6 +147,9 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	if err := next.reassign(c, r.lossFloor(c), out); err != nil {
 		return nil, err
 	}
+	if len(c.Keepers) > 0 {
+		next.Keepers = c.Keepers
+	}
 	if err := next.redisk(c, r); err != nil {
 		return nil, err
 	}
@@ -178,6 +185,9 @@ func (r *Roster) checkChange(c Change) error {
 		return refused("a clean stop of a grid is a change by its last member, which has a disk or an anchor, without other changes")
 	}
 	if err := r.checkLimit(c.Limit, c.Granted); err != nil {
+		return err
+	}
+	if err := r.checkKeepers(c.Keepers); err != nil {
 		return err
 	}
 	if err := r.checkRaised(c.Protocol); err != nil {

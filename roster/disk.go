@@ -1,26 +1,21 @@
 package roster
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
-// Durable returns the members that have a data directory, sorted.
-func (r *Roster) Durable() []Incarnation {
-	var out []Incarnation
-	for _, m := range r.Members {
-		if m.Durable {
-			out = append(out, m.Incarnation)
-		}
-	}
-	return out
+// Awaits returns in how many partitions a member is named for its definitions, on disk or in
+// memory, and in how many of those no other member is.
+func (r *Roster) Awaits(m MemberID) (named, alone int) {
+	return r.awaits(m, func(Partition) bool { return true })
 }
 
-// Awaits returns in how many partitions the disk of a member is named, and in how
-// many of those no other disk is.
-func (r *Roster) Awaits(m MemberID) (named, alone int) {
+// OnDisk returns the same of the partitions whose definitions are on disk.
+func (r *Roster) OnDisk(m MemberID) (named, alone int) {
+	return r.awaits(m, func(p Partition) bool { return !p.Memory })
+}
+
+func (r *Roster) awaits(m MemberID, counts func(Partition) bool) (named, alone int) {
 	for _, p := range r.Partitions {
-		if slices.Contains(p.Disk, m) {
+		if counts(p) && slices.Contains(p.Disk, m) {
 			named++
 			if len(p.Disk) == 1 {
 				alone++
@@ -78,8 +73,8 @@ func (r *Roster) redisk(c Change, before *Roster) error {
 	return nil
 }
 
-// persist applies D4: the disks of the durable in-sync replicas are those of the
-// partition from now on.
+// persist applies D4: the members that store the definitions by the version before are
+// those of the partition from now on.
 func (r *Roster) persist(id PartitionID, before *Roster) error {
 	if int(id) >= len(r.Partitions) {
 		return refused("partition %d does not exist; the grid has %d", id, len(r.Partitions))
@@ -87,23 +82,13 @@ func (r *Roster) persist(id PartitionID, before *Roster) error {
 	if r.Partitions[id].LostTerm == Term(r.Version) {
 		return refused("partition %d is to be on disk and is lost", id)
 	}
-	disk := before.DurableReplicas(id)
+	stored := before.Storage(id)
+	disk := stored.Members()
 	if len(disk) == 0 {
 		return refused("partition %d is to be on disk and no durable replica is in sync", id)
 	}
-	r.Partitions[id].Disk = disk
+	r.Partitions[id].Disk, r.Partitions[id].Memory = disk, stored.Memory
 	return nil
-}
-
-// DurableReplicas returns the members of a partition's durable in-sync replicas, sorted.
-func (r *Roster) DurableReplicas(id PartitionID) []MemberID {
-	members := map[MemberID]bool{}
-	for _, i := range r.Partitions[id].InSync {
-		if m, found := r.Member(i); found && m.Durable {
-			members[i.Member()] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(members))
 }
 
 // strike applies D3 to one partition: the disks of dead members that were in sync

@@ -1,6 +1,9 @@
 package roster
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Protocol numbers the versions of the roster's log and of the messages between members.
 // A release reads protocols [OldestProtocol] to [CurrentProtocol], so that the members of a
@@ -28,7 +31,8 @@ const (
 	Protocol1 Protocol = 1
 	// Protocol2 adds Change.Protocol, the number of voters and the zones of members.
 	Protocol2 Protocol = 2
-	// Protocol3 adds quotas, and the record of a recovery.
+	// Protocol3 adds quotas, the record of a recovery, and the keepers of definitions in a grid
+	// without data directories.
 	Protocol3 Protocol = 3
 
 	// OldestProtocol is the oldest protocol that this release reads.
@@ -59,6 +63,8 @@ func (c Command) Needs() (needed Protocol, part string) {
 		return Protocol3, newsQuotas
 	case c.Form != nil && c.Form.Recovered != nil:
 		return Protocol3, newsRecovery
+	case c.Change != nil && len(c.Change.Keepers) > 0:
+		return Protocol3, newsKeepers
 	case c.Change != nil && c.Change.Protocol > Protocol2: // a release without it has to stop here, not to refuse the change
 		return c.Change.Protocol, newsNumber
 	case c.Identity != nil:
@@ -84,6 +90,9 @@ func (r *Roster) Needs() (needed Protocol, part string) {
 	if r.Recovered != nil {
 		return Protocol3, newsRecovery
 	}
+	if len(r.Keepers) > 0 || slices.ContainsFunc(r.Partitions, func(p Partition) bool { return p.Memory }) {
+		return Protocol3, newsKeepers
+	}
 	if part := r.Settings.news(); part != "" {
 		return Protocol2, part
 	}
@@ -101,10 +110,11 @@ func (r *Roster) Needs() (needed Protocol, part string) {
 // newsNumber is the part by which a protocol is agreed on.
 const newsNumber = "the number of the protocol"
 
-// newsQuotas and newsRecovery are the parts of protocol 3.
+// The parts of protocol 3.
 const (
 	newsQuotas   = "quotas"
 	newsRecovery = "the record of a recovery"
+	newsKeepers  = "definitions in the memory of voters"
 )
 
 // newsSets is the part of protocol 2 by which processes have persistent numbers.

@@ -90,8 +90,9 @@ func (r *Roster) lose(l Loss, floor, granted clustertime.Tick) error {
 	if was.Owner == "" && was.LostTerm > 0 { // no member has granted anything since a reset (A5)
 		floor = max(was.Floor, granted)
 	}
-	disk := was.Disk // what it has is all there is after a loss (D3)
+	disk := was.Disk // what they have is all there is after a loss (D3)
 	r.Partitions[l.Partition] = Partition{Owner: l.Owner, InSync: set, Term: term, Floor: floor, LostTerm: term, Disk: disk}
+	r.Partitions[l.Partition].Memory = was.Memory
 	return nil
 }
 

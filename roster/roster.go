@@ -55,6 +55,9 @@ type Partition struct {
 	// After a loss the next owner takes the definitions of any one of them. Sorted;
 	// empty while no disk has them.
 	Disk []MemberID `json:"disk,omitempty"`
+	// Memory says that those of Disk have the definitions in memory, in a grid without data
+	// directories. It needs [Protocol3].
+	Memory bool `json:"memory,omitempty"`
 }
 
 // Roster is the state all members agree on by applying the same commands in the
@@ -94,6 +97,9 @@ type Roster struct {
 	// Unsettled are the members that do not have all their replicas in sync yet.
 	// Sorted.
 	Unsettled []Incarnation `json:"unsettled,omitempty"`
+	// Keepers are the voters of a grid without data directories, members or not. A majority of
+	// them keeps the definitions of each partition in memory. Sorted. They need [Protocol3].
+	Keepers []Incarnation `json:"keepers,omitempty"`
 	// Partitions has one entry for each partition, by ID.
 	Partitions []Partition `json:"partitions"`
 	// Sets give processes persistent numbers. Sorted by cluster and name.

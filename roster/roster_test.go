@@ -240,7 +240,7 @@ func soundMoves(r *roster.Roster) map[string][]roster.Change {
 				sound["add"] = append(sound["add"], roster.Change{Add: move})
 			}
 		}
-		if len(r.DurableReplicas(id)) > 0 {
+		if len(r.Storage(id).Next) > 0 {
 			sound["persist"] = append(sound["persist"], roster.Change{Persist: []roster.PartitionID{id}})
 		}
 		for _, m := range p.Disk {

@@ -8,7 +8,7 @@ import (
 )
 
 func (r ReplicateRequest) pack(p *packer) {
-	p.fields(3 + some(r.Pages != 0, r.Page != 0, r.Table != nil, r.Since != 0, len(r.Changes) > 0))
+	p.fields(3 + some(r.Pages != 0, r.Page != 0, r.Table != nil, r.Since != 0, len(r.Changes) > 0, r.Keep))
 	p.name("partition")
 	p.uint(uint64(r.Partition))
 	p.name("version")
@@ -37,6 +37,9 @@ func (r ReplicateRequest) pack(p *packer) {
 		for i := range r.Changes {
 			r.Changes[i].packFields(p)
 		}
+	}
+	if r.Keep {
+		p.yes("keep")
 	}
 }
 
@@ -67,6 +70,7 @@ func (r *ReplicateRequest) unpack(u *unpacker) {
 			r.Changes[i].unpackFields(u)
 		}
 	}
+	r.Keep = u.yes(&left, "keep")
 	u.end(left)
 }
 

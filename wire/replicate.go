@@ -19,6 +19,8 @@ type ReplicateRequest struct {
 	Table     *Table             `json:"table,omitempty"` // the page
 	Since     uint64             `json:"since,omitempty"`
 	Changes   []Table            `json:"changes,omitempty"`
+	// Keep says that the update has definitions alone, to be kept in memory.
+	Keep bool `json:"keep,omitempty"`
 }
 
 // ReplicateResponse has the position of the replica. With Gap it needs the whole table

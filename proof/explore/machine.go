@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"reflect"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -65,12 +66,13 @@ func (e *encoder) process(b []byte, p *process) []byte {
 // again without forgetting it. Of the deliveries it leaves out everything: they are
 // ended with each step.
 func encodeMachine(e *encoder, b []byte, v reflect.Value) []byte {
-	for _, name := range []string{"replica", "table"} {
+	for _, name := range []string{"replica", "table", "kept"} {
 		b = e.append(b, field(v, name))
 	}
 	if !acts(v) {
 		return b
 	}
+	b = e.append(b, field(v, "keeping"))
 	b = e.append(e.append(b, field(v, "ending")), field(v, "waiting"))
 	b = encodePending(e, b, v)
 	if e.names {
@@ -127,8 +129,17 @@ func encodePending(e *encoder, b []byte, machine reflect.Value) []byte {
 
 // appendUnanswered appends the replicas that have not answered a question.
 func appendUnanswered(b []byte, machine reflect.Value, question uint64) []byte {
-	replica := field(machine, "replica").Interface().(interface{ Needed() []roster.Incarnation })
-	for _, i := range replica.Needed() {
+	replica := field(machine, "replica").Interface().(interface {
+		Needed() []roster.Incarnation
+		Storage() roster.Storage
+	})
+	asked := replica.Needed()
+	for _, i := range replica.Storage().Needed {
+		if replica.Storage().Memory && !slices.Contains(asked, i) {
+			asked = append(asked, i)
+		}
+	}
+	for _, i := range asked {
 		s := field(machine, "senders").MapIndex(reflect.ValueOf(i))
 		if !s.IsValid() || field(s.Elem(), "answered").Uint() < question {
 			b = append(b, i...)

@@ -18,6 +18,7 @@ type NameScope struct {
 	Name    string
 	Durable string // members with a disk, of "ABC"
 	InSync  string // replicas beside the owner A at the start
+	Voters  string // without disks: the voters at the start, of which a majority keeps definitions
 
 	Versions   int    // of the roster, the one at the start included
 	Script     string // one command for each later version, as in "lBs": see the letters below
@@ -25,7 +26,7 @@ type NameScope struct {
 	Operations int    // creates, destroys, adoptions and folds, all together
 	Lives      int    // creates among them
 	Restarts   int    // of processes
-	Wipes      int    // of disks
+	Wipes      int    // of disks, or of memories without disks
 	Show       bool   // holders show lives that a loss made an owner forget (O6)
 	Fold       bool   // tombstones are forgotten
 	Opens      bool   // the name is asked for before there is any answer to contradict
@@ -46,6 +47,7 @@ const (
 	nameAdd     = 'a' // begins to join (R5)
 	nameAdmit   = 'm' // is admitted, if the owner says so at this version
 	namePersist = 's' // the disks of the in-sync replicas are named, if the owner says so at this version (D4)
+	nameVoters  = 'v' // becomes a voter, or one no longer
 	nameEmpty   = 'e' // nothing but a version
 )
 
@@ -74,13 +76,19 @@ type nameMember struct {
 	version  roster.Version // the newest that it knows
 	clock    time.Duration
 	machine  *partition.Machine
-	busy     []roster.Incarnation // the machine waits for what they answer to a delivery
-	opens    int                  // that it has not answered
-	reported roster.Version       // at which it had the disks named
-	holding  roster.Holding       // of a joiner, that it reported
+	busy     []nameBusy     // the machine waits for what they answer to a delivery
+	opens    int            // that it has not answered
+	reported roster.Version // at which it had the disks named
+	holding  roster.Holding // of a joiner, that it reported
 	pending  *partition.Write
 	disk     map[string]partition.DefinitionRecord
 	code     string // its encoding, "" if it may have changed
+}
+
+// nameBusy is a delivery in progress: to whom, and whether it has definitions alone.
+type nameBusy struct {
+	to   roster.Incarnation
+	keep bool
 }
 
 // nameTerm is the traffic of a term's owner: the newest delivery to each member (an
@@ -127,6 +135,9 @@ func newNameLab(s NameScope, weak NameWeakness) *nameLab {
 	return l
 }
 
+// inMemory reports whether voters keep the definitions in memory.
+func (l *nameLab) inMemory() bool { return l.scope.Voters != "" }
+
 func (l *nameLab) durable(m int) bool { return strings.ContainsRune(l.scope.Durable, rune('A'+m)) }
 
 func memberID(m, wipes int) roster.MemberID {
@@ -161,7 +172,12 @@ func (m *nameMember) write(c partition.DefinitionChange) {
 	}
 }
 
-func (m *nameMember) definitions() partition.Definitions {
+// definitions returns the definitions that a member has stored.
+func (l *nameLab) definitions(m *nameMember) partition.Definitions {
+	if l.inMemory() {
+		d, _ := m.machine.Kept()
+		return d
+	}
 	var d partition.Definitions
 	for _, of := range slices.Sorted(maps.Keys(m.disk)) {
 		d.Records = append(d.Records, m.disk[of])
@@ -191,6 +207,9 @@ func (l *nameLab) start() (*nameWorld, error) {
 		loss.With = append(loss.With, w.members[letter-'A'].self)
 	}
 	first.Lose = []roster.Loss{loss}
+	for _, letter := range l.scope.Voters {
+		first.Keepers, first.Protocol = append(first.Keepers, w.members[letter-'A'].self), roster.Protocol3
+	}
 	if r, err = r.Apply(roster.Command{From: r.Version, Change: &first}); err != nil {
 		return nil, err
 	}

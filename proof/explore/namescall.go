@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,10 +29,10 @@ func (l *nameLab) call(w *nameWorld, m int, do func(machine *partition.Machine, 
 	do(n.machine, l.view(w, m))
 	busy := n.busy
 	n.busy = nil
-	for _, to := range busy {
-		n.machine.Delivered(l.view(w, m), partition.Delivery{To: to}, partition.Holds{}, errLost)
+	for _, b := range busy {
+		n.machine.Delivered(l.view(w, m), partition.Delivery{To: b.to, Update: partition.Update{Keep: b.keep}}, partition.Holds{}, errLost)
 	}
-	slices.Sort(n.busy)
+	slices.SortFunc(n.busy, func(a, b nameBusy) int { return cmp.Compare(a.to, b.to) })
 	answers := l.answers
 	l.answers = nil
 	for _, a := range answers {
@@ -85,16 +86,19 @@ func (l *nameLab) land(w *nameWorld, m int) {
 func (l *nameLab) show(w *nameWorld, m int, c partition.Collection) {
 	var err error
 	l.call(w, m, func(machine *partition.Machine, v partition.View) { err = machine.ShowDisk(v, c) })
+	if _, at := w.members[m].machine.Kept(); l.inMemory() && at.Term == 0 {
+		return // it has nothing to show
+	}
 	if err == nil {
-		w.terms[c.Term].shown = &nameShown{of: c, definitions: w.members[m].definitions()}
+		w.terms[c.Term].shown = &nameShown{of: c, definitions: l.definitions(w.members[m])}
 	}
 }
 
 // Send implements partition.Member.
 func (l *nameLab) Send(d partition.Delivery) {
 	n := l.world.members[l.member]
-	if !slices.Contains(n.busy, d.To) {
-		n.busy = append(n.busy, d.To)
+	if b := (nameBusy{d.To, d.Update.Keep}); !slices.Contains(n.busy, b) {
+		n.busy = append(n.busy, b)
 	}
 	l.world.terms[d.Update.Position.Term].sent[placeOf(d.To)] = &d
 }

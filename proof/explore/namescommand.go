@@ -127,6 +127,12 @@ func (l *nameLab) change(w *nameWorld, move byte, m int) (c roster.Change, possi
 	case namePersist:
 		c.Persist = []roster.PartitionID{0}
 		return c, len(l.persistable(w)) > 0 || len(w.late) > 0
+	case nameVoters:
+		c.Keepers = slices.DeleteFunc(slices.Clone(r.Keepers), func(i roster.Incarnation) bool { return i == n.self })
+		if len(c.Keepers) == len(r.Keepers) {
+			c.Keepers = append(c.Keepers, n.self)
+			slices.Sort(c.Keepers)
+		}
 	case nameEmpty:
 		c.Window = r.Settings.Window + 1
 	}
@@ -156,7 +162,7 @@ func (l *nameLab) persistable(w *nameWorld) []roster.MemberID {
 	if o < 0 || w.members[o].reported != r.Version {
 		return nil
 	}
-	return durableIn(r)
+	return r.Storage(0).Members()
 }
 
 // durableIn returns the members with a disk that are in sync, ascending.

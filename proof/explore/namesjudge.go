@@ -41,7 +41,7 @@ func (w *nameWorld) follows(life, other int) bool {
 
 // unknownOnDisk describes a named disk that does not know an answered life, "" if there
 // is none: the invariant behind every answer after a loss.
-func (w *nameWorld) unknownOnDisk() string {
+func (l *nameLab) unknownOnDisk(w *nameWorld) string {
 	if w.newest < 0 {
 		return ""
 	}
@@ -49,11 +49,11 @@ func (w *nameWorld) unknownOnDisk() string {
 		if !slices.Contains(w.roster().Partitions[0].Disk, m.id) {
 			continue
 		}
-		r, known := m.disk[name]
+		r, known := l.stored(m)
 		switch life := w.lifeOf(r.Ref); {
-		case !known && !w.dead, known && !w.follows(life, w.newest):
+		case known == 0 && !w.dead, known > 0 && !w.follows(life, w.newest):
 			return fmt.Sprintf("the disk of %c is named and does not know life %d, which was answered", 'A'+i, w.newest+1)
-		case known && life == w.newest && w.dead && !r.Destroyed:
+		case known > 0 && life == w.newest && w.dead && !r.Destroyed:
 			return fmt.Sprintf("the disk of %c is named and has life %d, whose end was answered", 'A'+i, life+1)
 		}
 	}

@@ -43,7 +43,7 @@ func SearchNames(s NameScope, weak NameWeakness, limits Limits) (Result, error) 
 				return
 			}
 			if s.Disks && next.wrong == "" {
-				next.wrong = next.unknownOnDisk()
+				next.wrong = l.unknownOnDisk(next)
 			}
 			nodes = append(nodes, nameNode{next, at, fmt.Sprintf(format, args...)})
 			result.Duplicate = next.wrong

@@ -44,7 +44,7 @@ func (l *nameLab) faults(w *nameWorld, m int, emit emitName) {
 		l.begin(next.change(m))
 		emit(next, "%s ends and starts again", l.tell(w, m))
 	}
-	if registered && w.wipes < l.scope.Wipes && l.durable(m) {
+	if registered && w.wipes < l.scope.Wipes && (l.durable(m) || l.inMemory()) {
 		next := w.fork()
 		next.wipes++
 		n := next.change(m)
@@ -72,7 +72,8 @@ func (l *nameLab) concerns(w *nameWorld, m int, r *roster.Roster) bool {
 	waits := slices.ContainsFunc(w.members[:], func(o *nameMember) bool { return o.machine.Acts() && !o.machine.Table().Complete() })
 	sent := w.terms[p.Term].sent[m]
 	return p.Owner == n.self || acts || p.LostTerm == roster.Term(r.Version) && p.Term > n.machine.Holds().Newest && waits ||
-		sent != nil && sent.To == n.self && roster.Term(n.version) < p.Term
+		sent != nil && sent.To == n.self && roster.Term(n.version) < p.Term ||
+		l.inMemory() && slices.Contains(r.Storage(0).Needed, n.self)
 }
 
 // copies makes the steps of a replica: a delivery, the end of a write, a collection.
@@ -87,7 +88,7 @@ func (l *nameLab) copies(w *nameWorld, m int, emit emitName) {
 		if t := roster.Term(term); l.shows(w, m, t) {
 			next := w.fork()
 			l.show(next, m, *w.terms[term].asked[m])
-			emit(next, "%s shows its disk to term %d: %s", l.tell(w, m), term, tellDisk(n))
+			emit(next, "%s shows what it has stored to term %d: %s", l.tell(w, m), term, l.tellStored(n))
 		}
 	}
 	if n.pending != nil {
@@ -104,7 +105,11 @@ func (l *nameLab) takes(w *nameWorld, m int, term roster.Term) bool {
 		return false
 	}
 	o := w.actor(term)
-	return n.machine.Position().Compare(d.Update.Position) < 0 || o >= 0 && slices.Contains(w.members[o].busy, n.self)
+	has := n.machine.Position()
+	if d.Update.Keep {
+		has = n.machine.Holds().Stored
+	}
+	return has.Compare(d.Update.Position) < 0 || o >= 0 && slices.Contains(w.members[o].busy, nameBusy{n.self, d.Update.Keep})
 }
 
 // shows reports whether a member was asked for its disk by an owner that still waits.
@@ -113,9 +118,20 @@ func (l *nameLab) shows(w *nameWorld, m int, term roster.Term) bool {
 	return o >= 0 && c != nil && c.From == w.members[m].id && !w.members[o].machine.Table().Complete()
 }
 
-func tellDisk(m *nameMember) string {
-	r := m.disk[name]
-	return tellDefinitions(len(m.disk), r.Ref.Life[0], r.Destroyed)
+func (l *nameLab) tellStored(m *nameMember) string {
+	r, n := l.stored(m)
+	return tellDefinitions(n, r.Ref.Life[0], r.Destroyed)
+}
+
+// stored returns what a member has stored of the name, and how many records it has.
+func (l *nameLab) stored(m *nameMember) (r partition.DefinitionRecord, n int) {
+	d := l.definitions(m)
+	for _, r := range d.Records {
+		if r.Ref.Definition.Name() == name {
+			return r, len(d.Records)
+		}
+	}
+	return r, len(d.Records)
 }
 
 // owns makes the steps of an owner: definitions and requests.

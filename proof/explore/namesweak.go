@@ -69,6 +69,14 @@ func NameMutants() []NameMutant {
 			NameScope{Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true}},
 		{"a shown life kept over the collected table", "D6", NamesInMachine,
 			NameScope{Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true}},
+		{"an answer does not wait for voters", "D2", NamesInMachine,
+			NameScope{Voters: "ABC", Versions: 2, Operations: 1, Lives: 1, Script: "lC"}},
+		{"the next owner asks no voter", "D5", NamesInMachine,
+			NameScope{Voters: "ABC", Versions: 2, Operations: 1, Lives: 1, Script: "lC"}},
+		{"definitions that a voter may not have got count", "D2", NamesInMachine,
+			NameScope{Voters: "ABC", Versions: 2, Operations: 1, Lives: 1, Script: "lC"}},
+		{"voters are not asked for a later owner", "D2", NamesInMachine,
+			NameScope{Voters: "ABC", Versions: 3, Operations: 1, Lives: 1, Script: "lClA"}},
 		{"an empty disk under the old member ID", "D9", WipedKeepsID,
 			NameScope{Durable: "ABC", Versions: 3, Operations: 1, Lives: 1, Wipes: 1, Script: "rAlB"}},
 	}
@@ -84,6 +92,10 @@ func NameScopes() []NameScope {
 		{Name: "a joiner's disk is named", Durable: "ABC", Versions: 5, Operations: 1, Lives: 1, Script: "aBmBslC"},
 		{Name: "a memory-only replica", Durable: "AC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "tlD"},
 		{Name: "shown lives and a loss", Durable: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true},
+		{Name: "voters keep definitions, a destroy and a loss", Voters: "ABC", Versions: 2, Operations: 2, Lives: 2, Script: "lC"},
+		{Name: "a voter is replaced", Voters: "AB", Versions: 4, Operations: 1, Lives: 1, Script: "vCvBs"},
+		{Name: "a voter ends and another one takes its place", Voters: "ABC", Versions: 4, Operations: 1, Lives: 1, Wipes: 1, Script: "xBslC"},
+		{Name: "voters keep definitions, shown lives and a loss", Voters: "ABC", Versions: 2, Operations: 4, Lives: 1, Script: "lA", Show: true, Fold: true},
 		{Name: "a disk is lost and given up", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Wipes: 1, Script: "xBfBlC", Opens: true},
 	}
 }
@@ -97,6 +109,10 @@ func LargeNameScopes() []NameScope {
 		{Name: "two replicas, joins", Durable: "ABC", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Moves: "tldDams"},
 		{Name: "one replica, four versions, restarts of all", Durable: "ABC", Versions: 4, Operations: 1, Lives: 1, Restarts: 3, Moves: "lrs"},
 		{Name: "two replicas, shown lives", Durable: "ABC", InSync: "B", Versions: 3, Operations: 3, Lives: 1, Moves: "lt", Show: true, Fold: true},
+		{Name: "voters keep definitions, losses", Voters: "ABC", Versions: 3, Operations: 1, Lives: 1, Moves: "ls"},
+		{Name: "a replica and voters keep definitions", Voters: "ABC", InSync: "B", Versions: 3, Operations: 1, Lives: 1, Moves: "tlds"},
+		{Name: "a voter is replaced, and a loss", Voters: "AB", Versions: 5, Operations: 1, Lives: 1, Script: "vCvBslB", Opens: true},
+		{Name: "voters keep definitions, every command", Voters: "ABC", InSync: "B", Versions: 4, Operations: 2, Lives: 2, Wipes: 1, Moves: "tlLdvxs"},
 		{Name: "mixed members", Durable: "A", InSync: "B", Versions: 4, Operations: 1, Lives: 1, Restarts: 1, Moves: "tlDrs"},
 	}
 }

@@ -19,7 +19,7 @@ var (
 
 // mutants are all rules, each without one line. The letters
 // of the protocol's rules are those in the comments of the code.
-var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, etcdMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeClientMutants, storeMutants, layoutMutants, exploreRecordMutants, sidecarMutants, exploreMutants, upgradeMutants, placementMutants, voterMutants, identityMutants, registrationMutants, membershipMutants, settingsMutants, operatorMutants, gossipKeyMutants, attackMutants, limitMutants, credentialMutants, togetherMutants, followMutants, learnerMutants, framingMutants, quickMutants, quickRequestMutants, signMutants, shutdownMutants)
+var mutants = slices.Concat(protocolMutants, timeMutants, leaderMutants, beginningMutants, definitionMutants, keeperMutants, diskMutants, requestMutants, holderMutants, handleMutants, sessionMutants, objectMutants, etcdMutants, overloadMutants, readinessMutants, strangerMutants, anchorMutants, recordMutants, storeClientMutants, storeMutants, layoutMutants, exploreRecordMutants, sidecarMutants, exploreMutants, upgradeMutants, placementMutants, voterMutants, identityMutants, registrationMutants, membershipMutants, settingsMutants, operatorMutants, gossipKeyMutants, attackMutants, limitMutants, credentialMutants, togetherMutants, followMutants, learnerMutants, framingMutants, quickMutants, quickRequestMutants, signMutants, shutdownMutants)
 
 // protocolMutants weaken the rules of the protocol.
 var protocolMutants = []mutant{
@@ -80,7 +80,7 @@ var protocolMutants = []mutant{
 	{"B1", "an owner stays below a number it did not make", "backup/owner.go", "	if number >= numberMax {", "	if number > 0 {", replicaTests},
 	{"B1", "an owner follows any number", "backup/owner.go", "	if number >= numberMax {", "	if number == 0 {", replicaTests},
 	{"B1", "a number out of reach is taken", "backup/update.go", "p.Number > numberMax, p.Term", "p.Term", replicaTests},
-	{"B1", "a number far ahead is taken", "backup/update.go", "p.Number-r.position.Number > leadMax", "p.Number-r.position.Number > numberMax", replicaTests},
+	{"B1", "a number far ahead is taken", "backup/update.go", "p.Number-has.Number > leadMax", "p.Number-r.position.Number > numberMax", replicaTests},
 	{"B2", "a replica that has nothing to do with a table keeps it", "backup/term.go", "	r.discard()\n	if p.Owner", "	if p.Owner", replicaTests},
 	{"S1", "a stop is stated with a node attached", "partition/partition.go", "	case !free:\n", "	case !free && high < 0:\n", memberTests},
 	{"S1", "grants continue after the stop is stated", "grid/departure.go", "	d.state.Ended.Store(true) // no actor", "	// no actor", memberTests},

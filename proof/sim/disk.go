@@ -131,6 +131,15 @@ func (o *actor) Collect(c partition.Collection) {
 					reply(answer{err: err})
 					return
 				}
+				if !s.durable {
+					d, at := peer.actorOf(o.id).machine.Kept()
+					if at.Term == 0 {
+						reply(answer{err: errDisk})
+					} else {
+						reply(answer{definitions: d})
+					}
+					return
+				}
 				peer.after(m.w.between(0, 50*time.Millisecond), func() { reply(answer{definitions: s.read(o.id)}) })
 			},
 			func(a answer, err error) {

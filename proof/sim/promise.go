@@ -65,7 +65,7 @@ func checkNamed(next *roster.Roster, was, p roster.Partition, forgotten []roster
 		case !gone, slices.Contains(forgotten, m):
 		case p.LostTerm > was.LostTerm:
 			return fmt.Errorf("D3: a loss took the disk of %s, of %v", m, was.Disk)
-		case inSync:
+		case inSync && !was.Memory: // a voter keeps definitions while it has a vote
 			return fmt.Errorf("D3: the disk of %s, which is in sync, is named no longer", m)
 		case len(p.Disk) == 0:
 			return fmt.Errorf("D3: no disk is named any longer, of %v", was.Disk)
@@ -74,7 +74,7 @@ func checkNamed(next *roster.Roster, was, p roster.Partition, forgotten []roster
 	return nil
 }
 
-// checkOnDisks requires that each named disk knows every answer: after a loss any
+// checkOnDisks requires that each named disk, or voter, knows every answer: after a loss any
 // one of them is all that is left (D2 to D4).
 func (g *grid) checkOnDisks() error {
 	r := g.agreed.newest()
@@ -82,13 +82,34 @@ func (g *grid) checkOnDisks() error {
 		name := def.Name()
 		id := roster.PartitionOf(name, g.cfg.Partitions)
 		for _, s := range g.seats {
-			if p := g.promises[name]; p.at > 0 && s.durable && slices.Contains(r.Partitions[id].Disk, s.id) && !g.knows(s.disk[id][name], p) {
-				return fmt.Errorf("D4: the disk of seat %d is named for partition %d, and of %q it has %+v after %+v was answered",
-					s.place, id, name, s.disk[id][name], p)
+			p := g.promises[name]
+			if p.at == 0 || !slices.Contains(r.Partitions[id].Disk, s.id) {
+				continue
+			}
+			if has, alive := s.stored(id, name); alive && !g.knows(has, p) {
+				return fmt.Errorf("D4: seat %d is named for partition %d, and of %q it has %+v after %+v was answered", s.place, id, name, has, p)
 			}
 		}
 	}
 	return nil
+}
+
+// stored returns what a disk or the memory of a voter has of a name, and false if its process
+// has ended with its memory.
+func (s *seat) stored(id roster.PartitionID, name string) (has partition.DefinitionRecord, alive bool) {
+	if s.durable {
+		return s.disk[id][name], true
+	}
+	if s.running == nil {
+		return has, false
+	}
+	d, _ := s.running.actorOf(id).machine.Kept()
+	for _, r := range d.Records {
+		if r.Ref.Definition.Name() == name {
+			return r, true
+		}
+	}
+	return has, true
 }
 
 // knows reports whether the record of a name on a disk is as new as a promise.

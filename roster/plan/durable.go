@@ -39,6 +39,19 @@ func (v *view) keepsDisk(p roster.Partition, i roster.Incarnation) bool {
 	})
 }
 
+// rekeep names the voters that keep definitions in memory, where no member has a disk. The
+// change raises the protocol to the one that has them.
+func rekeep(r *roster.Roster, s Sight, c *roster.Change) {
+	durable := func(m roster.Member) bool { return m.Durable }
+	if len(s.Keepers) == 0 || slices.Equal(s.Keepers, r.Keepers) || slices.ContainsFunc(r.Members, durable) || slices.ContainsFunc(c.Join, durable) {
+		return
+	}
+	c.Keepers = s.Keepers
+	if r.InUse() < roster.Protocol3 {
+		c.Protocol = roster.Protocol3
+	}
+}
+
 // persisted gives, in order, the partitions whose disks are to be named, as their owners
 // said at this version.
 func (v *view) persisted(c roster.Change) []roster.PartitionID {
@@ -53,12 +66,11 @@ func (v *view) persisted(c roster.Change) []roster.PartitionID {
 	return slices.Compact(out)
 }
 
-// renames reports whether a partition has durable replicas in sync and other disks are
-// named.
+// renames reports whether members store a partition's definitions and others are named.
 func (v *view) renames(id roster.PartitionID) bool {
 	if int(id) >= len(v.r.Partitions) {
 		return false
 	}
-	disks := v.r.DurableReplicas(id)
+	disks := v.r.Storage(id).Members()
 	return len(disks) > 0 && !slices.Equal(disks, v.r.Partitions[id].Disk)
 }

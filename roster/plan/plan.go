@@ -40,6 +40,9 @@ type Sight struct {
 	Protocol roster.Protocol
 	// Zones are the zones that members state, of those that have answered.
 	Zones map[roster.Incarnation]string
+	// Keepers are the voters of a grid without data directories, sorted, if every process can
+	// read them.
+	Keepers []roster.Incarnation
 	// Granted is the latest end of a grant of an earlier life of the grid that
 	// a holder has shown; 0 if none has.
 	Granted clustertime.Tick
@@ -125,6 +128,7 @@ func (p *Planner) Plan(r *roster.Roster, s Sight) (roster.Command, bool) {
 func (p *Planner) change(r *roster.Roster, s Sight) roster.Change {
 	c := roster.Change{Join: joiners(r, s), Remove: removed(r, s)}
 	rezone(r, s, &c)
+	rekeep(r, s, &c)
 	v := newView(r, s, c)
 	if len(v.staying) == 0 {
 		return roster.Change{}

@@ -255,7 +255,7 @@ func (w *walk) checkRest(t *rapid.T) {
 		if set := slices.Sorted(slices.Values(want)); p.Owner != want[0] || !slices.Equal(p.InSync, set) || p.Joining != "" {
 			t.Fatalf("partition %d: %+v, want %v", id, p, want)
 		}
-		if disks := r.DurableReplicas(roster.PartitionID(id)); len(disks) > 0 && !slices.Equal(p.Disk, disks) || len(durable) > 0 && len(disks) == 0 {
+		if disks := r.Storage(roster.PartitionID(id)).Members(); len(disks) > 0 && !slices.Equal(p.Disk, disks) || len(durable) > 0 && len(disks) == 0 {
 			t.Fatalf("partition %d: the disks of %v are named, and %v are those of replicas", id, p.Disk, disks)
 		}
 	}

@@ -62,7 +62,7 @@ func (p *Page) fill(key []byte, b *bolt.Bucket, after []byte, weight int) error 
 		name, value = cursor.Next()
 	}
 	for ; name != nil; name, value = cursor.Next() {
-		weight -= len(name) + recordWeight
+		weight -= len(name) + RecordWeight
 		if weight < 0 && len(p.Records) > 0 {
 			p.More = true
 			return nil
@@ -76,5 +76,5 @@ func (p *Page) fill(key []byte, b *bolt.Bucket, after []byte, weight int) error 
 	return nil
 }
 
-// recordWeight is the estimated size of a record on the wire, without its name.
-const recordWeight = 160
+// RecordWeight is the estimated size of a record on the wire, without its name.
+const RecordWeight = 160

@@ -1,12 +1,15 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/partition"
@@ -126,13 +129,10 @@ func (h *Host) collectPage(ctx context.Context, from roster.MemberID, req wire.C
 // errNotRunning is why nothing is asked of a member that the roster does not have.
 var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 
-// Collect returns a page of a partition's definitions on this member's disk, after its own
-// replica has agreed: from then on it acknowledges nothing of a term before the loss.
+// Collect returns a page of a partition's definitions that this member has stored, after its
+// own replica has agreed: from then on it acknowledges nothing of a term before the loss.
 func (h *Host) Collect(ctx context.Context, in wire.CollectRequest) (wire.CollectResponse, error) {
 	var none wire.CollectResponse
-	if h.definitions == nil {
-		return none, failure.Errorf(wire.ErrBadRequest, "grid: this member has no data directory")
-	}
 	if r := h.state.Roster(); int(in.Partition) >= len(r.Partitions) {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d does not exist here; the roster has %d", in.Partition, len(r.Partitions))
 	}
@@ -140,13 +140,21 @@ func (h *Host) Collect(ctx context.Context, in wire.CollectRequest) (wire.Collec
 	if err != nil {
 		return none, err
 	}
-	_, err = look(ctx, o, func(v partition.View) (struct{}, error) {
-		return struct{}{}, o.machine.ShowDisk(v, partition.Collection{From: h.self.Member(), Term: in.Term, Lost: in.Lost})
+	kept, err := look(ctx, o, func(v partition.View) (definitions.Table, error) {
+		err := o.machine.ShowDisk(v, partition.Collection{From: h.self.Member(), Term: in.Term, Lost: in.Lost})
+		if err != nil || h.definitions != nil {
+			return definitions.Table{}, err
+		}
+		d, at := o.machine.Kept()
+		return definitions.Table{Position: at, Definitions: d}, nil
 	})
 	if err != nil {
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
-	page, found, err := h.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
+	page, found := keptPage(kept, in), kept.Position.Term > 0
+	if h.definitions != nil {
+		page, found, err = h.definitions.Page(in.Partition, in.After, in.Revision, collectWeight)
+	}
 	if err != nil {
 		if h.ctx.Err() == nil {
 			h.raft.FailDisk("reading the definitions", err)
@@ -154,9 +162,31 @@ func (h *Host) Collect(ctx context.Context, in wire.CollectRequest) (wire.Collec
 		return none, failure.Errorf(sequencer.ErrUnavailable, "%w", err)
 	}
 	if !found {
-		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: nothing of partition %d was ever on this disk", in.Partition)
+		return none, failure.Errorf(sequencer.ErrUnavailable, "grid: nothing of partition %d was ever stored at this member", in.Partition)
 	}
 	return wire.CollectResponse{Revision: page.Revision, Definitions: wire.DefinitionsOf(page.Definitions), More: page.More}, nil
+}
+
+// keptPage returns the page of a request from definitions in memory, as definitions.Store
+// does from disk.
+func keptPage(t definitions.Table, in wire.CollectRequest) definitions.Page {
+	page := definitions.Page{Revision: uint64(t.Position.Term)<<40 ^ t.Position.Number}
+	page.Base = t.Base
+	records, weight := t.Records, collectWeight
+	if in.Revision == page.Revision {
+		first, _ := slices.BinarySearchFunc(records, in.After, func(r definitions.Record, after string) int {
+			return cmp.Or(cmp.Compare(r.Ref.Definition.Name(), after), -1) // the first above it
+		})
+		records = records[first:]
+	}
+	n := 0
+	for ; n < len(records); n++ {
+		if weight -= len(records[n].Ref.Definition.Name()) + definitions.RecordWeight; weight < 0 && n > 0 {
+			break
+		}
+	}
+	page.Records, page.More = records[:n], n < len(records)
+	return page
 }
 
 // DefinitionsCollected implements partition.Member.

@@ -91,7 +91,7 @@ func (o *actor) delivered(d partition.Delivery, res wire.ReplicateResponse, err 
 }
 
 func headOf(id roster.PartitionID, u partition.Update) wire.ReplicateRequest {
-	return wire.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position}
+	return wire.ReplicateRequest{Partition: id, Version: u.Version, Position: u.Position, Keep: u.Keep}
 }
 
 // requests returns the calls that carry an update. Each is made when its turn comes, so
@@ -118,7 +118,9 @@ func requests(id roster.PartitionID, u partition.Update) iter.Seq[wire.Replicate
 func changes(head wire.ReplicateRequest, u partition.Update) wire.ReplicateRequest {
 	some := u.Changes[:min(len(u.Changes), wire.MaxChanges)]
 	head.Since, head.Changes = u.Since, wire.ChangesOf(some)
-	head.Position.Number = u.Since + uint64(len(some))
+	if !u.Keep { // else one change leads to the position
+		head.Position.Number = u.Since + uint64(len(some))
+	}
 	return head
 }
 
@@ -135,6 +137,7 @@ func (h *Host) callReplica(ctx context.Context, to roster.Incarnation, in wire.R
 type partial struct {
 	position backup.Position
 	version  roster.Version
+	keep     bool
 	pages    int
 	table    partition.TableState
 }
@@ -188,7 +191,7 @@ func (h *Host) replicated(in wire.ReplicateRequest) (*actor, partition.Update, e
 
 // readUpdate checks a request and returns what it carries: changes, or one page.
 func readUpdate(in wire.ReplicateRequest) (partition.Update, error) {
-	u := partition.Update{Version: in.Version, Position: in.Position, Since: in.Since}
+	u := partition.Update{Version: in.Version, Position: in.Position, Since: in.Since, Keep: in.Keep}
 	if in.Pages < 0 || in.Page < 0 || in.Page >= max(1, in.Pages) || (in.Pages > 0) != (in.Table != nil) || len(in.Changes) > wire.MaxChanges {
 		return u, failure.Errorf(wire.ErrBadRequest, "grid: a replica update has page %d of %d and %d changes", in.Page, in.Pages, len(in.Changes))
 	}
@@ -218,10 +221,10 @@ func (o *actor) accept(v partition.View, in wire.ReplicateRequest, u partition.U
 	}
 	if u.Whole != nil {
 		if in.Page == 0 {
-			o.partial = partial{position: u.Position, version: u.Version, table: partition.TableState{Base: u.Whole.Base, Complete: u.Whole.Complete}}
+			o.partial = partial{position: u.Position, version: u.Version, keep: u.Keep, table: partition.TableState{Base: u.Whole.Base, Complete: u.Whole.Complete}}
 		}
 		p, has := &o.partial, o.machine.Holds()
-		if p.position != u.Position || p.version != u.Version || p.pages != in.Page {
+		if p.position != u.Position || p.version != u.Version || p.keep != u.Keep || p.pages != in.Page {
 			has.Gap = true
 			return has, nil
 		}

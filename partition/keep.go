@@ -1,0 +1,241 @@
+package partition
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/roster"
+)
+
+// In a grid without data directories a majority of the voters keeps the definitions of each
+// partition in memory. The rules are those of disks (D1 to D6), with the memory of a process
+// in place of a disk. A keeper that is a replica stores its own table. The owner sends the
+// definitions to the others, beside the updates of its replicas.
+
+// kept are the definitions that this process keeps in memory. They are no part of its table:
+// a loss empties that, and the next owner asks for these.
+type kept struct {
+	position backup.Position // of their table; zero if there are none
+	base     clustertime.Tick
+	records  map[string]DefinitionRecord
+}
+
+// apply brings the definitions to the state of a later table.
+func (k *kept) apply(p backup.Position, c DefinitionChange) {
+	if c.Whole != nil {
+		k.records = make(map[string]DefinitionRecord, len(c.Whole.Records))
+		for _, r := range c.Whole.Records {
+			k.records[r.Ref.Definition.Name()] = r
+		}
+	}
+	for _, r := range c.Changed {
+		k.records[r.Ref.Definition.Name()] = r
+	}
+	for _, name := range c.Removed {
+		delete(k.records, name)
+	}
+	k.position, k.base = p, c.Base
+}
+
+// Kept returns the definitions that this process keeps in memory, sorted by name, and the
+// position of their table, which is zero if it keeps none.
+func (m *Machine) Kept() (Definitions, backup.Position) {
+	d := Definitions{Base: m.kept.base}
+	for _, name := range slices.Sorted(maps.Keys(m.kept.records)) {
+		d.Records = append(d.Records, m.kept.records[name])
+	}
+	return d, m.kept.position
+}
+
+// keep stores the definitions of this replica's table in memory, if they are needed there:
+// only those of a complete table of the newest term known (D1). It reports whether it has.
+func (m *Machine) keep() bool {
+	if !m.table.Complete() || !m.replica.IsKeeper() && !m.replica.Acts() {
+		return false
+	}
+	p, useful := m.replica.Storable()
+	if !useful {
+		return false
+	}
+	c := DefinitionChange{Base: m.kept.base}
+	if m.table.Unstored() {
+		c = m.table.TakeUnstored()
+	}
+	m.kept.apply(p, c)
+	m.replica.Stored(p)
+	for _, k := range m.keeping {
+		k.note(c)
+	}
+	return true
+}
+
+// forgetKept drops definitions that no owner asks for any longer. Within a term they stay,
+// because its owner counts on them.
+func (m *Machine) forgetKept() {
+	named := slices.Contains(m.replica.Disks(0).Named, m.replica.Self().Member())
+	if p := m.kept.position; p.Term > 0 && p.Term < m.replica.Newest() && !named && !m.replica.IsKeeper() {
+		m.kept = kept{}
+		m.table.ForgetStored()
+	}
+}
+
+// keeping is what the owner knows of a keeper that is no replica.
+type keeping struct {
+	known   bool            // it has definitions of this term
+	number  uint64          // known: of which table
+	changed map[string]bool // names that it lacks, or may lack
+	sending map[string]bool // those of them in the delivery in progress
+}
+
+// note records which names a change is about.
+func (k *keeping) note(c DefinitionChange) {
+	k.known = k.known && c.Whole == nil
+	for _, r := range c.Changed {
+		k.changed[r.Ref.Definition.Name()] = true
+	}
+	for _, name := range c.Removed {
+		k.changed[name] = true
+	}
+}
+
+// keepers returns the members that keep definitions and are neither this one nor one of
+// the replicas to which it sends its table.
+func (m *Machine) keepers() []roster.Incarnation {
+	s := m.replica.Storage()
+	if !s.Memory || !m.replica.Acts() {
+		return nil
+	}
+	replicas := m.replica.Needed()
+	return slices.DeleteFunc(slices.Clone(s.Needed), func(i roster.Incarnation) bool {
+		return i == m.replica.Self() || slices.Contains(replicas, i)
+	})
+}
+
+// sendDefinitions sends each keeper the definitions that it lacks, or a question. One that
+// lacks none has stored the table, since nothing that it keeps has changed.
+func (m *Machine) sendDefinitions() {
+	if !m.table.Complete() {
+		return
+	}
+	for _, to := range m.keepers() {
+		s, k := m.senderTo(to), m.keeping[to]
+		if s.busy {
+			continue
+		}
+		if k == nil {
+			k = &keeping{changed: map[string]bool{}}
+			m.keeping[to] = k
+		}
+		if k.known && len(k.changed) == 0 {
+			m.replica.StoredBy(to, m.replica.Position())
+			if s.answered >= m.keepersAsked {
+				continue
+			}
+		}
+		s.busy = true
+		u := Update{Version: m.replica.Version(), Position: m.replica.Position(), Keep: true}
+		if k.known {
+			c := m.table.definitionsOf(k.changed)
+			u.Since, u.Changes = k.number, []TableChange{c}
+			k.sending = k.changed
+		} else {
+			whole := m.table.definitionState()
+			u.Whole = &whole
+		}
+		k.changed = map[string]bool{}
+		m.member.Send(Delivery{To: to, Update: u, Pause: s.pause, Question: m.questions})
+	}
+}
+
+// heardKeeper processes a keeper's answer to definitions.
+func (m *Machine) heardKeeper(d Delivery, h Holds, err error) {
+	k, s := m.keeping[d.To], m.senderTo(d.To)
+	if k == nil {
+		k = &keeping{changed: map[string]bool{}} // of an earlier term
+	}
+	switch {
+	case err != nil:
+		s.pause = min(2*s.pause, lastPause)
+	case h.NotYet, !m.confirms(max(h.Newest, h.Stored.Term)):
+	default:
+		s.pause = firstPause
+		if !h.Gap {
+			s.answered = max(s.answered, d.Question)
+		}
+		m.replica.Heard(h.Newest)
+		m.replica.StoredBy(d.To, h.Stored)
+		k.number = d.Update.Position.Number
+		k.known = !h.Gap && d.Update.Position.Term == m.replica.Position().Term && h.Stored.Compare(d.Update.Position) >= 0
+		if k.known {
+			k.sending = nil
+		}
+	}
+	maps.Copy(k.changed, k.sending) // it may lack them still
+	k.sending = nil
+	if !slices.Contains(m.keepers(), d.To) {
+		delete(m.keeping, d.To)
+	}
+}
+
+// acceptDefinitions stores definitions that another owner sends.
+func (m *Machine) acceptDefinitions(u Update) (Holds, error) {
+	fresh, err := m.replica.Keep(u)
+	switch {
+	case err != nil:
+		return m.refusal(err)
+	case fresh:
+		m.kept.apply(u.Position, changeOf(u))
+		m.table.ForgetStored() // a table of this replica no longer follows them
+	}
+	return m.holds(false), nil
+}
+
+// changeOf returns the change of definitions in an update.
+func changeOf(u Update) DefinitionChange {
+	var c DefinitionChange
+	if u.Whole != nil {
+		c.Base, c.Whole = u.Whole.Base, &Definitions{Base: u.Whole.Base, Records: definitionsIn(u.Whole.Records)}
+	}
+	for _, part := range u.Changes {
+		c.Base = part.Base
+		c.Changed = append(c.Changed, definitionsIn(part.Records)...)
+		c.Removed = append(c.Removed, part.Forgotten...)
+	}
+	return c
+}
+
+func definitionsIn(records []RecordState) []DefinitionRecord {
+	out := make([]DefinitionRecord, 0, len(records))
+	for _, r := range records {
+		out = append(out, DefinitionRecord{Ref: r.Ref, Destroyed: r.Destroyed, Mark: r.Mark})
+	}
+	return out
+}
+
+// definitionState returns the table without logical nodes.
+func (t *Table) definitionState() TableState {
+	state := TableState{Base: t.base, Complete: t.complete}
+	for _, name := range slices.Sorted(maps.Keys(t.records)) {
+		state.Records = append(state.Records, t.records[name].definitionState())
+	}
+	return state
+}
+
+// definitionsOf returns the present state of some names as a change without logical nodes.
+func (t *Table) definitionsOf(names map[string]bool) TableChange {
+	c := TableChange{Base: t.base, Complete: t.complete}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if r := t.records[name]; r != nil {
+			c.Records = append(c.Records, r.definitionState())
+		} else {
+			c.Forgotten = append(c.Forgotten, name)
+		}
+	}
+	return c
+}
+
+func (r *record) definitionState() RecordState {
+	return RecordState{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark}
+}

@@ -1,0 +1,24 @@
+package main
+
+// keeperTests guard what voters keep in memory.
+var keeperTests = []string{"./partition", "./backup", "./roster/...", "./leader"}
+
+// keeperMutants weaken the rules by which the definitions of a grid without data directories
+// survive the loss of every replica, in the memory of a majority of its voters.
+var keeperMutants = []mutant{
+	{"D2", "an answer does not wait for voters", "partition/pending.go", "(!h.persistent || m.table.Complete() && m.replica.Persistent(h.number))", "true", nameTests("an answer does not wait for voters")},
+	{"D5", "the next owner asks no voter", "backup/term.go", "r.machine.BecomeOwner(r.floor(lost), lost, len(r.entry.Disk) == 0)", "r.machine.BecomeOwner(r.floor(lost), lost, true)", nameTests("the next owner asks no voter")},
+	{"D2", "definitions that a voter may not have got count", "partition/keep.go", "	maps.Copy(k.changed, k.sending) // it may lack them still\n", "", nameTests("definitions that a voter may not have got count")},
+	{"D2", "voters are not asked for a later owner", "partition/pending.go", "	if keepers {\n", "	if keepers && m == nil {\n", nameTests("voters are not asked for a later owner")},
+	{"D1", "voters store definitions of an earlier owner", "backup/update.go", "	err = r.receivable(p, r.stored)\n", "	_ = r.receivable\n", keeperTests},
+	{"D1", "definitions follow others than those that a voter has", "backup/update.go", "	case u.Whole == nil && (r.stored.Term != p.Term || r.stored.Number < u.Since):\n", "	case u.Whole == nil && r.stored.Term != p.Term:\n", keeperTests},
+	{"D1", "a table that loses its names empties what a voter keeps", "partition/keep.go", "	if !m.table.Complete() || !m.replica.IsKeeper() && !m.replica.Acts() {", "	if !m.replica.IsKeeper() && !m.replica.Acts() {", keeperTests},
+	{"D1", "a table is stored as a difference to other definitions", "partition/keep.go", "		m.table.ForgetStored() // a table of this replica no longer follows them\n", "", keeperTests},
+	{"D3", "a voter forgets definitions while it is named for them", "partition/keep.go", "p.Term < m.replica.Newest() && !named && ", "p.Term < m.replica.Newest() && ", keeperTests},
+	{"D3", "a voter forgets definitions within the term", "partition/keep.go", "p.Term > 0 && p.Term < m.replica.Newest() && !named", "p.Term > 0 && !named", keeperTests},
+	{"D4", "fewer voters than a majority keep definitions", "roster/storage.go", "majority := len(voters)/2 + 1", "majority := len(voters) / 2", keeperTests},
+	{"D4", "a loss forgets that voters are named", "roster/reassign.go", "	r.Partitions[l.Partition].Memory = was.Memory\n", "", keeperTests},
+	{"D4", "memory takes the place of disks", "roster/storage.go", "len(r.Keepers) > 0 && (p.Memory || len(p.Disk) == 0):", "len(r.Keepers) > 0:", keeperTests},
+	{"D2", "a named voter that is next no longer is not waited for", "roster/storage.go", "if p.Memory && slices.Contains(p.Disk,", "if !p.Memory && slices.Contains(p.Disk,", keeperTests},
+	{"D4", "voters that some member cannot read are named", "leader/keepers.go", "	if v.Roster.InUse() < roster.Protocol3 && !l.allRead(v, roster.Protocol3) {\n", "	if v.Roster == nil {\n", keeperTests},
+}
