@@ -42,6 +42,9 @@ func (c create) serve(m *Machine, v View, b Bounds) (sequencer.Ref, error) {
 	if b.Now == 0 {
 		return sequencer.Ref{}, errNoTime
 	}
+	if v.Time > v.Roster.Ceiling {
+		return sequencer.Ref{}, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: this member has applied no raise of the ceiling for a window of %v; it may be cut off from the majority of the voters", name, v.window())
+	}
 	if err := m.learning(v, name); err != nil {
 		return sequencer.Ref{}, err
 	}
