@@ -40,6 +40,46 @@ func (c *Control) Replace(ctx context.Context, id AttachmentID) error {
 	return s.install(a)
 }
 
+// ReplaceAtEnd is Replace for a backend that renews attachments which no handle has yet: the new
+// attachment takes the place of id when its own grant has begun, or the grants of id have ended.
+// Until then, or until ctx ends, the handle uses the rest of those.
+func (c *Control) ReplaceAtEnd(ctx context.Context, id AttachmentID) error {
+	s := c.s
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	if !c.Lost(id) {
+		s.giveTurn()
+		return nil
+	}
+	a, err := s.backend.Attach(ctx, s.ref, s.now.Load().node)
+	s.giveTurn() // a caller that detaches the handle meanwhile does not wait
+	if err != nil {
+		s.stillLost(err)
+		return s.ended(err)
+	}
+	for {
+		t := s.now.Load()
+		if t.gen == nil || t.gen.id != id {
+			break
+		}
+		rights := t.gen.rights.Load()
+		end := min(a.Grant.From, rights.until())
+		if s.clock.Now() >= end || s.clock.Wait(ctx, end, rights.replaced) != nil {
+			break
+		}
+	}
+	unbound := context.WithoutCancel(ctx)
+	if err := s.takeTurn(unbound); err != nil {
+		return err
+	}
+	defer s.giveTurn()
+	if !c.Lost(id) {
+		return s.ended(s.backend.Detach(unbound, s.ref, Release{ID: a.ID, Node: a.Node}))
+	}
+	return s.install(a)
+}
+
 // Lapse detaches the handle if its attachment is id, whose logical node the grid has given
 // to another holder, and all grants of id have ended. It returns the end of the last grant,
 // and false if id is not, or no longer, the handle's attachment.

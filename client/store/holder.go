@@ -92,17 +92,15 @@ func (c *Client) notAttached(name string, ended, last error) error {
 // Detach implements [sequencer.Backend].
 func (h *holder) Detach(ctx context.Context, _ sequencer.Ref, rel sequencer.Release) error {
 	c := h.client
-	s := c.seatOf(rel.ID)
-	if s == nil {
-		return nil // it was lost before
+	var failed error
+	for _, s := range c.seatsFor(h, rel.ID) {
+		s.stop(releaseOf(s, rel))
+		if err := s.finish(ctx); err != nil {
+			c.finishLater(s)
+			failed = c.gaveUp(ctx, h.name(), err)
+		}
 	}
-	s.stop(rel)
-	err := s.finish(ctx)
-	if err == nil {
-		return nil
-	}
-	c.finishLater(s)
-	return c.gaveUp(ctx, h.name(), err)
+	return failed // nil too if it was lost before
 }
 
 // Destroy implements [sequencer.Backend].
@@ -119,8 +117,10 @@ func (keeper) AttachFailed(e *entry) { e.State.owed.Store(true) }
 // Return implements handles.Keeper.
 func (k keeper) Return(_ sequencer.Ref, rel sequencer.Release) {
 	if s := k.c.seatOf(rel.ID); s != nil {
-		s.stop(rel)
-		k.c.finishLater(s)
+		for _, s := range k.c.seatsFor(s.h, rel.ID) {
+			s.stop(releaseOf(s, rel))
+			k.c.finishLater(s)
+		}
 	}
 }
 
@@ -132,6 +132,26 @@ func (c *Client) seatOf(id sequencer.AttachmentID) *seat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seats[id]
+}
+
+// seatsFor returns the seats that end with an attachment of a handle: its own, and, if its record
+// was lost, the next one that the handle does not have yet.
+func (c *Client) seatsFor(h *holder, id sequencer.AttachmentID) (all []*seat) {
+	for _, s := range c.allSeats() {
+		if s.id == id || s.h == h {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// releaseOf returns the release of a seat that ends with an attachment: a handle has used nothing
+// of another one.
+func releaseOf(s *seat, rel sequencer.Release) sequencer.Release {
+	if s.id == rel.ID {
+		return rel
+	}
+	return sequencer.Release{ID: s.id, Node: s.node}
 }
 
 // allSeats returns every seat.

@@ -49,11 +49,20 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 	c.log.Info("logical node no longer awaited", "sequencer", s.h.name(), "state", control.Handle().State().String())
 }
 
-// replace tries once to take another record.
+// replace tries once to take another record. Its grant may begin where that of the lost one ends,
+// for which the handle does not wait; see [sequencer.Control.ReplaceAtEnd].
 func (c *Client) replace(ctx context.Context, s *seat) error {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, onceKey{}, true), 4*c.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, onceKey{}, true), c.cfg.Window+4*c.cfg.CallTimeout)
 	defer cancel()
-	return s.h.control.Replace(ctx, s.id)
+	err := s.h.control.ReplaceAtEnd(ctx, s.id)
+	if held, there := s.h.control.Held(); there && held.ID != s.id {
+		if next := c.seatOf(held.ID); next != nil {
+			next.mu.Lock()
+			next.settled() // it may have been renewed before the handle had it
+			next.mu.Unlock()
+		}
+	}
+	return err
 }
 
 // end takes a handle to its end because its life has ended.
