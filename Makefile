@@ -70,7 +70,7 @@ stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL se
 	cd proof/stores && $(GO) test -timeout 60m -count 1 -v -run '^Test(Stores|MissingRule)' . -long \
 		-for 150s -ids-min 100000000 -report $(CURDIR)/bin/stores.md
 
-upgrade: ## upgrade a grid under load to this release and take it back, member by member (a minute)
+upgrade: ## upgrade a grid under load to this release and take it back, member by member (minutes)
 	$(GO) test -timeout 30m -count 1 -v ./proof/upgrade -long -whole
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)

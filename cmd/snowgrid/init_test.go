@@ -14,6 +14,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -42,6 +43,7 @@ func TestInitCommandLine(t *testing.T) {
 // startForgetful starts agents that keep nothing on disk and form a grid.
 func startForgetful(t *testing.T, n int) []*agent {
 	t.Helper()
+	long.NotShort(t, "it runs several agents as processes")
 	gossip, err := loopback.FreeAddrs(n)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/loopback"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -126,6 +127,7 @@ type securedGrid struct {
 // startSecured starts the agents of a secured grid.
 func startSecured(t *testing.T) *securedGrid {
 	t.Helper()
+	long.NotShort(t, "it runs several agents as processes")
 	g := &securedGrid{t: t, dir: t.TempDir()}
 	g.issuer = filepath.Join(g.dir, "security")
 	succeed(t, "secure", "init", "--out", g.issuer)

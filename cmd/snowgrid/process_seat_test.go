@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // seat is a member's place: addresses and a data directory, in which an agent is
@@ -42,6 +43,7 @@ type seats struct {
 // of them is ready.
 func startSeats(t *testing.T, count int, more ...string) *seats {
 	t.Helper()
+	long.NotShort(t, "it runs several agents as processes")
 	g := &seats{t: t, more: append([]string{"--expect", strconv.Itoa(count)}, more...)}
 	for range count {
 		g.add()

@@ -232,6 +232,7 @@ func (a *agent) awaitAPI(served <-chan string) {
 // startAgents starts three agents that form a grid.
 func startAgents(t *testing.T, more ...string) []*agent {
 	t.Helper()
+	long.NotShort(t, "it runs several agents as processes")
 	gossip, err := loopback.FreeAddrs(3)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/leader/anchor"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -105,6 +106,7 @@ func TestAnchorFirstStart(t *testing.T) {
 // TestAnchorCopiedGrid: the directories of a whole grid are copied, and both grids are
 // started. One of them serves; the other waits and says for which grid and holder.
 func TestAnchorCopiedGrid(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for what, originalFirst := range map[string]bool{"original first": true, "both together": false} {
 		t.Run(what, func(t *testing.T) {
@@ -211,6 +213,7 @@ func TestAnchorTwoGridsByHand(t *testing.T) {
 // TestAnchorClocksSetBack: all members of a memory-only grid are killed while a holder
 // continues, and the clocks are set back. The next life waits for where grants may reach.
 func TestAnchorClocksSetBack(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, back := range []time.Duration{0, time.Minute, 10 * time.Minute} {
 		t.Run(back.String(), func(t *testing.T) {

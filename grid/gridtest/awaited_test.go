@@ -258,6 +258,7 @@ func TestSlowNetworkIsNoSilence(t *testing.T) {
 // TestLeaderThatIsFarAwayStays: voters that are near one another and await the leader, whose answers take
 // longer than a look waits, all the time and after a rest.
 func TestLeaderThatIsFarAwayStays(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})

@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -20,6 +21,7 @@ import (
 // and are never stepped. However often everything is restarted, and whichever member
 // forms the grid, each life begins above everything the ones before issued (S2).
 func TestStartsUnderDifferentClocks(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for what, c := range map[string]struct {
 		members int
@@ -54,6 +56,7 @@ func TestStartsUnderDifferentClocks(t *testing.T) {
 // cluster time advances without them, and with it the ceiling and the time of all members:
 // at the pace of the leader's monotonic clock, however slow the network is.
 func TestIDsWhileMostClocksAreBehind(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, delay := range []time.Duration{0, 100 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -56,6 +57,7 @@ func several(n int) (names []string) {
 // newCrowd starts n members, durable unless the change says otherwise.
 func newCrowd(t *testing.T, n int, change func(c *grid.Config)) *crowd {
 	t.Helper()
+	long.NotShort(t, "it has many holders")
 	g := gridtest.Start(t, gridtest.Config{Members: n, Durable: true, Change: func(name string, c *grid.Config) {
 		c.Partitions = *somePartitions
 		joinersExpectNothing(n)(name, c)

@@ -12,6 +12,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -47,6 +48,7 @@ func stopAll(t *testing.T, g *gridtest.Grid, inOrder bool) {
 // or not, again and again, knows each definition and each destroy that it answered for.
 // Otherwise a create with another epoch begins a sequencer that issues equal IDs.
 func TestDefinitionsSurviveEveryStop(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	for what, inOrder := range map[string]bool{"stopped in order": true, "crashed": false} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -28,6 +28,7 @@ func downtimes() (out []time.Duration) {
 // have the present time, and are above the last ones from before the stop (R1). Its members start in
 // any order, up to three seconds apart.
 func TestRestartAfterADowntime(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	t.Run("any", func(t *testing.T) {
 		t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -87,6 +88,7 @@ func timeOf(s *sequencer.Sequencer, id sequencer.ID) time.Time {
 // last ceiling is issued until a survivor recovers the grid. Then all holders continue by
 // themselves, above all earlier IDs.
 func TestInit(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for what, c := range map[string]struct {
 		members, survivors int

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestJoinWaitsForNoTick: a member comes into a grid without waiting for the ticks of its own way
 // there or those of the leader: it waits for Raft's followers alone, 40 ms at most.
 func TestJoinWaitsForNoTick(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true})

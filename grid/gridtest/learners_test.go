@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
@@ -36,6 +37,7 @@ func learners(g *gridtest.Grid) (out []string) {
 // startMany starts a grid with two learners, and waits until it is settled.
 func startMany(t *testing.T, cfg gridtest.Config) *gridtest.Grid {
 	t.Helper()
+	long.NotShort(t, "it has nine members")
 	cfg.Members = leader.ServersMost + 2
 	g := gridtest.New(t, cfg)
 	var names []string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestLeftBehind: the voters of an anchored grid are killed and start again while they reach no other
@@ -16,6 +17,7 @@ import (
 // claim before, join again by themselves, with the definitions on their disks, and their own handles
 // go on.
 func TestLeftBehind(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for _, c := range []struct {
 		members, voters int

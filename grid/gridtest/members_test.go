@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -295,6 +296,7 @@ func TestVolatileMemberRestarts(t *testing.T) {
 }
 
 func TestDurableGridSurvivesTotalCrash(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	const day = 24 * time.Hour
 	for what, steps := range map[string][3]time.Duration{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -14,6 +15,7 @@ import (
 // a grid: each gives equal IDs, because a grid that forgot its earlier run cannot avoid
 // them. A case without equal IDs could be promised.
 func TestNotPromised(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	const long, short = 60 * time.Second, 3 * time.Second
 	type life struct {

@@ -13,11 +13,13 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 )
 
 // TestJoinersAreNotDialedByAll: where many members join at once, each dials those that it is
 // configured with, and gossip brings all others.
 func TestJoinersAreNotDialedByAll(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const members, seeds = 32, 3

@@ -12,6 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -118,6 +119,7 @@ func (l *rotationLog) with(parts ...string) (n int) {
 // TestRotation replaces the authority and every certificate of a running grid: no ID fails, no
 // create waits for a second, and in the end the former authority counts nowhere.
 func TestRotation(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log rotationLog

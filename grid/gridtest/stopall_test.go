@@ -17,6 +17,7 @@ import (
 // each other, and then one disk is lost. The other two start the grid again, whichever
 // was stopped last.
 func TestStopOfAll(t *testing.T) {
+	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
 	for i, apart := range []time.Duration{0, 500 * time.Millisecond, 2 * time.Second, 4 * time.Second} {
 		for j, lost := range []string{"m1", "m2", "m3"} {

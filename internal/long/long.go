@@ -1,5 +1,5 @@
-// Package long divides the work of tests into what each go test does and what it does with
-// -long only. The test program of every package that imports it has that flag.
+// Package long divides the work of tests into what each go test does, what it does with
+// -long only, and what it leaves out with -short. The test program of every package that imports it has that flag.
 package long
 
 import (
@@ -28,6 +28,14 @@ func Only(t testing.TB, reason string) {
 	t.Helper()
 	if !*enabled {
 		t.Skipf("%s: run it with go test ./%s -run '^%s$' -long", reason, folder(), t.Name())
+	}
+}
+
+// NotShort skips a test with -short, and prints the reason.
+func NotShort(t testing.TB, reason string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("%s: run it without -short", reason)
 	}
 }
 

@@ -39,6 +39,7 @@ func spans() (attack, settle time.Duration) {
 // TestAttacks runs every attack on a grid of agents, one after the other, and measures an
 // honest client, health checks and memory before each and meanwhile.
 func TestAttacks(t *testing.T) {
+	long.NotShort(t, "it attacks agents for half a minute")
 	if !allowFiles(4096) {
 		t.Skip("the limit of open files is below 4,096 and cannot be raised")
 	}

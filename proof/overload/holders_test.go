@@ -13,6 +13,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
+	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/security/authority"
 )
@@ -30,6 +31,7 @@ var (
 // TestSpinningHolders runs members and holders in one process on one processor, in memory, and
 // for a while many goroutines that do nothing but take its time.
 func TestSpinningHolders(t *testing.T) {
+	long.NotShort(t, "it keeps a processor busy for ten seconds")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(4 << 30))
 	network := gridtest.NewNetwork()
