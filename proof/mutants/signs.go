@@ -9,11 +9,15 @@ var (
 	electionTests  = []string{"./grid/gridtest", "-run", "TestFarVotersElectOne"}
 	lateTests      = []string{"./grid/gridtest", "-run", "TestSlowNetworkIsNoSilence|TestLeaderThatIsFarAwayStays"}
 	apartTests     = []string{"./leader", "./roster/plan", "-run", "TestReach|Apart"}
+	slowDiskTests  = []string{"./grid", "-run", "TestElectionWithSlowDisks"}
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
 
 // signMutants are the rules of signs and of what they lead to, each without one line.
 var signMutants = []mutant{
+	{"elections", "no election waits for slow disks", "grid/internal/raftlog/pace.go", "	if writes <= p.quick {", "	if writes >= 0 {", slowDiskTests},
+	{"elections", "a vote is awaited no longer than other answers", "grid/internal/transport/raftstream.go", "limit > RaftCallTimeout {", "limit < 0 {", slowDiskTests},
+	{"elections", "one slow write delays elections", "grid/internal/raftlog/writepace.go", "max(min(took, w.last), before*9/10)", "max(took, before*9/10)", []string{"./grid/internal/raftlog", "-run", "WritePace"}},
 	{"R4", "a replica that its owner does not reach is waited for", "roster/plan/view.go", "(!up || v.areApart(p.Owner, i))", "!up", apartTests},
 	{"R4", "a replica joins that the owner does not reach", "roster/plan/view.go", "|| !v.up[i] || v.areApart(p.Owner, i) })", "|| !v.up[i] })", apartTests},
 	{"R7", "a member that is cut off accuses others", "leader/reach.go", " && r.heard > m.since {", " {", apartTests},

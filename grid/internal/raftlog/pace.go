@@ -28,6 +28,7 @@ const (
 type pace struct {
 	node  *raft.Raft
 	quick time.Duration // the timeout of heartbeats but at rest
+	disk  *Log          // nil without one
 
 	mu    sync.Mutex  // guards what follows
 	leads bool        // the node does
@@ -36,7 +37,32 @@ type pace struct {
 }
 
 // newPace returns the pace of a node, which is quick, with the timeout of heartbeats that it has.
-func newPace(node *raft.Raft, quick time.Duration) *pace { return &pace{node: node, quick: quick} }
+func newPace(node *raft.Raft, quick time.Duration, disk *Log) *pace {
+	p := &pace{node: node, quick: quick, disk: disk}
+	if disk != nil {
+		disk.pace.onChange(p.follow)
+	}
+	return p
+}
+
+// follow has a node that does not lead begin elections, and wait for their votes, as its disk allows.
+func (p *pace) follow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.leads {
+		p.set(p.patience())
+	}
+}
+
+// patience returns the timeout of a follower or candidate: longer while the disk is slow. A tenth more or
+// less is no change. The caller has the lock.
+func (p *pace) patience() time.Duration {
+	writes := p.disk.Election()
+	if writes <= p.quick {
+		return p.quick
+	}
+	return writes.Round(p.quick / 2)
+}
 
 // enter notes that the node is in another state now.
 func (p *pace) enter(s raft.RaftState) {
@@ -63,9 +89,11 @@ func (p *pace) quicken() {
 	if p.rest != nil {
 		p.rest.Stop()
 	}
-	if p.leads {
-		p.rest = time.AfterFunc(restAfter, p.slacken)
+	if !p.leads {
+		p.set(p.patience())
+		return
 	}
+	p.rest = time.AfterFunc(restAfter, p.slacken)
 	p.set(p.quick)
 }
 

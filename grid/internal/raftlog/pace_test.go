@@ -23,7 +23,7 @@ func TestLeaderAtRestHasSlowHeartbeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := newPace(node, transport.HeartbeatTimeout)
+		p := newPace(node, transport.HeartbeatTimeout, nil)
 		want := func(when string, timeout time.Duration) {
 			t.Helper()
 			synctest.Wait()

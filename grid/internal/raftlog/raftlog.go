@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -42,6 +43,8 @@ type Log struct {
 	db     *bolt.DB
 	broken chan struct{} // closed when a write has failed
 	writes measure.Histogram
+	pace   writePace
+	slowed atomic.Int64 // how much longer each write takes, in a test
 
 	mu     sync.Mutex // held during a write
 	write  func(doing string, change func(*bolt.Tx) error) error
@@ -212,14 +215,19 @@ func (l *Log) view(doing string, read func(*bolt.Tx) error) error {
 // update makes a change, which is on disk when it returns nil. After the first failure it
 // no longer writes.
 func (l *Log) update(doing string, change func(*editor) error) error {
+	began := time.Now()
+	if d := l.slowed.Load(); d > 0 {
+		time.Sleep(time.Duration(d))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
 		return l.failed
 	}
-	began := time.Now()
 	err := l.write(doing, func(tx *bolt.Tx) error { return edit(tx, change) })
-	l.writes.Observe(time.Since(began))
+	took := time.Since(began)
+	l.writes.Observe(took)
+	l.pace.note(took)
 	if err != nil {
 		l.failed = &DiskError{Dir: l.Dir, Doing: doing, Cause: err}
 		close(l.broken)

@@ -123,7 +123,7 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	if guarded, ok := trans.(*transport.GuardedRaft); ok {
 		guarded.Begin(func() transport.RaftView { return s.view(node, learned) })
 	}
-	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged, pace: newPace(node, conf.HeartbeatTimeout)}
+	part := &Node{Raft: node, Server: conf.LocalID, followed: roster, learned: learned, diverged: s.diverged, pace: newPace(node, conf.HeartbeatTimeout, s.disk)}
 	paced.Store(part.pace)
 	node.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool { return s.observe(part, o) }))
 	part.pace.enter(node.State())

@@ -3,6 +3,7 @@ package raftlog
 import (
 	"errors"
 	"os"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -27,6 +28,9 @@ func (l *Log) OnWrite(f func(doing string, write func() error) error) {
 		return f(doing, func() error { return l.db.Update(change) })
 	}
 }
+
+// SlowWrites has every later write take so much longer: for tests of slow disks.
+func (l *Log) SlowWrites(by time.Duration) { l.slowed.Store(int64(by)) }
 
 // SyncDir has the entries of a directory on disk when it returns.
 func SyncDir(dir string) error {

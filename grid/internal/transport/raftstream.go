@@ -57,6 +57,9 @@ type RaftStream struct {
 	// Broken, if not nil, is told when an accepted stream has ended and the layer has not.
 	// It is set before the first stream is accepted, and must not block.
 	Broken func()
+	// Election, if not nil, returns how long the writes of an election may take at present. A vote is
+	// awaited for as long. It is set before Raft runs.
+	Election func() time.Duration
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -233,6 +236,26 @@ type raftConn struct {
 
 	remote *security.Remote // nil in clear text
 	unkeep func()           // ends the check of remote
+
+	begins bool // the next write begins a request
+}
+
+// SetDeadline implements net.Conn. Raft sets one for each request that it makes.
+func (c *raftConn) SetDeadline(t time.Time) error {
+	c.begins = true
+	return c.Conn.SetDeadline(t)
+}
+
+// Write implements net.Conn. A voter may take longer over a vote than over any other request: it stores
+// the term and its vote first.
+func (c *raftConn) Write(b []byte) (int, error) {
+	if c.begins && len(b) > 0 && b[0] == rpcRequestVote && c.layer.Election != nil {
+		if limit := c.layer.Election(); limit > RaftCallTimeout {
+			_ = c.Conn.SetDeadline(time.Now().Add(limit))
+		}
+	}
+	c.begins = false
+	return c.Conn.Write(b)
 }
 
 func (c *raftConn) Close() error {
