@@ -9,10 +9,10 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-long test-all audit race kills mutants sim-mutants explore sim chaos storms overload attack stores upgrade fuzz bench scale many limit failover calm idle lint fmt demo
+.PHONY: help build test test-long test-all audit race kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack stores upgrade fuzz bench scale many limit failover calm idle lint fmt demo
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "With SECURE=1, kills, storms, chaos, overload and limit run with security on: make chaos SECURE=1"
 
 build: ## compile everything, and the command line to bin/snowgrid
@@ -59,6 +59,9 @@ storms: ## an hour of faults over grids of real members in bubbles, under the ra
 	for n in 1 2 3 4 5 6; do \
 		$(GO) test -race -timeout 1h -count 1 -v -run '^TestStorm$$' ./grid/gridtest -storm 10m $(secure) || exit 1; \
 	done
+
+anchor-storms: ## 60 storms of four minutes of virtual time over grids of 3 to 12 members with an anchor (ten minutes)
+	$(GO) test -timeout 2h -count 1 -v -run '^TestAnchorStorm$$' ./grid/gridtest -anchorstorms 60 -anchorstorm 4m $(secure)
 
 chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md (needs root)
 	@mkdir -p bin
