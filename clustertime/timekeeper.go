@@ -14,20 +14,33 @@ const (
 	JumpAgreement      = 60 * time.Second
 )
 
-// A wall clock outside these bounds is refused at start (R1).
+// A wall clock outside these bounds is refused at start (R1). No preset epoch ends later, and
+// cluster time ends in 2116.
 const (
 	earliestClock Tick = 1_767_225_600_000 // 2026-01-01T00:00:00Z
-	latestClock   Tick = 2_398_377_600_000 // 2046-01-01T00:00:00Z
+	latestClock   Tick = 4_102_444_800_000 // 2100-01-01T00:00:00Z
+	// longestStop is how long after its last time a grid may start again.
+	longestStop Span = 20 * 365 * 24 * 3_600_000
 )
 
-// CheckClock refuses, with an [ErrClock], a wall clock that cannot be right: one
-// before 2026 or after the twenty years that follow.
+// CheckClock refuses, with an [ErrClock], a wall clock that cannot be right: one before 2026 or
+// after 2099.
 func CheckClock(now Tick) error {
 	if now >= earliestClock && now <= latestClock {
 		return nil
 	}
-	return fmt.Errorf("%w: it shows %s, not a time from 2026 to 2045; set this machine's clock and start again",
+	return fmt.Errorf("%w: it shows %s, not a time from 2026 to 2099; set this machine's clock and start again",
 		ErrClock, text(now))
+}
+
+// CheckClockAfter refuses, with an [ErrClock], a wall clock that is twenty years ahead of the last
+// time that the grid's data has, 0 for none: a grid of one member would follow it.
+func CheckClockAfter(now, last Tick) error {
+	if last <= 0 || now.Sub(last) <= longestStop {
+		return nil
+	}
+	return fmt.Errorf("%w: it shows %s, more than 20 years after the last time of this grid, %s; set this machine's clock and start again",
+		ErrClock, text(now), text(last))
 }
 
 // Timekeeper is the leader's rule for moving cluster time (R1). The zero value

@@ -13,7 +13,7 @@ import (
 
 func TestCheckClock(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	end := start.AddDate(20, 0, 0)
+	end := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		now  Tick
 		want bool
@@ -32,6 +32,22 @@ func TestCheckClock(t *testing.T) {
 	}
 	if err := CheckClock(0); !strings.Contains(err.Error(), "1970-01-01T00:00:00Z") || !strings.Contains(err.Error(), "set this machine's clock") {
 		t.Errorf("the message names no time or no fix: %v", err)
+	}
+}
+
+// TestClockBoundMoves: no clock is refused for the calendar year before the epochs of IDs end, and one
+// that is twenty years ahead of the grid's data is.
+func TestClockBoundMoves(t *testing.T) {
+	for _, ends := range []int{2046, 2060, 2080, 2095} {
+		now := TickOf(time.Date(ends, 1, 1, 0, 0, 0, 0, time.UTC))
+		if err := CheckClock(now); err != nil {
+			t.Errorf("%d: %v", ends, err)
+		}
+		for last, want := range map[Tick]bool{0: true, now: true, now + 5: true, now - Tick(longestStop): true, now - Tick(longestStop) - 1: false} {
+			if err := CheckClockAfter(now, last); (err == nil) != want || err != nil && (!errors.Is(err, ErrClock) || !strings.Contains(err.Error(), text(last))) {
+				t.Errorf("%d, the last time %d ms before: %v", ends, now-last, err)
+			}
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func TestConfigRefused(t *testing.T) {
 		{"AdvertiseHost|no-such-host.invalid", func(c *grid.Config) { c.AdvertiseHost = "no-such-host.invalid" }},
 		{"clock|2025-12-31", func(c *grid.Config) { c.Clock = wallClock(time.Date(2025, 12, 31, 23, 59, 59, 999e6, time.UTC)) }},
 		{"clock|1970", func(c *grid.Config) { c.Clock = wallClock(time.Unix(0, 0)) }},
-		{"clock|2046", func(c *grid.Config) { c.Clock = wallClock(time.Date(2046, 1, 1, 0, 0, 1, 0, time.UTC)) }},
+		{"clock|2100|Config.Clock|gridtest", func(c *grid.Config) { c.Clock = wallClock(time.Date(2100, 1, 1, 0, 0, 1, 0, time.UTC)) }},
 	}
 	for _, test := range tests {
 		cfg := alone(t)

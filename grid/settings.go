@@ -1,6 +1,9 @@
 package grid
 
 import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
@@ -14,13 +17,17 @@ import (
 // directory belongs to. A name that is not stated is taken from there, since members
 // find each other by it.
 func (m *Member) compareSettings() error {
-	stored, found, err := m.stores.Settings()
+	known, err := m.stores.Known()
 	if err != nil {
 		return refusal.Invalid("DataDir: %s: %v", m.cfg.DataDir, err)
 	}
-	if !found {
+	if !known.Formed() {
 		return nil
 	}
+	if err := clustertime.CheckClockAfter(clustertime.TickOf(m.cfg.Clock.Now()), known.Time); err != nil {
+		return fmt.Errorf("grid: %w", err)
+	}
+	stored := known.Settings
 	if m.cfg.unnamed {
 		if of := m.creds.grid(); of != "" && of != stored.Name {
 			return refusal.Invalid("DataDir: %s is of the grid %q, and the certificate is for the grid %q; give the member the directory or the certificate of one grid", m.cfg.DataDir, stored.Name, of)

@@ -50,7 +50,11 @@ type entry = handles.Entry[*holder]
 // wrong; and, when ctx ended, an error that matches ctx.Err() and
 // sequencer.ErrUnavailable.
 func Open(ctx context.Context, s Store, cfg Config) (*Client, error) {
-	return open(ctx, s, cfg, handles.NewClock())
+	clock := handles.NewClock()
+	if cfg.Clock != nil { // another time than the processor's
+		clock = handles.NewExactClock()
+	}
+	return open(ctx, s, cfg, clock)
 }
 
 func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Client, error) {

@@ -58,7 +58,8 @@ type Config struct {
 	OnLost func(Loss)
 	// Logger receives events for the operator; nil = none.
 	Logger *slog.Logger
-	// Clock reads the wall clock; nil = time.Now.
+	// Clock reads the wall clock; nil = time.Now. With one the time of each ID is exact, also in
+	// a bubble of testing/synctest, at the cost of a look at the monotonic clock for each ID.
 	Clock func() time.Time
 }
 

@@ -37,7 +37,7 @@ func (c *Client) sample() error {
 	w.last, w.mono = now, mono
 	err := clustertime.CheckClock(clustertime.TickOf(now))
 	if err != nil {
-		err = failure.Errorf(sequencer.ErrInvalidConfig, "store: %w", err)
+		err = failure.Errorf(sequencer.ErrInvalidConfig, "store: %w; in a test with another time, as in a bubble of testing/synctest, set Config.Clock", err)
 	} else if d, dated := c.store.(Dated); dated {
 		err = w.compare(d, now, c.cfg.MaxSkew)
 	}

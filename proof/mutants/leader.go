@@ -7,6 +7,8 @@ var leaderTests = []string{"./leader"}
 var leaderMutants = []mutant{
 	{"R1", "the rounds of a raise are missing from cluster time", "leader/raise.go", "	case v.Raised.Time == c.last.Time:\n", "	case v.Raised.Time < 0:\n", []string{"./grid/gridtest", "-run", "MostClocksAreBehind"}},
 	{"R1", "a leader that has just started ignores the cluster time of before", "leader/raise.go", "return max(t, v.Roster.Time, read.known)", "return max(t, read.known)", leaderTests},
+	{"R1", "a clock twenty years ahead of the data starts a grid", "grid/settings.go", "clustertime.TickOf(m.cfg.Clock.Now()), known.Time)", "clustertime.TickOf(m.cfg.Clock.Now()), 0)", []string{"./grid/gridtest", "-run", "StartInAnyYear"}},
+	{"R1", "a store client in a bubble has the processor's time", "client/store/client.go", "	if cfg.Clock != nil { //", "	if cfg.Clock == nil { //", []string{"./client/store", "-run", "TestTimeInABubble"}},
 	{"R1", "the first raise after a stop does not wait for the clocks", "leader/raise.go", "	case v.Mono < c.awaited:\n", "	case v.Mono < 0:\n", leaderTests},
 	{"R1", "the first raise after a stop waits for the clocks without end", "leader/raise.go", "	case v.Mono < c.awaited:\n", "	case v.Mono > 0:\n", leaderTests},
 	{"R1", "the clocks are a jump after a start without them", "leader/raise.go", "	c.assumed = true\n", "", leaderTests},

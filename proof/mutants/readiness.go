@@ -22,7 +22,7 @@ var readinessMutants = []mutant{
 	{"settled", "a copy at a member in doubt counts", "grid/readiness.go", "if !slices.Contains(s.roster.Unsettled, i) {", "if !slices.Contains(s.roster.Unsettled, i) || i != \"\" {", readinessTests},
 	{"settled", "one copy is enough", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1, 1)", readinessTests},
 	{"settled", "more copies are wanted than there are members", "grid/readiness.go", "want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)", "want := s.roster.Settings.Backups", readinessTests},
-	{"settings", "a restart does not compare settings", "grid/settings.go", "	if !found {", "	if found || !found {", settingsTests},
+	{"settings", "a restart does not compare settings", "grid/settings.go", "	if !known.Formed() {", "	if known.Version >= 0 {", settingsTests},
 	{"settings", "settings in a snapshot are not compared", "grid/internal/raftlog/stores.go", "known, err = readSnapshot(s.Snaps, meta.ID); err", "_, err = readSnapshot(s.Snaps, meta.ID); err", settingsTests},
 	{"settings", "a name that is not stated is the preset one", "grid/settings.go", "	if m.cfg.unnamed {", "	if m.cfg.unnamed && m.lone {", settingsTests},
 }

@@ -75,44 +75,44 @@ func (s Stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transpor
 	return node, err
 }
 
-// Settings returns the settings that the newest snapshot and the log have, if they
-// have any.
-func (s Stores) Settings() (out roster.Settings, found bool, err error) {
+// Known returns the roster that the newest snapshot and the log lead to, one that is not formed
+// if they have none. Entries that were never agreed on count too.
+func (s Stores) Known() (*roster.Roster, error) {
 	taken, err := s.Snaps.List()
 	if err != nil {
-		return out, false, err
+		return nil, err
 	}
 	known, after := new(roster.Roster), uint64(0)
 	for _, meta := range taken {
 		if known, err = readSnapshot(s.Snaps, meta.ID); err != nil {
-			return out, false, err
+			return nil, err
 		}
 		after = meta.Index
 	}
 	first, err := s.Logs.FirstIndex()
 	if err != nil {
-		return out, false, err
+		return nil, err
 	}
 	last, err := s.Logs.LastIndex()
 	if err != nil || last == 0 {
-		return known.Settings, known.Formed(), err
+		return known, err
 	}
 	for index := max(first, after+1); index <= last; index++ {
 		var entry raft.Log
 		if err := s.Logs.GetLog(index, &entry); err != nil {
-			return out, false, err
+			return nil, err
 		}
 		if entry.Type != raft.LogCommand {
 			continue
 		}
 		c, err := wire.DecodeCommand(entry.Data)
 		if err != nil {
-			return out, false, fmt.Errorf("entry %d of the roster's log is damaged, or of another version: %w", index, err)
+			return nil, fmt.Errorf("entry %d of the roster's log is damaged, or of another version: %w", index, err)
 		}
 		// As on every member, a command that is refused changes nothing.
 		known, _ = known.Apply(c)
 	}
-	return known.Settings, known.Formed(), nil
+	return known, nil
 }
 
 // readSnapshot returns the roster in a snapshot.
