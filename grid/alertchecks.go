@@ -64,8 +64,43 @@ func checkQuorumMargin(s Status) (Severity, string) {
 	if s.Voters < 3 {
 		return Warning, fmt.Sprintf("the grid has %d members and %d voter(s): the loss of one stops it; run at least 3 members", len(s.Members), s.Voters)
 	}
-	return Warning, fmt.Sprintf("%d of %d voters are alive, and %d are needed: the loss of one more stops the grid; start the missing member again, or another one",
-		s.VotersAlive, s.Voters, need)
+	return Warning, fmt.Sprintf("%d of %d voters are alive, and %d are needed: the loss of one more stops the grid; start %s again, or another member",
+		s.VotersAlive, s.Voters, need, s.missingVoters())
+}
+
+// missingVoters names the voters that are not seen alive.
+func (s Status) missingVoters() string {
+	var missing []string
+	for _, a := range s.Absent {
+		missing = append(missing, a.who())
+	}
+	for _, m := range s.Members {
+		if m.Voter && !m.Alive {
+			missing = append(missing, m.who())
+		}
+	}
+	if len(missing) == 0 {
+		return "the missing member"
+	}
+	return subjects(missing)
+}
+
+func checkMissing(s Status) (Severity, string) {
+	expect := 0
+	for _, m := range s.Members {
+		if m.Report != nil {
+			expect = max(expect, m.Report.Expect)
+		}
+	}
+	if len(s.Members) == 0 || len(s.Members) >= expect {
+		return "", ""
+	}
+	gone := ""
+	if len(s.Absent) > 0 {
+		gone = " Gone, and its vote counts: " + s.missingVoters() + "."
+	}
+	return Warning, fmt.Sprintf("the grid has %d members, and %d are expected (Config.Expect, --expect).%s Start the others again, or set expect to %d in the configuration of the members that stay",
+		len(s.Members), expect, gone, len(s.Members))
 }
 
 func checkCeiling(s Status) (Severity, string) {
@@ -133,7 +168,7 @@ func checkAwaited(s Status) (Severity, string) {
 	var disks []string
 	for _, d := range s.Disks {
 		if d.Awaited > 0 && !d.Runs {
-			disks = append(disks, fmt.Sprintf("%s, for %d partitions", d.Member, d.Awaited))
+			disks = append(disks, fmt.Sprintf("%s, for %d partitions", AbsentVoter{ID: d.Member, Name: d.Name}.who(), d.Awaited))
 		}
 	}
 	if len(disks) == 0 {

@@ -51,7 +51,12 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) { s.VotersAlive = 1 }, "quorum_lost critical", []string{"1 of 3 voters", "2 are needed", "start"}},
 		{func(s *Status) { s.Advice = "quorum lost: do this" }, "quorum_lost critical", []string{"do this"}},
 		{func(s *Status) { s.Leader, s.Voters, s.VotersAlive = "", 0, 0 }, "quorum_lost critical", []string{"in no grid"}},
-		{func(s *Status) { s.VotersAlive = 2 }, "quorum_at_risk warning", []string{"2 of 3 voters", "start"}},
+		{func(s *Status) { s.VotersAlive = 2 }, "quorum_at_risk warning", []string{"2 of 3 voters", "start the missing member again"}},
+		{func(s *Status) {
+			s.VotersAlive, s.Absent = 2, []AbsentVoter{{ID: "d", Name: "host-d", Raft: "10.0.0.4:7947"}}
+		}, "quorum_at_risk warning",
+			[]string{"start host-d (d, 10.0.0.4:7947) again"}},
+		{func(s *Status) { s.Members[0].Report.Expect, s.Members[1].Report.Expect = 3, 5 }, "members_missing warning", []string{"3 members", "5 are expected", "set expect to 3"}},
 		{func(s *Status) { s.Voters, s.VotersAlive = 5, 3 }, "quorum_at_risk warning", []string{"3 of 5 voters"}},
 		{func(s *Status) { s.Voters, s.VotersAlive = 1, 1 }, "quorum_at_risk warning", []string{"3 members and 1 voter", "at least 3"}},
 		{func(s *Status) { s.Ceiling = s.ClusterTime.Add(4999 * time.Millisecond) }, "ceiling_low warning", []string{"4.999s", "5s", "leader"}},

@@ -69,6 +69,9 @@ func (o *overview) local() Status {
 	if b := o.health.standing().beginning(); b.at > 0 {
 		s.IDsBegin, s.IDsWait = instant(b.at), b.why
 	}
+	for i, d := range s.Disks {
+		s.Disks[i].Name = o.nameOfMember(r, d.Member)
+	}
 	owned, replicas := map[roster.Incarnation]int{}, map[roster.Incarnation]int{}
 	for id, p := range r.Partitions {
 		owned[p.Owner]++
@@ -117,7 +120,7 @@ func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 			}
 		}
 	}
-	s.AbsentVoters = absentVoters(r, voting)
+	o.describeAbsent(s, r, voting)
 	s.Protocol, s.CommonProtocol = r.InUse(), roster.CurrentProtocol
 	alive := map[roster.Incarnation]bool{o.self: true}
 	releases := map[roster.Incarnation]*roster.Release{o.self: new(wire.OwnRelease())}
@@ -149,6 +152,19 @@ func (o *overview) nameOf(inc roster.Incarnation) string {
 		return o.selfName
 	}
 	return o.gossip.Name(inc)
+}
+
+// nameOfMember returns the name of a member that runs or did, "" if it is not known.
+func (o *overview) nameOfMember(r *roster.Roster, id roster.MemberID) string {
+	if id == o.self.Member() {
+		return o.selfName
+	}
+	for _, m := range r.Members {
+		if m.Incarnation.Member() == id {
+			return o.nameOf(m.Incarnation)
+		}
+	}
+	return o.gossip.MemberName(id)
 }
 
 // sequencers returns the sequencers whose partitions this member owns.

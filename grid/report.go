@@ -16,6 +16,8 @@ type MemberReport struct {
 	// CertificateExpiry is when its TLS certificate ends, or its authority if that is first; zero
 	// without TLS.
 	CertificateExpiry time.Time `json:"certificate_expiry,omitzero"`
+	// Expect is how many members it was configured to form a grid with, 0 for none stated.
+	Expect int `json:"expect,omitempty"`
 	// Learner says that it has no Raft server, and hears of the roster by the leader's pushes.
 	Learner bool `json:"learner,omitempty"`
 	// Unreached are the members that do not answer it, while others do.
@@ -24,7 +26,7 @@ type MemberReport struct {
 
 // report returns this member's description of itself.
 func (o *overview) report(s *Status) *MemberReport {
-	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached()}
+	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached(), Expect: o.health.formation.Expect()}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}

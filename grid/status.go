@@ -45,8 +45,9 @@ type Status struct {
 	Zones   []ZoneInfo `json:"zones,omitempty"`
 	OneZone int        `json:"one_zone,omitempty"`
 	// AbsentVoters are members that do not run and whose votes still count, since their
-	// disks may come back.
+	// disks may come back. Absent has their names and addresses, in the same order.
 	AbsentVoters []roster.MemberID `json:"absent_voters,omitempty"`
+	Absent       []AbsentVoter     `json:"absent,omitempty"`
 	// Anchor is the record that limits the ceiling, nil in a grid without an anchor.
 	Anchor *AnchorInfo `json:"anchor,omitempty"`
 	// Identity is the number of the member that answers, nil if it is not to have one.
@@ -71,6 +72,25 @@ type Status struct {
 	// Recovered records the recovery by which the grid was formed of another one's data, and
 	// what was lost then; nil for none.
 	Recovered *roster.Recovery `json:"recovered,omitempty"`
+}
+
+// AbsentVoter is a member that does not run and whose vote still counts.
+type AbsentVoter struct {
+	ID   roster.MemberID `json:"id"`
+	Name string          `json:"name,omitempty"` // for people, "" if it is not known here
+	Raft string          `json:"raft,omitempty"` // its last address that Raft has
+}
+
+// who returns the name for people with the ID and the address.
+func (a AbsentVoter) who() string {
+	about := string(a.ID)
+	if a.Raft != "" {
+		about += ", " + a.Raft
+	}
+	if a.Name == "" {
+		return about
+	}
+	return a.Name + " (" + about + ")"
 }
 
 // SetInfo is a set of numbered processes. GET /v1/identity has its members.

@@ -10,9 +10,10 @@ import (
 // DiskInfo is one member's disk on which definitions rest.
 type DiskInfo struct {
 	Member     roster.MemberID `json:"member"`
-	Partitions int             `json:"partitions"` // whose definitions it has
-	Alone      int             `json:"alone"`      // of those, the ones that no other disk has
-	Runs       bool            `json:"runs"`       // the member is in the grid
+	Name       string          `json:"name,omitempty"` // for people, "" if it is not known here
+	Partitions int             `json:"partitions"`     // whose definitions it has
+	Alone      int             `json:"alone"`          // of those, the ones that no other disk has
+	Runs       bool            `json:"runs"`           // the member is in the grid
 	// Awaited is in how many partitions creates, opens and destroys wait for it, or for
 	// another one that does not run either.
 	Awaited int `json:"awaited"`

@@ -3,6 +3,9 @@ package grid
 import (
 	"slices"
 
+	"github.com/hashicorp/raft"
+
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/leader"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -57,6 +60,22 @@ func (s *Status) describeZones(r *roster.Roster) {
 		if r.InOneZone(p) {
 			s.OneZone++
 		}
+	}
+}
+
+// describeAbsent adds the voters that do not run.
+func (o *overview) describeAbsent(s *Status, r *roster.Roster, voters []leader.ServerID) {
+	s.AbsentVoters = absentVoters(r, voters)
+	for _, id := range s.AbsentVoters {
+		absent := AbsentVoter{ID: id, Name: o.gossip.MemberName(id)}
+		if node := o.raft.Node(); node != nil {
+			configured := node.Address(raft.ServerID(id))
+			absent.Raft = string(configured)
+			if _, host, err := transport.CutRaftAddress(configured); err == nil {
+				absent.Raft = host
+			}
+		}
+		s.Absent = append(s.Absent, absent)
 	}
 }
 

@@ -161,7 +161,7 @@ func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	}
 	fmt.Fprint(table, "\nDISK OF\tRUNS\tPARTITIONS\tALONE\tAWAITED\n")
 	for _, d := range disks {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\n", d.Member, yes(d.Runs), d.Partitions, d.Alone, d.Awaited)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\n", named(d.Name, string(d.Member)), yes(d.Runs), d.Partitions, d.Alone, d.Awaited)
 	}
 }
 

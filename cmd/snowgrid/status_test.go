@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/roster"
@@ -92,6 +93,25 @@ orders     10        8192   63/23/8192  2060-07-01  0000000000000002
 `
 	if status != 0 || got != want {
 		t.Errorf("status %d, stderr %q, stdout\n%s\nwant\n%s", status, stderr, got, want)
+	}
+}
+
+// TestStatusOfARecoveredGrid: the status repeats what a recovery lost, and names absent voters.
+func TestStatusOfARecoveredGrid(t *testing.T) {
+	s := exampleStatus()
+	s.AbsentVoters, s.Absent = []roster.MemberID{"0000000000000003"}, []grid.AbsentVoter{{ID: "0000000000000003", Name: "web-3", Raft: "10.0.0.3:7947"}}
+	s.Recovered = &roster.Recovery{
+		Old: roster.GridID{2}, At: clustertime.TickOf(s.Wall), Lost: []roster.LostMember{{ID: "0000000000000004", API: "10.0.0.4:7948"}, {ID: "0000000000000005"}},
+		Forgotten: []roster.PartitionID{0}, Outdated: []roster.PartitionID{1},
+	}
+	_, got, _ := runCommand(t, "status", "--addr", member(t, http.StatusOK, s))
+	for _, want := range []string{
+		"web-3 (0000000000000003) at 10.0.0.3:7947 has a vote", "members remove 0000000000000003`",
+		"members given up: 0000000000000004 at 10.0.0.4:7948, 0000000000000005\n", "every definition in 1 partitions", "the latest definitions in 1 partitions",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
 	}
 }
 

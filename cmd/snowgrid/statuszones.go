@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/snowgrid/snowgrid/grid"
+	"github.com/snowgrid/snowgrid/roster"
 )
 
 // printZones writes the zones of a grid that has several, the effect of the loss of one,
@@ -22,7 +23,30 @@ func printZones(table io.Writer, s grid.Status) {
 	if s.OneZone > 0 {
 		fmt.Fprintf(table, "one zone\t%d partitions have all their copies in one zone, and would lose them with it\n", s.OneZone)
 	}
-	for _, id := range s.AbsentVoters {
-		fmt.Fprintf(table, "absent voter\t%s has a vote and is not in the grid: start it again, or take its vote with `snowgrid members remove %s`\n", id, id)
+	for i, id := range s.AbsentVoters {
+		who := string(id)
+		if i < len(s.Absent) && (s.Absent[i].Name != "" || s.Absent[i].Raft != "") { // members of earlier releases do not say
+			who = named(s.Absent[i].Name, who) + " at " + orNone(s.Absent[i].Raft)
+		}
+		fmt.Fprintf(table, "absent voter\t%s has a vote and is not in the grid: start it again, or take its vote with `snowgrid members remove %s`\n", who, id)
+	}
+	printRecovery(table, s.Recovered)
+}
+
+// printRecovery writes what was lost with the grid before, if this one was recovered from its data.
+func printRecovery(table io.Writer, r *roster.Recovery) {
+	if r == nil {
+		return
+	}
+	var lost []string
+	for _, m := range r.Lost {
+		lost = append(lost, strings.TrimSuffix(fmt.Sprintf("%s at %s", m.ID, m.API), " at "))
+	}
+	fmt.Fprintf(table, "recovered\tat %s from grid %v; members given up: %s\n", moment(r.At.Time()), r.Old, orNone(strings.Join(lost, ", ")))
+	if len(r.Forgotten) > 0 {
+		fmt.Fprintf(table, "lost\tevery definition in %d partitions: a name that is created there with another epoch can repeat IDs\n", len(r.Forgotten))
+	}
+	if len(r.Outdated) > 0 {
+		fmt.Fprintf(table, "lost\tpossibly the latest definitions in %d partitions\n", len(r.Outdated))
 	}
 }

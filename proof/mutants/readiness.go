@@ -14,6 +14,8 @@ var readinessMutants = []mutant{
 	{"ready", "a member without its replicas is ready", "grid/readiness.go", "if !s.roster.Settled(s.self) {", "if false {", readinessTests},
 	{"ready", "a member that starts does not wait for the grid", "grid/readiness.go", "	if s.wasReady {", "	if true {", readinessTests},
 	{"ready", "a crash elsewhere takes a member out of service", "grid/readiness.go", "	if s.wasReady {", "	if false {", readinessTests},
+	{"alerts", "a grid with fewer members than expected is well", "grid/alertchecks.go", "len(s.Members) >= expect {", "len(s.Members) >= 0 {", []string{"./grid", "-run", "TestAlerts"}},
+	{"alerts", "a voter that is gone has no name", "grid/statuszones.go", "Name: o.gossip.MemberName(id)}", "Name: \"\"}", []string{"./grid/gridtest", "-run", "TestMissingMembersAreNamed"}},
 	{"ready", "a member is ready before IDs begin", "grid/beginning.go", "p.Term == p.LostTerm && p.Floor > s.now", "p.Term == p.LostTerm && p.Floor < 0", readinessTests},
 	{"ready", "the loss of some partitions takes a member out of service", "grid/beginning.go", "s.wasReady && waits < len(s.roster.Partitions)", "false", readinessTests},
 	{"ready", "IDs begin with the first partition", "grid/beginning.go", "max(b.at, p.Floor)", "p.Floor", readinessTests},

@@ -52,6 +52,21 @@ func (g *Gossip) Name(inc roster.Incarnation) string {
 	return g.names[inc]
 }
 
+// MemberName returns the name of any start of a member that is alive or was, "" if it is not known.
+func (g *Gossip) MemberName(id roster.MemberID) string {
+	if g == nil {
+		return ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for inc, name := range g.names {
+		if inc.Member() == id && name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // Describe returns a member's incarnation, with its name if that is known.
 func (g *Gossip) Describe(inc roster.Incarnation) string {
 	if name := g.Name(inc); name != "" {
