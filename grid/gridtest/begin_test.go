@@ -126,7 +126,7 @@ func TestReadyAndSettledBesideDeadMembers(t *testing.T) {
 		g.Crash(dead...)
 		settled := eventually(t, time.Minute, "the member says that nothing is settled", func() bool { return !m.Settled() })
 		ready := settled + eventually(t, time.Minute, "the member is not ready", func() bool { return !m.Ready() })
-		if settled > 2*time.Second || ready > 5*time.Second {
+		if settled > 4*time.Second || ready > 6500*time.Millisecond { // half a window is 7.5 s
 			t.Errorf("settled for %v, ready for %v beside two dead members", settled, ready)
 		}
 	})
