@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -115,10 +116,24 @@ func (m *Machine) waitsForHolders(v View) string {
 func (v View) learningTime() time.Duration { return v.window()/4 + showTime }
 
 // isLearning reports whether holders may still have to show attachments that this owner
-// lacks after a loss.
+// lacks after a loss. It is the same for the next owner, if the first one leaves meanwhile.
 func (m *Machine) isLearning(v View) bool {
 	p := v.Roster.Partitions[m.id]
-	return p.Term == p.LostTerm && v.Bounds().Now < p.Floor && v.Mono-m.ownerSince <= v.learningTime()
+	return m.loss.recent && p.LostTerm == m.loss.term && v.Bounds().Now < p.Floor && v.Mono-m.loss.seen <= v.learningTime()
+}
+
+// loss is the last loss of a partition, as a replica has seen it.
+type loss struct {
+	term   roster.Term
+	seen   time.Duration // when, by the monotonic clock
+	recent bool          // cluster time had not reached its floor yet
+}
+
+// noteLoss records a loss of the partition that is new to this replica.
+func (m *Machine) noteLoss(v View) {
+	if p := v.Roster.Partitions[m.id]; p.LostTerm != m.loss.term {
+		m.loss = loss{term: p.LostTerm, seen: v.Mono, recent: p.Term == p.LostTerm && v.Bounds().Now < p.Floor}
+	}
 }
 
 // mayRecreate reports whether a name that is unknown here may be created again from

@@ -71,6 +71,7 @@ type Machine struct {
 	ending     map[string]*ending
 	released   released
 	ownerSince time.Duration // when it became the owner
+	loss       loss
 
 	pending    []pendingReply // replies that wait for the other replicas
 	after      uint64         // the number that all must acknowledge before the current answer may leave
@@ -138,6 +139,7 @@ func (m *Machine) observe(v View) {
 	if v.Roster.Version <= m.replica.Version() {
 		return
 	}
+	m.noteLoss(v)
 	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id], v.Roster.Storage(m.id)) {
 		m.becomeOwner(v)
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // TestPlanWhileLearning: a partition that was lost stays with its owner until
-// time has come to its floor, though another is to have it; not a moment longer.
+// time has come to its floor, though another is to have it; not a moment longer, and not with
+// an owner that leaves.
 func TestPlanWhileLearning(t *testing.T) {
 	r := settledGrid(t, 1, "a1", "b1")
 	a, b := r.Partitions[0].Owner, rostertest.Incarnation("b1")
@@ -22,6 +23,9 @@ func TestPlanWhileLearning(t *testing.T) {
 	r.Time = p.Floor - 1
 	if c, found := new(Planner).Plan(r, Sight{}); found {
 		t.Errorf("it is moved before its floor: %+v", c.Change)
+	}
+	if c, _ := new(Planner).Plan(r, Sight{Leave: []roster.Incarnation{b}}); c.Change == nil || len(c.Change.Take) != 1 {
+		t.Errorf("it keeps an owner that leaves: %+v", c.Change)
 	}
 	late := *r
 	late.Time++

@@ -144,8 +144,8 @@ func (k *witness) checkPartition(t *rapid.T, id roster.PartitionID) {
 		fail("given to one that does not answer")
 	case stays && !k.up[old.Owner] && heir != (p.Owner != old.Owner):
 		fail("its silent owner has an heir and stays, or the reverse")
-	case k.up[old.Owner] && old.Term == old.LostTerm && k.before.Time < old.Floor && p.Term != old.Term:
-		fail("moved while its owner learns")
+	case k.up[old.Owner] && old.Term == old.LostTerm && k.before.Time < old.Floor && p.Term != old.Term && !slices.Contains(k.s.Leave, old.Owner):
+		fail("moved while its owner learns and stays")
 	}
 	if k.calm && len(p.InSync) < min(k.wanted, len(old.InSync)) {
 		fail("too few are in sync")

@@ -162,19 +162,19 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 			c.Add = append(c.Add, roster.Replica{Partition: id, Member: missing[0]})
 			v.joining++
 		}
-	case p.Owner != want[0] && v.next(p, want[0]) != "":
-		if !v.learning(p) {
-			c.Take = append(c.Take, roster.Replica{Partition: id, Member: v.next(p, want[0])})
-		}
+	case p.Owner != want[0] && v.next(p, want[0]) != "" && !v.learning(p):
+		c.Take = append(c.Take, roster.Replica{Partition: id, Member: v.next(p, want[0])})
 	case len(surplus) > 0 && len(staying) > len(want): // one that is wanted may be silent
 		c.Drop = append(c.Drop, roster.Replica{Partition: id, Member: surplus[0]})
 	}
 }
 
 // learning reports whether a partition was lost so recently that its owner may
-// still learn its attachments from holders. It is not moved meanwhile: the
-// next owner would not know that it has to wait for them.
-func (v *view) learning(p roster.Partition) bool { return p.Term == p.LostTerm && v.r.Time < p.Floor }
+// still learn its attachments from holders. It is not moved meanwhile, unless its
+// owner leaves: then the next owner, which was in sync, learns the rest.
+func (v *view) learning(p roster.Partition) bool {
+	return p.Term == p.LostTerm && v.r.Time < p.Floor && !slices.Contains(v.s.Leave, p.Owner)
+}
 
 // doubted gives, sorted, the silent members that count as settled.
 func (v *view) doubted() []roster.Incarnation {
