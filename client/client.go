@@ -19,7 +19,6 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -232,16 +231,18 @@ func (c *Client) Members() []wire.Address {
 // Leave gives every logical node back and closes the client. It returns an error
 // that matches ctx.Err() if ctx ended first; the client is closed then too.
 //
-// Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches
-// ctx.Err() and sequencer.ErrUnavailable.
+// A logical node whose grant has ended is free without it. So Leave ends by itself when no member
+// has answered until the last grant ended, a window at most, with an error that matches
+// sequencer.ErrUnavailable.
+//
+// Errors: sequencer.ErrClosed, also when Close ends it; sequencer.ErrUnavailable; and, when ctx
+// ended, an error that matches ctx.Err() and sequencer.ErrUnavailable.
 func (c *Client) Leave(ctx context.Context) error {
 	if err := c.tasks.Err(); err != nil {
 		return err
 	}
-	failed := c.handles.DetachAll(ctx)
-	if err := c.releases.Await(ctx); err != nil && failed == nil {
-		failed = fmt.Errorf("client: leave: not every logical node was released: %w: %w", sequencer.ErrUnavailable, err)
-	}
+	window := ask(c.session, (*session.Machine).Window)
+	failed := c.handles.Leave(ctx, c.releases, c.clock, window)
 	_ = c.Close()
 	return failed
 }

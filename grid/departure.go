@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
@@ -36,37 +38,100 @@ type departure struct {
 	anchorage *anchorage
 	audit     *audit.Log
 	gossip    *gossip.Gossip // nil in a lone member
+
+	turn chan struct{} // holds one token while a goodbye is said
+	gone bool          // it was said; the turn guards it
+}
+
+// newDeparture returns the departure of a member that is being opened.
+func newDeparture(m *Member) *departure {
+	return &departure{
+		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host,
+		formation: m.formation, anchorage: m.anchorage, audit: m.audit, turn: make(chan struct{}, 1),
+	}
 }
 
 // sayGoodbye removes the member from the roster, unless no other member can take over: then
-// the grid stops, and a durable one continues from there at its next start.
+// the grid stops, and a durable one continues from there at its next start. It ends without that
+// when ctx ends, and when nothing was agreed on for a window: then no grant is left that another
+// member would have to know.
+//
+// An operator may have the member leave while its program does. One call at a time is served, and
+// none after one that succeeded.
 func (d *departure) sayGoodbye(ctx context.Context) error {
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return leftSilently(ctx.Err(), nil)
+	}
+	if d.gone {
+		return nil
+	}
 	d.state.Leave()
 	d.gossip.Announce()
+	began := d.state.Clock.Mono()
 	for {
-		var err error
-		if !d.othersStay() {
-			d.stopInOrder(ctx)
-			d.awaitStop(ctx.Done())
-			d.gossip.Leave(false)
-			d.audit.Write(audit.Entry{Action: audit.Leave, Name: d.gossip.Describe(d.self), Who: "this process"})
+		done, err := d.tryGoodbye(ctx)
+		if done {
+			d.gone = true
 			return nil
 		}
-		if node := d.raft.Node(); node.Leads() {
-			err = errLeadKept // its step passes the lead on
-		} else {
-			err = d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(node.Server)})
-			if err == nil { // agreed; the log may no longer reach this member
-				d.gossip.Leave(true)
-				return nil
-			}
+		if silent := d.silentSince(began); silent >= d.window() {
+			return leftSilently(failure.Errorf(sequencer.ErrUnavailable, "nothing was agreed on for %v; quorum lost", silent.Round(time.Millisecond)), err)
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("grid: %w: left without a goodbye: %w", sequencer.ErrUnavailable, ctx.Err()), err)
+			return leftSilently(ctx.Err(), err)
 		case <-time.After(leaveEvery):
 		}
 	}
+}
+
+// tryGoodbye reports whether the member has left, or why it has not yet.
+func (d *departure) tryGoodbye(ctx context.Context) (done bool, err error) {
+	if !d.othersStay() {
+		d.stopInOrder(ctx)
+		d.awaitStop(ctx.Done())
+		d.gossip.Leave(ctx, false)
+		d.audit.Write(audit.Entry{Action: audit.Leave, Name: d.gossip.Describe(d.self), Who: "this process"})
+		return true, nil
+	}
+	node := d.raft.Node()
+	if node.Leads() {
+		return false, errLeadKept // its step passes the lead on
+	}
+	if node == nil { // it is in no grid
+		d.gossip.Leave(ctx, true)
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.window()) // a leader that is silent is no answer
+	defer cancel()
+	err = d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(node.Server)})
+	if err != nil {
+		return false, err
+	}
+	d.gossip.Leave(ctx, true) // agreed; the log may no longer reach this member
+	return true, nil
+}
+
+// silentSince returns for how long nothing was agreed on, as far as this member has heard; at most since
+// began if nothing was before.
+func (d *departure) silentSince(began time.Duration) time.Duration {
+	if age := d.state.RaiseAge(); age >= 0 {
+		return age
+	}
+	return d.state.Clock.Mono() - began
+}
+
+// window returns the grid's window.
+func (d *departure) window() time.Duration {
+	return cmp.Or(d.state.Roster().Settings.Window, roster.DefaultWindow).Duration()
+}
+
+// leftSilently returns the error of a member that ends without a goodbye.
+func leftSilently(cause, last error) error {
+	return errors.Join(fmt.Errorf("grid: %w: left without a goodbye: %w", sequencer.ErrUnavailable, cause), last)
 }
 
 // errLeadKept is why a leader that leaves is still there.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/signal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -52,18 +54,26 @@ func (d *dismissal) begin() {
 // [Member.Leave] or [Member.Close] when it has no further use for them.
 func (m *Member) Dismissed() <-chan struct{} { return m.dismissal.done }
 
-// run leaves the grid when an operator says so.
+// run leaves the grid when an operator says so. Without a majority it tries again, until ctx ends.
 func (d *dismissal) run(ctx context.Context, leave func(context.Context) error) {
 	select {
 	case <-d.done:
 	case <-ctx.Done():
 		return
 	}
-	if err := leave(ctx); err != nil {
-		if ctx.Err() == nil {
-			d.log.Warn("the member that an operator took out has not left cleanly", "error", err)
+	for {
+		err := leave(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			d.log.Info("this member has left the grid, as an operator says; own handles continue")
+			return
 		}
-		return
+		d.log.Warn("the member that an operator took out has not left yet; retrying", "error", err)
+		signal.Sleep(ctx, leaveAgain)
 	}
-	d.log.Info("this member has left the grid, as an operator says; own handles continue")
 }
+
+// leaveAgain is the pause after a goodbye that failed for want of a majority.
+const leaveAgain = 5 * time.Second

@@ -85,3 +85,6 @@ func (m *Member) Log(data []byte) error {
 func (m *Member) Need(p roster.Protocol, part string) error {
 	return m.leadership.need(m.ctx, p, part)
 }
+
+// IsLearner reports whether the member follows the leader by its pushes alone.
+func (m *Member) IsLearner() bool { return m.raft.Node().Learns() }

@@ -3,9 +3,13 @@ package grid
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 const leaveEvery = 50 * time.Millisecond
@@ -16,37 +20,100 @@ const leaveEvery = 50 * time.Millisecond
 // this one lets go of it. When ctx ends first the member is closed as by Close,
 // which is safe, and the error matches ctx.Err().
 //
+// Without a majority nothing can be handed over. Then Leave ends by itself when the grants have
+// ended, at most a window after the last agreement, with an error that matches
+// sequencer.ErrUnavailable. A context with a deadline bounds it in any case.
+//
+// A call while another one is in progress, and one after it, waits for that and returns its result.
+// If Close ends it, or came before it, the error matches sequencer.ErrClosed.
+//
 // The last leaving member of a durable grid records the end of the grants if nothing is
 // attached any longer: the grid then restarts without a wait.
 func (m *Member) Leave(ctx context.Context) error {
+	l, first := m.end.leave(m.ctx.Err() == nil)
+	switch {
+	case l == nil:
+		return refusal.ErrClosed
+	case first:
+		defer close(l.done)
+		l.err = leave(ctx, m)
+		return l.err
+	}
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		_ = m.Close() // it ends the other call
+		return fmt.Errorf("grid: leave: %w: %w", sequencer.ErrUnavailable, ctx.Err())
+	}
+}
+
+// leave leaves the grid and closes the member.
+func leave(ctx context.Context, m *Member) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.ctx, cancel)()
+	ids := make(chan error, 1)
+	go func() { ids <- m.ids.Leave(ctx) }()
+	err := errors.Join(m.handles.Leave(ctx), <-ids)
+	switch {
+	case !m.lone:
+		err = errors.Join(err, m.departure.sayGoodbye(ctx))
+	case m.anchorage.configured():
+		m.departure.stopInOrder(ctx)
+	}
 	if m.ctx.Err() != nil {
 		return refusal.ErrClosed
-	}
-	err := m.handles.Leave(ctx)
-	err = errors.Join(err, m.ids.Leave(ctx))
-	if !m.lone {
-		err = errors.Join(err, m.departure.sayGoodbye(ctx))
-	} else if m.anchorage.configured() {
-		m.departure.stopInOrder(ctx)
 	}
 	return errors.Join(err, m.Close())
 }
 
+// ending is the end of a member: one call of Leave leaves, and one of Close closes, whatever
+// number of goroutines call them.
+type ending struct {
+	closing atomic.Bool   // Close was called
+	closed  chan struct{} // closed when Close has done everything
+
+	mu     sync.Mutex // guards leaves; never held while waiting
+	leaves *leaving   // nil before the first call of Leave
+}
+
+// leaving is the call of Leave that leaves.
+type leaving struct {
+	done chan struct{}
+	err  error // of use when done is closed
+}
+
+func newEnding() *ending { return &ending{closed: make(chan struct{})} }
+
+// leave returns the call of Leave that leaves, and whether it is this one; nil if there is none, and
+// the member is not open.
+func (e *ending) leave(open bool) (l *leaving, first bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if first = e.leaves == nil && open; first {
+		e.leaves = &leaving{done: make(chan struct{})}
+	}
+	return e.leaves, first
+}
+
 // Close ends the member immediately, without a message to the others, which detect it
-// within seconds. Handles return sequencer.ErrClosed from then on. It is safe, and
-// closing twice does nothing the second time.
+// within seconds. Handles return sequencer.ErrClosed from then on. It is safe, and ends a Leave
+// in progress. Closing twice does nothing the second time but wait for the first.
 func (m *Member) Close() error {
-	var err error
-	m.once.Do(func() { err = m.shut() })
-	return err
+	if !m.end.closing.CompareAndSwap(false, true) {
+		<-m.end.closed
+		return nil
+	}
+	return m.shut()
 }
 
 // Done is closed when the member has ended: by Leave or Close, or because that was asked of
 // its API (POST /membership/unsubscribe, or with Debug /membership/debug/shutdown).
-func (m *Member) Done() <-chan struct{} { return m.ended }
+func (m *Member) Done() <-chan struct{} { return m.end.closed }
 
 func (m *Member) shut() error {
-	defer close(m.ended)
+	defer close(m.end.closed)
 	m.life.Close()
 	if m.handles != nil {
 		_ = m.handles.Close()

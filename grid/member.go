@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 
 	"github.com/snowgrid/snowgrid/client"
 	"github.com/snowgrid/snowgrid/clustertime"
@@ -90,10 +89,9 @@ type Member struct {
 	identity identity
 	handles  *client.Client // the user's handles
 
-	life  *tenure.Life
-	ctx   context.Context // ends with the life
-	once  sync.Once       // Close
-	ended chan struct{}   // closed when Close has done everything
+	life *tenure.Life
+	ctx  context.Context // ends with the life
+	end  *ending
 }
 
 // Addrs are a member's addresses as others reach it, host:port.
@@ -169,7 +167,7 @@ func newMember(cfg Config) *Member {
 	m.anchorage = newAnchorage(m.cfg)
 	m.state = state.New(m.clock, m.holds)
 	m.life = tenure.NewLife()
-	m.ended = make(chan struct{})
+	m.end = newEnding()
 	if cfg.Debug {
 		m.gate = &transport.Gate{}
 	}
@@ -222,9 +220,7 @@ func (m *Member) open() error {
 	m.leadership.formation, m.health.formation = m.formation, m.formation
 	m.host = newHost(m)
 	m.leadership.host, m.health.apart = m.host, m.leadership.apart
-	m.departure = &departure{
-		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft, host: m.host, formation: m.formation, anchorage: m.anchorage, audit: m.audit,
-	}
+	m.departure = newDeparture(m)
 	m.overview = newOverview(m)
 	m.health.nameOf = m.overview.nameOf
 	m.membership = newMembership(m)

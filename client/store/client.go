@@ -165,16 +165,17 @@ func (c *Client) run(ctx context.Context) {
 // Leave returns every logical node and closes the client. It returns an error
 // that matches ctx.Err() if ctx ended first; the client is closed then too.
 //
-// Errors: sequencer.ErrClosed; and, when ctx ended, an error that matches ctx.Err() and
+// A logical node whose grant has ended is free without it. So Leave ends by itself when the store
+// has not answered until the last grant ended, a window at most, with an error that matches
 // sequencer.ErrUnavailable.
+//
+// Errors: sequencer.ErrClosed, also when Close ends it; sequencer.ErrUnavailable; and, when ctx
+// ended, an error that matches ctx.Err() and sequencer.ErrUnavailable.
 func (c *Client) Leave(ctx context.Context) error {
 	if err := c.tasks.Err(); err != nil {
 		return err
 	}
-	err := c.handles.DetachAll(ctx)
-	if waited := c.releases.Await(ctx); waited != nil && err == nil {
-		err = fmt.Errorf("store: leave: not every logical node was returned: %w: %w", sequencer.ErrUnavailable, waited)
-	}
+	err := c.handles.Leave(ctx, c.releases, c.clock, c.cfg.Window)
 	_ = c.Close()
 	return err
 }

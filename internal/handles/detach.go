@@ -3,19 +3,56 @@ package handles
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// DetachAll gives the logical node of every handle back, all concurrently, and returns
-// the errors of those that were not.
+// leaveLeast is how long a client that leaves waits for answers at least.
+const leaveLeast = time.Second
+
+// Leave gives the logical node of every handle back, all concurrently, and returns when no
+// release is left. A node whose grant has ended is free without it. So, without answers, Leave ends
+// when the grants of all handles have, or after limit, for which grants last at most.
 //
 // Errors: those of [sequencer.Sequencer.DetachLogicalNode], but for those that say that
-// nothing is held.
-func (r *Registry[S]) DetachAll(ctx context.Context) error {
+// nothing is held; when ctx ended, an error that matches ctx.Err() and
+// sequencer.ErrUnavailable; and sequencer.ErrUnavailable if the grants ended first.
+func (r *Registry[S]) Leave(ctx context.Context, releases *Releases, clock *Clock, limit time.Duration) error {
+	bounded, cancel := context.WithTimeout(ctx, r.leaveWithin(releases, clock.Now(), limit))
+	defer cancel()
+	failed := r.detachAll(bounded)
+	if err := releases.Await(bounded); err != nil && failed == nil {
+		failed = fmt.Errorf("%s: leave: not every logical node was released: %w: %w", r.tasks.pkg, sequencer.ErrUnavailable, err)
+	}
+	if failed != nil && bounded.Err() != nil && ctx.Err() == nil && r.tasks.Err() == nil {
+		return failure.Errorf(sequencer.ErrUnavailable, "%s: leave: logical nodes not released before their grants ended: %s", r.tasks.pkg, failed.Error())
+	}
+	return failed
+}
+
+// leaveWithin returns for how long a client that leaves at a cluster time waits for answers.
+func (r *Registry[S]) leaveWithin(releases *Releases, now clustertime.Tick, limit time.Duration) time.Duration {
+	within := min(leaveLeast, limit)
+	if releases.inProgress() {
+		return limit
+	}
+	for _, e := range r.All() {
+		if held, attached := e.Control.Held(); attached {
+			within = max(within, held.Grant.Until.Sub(now).Duration())
+		}
+	}
+	return min(within, limit)
+}
+
+// detachAll gives the logical node of every handle back, and returns the errors of those that
+// were not.
+func (r *Registry[S]) detachAll(ctx context.Context) error {
 	entries := r.All()
 	failed := make([]error, len(entries))
 	var all sync.WaitGroup

@@ -338,8 +338,8 @@ func TestDetachAllReportsFailures(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wants(t, f.registry.DetachAll(ctx), context.Canceled)
-	if err := f.registry.DetachAll(t.Context()); err != nil || f.detached != 3 {
+	wants(t, f.registry.detachAll(ctx), context.Canceled)
+	if err := f.registry.detachAll(t.Context()); err != nil || f.detached != 3 {
 		t.Errorf("%v, %d detached", err, f.detached)
 	}
 }

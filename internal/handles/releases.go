@@ -58,6 +58,13 @@ func (r *Releases) next() func(context.Context) {
 	return nil
 }
 
+// inProgress reports whether a release is left.
+func (r *Releases) inProgress() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running > 0
+}
+
 // Await returns when no release is left, or when ctx or the client has ended.
 //
 // Errors: ctx.Err(), and sequencer.ErrClosed.

@@ -35,7 +35,7 @@ func (m *Machine) replaceLost(now Now, h *Handle) {
 	if !l.trying && l.next <= now.Mono {
 		l.trying = true
 		l.try++
-		m.effects.Replace = append(m.effects.Replace, Loss{Handle: h, ID: l.id, Try: l.try, Within: m.window()})
+		m.effects.Replace = append(m.effects.Replace, Loss{Handle: h, ID: l.id, Try: l.try, Within: m.Window()})
 	}
 	if held, has := h.Control.Held(); has && held.ID == l.id && now.Time >= held.Grant.Until {
 		m.effects.Lapse = append(m.effects.Lapse, Loss{Handle: h, ID: l.id})
@@ -55,7 +55,7 @@ func (m *Machine) Replaced(now Now, h *Handle, lost bool) {
 	}
 	l.trying = false
 	l.next = now.Mono + l.pause - m.cfg.Rand(l.pause/4)
-	l.pause = min(2*l.pause, max(m.window()/8, RetryAfter))
+	l.pause = min(2*l.pause, max(m.Window()/8, RetryAfter))
 }
 
 // lossDue returns when a lost attachment is due to be replaced or to lapse, or latest if

@@ -8,7 +8,7 @@ func (m *Machine) paced(r *Renewal, pace time.Duration) {
 	if pace <= 0 {
 		return
 	}
-	pace = max(min(pace, m.window()/2), m.window()/4)
+	pace = max(min(pace, m.Window()/2), m.Window()/4)
 	next := r.began + pace - m.cfg.Rand(pace/5+1)
 	for _, s := range r.sets {
 		for _, h := range s.handles {
@@ -23,7 +23,7 @@ func (m *Machine) paced(r *Renewal, pace time.Duration) {
 // soon returns the pause before another renewal at an owner that is gone. It doubles with each
 // failure in succession before this one.
 func (m *Machine) soon(failures int) time.Duration {
-	return m.drawn(RetryAfter<<failures, m.window()/8)
+	return m.drawn(RetryAfter<<failures, m.Window()/8)
 }
 
 // slowly returns the pause after a time-out or a short grant, by such answers in succession before
@@ -31,7 +31,7 @@ func (m *Machine) soon(failures int) time.Duration {
 // the pause is that between renewals that succeed: members that serve none in time have not more
 // of them to serve than before.
 func (m *Machine) slowly(before int) time.Duration {
-	return m.drawn(m.window()/16<<before, m.window()/4)
+	return m.drawn(m.Window()/16<<before, m.Window()/4)
 }
 
 // drawn bounds a pause, and draws it.

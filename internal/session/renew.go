@@ -310,7 +310,7 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 	if m.effects.Time > 0 {
 		t = max(t, stamp.Time) // as the clock will show
 	}
-	if g.Until.Sub(t) >= clustertime.SpanOf(m.window()/2) {
+	if g.Until.Sub(t) >= clustertime.SpanOf(m.Window()/2) {
 		h.shorts = 0
 		if g.From > t {
 			h.next = now.Mono + RetryAfter
@@ -330,7 +330,7 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id sequencer.Attachmen
 // tried so often that grants do not end meanwhile.
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures := 0
-	later := min(laterBy(err), m.window()/4)
+	later := min(laterBy(err), m.Window()/4)
 	next := m.soon
 	if TimedOut(err) {
 		next = m.slowly
@@ -355,9 +355,9 @@ func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 // lookUpAfter has the directory looked up after so many short grants or time-outs in succession.
 // When all members are slow, to ask all of them makes them slower.
 func (m *Machine) lookUpAfter(now Now, tries int) {
-	every := m.window() / 8
+	every := m.Window() / 8
 	if tries >= manyTries {
-		every = m.window() / 2
+		every = m.Window() / 2
 	}
 	m.lookUp(now.Mono - every)
 }

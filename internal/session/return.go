@@ -15,5 +15,5 @@ type Return struct {
 
 // Return has an attachment given back, tried again until its session would have ended.
 func (m *Machine) Return(now Now, ref sequencer.Ref, rel sequencer.Release) {
-	m.effects.Return = append(m.effects.Return, &Return{Ref: ref, Release: rel, End: now.Mono + m.window()})
+	m.effects.Return = append(m.effects.Return, &Return{Ref: ref, Release: rel, End: now.Mono + m.Window()})
 }

@@ -167,14 +167,14 @@ func (m *Machine) Take() Effects {
 	return out
 }
 
-// window returns how far the grid's grants reach ahead.
-func (m *Machine) window() time.Duration {
+// Window returns how far the grid's grants reach ahead.
+func (m *Machine) Window() time.Duration {
 	return cmp.Or(m.directory.Window, roster.DefaultWindow.Duration())
 }
 
 // pause returns the time between two renewals: a quarter of the window less up to a
 // fifth of that, so that the renewals of many processes spread.
 func (m *Machine) pause() time.Duration {
-	quarter := m.window() / 4
+	quarter := m.Window() / 4
 	return quarter - m.cfg.Rand(quarter/5+1)
 }

@@ -91,7 +91,7 @@ func (m *Machine) Broken(now Now, s *Stream) {
 	}
 	half := s.pause / 2
 	s.next = now.Mono + half + m.cfg.Rand(half+1)
-	s.pause = min(2*s.pause, max(m.window()/4, lastPause))
+	s.pause = min(2*s.pause, max(m.Window()/4, lastPause))
 }
 
 // due returns when the stream is to be opened or closed, or latest if that is earlier.

@@ -1,5 +1,10 @@
 package main
 
+var (
+	shutdownTests    = []string{"./grid", "-run", "TestShutdown$/^(follower|without_a_majority|removed_by_an_operator)", "-long"}
+	clientLeaveTests = []string{"./client", "./client/store", "-run", "TestLeaveEnds"}
+)
+
 var raftRequestTests = []string{"./grid/internal/raftlog", "-run", "TestRequest|PassingTheLead"}
 
 // shutdownMutants weaken the rules by which a member, a client and an agent end.
@@ -7,4 +12,14 @@ var shutdownMutants = []mutant{
 	{"shutdown", "Raft ends while a request of it is in progress", "grid/internal/raftlog/node.go", "		n.halt()\n", "", raftRequestTests},
 	{"shutdown", "a request that Raft never answers is awaited", "grid/internal/raftlog/requests.go", "	case <-gone:\n		return raft.ErrRaftShutdown\n", "", raftRequestTests},
 	{"shutdown", "a node that ends waits for requests without a bound", "grid/internal/raftlog/requests.go", "	case <-timer.C:\n", "", raftRequestTests},
+	{"shutdown", "gossip says goodbye after its end", "grid/internal/gossip/gossip.go", "if g.closed.Load() || g.left.Swap(true) {", "if g.left.Swap(true) {", shutdownTests},
+	{"shutdown", "a member leaves twice", "grid/leave.go", "	case first:\n", "	case first || true:\n", shutdownTests},
+	{"shutdown", "a member that leaves waits for a majority", "grid/departure.go", "silent >= d.window() {", "silent < 0 {", shutdownTests},
+	{"shutdown", "a Leave goes on after Close", "grid/leave.go", "	defer context.AfterFunc(m.ctx, cancel)()\n", "", shutdownTests},
+	{"shutdown", "Raft waits for servers that are silent", "grid/internal/raftlog/node.go", "			_ = n.guarded.Close()", "			_ = n.guarded", []string{"./grid", "-run", "TestShutdown$/^cut_off", "-long"}},
+	{"shutdown", "a client that leaves waits for answers after its grants", "internal/handles/detach.go", "r.leaveWithin(releases, clock.Now(), limit))", "100*limit)", clientLeaveTests},
+	{"shutdown", "a client that leaves waits for a window after its grants", "internal/handles/detach.go", "	within := min(leaveLeast, limit)\n", "	within := limit\n", clientLeaveTests},
+	{"R3", "the owner after one that leaves does not wait for holders", "partition/life.go", "return m.loss.recent && p.LostTerm == m.loss.term &&", "return p.Term == p.LostTerm &&", []string{"./partition", "-run", "NextOwnerLearns"}},
+	{"R3", "an owner waits for holders long after a loss", "partition/life.go", "recent: p.Term == p.LostTerm && v.Bounds().Now < p.Floor}", "recent: true}", []string{"./partition", "-run", "NextOwnerLearns"}},
+	{"R3", "an owner that leaves keeps a lost partition until its floor", "roster/plan/view.go", " && !slices.Contains(v.s.Leave, p.Owner)", "", []string{"./roster/plan", "-run", "PlanWhileLearning"}},
 }

@@ -88,6 +88,10 @@ type Gossip struct {
 	foreign map[foreignMember]*encounter
 	failing map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
 
+	// ending holds a token while memberlist leaves or shuts down: it panics if it leaves after that.
+	ending       chan struct{}
+	left, closed atomic.Bool
+
 	news       signal.Signal // other members have to hear of something: see spread.go
 	subscribes chan struct{} // one for each join by request
 	searched   atomic.Bool   // see Searched
@@ -121,15 +125,20 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 func silent(cfg Config) *Gossip {
 	return &Gossip{
 		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, said: map[roster.Incarnation]string{}, names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
-		failing: map[roster.Incarnation]struct{}{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax),
+		failing: map[roster.Incarnation]struct{}{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax), ending: make(chan struct{}, 1),
 	}
 }
 
 // Addr returns where others reach this gossip.
 func (g *Gossip) Addr() string { return g.transport.Addr() }
 
-// Close ends the gossip.
-func (g *Gossip) Close() error { return g.list.Shutdown() }
+// Close ends the gossip. It waits for a goodbye in progress, goodbyeTimeout at most.
+func (g *Gossip) Close() error {
+	g.ending <- struct{}{}
+	defer func() { <-g.ending }()
+	g.closed.Store(true)
+	return g.list.Shutdown()
+}
 
 func (g *Gossip) config() *memberlist.Config {
 	conf := memberlist.DefaultLANConfig()
@@ -146,8 +155,12 @@ func (g *Gossip) config() *memberlist.Config {
 	return conf
 }
 
-// Announce sends this member's description of itself, which has changed, to all members.
+// Announce sends this member's description of itself, which has changed, to all members. After the
+// goodbye it sends nothing: memberlist forgets a member that left, also this one, and panics.
 func (g *Gossip) Announce() {
+	if g.hasLeft() {
+		return
+	}
 	g.news.Send()
 	if err := g.list.UpdateNode(gossipTimeout); err != nil {
 		g.cfg.Log.Debug("announcement not sent yet", "error", err)
@@ -169,17 +182,32 @@ func (g *Gossip) Seen() string {
 }
 
 // Leave tells the other members that this one has left, so that they need not detect it. If
-// others stay, it returns when those that it has told have passed that on: a member that has not
-// heard of it would suspect this one as soon as it answers no longer.
-func (g *Gossip) Leave(othersStay bool) {
+// others stay, it returns when those that it has told have passed that on, or ctx has ended: a
+// member that has not heard of it would suspect this one as soon as it answers no longer.
+func (g *Gossip) Leave(ctx context.Context, othersStay bool) {
 	defer g.spreadNow()()
+	if g.sayLeft() && othersStay {
+		signal.Sleep(ctx, goodbyePassedOn)
+	}
+}
+
+// sayLeft reports whether the goodbye was sent.
+func (g *Gossip) sayLeft() bool {
+	g.ending <- struct{}{}
+	defer func() { <-g.ending }()
+	if g.closed.Load() || g.left.Swap(true) {
+		return false
+	}
 	if err := g.list.Leave(goodbyeTimeout); err != nil {
 		g.cfg.Log.Debug("goodbye not sent", "error", err)
-		return
+		return false
 	}
-	if othersStay {
-		signal.Sleep(context.Background(), goodbyePassedOn)
-	}
+	return true
+}
+
+// hasLeft reports whether this member has said goodbye, or gossips no longer.
+func (g *Gossip) hasLeft() bool {
+	return g.left.Load() || g.closed.Load()
 }
 
 // goodbyePassedOn is how long other members take to pass a goodbye on.

@@ -31,8 +31,8 @@ type Node struct {
 	requests sync.WaitGroup // of Raft, in progress
 	gone     chan struct{}  // closed when Raft ends; nil before the first request
 
-	stopping sync.Once
-	stopped  raft.Future // of the shutdown of Raft; set by stopping
+	stopping chan struct{} // closed when the end of Raft has begun; nil before Stop. Guarded by mu
+	stopped  raft.Future   // of the shutdown of Raft; of use when stopping is closed
 }
 
 // Shutdown ends the node. From here on it proposes nothing.
@@ -46,11 +46,22 @@ func (n *Node) Shutdown() error {
 // Stop begins to end Raft. Raft's own future waits for the end and closes the transport for its
 // first caller alone; this one does for every caller.
 func (n *Node) Stop() raft.Future {
-	n.stopping.Do(func() {
+	n.mu.Lock()
+	first := n.stopping == nil
+	if first {
+		n.stopping = make(chan struct{})
+	}
+	n.mu.Unlock()
+	if first {
 		n.halt()
 		n.followed.end() // no later ceiling is heard of
 		n.stopped = n.Raft.Shutdown()
-	})
+		if n.guarded != nil {
+			_ = n.guarded.Close() // Raft would wait for its calls of servers that are silent
+		}
+		close(n.stopping)
+	}
+	<-n.stopping
 	return n.stopped
 }
 
