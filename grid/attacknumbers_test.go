@@ -86,13 +86,13 @@ func TestAttackByNumbers(t *testing.T) {
 		if want := roster.MaxSets / 8; sets != want {
 			t.Errorf("a holder with a limit to names has %d sets, want %d", sets, want)
 		}
-		listed := new(wire.IdentityListResponse)
-		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentity, wire.IdentityListRequest{}, listed); err != nil || len(listed.Sets) != sets {
-			t.Errorf("it sees %d sets, %v", len(listed.Sets), err)
-		}
 		unlimited := numbers{t, b.unlimited(security.Holder), b.target("m3")}
 		if err := unlimited.apply("web", 1); err != nil {
 			t.Errorf("a holder without a limit: %v", err)
+		}
+		listed := new(wire.IdentityListResponse)
+		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentity, wire.IdentityListRequest{}, listed); err != nil || len(listed.Sets) != sets {
+			t.Errorf("it sees %d sets, %v", len(listed.Sets), err)
 		}
 		b.ids.during(2*time.Second, "after the numbers")
 	})

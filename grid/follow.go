@@ -79,7 +79,9 @@ func (o *leadership) serveFollow(_ context.Context, in wire.FollowRequest) (wire
 		return wire.PushRequest{}, failure.Errorf(wire.ErrNotNow, "grid: %.80q is not in the roster", string(in.Incarnation))
 	}
 	res, err := l.pushSince(l.pushes.follow(in.Incarnation, in.Key, follow.Position(in.At)))
-	res.Key = ""
+	if res.Key = ""; len(res.Roster) > wire.PushPage {
+		res.Roster, res.At = nil, 0 // pushes bring it, in pages
+	}
 	return res, err
 }
 

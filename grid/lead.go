@@ -53,6 +53,7 @@ type leadership struct {
 	anchorage *anchorage
 	dismissal *dismissal
 	shares    *numberShares // of the room for numbers
+	pages     pushPages     // of the roster that is being pushed to this member
 	clocks    voterClocks
 	audit     *audit.Log
 	removals  removals

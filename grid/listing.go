@@ -59,6 +59,9 @@ func (o *overview) serveSequencers(ctx context.Context, in wire.SequencersReques
 	if in.Local {
 		return pageOf(rows, nexts, in), nil
 	}
+	if err := o.looks.enter(ctx); err != nil {
+		return none, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
 	defer cancel()
 	local := in
@@ -129,6 +132,9 @@ func pageOf(rows []wire.SequencerRow, nexts []string, in wire.SequencersRequest)
 func (o *overview) serveHolders(ctx context.Context, in wire.HoldersRequest) (wire.HoldersResponse, error) {
 	var none wire.HoldersResponse
 	if err := in.Check(); err != nil {
+		return none, err
+	}
+	if err := o.looks.enter(ctx); err != nil {
 		return none, err
 	}
 	r := o.state.Roster()

@@ -40,13 +40,14 @@ type overview struct {
 	anchorage *anchorage
 	identity  *identity
 	creds     *credentials
+	looks     *looks
 }
 
 // newOverview returns the overview of a member that is being opened.
 func newOverview(m *Member) *overview {
 	return &overview{
 		name: m.cfg.Name, self: m.self, selfName: m.cfg.MemberName, wall: m.cfg.Clock, state: m.state, clock: m.clock, raft: m.raft, host: m.host, caller: m.caller,
-		health: m.health, anchorage: m.anchorage, identity: &m.identity, creds: m.creds,
+		health: m.health, anchorage: m.anchorage, identity: &m.identity, creds: m.creds, looks: newLooks(),
 	}
 }
 
@@ -209,11 +210,23 @@ func describeSequencer(table *partition.Table, ref sequencer.Ref, now clustertim
 // serve returns the whole grid's status; the other members are asked for
 // their sequencers.
 func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, error) {
-	s := o.local()
-	s.Sequencers = usable(ctx, o.sequencers(ctx))
 	if in.Local {
+		s := o.local()
+		s.Sequencers = usable(ctx, o.sequencers(ctx))
 		return s, nil
 	}
+	if err := o.looks.enter(ctx); err != nil {
+		return Status{}, err
+	}
+	s := o.looks.status(func() Status { return o.whole(context.WithoutCancel(ctx)) })
+	s.Sequencers = usable(ctx, slices.Clone(s.Sequencers))
+	return s, nil
+}
+
+// whole gathers the status of the whole grid, whose sequencers are those of any name.
+func (o *overview) whole(ctx context.Context) Status {
+	s := o.local()
+	s.Sequencers = o.sequencers(ctx)
 	s.Quotas = usedQuotas(ctx, o.host, o.state.Roster())
 	ctx, cancel := context.WithTimeout(ctx, api.MemberTimeout)
 	defer cancel()
@@ -232,7 +245,7 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 				s.Unreachable = append(s.Unreachable, string(member.Incarnation))
 				return
 			}
-			s.Sequencers = append(s.Sequencers, usable(ctx, other.Sequencers)...)
+			s.Sequencers = append(s.Sequencers, other.Sequencers...)
 			s.takeReport(member.Incarnation, other.reportOf(member.Incarnation))
 			if other.Anchor != nil && other.Anchor.State != "" && other.Leader == string(member.Incarnation) {
 				s.Anchor = other.Anchor
@@ -242,7 +255,7 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 	wg.Wait()
 	slices.Sort(s.Unreachable)
 	sortByName(s.Sequencers)
-	return s, nil
+	return s
 }
 
 // usable returns those of some sequencers that the caller may use: the others are not there

@@ -23,6 +23,10 @@ import (
 // servePush takes a push of the leader, and tells this member's view then.
 func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.PushResponse, error) {
 	mono := o.clock.Mono()
+	in, complete, err := o.pages.add(in)
+	if err != nil || !complete {
+		return wire.PushResponse{Mono: max(1, mono.Milliseconds())}, err
+	}
 	p, err := pushOf(in, mono)
 	if err != nil {
 		return wire.PushResponse{}, err
@@ -117,8 +121,11 @@ func (l *lead) push(ctx context.Context, to roster.Incarnation, addr string, kno
 		return view, err
 	}
 	var res wire.PushResponse
-	if err = l.callerFor(known).Call(ctx, addr, to, wire.PathPush, req, &res); err != nil {
-		return view, err
+	for _, page := range pagesOf(req) {
+		res = wire.PushResponse{}
+		if err = l.callerFor(known).Call(ctx, addr, to, wire.PathPush, page, &res); err != nil {
+			return view, err
+		}
 	}
 	switch {
 	case req.Brief && res.Brief != nil: // the call named its grid
@@ -163,6 +170,9 @@ func (l *lead) pushSince(known pushed) (wire.PushRequest, error) {
 		entries, image, _ = l.node.Since(known.at)
 	}
 	req, err := newPush(entries, image)
+	if err == nil && isLarge(req) {
+		req, err = newPush(nil, l.node.Image())
+	}
 	req.Leader, req.Echo, req.Age, req.Brief = string(l.node.Server), known.echo, age, known.takes
 	req.Term, req.Key = l.node.LeadTerm(), known.key
 	if known.key != "" {

@@ -38,6 +38,10 @@ type PushRequest struct {
 	Commands []PushedCommand `json:"commands,omitempty"`
 	Roster   []byte          `json:"roster,omitempty"` // as in a snapshot; instead of commands
 	At       uint64          `json:"at,omitempty"`     // of the roster
+	// Offset is where Roster begins in one of Size bytes, if that is sent in several pages, in order. The
+	// last one has the effect of a push; Size is 0 if there is one.
+	Offset int `json:"offset,omitempty"`
+	Size   int `json:"size,omitempty"`
 	// Echo is Mono of the member's last answer, 0 for none.
 	Echo int64 `json:"echo_ms,omitempty"`
 	// Age is for how long the sender has known the newest raise, -1 if it does not know.
@@ -46,6 +50,12 @@ type PushRequest struct {
 	// answer of this incarnation.
 	Brief bool `json:"brief,omitempty"`
 }
+
+// Bounds of a roster that is pushed in pages.
+const (
+	PushPage  = MaxBody / 2
+	MaxRoster = 64 << 20
+)
 
 // PushedCommand is a command as the log has it, and where.
 type PushedCommand struct {

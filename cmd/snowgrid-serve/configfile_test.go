@@ -138,11 +138,11 @@ func TestStoreURLs(t *testing.T) {
 		}
 	}
 	for url, says := range map[string]string{
-		"nothing": "not a URL of a store", "redis://h": "not a URL of a store", "file:": "the path is empty", "file://h/x": "names a host",
+		"nothing": "not a URL of a store", "redis://h": "not the scheme of a store", "file:": "the path is empty", "file://h/x": "names a host",
 		"file:x?y=1": "parameter", "etcd:h": "host is missing", "etcd://": "no servers", "etcd://h:1/p?tsl=true": "parameter \"tsl\" is unknown",
 		"etcd://h:1?tls=perhaps": "true or false", "etcd://h:1?ca=/no/such/file": "parameter ca", "s3:///p": "bucketName", "s3://k:s@b/p?region=r": "credentials",
 		"s3://b?regoin=r": "parameter \"regoin\"", "mysql://h:1": "DATABASE", "sqlite:": "name a file", "sqlite::memory:": "lost with the process",
-		"sqlite:x.db?mode=ro": "parameter", "postgres://u:hunter2@%zz/db": "postgres",
+		"sqlite:x.db?mode=ro": "parameter", "postgres://u:hunter2@%zz/db": "postgres", "ftp://u:hunter2@h": "not the scheme of a store", "pg://hunter2": "not the scheme of a store", "hunter2": "not a URL",
 	} {
 		code, _, errs := command(t, "status", "--timeout", "2s", "--store", url)
 		if code != exitFailed || !strings.Contains(errs, says) || strings.Contains(errs, "hunter2") {

@@ -92,7 +92,10 @@ func (f storeFlags) open(ctx context.Context) (opened, error) {
 			}
 		}
 	}
-	return opened{}, fmt.Errorf("--store %.20q: not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", url)
+	if !found { // it may be anything, a password too
+		return opened{}, errors.New("--store is not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE")
+	}
+	return opened{}, fmt.Errorf("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE", scheme)
 }
 
 // window returns the window that is stated, 0 for the default.

@@ -67,6 +67,9 @@ func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args argum
 	if err := a.checkConfig(cfg); err != nil {
 		return from.place(err)
 	}
+	for _, warning := range a.modeWarnings() {
+		logger.WarnContext(ctx, "private key is not private", "advice", warning)
+	}
 	limitMemory(ctx, logger, memlimit.FromCgroup)
 	for _, note := range from.notes {
 		logger.InfoContext(ctx, "key without effect", "file", from.path, "key", note.Key, "reason", note.Reason)

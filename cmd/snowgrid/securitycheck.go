@@ -5,6 +5,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid"
@@ -53,6 +55,9 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 	if cfg.Security == nil {
 		return nil, nil
 	}
+	if err := f.checkModes(); err != nil {
+		return nil, err
+	}
 	conf := *cfg.Security
 	if conf.Grid == "" {
 		conf.Grid = cfg.Name
@@ -66,6 +71,36 @@ func (f *securityFlags) checkFiles(cfg grid.Config) (*security.Credentials, erro
 		return nil, badValue("gossip-key", "", "%s has keys of the gossip as well; omit this one", file)
 	}
 	return creds, nil
+}
+
+// checkModes refuses private keys that every user of the host can read.
+func (f *securityFlags) checkModes() error {
+	for _, name := range f.secretFiles() {
+		info, err := os.Stat(name)
+		if err == nil && info.Mode().Perm()&0o007 != 0 && runtime.GOOS != "windows" { // there modes say nothing
+			return f.fault(fmt.Errorf("every user may read %s (%v), which is secret: run chmod 600 %[1]s", name, info.Mode().Perm()))
+		}
+	}
+	return nil
+}
+
+// modeWarnings returns warnings of private keys that the group may read or replace.
+func (f *securityFlags) modeWarnings() (out []string) {
+	for _, name := range f.secretFiles() {
+		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o037 != 0 && runtime.GOOS != "windows" {
+			out = append(out, fmt.Sprintf("other users may change %s (%v): run chmod 600 %[1]s", name, info.Mode().Perm()))
+		}
+	}
+	return out
+}
+
+// secretFiles returns the files of a member that hold private keys.
+func (f *securityFlags) secretFiles() []string {
+	out := []string{f.TLSKey, f.GossipKeys}
+	if f.SecurityDir != "" {
+		out = append(out, filepath.Join(f.SecurityDir, string(security.Member)+".key"), filepath.Join(f.SecurityDir, security.GossipKeysFile))
+	}
+	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
 // fault gives an error about certificates and keys to the flag that names them.

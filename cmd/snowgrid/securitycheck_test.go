@@ -100,6 +100,11 @@ func TestConfigCheckOfCertificates(t *testing.T) {
 			if err := os.Chmod(filepath.Join(dir, "member.key"), 0o644); err != nil {
 				t.Fatal(err)
 			}
+		}), exitUsage, "every user may read"},
+		"readable by its group": {"security-dir: " + changed(func(dir string) {
+			if err := os.Chmod(filepath.Join(dir, "member.key"), 0o660); err != nil {
+				t.Fatal(err)
+			}
 		}), exitDone, "warning: other users may read member.key"},
 		"two gossip keys":      {"security-dir: " + good + "\ngossip-key: " + testKey, exitUsage, ":2:13: gossip-key: "},
 		"half a certificate":   {"tls-cert: " + good + "/member.crt", exitUsage, ":1:11: tls-cert: \"" + good + "/member.crt\": its private key is missing"},

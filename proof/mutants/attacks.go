@@ -5,6 +5,7 @@ var attackTests = []string{"./grid", "-short", "-run", "^TestAttack(Raft$|Anothe
 var (
 	nestedTests        = []string{"./grid/internal/transport", "-run", "TestNestedGossip"}
 	opsAttackTests     = []string{"./cmd/snowgrid", "-run", "TestIdleConnections|TestDebugPagesAre"}
+	looksTests         = []string{"./grid", "-run", "TestStatusIsShared|TestLooks"}
 	numbersAttackTests = []string{"./grid", "-run", "TestAttackByNumbers"}
 	raftRoleTests      = []string{"./grid/internal/transport", "-run", "TestRaft(Requests|Dials|Refuses)"}
 	credentialTests    = []string{"./security"}
@@ -52,6 +53,11 @@ var attackMutants = []mutant{
 	{"shares", "a caller is not passed on to the leader", "grid/numbers.go", "			ctx = api.OnBehalf(ctx, *via.Caller)\n", "			_ = ctx\n", numbersAttackTests},
 	{"shares", "a holder registers a number as a member", "grid/numbers.go", "	case in.Member != \"\" && api.PeerOf(ctx).Role != security.Member:", "	case in.Member == \"-\":", numbersAttackTests},
 	{"shares", "a list shows the sets of others", "grid/numbers.go", "		if !peer.MayUse(s.Name) {", "		if !peer.MayUse(s.Name) && o == nil {", numbersAttackTests},
+	{"push", "pages of two rosters are one", "grid/pushpages.go", "in.At != of.At || ", "", []string{"./grid", "-run", "TestRosterIsPushedInPages"}},
+	{"push", "a page out of order counts", "grid/pushpages.go", " || in.Offset != len(p.have) {", " {", []string{"./grid", "-run", "TestRosterIsPushedInPages"}},
+	{"limits", "a status is gathered for each caller", "grid/looks.go", "	if began.Before(l.until) {", "	if l.until.Before(l.until) {", looksTests},
+	{"limits", "a reader asks without a pace", "grid/looks.go", "	if p.ID == \"\" || p.Role == security.Member {", "	if p.ID == \"\" || p.Role != security.NoRole {", looksTests},
+	{"authority", "every user may read the key of a member", "cmd/snowgrid/securitycheck.go", "info.Mode().Perm()&0o007 != 0", "info.Mode().Perm()&0o1000 != 0", []string{"./cmd/snowgrid", "-run", "TestConfigCheckOfCertificates"}},
 	{"ops", "an idle connection keeps its place", "cmd/snowgrid/opsconnections.go", "		_ = oldest.Close()\n", "		_ = conn.Close()\n", opsAttackTests},
 	{"ops", "the debug pages answer requests for any host", "cmd/snowgrid/ops.go", "if !isLoopback(r.Host) || ", "if ", opsAttackTests},
 }

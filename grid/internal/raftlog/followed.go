@@ -170,6 +170,13 @@ func (f *followed) servedAt() follow.Position {
 	return f.follower.Served().At
 }
 
+// Image returns the roster that this member serves, with its position.
+func (n *Node) Image() follow.Image {
+	n.followed.mu.Lock()
+	defer n.followed.mu.Unlock()
+	return n.followed.follower.Served()
+}
+
 // Since returns the committed commands after a position, or the whole roster if they are no
 // longer known, and the position that they lead to (F1).
 func (n *Node) Since(at follow.Position) (entries []follow.Entry, image follow.Image, newest follow.Position) {
