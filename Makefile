@@ -9,7 +9,7 @@ SECURE   ?=
 secure   := $(if $(SECURE),-secure)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-long test-all audit race kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack stores upgrade fuzz bench scale many limit failover calm idle lint fmt demo
+.PHONY: help build test test-long test-all audit race kills mutants sim-mutants explore sim chaos storms anchor-storms overload attack damage stores upgrade fuzz bench scale many limit failover calm idle lint fmt demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md 
 	@mkdir -p bin
 	$(GO) test -timeout 60m -count 1 -v -run '^TestChaos$$' ./proof/chaos -long \
 		-chaos-for 10m -faults-min 120 -ids-min 100000000 -report $(CURDIR)/bin/chaos.md $(secure)
+
+damage: ## flip bits in and cut off every stored file, 10,000 times, and start on it (minutes)
+	$(GO) test -timeout 60m -count 1 -v -run '^TestDamagedFiles$$' ./grid -long
 
 stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
 	@mkdir -p bin

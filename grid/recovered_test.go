@@ -155,3 +155,36 @@ func TestRecoveredGridKeepsItsAnchor(t *testing.T) {
 		})
 	}
 }
+
+// TestRecoveryBeginsAboveTheWallClock: a directory whose member stopped an hour before the others
+// has an old ceiling; the others may have granted up to the present, and the window (S1).
+func TestRecoveryBeginsAboveTheWallClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := loseGrid(t, 3)
+		time.Sleep(time.Hour)
+		res, err := l.recover([]string{"m1"}, []string{"m2", "m3"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if least := gridtest.Now().Add(15 * time.Second); res.First.Before(least) {
+			t.Errorf("its IDs begin at %v, and the lost members can have granted up to %v", res.First, least)
+		}
+	})
+}
+
+// TestRecoveryRefusesTheLogOfAnotherMember: the logs of two directories were exchanged by hand.
+func TestRecoveryRefusesTheLogOfAnotherMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := loseGrid(t, 3)
+		one, two := filepath.Join(l.dirs["m1"], "raft.db"), filepath.Join(l.dirs["m2"], "raft.db")
+		aside := filepath.Join(t.TempDir(), "raft.db")
+		if err := errors.Join(os.Rename(one, aside), os.Rename(two, one), os.Rename(aside, two)); err != nil {
+			t.Fatal(err)
+		}
+		for name, lost := range map[string][]string{"m1": {"m2", "m3"}, "m2": {"m1", "m3"}} {
+			if _, err := l.recover([]string{name}, lost); !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "another log") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}

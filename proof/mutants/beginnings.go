@@ -2,9 +2,10 @@ package main
 
 // The tests that guard how lives of a grid begin.
 var (
-	beginTests = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
-	voidTests  = []string{"./grid/internal/raftlog", "-run", "VoidedClaims"}
-	clockTests = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
+	beginTests     = []string{"./grid/internal/tenure", "./grid", "-run", "EndWaits|LogGone|AttemptBegunAgain|TestAccept|Unconfirmed|MixedFirst|Snapshot|Recover|NothingOfATenure"}
+	voidTests      = []string{"./grid/internal/raftlog", "-run", "VoidedClaims"}
+	formationTests = []string{"./grid/internal/formation", "-run", "Survivor|LogWithout|AttemptThat|Volatile"}
+	clockTests     = []string{"./grid/gridtest", "-run", "DifferentClocks|WrongClock|UnheardJump|InitAbove|FirstLifeIs"}
 )
 
 // beginningMutants weaken the rules of beginnings: data directories, forming, the first
@@ -42,6 +43,12 @@ var beginningMutants = []mutant{
 	{"S1", "a recovered grid keeps the ID of the old one", "grid/internal/formation/recover.go", "Grid: NewGridID(), Lost: lost", "Grid: newest.id.Grid, Lost: lost", beginTests},
 	{"S1", "a recovery does not ask for the lost voters", "grid/internal/formation/recover.go", "	if len(unstated) > 0 {", "	if len(unstated) > 1000 {", beginTests},
 	{"S1", "a recovery beside a majority is carried out", "grid/internal/formation/recover.go", "	if 2*alive > voters {", "	if alive > voters {", beginTests},
+	{"S1", "a recovery does not count the wall clock", "grid/internal/formation/recover.go", "[]clustertime.Bound{{Wall: clustertime.TickOf(cfg.Clock.Now())}}", "[]clustertime.Bound{{}}", []string{"./grid", "-run", "TestRecoveryBeginsAbove"}},
+	{"B2", "a recovery takes the log of another identity", "grid/internal/formation/recoverdir.go", "	if err := belongsTo(d.stores, d.id); err != nil {\n		return err\n	}\n", "", []string{"./grid", "-run", "TestRecoveryRefusesTheLog"}},
+	{"S1", "a volatile voter counts as given", "grid/internal/formation/recover.go", "given[id] != \"\" && leader.ServerID(s.ID).IsDurable()", "given[id] != \"\"", formationTests},
+	{"S2", "a survivor forgets the larger window of the grid before the last", "grid/internal/formation/tenure.go", "max(r.Settings.Window, f.previous.bounds.Window)", "r.Settings.Window", formationTests},
+	{"B2", "a log without an identity gets a new one", "grid/internal/formation/datadir.go", "case id.isNew && contents.Last > 0:", "case id.isNew && contents.Last > 1<<60:", formationTests},
+	{"S3", "an attempt that succeeded is forgotten", "grid/internal/formation/datadir.go", "case id.Forming && !contents.Command:", "case id.Forming:", formationTests},
 	{"A2", "a recovered grid is no longer anchored", "grid/internal/formation/recover.go", "		Anchored: old.Anchored, Sets:", "		Sets:", []string{"./grid", "-run", "TestRecoveredGridKeepsItsAnchor"}},
 	{"S1", "a recovery does not record the lost definitions", "grid/internal/formation/recoverdisks.go", "			record.Forgotten = append(record.Forgotten, id)\n", "			_ = id\n", []string{"./grid", "-run", "TestRecoveryIsReported"}},
 	{"S1", "a recovery begins before its plan is kept", "grid/internal/formation/recoverdir.go", "{p.keep, p.replaceLog, p.adoptDefinitions,", "{p.replaceLog, p.keep, p.adoptDefinitions,", beginTests},

@@ -42,6 +42,7 @@ var identityMutants = []mutant{
 	{"N4", "a member that gossip sees is gone", "leader/numbers.go", "	if m.Member != \"\" && v.seesMember(m.Member) {", "	if m.Member == \"-\" {", numberTests},
 	{"N4", "the living are removed", "leader/numbers.go", "	if len(alive) > 0 && !force {", "	if len(alive) > 99 {", numberTests},
 	{"N4", "a repeated clean does not look again", "leader/numbers.go", "ids, force, tries-1, reply)", "ids, true, tries-1, reply)", numberTests},
+	{"N3", "a survivor's greatest removed incarnation is forgotten", "roster/set.go", "max(out[at].Removed, other.Removed)", "out[at].Removed", []string{"./roster", "-run", "GreatestRemoved"}},
 	{"N2", "data directories recover a grid without its sets", "grid/internal/formation/recover.go", "Sets: old.Sets, ", "", []string{"./grid", "-run", "TestNumbersSurviveARecovery"}},
 	{"N5", "an owner attaches whatever process it is", "grid/internal/host/calls.go", "	return h.checkIdentity(in.Identity)\n", "	_ = h.checkIdentity(in.Identity)\n	return nil\n", replacedTests},
 	{"N5", "an owner renews whatever process it is", "grid/internal/host/renew.go", "	if err := h.checkIdentity(in.Identity); err != nil {", "	if err := h.checkIdentity(in.Identity); err != nil && h == nil {", replacedTests},

@@ -50,6 +50,10 @@ func checkPages(path string) error {
 	options := boltfile.Options()
 	options.ReadOnly = true // reads the descriptions alone
 	_, db, err := openBolt(path, options)
+	var system *fs.PathError
+	if err != nil && !errors.Is(err, bolterrors.ErrTimeout) && !errors.As(err, &system) {
+		return boltfile.Damaged("its descriptions cannot be read: %v", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -85,11 +89,6 @@ func openBolt(path string, options *bolt.Options) (file *os.File, db *bolt.DB, e
 	})
 	if err != nil && file != nil {
 		discard(file)
-	}
-	for _, content := range []error{bolterrors.ErrInvalid, bolterrors.ErrVersionMismatch, bolterrors.ErrChecksum} {
-		if errors.Is(err, content) {
-			err = boltfile.Damaged("its descriptions cannot be read: %v", err)
-		}
 	}
 	return file, db, err
 }

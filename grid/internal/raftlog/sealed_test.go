@@ -139,6 +139,9 @@ func TestOpenFindsEveryDamageOfTheLog(t *testing.T) {
 		}
 		l, err := raftlog.Open(dir)
 		if err != nil {
+			if !errors.Is(err, boltfile.ErrDamaged) || !strings.Contains(err.Error(), path) {
+				t.Fatalf("%s: %v, want ErrDamaged and the file", what, err)
+			}
 			refusals++
 			continue
 		}
