@@ -136,6 +136,28 @@ func TestVoterAcknowledgesNoEarlierOwner(t *testing.T) {
 	}
 }
 
+// TestVoterKeepsBesideAnIncompleteTable: the table that a loss has emptied is sent to a voter
+// before it is collected, and takes nothing from what the voter keeps.
+func TestVoterKeepsBesideAnIncompleteTable(t *testing.T) {
+	n := keepers(t, 0)
+	n.create(0, "orders")
+	n.carry()
+	other := n.named()[1]
+	n.lose(3, other)
+	n.learn(n.all()...)
+	n.carry("deliver", "answer")
+	if m := n.members[other].machine; m.Position().Term != m.Holds().Newest || m.Table().Complete() {
+		t.Fatalf("the voter has the table %v", m.Position())
+	}
+	if got := n.keptBy(other); len(got) != 1 {
+		t.Errorf("it keeps %v", got)
+	}
+	n.run()
+	o := n.open(3, "orders")
+	n.run()
+	o.is(true, nil)
+}
+
 // TestVoterHasAGap: definitions that follow others than those that a voter has are refused.
 func TestVoterHasAGap(t *testing.T) {
 	n := keepers(t, 0)

@@ -33,6 +33,11 @@ func (r *Roster) checkSince(before *Roster) error {
 			return invalidf("unsettled %.40q is not a member, or out of order", string(u))
 		}
 	}
+	if !isShared(before.Keepers, r.Keepers) {
+		if err := CheckKeepers(r.Keepers); err != nil {
+			return err
+		}
+	}
 	if !isShared(before.Sets, r.Sets) {
 		if err := CheckSets(r.Sets); err != nil {
 			return err
@@ -98,7 +103,7 @@ const maxVersion = 1 << 62
 // checkUnformed requires the zero roster.
 func (r *Roster) checkUnformed() error {
 	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (Settings{}) ||
-		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Quotas) > 0 || r.Recovered != nil {
+		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Quotas) > 0 || len(r.Keepers) > 0 || r.Recovered != nil {
 		return invalidf("it has no version and is not empty")
 	}
 	return nil

@@ -86,20 +86,28 @@ func (r *Roster) keepersOf(id PartitionID) []Incarnation {
 // keepersMost bounds the voters, which are more than wanted while one is replaced.
 const keepersMost = 2 * MaxVoters
 
-// checkKeepers refuses keepers that no leader would name.
+// checkKeepers refuses a change to keepers that no leader names.
 func (r *Roster) checkKeepers(keepers []Incarnation) error {
-	if len(keepers) == 0 {
-		return nil
+	if len(keepers) > 0 && slices.Equal(keepers, r.Keepers) {
+		return refused("the voters that keep definitions are the same as before")
 	}
-	if len(keepers) > keepersMost || slices.Equal(keepers, r.Keepers) {
-		return refused("%d voters keep definitions, which are too many, or the same as before; at most %d", len(keepers), keepersMost)
+	if err := CheckKeepers(keepers); err != nil {
+		return refused("%v", err)
+	}
+	return nil
+}
+
+// CheckKeepers reports, as an [ErrInvalid], keepers that no roster can have.
+func CheckKeepers(keepers []Incarnation) error {
+	if len(keepers) > keepersMost {
+		return invalidf("%d voters keep definitions; at most %d", len(keepers), keepersMost)
 	}
 	for k, i := range keepers {
-		if fault := i.fault(); fault != "" {
-			return refused("%s", fault)
+		if err := i.Check(); err != nil {
+			return err
 		}
 		if k > 0 && keepers[k-1] >= i {
-			return refused("the voters that keep definitions are not in order: %v", keepers)
+			return invalidf("the voter %s that keeps definitions is out of order or there twice", i)
 		}
 	}
 	return nil

@@ -164,5 +164,9 @@ func TestRefusedKeepers(t *testing.T) {
 		if _, err := r.Apply(c); !errors.Is(err, roster.ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
+		bad := *r
+		if bad.Keepers = keepers; name != "the same" && !errors.Is(bad.Check(), roster.ErrInvalid) {
+			t.Errorf("%s: a roster with them is valid", name)
+		}
 	}
 }

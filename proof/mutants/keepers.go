@@ -14,7 +14,7 @@ var keeperMutants = []mutant{
 	{"D1", "definitions follow others than those that a voter has", "backup/update.go", "	case u.Whole == nil && (r.stored.Term != p.Term || r.stored.Number < u.Since):\n", "	case u.Whole == nil && r.stored.Term != p.Term:\n", keeperTests},
 	{"D1", "a table that loses its names empties what a voter keeps", "partition/keep.go", "	if !m.table.Complete() || !m.replica.IsKeeper() && !m.replica.Acts() {", "	if !m.replica.IsKeeper() && !m.replica.Acts() {", keeperTests},
 	{"D1", "a table is stored as a difference to other definitions", "partition/keep.go", "		m.table.ForgetStored() // a table of this replica no longer follows them\n", "", keeperTests},
-	{"D3", "a voter forgets definitions while it is named for them", "partition/keep.go", "p.Term < m.replica.Newest() && !named && ", "p.Term < m.replica.Newest() && ", keeperTests},
+	{"D3", "a voter forgets definitions while it is named for them", "partition/keep.go", "p.Term < m.replica.Newest() && !named && ", "p.Term < m.replica.Newest() && (!named || p.Term > 0) && ", keeperTests},
 	{"D3", "a voter forgets definitions within the term", "partition/keep.go", "p.Term > 0 && p.Term < m.replica.Newest() && !named", "p.Term > 0 && !named", keeperTests},
 	{"D4", "fewer voters than a majority keep definitions", "roster/storage.go", "majority := len(voters)/2 + 1", "majority := len(voters) / 2", keeperTests},
 	{"D4", "a loss forgets that voters are named", "roster/reassign.go", "	r.Partitions[l.Partition].Memory = was.Memory\n", "", keeperTests},
