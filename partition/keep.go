@@ -100,17 +100,23 @@ func (k *keeping) note(c DefinitionChange) {
 	}
 }
 
-// keepers returns the members that keep definitions and are neither this one nor one of
-// the replicas to which it sends its table.
+// observeKeepers records the members that keep definitions, by the newest roster, and are
+// neither this one nor a replica to which its owner sends the table.
+func (m *Machine) observeKeepers(p roster.Partition) {
+	m.others = nil
+	if s := m.replica.Storage(); s.Memory {
+		m.others = slices.DeleteFunc(slices.Clone(s.Needed), func(i roster.Incarnation) bool {
+			return i == m.replica.Self() || i == p.Joining || slices.Contains(p.InSync, i)
+		})
+	}
+}
+
+// keepers returns the members to which an owner sends definitions alone; read only.
 func (m *Machine) keepers() []roster.Incarnation {
-	s := m.replica.Storage()
-	if !s.Memory || !m.replica.Acts() {
+	if !m.replica.Acts() {
 		return nil
 	}
-	replicas := m.replica.Needed()
-	return slices.DeleteFunc(slices.Clone(s.Needed), func(i roster.Incarnation) bool {
-		return i == m.replica.Self() || slices.Contains(replicas, i)
-	})
+	return m.others
 }
 
 // sendDefinitions sends each keeper the definitions that it lacks, or a question. One that

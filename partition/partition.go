@@ -86,6 +86,7 @@ type Machine struct {
 	disk    disk
 	kept    kept                            // definitions in this process's memory
 	keeping map[roster.Incarnation]*keeping // keepers that are no replicas
+	others  []roster.Incarnation            // those keepers, by the newest roster
 	asks    map[roster.MemberID]*ask        // disks that are asked for definitions
 	waiting []waiting                       // requests that wait for definitions
 }
@@ -143,6 +144,7 @@ func (m *Machine) observe(v View) {
 	if m.replica.Observe(v.Roster.Version, v.Roster.Partitions[m.id], v.Roster.Storage(m.id)) {
 		m.becomeOwner(v)
 	}
+	m.observeKeepers(v.Roster.Partitions[m.id])
 	m.forgetKept()
 }
 
