@@ -41,8 +41,8 @@ func TestAgentEndsByRequest(t *testing.T) {
 		t.Fatalf("status %d, stdout %q, stderr\n%s", <-status, line[:n], log.String())
 	}
 	for _, call := range []struct{ method, path, want string }{
-		{http.MethodGet, "/membership/size", "1"},
-		{http.MethodPost, "/membership/unsubscribe", "true"},
+		{http.MethodGet, "/membership/size", "1\n"},
+		{http.MethodPost, "/membership/unsubscribe", "true\n"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), call.method, "http://"+addrs[1]+call.path, nil)
 		if err != nil {

@@ -118,6 +118,27 @@ func TestRequestWithoutAnswerEnds(t *testing.T) {
 	})
 }
 
+// TestStopsAtTheSameTime: while one caller of Stop waits for a request in progress another may call
+// it, too, and the clock of a bubble advances meanwhile.
+func TestStopsAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node, release := startBusy(t)
+		release()
+		future, returned := make(unanswered), make(chan error, 1)
+		go func() { returned <- raftlog.Await(node, func() raft.Future { return future }) }()
+		synctest.Wait()
+		ended := make(chan error, 2)
+		for range 2 {
+			go func() { ended <- node.Stop().Error() }()
+		}
+		if one, two := <-ended, <-ended; one != nil || two != nil {
+			t.Error(one, two)
+		}
+		<-returned
+		close(future)
+	})
+}
+
 // TestFuturesAreAwaitedInOnePlace: no other file than requests.go starts a request of Raft.
 func TestFuturesAreAwaitedInOnePlace(t *testing.T) {
 	request := regexp.MustCompile(`[rR]aft\.(Apply|ApplyLog|Barrier|VerifyLeader|AddVoter|AddNonvoter|RemoveServer|DemoteVoter|LeadershipTransfer\w*|Snapshot|Restore)\(`)
