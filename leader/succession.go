@@ -53,13 +53,22 @@ func (l *Leader) hasSuccessor(v View) bool {
 
 // parting returns, sorted, the members that leave the roster now. This one passes its lead
 // first: a leader that is not a member would have to begin again under an anchor. If that
-// failed, or all leave, it does not wait.
+// failed, or all leave, it does not wait; but in an anchored grid it leaves after the others that
+// leave. It would take the anchor to remove them, be a member again by that, and leave, without end.
 func (l *Leader) parting(v View) []roster.Incarnation {
 	out := l.leavers(v)
-	if v.Leaving && !l.yielded && l.succeeded(v) {
+	if v.Leaving && (!l.yielded && l.succeeded(v) || l.anchor != nil && l.accompanied(v)) {
 		out = slices.DeleteFunc(out, func(i roster.Incarnation) bool { return i == l.self })
 	}
 	return out
+}
+
+// accompanied reports whether another member that leaves is still in the roster, and gossip sees it.
+func (l *Leader) accompanied(v View) bool {
+	return slices.ContainsFunc(v.Peers, func(p Peer) bool {
+		_, member := v.Roster.Member(p.Incarnation)
+		return member && p.Incarnation != l.self && (p.Leaving || l.leaves(v, p.Incarnation))
+	})
 }
 
 // askSuccessors probes the voters that stay and may lead, and passes the lead to the

@@ -60,7 +60,7 @@ func restartAfter(t *testing.T, anchor store.Store, stops []time.Duration) {
 		}
 		starts.Wait()
 		checkPresent(t, g, ids, down)
-		stopHow(t, g, anchor == nil && random.IntN(2) == 0)
+		stopHow(t, g, random.IntN(2) == 0)
 	}
 }
 
