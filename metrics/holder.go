@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/logqueue"
 )
 
 // Families of the handles of a process: of a client, or of a member's own.
@@ -27,11 +28,12 @@ var (
 
 	dials        = newFamily(counter, "dials_total", "Attempts to open a connection to a member.")
 	dialFailures = newFamily(counter, "dial_failures_total", "Attempts to open a connection to a member that failed.")
+	logDropped   = newFamily(counter, "log_lines_dropped_total", "Log lines of the process that were dropped because the log did not take them.")
 )
 
 var holderFamilies = []*family{
 	holderHandles, holderAttached, holderWaiting, holderGrantLead, holderIDs, holderGrantWaits, holderGrantWaited, holderAttach,
-	holderAttachFailures, holderRenewals, holderRenewalFailures, holderNodesLost, holderMembers, dials, dialFailures,
+	holderAttachFailures, holderRenewals, holderRenewalFailures, holderNodesLost, holderMembers, dials, dialFailures, logDropped,
 }
 
 // ClientSource is a [client.Client].
@@ -59,6 +61,7 @@ func (c *clientCollector) Collect(ch chan<- prometheus.Metric) {
 	c.holder.collect(ch, s)
 	sink(ch).send(dials, float64(s.Dials))
 	sink(ch).send(dialFailures, float64(s.DialFailures))
+	sink(ch).send(logDropped, float64(logqueue.Dropped()))
 }
 
 // holder makes the metrics of the handles of a process.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
+	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/leader/anchor"
 	"github.com/snowgrid/snowgrid/roster"
 )
@@ -63,6 +64,7 @@ func (c *memberCollector) Collect(ch chan<- prometheus.Metric) {
 	c.holder.collect(to, stats.Handles)
 	to.send(dials, float64(stats.Dials))
 	to.send(dialFailures, float64(stats.DialFailures))
+	to.send(logDropped, float64(logqueue.Dropped()))
 }
 
 // unix returns a time in seconds.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/store/record"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -131,6 +132,7 @@ func (cfg Config) resolved(s Store) (Config, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	cfg.Logger = logqueue.Logger(cfg.Logger)
 	return cfg, nil
 }
 

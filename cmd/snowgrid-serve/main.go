@@ -19,10 +19,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/snowgrid/snowgrid/internal/logqueue"
 )
 
 // The exit statuses.
@@ -78,6 +81,9 @@ func main() {
 
 // run parses the arguments, runs the command and returns the exit status.
 func run(ctx context.Context, args []string, to streams) int {
+	if slices.Contains(args, "serve") { // no pipe that is not read may hold it
+		to.out, to.err = logqueue.Writer(to.out), logqueue.Writer(to.err)
+	}
 	exited := -1 // set by kong after it has printed --help
 	parser, err := kong.New(&commands{},
 		kong.Name("snowgrid-serve"),

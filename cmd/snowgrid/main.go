@@ -46,6 +46,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/wire"
 )
 
@@ -113,6 +114,9 @@ func main() {
 
 // run parses the arguments, runs the command and returns the exit status.
 func run(ctx context.Context, args []string, to streams) int {
+	if len(args) > 0 && args[0] == "agent" { // no pipe that is not read may hold it
+		to.out, to.err = logqueue.Writer(to.out), logqueue.Writer(to.err)
+	}
 	exited := -1 // set by kong after it has printed --help
 	from := newSources()
 	parser, err := newParser(&commands{}, from,

@@ -1,0 +1,133 @@
+package logqueue_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/logqueue"
+)
+
+// pipe is a sink that takes lines while it is open.
+type pipe struct {
+	open chan struct{} // closed when it takes lines
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func newPipe() *pipe { return &pipe{open: make(chan struct{})} }
+
+// Write implements io.Writer.
+func (p *pipe) Write(b []byte) (int, error) {
+	<-p.open
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+func (p *pipe) lines() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Split(strings.TrimSpace(p.out.String()), "\n")
+}
+
+// TestLinesAreWrittenWhenTheCallReturns: in order, without a goroutine that stays.
+func TestLinesAreWrittenWhenTheCallReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe()
+		close(p.open)
+		log := logqueue.Logger(slog.New(slog.NewTextHandler(p, nil)))
+		if logqueue.Logger(log) != log {
+			t.Error("a logger is queued twice")
+		}
+		for i := range 100 {
+			log.With("n", i).WithGroup("g").Info("line", "i", i)
+			if lines := p.lines(); len(lines) != i+1 || !strings.Contains(lines[i], fmt.Sprintf("msg=line n=%d g.i=%d", i, i)) {
+				t.Fatalf("%d lines after line %d: %q", len(lines), i, lines[len(lines)-1])
+			}
+		}
+	})
+}
+
+// TestBlockedSink: callers wait once, lines beyond the bound are dropped and counted, and the others
+// are written in order when the sink takes lines again.
+func TestBlockedSink(t *testing.T) {
+	for name, make := range map[string]func(*pipe) *slog.Logger{
+		"handler": func(p *pipe) *slog.Logger { return logqueue.Logger(slog.New(slog.NewTextHandler(p, nil))) },
+		"writer":  func(p *pipe) *slog.Logger { return slog.New(slog.NewTextHandler(logqueue.Writer(p), nil)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, before := newPipe(), logqueue.Dropped()
+				log, began := make(p), time.Now()
+				for i := range 2000 {
+					log.Info("line", "i", i)
+				}
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("2000 lines took %v", took)
+				}
+				if dropped := logqueue.Dropped() - before; dropped != 2000-1024 {
+					t.Errorf("%d dropped", dropped)
+				}
+				close(p.open)
+				synctest.Wait()
+				lines := p.lines()
+				if len(lines) != 1025 || !strings.Contains(lines[1023], "i=1023") || !strings.Contains(lines[1024], "log lines dropped: the log was not read") || !strings.Contains(lines[1024], "lines=976") {
+					t.Fatalf("%d lines, the last: %q", len(lines), lines[max(0, len(lines)-2):])
+				}
+				log.Info("after")
+				if lines := p.lines(); len(lines) != 1026 {
+					t.Errorf("%d lines after another", len(lines))
+				}
+			})
+		})
+	}
+}
+
+// failing is a sink whose writes fail.
+type failing struct{}
+
+var errFull = errors.New("disk full")
+
+func (failing) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriterReturnsErrors(t *testing.T) {
+	if _, err := logqueue.Writer(failing{}).Write([]byte("line\n")); !errors.Is(err, errFull) {
+		t.Error(err)
+	}
+}
+
+// again is a handler that logs to its own logger.
+type again struct {
+	slog.Handler
+	log *slog.Logger
+}
+
+func (a *again) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "first" {
+		a.log.Info("second")
+	}
+	return a.Handler.Handle(ctx, r)
+}
+
+// TestHandlerThatLogs: a handler that logs to its own logger does not deadlock.
+func TestHandlerThatLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		a := &again{Handler: slog.NewTextHandler(&out, nil)}
+		a.log = logqueue.Logger(slog.New(a))
+		a.log.Info("first")
+		synctest.Wait()
+		if n := strings.Count(out.String(), "\n"); n != 2 {
+			t.Errorf("%d lines: %s", n, out.String())
+		}
+	})
+}
