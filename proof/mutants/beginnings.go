@@ -49,6 +49,8 @@ var beginningMutants = []mutant{
 	{"S2", "a survivor forgets the larger window of the grid before the last", "grid/internal/formation/tenure.go", "max(r.Settings.Window, f.previous.bounds.Window)", "r.Settings.Window", formationTests},
 	{"B2", "a log without an identity gets a new one", "grid/internal/formation/datadir.go", "case id.isNew && contents.Last > 0:", "case id.isNew && contents.Last > 1<<60:", formationTests},
 	{"S3", "an attempt that succeeded is forgotten", "grid/internal/formation/datadir.go", "case id.Forming && !contents.Command:", "case id.Forming:", formationTests},
+	{"security", "a data directory stays open to other users", "grid/internal/formation/datadir.go", "	if err := registrar.Restrict(dir, IdentityFile,", "	if err := registrar.Restrict(os.DevNull, IdentityFile,", []string{"./grid", "-run", "TestDataDirIsFor"}},
+	{"security", "a snapshot stays open to other users", "grid/internal/raftlog/snapshots.go", "err := errors.Join(err, restrict(filepath.Join(s.all.dir, s.ID()))); err", "err := err; err", []string{"./grid", "-run", "TestDataDirIsFor"}},
 	{"A2", "a recovered grid is no longer anchored", "grid/internal/formation/recover.go", "		Anchored: old.Anchored, Sets:", "		Sets:", []string{"./grid", "-run", "TestRecoveredGridKeepsItsAnchor"}},
 	{"S1", "a recovery does not record the lost definitions", "grid/internal/formation/recoverdisks.go", "			record.Forgotten = append(record.Forgotten, id)\n", "			_ = id\n", []string{"./grid", "-run", "TestRecoveryIsReported"}},
 	{"S1", "a recovery begins before its plan is kept", "grid/internal/formation/recoverdir.go", "{p.keep, p.replaceLog, p.adoptDefinitions,", "{p.replaceLog, p.keep, p.adoptDefinitions,", beginTests},

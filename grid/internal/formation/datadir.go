@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/registrar"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
@@ -39,6 +40,9 @@ func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: cannot create %s: %v", dir, err)
+	}
+	if err := registrar.Restrict(dir, IdentityFile, registrar.TempFile, registrar.NodesFile, raftlog.File, definitions.File); err != nil {
+		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: %v", err)
 	}
 	if err := checkLogFile(dir); err != nil { // before opening it makes one
 		return raftlog.Stores{}, nil, nil, err

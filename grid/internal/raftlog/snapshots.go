@@ -44,11 +44,14 @@ type snapshots struct {
 func openSnapshots(dir string, l *Log, log io.Writer) (*snapshots, error) {
 	all := filepath.Join(dir, SnapshotDir)
 	own := filepath.Join(all, l.ID)
-	if err := errors.Join(os.MkdirAll(own, 0o700), restrict(all)); err != nil {
+	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, err
 	}
 	files, err := raft.NewFileSnapshotStore(own, 2, log)
 	if err != nil {
+		return nil, err
+	}
+	if err := restrict(all); err != nil {
 		return nil, err
 	}
 	return &snapshots{files, l, filepath.Join(own, raftSnapshotDir)}, nil
@@ -64,10 +67,15 @@ func restrict(dir string) error {
 		if entry.IsDir() {
 			mode = 0o700
 		}
-		if info, err := entry.Info(); err != nil || info.Mode().Perm() == mode || !entry.IsDir() && !entry.Type().IsRegular() {
+		info, err := entry.Info()
+		if err != nil || info.Mode().Perm() == mode || !entry.IsDir() && !entry.Type().IsRegular() {
 			return err
 		}
-		return os.Chmod(path, mode)
+		err = os.Chmod(path, mode)
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+			return nil // another user's, or a file system without modes
+		}
+		return err
 	})
 }
 
