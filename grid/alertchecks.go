@@ -174,7 +174,7 @@ func checkAwaited(s Status) (Severity, string) {
 	if len(disks) == 0 {
 		return "", ""
 	}
-	return Critical, fmt.Sprintf("disks are awaited: %s; start these members with their data directories, or run `snowgrid forget` for a disk that is lost", subjects(disks))
+	return Critical, fmt.Sprintf("the definitions of members are awaited: %s; start these members with their data directories, or reconnect those without, or run `snowgrid forget` for one that is lost", subjects(disks))
 }
 
 func checkDown(s Status) (Severity, string) {
