@@ -40,13 +40,15 @@ func (v *view) ownsAlone(p roster.Partition) bool {
 // areApart reports whether two members do not reach each other.
 func (v *view) areApart(a, b roster.Incarnation) bool { return v.apart[PairOf(a, b)] }
 
-// together returns the members on which a partition is placed while some do not reach each other: in place
-// of a backup that the owner does not reach another member, as far as there is one; else another of them
-// as the owner, if it reaches all; else fewer members.
+// together returns the members on which a partition is placed while some do not reach each other. The owner
+// stays as long as it reaches all members that keep the definitions; the ring has its way when all reach
+// each other again. In place of a backup that the owner does not reach there is another member, as far as
+// there is one; else another of them is the owner, if it reaches all; else there are fewer.
 func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []roster.Incarnation {
 	if len(v.apart) == 0 || len(want) == 0 {
 		return want
 	}
+	want = v.ownedBy(id, want)
 	out := []roster.Incarnation{want[0]}
 	for _, backup := range want[1:] {
 		if v.areApart(want[0], backup) {
@@ -60,11 +62,39 @@ func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []rost
 		return out
 	}
 	for i, owner := range want {
-		if !slices.ContainsFunc(want, func(m roster.Incarnation) bool { return v.areApart(owner, m) }) {
+		if v.reachesAll(owner, want) {
 			return append([]roster.Incarnation{owner}, slices.Delete(slices.Clone(want), i, i+1)...)
 		}
 	}
 	return out
+}
+
+// ownedBy returns as many members, with the owner first: the present one if it can be relied on and reaches
+// all members that keep the definitions; else one that reaches those and the present owner, from which it
+// gets the table; else one that reaches the present owner.
+func (v *view) ownedBy(id roster.PartitionID, want []roster.Incarnation) []roster.Incarnation {
+	present := v.r.Partitions[id].Owner
+	if present == "" {
+		return want
+	}
+	all := append(append([]roster.Incarnation{present}, want...), v.placeable()...)
+	must := append([]roster.Incarnation{present}, v.r.Storage(id).Needed...)
+	fits := func(i roster.Incarnation) bool { return v.up[i] && v.reachesAll(i, must) }
+	at := slices.IndexFunc(all, fits)
+	if at < 0 {
+		must = must[:1]
+		at = slices.IndexFunc(all, fits)
+	}
+	if at < 0 {
+		return want
+	}
+	rest := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return i == all[at] })
+	return append([]roster.Incarnation{all[at]}, rest[:min(len(rest), len(want)-1)]...)
+}
+
+// reachesAll reports whether a member reaches all others of a set.
+func (v *view) reachesAll(owner roster.Incarnation, set []roster.Incarnation) bool {
+	return !slices.ContainsFunc(set, func(m roster.Incarnation) bool { return v.areApart(owner, m) })
 }
 
 // instead returns a member in place of a backup: one that the owner reaches and that is none of those
@@ -91,21 +121,4 @@ func like[T comparable](a, b T) int {
 		return 1
 	}
 	return 0
-}
-
-// next returns the replica in sync that owns a partition next, on its way to a wanted owner: that one, or
-// one that reaches both where the present owner does not reach it. "" for none.
-func (v *view) next(p roster.Partition, wanted roster.Incarnation) roster.Incarnation {
-	if slices.Contains(p.InSync, wanted) && v.up[wanted] {
-		return wanted
-	}
-	if !v.areApart(p.Owner, wanted) {
-		return ""
-	}
-	for _, i := range p.InSync {
-		if i != p.Owner && v.up[i] && !v.areApart(i, wanted) && !v.areApart(i, p.Owner) {
-			return i
-		}
-	}
-	return ""
 }

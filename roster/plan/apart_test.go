@@ -18,7 +18,10 @@ func settle(t interface {
 }, r *roster.Roster, s Sight) *roster.Roster {
 	t.Helper()
 	for range 60 + 12*len(r.Partitions) {
-		s.Held = held(r)
+		s.Held, s.Persisted = held(r), nil
+		for id := range r.Partitions {
+			s.Persisted = append(s.Persisted, roster.Persisted{Partition: roster.PartitionID(id), Version: r.Version})
+		}
 		c, found := new(Planner).Plan(r, s)
 		if !found {
 			return r
@@ -104,8 +107,12 @@ func TestPlanApartRests(t *testing.T) {
 		r := *base
 		r.Settings.Backups = rapid.IntRange(1, 4).Draw(t, "backups")
 		var sights []Sight
+		var keepers []roster.Incarnation
+		if n := rapid.SampledFrom([]int{0, 3, 5}).Draw(t, "voters"); n > 0 {
+			keepers = rostertest.Incarnations([]string{"a1", "b1", "c1", "d1", "e1"}[5-n:])
+		}
 		for range 3 {
-			s := Sight{}
+			s := Sight{Keepers: keepers}
 			if rapid.Bool().Draw(t, "joins") {
 				s.Join = rostertest.Records([]string{"f1"})
 			}
@@ -123,9 +130,9 @@ func TestPlanApartRests(t *testing.T) {
 		for _, s := range append([]Sight{{}}, sights...) {
 			at = settle(t, at, s)
 			for id, p := range at.Partitions {
-				for _, i := range p.InSync {
+				for _, i := range slices.Concat(p.InSync, at.Storage(roster.PartitionID(id)).Needed) {
 					if slices.Contains(s.Apart, PairOf(p.Owner, i)) {
-						t.Fatalf("partition %d: owner %s does not reach %s (%v)", id, p.Owner, i, s.Apart)
+						t.Fatalf("partition %d: owner %s does not reach %s (%v): %+v, keepers %+v", id, p.Owner, i, s.Apart, p, at.Storage(roster.PartitionID(id)))
 					}
 				}
 			}

@@ -162,8 +162,8 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 			c.Add = append(c.Add, roster.Replica{Partition: id, Member: missing[0]})
 			v.joining++
 		}
-	case p.Owner != want[0] && v.next(p, want[0]) != "" && !v.learning(p):
-		c.Take = append(c.Take, roster.Replica{Partition: id, Member: v.next(p, want[0])})
+	case p.Owner != want[0] && inSync(want[0]) && v.up[want[0]] && !v.learning(p):
+		c.Take = append(c.Take, roster.Replica{Partition: id, Member: want[0]})
 	case len(surplus) > 0 && len(staying) > len(want): // one that is wanted may be silent
 		c.Drop = append(c.Drop, roster.Replica{Partition: id, Member: surplus[0]})
 	}
