@@ -24,6 +24,7 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -129,9 +130,13 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
+// dialQuietly is for how long Dial looks for a member without a line in the log.
+const dialQuietly = 3 * time.Second
+
 // findGrid looks for a member that answers, until ctx ends.
 func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 	call := ask(c.session, (*session.Machine).NewCall)
+	began, reported := c.clock.Mono(), false
 	var last error
 	for {
 		err := c.lookUp(ctx, -1, true)
@@ -143,6 +148,10 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		}
 		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) || isDenied(err) {
 			return err
+		}
+		if !reported && c.clock.Mono()-began > dialQuietly {
+			reported = true
+			c.log.Warn("no member answers yet; retrying", "addrs", strings.Join(cfg.Addrs, ", "), "error", oneLine(last))
 		}
 		retry, _ := c.tried(call, sequencer.ErrUnavailable)
 		_ = sleep(ctx, retry.Pause)

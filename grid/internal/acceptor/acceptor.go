@@ -49,6 +49,9 @@ type Config struct {
 	// Wait has finished streams wait until they are taken. Without, they are closed when
 	// Handshakes of them have not been taken.
 	Wait bool
+	// Failed, if not nil, is told why a stream was not accepted: the process may have no file left.
+	// It must not block.
+	Failed func(error)
 }
 
 // Acceptor has finished streams in Streams.
@@ -150,6 +153,9 @@ func (a *Acceptor) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
+			if a.cfg.Failed != nil {
+				a.cfg.Failed(err)
+			}
 			delay = min(max(2*delay, 5*time.Millisecond), delayMax)
 			select {
 			case <-a.done:

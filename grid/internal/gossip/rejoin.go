@@ -68,11 +68,24 @@ func (g *Gossip) dial(addrs []string) {
 		wg.Go(func() {
 			defer func() { <-dialing }()
 			if _, err := g.list.Join([]string{addr}); err != nil {
-				g.cfg.Log.Debug("no answer from a member yet", "addr", addr, "error", err)
+				g.unreached(addr, err)
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// searchQuietly is for how long a member that sees no other one looks for one without a warning.
+const searchQuietly = 10 * time.Second
+
+// unreached logs that an address did not answer: while this member sees no other one, as a warning
+// once a minute.
+func (g *Gossip) unreached(addr string, err error) {
+	if g.cfg.State.Clock.Mono() > searchQuietly && len(g.Peers()) <= 1 {
+		g.cfg.Library.Report(slog.LevelWarn, "no member answers at a join address; retrying", err.Error(), "addr", addr)
+		return
+	}
+	g.cfg.Log.Debug("no answer from a member yet", "addr", addr, "error", err)
 }
 
 // Searched reports whether every address that the configured entries lead to has answered or
