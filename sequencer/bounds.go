@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/cycles"
+	"github.com/snowgrid/snowgrid/internal/fork"
 )
 
 // measuredPace is the number of cycles per millisecond by the newest measurement of any
@@ -62,12 +63,14 @@ func (g *generator) backOff(slot int64) {
 }
 
 // holds reports whether a slot lies within the bounds; a negative one, which is of a
-// stopped generator, lies below them.
-func (g *generator) holds(slot int64) bool { return slot < g.limit.Load() && slot >= g.low.Load() }
+// stopped generator, lies below them. In a copy of the process none does.
+func (g *generator) holds(slot int64) bool {
+	return slot < g.limit.Load() && slot >= g.low.Load() && !fork.Copied()
+}
 
 // reserveMany takes up to n consecutive slots, or none. Slots that it cannot use are lost.
 func (g *generator) reserveMany(n int) (slot int64, k int) {
-	if !g.fresh() {
+	if !g.fresh() || fork.Copied() {
 		return 0, 0
 	}
 	more := min(int64(n), g.limit.Load()-g.next.Load())

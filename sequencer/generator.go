@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/cycles"
+	"github.com/snowgrid/snowgrid/internal/fork"
 )
 
 // A generator turns one attachment's grants into IDs.
@@ -101,6 +102,7 @@ const (
 	stopped           // the logical node was released
 	exhausted         // the epoch has no milliseconds left
 	nodeless          // the logical node went to another holder, and was not replaced yet
+	copied            // this process is the child of a fork
 )
 
 // newGenerator starts a generator whose first ID has a timestamp above after.
@@ -153,6 +155,9 @@ type took struct {
 // With noGrant, at is a timestamp outside the grants, and the next grant that begins
 // above it ends the wait.
 func (g *generator) take(r reading, n int, held int64, waits bool) took {
+	if fork.Copied() { // the lock may be one that nothing gives back
+		return took{kept: -1, out: copied}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	counters := g.layout.counters()

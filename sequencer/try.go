@@ -61,6 +61,8 @@ func (a attempt) again(n int, waits bool) attempt {
 	switch a.out {
 	case exhausted:
 		a.bar = ErrEpochExhausted
+	case copied:
+		a.bar = ErrClosed
 	case noGrant:
 		a.bar = a.seen.refusedAt(a.at)
 	}
