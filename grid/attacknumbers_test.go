@@ -47,6 +47,26 @@ func (b *besieged) unlimited(role security.Role) *evil.Attacker {
 	return &evil.Attacker{Name: "unlimited", Role: role, TLS: conf, Dial: b.g.Network.Host("web").Dial, Refusal: security.ErrDenied}
 }
 
+// makeRoom has an admin remove a set of an attacker, who then makes another one.
+func (b *besieged) makeRoom(n numbers) {
+	b.t.Helper()
+	admin := b.unlimited(security.Admin)
+	drop := wire.IdentityDropRequest{Cluster: "evil", Name: "orders-set-0"}
+	if err := n.by.Ask(b.t.Context(), n.at, wire.PathIdentityDrop, drop, new(wire.IdentityDropResponse)); !errors.Is(err, security.ErrDenied) {
+		b.t.Errorf("a drop by a holder: %v", err)
+	}
+	if err := admin.Ask(b.t.Context(), n.at, wire.PathIdentityClean, wire.IdentityCleanRequest{Cluster: "evil", Name: "orders-set-0", IDs: []uint64{1}, Force: true}, new(wire.IdentityCleanResponse)); err != nil {
+		b.t.Fatal(err)
+	}
+	var out wire.IdentityDropResponse
+	if err := admin.Ask(b.t.Context(), n.at, wire.PathIdentityDrop, drop, &out); err != nil || out.Next != 2 {
+		b.t.Errorf("a drop: %+v, %v", out, err)
+	}
+	if err := n.apply("orders-set-new", 1); err != nil {
+		b.t.Errorf("a set in the room of another: %v", err)
+	}
+}
+
 // TestAttackByNumbers: a holder gets numbers of the sets of its names, a share of them, as
 // itself alone, and no incarnation that no member could read.
 func TestAttackByNumbers(t *testing.T) {
@@ -94,6 +114,7 @@ func TestAttackByNumbers(t *testing.T) {
 		if err := n.by.Ask(t.Context(), n.at, wire.PathIdentity, wire.IdentityListRequest{}, listed); err != nil || len(listed.Sets) != sets {
 			t.Errorf("it sees %d sets, %v", len(listed.Sets), err)
 		}
+		b.makeRoom(n)
 		b.ids.during(2*time.Second, "after the numbers")
 	})
 }

@@ -36,6 +36,7 @@ func (o *leadership) identityCalls() []*api.Call {
 		relayed(o, wire.PathIdentityApply, o.applyForNumber),
 		relayed(o, wire.PathIdentityRegister, o.registerNumber),
 		relayed(o, wire.PathIdentityClean, o.cleanNumbers),
+		relayed(o, wire.PathIdentityDrop, o.dropSet),
 		relayed(o, wire.PathIdentityImport, o.importNumbers),
 	}
 }
@@ -196,8 +197,7 @@ func (o *leadership) nextNumber(_ context.Context, in wire.IdentityNextRequest) 
 	if err != nil {
 		return none, err
 	}
-	s, _ := r.Set(in.Cluster, in.Name)
-	return wire.IdentityNextResponse{Next: max(s.Next, 1)}, nil
+	return wire.IdentityNextResponse{Next: r.NextNumber(in.Cluster, in.Name)}, nil
 }
 
 func checkSet(cluster, name string) error {
@@ -288,6 +288,25 @@ func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequ
 		return none, err
 	}
 	return wire.IdentityCleanResponse{Removed: append([]uint64{}, removed...)}, nil
+}
+
+// dropSet answers wire.PathIdentityDrop.
+func (o *leadership) dropSet(ctx context.Context, in wire.IdentityDropRequest) (wire.IdentityDropResponse, error) {
+	none := wire.IdentityDropResponse{}
+	if err := checkSet(in.Cluster, in.Name); err != nil {
+		return none, err
+	}
+	if o.state.Roster().InUse() < roster.Protocol3 {
+		if err := o.need(ctx, roster.Protocol3, "dropped sets"); err != nil {
+			return none, err
+		}
+	}
+	err := o.identify(ctx, roster.Identity{Cluster: in.Cluster, Name: in.Name, Drop: true})
+	o.audit.Write(audit.Entry{Action: audit.DropSet, Name: in.Cluster + "/" + in.Name, Who: in.AskedBy, Err: err})
+	if err != nil {
+		return none, err
+	}
+	return wire.IdentityDropResponse{Next: o.state.Roster().NextNumber(in.Cluster, in.Name)}, nil
 }
 
 // importNumbers answers wire.PathIdentityImport.

@@ -43,6 +43,11 @@ func (r *Roster) checkSince(before *Roster) error {
 			return err
 		}
 	}
+	if !isShared(before.Dropped, r.Dropped) {
+		if err := CheckDropped(r.Dropped); err != nil {
+			return err
+		}
+	}
 	if !isShared(before.Quotas, r.Quotas) {
 		if err := CheckQuotas(r.Quotas); err != nil {
 			return err
@@ -103,7 +108,7 @@ const maxVersion = 1 << 62
 // checkUnformed requires the zero roster.
 func (r *Roster) checkUnformed() error {
 	if !r.Grid.IsZero() || r.Ceiling != 0 || r.Time != 0 || r.Began != 0 || r.KeepsLog || r.Stopped != 0 || len(r.Unsettled) > 0 || r.Claim != "" || r.Anchored || r.Restarted || r.Protocol != 0 || r.Settings != (Settings{}) ||
-		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Quotas) > 0 || len(r.Keepers) > 0 || r.Recovered != nil {
+		len(r.Members) > 0 || len(r.Partitions) > 0 || len(r.Sets) > 0 || len(r.Dropped) > 0 || len(r.Quotas) > 0 || len(r.Keepers) > 0 || r.Recovered != nil {
 		return invalidf("it has no version and is not empty")
 	}
 	return nil

@@ -43,6 +43,8 @@ type Form struct {
 	// Sets are those of the grid from whose data this one is recovered. They need
 	// [Protocol2].
 	Sets []Set `json:"sets,omitempty"`
+	// Dropped are those sets of it that were dropped. They need [Protocol3].
+	Dropped []DroppedSet `json:"dropped,omitempty"`
 	// Quotas are likewise. They need [Protocol3].
 	Quotas []Quota `json:"quotas,omitempty"`
 	// Recovered records the recovery that forms the grid, nil for none. It needs [Protocol3].
@@ -143,10 +145,14 @@ func (r *Roster) form(f Form) (*Roster, error) {
 		Began:      f.Ceiling,
 		Partitions: make([]Partition, f.Settings.Partitions),
 		Sets:       f.Sets,
+		Dropped:    f.Dropped,
 		Quotas:     f.Quotas,
 		Recovered:  f.Recovered,
 	}
 	if err := CheckQuotas(f.Quotas); err != nil {
+		return nil, refused("%v", err)
+	}
+	if err := CheckDropped(f.Dropped); err != nil {
 		return nil, refused("%v", err)
 	}
 	if err := CheckSets(f.Sets); err != nil {

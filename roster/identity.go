@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Identity is one step of a set. Exactly one of Apply, Register, Clean and Import is set.
+// Identity is one step of a set. Exactly one of Apply, Register, Clean, Import and Drop is set.
 // Whether it is accepted depends on the set alone, when it is applied. It therefore carries
 // no version and keeps the roster's, and is repeated safely: an answer that is lost costs no
 // number. It grants nothing, so it leaves all that grants rest on, Stopped included.
@@ -16,6 +16,8 @@ type Identity struct {
 	Register *Registration `json:"register,omitempty"`
 	Clean    []Cleaned     `json:"clean,omitempty"`
 	Import   *Imported     `json:"import,omitempty"`
+	// Drop removes the set, which has no numbers any longer. It needs [Protocol3].
+	Drop bool `json:"drop,omitempty"`
 }
 
 // Application asks for a number. It is accepted for the set's next number, and for a number
@@ -64,7 +66,7 @@ func (c Identity) Check() error {
 // fault returns the error in a step, "" for none.
 func (c Identity) fault() string {
 	steps := 0
-	for _, set := range [...]bool{c.Apply != nil, c.Register != nil, len(c.Clean) > 0, c.Import != nil} {
+	for _, set := range [...]bool{c.Apply != nil, c.Register != nil, len(c.Clean) > 0, c.Import != nil, c.Drop} {
 		if set {
 			steps++
 		}
@@ -112,8 +114,11 @@ func (r *Roster) identify(c Identity) (*Roster, error) {
 	if fault := c.fault(); fault != "" {
 		return nil, refused("%s", fault)
 	}
+	if c.Drop {
+		return r.dropSet(c.Cluster, c.Name)
+	}
 	at, found := searchSet(r.Sets, c.Cluster, c.Name)
-	set := Set{Cluster: c.Cluster, Name: c.Name, Next: 1}
+	set := r.newSet(c.Cluster, c.Name)
 	if found {
 		set = r.Sets[at]
 	}
@@ -131,7 +136,7 @@ func (r *Roster) identify(c Identity) (*Roster, error) {
 	}
 	next.Sets[at] = after
 	if n := countNumbered(next.Sets); len(next.Sets) > MaxSets || n > MaxNumbered {
-		return nil, refused("%d sets with %d numbers are more than the grid has room for, %d with %d; remove numbers with `snowgrid identity clean`",
+		return nil, refused("%d sets with %d numbers are more than the grid has room for, %d with %d; remove numbers with `snowgrid identity clean`, and sets without numbers with `snowgrid identity drop`",
 			len(next.Sets), n, MaxSets, MaxNumbered)
 	}
 	return &next, nil

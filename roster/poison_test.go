@@ -115,6 +115,7 @@ var extremes = []uint64{0, 1, 2, 3, 1 << 20, 1<<20 + 1, 1<<53 - 2, 1<<53 - 1, 1 
 func TestHostileStepsLeaveReadableRosters(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := newNumbering(t)
+		n.r = rostertest.Apply(t, n.r, roster.Change{Protocol: roster.Protocol3})
 		names := rapid.SampledFrom([]string{"web", "a", "", "\u202e", strings.Repeat("x", roster.MaxSetName), strings.Repeat("x", roster.MaxSetName+1), "a\x00", "\xff"})
 		number := rapid.OneOf(rapid.SampledFrom(extremes), rapid.Uint64Range(0, 4), rapid.Uint64())
 		code := rapid.Custom(func(t *rapid.T) roster.Code { return roster.Code{rapid.ByteRange(0, 3).Draw(t, "code")} })
@@ -122,20 +123,87 @@ func TestHostileStepsLeaveReadableRosters(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) { wantReadable(t, n.r) },
 			"step": func(t *rapid.T) {
+				before := n.r
 				c := roster.Identity{Cluster: names.Draw(t, "cluster"), Name: names.Draw(t, "name")}
 				app := roster.Application{ID: number.Draw(t, "id"), Code: code.Draw(t, "code"), Addr: names.Draw(t, "addr")}
-				switch rapid.IntRange(0, 3).Draw(t, "kind") {
+				switch rapid.IntRange(0, 4).Draw(t, "kind") {
 				case 0:
 					c.Apply = &app
 				case 1:
 					c.Register = &roster.Registration{ID: app.ID, Code: app.Code, Addr: app.Addr, Start: code.Draw(t, "start"), Member: member.Draw(t, "member"), Incarnation: number.Draw(t, "incarnation")}
 				case 2:
 					c.Clean = []roster.Cleaned{{ID: app.ID, Incarnation: number.Draw(t, "incarnation")}}
+				case 3:
+					c.Drop = true
 				default:
 					c.Import = &roster.Imported{Next: number.Draw(t, "next"), Numbers: []roster.Application{app}}
 				}
 				_ = n.do(c) // refused or not
+				for _, s := range before.Sets {
+					if next := n.r.NextNumber(s.Cluster, s.Name); next < s.Next {
+						t.Fatalf("%+v took the next number of %s/%s from %d back to %d", c, s.Cluster, s.Name, s.Next, next)
+					}
+				}
 			},
 		})
 	})
+}
+
+// TestDroppedSetsContinue: a set that is dropped makes room, and one of its name gives no number
+// again and no incarnation; neither does one in a recovered grid.
+func TestDroppedSetsContinue(t *testing.T) {
+	n := newNumbering(t)
+	drop := roster.Identity{Drop: true}
+	if err := n.do(drop); !errors.Is(err, roster.ErrRefused) {
+		t.Errorf("in protocol 2: %v", err)
+	}
+	n.r = rostertest.Apply(t, n.r, roster.Change{Protocol: roster.Protocol3})
+	if err := n.do(drop); !errors.Is(err, roster.ErrUnknownSet) {
+		t.Errorf("a set that does not exist: %v", err)
+	}
+	if err := errors.Join(n.apply(1, 7), n.apply(2, 8)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.register(2, 8, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.do(drop); !errors.Is(err, roster.ErrRefused) || !strings.Contains(err.Error(), "identity clean") {
+		t.Errorf("a set with numbers: %v", err)
+	}
+	clean := roster.Identity{Clean: []roster.Cleaned{{ID: 1}, {ID: 2, Incarnation: 1}}}
+	if err := errors.Join(n.do(clean), n.do(drop), n.do(drop)); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := n.r.Set("c", "web"); found || len(n.r.Dropped) != 1 || n.r.NextNumber("c", "web") != 3 {
+		t.Errorf("after the drop: %+v, %+v", n.r.Sets, n.r.Dropped)
+	}
+	if err := n.r.CheckIdentity("c", "web", 2, 1); !errors.Is(err, roster.ErrNotRegistered) {
+		t.Errorf("a process with a number of it: %v", err)
+	}
+	form := roster.Form{Grid: roster.GridID{9}, Settings: n.r.Settings, Dropped: n.r.Dropped}
+	recovered, err := new(roster.Roster).Apply(roster.Command{Form: &form})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*roster.Roster{n.r, recovered} {
+		n.r = r
+		wantReadable(t, n.r)
+		wantIDRefused(t, n.apply(1, 7), 3)
+		if err := n.apply(3, 9); err != nil {
+			t.Error(err)
+		}
+		if err := n.do(roster.Identity{Import: &roster.Imported{Numbers: []roster.Application{{ID: 2, Code: roster.Code{8}}}}}); err != nil {
+			t.Error(err)
+		}
+		if inc, err := n.register(2, 8, 5); inc != 2 || err != nil {
+			t.Errorf("a restored number has incarnation %d, %v", inc, err)
+		}
+	}
+	form.Dropped = []roster.DroppedSet{{Set: 2, Next: 1}, {Set: 1, Next: 1}}
+	if _, err := new(roster.Roster).Apply(roster.Command{Form: &form}); !errors.Is(err, roster.ErrRefused) {
+		t.Errorf("out of order: %v", err)
+	}
+	if merged := roster.WithDropped([]roster.DroppedSet{{Set: 1, Next: 5}}, []roster.DroppedSet{{Set: 1, Next: 4, Removed: 2}, {Set: 0, Next: 3}}); len(merged) != 2 || merged[1] != (roster.DroppedSet{Set: 1, Next: 5, Removed: 2}) {
+		t.Errorf("merged: %+v", merged)
+	}
 }

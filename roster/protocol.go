@@ -65,6 +65,8 @@ func (c Command) Needs() (needed Protocol, part string) {
 		return Protocol3, newsRecovery
 	case c.Change != nil && len(c.Change.Keepers) > 0:
 		return Protocol3, newsKeepers
+	case c.Identity != nil && c.Identity.Drop, c.Form != nil && len(c.Form.Dropped) > 0:
+		return Protocol3, newsDropped
 	case c.Change != nil && c.Change.Protocol > Protocol2: // a release without it has to stop here, not to refuse the change
 		return c.Change.Protocol, newsNumber
 	case c.Identity != nil:
@@ -93,6 +95,9 @@ func (r *Roster) Needs() (needed Protocol, part string) {
 	if len(r.Keepers) > 0 || slices.ContainsFunc(r.Partitions, func(p Partition) bool { return p.Memory }) {
 		return Protocol3, newsKeepers
 	}
+	if len(r.Dropped) > 0 {
+		return Protocol3, newsDropped
+	}
 	if part := r.Settings.news(); part != "" {
 		return Protocol2, part
 	}
@@ -116,6 +121,9 @@ const (
 	newsRecovery = "the record of a recovery"
 	newsKeepers  = "definitions in the memory of voters"
 )
+
+// newsDropped is the part of protocol 3 by which sets are dropped.
+const newsDropped = "dropped sets"
 
 // newsSets is the part of protocol 2 by which processes have persistent numbers.
 const newsSets = "identity numbers"

@@ -104,6 +104,8 @@ type Roster struct {
 	Partitions []Partition `json:"partitions"`
 	// Sets give processes persistent numbers. Sorted by cluster and name.
 	Sets []Set `json:"sets,omitempty"`
+	// Dropped is where sets that were dropped would continue. Sorted. They need [Protocol3].
+	Dropped []DroppedSet `json:"dropped,omitempty"`
 	// Quotas limit what holders may take. Sorted by pattern. They need [Protocol3].
 	Quotas []Quota `json:"quotas,omitempty"`
 	// Recovered records the recovery that formed the grid, nil for none. It needs [Protocol3].

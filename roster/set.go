@@ -20,8 +20,8 @@ const (
 	maxLost = 1 << 20
 )
 
-// Set gives the processes of one purpose persistent numbers 1, 2, 3 and so on. A set is
-// never dropped and Next never goes down, so no number is given to a second process.
+// Set gives the processes of one purpose persistent numbers 1, 2, 3 and so on. Next never goes
+// down, also where the set is dropped and made again, so no number is given to a second process.
 type Set struct {
 	Cluster string `json:"cluster"` // 1 to MaxSetName bytes
 	Name    string `json:"name"`    // 1 to MaxSetName bytes, unique in its cluster
@@ -91,7 +91,10 @@ func WithNext(sets, others []Set) []Set {
 // incarnation, [ErrNotRegistered] for a number that was removed, and [ErrUnknownSet] for one
 // that was not given yet as far as this roster knows.
 func (r *Roster) CheckIdentity(cluster, name string, id, incarnation uint64) error {
-	s, _ := r.Set(cluster, name)
+	s, exists := r.Set(cluster, name)
+	if !exists {
+		s = r.newSet(cluster, name)
+	}
 	switch m, found := s.Numbered(id); {
 	case id == 0 || incarnation == 0:
 		return invalidf("identity %s/%s: number %d with incarnation %d; both begin with 1", cluster, name, id, incarnation)

@@ -132,6 +132,20 @@ type IdentityCleanResponse struct {
 	Removed []uint64 `json:"removed"`
 }
 
+// IdentityDropRequest removes a set that has no numbers any longer, to make room for others. A
+// set of its name that is made later continues with its next number. Errors:
+// roster.ErrUnknownSet, ErrNotNow while it has numbers.
+type IdentityDropRequest struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	Relay
+}
+
+// IdentityDropResponse has the number with which a set of the name would continue.
+type IdentityDropResponse struct {
+	Next uint64 `json:"next"`
+}
+
 // IdentityImportRequest restores numbers that the grid lost with its data, so that the
 // processes that have them on their disks can register again.
 type IdentityImportRequest struct {

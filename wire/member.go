@@ -137,4 +137,6 @@ type AbandonResponse struct {
 	// Sets are those that the member knows, without their members: the new grid gives no
 	// number below theirs.
 	Sets []roster.Set `json:"sets,omitempty"`
+	// Dropped are those that were dropped.
+	Dropped []roster.DroppedSet `json:"dropped,omitempty"`
 }

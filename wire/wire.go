@@ -31,6 +31,7 @@ const (
 	PathIdentityApply    = "/v1/identity/apply"
 	PathIdentityRegister = "/v1/identity/register"
 	PathIdentityClean    = "/v1/identity/clean"
+	PathIdentityDrop     = "/v1/identity/drop"
 	PathIdentityImport   = "/v1/identity/import"
 )
 

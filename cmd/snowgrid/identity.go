@@ -20,6 +20,7 @@ type identityCommand struct {
 	Apply    identityApplyCommand    `cmd:"" help:"Apply for a number, as a process does."`
 	Register identityRegisterCommand `cmd:"" help:"Register a process with its number, as a process does at each start."`
 	Clean    identityCleanCommand    `cmd:"" help:"Remove the numbers of processes that are gone for good."`
+	Drop     identityDropCommand     `cmd:"" help:"Remove a set that has no numbers any longer, to make room."`
 	Import   identityImportCommand   `cmd:"" help:"Restore numbers that the grid lost with its data."`
 }
 
@@ -220,6 +221,35 @@ func (c *identityCleanCommand) Run(ctx context.Context, to streams) error {
 	}
 	return c.result(to.out, out, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "removed %d of %d numbers\n", len(out.Removed), len(c.IDs))
+		return err
+	})
+}
+
+// identityDropCommand removes a set.
+type identityDropCommand struct {
+	setFlags
+}
+
+// Help returns the part of --help between the usage and the flags.
+func (identityDropCommand) Help() string {
+	return `A grid has room for 256 sets. Clean the numbers of a set first. No number of it is ever given again: a set of its
+name that is made later continues after its last one.
+
+    snowgrid identity clean 1 2 3 --set trial
+    snowgrid identity drop --set trial`
+}
+
+// Run removes the set.
+func (c *identityDropCommand) Run(ctx context.Context, to streams) error {
+	var out wire.IdentityDropResponse
+	err := c.call(ctx, wire.PathIdentityDrop, func(cluster string) any {
+		return wire.IdentityDropRequest{Cluster: cluster, Name: c.Set}
+	}, &out)
+	if err != nil {
+		return err
+	}
+	return c.result(to.out, out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "set %s is removed; one of its name would continue with %d\n", c.Set, out.Next)
 		return err
 	})
 }

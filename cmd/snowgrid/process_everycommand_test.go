@@ -48,8 +48,9 @@ var commandRows = map[string]commandRow{
 	"identity next":     {args: "--set web", says: "2\n", needs: security.Holder},
 	"identity apply":    {args: "2 --code " + testCode + " --set web", says: "number 2", needs: security.Holder},
 	"identity register": {args: "2 --code " + testCode + " --set web", says: "incarnation", needs: security.Holder},
-	"identity import":   {args: "7 --set web", says: "next number is 8", needs: security.Admin},
-	"identity clean":    {args: "7 --set web --force", says: "removed 1 of 1", needs: security.Admin},
+	"identity import":   {args: "7 --set spare", says: "next number is 8", needs: security.Admin},
+	"identity clean":    {args: "7 --set spare --force", says: "removed 1 of 1", needs: security.Admin},
+	"identity drop":     {args: "--set spare", says: "continue with 8", needs: security.Admin},
 	"settings show":     {says: "voters", needs: security.Reader},
 	"settings set":      {args: "window=20s", says: "window      20s", needs: security.Admin},
 	"quota list":        {says: "no quotas", needs: security.Reader},
@@ -74,7 +75,7 @@ var commandRows = map[string]commandRow{
 // commandOrder is the order of the rows with calls.
 var commandOrder = []string{
 	"alive", "next", "status", "members list", "sequencers list", "sequencers remove", "holders", "top", "number", "identity list", "identity next", "identity apply", "identity register",
-	"identity import", "identity clean", "settings show", "settings set", "quota list", "quota set", "quota remove", "keyring list", "keyring install", "keyring use", "keyring remove", "debug bundle",
+	"identity import", "identity clean", "identity drop", "settings show", "settings set", "quota list", "quota set", "quota remove", "keyring list", "keyring install", "keyring use", "keyring remove", "debug bundle",
 	"destroy", "forget", "take-anchor", "init", "members remove",
 }
 

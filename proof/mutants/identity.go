@@ -3,6 +3,7 @@ package main
 var (
 	setTests    = []string{"./roster", "-run", "TestNumbers|TestRegistrations|TestIdentityOf|TestCleaned|TestImport|TestStepsOfSets|TestSets"}
 	poisonTests = []string{"./roster", "-run", "Incarnation|Unreadable|Hostile"}
+	dropTests   = []string{"./roster", "-run", "TestDroppedSets|TestHostile"}
 	numberTests = []string{"./leader", "-run", "TestWhoIsAlive|TestClean|TestStepsOfSets|TestSigns|TestNumbers"}
 	// replacedTests runs a replaced process against every member.
 	replacedTests = []string{"./grid/gridtest", "-run", "TestReplacedProcessGetsNoGrant"}
@@ -28,6 +29,10 @@ var identityMutants = []mutant{
 	{"N3", "a registration does not need the code", "roster/identity.go", "	case !m.Code.IsZero() && m.Code != g.Code:", "	case m.Code.IsZero() && g.Code.IsZero():", setTests},
 	{"N3", "an imported number takes the code of each registration", "roster/identity.go", "	m.Code, m.Member = g.Code, g.Member", "	m.Member = g.Member", setTests},
 	{"N3", "a new process has the incarnation of the one before", "roster/identity.go", "if m.Incarnation++; m.Incarnation >= MaxNumber", "if m.Incarnation+1 >= MaxNumber", setTests},
+	{"N2", "a dropped set begins again", "roster/drop.go", "		s.Next, s.Removed = r.Dropped[at].Next, r.Dropped[at].Removed\n", "		_ = at\n", dropTests},
+	{"N2", "a set with numbers is dropped", "roster/drop.go", "	case len(r.Sets[at].Members) > 0:", "	case len(r.Sets[at].Members) > 99:", dropTests},
+	{"N2", "a set that is dropped again forgets the first time", "roster/drop.go", "max(out[at].Next, d.Next)", "d.Next", dropTests},
+	{"N2", "a recovered grid forgets dropped sets", "roster/command.go", "		Dropped:    f.Dropped,\n", "", dropTests},
 	{"N3", "a caller takes a number to any incarnation", "roster/identity.go", "	if g.Incarnation > given+maxLost {", "	if g.Incarnation > MaxNumber {", poisonTests},
 	{"N3", "a poisoned roster of an earlier release is not read", "wire/formatted.go", "	r.Clamp()\n", "", []string{"./wire", "-run", "Clamped"}},
 	{"R6", "a command leads to a roster that no member reads", "roster/command.go", "	if next != r {\n		if err", "	if next == nil {\n		if err", poisonTests},

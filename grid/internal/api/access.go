@@ -60,6 +60,7 @@ var accesses = map[string]access{
 	onPost(wire.PathIdentityApply):    about(security.Number, func(in wire.IdentityApplyRequest) string { return in.Name }),
 	onPost(wire.PathIdentityRegister): about(security.Number, func(in wire.IdentityRegisterRequest) string { return in.Name }),
 	onPost(wire.PathIdentityClean):    {action: security.CleanNumbers},
+	onPost(wire.PathIdentityDrop):     {action: security.CleanNumbers},
 	onPost(wire.PathIdentityImport):   {action: security.ImportNumbers},
 
 	onGet(wire.PathMembershipSize):         {action: security.List},

@@ -39,6 +39,7 @@ var purposes = map[string]string{
 	wire.PathIdentityNext:     "next number of a set",
 	wire.PathIdentityApply:    "apply for a number of a set",
 	wire.PathIdentityRegister: "register a process under its number",
+	wire.PathIdentityDrop:     "remove a set without numbers",
 	wire.PathIdentityClean:    "remove numbers of processes that are gone",
 	wire.PathIdentityImport:   "raise the next number of a set",
 

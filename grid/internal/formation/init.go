@@ -54,6 +54,7 @@ type previousGrid struct {
 	claim    roster.Claim  // of its anchor, "" for none
 	settings roster.Settings
 	sets     []roster.Set
+	dropped  []roster.DroppedSet
 	quotas   []roster.Quota
 	bounds   wire.AbandonResponse
 }
@@ -285,11 +286,11 @@ func (f *Formation) formAfter(grid roster.GridID, told []wire.AbandonResponse, f
 			first = max(first, b.Ceiling)
 		}
 	}
-	sets := own.sets
+	sets, dropped := own.sets, own.dropped
 	for _, b := range told {
-		sets = roster.WithNext(sets, b.Sets)
+		sets, dropped = roster.WithNext(sets, b.Sets), roster.WithDropped(dropped, b.Dropped)
 	}
-	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first, Anchored: f.cfg.Anchored, Sets: sets, Quotas: own.quotas}, jump
+	return roster.Form{Grid: grid, Settings: own.settings, Ceiling: first, Anchored: f.cfg.Anchored, Sets: sets, Dropped: dropped, Quotas: own.quotas}, jump
 }
 
 // initFirst forms a grid with a member that waits for others that do not come. All

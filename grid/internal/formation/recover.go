@@ -242,7 +242,7 @@ func (p *recoverPlan) write(old *roster.Roster, disks [][]roster.MemberID, recor
 	}
 	form := roster.Form{
 		Grid: p.Grid, Settings: old.Settings, Ceiling: p.First, Version: old.Version + versionsApart, Disks: disks, Durable: true,
-		Anchored: old.Anchored, Sets: old.Sets, Quotas: old.Quotas, Recovered: record,
+		Anchored: old.Anchored, Sets: old.Sets, Dropped: old.Dropped, Quotas: old.Quotas, Recovered: record,
 	}
 	commands := []roster.Command{{Form: &form}}
 	if !form.Anchored {

@@ -35,14 +35,15 @@ func (f *Formation) notePrevious(old roster.GridID) {
 	r := f.state.Roster()
 	f.idMu.Lock()
 	defer f.idMu.Unlock()
-	p := previousGrid{grid: old, claim: r.Claim, settings: r.Settings, sets: r.Sets, quotas: r.Quotas, bounds: f.boundsAfter(r)}
+	p := previousGrid{grid: old, claim: r.Claim, settings: r.Settings, sets: r.Sets, dropped: r.Dropped, quotas: r.Quotas, bounds: f.boundsAfter(r)}
 	if !r.Formed() {
 		p.settings = f.cfg.Settings
 	}
 	if !r.Formed() && !f.previous.grid.IsZero() {
 		p.settings, p.claim, p.sets, p.quotas = f.previous.settings, f.previous.claim, f.previous.sets, f.previous.quotas
+		p.dropped = f.previous.dropped
 	}
-	p.bounds.Sets = roster.WithNext(nil, p.sets)
+	p.bounds.Sets, p.bounds.Dropped = roster.WithNext(nil, p.sets), p.dropped
 	f.previous = p
 	f.id.Grid, f.id.Forming, f.id.Accepted = roster.GridID{}, false, Attempt{}
 }
