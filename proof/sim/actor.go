@@ -67,6 +67,7 @@ func (o *actor) Send(d partition.Delivery) {
 				err = res.err
 			}
 			if err != nil {
+				o.m.doubt(d.To)
 				o.m.after(d.Pause, func() { o.machine.Delivered(o.m.view(), d, partition.Holds{}, err) })
 				return
 			}

@@ -252,8 +252,9 @@ func (l *lead) Dismiss(d leader.Dismissal) {
 // ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(clustertime.Verdict) {}
 
-// report brings the leader an owner's report. A new one leads to a step immediately.
+// report brings the leader an owner's report, with the members that the owner does not reach. A new one leads to a step immediately.
 func (m *member) report(to *member, in leader.Report) {
+	in.Unreached = m.reach.Apart()
 	m.w.net.send(&m.process, &to.process, func() {
 		if l := to.lead; l != nil {
 			l.do(func(machine *leader.Leader, v leader.View) {

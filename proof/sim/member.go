@@ -26,6 +26,9 @@ type member struct {
 
 	streams map[sequencer.HolderID]*session.Stream // of events
 
+	reach    *leader.Reach // of members that do not acknowledge updates
+	reported time.Duration // when the leader was told of those that are apart
+
 	lead    *lead
 	leader  *member       // who was heard leading
 	term    int           // of that leader
@@ -51,7 +54,7 @@ func (g *grid) start(s *seat) *member {
 	m := &member{
 		process: g.w.process(fmt.Sprintf("m%d.%d", s.place, s.starts), s.place),
 		g:       g, seat: s, inc: inc, roster: &roster.Roster{}, actors: map[roster.PartitionID]*actor{},
-		streams: map[sequencer.HolderID]*session.Stream{}, old: g.startsOld(s),
+		streams: map[sequencer.HolderID]*session.Stream{}, old: g.startsOld(s), reach: leader.NewReach(),
 	}
 	m.wall = g.wallAt(s.place)
 	if s.durable && s.index >= 0 {

@@ -41,6 +41,9 @@ func (g *grid) play() {
 	}
 	g.checkLive(began)
 	g.check(g.checkLeft())
+	if g.failed == nil {
+		g.checkApart()
+	}
 	g.checkReplicas()
 }
 

@@ -99,8 +99,15 @@ func (l *lead) checkSuccessor(to *seat) error {
 // was replaced and has not learned of a reset, the answers of those that have are of
 // another claim, which does not count as an answer (A9); its proposals are refused.
 func (l *lead) checkRemoved(c *roster.Change) error {
+	cutOff := map[roster.Incarnation]bool{} // members that others have reported may be in doubt
+	for _, pair := range l.machine.Apart(leader.View{Roster: l.m.roster, Mono: l.m.Mono(), Peers: l.stepped.Peers}) {
+		cutOff[pair.A], cutOff[pair.B] = true, true
+	}
 	for _, inc := range slices.Concat(c.Remove, c.Doubt) {
 		m := l.m.g.members[inc]
+		if cutOff[inc] && !slices.Contains(c.Remove, inc) {
+			continue
+		}
 		if m != nil && m.roster != nil && m.roster.Claim != l.m.roster.Claim {
 			continue
 		}

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snowgrid/snowgrid/leader"
+	"github.com/snowgrid/snowgrid/partition"
+	"github.com/snowgrid/snowgrid/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// Members that do not reach each other, while the leader reaches both: each member drives a leader.Reach as
+// package grid does.
+
+// doubt has a member looked at that has not acknowledged an update.
+func (m *member) doubt(of roster.Incarnation) {
+	idle := m.reach.Idle()
+	if m.reach.Doubt(of); idle {
+		m.look()
+	}
+}
+
+// look probes members in doubt until there are none.
+func (m *member) look() {
+	leads := roster.Incarnation("")
+	if m.leader != nil && m.leader != m {
+		leads = m.leader.inc
+	}
+	for _, of := range m.reach.Step(m.Mono(), m.roster, leads) {
+		began := m.Mono()
+		call(&m.process, &m.g.members[of].process, leader.ReachTimeout,
+			func(reply func(struct{})) { reply(struct{}{}) },
+			func(_ struct{}, err error) { m.reach.Probed(of, began, m.Mono(), err) })
+	}
+	if m.reach.Idle() {
+		return
+	}
+	if apart := m.reach.Apart(); len(apart) > 0 && m.leader != nil && m.w.now >= m.reported+time.Second {
+		m.reported = m.w.now
+		m.report(m.leader, leader.Report{Owner: m.inc})
+	}
+	m.after(leader.ReachEvery, m.look)
+}
+
+// apartLimit is how long a create may take while two followers do not reach each other.
+const apartLimit = 8 * time.Second
+
+// checkApart cuts two followers from each other, whom the leader reaches, and wants every create of a
+// partition that they share to be answered in time.
+func (g *grid) checkApart() {
+	lead := g.agreed.leader
+	r := g.agreed.newest()
+	var pair []*member
+	for _, m := range g.running() {
+		if _, in := r.Member(m.inc); in && m != lead && !m.leaving && !m.old {
+			pair = append(pair, m)
+		}
+	}
+	if lead == nil || len(pair) < 2 {
+		return
+	}
+	a, b := pair[0], pair[1]
+	cut := [][2]int{{a.place, b.place}, {b.place, a.place}}
+	for _, c := range cut[:1+g.w.rng.IntN(2)] {
+		g.w.net.cut[c] = g.w.now + time.Hour
+	}
+	waiting := 0
+	for id, p := range r.Partitions {
+		if slices.Contains(p.InSync, a.inc) && slices.Contains(p.InSync, b.inc) && p.Owner != lead.inc {
+			waiting++
+			g.createApart(roster.PartitionID(id), func() { waiting-- })
+		}
+	}
+	for until := g.w.now + apartLimit; waiting > 0 && g.w.now < until && g.failed == nil; {
+		g.w.run(g.w.now + 100*time.Millisecond)
+	}
+	if waiting > 0 {
+		g.fail("%d creates are not answered %v after members %s and %s are cut from each other; leader %s", waiting, apartLimit, a.name, b.name, lead.name)
+	}
+	clear(g.w.net.cut)
+	g.w.run(g.w.now + 30*time.Second)
+}
+
+// createApart creates a name of a partition, at whichever member owns it, until that is answered.
+func (g *grid) createApart(id roster.PartitionID, done func()) {
+	name := ""
+	for n := 0; name == "" || roster.PartitionOf(name, g.cfg.Partitions) != id; n++ {
+		name = fmt.Sprint("apart ", n)
+	}
+	def, err := sequencer.Define(name, sequencer.Config{Nodes: 128})
+	if err != nil {
+		panic(err)
+	}
+	answered := false
+	var try func()
+	try = func() {
+		if answered || g.failed != nil {
+			return
+		}
+		if m := g.members[g.agreed.newest().Partitions[id].Owner]; m != nil && m.alive {
+			askOwner(m, name, func(o *actor, v partition.View, reply func(sequencer.Ref, error)) {
+				o.machine.Create(v, sequencer.Ref{Definition: def, Life: sequencer.Life(g.w.bits())}, reply)
+			}, func(a answer[sequencer.Ref]) {
+				if a.err == nil && !answered {
+					answered = true
+					done()
+				}
+			})
+		}
+		g.w.after(time.Second, try)
+	}
+	try()
+}
