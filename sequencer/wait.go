@@ -173,6 +173,9 @@ func (s *Sequencer) lack() string {
 	if now == 0 {
 		return "the time of the grid is not known here yet: " + remedy
 	}
+	if seen.hold(now) {
+		return "the grant has begun just now: try again"
+	}
 	if until := seen.until(); until > 0 && now > until {
 		return fmt.Sprintf("grant used up %v ago and not renewed: %s", now.Sub(until).Duration(), remedy)
 	}
