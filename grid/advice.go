@@ -49,6 +49,7 @@ type health struct {
 	apart         func() []plan.Pair              // members that do not reach each other
 	notRegistered func() error                    // nil unless the member is to have a number and has none
 	wasReady      atomic.Bool                     // in this grid
+	wasSettled    atomic.Bool                     // see standing
 	quorumWarning atomic.Pointer[string]          // the quorum warning, nil for none
 }
 

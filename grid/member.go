@@ -262,6 +262,7 @@ func (m *Member) newFormation(id *formation.Identity) *formation.Formation {
 		Warning: m.health.warning,
 		Reset: func() {
 			m.health.wasReady.Store(false)
+			m.health.wasSettled.Store(false)
 			m.host.Reset()
 		},
 	})

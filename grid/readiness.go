@@ -24,6 +24,9 @@ type standing struct {
 	// wasReady says that the member was ready before in this grid. From then on a
 	// crash of another member does not take it out of service.
 	wasReady bool
+	// wasSettled says so of everything but the time at which IDs begin: that comes without a
+	// change of the roster, and a crash of another member may come before the next one.
+	wasSettled bool
 	// left is for how long holders have grants.
 	left time.Duration
 	// now is the cluster time, 0 = unknown.
@@ -47,7 +50,7 @@ func (s standing) conditions() []condition {
 			return nil
 		}},
 		{"grid-settled-at-start", func() error {
-			if s.wasReady {
+			if s.wasReady || s.wasSettled {
 				return nil
 			}
 			return s.notSettled()
@@ -145,7 +148,8 @@ func (h *health) standing() standing {
 	r, now := h.state.Roster(), h.clock.Now()
 	leaderless := h.leaderless()
 	return standing{
-		roster: r, self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load(), left: leftOf(r, now), now: now,
+		roster: r, self: h.self, raised: h.state.RaiseAge(), wasReady: h.wasReady.Load(), wasSettled: h.wasSettled.Load(),
+		left: leftOf(r, now), now: now,
 		leaderless: leaderless, stranded: leaderless && h.isStranded(),
 	}
 }
@@ -173,8 +177,15 @@ func (h *health) notSettled() error {
 	return h.notTogether()
 }
 
-// noteReady remembers that the member was ready in this grid.
+// noteReady remembers that the member was ready in this grid, or only IDs had not begun.
 func (h *health) noteReady() {
+	if !h.wasSettled.Load() && h.notServing() == nil {
+		s := h.standing()
+		s.now = 0 // the time at which IDs begin does not matter
+		if s.notReady() == nil {
+			h.wasSettled.Store(true)
+		}
+	}
 	if !h.wasReady.Load() && h.notReady() == nil {
 		h.wasReady.Store(true)
 	}
