@@ -33,6 +33,7 @@ type Network struct {
 	machines map[string]*machine
 	byIP     map[netip.Addr]*machine
 	cuts     map[route]bool
+	streams  bool // datagrams are lost
 	links    map[*link]struct{}
 	delay    time.Duration
 	between  time.Duration // two regions, besides delay
@@ -103,6 +104,9 @@ func (n *Network) Cut(a, b string) {
 		n.cuts[route{b, a}] = true
 	})
 }
+
+// DropDatagrams loses every datagram from now on, as where UDP is blocked.
+func (n *Network) DropDatagrams() { n.change(func() { n.streams = true }) }
 
 // CutOneWay stops what one host sends to the other. A dial needs both
 // directions.

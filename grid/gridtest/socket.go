@@ -65,7 +65,7 @@ func (s *socket) WriteTo(b []byte, addr net.Addr) (int, error) {
 
 // deliver must be called with mu held.
 func (n *Network) deliver(from, to *machine, port int, p packet) {
-	if to.host == nil || n.cuts[route{from.name, to.name}] {
+	if to.host == nil || n.streams || n.cuts[route{from.name, to.name}] {
 		return
 	}
 	if s := to.host.sockets[port]; s != nil {

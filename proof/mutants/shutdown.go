@@ -28,4 +28,5 @@ var shutdownMutants = []mutant{
 	{"log", "an agent waits for its pipes", "cmd/snowgrid/main.go", "args[0] == \"agent\"", "args[0] == \"\"", []string{"./cmd/snowgrid", "-run", "TestAgentWithAFullPipe"}},
 	{"log", "a client that waits for its grid says nothing", "client/client.go", "			reported = true\n			c.log.Warn(", "			reported = true\n			c.log.Debug(", []string{"./client", "-run", "TestDialLogsOnce"}},
 	{"log", "a join address that does not answer is no warning", "grid/internal/gossip/rejoin.go", "len(g.Peers()) <= 1 {", "len(g.Peers()) < 0 {", []string{"./grid/gridtest", "-run", "TestDeadSeed"}},
+	{"gossip", "news waits for packets", "grid/internal/gossip/spread.go", "if _, err := g.list.Join([]string{p.Gossip}); err == nil {", "if err == nil {", []string{"./grid/gridtest", "-run", "TestFormingWithoutUDP"}},
 }

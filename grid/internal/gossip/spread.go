@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -73,7 +74,13 @@ func (g *Gossip) pingSome(pings *sync.WaitGroup) {
 			return
 		}
 		pings.Go(func() {
-			_, _ = g.list.Ping(string(p.Incarnation), net.UDPAddrFromAddrPort(addr)) // memberlist's own probes detect failures
+			// memberlist's own probes detect failures; here the news has to arrive, also without UDP
+			if _, err := g.list.Ping(string(p.Incarnation), net.UDPAddrFromAddrPort(addr)); err == nil || g.hasLeft() {
+				return
+			}
+			if _, err := g.list.Join([]string{p.Gossip}); err == nil {
+				g.cfg.Library.Report(slog.LevelWarn, "gossip packets not answered; gossip uses TCP, and is slow", "allow UDP and TCP on the gossip ports of all members", "addr", p.Gossip)
+			}
 		})
 	}
 }
