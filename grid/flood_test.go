@@ -89,6 +89,7 @@ func TestRaftKeepsTheStreamsInUse(t *testing.T) {
 			target = "m2"
 		}
 		m := g.Member(target)
+		time.Sleep(10 * time.Second) // holders have been asked, and the voters that keep definitions are named
 		s := m.Status()
 		var conns []net.Conn
 		for range 3 * transport.StreamsMax {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"time"
+	"sync"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
@@ -12,24 +12,28 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// A status of the whole grid takes work of every member. So callers that ask at about the same time
-// share one, and a certificate or token has a number of them, and of pages of lists, in a second.
+// A status of the whole grid takes work of every member. A member therefore gathers one at a time, for
+// all requests that have arrived before, and a certificate or token has a number of them, and of pages
+// of lists, in a second.
 const (
 	looksRate   = 25 // times the processors
 	looksAtOnce = 200
-	// sharedFor bounds the time for which a status is shared. It is shared for sharedTimes as long as it
-	// took: a small grid's is always new.
-	sharedFor   = time.Second
-	sharedTimes = 10
 )
 
 // looks are the queries of the whole grid that this member answers.
 type looks struct {
 	turns *host.Turns
 
-	gathering chan struct{} // is full while a status is gathered; guards what follows
-	last      Status
-	until     time.Time // when last is too old; zero: there is none
+	gathering chan struct{} // is full while a status is gathered
+
+	mu   sync.Mutex // guards what follows
+	next *look      // the status that is gathered next; nil: no request waits for one
+}
+
+// look is a status that several requests wait for.
+type look struct {
+	done   chan struct{} // closed when status is set
+	status Status
 }
 
 func newLooks() *looks {
@@ -47,15 +51,30 @@ func (l *looks) enter(ctx context.Context) error {
 	return l.turns.Take(ctx, partition.Peer(p.ID))
 }
 
-// status returns the last status if it is new enough, else one that gather returns.
-func (l *looks) status(gather func() Status) Status {
-	l.gathering <- struct{}{} // for as long as members have to answer, a second
-	defer func() { <-l.gathering }()
-	began := time.Now()
-	if began.Before(l.until) {
-		return l.last
+// status returns a status that is gathered after the call: the effects of earlier calls are in it. Calls
+// that wait for a gathering in progress share the next one. It returns the error of a context that ends.
+func (l *looks) status(ctx context.Context, gather func() Status) (Status, error) {
+	l.mu.Lock()
+	n, first := l.next, l.next == nil
+	if first {
+		n = &look{done: make(chan struct{})}
+		l.next = n
 	}
-	l.last = gather()
-	l.until = time.Now().Add(min(sharedFor, sharedTimes*time.Since(began)))
-	return l.last
+	l.mu.Unlock()
+	if first { // whatever its context, since others share the result; a gathering takes a second at most
+		l.gathering <- struct{}{}
+		l.mu.Lock()
+		l.next = nil
+		l.mu.Unlock()
+		n.status = gather()
+		close(n.done)
+		<-l.gathering
+		return n.status, nil
+	}
+	select {
+	case <-n.done:
+		return n.status, nil
+	case <-ctx.Done():
+		return Status{}, ctx.Err()
+	}
 }

@@ -1,7 +1,9 @@
 package grid
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,40 +13,52 @@ import (
 	"github.com/snowgrid/snowgrid/wire"
 )
 
-// TestStatusIsShared: callers that ask together share a status, and none is older than a second.
+// TestStatusIsShared: requests that wait together share a status, and none is from before its request.
 func TestStatusIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const cost = 50 * time.Millisecond
 		l, gathered := newLooks(), 0
-		gather := func(cost time.Duration) func() Status {
-			return func() Status {
+		ask := func() {
+			asked := time.Now()
+			s, err := l.status(t.Context(), func() Status {
 				gathered++
+				began := time.Now()
 				time.Sleep(cost)
-				return Status{Name: "g"}
+				return Status{Answering: began.Format(time.RFC3339Nano)}
+			})
+			began, _ := time.Parse(time.RFC3339Nano, s.Answering)
+			if err != nil || began.Before(asked) {
+				t.Errorf("asked at %v: a status of %v, error %v", asked, began, err)
 			}
 		}
 		for range 3 {
-			l.status(gather(0)) // a status that costs nothing is always new
+			ask()
 		}
 		if gathered != 3 {
-			t.Errorf("gathered %d times, want 3", gathered)
+			t.Errorf("gathered %d times for 3 requests in turn, want 3", gathered)
 		}
 		gathered = 0
-		for range 3 {
+		var wg sync.WaitGroup
+		for range 4 {
 			for range 48 {
-				go l.status(gather(50 * time.Millisecond))
+				wg.Go(ask)
 			}
-			synctest.Wait()
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(cost / 4)
 		}
+		wg.Wait()
 		if gathered != 2 {
-			t.Errorf("144 callers in 0.9 s had %d statuses gathered, want 2", gathered)
+			t.Errorf("gathered %d times for 192 requests during one, want 2", gathered)
 		}
-		time.Sleep(sharedFor)
-		l.status(gather(time.Hour))
-		time.Sleep(sharedFor)
-		if l.status(gather(0)); gathered != 4 {
-			t.Errorf("a status is shared for longer than %v", sharedFor)
+		ctx, cancel := context.WithTimeout(t.Context(), cost/2)
+		defer cancel()
+		wg.Go(ask)
+		synctest.Wait()
+		wg.Go(ask)
+		synctest.Wait()
+		if _, err := l.status(ctx, func() Status { return Status{} }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a request whose context ends: %v", err)
 		}
+		wg.Wait()
 	})
 }
 

@@ -218,7 +218,10 @@ func (o *overview) serve(ctx context.Context, in wire.StatusRequest) (Status, er
 	if err := o.looks.enter(ctx); err != nil {
 		return Status{}, err
 	}
-	s := o.looks.status(func() Status { return o.whole(context.WithoutCancel(ctx)) })
+	s, err := o.looks.status(ctx, func() Status { return o.whole(context.WithoutCancel(ctx)) })
+	if err != nil {
+		return Status{}, err
+	}
 	s.Sequencers = usable(ctx, slices.Clone(s.Sequencers))
 	return s, nil
 }

@@ -17,9 +17,14 @@ import (
 func TestErrorsOfTrust(t *testing.T) {
 	t.Parallel()
 	dir, other := secureDir(t), secureDir(t)
-	expired := filepath.Join(t.TempDir(), "expired") // the same authority, and certificates that have ended
-	if err := os.CopyFS(expired, os.DirFS(dir)); err != nil {
+	expired := filepath.Join(t.TempDir(), "expired")          // the same authority, and certificates that have ended
+	if err := os.CopyFS(expired, os.DirFS(dir)); err != nil { // with modes that depend on the umask
 		t.Fatal(err)
+	}
+	for _, key := range []string{"ca.key", "member.key", "admin.key", "tokens.key", "gossip.keys"} {
+		if err := os.Chmod(filepath.Join(expired, key), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	issueRole(t, dir, expired, security.Member, -2*time.Hour, time.Hour)
 	mixed := t.TempDir() // the certificate of another authority

@@ -408,7 +408,7 @@ func TestSubscribe(t *testing.T) {
 			{`{"address":"stranger","protocolPort":7946}`, http.StatusConflict, `another`},
 			{`{"address":"namesake","protocolPort":7946}`, http.StatusConflict, `another grid of the same name`},
 			{`{"address":"newcomer","protocolPort":7946}`, http.StatusOK, "rumorsToSend"},
-			{`{"address":"newcomer","protocolPort":1}`, http.StatusServiceUnavailable, "no member answers"},
+			{`{"address":"newcomer","protocolPort":1}`, http.StatusServiceUnavailable, "no member of this grid answers gossip"},
 			{`{"address":"m2","protocolPort":7946}`, http.StatusBadRequest, "is this member"},
 			{`{"address":"m1","protocolPort":70000}`, http.StatusBadRequest, "protocolPort is 70000"},
 			{`{"address":"m1"}`, http.StatusBadRequest, "protocolPort is 0"},
