@@ -83,6 +83,7 @@ func firstID(t *testing.T, c *client.Client, name string, limit time.Duration) {
 func TestRaftKeepsTheStreamsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gridtest.Start(t, gridtest.Config{Members: 3})
+		time.Sleep(time.Minute) // the roster rests
 		leader := g.Leader()
 		target := "m1"
 		if leader == target {
