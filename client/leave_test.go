@@ -55,7 +55,7 @@ func TestLeaveEndsWithTheGrants(t *testing.T) {
 }
 
 // ahead is how far the grid's time is ahead of the bubble's.
-func (f *fake) ahead() time.Duration { return f.now().Time().Sub(time.Now()) }
+func (f *fake) ahead() time.Duration { return time.Until(f.now().Time()) }
 
 // TestEndsTogether: Leave and Close return in any combination, from any goroutine, whether members
 // answer or not. The first result of Leave is nil only if it was not interrupted.

@@ -139,7 +139,7 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	ofHolders := []string{
 		wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach,
 		wire.PathDestroy, wire.PathDirectory, wire.PathStatus, wire.PathIDs,
-		wire.PathSequencers, wire.PathHolders, wire.PathSettings, wire.PathIdentity, wire.PathIdentityNext, wire.PathIdentityApply, wire.PathIdentityRegister, wire.PathIdentityClean, wire.PathIdentityImport, wire.PathKeyring, wire.PathUnused,
+		wire.PathSequencers, wire.PathHolders, wire.PathSettings, wire.PathIdentity, wire.PathIdentityNext, wire.PathIdentityApply, wire.PathIdentityRegister, wire.PathIdentityClean, wire.PathIdentityDrop, wire.PathIdentityImport, wire.PathKeyring, wire.PathUnused,
 	}
 	forming := []string{wire.PathHello, wire.PathAccept, wire.PathInit, wire.PathAbandon, wire.PathForget, wire.PathRemove, wire.PathTake}
 	m := newMember(Config{Expect: 2})

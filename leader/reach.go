@@ -40,8 +40,9 @@ const (
 	// DoubtAfter is how long an update of a table may be without an acknowledgement before its replica is
 	// probed.
 	DoubtAfter = 500 * time.Millisecond
-	// ReachEvery is the time between two steps of a [Reach], and ReachTimeout how long a probe may take.
-	ReachEvery   = 250 * time.Millisecond
+	// ReachEvery is the time between two steps of a [Reach].
+	ReachEvery = 250 * time.Millisecond
+	// ReachTimeout bounds a probe.
 	ReachTimeout = probeTimeout
 	// apartAfter is how long no probe is answered before a member is apart. togetherAfter is longer, so that
 	// a connection that comes and goes does not move partitions to and fro.
