@@ -56,6 +56,7 @@ var alertKinds = []AlertKind{
 	{"quorum_at_risk", []Severity{Warning}, "The loss of one more voter loses the majority.", checkQuorumMargin},
 	{"quorum_lost", []Severity{Critical}, "The voters that are alive are not a majority, or no member leads.", checkQuorum},
 	{"too_few_members", []Severity{Warning, Info}, "There are fewer members than the configured copies of a partition.", checkMembers},
+	{"udp_blocked", []Severity{Warning}, "Members answer gossip over TCP alone: UDP is blocked between them.", checkUDP},
 }
 
 // AlertKinds returns every kind of alert, by name.

@@ -95,6 +95,8 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) {
 			s.Members[2].Report.Unreached, s.Members[1].Report.Unreached = names("b"), names("c", "gone")
 		}, "members_apart warning", []string{"each other", "both: host-b (b) and host-c (c); partitions", "restore the network"}},
+		{func(s *Status) { s.Members[1].Report.WithoutUDP = []string{"10.0.0.1:7946", "10.0.0.3:7946"} }, "udp_blocked warning",
+			[]string{"from host-b (b) to 10.0.0.1:7946, 10.0.0.3:7946", "allow UDP besides TCP", "(7946)"}},
 		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different", "host-b (b) runs v2"}},
 		{func(s *Status) { *s.Members[1].Release = roster.Release{} }, "mixed_versions info", []string{"host-b (b) runs an earlier release"}},
 	}

@@ -22,11 +22,13 @@ type MemberReport struct {
 	Learner bool `json:"learner,omitempty"`
 	// Unreached are the members that do not answer it, while others do.
 	Unreached []roster.Incarnation `json:"unreached,omitempty"`
+	// WithoutUDP are the gossip addresses of the members that answer it over TCP alone.
+	WithoutUDP []string `json:"without_udp,omitempty"`
 }
 
 // report returns this member's description of itself.
 func (o *overview) report(s *Status) *MemberReport {
-	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached(), Expect: o.health.formation.Expect()}
+	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached(), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP()}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}

@@ -110,6 +110,11 @@ func printGrid(table io.Writer, s grid.Status) {
 	if s.Advice != "" {
 		fmt.Fprintf(table, "to do\t%s\n", s.Advice)
 	}
+	for _, m := range s.Members {
+		if m.Report != nil && len(m.Report.WithoutUDP) > 0 {
+			fmt.Fprintf(table, "without UDP\t%s gets no answer from %s: allow UDP besides TCP\n", named(m.Name, string(m.Incarnation)), strings.Join(m.Report.WithoutUDP, ", "))
+		}
+	}
 	for _, foreign := range s.ForeignMembers {
 		fmt.Fprintf(table, "foreign grid\t%s; it has the same name: stop one of the grids, or rename it\n", foreign)
 	}

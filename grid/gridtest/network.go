@@ -105,8 +105,8 @@ func (n *Network) Cut(a, b string) {
 	})
 }
 
-// DropDatagrams loses every datagram from now on, as where UDP is blocked.
-func (n *Network) DropDatagrams() { n.change(func() { n.streams = true }) }
+// DropDatagrams loses every datagram from now on, as where UDP is blocked, or loses none if drop is false.
+func (n *Network) DropDatagrams(drop bool) { n.change(func() { n.streams = drop }) }
 
 // CutOneWay stops what one host sends to the other. A dial needs both
 // directions.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
@@ -25,13 +26,24 @@ func (b *udpLog) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// TestFormingWithoutUDP: where datagrams are lost, a grid forms in seconds, and the log names UDP.
+// udpAlert returns the text of the alert about UDP, "" for none.
+func udpAlert(s grid.Status) string {
+	for _, a := range grid.Alerts(s) {
+		if a.Name == "udp_blocked" {
+			return a.Text
+		}
+	}
+	return ""
+}
+
+// TestFormingWithoutUDP: where datagrams are lost, a grid forms in seconds, and the log, the status and an
+// alert name UDP, until it works again.
 func TestFormingWithoutUDP(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &udpLog{}
 		g := gridtest.New(t, gridtest.Config{Members: 3, Durable: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
-		g.Network.DropDatagrams()
+		g.Network.DropDatagrams(true)
 		began := time.Now()
 		var names []string
 		for i := range 3 {
@@ -43,8 +55,19 @@ func TestFormingWithoutUDP(t *testing.T) {
 		} else {
 			t.Logf("ready after %v", took)
 		}
+		for _, m := range names {
+			eventually(t, 15*time.Second, m+" has the alert", func() bool {
+				text := udpAlert(g.Member(m).Status())
+				return strings.Contains(text, ":7946") && strings.Contains(text, "(7946)")
+			})
+		}
 		if !strings.Contains(log.text.String(), "allow UDP and TCP on the gossip ports") {
 			t.Error("the log does not name UDP")
 		}
+		g.Network.DropDatagrams(false)
+		eventually(t, 15*time.Second, "the alert ends", func() bool { return udpAlert(statusOf(t, g, "m1")) == "" })
+		time.Sleep(20 * time.Second) // nothing is left to spread
+		g.Network.DropDatagrams(true)
+		eventually(t, 20*time.Second, "the alert is back", func() bool { return udpAlert(statusOf(t, g, "m1")) != "" })
 	})
 }

@@ -29,4 +29,8 @@ var shutdownMutants = []mutant{
 	{"log", "a client that waits for its grid says nothing", "client/client.go", "			reported = true\n			c.log.Warn(", "			reported = true\n			c.log.Debug(", []string{"./client", "-run", "TestDialLogsOnce"}},
 	{"log", "a join address that does not answer is no warning", "grid/internal/gossip/rejoin.go", "len(g.Peers()) <= 1 {", "len(g.Peers()) < 0 {", []string{"./grid/gridtest", "-run", "TestDeadSeed"}},
 	{"gossip", "news waits for packets", "grid/internal/gossip/spread.go", "if _, err := g.list.Join([]string{p.Gossip}); err == nil {", "if err == nil {", []string{"./grid/gridtest", "-run", "TestFormingWithoutUDP"}},
+	{"gossip", "a peer without UDP is not reported", "grid/internal/gossip/udp.go", "		g.noUDP[inc] = u\n", "", []string{"./grid/gridtest", "-run", "TestFormingWithoutUDP"}},
+	{"gossip", "a grid at rest does not notice that UDP is blocked", "grid/internal/gossip/suspects.go", "		l.byTCP(name)\n", "", []string{"./grid/gridtest", "-run", "TestFormingWithoutUDP"}},
+	{"gossip", "the alert about UDP never ends", "grid/internal/gossip/udp.go", "	delete(g.noUDP, inc)\n", "", []string{"./grid/gridtest", "-run", "TestFormingWithoutUDP"}},
+	{"gossip", "a lost packet is an alert", "grid/internal/gossip/udp.go", "u.last.Sub(u.first) >= udpPatience", "!u.last.IsZero()", []string{"./grid/internal/gossip", "-run", "TestLostPacket"}},
 }

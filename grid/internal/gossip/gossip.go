@@ -87,6 +87,7 @@ type Gossip struct {
 	names   map[roster.Incarnation]string // of members that are alive or were
 	foreign map[foreignMember]*encounter
 	failing map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
+	noUDP   map[roster.Incarnation]unansweredUDP
 
 	// ending holds a token while memberlist leaves or shuts down: it panics if it leaves after that.
 	ending       chan struct{}
@@ -125,7 +126,7 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 func silent(cfg Config) *Gossip {
 	return &Gossip{
 		cfg: cfg, own: cfg.Grid, alive: map[roster.Incarnation]Peer{}, said: map[roster.Incarnation]string{}, names: map[roster.Incarnation]string{}, foreign: map[foreignMember]*encounter{},
-		failing: map[roster.Incarnation]struct{}{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax), ending: make(chan struct{}, 1),
+		failing: map[roster.Incarnation]struct{}{}, noUDP: map[roster.Incarnation]unansweredUDP{}, news: signal.New(), subscribes: make(chan struct{}, subscribesMax), ending: make(chan struct{}, 1),
 	}
 }
 
@@ -151,7 +152,7 @@ func (g *Gossip) config() *memberlist.Config {
 	conf.EnableCompression = false
 	conf.Delegate, conf.Events, conf.Alive, conf.Merge, conf.Ping = g, g, g, g, g
 	conf.Keyring = g.keys.Memberlist()
-	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteUnanswered, g.news.Send}, "", 0)
+	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteUnanswered, g.noteTCPOnly, g.news.Send}, "", 0)
 	return conf
 }
 

@@ -37,6 +37,7 @@ func (g *Gossip) setGone(inc roster.Incarnation) {
 		g.peers = nil
 	}
 	delete(g.failing, inc)
+	delete(g.noUDP, inc)
 }
 
 // Find returns a live member for which want is true.

@@ -2,7 +2,6 @@ package gossip
 
 import (
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -75,11 +74,15 @@ func (g *Gossip) pingSome(pings *sync.WaitGroup) {
 		}
 		pings.Go(func() {
 			// memberlist's own probes detect failures; here the news has to arrive, also without UDP
-			if _, err := g.list.Ping(string(p.Incarnation), net.UDPAddrFromAddrPort(addr)); err == nil || g.hasLeft() {
+			if _, err := g.list.Ping(string(p.Incarnation), net.UDPAddrFromAddrPort(addr)); err == nil {
+				g.noteUDP(p.Incarnation)
+				return
+			}
+			if g.hasLeft() {
 				return
 			}
 			if _, err := g.list.Join([]string{p.Gossip}); err == nil {
-				g.cfg.Library.Report(slog.LevelWarn, "gossip packets not answered; gossip uses TCP, and is slow", "allow UDP and TCP on the gossip ports of all members", "addr", p.Gossip)
+				g.noteTCPOnly(string(p.Incarnation))
 			}
 		})
 	}

@@ -72,6 +72,7 @@ func failedProbe(line string) (name string, failed bool) {
 type probeLog struct {
 	io.Writer
 	failed    func(name string)
+	byTCP     func(name string)
 	suspected func()
 }
 
@@ -82,6 +83,9 @@ func (l probeLog) Write(line []byte) (int, error) {
 		if strings.Contains(string(line), probeFailed) {
 			l.suspected()
 		}
+	}
+	if name, found := probedByTCP(string(line)); found {
+		l.byTCP(name)
 	}
 	return l.Writer.Write(line)
 }
@@ -111,6 +115,7 @@ func (g *Gossip) AckPayload() []byte { return nil }
 
 // NotifyPingComplete implements memberlist.PingDelegate: a peer has answered a probe.
 func (g *Gossip) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
+	g.noteUDP(roster.Incarnation(n.Name))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.failing, roster.Incarnation(n.Name))
