@@ -42,6 +42,7 @@ var alertKinds = []AlertKind{
 	{"clock_offset", []Severity{Critical, Warning}, "A member's wall clock is more than 1 s off cluster time (critical: 5 s).", checkClocks},
 	{"copies_missing", []Severity{Warning}, "Partitions have fewer copies in sync than configured: the loss of an owner could lose a table.", checkCopies},
 	{"definitions_awaited", []Severity{Critical}, "Creates, opens and destroys in some partitions wait for the definitions of a member that does not run.", checkAwaited},
+	{"descriptors_exhausted", []Severity{Critical}, "A member accepted no connections within the last minute: no file descriptor was left.", checkDescriptors},
 	{"disk_failed", []Severity{Critical}, "A member's data directory failed: it takes part no longer.", checkDisks},
 	{"epoch_ends", []Severity{Critical, Warning}, "The epoch of a sequencer ends within two years (critical: 90 days).", checkEpochs},
 	{"foreign_grid", []Severity{Warning}, "Members of another grid of the same name were met.", checkForeign},

@@ -80,6 +80,7 @@ func TestAlerts(t *testing.T) {
 		}, "ids_begin_later warning", []string{"(in 10s): all were killed; nothing is to be done but to wait"}},
 		{func(s *Status) { s.Members[2].Report.NotReady = "not in sync" }, "member_not_ready warning", []string{"host-c (c): not in sync"}},
 		{func(s *Status) { s.Ready, s.NotReady = false, "no roster" }, "member_not_ready warning", []string{"a: no roster"}},
+		{func(s *Status) { s.Members[1].Report.NoDescriptors = "too many open files" }, "descriptors_exhausted critical", []string{"host-b (b): too many open files", "1m0s", "ulimit -n"}},
 		{func(s *Status) { s.Members[2].Report.DiskFailed = "no space" }, "disk_failed critical", []string{"host-c (c): no space", "restart"}},
 		{func(s *Status) { s.Members[0].Report.ClockOffset = -1001 }, "clock_offset warning", []string{"host-a (a) by -1.001s", "1s", "NTP"}},
 		{func(s *Status) { s.Members[0].Report.ClockOffset = clustertime.ClockMargin + 1 }, "clock_offset critical", []string{"5.001s"}},

@@ -54,6 +54,7 @@ type Member struct {
 	audit   *audit.Log
 	creds   *credentials
 	library *librarylog.Log // what Raft, gossip and the HTTP server report
+	files   *descriptors    // notes that none was left
 	clock   *client.Clock   // sampled by the log alone; answers carry its time
 	holds   *client.Clock   // that of the member's own handles, sampled by answers too
 	self    roster.Incarnation
@@ -164,6 +165,7 @@ func newMember(cfg Config) *Member {
 	}
 	m.log = m.cfg.Logger
 	m.library = librarylog.New(m.log, m.clock.Mono)
+	m.files = &descriptors{mono: m.clock.Mono, library: m.library}
 	m.anchorage = newAnchorage(m.cfg)
 	m.state = state.New(m.clock, m.holds)
 	m.life = tenure.NewLife()
@@ -289,7 +291,7 @@ func (m *Member) calls() []*api.Call {
 // newAPI returns the server of this member's calls.
 func (m *Member) newAPI() *api.Server {
 	return api.New(api.Config{
-		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log, Library: m.library, Audit: m.audit,
+		Self: m.self, Grid: m.formation.Grid, State: m.state, Life: m.life, Security: m.creds.Credentials, Tokens: m.creds.tokens(), Loopback: api.IsLoopback(m.cfg.APIAddr), IdleFor: m.cfg.APIIdleTimeout, Log: m.log, Library: m.library, Audit: m.audit, NotAccepted: m.files.failed("api"),
 		Status:   func(ctx context.Context) (any, error) { return m.overview.serve(ctx, wire.StatusRequest{}) },
 		NotReady: m.health.notReady, NotSettled: m.health.notSettled, Conditions: m.health.conditions, Paths: m.membership.paths(), Hold: m.gate.Wait, Open: m.gate.Open, Charge: m.host.Charge,
 	}, m.events, m.calls())
@@ -300,7 +302,7 @@ func (m *Member) gossipConfig() gossip.Config {
 	return gossip.Config{
 		Self: m.self, Grid: m.formation.Grid(), Name: m.cfg.Name, Network: m.members, Bind: m.cfg.GossipAddr, AdvertiseHost: m.cfg.AdvertiseHost,
 		Join: m.cfg.Join, JoinPort: GossipPort, Keys: m.creds.gossipKeys(), Pace: m.cfg.Gossip, State: m.state, Log: m.log, Library: m.library, About: m.about,
-		Unanswered: m.leadership.unanswered,
+		Unanswered: m.leadership.unanswered, NotAccepted: m.files.failed("gossip"),
 	}
 }
 

@@ -40,6 +40,7 @@ type overview struct {
 	anchorage *anchorage
 	identity  *identity
 	creds     *credentials
+	files     *descriptors
 	looks     *looks
 }
 
@@ -47,7 +48,7 @@ type overview struct {
 func newOverview(m *Member) *overview {
 	return &overview{
 		name: m.cfg.Name, self: m.self, selfName: m.cfg.MemberName, wall: m.cfg.Clock, state: m.state, clock: m.clock, raft: m.raft, host: m.host, caller: m.caller,
-		health: m.health, anchorage: m.anchorage, identity: &m.identity, creds: m.creds, looks: newLooks(),
+		health: m.health, anchorage: m.anchorage, identity: &m.identity, creds: m.creds, files: m.files, looks: newLooks(),
 	}
 }
 

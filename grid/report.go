@@ -24,11 +24,13 @@ type MemberReport struct {
 	Unreached []roster.Incarnation `json:"unreached,omitempty"`
 	// WithoutUDP are the gossip addresses of the members that answer it over TCP alone.
 	WithoutUDP []string `json:"without_udp,omitempty"`
+	// NoDescriptors is why it accepted no connections within the last minute: no file descriptor was left.
+	NoDescriptors string `json:"no_descriptors,omitempty"`
 }
 
 // report returns this member's description of itself.
 func (o *overview) report(s *Status) *MemberReport {
-	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached(), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP()}
+	r := &MemberReport{NotReady: s.NotReady, CertificateExpiry: o.creds.expiry(), Learner: o.raft.Node().Learns(), Unreached: o.host.Unreached(), Expect: o.health.formation.Expect(), WithoutUDP: o.gossip.WithoutUDP(), NoDescriptors: o.files.exhausted()}
 	if err := o.raft.DiskFailure(); err != nil {
 		r.DiskFailed = err.Error()
 	}

@@ -57,7 +57,7 @@ func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages) (*opsServer,
 	}
 	go func() {
 		defer close(o.ended)
-		if err := o.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := o.http.Serve(&opsListener{Listener: listener, logger: logger}); !errors.Is(err, http.ErrServerClosed) {
 			logger.Error("the ops listener has ended", "error", err)
 		}
 	}()

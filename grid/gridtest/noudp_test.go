@@ -14,16 +14,22 @@ import (
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 )
 
-// udpLog is a log of several members.
-type udpLog struct {
+// sharedLog is a log of several members.
+type sharedLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (b *udpLog) Write(p []byte) (int, error) {
+func (b *sharedLog) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.Write(p)
+}
+
+func (b *sharedLog) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // udpAlert returns the text of the alert about UDP, "" for none.
@@ -41,7 +47,7 @@ func udpAlert(s grid.Status) string {
 func TestFormingWithoutUDP(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log := &udpLog{}
+		log := &sharedLog{}
 		g := gridtest.New(t, gridtest.Config{Members: 3, Durable: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		g.Network.DropDatagrams(true)
 		began := time.Now()
@@ -61,7 +67,7 @@ func TestFormingWithoutUDP(t *testing.T) {
 				return strings.Contains(text, ":7946") && strings.Contains(text, "(7946)")
 			})
 		}
-		if !strings.Contains(log.text.String(), "allow UDP and TCP on the gossip ports") {
+		if !strings.Contains(log.String(), "allow UDP and TCP on the gossip ports") {
 			t.Error("the log does not name UDP")
 		}
 		g.Network.DropDatagrams(false)

@@ -58,6 +58,8 @@ type Config struct {
 	IdleFor time.Duration
 	Log     *slog.Logger
 	Library *librarylog.Log
+	// NotAccepted, if not nil, gets the error of a connection that was not accepted. It must not block.
+	NotAccepted func(error)
 	// Status returns the status of the whole grid; NotReady and NotSettled return nil or
 	// the reason.
 	Status               func(context.Context) (any, error)

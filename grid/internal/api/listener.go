@@ -48,14 +48,9 @@ func (a *Server) newListener(ln net.Listener) *listener {
 	l := &listener{Listener: ln, server: a, turns: newHandshakeTurns()}
 	l.acceptor = acceptor.New(ln, acceptor.Config{
 		Greet: l.greet, Timeout: tlsTimeout, Handshakes: handshakesMax, PerAddress: handshakesHost, Wait: true,
-		Failed: a.notAccepted,
+		Failed: a.cfg.NotAccepted,
 	})
 	return l
-}
-
-// notAccepted logs why a connection was not accepted, once a minute.
-func (a *Server) notAccepted(err error) {
-	a.cfg.Library.Report(slog.LevelWarn, "connections not accepted", err.Error(), "advice", "raise the limit of open files of this process (ulimit -n)")
 }
 
 // Accept implements net.Listener.

@@ -68,6 +68,8 @@ type Config struct {
 	About func() Peer
 	// Unanswered is told of members that a probe of this one got no answer from. It must not wait.
 	Unanswered func(roster.Incarnation)
+	// NotAccepted, if not nil, gets the error of a stream that was not accepted. It must not block.
+	NotAccepted func(error)
 }
 
 // Gossip is the member's view of the members that are alive, by memberlist. The methods
@@ -111,7 +113,7 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	}
 	g.transport, err = transport.NewGossip(ctx, transport.GossipConfig{
 		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keys: g.keys, Release: wire.OwnRelease(),
-		Refused: g.reportRefused, News: g.news.Send,
+		Refused: g.reportRefused, News: g.news.Send, NotAccepted: cfg.NotAccepted,
 	})
 	if err != nil {
 		return nil, refusal.Invalid("GossipAddr: %v", err)

@@ -38,6 +38,8 @@ type GossipConfig struct {
 	// Refused, if not nil, is told of messages that no key of this gossip opens. It must not
 	// block. Any process can cause it.
 	Refused func(err error)
+	// NotAccepted, if not nil, gets the error of a stream that was not accepted. It must not block.
+	NotAccepted func(error)
 	// News, if not nil, is told of messages about a node that members pass on. It must not
 	// block.
 	News func()
@@ -106,7 +108,9 @@ func NewGossip(ctx context.Context, cfg GossipConfig) (*Gossip, error) {
 		packets: make(chan *memberlist.Packet, packetQueue),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.acceptor = acceptor.New(ln, handshakes(t.welcome))
+	accepting := handshakes(t.welcome)
+	accepting.Failed = cfg.NotAccepted
+	t.acceptor = acceptor.New(ln, accepting)
 	t.group.Go(t.receive)
 	return t, nil
 }

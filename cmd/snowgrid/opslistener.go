@@ -1,0 +1,28 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// opsWarnEvery is the least time between two warnings of the ops listener.
+const opsWarnEvery = time.Minute
+
+// opsListener is the ops listener, which warns when it accepts no connections.
+type opsListener struct {
+	net.Listener
+	logger *slog.Logger
+	warned time.Time // of the goroutine that accepts
+}
+
+// Accept implements net.Listener.
+func (l *opsListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if now := time.Now(); err != nil && !errors.Is(err, net.ErrClosed) && now.Sub(l.warned) >= opsWarnEvery {
+		l.warned = now
+		l.logger.Warn("connections not accepted", "listener", "ops", "error", err, "advice", "raise the limit of open files of this process (ulimit -n)")
+	}
+	return conn, err
+}
