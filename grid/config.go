@@ -18,6 +18,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
+	"github.com/snowgrid/snowgrid/internal/visible"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/security"
 )
@@ -237,6 +238,9 @@ func (c Config) check() error {
 	}
 	if err := (roster.Member{Incarnation: formation.NewIncarnation("0000000000000000"), Zone: c.Zone}).Check(); err != nil {
 		return refusal.Invalid("Zone is %.40q; give at most 255 bytes of UTF-8 without control characters, or nothing", c.Zone)
+	}
+	if fault := visible.Fault(c.Zone); fault != "" {
+		return refusal.Invalid("Zone %.40q %s; leave it out", c.Zone, fault)
 	}
 	if err := c.settings().Check(); err != nil {
 		return refusal.Invalid("Name: %v", err)

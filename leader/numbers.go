@@ -74,6 +74,10 @@ func (n *numbers) begin(now time.Duration) {
 // it: the caller then has to confirm that this leader still leads before it passes
 // the answer on.
 func (l *Leader) Identify(v View, c roster.Identity, reply func(proposed bool, err error)) {
+	if err := c.CheckNew(v.Roster); err != nil {
+		reply(false, numberError(err))
+		return
+	}
 	l.identify(v, &c, func(_ View, proposed bool, err error) { reply(proposed, numberError(err)) })
 }
 
@@ -115,6 +119,8 @@ func numberError(err error) error {
 	case err == nil, errors.Is(err, roster.ErrIDRefused), errors.Is(err, roster.ErrNotRegistered), errors.Is(err, roster.ErrUnknownSet),
 		errors.Is(err, roster.ErrFenced), errors.Is(err, ErrNotLeading):
 		return err
+	case errors.Is(err, roster.ErrInvalid):
+		return failure.Errorf(ErrBadRequest, "grid: %w", err)
 	case errors.Is(err, roster.ErrRefused):
 		return failure.Errorf(ErrNotNow, "grid: %w", err)
 	}

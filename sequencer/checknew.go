@@ -1,11 +1,9 @@
 package sequencer
 
 import (
-	"strings"
-	"unicode"
-
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/visible"
 )
 
 // The epochs, in Unix milliseconds, whose number is more likely a time in seconds: these
@@ -22,13 +20,8 @@ const (
 // prints like another one (a space at either end, a format or separator character), and
 // for an epoch whose number is one of seconds.
 func (d Definition) CheckNew(now clustertime.Tick) error {
-	if strings.HasPrefix(d.name, " ") || strings.HasSuffix(d.name, " ") {
-		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s begins or ends with a space: leave it out", excerpt(d.name))
-	}
-	for _, r := range d.name {
-		if r != ' ' && unicode.In(r, unicode.Cf, unicode.Z) {
-			return failure.Errorf(ErrInvalidConfig, "sequencer: name %s contains the invisible character %U: leave it out", excerpt(d.name), r)
-		}
+	if fault := visible.Fault(d.name); fault != "" {
+		return failure.Errorf(ErrInvalidConfig, "sequencer: name %s %s: leave it out", excerpt(d.name), fault)
 	}
 	if ms := d.epoch.UnixMilli(); ms >= minSecondsLike && ms < maxSecondsLike {
 		return failure.Errorf(ErrInvalidConfig, "sequencer %q: epoch %v: give it in milliseconds; %d looks like seconds", d.name, d.epoch, ms)

@@ -5,6 +5,7 @@ var (
 	layoutTests     = []string{"./sequencer", "-run", "Layout|Expand|Preset|Define|Decompose|MinID|Exhausted|CheckStripes|CheckAt"}
 	layoutHTTPTests = []string{"./grid", "-run", "TestAPIIDsCreate"}
 	newNameTests    = []string{"./sequencer", "-run", "CheckNew"}
+	newSetTests     = []string{"./roster", "-run", "TestNewNumbers"}
 	newStoreTests   = []string{"./client/store", "-run", "NotCreated"}
 )
 
@@ -23,8 +24,11 @@ var layoutMutants = []mutant{
 	{"layout", "the layout is lost on the disk", "grid/internal/definitions/record.go", "if l := cfg.Layout; !l.IsZero() {", "if l := cfg.Layout; l.Bits == 1 {", []string{"./grid/internal/definitions"}},
 	{"layout", "the layout is not in a store's document", "client/store/record/document.go", "cfg := d.Definition.Config()\n", "cfg := d.Definition.Config()\n	cfg.Layout = sequencer.Layout{}\n", recordTests},
 	{"layout", "POST /v1/ids ignores the layout", "grid/internal/api/ids.go", "Nodes: in.Create.Nodes, Layout: in.Create.Layout}", "Nodes: in.Create.Nodes}", layoutHTTPTests},
-	{"new", "a name may end with a space", "sequencer/checknew.go", "|| strings.HasSuffix(d.name, \" \")", "", newNameTests},
-	{"new", "a name may have invisible characters", "sequencer/checknew.go", "unicode.In(r, unicode.Cf, unicode.Z)", "unicode.In(r, unicode.Z)", newNameTests},
+	{"new", "a name may end with a space", "internal/visible/visible.go", "|| strings.HasSuffix(text, \" \")", "", newNameTests},
+	{"new", "a name may have invisible characters", "internal/visible/visible.go", "unicode.In(r, unicode.Cf, unicode.Z)", "unicode.In(r, unicode.Z)", newNameTests},
+	{"new", "a new set prints like another", "roster/checknew.go", "!found && c.Apply != nil", "found && c.Apply != nil", newSetTests},
+	{"new", "an address that is odd is stored", "roster/checknew.go", "visible.Fault(addr)", "visible.Fault(c.Name)", newSetTests},
+	{"new", "the leader stores sets that print like others", "leader/numbers.go", "err := c.CheckNew(v.Roster); err != nil {", "err := c.CheckNew(v.Roster); err != nil && v.Mono < 0 {", []string{"./grid", "-run", "TestNewTextsThatPrint"}},
 	{"new", "an epoch may be in seconds", "sequencer/checknew.go", "ms >= minSecondsLike && ms < maxSecondsLike", "false", newNameTests},
 	{"new", "an owner creates names that look equal", "partition/table.go", "ref.Definition.CheckNew(now)", "ref.Definition.CheckAt(now)", tableTests},
 	{"new", "a store client creates names that look equal", "client/store/create.go", "if err := def.CheckNew(c.clock.Now()); err != nil {\n\t\treturn err\n", "if err := def.CheckAt(c.clock.Now()); err != nil {\n\t\treturn err\n", newStoreTests},

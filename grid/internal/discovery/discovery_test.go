@@ -251,6 +251,7 @@ func TestEntries(t *testing.T) {
 		{"a b", "host:port"},
 		{"http://a:7946", "host:port"},
 		{"a,b", "host:port"},
+		{"a\u202eb", "U+202E"},
 		{"{{ GetPrivateIP }}:7946", "host:port"},
 		{strings.Repeat("a", 254), "at most 253"},
 		{"_gossip._tcp.internal", "give srv:_gossip._tcp.internal"},

@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
+	"github.com/snowgrid/snowgrid/internal/visible"
 	"github.com/snowgrid/snowgrid/roster"
 	"github.com/snowgrid/snowgrid/wire"
 )
@@ -214,6 +215,11 @@ func (f *Formation) takePart() {
 
 // formGrid asks all members for acceptance, and forms the grid after Expect acceptances.
 func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
+	if fault := visible.Fault(f.cfg.Settings.Name); fault != "" { // a grid that exists keeps it
+		err := refusal.Invalid("Name %.40q %s; give a new grid a name without it", f.cfg.Settings.Name, fault)
+		f.state.Fail(err)
+		return err
+	}
 	grid := f.attempt()
 	if err := f.bindTo(Attempt{BootstrapMember: f.id.Member, Grid: grid}); err != nil {
 		return err

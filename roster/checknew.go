@@ -1,0 +1,30 @@
+package roster
+
+import "github.com/snowgrid/snowgrid/internal/visible"
+
+// CheckNew reports, as an [ErrInvalid], a step that brings a text into a roster which prints like
+// another one: the name of a set that does not exist, or another address of a process. It is for
+// the leader, before it proposes the step. [Roster.Apply] reads what earlier releases accepted, and
+// an import brings back what the grid had.
+func (c Identity) CheckNew(r *Roster) error {
+	set, found := r.Set(c.Cluster, c.Name)
+	for _, name := range [...]string{c.Cluster, c.Name} {
+		if fault := visible.Fault(name); fault != "" && !found && c.Apply != nil && name != r.Settings.Name {
+			return invalidf("name %.80q of a new set %s: leave it out", name, fault)
+		}
+	}
+	id, addr := uint64(0), ""
+	switch {
+	case c.Apply != nil:
+		id, addr = c.Apply.ID, c.Apply.Addr
+	case c.Register != nil:
+		id, addr = c.Register.ID, c.Register.Addr
+	}
+	if m, _ := set.Numbered(id); m.Addr == addr {
+		return nil
+	}
+	if fault := visible.Fault(addr); fault != "" {
+		return invalidf("address %.40q of number %d %s: leave it out", addr, id, fault)
+	}
+	return nil
+}
