@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"flag"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,5 +15,6 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	long.Parallel(6) // most tests wait
+	debug.SetGCPercent(400)
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 }

@@ -255,9 +255,10 @@ func (g *Grid) Load(role security.Role, names ...security.Pattern) *security.Cre
 // secureAll secures all grids: for tests of this package.
 var secureAll bool
 
-// partitionsOfAll is how many partitions all grids have, unless a test says otherwise; 0 = as
-// many as any grid: for tests of this package.
-var partitionsOfAll int
+// partitionsOfAll is how many partitions all grids have, unless a test says otherwise: fewer than
+// [grid.Config] gives, since most of the processor time of members in a bubble goes to them. 0 = as
+// many as that: for long tests of this package.
+var partitionsOfAll = 31
 
 // Crash ends the hosts of members immediately, all at one time: their connections break, and
 // their processes send no message. The memory of a process is lost; its handles are closed.
