@@ -88,9 +88,14 @@ func (m *Machine) withTrust(v View, c Claim) Claim {
 }
 
 // neverHeard reports whether a claim is of an earlier grid, about a name that this grid need
-// not have heard of: what its voters keep in memory began with it.
+// not have heard of: what its voters keep in memory began with it. Once an anchored grid has been
+// reset, a holder of another claim may be one of this grid, which knows that the name is over. Only
+// a grant that ended before the grid began is of another one then, and a handle has none at first.
 func (m *Machine) neverHeard(v View, c Claim) bool {
-	return m.replica.InMemory() && c.Grid != v.Roster.Identity() && (v.Roster.Claim == "" || c.Until <= v.Roster.Began)
+	if !m.replica.InMemory() || c.Grid == v.Roster.Identity() {
+		return false
+	}
+	return v.Roster.Claim == "" || !v.Roster.Restarted || c.Until > 0 && c.Until < v.Roster.Began
 }
 
 // took performs the effects of a claim that the table has accepted: before is the earlier

@@ -79,6 +79,9 @@ func (m *diskMember) record() roster.Member {
 
 func (n *machines) apply(c roster.Command) {
 	n.t.Helper()
+	if c.Claim = n.roster.Claim; c.Claim != "" && c.Raise != nil {
+		c.Raise.Limit = c.Raise.Time + 2*window
+	}
 	next, err := n.roster.Apply(c)
 	if err != nil {
 		n.t.Fatal(err)

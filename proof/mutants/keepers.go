@@ -21,5 +21,7 @@ var keeperMutants = []mutant{
 	{"D4", "memory takes the place of disks", "roster/storage.go", "len(r.Keepers) > 0 && (p.Memory || len(p.Disk) == 0):", "len(r.Keepers) > 0:", keeperTests},
 	{"D2", "a named voter that is next no longer is not waited for", "roster/storage.go", "if p.Memory && slices.Contains(p.Disk,", "if !p.Memory && slices.Contains(p.Disk,", keeperTests},
 	{"D4", "voters that some member cannot read are named", "leader/keepers.go", "	if v.Roster.InUse() < roster.Protocol3 && !l.allRead(v, roster.Protocol3) {\n", "	if v.Roster == nil {\n", keeperTests},
+	{"O6", "a holder without a grant brings a destroyed name back after a reset", "partition/claim.go", "c.Until > 0 && c.Until < v.Roster.Began", "c.Until < v.Roster.Began", keeperTests},
+	{"O6", "a holder of an earlier claim brings a destroyed name back", "partition/claim.go", "!v.Roster.Restarted || c.Until", "v.Roster.Assigned() || c.Until", keeperTests},
 	{"O8", "an owner without a ceiling creates names", "partition/life.go", "	if v.Time > v.Roster.Ceiling {\n", "	if v.Time > v.Roster.Ceiling && v.Mono < 0 {\n", keeperTests},
 }
