@@ -80,7 +80,7 @@ func (a *agentCommand) Run(ctx context.Context, parsed *kong.Context, args argum
 	manager := &serviceManager{logger: logger}
 	reloads := newReloader(args, valuesOf(parsed, from), level, logger)
 	reloads.run(ctx, manager)
-	ops, err := a.startOps(logger, newDebugPages(ring, parsed, from))
+	ops, err := a.startOps(logger, newDebugPages(ring, parsed, from), a.APIAddr)
 	if err != nil {
 		return &exitError{status: exitFailed, err: from.place(err)}
 	}

@@ -35,12 +35,13 @@ type opsServer struct {
 	registry *prometheus.Registry
 	member   atomic.Pointer[grid.Member] // nil before it serves
 	listener net.Listener
+	api      string // the stated address of the API
 	http     *http.Server
 	ended    chan struct{}
 }
 
 // startOps starts the ops server of the flags, nil without an address.
-func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages) (*opsServer, error) {
+func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages, api string) (*opsServer, error) {
 	if f.OpsAddr == "" {
 		return nil, nil
 	}
@@ -48,7 +49,7 @@ func (f *opsFlags) startOps(logger *slog.Logger, pages *debugPages) (*opsServer,
 	if err != nil {
 		return nil, badValue("ops-addr", f.OpsAddr, "%v; choose a free address of this host", err)
 	}
-	o := &opsServer{registry: prometheus.NewRegistry(), listener: listener, ended: make(chan struct{})}
+	o := &opsServer{registry: prometheus.NewRegistry(), listener: listener, api: api, ended: make(chan struct{})}
 	o.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o.http = &http.Server{
 		Handler: o.routes(f.Pprof, pages), ReadHeaderTimeout: opsHeaderTimeout, ReadTimeout: opsHeaderTimeout, WriteTimeout: opsWriteTimeout, IdleTimeout: opsIdleTimeout,
@@ -118,7 +119,7 @@ func (o *opsServer) health(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintln(w, "the member waits for its grid")
+	fmt.Fprintf(w, "the member waits for its grid; GET /readyz of its API (%s) has the reason\n", o.api)
 }
 
 // serves has the server show a member, which serves now.

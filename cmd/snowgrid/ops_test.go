@@ -36,7 +36,7 @@ func TestOpsListener(t *testing.T) {
 	}
 	waits := start(t, func(io.Reader) {}, "agent", "--expect", "3", "--join", addrs[0], "--gossip-addr", addrs[0], "--raft-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--ops-addr", addrs[1])
 	await(t, "the ops listener of a member that waits", func() bool { status, _ := fetch(t, "http://"+addrs[1]+"/livez"); return status == 200 })
-	if status, body := fetch(t, "http://"+addrs[1]+"/readyz"); status != 503 || !strings.Contains(body, "waits for its grid") {
+	if status, body := fetch(t, "http://"+addrs[1]+"/readyz"); status != 503 || !strings.Contains(body, "waits for its grid; GET /readyz of its API (127.0.0.1:0)") {
 		t.Errorf("/readyz of a member that waits: %d %s", status, body)
 	}
 	if status, _ := fetch(t, "http://"+addrs[1]+"/debug/pprof/"); status != 404 {

@@ -20,7 +20,7 @@ import (
 // idle connections of any process.
 func TestIdleConnectionsKeepNoProbeOut(t *testing.T) {
 	flags := opsFlags{OpsAddr: "127.0.0.1:0"}
-	ops, err := flags.startOps(slog.New(slog.DiscardHandler), nil)
+	ops, err := flags.startOps(slog.New(slog.DiscardHandler), nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,10 @@ package gridtest_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,4 +34,39 @@ func TestDeadSeedIsLogged(t *testing.T) {
 			t.Errorf("%d warnings:\n%s", n, log.String())
 		}
 	})
+}
+
+// TestDeadSeedIsNamed: /readyz and the status of a member that waits name the join addresses without an
+// answer, and the error of the first, in one line.
+func TestDeadSeedIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, expect := range []int{0, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			g := gridtest.New(t, gridtest.Config{Members: 1, Change: func(_ string, c *grid.Config) {
+				c.Expect, c.Join = expect, []string{"10.9.9.5:7946", "10.9.9.4:7946", "10.9.9.3:7946", "10.9.9.2:7946", "10.9.9.1:7946"}
+			}})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- g.TryMember(ctx, "m1") }()
+			time.Sleep(time.Minute)
+			calls := &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+				return g.Network.Host("web").Dial(ctx, addr)
+			}}
+			for _, path := range []string{"/readyz", "/v1/status"} {
+				res, err := (&http.Client{Transport: calls}).Get("http://m1:7948" + path) //nolint:noctx // the network is in memory
+				ok(t, path, err)
+				body, err := io.ReadAll(res.Body)
+				ok(t, path, err)
+				_ = res.Body.Close()
+				if want := "no answer at 10.9.9.1:7946, 10.9.9.2:7946, 10.9.9.3:7946 and 2 more (dial tcp 10.9.9.1:7946: no route to host)"; !strings.Contains(string(body), want) {
+					t.Errorf("expect %d: %s is without %q: %s", expect, path, want, body)
+				}
+			}
+			calls.CloseIdleConnections()
+			cancel()
+			if err := <-ended; err == nil {
+				t.Error("it serves")
+			}
+		})
+	}
 }

@@ -81,15 +81,16 @@ type Gossip struct {
 	finder    *discovery.Finder
 	list      *memberlist.Memberlist
 
-	mu      sync.Mutex    // guards what follows; never held while waiting
-	own     roster.GridID // this member's grid, zero: none
-	alive   map[roster.Incarnation]Peer
-	said    map[roster.Incarnation]string // what each of alive was read from
-	peers   []Peer                        // of alive, sorted; nil after a change, and shared with callers of Peers
-	names   map[roster.Incarnation]string // of members that are alive or were
-	foreign map[foreignMember]*encounter
-	failing map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
-	noUDP   map[roster.Incarnation]unansweredUDP
+	mu       sync.Mutex    // guards what follows; never held while waiting
+	own      roster.GridID // this member's grid, zero: none
+	alive    map[roster.Incarnation]Peer
+	said     map[roster.Incarnation]string // what each of alive was read from
+	peers    []Peer                        // of alive, sorted; nil after a change, and shared with callers of Peers
+	names    map[roster.Incarnation]string // of members that are alive or were
+	foreign  map[foreignMember]*encounter
+	noAnswer map[string]error                // by address: those that did not answer the last dial
+	failing  map[roster.Incarnation]struct{} // live peers whose last probe by this member failed
+	noUDP    map[roster.Incarnation]unansweredUDP
 
 	// ending holds a token while memberlist leaves or shuts down: it panics if it leaves after that.
 	ending       chan struct{}
@@ -170,7 +171,7 @@ func (g *Gossip) Announce() {
 	}
 }
 
-// Seen returns a phrase that lists the other members that gossip sees.
+// Seen returns a phrase that lists the other members that gossip sees, and the addresses without an answer.
 func (g *Gossip) Seen() string {
 	var others []string
 	for _, p := range g.Peers() {
@@ -179,9 +180,9 @@ func (g *Gossip) Seen() string {
 		}
 	}
 	if len(others) == 0 {
-		return "no other member was seen"
+		return "no other member was seen" + g.noAnswerText()
 	}
-	return "members seen: " + strings.Join(others, ", ")
+	return "members seen: " + strings.Join(others, ", ") + g.noAnswerText()
 }
 
 // Leave tells the other members that this one has left, so that they need not detect it. If

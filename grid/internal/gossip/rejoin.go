@@ -3,9 +3,12 @@ package gossip
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,9 +62,12 @@ func (g *Gossip) Rejoin(ctx context.Context) {
 	}
 }
 
-// dial joins the members at addresses, and returns when each has answered or failed to.
+// dial joins the members at addresses, and returns when each has answered or failed to. It records the
+// addresses without an answer.
 func (g *Gossip) dial(addrs []string) {
 	var wg sync.WaitGroup
+	var mu sync.Mutex
+	failed := map[string]error{} // guarded by mu
 	dialing := make(chan struct{}, joinsMax)
 	for _, addr := range addrs {
 		dialing <- struct{}{}
@@ -69,10 +75,41 @@ func (g *Gossip) dial(addrs []string) {
 			defer func() { <-dialing }()
 			if _, err := g.list.Join([]string{addr}); err != nil {
 				g.unreached(addr, err)
+				mu.Lock()
+				failed[addr] = err
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.noAnswer = failed
+}
+
+// noAnswerShown is how many addresses without an answer a text names.
+const noAnswerShown = 3
+
+// noAnswerText returns a phrase that names the addresses that did not answer in the last round, with the
+// error of the first; "" for none.
+func (g *Gossip) noAnswerText() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	addrs := slices.Sorted(maps.Keys(g.noAnswer))
+	if len(addrs) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(addrs) - noAnswerShown; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("; no answer at %s%s (%s)", strings.Join(addrs[:min(len(addrs), noAnswerShown)], ", "), more, dialError(addrs[0], g.noAnswer[addrs[0]]))
+}
+
+// dialError returns the text of memberlist's error of a join in one line.
+func dialError(addr string, err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return strings.TrimPrefix(strings.TrimPrefix(text, "1 error occurred: * "), "failed to join "+addr+": ")
 }
 
 // searchQuietly is for how long a member that sees no other one looks for one without a warning.
