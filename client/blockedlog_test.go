@@ -3,9 +3,12 @@ package client
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/snowgrid/snowgrid/wire"
 )
 
 // blocked is a handler that takes no line before it is opened.
@@ -38,6 +41,55 @@ func TestBlockedLogStopsNothing(t *testing.T) {
 		began := time.Now()
 		if err := c.Leave(ctx); err != nil || time.Since(began) > time.Second {
 			t.Errorf("left after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+// sessionLog is a slow log that notes whether the lock of the session is held meanwhile.
+type sessionLog struct {
+	blocked
+	client      *atomic.Pointer[Client]
+	lines, held *atomic.Int32
+}
+
+func (l sessionLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+func (l sessionLog) Handle(context.Context, slog.Record) error {
+	c := l.client.Load()
+	if c == nil {
+		return nil
+	}
+	time.Sleep(10 * time.Millisecond) // others are done
+	l.lines.Add(1)
+	if !c.session.mu.TryLock() {
+		l.held.Add(1)
+		return nil
+	}
+	c.session.mu.Unlock()
+	return nil
+}
+
+// TestSlowLogHoldsNoSession: the line about a denied renewal does not hold the session, so other handles
+// are renewed meanwhile.
+func TestSlowLogHoldsNoSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, log := newFake(), sessionLog{client: &atomic.Pointer[Client]{}, lines: &atomic.Int32{}, held: &atomic.Int32{}}
+		c, err := Dial(t.Context(), Config{Addrs: f.members, Transport: f, Logger: slog.New(log)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		create(t, c, "orders")
+		log.client.Store(c)
+		f.hook(func(_ context.Context, _, path string, _ any) error {
+			if path == wire.PathRenew {
+				return errDenied
+			}
+			return nil
+		})
+		time.Sleep(20 * time.Second)
+		if lines, held := log.lines.Load(), log.held.Load(); lines == 0 || held > 0 {
+			t.Errorf("%d lines, %d of them held the session", lines, held)
 		}
 	})
 }

@@ -96,7 +96,9 @@ func (r *runner) apply(now session.Now) {
 		}
 		for _, x := range e.Refuse {
 			x.Handle.Control.Refuse(x.ID, x.Err)
-			c.log.Warn("renewal denied; the handle issues IDs until its grant ends, and retries", "sequencer", x.Handle.Control.Handle().Name(), "error", x.Err)
+		}
+		if refused := e.Refuse; len(refused) > 0 {
+			c.tasks.Go(func(context.Context) { c.logRefused(refused) }) // a line may wait for its log
 		}
 		for _, l := range e.Lapse {
 			l.Handle.Control.Lapse(l.ID)
@@ -105,6 +107,13 @@ func (r *runner) apply(now session.Now) {
 			r.end(now, h)
 		}
 		r.begin(e)
+	}
+}
+
+// logRefused logs why attachments are not renewed. mu must not be held.
+func (c *Client) logRefused(refused []session.Refusal) {
+	for _, x := range refused {
+		c.log.Warn("renewal denied; the handle issues IDs until its grant ends, and retries", "sequencer", x.Handle.Control.Handle().Name(), "error", x.Err)
 	}
 }
 
