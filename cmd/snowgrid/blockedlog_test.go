@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,16 +31,16 @@ func (b *builder) Write(p []byte) (int, error) {
 }
 
 // startRun runs an agent alone in this process, and returns its API, what ends it, and its exit status.
-func startRun(t *testing.T, to streams) (api string, end context.CancelFunc, status <-chan int) {
+func startRun(t *testing.T, to streams, args ...string) (api string, end context.CancelFunc, status <-chan int) {
 	t.Helper()
 	addrs, err := loopback.FreeAddrs(3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan int, 1)
+	done, dir := make(chan int, 1), t.TempDir()
 	go func() {
-		done <- run(ctx, []string{"agent", "--expect", "1", "--gossip-addr", addrs[0], "--raft-addr", addrs[1], "--api-addr", addrs[2], "--data-dir", t.TempDir()}, to)
+		done <- run(ctx, append([]string{"agent", "--expect", "1", "--gossip-addr", addrs[0], "--raft-addr", addrs[1], "--api-addr", addrs[2], "--data-dir", dir}, args...), to)
 	}()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		if res, err := http.Get("http://" + addrs[2] + "/readyz"); err == nil { //nolint:noctx // loopback
@@ -71,6 +73,49 @@ func TestAgentWithAFullPipe(t *testing.T) {
 	pipe := fullPipe{make(chan struct{})}
 	defer close(pipe.opened)
 	_, end, status := startRun(t, streams{out: pipe, err: pipe})
+	end()
+	endsWith(t, status, exitDone)
+}
+
+// laterFull is a pipe that is read until it is full.
+type laterFull struct {
+	full    *atomic.Bool
+	blocked *atomic.Int32 // writes
+	opened  chan struct{}
+}
+
+func (p laterFull) Write(b []byte) (int, error) {
+	if p.full.Load() {
+		p.blocked.Add(1)
+		<-p.opened
+	}
+	return len(b), nil
+}
+
+// TestAgentWhosePipeFills: an agent whose stdout and stderr are read no longer stays ready, issues IDs, and
+// ends on its signal.
+func TestAgentWhosePipeFills(t *testing.T) {
+	pipe := laterFull{&atomic.Bool{}, &atomic.Int32{}, make(chan struct{})}
+	defer close(pipe.opened)
+	api, end, status := startRun(t, streams{out: pipe, err: pipe}, "--log-level", "debug")
+	pipe.full.Store(true)
+	for i := range 20 {
+		body := strings.NewReader(fmt.Sprintf(`{"name":"orders-%d","n":3,"create":{}}`, i))
+		res, err := http.Post("http://"+api+"/v1/ids", "application/json", body) //nolint:noctx // loopback
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("no IDs: %s", res.Status)
+		}
+	}
+	if pipe.blocked.Load() == 0 {
+		t.Error("no line was written")
+	}
+	if code, body := fetch(t, "http://"+api+"/readyz"); code != http.StatusOK {
+		t.Errorf("it is not ready: %d %s", code, body)
+	}
 	end()
 	endsWith(t, status, exitDone)
 }

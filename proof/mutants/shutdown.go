@@ -26,6 +26,8 @@ var shutdownMutants = []mutant{
 	{"log", "a log that is blocked takes every line", "internal/logqueue/logqueue.go", "len(q.lines) >= linesMax", "len(q.lines) < 0", []string{"./internal/logqueue"}},
 	{"log", "every line waits for a log that is blocked", "internal/logqueue/logqueue.go", "	if stuck {\n", "	if stuck && q == nil {\n", []string{"./internal/logqueue"}},
 	{"log", "an agent waits for its pipes", "cmd/snowgrid/main.go", "args[0] == \"agent\"", "args[0] == \"\"", []string{"./cmd/snowgrid", "-run", "TestAgentWithAFullPipe"}},
+	{"log", "a server of a store waits for its pipes", "cmd/snowgrid-serve/main.go", "slices.Contains(args, \"serve\")", "slices.Contains(args, \"\")", []string{"-C", "cmd/snowgrid-serve", ".", "-run", "TestServeWithAFullPipe"}},
+	{"log", "an agent waits for its pipes once they are full", "cmd/snowgrid/main.go", "args[0] == \"agent\"", "args[0] == \"\"", []string{"./cmd/snowgrid", "-run", "TestAgentWhosePipeFills"}},
 	{"log", "a client that waits for its grid says nothing", "client/client.go", "			reported = true\n			c.log.Warn(", "			reported = true\n			c.log.Debug(", []string{"./client", "-run", "TestDialLogsOnce"}},
 	{"log", "a join address that does not answer is no warning", "grid/internal/gossip/rejoin.go", "len(g.Peers()) <= 1 {", "len(g.Peers()) < 0 {", []string{"./grid/gridtest", "-run", "TestDeadSeed"}},
 	{"log", "a line about a renewal holds the session", "client/session.go", "c.tasks.Go(func(context.Context) { c.logRefused(refused) })", "c.logRefused(refused)", []string{"./client", "-run", "TestSlowLog"}},
