@@ -20,6 +20,8 @@ var signMutants = []mutant{
 	{"elections", "one slow write delays elections", "grid/internal/raftlog/writepace.go", "max(min(took, w.last), before*9/10)", "max(took, before*9/10)", []string{"./grid/internal/raftlog", "-run", "WritePace"}},
 	{"R4", "a replica that its owner does not reach is waited for", "roster/plan/view.go", "(!up || v.areApart(p.Owner, i))", "!up", apartTests},
 	{"R4", "a replica joins that the owner does not reach", "roster/plan/view.go", "|| !v.up[i] || v.areApart(p.Owner, i) })", "|| !v.up[i] })", apartTests},
+	{"D2", "an owner that does not reach the named disk stays", "roster/plan/apart.go", "v.current[m]; found {", "v.current[m]; found && m == \"\" {", apartTests},
+	{"D2", "an owner that reaches the disks has none in sync", "roster/plan/apart.go", "like(v.durable[b], true) - like(v.durable[a], true)", "like(a, b)", apartTests},
 	{"R7", "a member that is cut off accuses others", "leader/reach.go", " && r.heard > m.since {", " {", apartTests},
 	{"R7", "a member that stood still accuses others", "leader/reach.go", "		if stood {", "		if stood && now < 0 {", apartTests},
 	{"R7", "one probe without an answer is enough", "leader/reach.go", "m.failures >= apartFailures && now-m.since >= apartAfter", "m.failures >= 1", apartTests},

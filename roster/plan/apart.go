@@ -79,6 +79,11 @@ func (v *view) ownedBy(id roster.PartitionID, want []roster.Incarnation) []roste
 	}
 	all := append(append([]roster.Incarnation{present}, want...), v.placeable()...)
 	must := append([]roster.Incarnation{present}, v.r.Storage(id).Needed...)
+	for _, m := range v.r.Partitions[id].Disk { // answers wait for those that are out of sync, too
+		if i, found := v.current[m]; found {
+			must = append(must, i)
+		}
+	}
 	fits := func(i roster.Incarnation) bool { return v.up[i] && v.reachesAll(i, must) }
 	at := slices.IndexFunc(all, fits)
 	if at < 0 {
@@ -89,6 +94,8 @@ func (v *view) ownedBy(id roster.PartitionID, want []roster.Incarnation) []roste
 		return want
 	}
 	rest := slices.DeleteFunc(slices.Clone(want), func(i roster.Incarnation) bool { return i == all[at] })
+	// One with a disk is the last to make room.
+	slices.SortStableFunc(rest, func(a, b roster.Incarnation) int { return like(v.durable[b], true) - like(v.durable[a], true) })
 	return append([]roster.Incarnation{all[at]}, rest[:min(len(rest), len(want)-1)]...)
 }
 
