@@ -52,7 +52,7 @@ func (o *actor) tick() {
 func (o *actor) Send(d partition.Delivery) {
 	peer := o.m.g.members[d.To]
 	u := o.part(d.Update)
-	call(&o.m.process, &peer.process, time.Second,
+	callPeer(o.m, peer, time.Second,
 		func(reply func(delivered)) {
 			peer.parked(u.Position.Term, partition.ParkTime, func() {
 				if int(o.id) >= len(peer.roster.Partitions) {

@@ -30,7 +30,7 @@ func (m *member) look() {
 	}
 	for _, of := range m.reach.Step(m.Mono(), m.roster, leads) {
 		began := m.Mono()
-		call(&m.process, &m.g.members[of].process, leader.ReachTimeout,
+		callPeer(m, m.g.members[of], leader.ReachTimeout,
 			func(reply func(struct{})) { reply(struct{}{}) },
 			func(_ struct{}, err error) { m.reach.Probed(of, began, m.Mono(), err) })
 	}

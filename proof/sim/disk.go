@@ -103,7 +103,7 @@ func (o *actor) Store(w partition.Write) {
 // ReportStored implements partition.Member.
 func (o *actor) ReportStored(to roster.Incarnation, p backup.Position) {
 	from, peer, id := o.m.inc, o.m.g.members[to], o.id
-	o.m.w.net.send(&o.m.process, &peer.process, func() {
+	sendPeer(o.m, peer, func() {
 		if int(id) < len(peer.roster.Partitions) {
 			peer.actorOf(id).machine.StoredBy(peer.view(), from, p)
 		}
@@ -122,7 +122,7 @@ func (o *actor) Collect(c partition.Collection) {
 			definitions partition.Definitions
 			err         error
 		}
-		call(&m.process, &peer.process, time.Second,
+		callPeer(m, peer, time.Second,
 			func(reply func(answer)) {
 				if int(o.id) >= len(peer.roster.Partitions) {
 					return

@@ -238,7 +238,7 @@ func (l *lead) TransferLead(to leader.ServerID) {
 func (l *lead) Dismiss(d leader.Dismissal) {
 	m := l.m
 	to := m.g.members[d.To]
-	call(&m.process, &to.process, time.Second,
+	callPeer(m, to, time.Second,
 		func(reply func(struct{})) {
 			if to.leaving || m.g.leave(to) {
 				reply(struct{}{})
@@ -255,7 +255,7 @@ func (l *lead) ReportClocks(clustertime.Verdict) {}
 // report brings the leader an owner's report, with the members that the owner does not reach. A new one leads to a step immediately.
 func (m *member) report(to *member, in leader.Report) {
 	in.Unreached = m.reach.Apart()
-	m.w.net.send(&m.process, &to.process, func() {
+	sendPeer(m, to, func() {
 		if l := to.lead; l != nil {
 			l.do(func(machine *leader.Leader, v leader.View) {
 				if due, err := machine.Reported(v, in); due && err == nil {

@@ -56,6 +56,26 @@ func (n *network) send(from, to *process, do func()) {
 	n.w.after(n.delay(), func() { to.do(do) })
 }
 
+// callPeer is a call between members. One takes none of another claim of the grid's anchor (A9).
+func callPeer[T any](from, to *member, timeout time.Duration, serve func(reply func(T)), done func(T, error)) {
+	claim := from.roster.Claim
+	call(&from.process, &to.process, timeout, func(reply func(T)) {
+		if !to.roster.Refuses(to.inc, claim) {
+			serve(reply)
+		}
+	}, done)
+}
+
+// sendPeer is a message between members, like [callPeer].
+func sendPeer(from, to *member, do func()) {
+	claim := from.roster.Claim
+	from.w.net.send(&from.process, &to.process, func() {
+		if !to.roster.Refuses(to.inc, claim) {
+			do()
+		}
+	})
+}
+
 // call asks a process for something. done is called once: with the answer, or
 // with an error when there was none in time.
 func call[T any](from, to *process, timeout time.Duration, serve func(reply func(T)), done func(T, error)) {
