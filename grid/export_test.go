@@ -88,3 +88,6 @@ func (m *Member) Need(p roster.Protocol, part string) error {
 
 // IsLearner reports whether the member follows the leader by its pushes alone.
 func (m *Member) IsLearner() bool { return m.raft.Node().Learns() }
+
+// RosterOf returns the roster that a member has applied.
+func RosterOf(m *Member) *roster.Roster { return m.state.Roster() }
