@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/registrar"
 	"github.com/snowgrid/snowgrid/internal/registration"
@@ -88,7 +89,7 @@ func LoadIdentity(dir string) (*Identity, error) {
 		return nil, refusal.Invalid("DataDir: %s: %v", path, err)
 	}
 	if err != nil {
-		return nil, refusal.Invalid("DataDir: %s is damaged: %v; restore it, or start with an empty directory as a new member", path, err)
+		return nil, refusal.Invalid("DataDir: %s is damaged: %v; restore it, or %s", path, err, raftlog.DamageAdvice)
 	}
 	id.dir = dir
 	return id, nil
