@@ -48,7 +48,8 @@ func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []rost
 	if len(v.apart) == 0 || len(want) == 0 {
 		return want
 	}
-	want = v.ownedBy(id, want)
+	must := v.neededBy(id)
+	want = v.ownedBy(id, want, must)
 	out := []roster.Incarnation{want[0]}
 	for _, backup := range want[1:] {
 		if v.areApart(want[0], backup) {
@@ -62,34 +63,44 @@ func (v *view) together(id roster.PartitionID, want []roster.Incarnation) []rost
 		return out
 	}
 	for i, owner := range want {
-		if v.reachesAll(owner, want) {
+		if v.reachesAll(owner, want) && v.reachesAll(owner, must) {
 			return append([]roster.Incarnation{owner}, slices.Delete(slices.Clone(want), i, i+1)...)
 		}
 	}
 	return out
 }
 
-// ownedBy returns as many members, with the owner first: the present one if it can be relied on and reaches
-// all members that keep the definitions; else one that reaches those and the present owner, from which it
-// gets the table; else one that reaches the present owner.
-func (v *view) ownedBy(id roster.PartitionID, want []roster.Incarnation) []roster.Incarnation {
+// neededBy returns the members that an owner of a partition has to reach: the present owner, from which it
+// gets the table, and those that keep the definitions, as far as some member reaches them all.
+func (v *view) neededBy(id roster.PartitionID) []roster.Incarnation {
 	present := v.r.Partitions[id].Owner
 	if present == "" {
-		return want
+		return nil
 	}
-	all := append(append([]roster.Incarnation{present}, want...), v.placeable()...)
 	must := append([]roster.Incarnation{present}, v.r.Storage(id).Needed...)
 	for _, m := range v.r.Partitions[id].Disk { // answers wait for those that are out of sync, too
 		if i, found := v.current[m]; found {
 			must = append(must, i)
 		}
 	}
-	fits := func(i roster.Incarnation) bool { return v.up[i] && v.reachesAll(i, must) }
-	at := slices.IndexFunc(all, fits)
-	if at < 0 {
-		must = must[:1]
-		at = slices.IndexFunc(all, fits)
+	if !slices.ContainsFunc(v.placeable(), func(i roster.Incarnation) bool { return v.up[i] && v.reachesAll(i, must) }) {
+		return must[:1]
 	}
+	return must
+}
+
+// ownedBy returns as many members, with one first that reaches those given: the present owner unless it is
+// silent or leaves, else one that is wanted, else any.
+func (v *view) ownedBy(id roster.PartitionID, want, must []roster.Incarnation) []roster.Incarnation {
+	present := v.r.Partitions[id].Owner
+	if present == "" {
+		return want
+	}
+	placeable := v.placeable()
+	all := append(append([]roster.Incarnation{present}, want...), placeable...)
+	at := slices.IndexFunc(all, func(i roster.Incarnation) bool {
+		return v.up[i] && slices.Contains(placeable, i) && v.reachesAll(i, must)
+	})
 	if at < 0 {
 		return want
 	}
