@@ -27,13 +27,18 @@ func newScreen(out io.Writer, plain bool) *screen {
 	return &screen{out: out, live: !plain && isTerminal(out)}
 }
 
+// isTerminal reports whether a stream is a terminal: a character device other than /dev/null.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
 	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 // say prints a sentence that is not overwritten.

@@ -238,12 +238,16 @@ func disks(p grid.PartitionInfo) string {
 	return orNone(strings.Join(names, " "))
 }
 
-// ahead returns the distance of the ceiling ahead of cluster time.
+// ahead returns the distance of the ceiling ahead of cluster time, or behind it.
 func ahead(s grid.Status) string {
 	if s.ClusterTime.IsZero() || s.Ceiling.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf(" (%.1fs ahead)", s.Ceiling.Sub(s.ClusterTime).Seconds())
+	lead := s.Ceiling.Sub(s.ClusterTime).Seconds()
+	if lead < 0 {
+		return fmt.Sprintf(" (%.1fs behind)", -lead)
+	}
+	return fmt.Sprintf(" (%.1fs ahead)", lead)
 }
 
 func unless(holds bool, text string) string {
