@@ -77,7 +77,7 @@ func (s standing) notSettled() error {
 		return err
 	}
 	if s.leaderless {
-		return errors.New("no member leads at the moment, so none can tell which copies are in sync")
+		return errors.New("the grid has no leader at the moment, and only a leader has the list of copies in sync")
 	}
 	want := min(s.roster.Settings.Backups, len(s.roster.Members)-1)
 	short, least, first := 0, want, 0

@@ -119,7 +119,7 @@ const searchQuietly = 10 * time.Second
 // once a minute.
 func (g *Gossip) unreached(addr string, err error) {
 	if g.cfg.State.Clock.Mono() > searchQuietly && len(g.Peers()) <= 1 {
-		g.cfg.Library.Report(slog.LevelWarn, "no member answers at a join address; retrying", err.Error(), "addr", addr)
+		g.cfg.Library.Report(slog.LevelWarn, "no member answers at a join address; retrying", dialError(addr, err), "addr", addr)
 		return
 	}
 	g.cfg.Log.Debug("no answer from a member yet", "addr", addr, "error", err)
