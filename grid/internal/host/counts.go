@@ -14,14 +14,15 @@ type Counts struct {
 	Attaches     measure.Distribution // attaches that this member answered as an owner, without errors
 	Replications measure.Distribution // calls that a replica acknowledged
 	// ReplicationLag is for how long the slowest in-sync replica of the partitions that
-	// this member owns has not acknowledged an update; 0 if all have acknowledged all.
+	// this member owns, or voter that keeps their definitions in memory, has not acknowledged
+	// an update; 0 if all have acknowledged all.
 	ReplicationLag   time.Duration
 	DefinitionWrites measure.Distribution // to the disk, with its sync
 	Refused          map[Refusal]uint64   // by quotas
 }
 
-// awaits returns a function that reports whether an update is one to a replica in sync, or one that joins,
-// of a partition of this member.
+// awaits returns a function that reports whether answers of a partition of this member wait for an update: it
+// goes to a replica in sync, to one that joins, or to a voter that keeps the definitions in memory.
 func (h *Host) awaits() func(update) bool {
 	r := h.state.Roster()
 	return func(u update) bool {
@@ -29,7 +30,7 @@ func (h *Host) awaits() func(update) bool {
 			return false
 		}
 		p := r.Partitions[u.partition]
-		return p.Owner == h.self && (slices.Contains(p.InSync, u.to) || p.Joining == u.to)
+		return p.Owner == h.self && (slices.Contains(p.InSync, u.to) || p.Joining == u.to || slices.Contains(r.Storage(u.partition).Needed, u.to))
 	}
 }
 
