@@ -50,7 +50,8 @@ type Config struct {
 	// Labels describe this process to operators, such as host, pid and service: `snowgrid
 	// holders` shows them. At most 16, of 512 bytes together. nil = none.
 	Labels map[string]string
-	// Logger receives events for the operator; nil = none.
+	// Logger receives events for the operator; nil = none, except that
+	// slog.Default receives one line when no member answers a Dial for seconds.
 	Logger *slog.Logger
 	// DataDir, if not "", is a directory of this process alone. In it the client remembers
 	// its logical nodes, and a restarted process gets them back: immediately after Leave,
@@ -150,8 +151,12 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 			return err
 		}
 		if !reported && c.clock.Mono()-began > dialQuietly {
+			log := c.log
+			if cfg.Logger == nil {
+				log = logqueue.Logger(slog.Default())
+			}
 			reported = true
-			c.log.Warn("no member answers yet; retrying", "addrs", strings.Join(cfg.Addrs, ", "), "error", oneLine(last))
+			log.Warn("no member answers yet; retrying", "addrs", strings.Join(cfg.Addrs, ", "), "error", oneLine(last))
 		}
 		retry, _ := c.tried(call, sequencer.ErrUnavailable)
 		_ = sleep(ctx, retry.Pause)

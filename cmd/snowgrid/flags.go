@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -66,6 +67,9 @@ func (g gridFlags) dial(ctx context.Context, cfg client.Config) (*client.Client,
 	var err error
 	if cfg.Security, err = g.security(); err != nil {
 		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler) // the command's error says the same
 	}
 	return client.Dial(ctx, cfg)
 }
