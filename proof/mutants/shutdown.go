@@ -28,7 +28,7 @@ var shutdownMutants = []mutant{
 	{"log", "an agent waits for its pipes", "cmd/snowgrid/main.go", "args[0] == \"agent\"", "args[0] == \"\"", []string{"./cmd/snowgrid", "-run", "TestAgentWithAFullPipe"}},
 	{"log", "a server of a store waits for its pipes", "cmd/snowgrid-serve/main.go", "slices.Contains(args, \"serve\")", "slices.Contains(args, \"\")", []string{"-C", "cmd/snowgrid-serve", ".", "-run", "TestServeWithAFullPipe"}},
 	{"log", "an agent waits for its pipes once they are full", "cmd/snowgrid/main.go", "args[0] == \"agent\"", "args[0] == \"\"", []string{"./cmd/snowgrid", "-run", "TestAgentWhosePipeFills"}},
-	{"log", "a client that waits for its grid says nothing", "client/client.go", "			reported = true\n			log.Warn(", "			reported = true\n			c.log.Debug(", []string{"./client", "-run", "TestDialLogsOnce"}},
+	{"log", "a client that waits for its grid says nothing", "client/client.go", "			reported = true\n			log.Warn(", "			reported = true\n			log.Debug(", []string{"./client", "-run", "TestDialLogsOnce"}},
 	{"log", "a join address that does not answer is no warning", "grid/internal/gossip/rejoin.go", "len(g.Peers()) <= 1 {", "len(g.Peers()) < 0 {", []string{"./grid/gridtest", "-run", "TestDeadSeed"}},
 	{"log", "a line about a renewal holds the session", "client/session.go", "c.tasks.Go(func(context.Context) { c.logRefused(refused) })", "c.logRefused(refused)", []string{"./client", "-run", "TestSlowLog"}},
 	{"log", "readiness is silent about join addresses", "grid/internal/gossip/gossip.go", "\"no other member was seen\" + g.noAnswerText()", "\"no other member was seen\"", []string{"./grid/gridtest", "-run", "TestDeadSeedIsNamed"}},
