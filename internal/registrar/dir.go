@@ -25,7 +25,7 @@ func OpenDir(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, invalid("cannot create %s: %v", path, err)
 	}
-	if err := Restrict(path, FinalFile, TempFile, LockFile, NodesFile); err != nil {
+	if err := Restrict(path, []string{FinalFile, TempFile, LockFile, NodesFile}); err != nil {
 		return nil, invalid("%v", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(path, LockFile), os.O_RDWR|os.O_CREATE, 0o600)

@@ -41,7 +41,7 @@ func OpenDataDir(dir string, log io.Writer) (raftlog.Stores, *definitions.Store,
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: cannot create %s: %v", dir, err)
 	}
-	if err := registrar.Restrict(dir, IdentityFile, registrar.TempFile, registrar.NodesFile, raftlog.File, definitions.File); err != nil {
+	if err := registrar.Restrict(dir, []string{IdentityFile, registrar.TempFile, registrar.NodesFile, raftlog.File, definitions.File}, raftlog.SnapshotDir); err != nil {
 		return raftlog.Stores{}, nil, nil, refusal.Invalid("DataDir: %v", err)
 	}
 	if err := checkLogFile(dir); err != nil { // before opening it makes one

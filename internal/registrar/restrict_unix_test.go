@@ -1,0 +1,44 @@
+//go:build unix
+
+package registrar
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestRestrictLeavesOtherFiles: only a data directory and the files in it get other modes.
+func TestRestrictLeavesOtherFiles(t *testing.T) {
+	files := []string{FinalFile, LockFile}
+	for name, test := range map[string]struct {
+		entry    string
+		wantDir  os.FileMode
+		wantFile os.FileMode
+	}{
+		"a data directory":                {FinalFile, 0o700, 0o600},
+		"its lock":                        {LockFile, 0o700, 0o600},
+		"a directory with other contents": {"passwd", 0o755, 0o644},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, test.entry)
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for path, mode := range map[string]os.FileMode{dir: 0o755, path: 0o644} {
+				if err := os.Chmod(path, mode); err != nil { //nolint:gosec // wider than it should be
+					t.Fatal(err)
+				}
+			}
+			if err := Restrict(dir, files); err != nil {
+				t.Fatal(err)
+			}
+			for path, want := range map[string]os.FileMode{dir: test.wantDir, path: test.wantFile} {
+				if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+					t.Errorf("%s has mode %v, %v, want %v", path, info.Mode().Perm(), err, want)
+				}
+			}
+		})
+	}
+}
