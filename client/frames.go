@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,9 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/frames"
-	"github.com/snowgrid/snowgrid/sequencer"
 	"github.com/snowgrid/snowgrid/wire"
 	"github.com/snowgrid/snowgrid/wire/frame"
 )
@@ -55,6 +52,7 @@ type framedLine struct {
 // attempt is an attempt to open a connection. The rest is set before done is closed.
 type attempt struct {
 	done   chan struct{}
+	cancel func()         // ends the attempt
 	conn   *frames.Client // nil if there is none
 	remote string         // the address that it has
 	plain  bool           // the member does not upgrade: call it over HTTP
@@ -106,7 +104,7 @@ func (h *HTTP) framed(ctx context.Context, addr string) (*frames.Client, error) 
 
 // attemptFor returns the attempt to wait for, after starting one if there is none; nil if the
 // member does not upgrade.
-func (f *framedLines) attemptFor(addr string, connect func(addr string, pause time.Duration) *attempt) *attempt {
+func (f *framedLines) attemptFor(addr string, connect func(ctx context.Context, addr string, pause time.Duration) *attempt) *attempt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	line := f.line(addr)
@@ -119,11 +117,13 @@ func (f *framedLines) attemptFor(addr string, connect func(addr string, pause ti
 	if time.Now().Before(line.plainUntil) {
 		return nil
 	}
-	a := &attempt{done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background()) // the call's may end first
+	a := &attempt{done: make(chan struct{}), cancel: cancel}
 	line.attempt = a
 	pause, closes := backoff(line.failures), f.closes
 	go func() {
-		result := connect(addr, pause)
+		defer cancel()
+		result := connect(ctx, addr, pause)
 		a.conn, a.remote, a.plain, a.err = result.conn, result.remote, result.plain, result.err
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -200,17 +200,20 @@ func (f *framedLines) close() {
 			case <-a.done:
 				a.conn.Close()
 			default:
+				a.cancel()
 			}
 		}
 	}
 }
 
 // connect opens a framed connection after a pause.
-func (h *HTTP) connect(addr string, pause time.Duration) *attempt {
-	if pause > 0 {
-		time.Sleep(pause)
+func (h *HTTP) connect(ctx context.Context, addr string, pause time.Duration) *attempt {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return &attempt{err: unreachable(addr, ctx.Err())}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout+upgradeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout+upgradeTimeout)
 	defer cancel()
 	req, err := h.upgradeRequest(addr)
 	if err != nil {
@@ -223,7 +226,9 @@ func (h *HTTP) connect(addr string, pause time.Duration) *attempt {
 	if err != nil {
 		return &attempt{err: unreachable(addr, err)}
 	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	a := h.upgrade(conn, addr, req)
+	stop()
 	if a.conn == nil {
 		_ = conn.Close()
 	}
@@ -236,48 +241,6 @@ func (h *HTTP) dialFor(ctx context.Context, addr string) (net.Conn, error) {
 		return h.dialInTurn(ctx, addr)
 	}
 	return h.dialTLS(ctx, addr, "http/1.1")
-}
-
-// upgradeRequest returns the request to speak frames.
-func (h *HTTP) upgradeRequest(addr string) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr+frame.Path, nil)
-	if err != nil {
-		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
-	}
-	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {frame.Protocol}, "Content-Type": {wire.MsgPack}}
-	wire.SetRelease(req.Header)
-	if h.creds != nil && h.creds.Token() != "" {
-		req.Header.Set("Authorization", "Bearer "+h.creds.Token())
-	}
-	return req, nil
-}
-
-// upgrade asks a member to speak frames on a connection.
-func (h *HTTP) upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
-	_ = conn.SetDeadline(time.Now().Add(upgradeTimeout))
-	if err := req.Write(conn); err != nil {
-		return refusedUpgrade(addr, err)
-	}
-	in := bufio.NewReader(conn)
-	res, err := http.ReadResponse(in, req)
-	if err != nil {
-		return refusedUpgrade(addr, err)
-	}
-	switch {
-	case res.StatusCode == http.StatusServiceUnavailable:
-		data, err := wire.ReadBody(res.Body)
-		if err != nil {
-			return &attempt{err: unreadable(addr, res.StatusCode, err)}
-		}
-		return &attempt{err: answered(addr, res.StatusCode, data)}
-	case res.StatusCode != http.StatusSwitchingProtocols || res.Header.Get("Upgrade") != frame.Protocol:
-		return &attempt{plain: true}
-	}
-	if err := wire.CheckRelease(res.Header); err != nil {
-		return &attempt{err: failure.Errorf(wire.ErrProtocol, "member at %s: %w", addr, err)}
-	}
-	_ = conn.SetDeadline(time.Time{})
-	return &attempt{conn: frames.NewClient(conn, frames.Rest(conn, in), h.onEnd(addr)), remote: conn.RemoteAddr().String()}
 }
 
 // onEnd returns a function that tells Broken of the end of a connection, nil without Broken.

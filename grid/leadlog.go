@@ -3,14 +3,19 @@ package grid
 import (
 	"errors"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/snowgrid/snowgrid/clustertime"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/roster"
 )
 
-// reportStep logs why a step of the leader failed. The step is repeated.
+// reportStep logs why a step of the leader failed. The step is repeated. It logs nothing at the end of
+// the lead or of the member.
 func (o *leadership) reportStep(step string, err error) {
-	if err != nil && !errors.Is(err, roster.ErrStale) {
+	ended := errors.Is(err, refusal.ErrNotLeader) || errors.Is(err, raft.ErrRaftShutdown)
+	if err != nil && !ended && !errors.Is(err, roster.ErrStale) {
 		o.log.Warn("step of the leader failed; retrying", "step", step, "error", err)
 	}
 }

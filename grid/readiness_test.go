@@ -68,8 +68,8 @@ func TestStanding(t *testing.T) {
 			"every copy was lost", ""},
 		"the anchor taken": {standing{roster: changed(func(r *roster.Roster) { lost(90_000)(r); r.Claim = "c" }), self: a, raised: fresh, left: time.Hour, now: 80_000},
 			"anchor", ""},
-		"no leader":               {standing{roster: changed(nil), self: a, raised: fresh, left: time.Hour, leaderless: true}, "no member leads", "no member leads"},
-		"no leader, ready before": {standing{roster: changed(nil), self: a, raised: fresh, wasReady: true, left: time.Hour, leaderless: true}, "", "no member leads"},
+		"no leader":               {standing{roster: changed(nil), self: a, raised: fresh, left: time.Hour, leaderless: true}, "no leader at the moment", "no leader at the moment"},
+		"no leader, ready before": {standing{roster: changed(nil), self: a, raised: fresh, wasReady: true, left: time.Hour, leaderless: true}, "", "no leader at the moment"},
 		"no majority":             {standing{roster: changed(nil), self: a, raised: fresh, wasReady: true, left: time.Hour, leaderless: true, stranded: true}, "quorum lost", "quorum lost"},
 		"no backups":              {standing{roster: changed(func(r *roster.Roster) { r.Settings.Backups = 0; short(r) }), self: a, raised: fresh, wasReady: false, left: time.Hour}, "", ""},
 	} {

@@ -65,7 +65,7 @@ var framingMutants = []mutant{
 	{"frames", "refused dials follow each other immediately", "client/frames.go", "pause, closes := backoff(line.failures), f.closes", "pause, closes := backoff(0), f.closes", frameClientTests},
 	{"frames", "the pause between dials grows without end", "client/frames.go", "return rand.N(min(backoffBase<<min(failures-1, 10), backoffMax)) + 1", "return rand.N(backoffBase<<min(failures-1, 10)) + 1", frameClientTests},
 	{"frames", "a connection opened during Close stays", "client/frames.go", "a.conn != nil && f.closes != closes", "a.conn != nil && f.closes < closes", frameClientTests},
-	{"frames", "a member that is full is called over HTTP", "client/frames.go", "	case res.StatusCode == http.StatusServiceUnavailable:\n", "	case res.StatusCode == http.StatusServiceUnavailable && res.Close:\n", frameClientTests},
+	{"frames", "a member that is full is called over HTTP", "client/upgrade.go", "	case res.StatusCode == http.StatusServiceUnavailable:\n", "	case res.StatusCode == http.StatusServiceUnavailable && res.Close:\n", frameClientTests},
 	{"frames", "a member that ends an upgrade is called over HTTP", "client/frames.go", "errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)", "errors.Is(err, io.ErrShortWrite)", frameClientTests},
 	{"frames", "each call to a member without frames asks for them", "client/frames.go", "if time.Now().Before(line.plainUntil) {", "if time.Now().Before(line.plainUntil) && line.failures > 0 {", frameClientTests},
 	{"frames", "a browser's page is upgraded", "grid/internal/api/frames.go", "case r.Header.Get(\"Origin\") != \"\" || r.Header.Get(\"Sec-Fetch-Site\") != \"\":", "case r.Header.Get(\"Sec-Fetch-Site\") != \"\":", frameServerTests},
