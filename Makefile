@@ -19,7 +19,7 @@ build: ## compile everything, and the command line to bin/snowgrid
 	$(GO) build ./...
 	$(GO) build -o bin/snowgrid ./cmd/snowgrid
 
-test: ## run every test once, in its usual form (two and a half minutes)
+test: ## run every test once, in its usual form (three minutes)
 	$(GO) test ./...
 
 # The packages whose tests have the flag -long.
