@@ -69,7 +69,7 @@ chaos: ## ten minutes of faults on real processes, and a report in bin/chaos.md 
 		-chaos-for 10m -faults-min 120 -ids-min 100000000 -report $(CURDIR)/bin/chaos.md $(secure)
 
 damage: ## flip bits in and cut off every stored file, 10,000 times, and start on it (minutes)
-	$(GO) test -timeout 60m -count 1 -v -run '^TestDamagedFiles$$' ./grid -long
+	$(GO) test -timeout 60m -count 1 -v -run '^TestDamagedFiles$$' ./grid -damage 10000
 
 stores: ## ten minutes of faults on holders over real etcd, S3 and PostgreSQL servers, and a report in bin/stores.md
 	@mkdir -p bin

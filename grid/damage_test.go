@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -20,7 +21,6 @@ import (
 	"github.com/snowgrid/snowgrid/epoch"
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
-	"github.com/snowgrid/snowgrid/internal/long"
 	"github.com/snowgrid/snowgrid/internal/registrar"
 	"github.com/snowgrid/snowgrid/internal/registration"
 	"github.com/snowgrid/snowgrid/roster"
@@ -33,15 +33,18 @@ const (
 	rightStart   = "correct"
 )
 
+var damageTrials = flag.Int("damage", 0, "number of `trials` of TestDamagedFiles, instead of a few for each file")
+
 // TestDamagedFiles flips bits in every stored file of a member, a client, a store and an anchor,
 // cuts them off and clears sectors, one at a time. A start is refused with an error that names
 // the file or the key, or everything is as it was: no name is lost or back, and no ID lies below
-// an earlier grant. With -long it does so 10,000 times, and prints the counts.
+// an earlier grant. The test prints the counts.
 func TestDamagedFiles(t *testing.T) {
 	for _, c := range []struct {
-		what          string
-		usual, larger int // trials
-		prepare       func(t *testing.T, dir string) (try func(t *testing.T, dir, file string) string)
+		what    string
+		usual   int // trials
+		share   int // of 10,000 trials with -damage
+		prepare func(t *testing.T, dir string) (try func(t *testing.T, dir, file string) string)
 	}{
 		{"member", 15, 7000, damagedMember},
 		{"client", 60, 1000, damagedClient},
@@ -53,7 +56,10 @@ func TestDamagedFiles(t *testing.T) {
 			try := c.prepare(t, dir)
 			random, counts := rand.New(rand.NewPCG(1, 34)), map[string]int{}
 			files := storedFiles(t, dir)
-			trials := long.Or(c.usual, c.larger)
+			trials := c.usual
+			if *damageTrials > 0 {
+				trials = *damageTrials * c.share / 10_000
+			}
 			for i := range trials {
 				file := files[i%len(files)]
 				whole, err := os.ReadFile(filepath.Join(dir, file))
